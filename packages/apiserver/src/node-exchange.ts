@@ -88,7 +88,7 @@ export async function respond({ status, headers, body }: HttpResponse, req: Req,
   if (isUnread && 'stream' in req) (res as unknown as Http2ServerResponse).stream.close(constants.NGHTTP2_NO_ERROR)
 }
 
-/** Bytes of a long response that are sent last. */
+/** Number of bytes at the end of a long response that are sent separately. */
 const LastPartSize = 1024
 
 /**
@@ -104,7 +104,7 @@ async function sendFirstPart(bytes: string | Buffer, res: Res, delivery: Deliver
   return bytes.slice(end)
 }
 
-/** Reports whether part of the body has not arrived yet. */
+/** Reports whether part of the body has not been read (HTTP/2) or has not arrived (HTTP/1.1). */
 const hasUnreadBody = (req: Req): boolean =>
   'stream' in req ? !req.stream.endAfterHeaders && !req.stream.readableEnded : !req.complete
 
@@ -114,7 +114,7 @@ const hasUnreadBody = (req: Req): boolean =>
  */
 const MaxUntaken = 32 * 1024
 
-/** Sends a part. If that fails, waits until the connection closes, so that other requests run until then. */
+/** Sends a part. If the write fails, waits until the connection closes, so that other requests run until then. */
 const send = (part: Buffer, res: Res, delivery: Delivery): Promise<void> =>
   withinTimeout(res, delivery, (done) => res.write(part, (err) => err || done()))
 

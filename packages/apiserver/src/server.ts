@@ -57,7 +57,7 @@ export interface BuiltinKinds {
   readonly handlerFor: (context: RequestContext) => Handler | undefined
   /** Admission plugins implemented in code, in the order in which they are called. */
   readonly plugins: readonly Plugin[]
-  /** Passed to the strategies of kinds with every write. */
+  /** State of the kinds for this server, passed to their strategies with every write. */
   readonly state: unknown
 }
 
@@ -69,7 +69,7 @@ export interface GenericServerOptions {
   readonly pending: PendingWrites
   readonly kinds: BuiltinKinds
   /**
-   * Names of enabled admission plugins. The server itself implements NamespaceLifecycle, webhooks and policies; other plugins are in `kinds`.
+   * Names of enabled admission plugins. The server implements NamespaceLifecycle, webhooks and policies; other plugins are in `kinds`.
    */
   readonly enabled: ReadonlySet<string>
   readonly admission: readonly Admission[]
@@ -83,15 +83,18 @@ export interface GenericServerOptions {
   readonly garbageCollector: boolean
   readonly log?: Logger
   /**
-   * Starts controllers of `kinds`; returns functions that stop them. `as` creates a client with a user agent and, if given, a service
-   * account.
+   * Starts controllers of `kinds`; returns functions that stop them. `as` creates a client with a user agent and, if given, the user name
+   * of a service account.
    */
   readonly startControllers: (options: Omit<ControllerOptions, 'client'>, as: ClientAs) => readonly (() => void)[]
   /** Writes the objects that every server has when it is ready. */
   readonly prepare: (client: Client) => Promise<void>
 }
 
-/** Returns an in-process client with a user agent, and the permissions of a service account; default: of an administrator. */
+/**
+ * Returns an in-process client with a user agent. `name` is its user name, such as that of a service account; default: the administrator.
+ * With any name, the client has all permissions: its requests are not authorized, and its groups are those of the administrator.
+ */
 export type ClientAs = (agent: string, name?: string) => Client
 
 export interface GenericServer {

@@ -1,4 +1,4 @@
-/** Metrics of requests and health in the Prometheus text format. Upstream: staging apiserver/pkg/endpoints/metrics. */
+/** Metrics of requests and health in the Prometheus text format. Upstream: k8s.io/apiserver/pkg/endpoints/metrics. */
 import type { ResourceAttributes } from '../auth/authorizer.ts'
 import type { Resource } from '../registry/resource.ts'
 import { subresourcesOf } from './discovery/discovery.ts'
@@ -7,7 +7,10 @@ import { checksOf, type HealthCheck } from './health.ts'
 import type { HealthPath } from './route.ts'
 
 export class RequestCounts {
-  /** The keys are label values, as a JSON list. Clients cannot add series without bound: all values are names of the server. */
+  /**
+   * Number of requests for each combination of label values; the key is a JSON array of the values. All values are names that the server
+   * knows, so that clients cannot add series without bound.
+   */
   readonly #counts = new Map<string, number>()
 
   /** Counts an authorized request. Upstream counts no requests for subresources that do not exist. */

@@ -44,7 +44,7 @@ const formats: { readonly [type: string]: Representation['format'] } = {
 const isTransform = (as: string): as is NonNullable<Representation['as']> =>
   as === 'Table' || as === 'PartialObjectMetadata' || as === 'PartialObjectMetadataList'
 
-/** Clauses of an Accept header, best first. */
+/** Parses an Accept header; returns its clauses by descending quality. */
 export function parseAccept(accept: string | undefined): Clause[] {
   if (accept === undefined || accept.trim() === '') return [{ type: '*/*', parameters: {} }]
   const clauses = accept.split(',').map((clause) => {
@@ -71,7 +71,7 @@ export const acceptsAggregatedDiscovery = (accept: string | undefined): boolean 
       type === 'application/json' && g === 'apidiscovery.k8s.io' && v === 'v2' && as === 'APIGroupDiscoveryList',
   )
 
-/** Reports whether to pretty-print: for curl and browsers. */
+/** Reports whether to pretty-print: as the query parameter `pretty` says; without it, only for curl, Wget and browsers. */
 export const wantsPretty = (query: URLSearchParams, userAgent = ''): boolean => {
   const pretty = query.get('pretty')
   if (pretty !== null) return pretty !== 'false' && pretty !== '0'

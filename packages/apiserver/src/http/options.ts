@@ -72,7 +72,7 @@ export function dryRunOf(verb: keyof typeof kinds, values: readonly unknown[], e
   return {}
 }
 
-/** Rejects options with errors. @throws StatusError Invalid when there are errors */
+/** @throws StatusError Invalid when there are errors */
 export function reject(kind: string, errors: readonly FieldError[]): void {
   if (errors.length > 0) throw invalidObject({ group: 'meta.k8s.io', kind }, '', errors)
 }

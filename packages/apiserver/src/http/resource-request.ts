@@ -127,7 +127,7 @@ async function apiRequestOf(
 ): Promise<ApiRequest> {
   const { watch: _, name, ...target } = path
   const readers = { yaml: yaml.for(request), protobufMessages: engine.resources.protobufMessages, clock }
-  // The deprecated watch path of a single object is a watch of the collection.
+  // The deprecated watch path of a single object is a watch of the collection with a field selector.
   const nameOfRequest = name === undefined ? {} : verb === 'watch' ? {} : { name }
   const make = (options: RequestOptions, body: Partial<ApiRequest> = {}): ApiRequest => ({
     verb,

@@ -24,8 +24,9 @@ export type Route =
   /** `/openapi/v3/PATH`, where PATH is the path of a group version without the first slash, such as `apis/apps/v1`. */
   | { readonly kind: 'openapi-document'; readonly path: string }
   | { readonly kind: 'openapi-v2' }
-  /** `/openid/v1/jwks` and `/.well-known/openid-configuration`: keys that verify service account tokens. */
+  /** `/openid/v1/jwks`: public keys that verify service account tokens. */
   | { readonly kind: 'jwks' }
+  /** `/.well-known/openid-configuration`: issuer of these tokens and URL of the keys. */
   | { readonly kind: 'openid-configuration' }
   | { readonly kind: 'resource'; readonly path: ResourcePath }
   | { readonly kind: 'none' }

@@ -5,7 +5,10 @@ const maxTotal = 4096
 /** Number of characters to which each text is truncated when the total length exceeds the maximum. */
 const maxEach = 256
 
-/** Returns the values of `Warning` headers: each text once, truncated when the total length exceeds the maximum. */
+/**
+ * Returns the values of `Warning` headers, each text once. When the total length exceeds the maximum, texts are truncated, and further
+ * texts are dropped once the truncated texts reach the maximum.
+ */
 export function warningHeaders(texts: readonly string[]): string[] {
   const uniqueTexts = [...new Set(texts)].filter((text) => text !== '').map((text) => Array.from(text))
   let total = 0

@@ -61,7 +61,7 @@ export function requestLimiter(clock: Clock, options: Partial<Limits> = {}, isMe
   }
 }
 
-/** One to two times the minimum, spread evenly, so that watches that began together do not end together. */
+/** Duration of a watch without a timeout: one to two times the minimum, so that watches that began together end at different times. */
 const watchSeconds = ({ minRequestTimeout }: Limits, index: number): number =>
   Math.floor((minRequestTimeout / 1000) * (1 + ((index * goldenRatio) % 1)))
 const goldenRatio = 0.618034

@@ -1,11 +1,11 @@
-/** Shares the threads that parse YAML: superusers have their own threads, every other user has one thread at a time. */
+/** Shares the threads that parse YAML: superusers share a separate thread, and every other user has at most one thread at a time. */
 import { type Clock, seconds } from '@capstan/kube'
 import type { ThreadSeats } from '../body/read-yaml.ts'
 import { FairSeats } from './fair-seats.ts'
 
-/** Threads for users other than superusers. One user has at most one of these threads, so that one thread is left for other users. */
+/** Number of threads for other users. One user has at most one of them at a time, so that the other thread is left for other users. */
 export const MaxThreads = 2
-/** Separate threads for superusers. */
+/** Number of separate threads for superusers. */
 export const MaxExemptThreads = 1
 /** Maximum time that a request waits for a thread, before it gets 429. */
 const LongestWait = seconds(30)

@@ -18,7 +18,7 @@ export const openAPIHead = { openapi: '3.0.0', info: { title: 'Kubernetes', vers
 
 /**
  * Returns the document of a group version in parts: first the schemas of built-in kinds, then the paths and schemas of each resource.
- * @param builtinSchemas returns schemas of built-in kinds by name, with all schemas that they refer to
+ * @param builtinSchemas returns the built-in schemas with the given names, and all schemas that they refer to
  */
 export function* openAPIParts(resources: readonly Resource[], builtinSchemas: Resources['schemas']): Generator<OpenAPIPart> {
   yield { paths: {}, schemas: { ...Object.fromEntries(builtinSchemas(builtinNames(resources))), ...metaSchemas } }
@@ -91,7 +91,7 @@ function listSchema(resource: Resource): object {
 const publishedProperties = (schema: JSONSchema): object =>
   Object.fromEntries(Object.entries(schema.properties ?? {}).map(([name, field]) => [name, publishedSchema(field)]))
 
-/** Publishes a schema in OpenAPI v3, without CEL rules. */
+/** Returns a schema as OpenAPI v3 publishes it: without CEL rules. */
 function publishedSchema(schema: JSONSchema): object {
   const published: Record<string, unknown> = { ...schema, 'x-kubernetes-validations': undefined }
   if (schema.properties) published.properties = publishedProperties(schema)

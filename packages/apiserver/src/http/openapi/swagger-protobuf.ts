@@ -1,6 +1,6 @@
 /**
- * OpenAPI v2 as protobuf, the only format that Go clients request. Upstream: github.com/google/gnostic-models/openapiv2, Document; members
- * without a field of their own are encoded as text.
+ * OpenAPI v2 as protobuf, the only format that Go clients request. Extensions, defaults and enum values are encoded as YAML.
+ * Upstream: github.com/google/gnostic-models/openapiv2, Document.
  */
 import { isNumeric, isRecord, writeJSON } from '@capstan/kube'
 import type { Fields, SwaggerEncoding } from './swagger.ts'
@@ -23,11 +23,11 @@ export const swaggerProtobuf: SwaggerEncoding = {
   },
 }
 
-/** Tag and length of a message that consists of these parts. */
+/** Encodes the tag and the length of a field whose value consists of these parts. */
 const fieldHead = (number: number, parts: readonly Buffer[]): Buffer =>
   Buffer.concat([tag(number, 2), varint(parts.reduce((length, part) => length + part.length, 0))])
 
-/** Returns the encoded fields of a message; `undefined` for an absent message. */
+/** Encoded fields of a message; `undefined` for an absent field. */
 type Parts = readonly (Buffer | undefined)[]
 
 const message = (parts: Parts): Buffer => Buffer.concat(parts.filter((part) => part !== undefined))
@@ -40,7 +40,7 @@ function varintOf(value: number): Buffer {
   return Buffer.from(bytes)
 }
 
-/** Encoded small numbers, which most tags and lengths are. They are shared, because a document has millions. */
+/** Encoded small numbers, shared because a document contains millions of them: most tags and lengths are small. */
 const smallVarints: readonly Buffer[] = Array.from({ length: 512 }, (_, value) => varintOf(value))
 const varint = (value: number): Buffer => smallVarints[value] ?? varintOf(value)
 
@@ -64,7 +64,7 @@ function double(number: number, value: unknown): Buffer | undefined {
   return Buffer.concat([tag(number, 1), bytes])
 }
 
-/** Encodes any value as YAML. */
+/** Encodes a value as YAML, in a message `Any`. */
 const any = (value: unknown): Buffer => message([text(2, `${writeJSON(value)}\n`)])
 
 /** Encodes a map as messages with a name and a value. */

@@ -29,7 +29,7 @@ export const swaggerHead = (version: string): SwaggerHead => ({
 export interface SwaggerEncoding {
   path(path: string, item: Fields): Buffer
   definition(name: string, schema: Fields): Buffer
-  /** The whole document, in parts. */
+  /** Returns the whole document, in parts. */
   document(head: SwaggerHead, paths: readonly Buffer[], definitions: readonly Buffer[]): Iterable<Buffer>
 }
 
@@ -93,7 +93,7 @@ export function definition(schema: Fields): Fields {
     if (value === undefined || unknownToV2.has(keyword) || keyword === 'allOf') continue
     if (keyword === '$ref') converted.$ref = definitionRef(value as string)
     else if (keyword === 'properties' || keyword === 'items') {
-      // Upstream: kubectl fails on properties of a schema that allows any value.
+      // Upstream omits them for schemas that allow unknown fields or null, because kubectl fails on them.
       if (isOpen || isNullable) continue
       converted[keyword] =
         keyword === 'items'

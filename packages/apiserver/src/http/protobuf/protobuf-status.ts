@@ -1,6 +1,6 @@
 /**
  * Encodes a Status in protobuf, for errors of clients that accept only protobuf. Upstream:
- * k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto; empty strings are written, too.
+ * k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto; like upstream, also encodes empty strings.
  */
 import type { Status } from '@capstan/kube'
 

@@ -1,5 +1,5 @@
 /**
- * The JSONPath of printer columns: fields, quoted fields, indexes, wildcards and simple filters.
+ * The JSONPath of printer columns: fields, quoted fields, descendants (`..`), indexes, slices, wildcards and simple filters.
  * Upstream: k8s.io/client-go/util/jsonpath, as far as CustomResourceDefinitions may use it.
  */
 import { equal, isNumeric, isRecord, readJSON } from '@capstan/kube'

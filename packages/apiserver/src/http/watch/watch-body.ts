@@ -10,7 +10,7 @@ import type { WatchScheduler } from './watch-scheduler.ts'
 import type { TableOptions } from '../table/table.ts'
 import { tableOf } from '../table/table.ts'
 
-/** Yields a line for each event. The lines of a batch are joined to larger parts. An error that ends the watch is the last line. */
+/** Yields a line for each event. The lines of a batch are joined into larger parts. An error that ends the watch is the last line. */
 export async function* watchBody(
   stream: WatchStream,
   representation: Representation,
@@ -53,7 +53,7 @@ type Lines = { readonly [type in WatchEvent['type']]?: Buffer }
 
 /** Caches lines, and joined lines, so that watchers of the same changes share them. */
 export class SharedLines {
-  /** The latest lines of packed objects: the bytes of packed objects are not cached otherwise. */
+  /** The latest lines of packed objects, whose bytes are cached nowhere else. */
   readonly #recent = new Map<object, Lines>()
   #size = 0
   #parts: readonly Buffer[] = []
@@ -66,8 +66,8 @@ export class SharedLines {
   }
 
   /**
-   * Unregisters a watcher. After the last watcher, the buffers are released: they are only a megabyte, but their place in the heap prevents
-   * V8 from returning memory below them.
+   * Unregisters a watcher. After the last watcher, the buffers are released: they are only about a megabyte, but because of their place in
+   * memory, the memory below them could not be returned to the operating system.
    */
   leave(): void {
     if (--this.#watchers > 0) return

@@ -1,19 +1,19 @@
 /**
  * Schedules when watchers on the network are notified. Notifying two hundred watchers takes longer than a write; if each change were sent
- * separately, watchers would use nearly all CPU time and writes would starve. So watchers are notified in batches. After a batch that took
- * long, other requests run first, and the next batch sends their changes together. With few watchers, or without other requests, watchers
- * do not wait.
+ * separately, watchers would use nearly all CPU time and writes would starve. So one run notifies all waiting watchers, in batches. After a
+ * run that took long, other requests run first, and the next run sends their changes together. With few watchers, or without other
+ * requests, watchers do not wait.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Clock, Timer } from '@capstan/kube'
 
-/** Pause after a batch, as a multiple of its duration. */
+/** Pause after a run, as a multiple of its duration. */
 const PauseFactor = 3
 /** Maximum pause in milliseconds. */
 export const MaxPause = 50
 /** Milliseconds without a request after which the pause ends early. */
 const QuietTime = 2
-/** Watchers notified in one turn of the event loop. A request waits for these watchers, not for a whole batch. */
+/** Watchers notified in one turn of the event loop. A request waits for these watchers, not for all. */
 export const BatchSize = 32
 
 export class WatchScheduler {
@@ -48,7 +48,7 @@ export class WatchScheduler {
     return undefined
   }
 
-  /** Notifies waiting watchers in batches until none is left. Yields to the event loop after each batch, so that its output is written. */
+  /** One run: notifies waiting watchers in batches until none is left. Yields to the event loop after each batch, so that output is sent. */
   async #notifyAll(): Promise<void> {
     this.#isNotifying = true
     const start = this.#clock.now()
