@@ -113,7 +113,7 @@ export async function listen({
   const server = createSecureServer({
     allowHTTP1: true,
     minVersion,
-    // A resumed session would keep the verification result of the client certificate, even if it was created with another API server of the port.
+    // A resumed session would keep the verification result of the client certificate, even if another API server created it.
     secureOptions: constants.SSL_OP_NO_TICKET,
     requestCert: true,
     rejectUnauthorized: false,

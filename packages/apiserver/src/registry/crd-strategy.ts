@@ -10,7 +10,7 @@ import {
 import { validateCRD } from './crd-validation.ts'
 import { normalizeSchema, unknownFormats } from './schema-fields.ts'
 
-/** Keeps a CRD that is being deleted until its instances are gone. */
+/** Finalizer that keeps a CRD that is being deleted until its instances are gone. */
 export const CleanupFinalizer = 'customresourcecleanup.apiextensions.k8s.io'
 
 /** Returns the versions in a CRD that is not validated yet. */
@@ -65,8 +65,8 @@ export const crdStrategy = {
   },
 
   /**
-   * Keeps a frozen schema, of a declared kind or of the stored CRD, as the same object, so that it is validated and compiled once for all
-   * servers of the process.
+   * Replaces each schema of the draft by an equal frozen schema of the request or of the stored CRD, so that one schema object is validated
+   * and compiled once for all servers of the process.
    */
   reuseFrozen(object: UnknownObject, sent: unknown, old: UnknownObject | undefined): void {
     const { spec } = asCRD(object)
@@ -104,7 +104,7 @@ export const crdStrategy = {
     }
   },
 
-  /** Adds the finalizer when a deletion is requested; the controller removes it once the instances are deleted. */
+  /** Adds the condition Terminating and the finalizer, which the controller removes once the instances are deleted. */
   markDeleted(object: UnknownObject, now: string): void {
     const { metadata } = object
     if (!metadata.finalizers?.includes(CleanupFinalizer)) metadata.finalizers = [...(metadata.finalizers ?? []), CleanupFinalizer]

@@ -369,7 +369,10 @@ function conversionErrors({ spec }: CustomResourceDefinition, old: CustomResourc
   return errors
 }
 
-/** Returns the problem of a CA bundle. Upstream validates the bundle only for an established CRD, because a controller may set it later. */
+/**
+ * Returns the problem of a CA bundle. Upstream validates the bundle only for an established CRD whose stored bundle is valid or empty,
+ * because a controller may set the bundle after the creation of the CRD.
+ */
 function caBundleProblem(bundle: string): string | undefined {
   const text = Buffer.from(bundle, 'base64').toString()
   const blocks = text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []

@@ -7,7 +7,7 @@ import type { ResourceInfo } from './resource-info.ts'
 export interface BuiltinResources {
   /** All built-in resources, in the order in which discovery lists their groups. */
   readonly all: readonly ResourceInfo[]
-  /** `autoscaling/v1` Scale for namespaced and for cluster-scoped objects. They are not resources, and not in `all`. */
+  /** `autoscaling/v1` Scale for namespaced and for cluster-scoped objects. They are formats of subresources, and not in `all`. */
   readonly scale: { readonly namespace: ResourceInfo; readonly cluster: ResourceInfo }
   readonly protobufMessages: ProtobufMessages
   schemas(names: Iterable<string>): ReadonlyMap<string, object>
@@ -61,23 +61,23 @@ export class Registry implements Resources {
     return (this.#all ??= [...this.#builtins.all, ...this.#custom.values()])
   }
 
-  /** Returns the resource stored under `storage`, in its storage version if that is served. */
+  /** Returns the resource stored under `storage`: in its storage version if that is served, otherwise in another served version. */
   stored(storage: string): ResourceInfo | undefined {
     const served = this.list().filter((info) => info.storage === storage)
     return served.find((info) => info.version === info.storageVersion) ?? served[0]
   }
 
-  /** Returns the resource of a kind, in any version. */
+  /** Returns the resource of a kind, in the first version of the list. */
   ofKind(group: string, kind: string): ResourceInfo | undefined {
     return this.list().find((info) => info.group === group && info.kind === kind)
   }
 
-  /** Returns the revision since which a custom resource is served; 0 when that was before this process started. */
+  /** Returns the revision since which a custom resource is served; 0 for built-in resources, and if the CRD is older than this process. */
   servedSince(storage: string): number {
     return this.#servedSince.get(storage) ?? 0
   }
 
-  /** Replaces the served versions of a custom resource; `since` is the revision at which it was first served. */
+  /** Replaces the served versions of a custom resource. `since` is the revision from which it is served; absent if it is served already. */
   serve(storage: string, versions: readonly ResourceInfo[], since?: number): void {
     if (since !== undefined) this.#servedSince.set(storage, since)
     const next = new Map([...this.#custom].filter(([, info]) => info.storage !== storage))
@@ -89,7 +89,7 @@ export class Registry implements Resources {
     for (const id of changedIds) for (const listener of this.#removalListeners.get(id) ?? []) listener()
   }
 
-  /** Calls `listener` when the version is no longer served, or when its storage version or conversion changes. */
+  /** Calls `listener` when the version is no longer served, or its storage version or conversion changes; returns a function that ends this. */
   onRemoval(resource: Resource, listener: () => void): () => void {
     if (resource.builtin) return () => {}
     const id = idOf(resource)

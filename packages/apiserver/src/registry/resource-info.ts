@@ -1,6 +1,6 @@
 /**
- * One served version of a resource: names, schema, versions, conversion, and the strategy of its objects (`strategy.ts`). Built from a
- * built-in declaration or from a CustomResourceDefinition (`custom.ts`).
+ * One version of a resource: names, schema, versions, conversion, and the strategy of its objects (`strategy.ts`). Built from a built-in
+ * declaration or from a CustomResourceDefinition (`custom.ts`).
  */
 import {
   apiVersionOf,
@@ -70,9 +70,10 @@ export interface ResourceInfo extends Resource {
 }
 
 /**
- * Converts the object to the version of `info` without a conversion webhook; `Converter.convert` calls webhooks. Sets its apiVersion,
- * prunes fields that the version does not know, and, in the storage version, adds defaults that the CRD gained since the object was
- * written. Returns the object itself if nothing changes. The result for a stored object is always the same object, so caches can share it.
+ * Converts the object to the version of `info` without a conversion webhook; `Converter.convert` calls webhooks. A built-in kind is
+ * converted by its `convertFrom`, if any. For a custom resource, sets the apiVersion, prunes fields that are unknown in the version, and adds
+ * defaults of the storage version that the CRD gained since the object was written. Returns the object itself if nothing changes. The
+ * result for a stored object is always the same object, so caches can share it.
  */
 export function inVersion<T extends KubeObject>(info: ResourceInfo, object: T): T {
   if (!info.defaultsOnRead && object.apiVersion === info.apiVersion) return object

@@ -45,7 +45,7 @@ const nameInGo = (keyword: string): string =>
       : keyword.charAt(0).toUpperCase() + keyword.slice(1)
 
 function rootErrors(schema: JSONSchema, path: string): FieldError[] {
-  // For `nullable`, and for a type other than object, there are separate errors.
+  // `validateSchema` reports `nullable` a second time, and also a type other than object.
   const disallowed = Object.entries(schema).find(
     ([keyword, value]) => value !== undefined && value !== false && !allowedAtRoot.includes(nameInGo(keyword)),
   )

@@ -70,7 +70,7 @@ function normalize(value: unknown, fields: Fields, path: string, report: (path: 
       for (const inner of Array.isArray(member) ? member : [member]) normalizeSchema(inner, fieldPath, () => {})
     else if (normalization !== 'any') {
       const isEmpty = member === '' || (typeof member === 'object' && member !== null && Object.keys(member).length === 0)
-      // A value that is not a list is a pointer to a struct in Go, which is kept when empty.
+      // `externalDocs` is a pointer to a struct in Go, which is kept when empty.
       if (isEmpty && !(typeof normalization === 'object' && !normalization.isList)) delete value[field]
       else if (normalization === 'map of schemas' && isRecord(member))
         for (const [name, inner] of Object.entries(member)) normalizeSchema(inner, `${fieldPath}.${name}`, report)

@@ -28,9 +28,12 @@ export interface WriteServices {
   readonly kindState: unknown
 }
 
-/** Rules for creating, updating and deleting objects of a kind. All members are optional. `T` is the type of decoded objects. */
+/** Rules for creating, updating and deleting objects of a kind. `T` is the type of decoded objects. */
 export interface Strategy<T = UnknownObject> {
-  /** Whether `metadata.generation` counts changes of the spec; a function reports whether a change of another part counts, too. */
+  /**
+   * Whether `metadata.generation` counts changes of all parts except metadata and the status subresource. A function also reports whether a
+   * change of metadata counts.
+   */
   readonly generation?: boolean | ((object: T, old: T) => boolean)
   /** Whether a create keeps the status, although there is a status subresource. */
   readonly statusOnCreate?: boolean
