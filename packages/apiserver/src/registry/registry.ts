@@ -89,7 +89,7 @@ export class Registry implements Resources {
     for (const id of changedIds) for (const listener of this.#removalListeners.get(id) ?? []) listener()
   }
 
-  /** Calls `listener` when the version is no longer served, or its storage version or conversion changes; returns a function that ends this. */
+  /** Calls `listener` when the version is no longer served, or its storage version or conversion changes; the result unsubscribes it. */
   onRemoval(resource: Resource, listener: () => void): () => void {
     if (resource.builtin) return () => {}
     const id = idOf(resource)

@@ -71,7 +71,7 @@ export interface ResourceInfo extends Resource {
 
 /**
  * Converts the object to the version of `info` without a conversion webhook; `Converter.convert` calls webhooks. A built-in kind is
- * converted by its `convertFrom`, if any. For a custom resource, sets the apiVersion, prunes fields that are unknown in the version, and adds
+ * converted by its `convertFrom`, if any. For a custom resource, sets the apiVersion, prunes fields that the version lacks, and adds
  * defaults of the storage version that the CRD gained since the object was written. Returns the object itself if nothing changes. The
  * result for a stored object is always the same object, so caches can share it.
  */

@@ -1,6 +1,6 @@
 /**
  * Backups of a data folder: one file with all its stores, verified frame by frame and as a whole. A backup is made from the files of the
- * folder, even while a server uses them: acknowledged writes are in files that only grow.
+ * folder, even while a server uses them: acknowledged writes are in files that only grow, until a newer checkpoint replaces them.
  */
 import type { Clock } from '@capstan/kube'
 import { type Checkpoint, type CheckpointHeader, Format, readCheckpoint, storeSnapshots, writeCheckpoint } from './checkpoint.ts'
@@ -20,7 +20,7 @@ export interface Backup {
   readonly format: number
   readonly size: number
   readonly objects: number
-  /** Parts of the folder that could not be read, with `salvage`: acknowledged writes are lost. */
+  /** With `salvage`: parts of the folder that could not be read. Acknowledged writes may be missing from the backup. */
   readonly damage?: readonly string[]
   readonly stores: readonly { readonly name: string; readonly revision: number; readonly objects: number }[]
 }
@@ -33,7 +33,7 @@ export interface BackupOptions {
   readonly files?: Files
 }
 
-/** Attempts to read a folder while a server writes to it: files may be removed by a checkpoint during an attempt. */
+/** Maximum attempts to read a folder while a server writes to it: a checkpoint may remove files during an attempt. */
 const Attempts = 5
 
 export interface MakeBackupOptions extends BackupOptions {
@@ -42,7 +42,7 @@ export interface MakeBackupOptions extends BackupOptions {
 }
 
 /**
- * Writes a backup of all acknowledged writes, readable by the owner only. The file is complete or does not exist. @throws DamagedData when
+ * Writes a backup of all acknowledged writes, completely or not at all; only the owner can read the file. @throws DamagedData when
  * the folder cannot be read
  */
 export async function backUp(options: MakeBackupOptions): Promise<Backup> {
@@ -59,13 +59,13 @@ export async function backUp(options: MakeBackupOptions): Promise<Backup> {
   return damage.length === 0 ? backup : { ...backup, damage: damage.map(({ message }) => message) }
 }
 
-/** Reads a backup from beginning to end. @throws DamagedData when it is damaged, Error when it is not a backup or of a later version */
+/** Reads a whole backup to verify it. @throws DamagedData when it is damaged, Error when it is not a backup or of a later version */
 export async function checkBackup(file: string, files: Files = nodeFiles): Promise<Backup> {
   return summaryOf(await readCheckpoint(files, file, 'backup'))
 }
 
 export interface RestoreOptions extends BackupOptions {
-  /** Replaces existing data. */
+  /** Whether to replace existing data. */
   readonly force?: boolean
   /**
    * Added to the revisions of the backup. A client that saw a revision beyond the backup gets Expired, and no revision is ever used twice.
@@ -78,7 +78,7 @@ export const DefaultBump = 1_000_000_000
 
 /**
  * Replaces the data folder by a backup. After a crash, the folder is as it was before or as restored. @throws Error when the folder
- * contains data and `force` is not set, or a server uses the folder
+ * contains data and `force` is not set, or a server uses the folder; DamagedData when the backup is damaged
  */
 export async function restoreBackup(options: RestoreOptions): Promise<Backup> {
   const { folder, file, clock, files = nodeFiles, force = false, bumpRevision = DefaultBump } = options

@@ -7,7 +7,7 @@ import type { Change, Since } from './store.ts'
 export interface HistoryLimits {
   /** Maximum number of changes. */
   readonly changes: number
-  /** Maximum size, in characters, of the objects that the changes reference; approximate. */
+  /** Maximum size, in characters, of the previous versions of objects that the changes keep in memory; approximate. */
   readonly size: number
   /** Maximum age of a change in milliseconds; needs a clock. Upstream: --etcd-compaction-interval. */
   readonly age: number
@@ -54,7 +54,7 @@ export class ChangeWindow {
     this.#removeOld(now)
   }
 
-  /** All changes in the window, oldest first. */
+  /** Returns all changes in the window, oldest first. */
   all(): TimedChange[] {
     return this.#changes.after(-1, () => 0).map(({ change, time }) => ({ change, time }))
   }

@@ -1,6 +1,6 @@
 /**
- * All stores of a folder in one file: the start of a log, and the content of a backup. The first frame identifies the file; the last frame
- * has the numbers of stores and objects, and a digest of all frames before it.
+ * All stores of a folder in one file: a checkpoint, which has the state before a log, or a backup. The first frame identifies the file; the
+ * last frame has the numbers of stores and objects, and a digest of all frames before it.
  */
 import { readJSON } from '@capstan/kube'
 import { createHash } from 'node:crypto'
@@ -11,7 +11,7 @@ import { encodeFrame, readFrames } from './frame.ts'
 import { emptySnapshot, type Snapshot, type Snapshots } from './snapshot.ts'
 import { type ObjectEncoding, plainObjects, jsonOf } from './packed.ts'
 
-/** Format version of checkpoints and logs. Files with another version are rejected. */
+/** Format version of checkpoints, backups and logs. Files with another version are rejected. */
 export const Format = 2
 
 export interface CheckpointHeader {
@@ -44,10 +44,10 @@ type Line =
   | { readonly key: readonly [resource: string, namespace: string, name: string]; readonly object: KubeObject }
   | (Totals & { readonly end: true; readonly sha256: string })
 
-/** Maximum number of characters in one frame: small enough that writing a frame does not block the event loop for long. */
+/** Number of characters after which a new frame begins: small enough that writing a frame does not block the event loop for long. */
 const FrameSize = 256 * 1024
 
-/** Writes a checkpoint frame by frame, yielding to the event loop between frames. Returns its size in bytes. */
+/** Writes a checkpoint frame by frame; yields to the event loop after frames that are too long for synchronous writes. Returns its size. */
 export async function writeCheckpoint(
   file: OpenFile,
   header: CheckpointHeader,

@@ -12,7 +12,7 @@ import { type Change, type Since, type Store, StoreConflict, type StoreKey, type
 
 /** Makes changes durable. Called for one group at a time, in the order of revisions. */
 export interface Log {
-  /** Resolves once all of `changes` survive a crash. When it rejects, all of them are dropped and their revisions are reused. */
+  /** Resolves once all of `changes` survive a crash. When it rejects, the store drops all of them and reuses their revisions. */
   append(changes: readonly Change[], time: number): Promise<void>
   /** Reason why changes cannot be appended at present. */
   readonly failure: Error | undefined
@@ -215,7 +215,7 @@ function notify(listener: (change: Change) => void, change: Change): void {
   }
 }
 
-/** Rejects each write of a failed group. @throws StatusError InternalError */
+/** Throws the error for the writes of a group that could not be made durable. @throws StatusError InternalError */
 function rejectWrite(cause: unknown): never {
   const text = `Internal error occurred: the write could not be made durable: ${messageOf(cause)}`
   throw new StatusError('InternalError', text, { cause })

@@ -32,7 +32,7 @@ export interface CrashOptions {
 export interface CrashResult {
   readonly rounds: number
   readonly acknowledged: number
-  /** Rounds in which the writer was killed before it had opened the folder. */
+  /** Rounds in which the writer was killed before it reported the state that it found. */
   readonly early: number
   /** Rounds in which the requested changes had left the history. */
   readonly expired: number
@@ -43,7 +43,7 @@ export interface CrashResult {
 const SmallLog = 20_000
 const LargeLog = 4_000_000
 
-/** Runs the rounds; returns how often the state of the next process contradicted the acknowledged writes. */
+/** Runs the rounds. `mistakes` has each contradiction between the acknowledged writes and the state that the next process found. */
 export async function crashRounds({ folder, rounds, random, isEnough }: CrashOptions): Promise<CrashResult> {
   /** The last acknowledged write, by name. */
   const last = new Map<string, AcknowledgedWrite>()
@@ -85,7 +85,7 @@ async function runWriter(
   const writer = spawn(
     process.execPath,
     [fileURLToPath(new URL('./crash-writer.ts', import.meta.url)), folder, String(log), String(knownRevision)],
-    // Caches compiled sources: they are compiled once instead of five hundred times.
+    // Caches compiled sources, so that they are compiled once instead of in each round.
     { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, NODE_COMPILE_CACHE: `${folder}.compiled` } },
   )
   const exited = once(writer, 'exit')
