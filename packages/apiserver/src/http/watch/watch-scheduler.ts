@@ -30,7 +30,7 @@ export class WatchScheduler {
     this.#clock = clock
   }
 
-  /** Called when a request other than a watch arrives. When it ends, `requestEnded` must be called. */
+  /** Called when a request arrives. When its response is ready, `requestEnded` must be called: a watch counts only until it has started. */
   requestStarted(): void {
     this.#requests++
     this.#quietTimer?.cancel()
