@@ -1,6 +1,6 @@
 /**
- * The process that `crash-rounds.ts` kills: prints the state it found, then writes concurrently, and prints each acknowledged write. With a
- * small log, new logs begin all the time.
+ * The process that `crash-rounds.ts` kills: prints the state that it found, then writes concurrently until it is killed, and prints each
+ * acknowledged write.
  */
 import { writeSync } from 'node:fs'
 import { type KubeObject, systemClock } from '@capstan/kube'

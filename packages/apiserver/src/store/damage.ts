@@ -9,6 +9,6 @@ export class DamagedData extends Error {
   }
 }
 
-/** Error for a data folder that cannot be used. `cause` may be omitted when the message already contains its text. */
+/** Error for a data folder that cannot be opened. `problem` contains the text of `cause`, if there is one. */
 export const unusableFolder = (folder: string, problem: string, cause?: unknown): Error =>
   new Error(`Cannot open data folder ${folder}: ${problem}`, cause === undefined ? {} : { cause })

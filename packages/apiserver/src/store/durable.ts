@@ -32,14 +32,14 @@ export interface DurableOptions {
   readonly clock: Clock
   /** Receives a message when the folder cannot be written, and when it can be written again. */
   readonly log?: Logger
-  /** Default: the files of this machine. */
+  /** Default: the file system of this machine. */
   readonly files?: Files
   /**
    * Whether a write waits for fsync; otherwise a crash of the machine, but not of the process, loses data that the operating system
    * has not written yet.
    */
   readonly sync?: boolean
-  /** Size in bytes at which a new log begins; less than 4 MB is for tests. */
+  /** Size in bytes at which a new log begins, but never less than the newest checkpoint. Tests use a smaller size than the default. */
   readonly checkpointAfter?: number
   /** Encoding of stored objects. Default: plain objects. */
   readonly encode?: ObjectEncoding
@@ -75,7 +75,7 @@ export async function openDurable(folder: string, options: DurableOptions): Prom
   return storesOf(journal, clock, encode, lock)
 }
 
-/** Returns the stores of a state folder. `lock` excludes other processes, and is released when the stores are closed. */
+/** Returns the stores of a state folder, which `journal` has read. `lock` is released when the stores are closed. */
 export function storesOf(
   journal: Journal,
   clock: Clock,
@@ -133,10 +133,10 @@ async function prepare(folder: string, files: Files, clock: Clock): Promise<void
   if (format !== 'current') await writeFormat(files, folder)
 }
 
-/** Errors of the operating system contain a reason but no path. */
+/** Reports whether the error comes from the operating system. Its text need not name the data folder. */
 const isSystemError = (err: unknown): err is NodeJS.ErrnoException => (err as NodeJS.ErrnoException).code !== undefined
 
-/** Adds advice for the user to the error. */
+/** Adds to the error how the user can repair the folder. */
 const withRepairAdvice = (folder: string, damage: DamagedData): Error =>
   unusableFolder(
     folder,

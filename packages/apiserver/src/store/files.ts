@@ -1,4 +1,4 @@
-/** The file system operations of the durable store, as an argument, so that tests can make any step fail. */
+/** The file system operations of the durable store. They are passed to it as an argument, so that tests can make any step fail. */
 import { writeSync } from 'node:fs'
 import { open, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -67,7 +67,7 @@ export const nodeFiles: Files = {
   remove: (path) => rm(path, { recursive: true, force: true }),
   makeFolder: (path) => makeFolder(path, 0o700),
   async syncFolder(path) {
-    // Windows cannot sync folders: a rename is durable there when the file is.
+    // Windows cannot sync folders; there, a rename counts as durable once the file is.
     const handle = await open(path, 'r').catch((err: NodeJS.ErrnoException) => {
       if (err.code === 'EISDIR' || err.code === 'EPERM') return undefined
       throw err

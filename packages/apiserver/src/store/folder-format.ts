@@ -1,15 +1,15 @@
-/** Version of a data folder's layout. The file is beside the state, so that a folder without its state is not treated as a new folder. */
+/** Version of a data folder's layout. Its file is outside of the state folder: a folder that lost its state is not mistaken for a new one. */
 import { unusableFolder } from './damage.ts'
 import type { Files } from './files.ts'
 
 const Format = '2'
 const FormatName = 'format'
 
-/** Names of files of LevelDB, which earlier versions used, except the lock file: this version locks the folder with it, too. */
+/** Names of LevelDB files, which earlier versions wrote, without the file LOCK: this version locks the folder with it, too. */
 const LevelDBFile = /^(CURRENT|LOG|LOG\.old|MANIFEST-\d+|\d+\.(log|ldb))$/
 
 /**
- * Reads the format of a folder. `old`: the folder has a state, and its format file must be written; undefined: the folder is new. @throws
+ * Reads the format of a folder. `old`: the folder is not new, but its format file must be written. `undefined`: the folder is new. @throws
  * Error when this version cannot read the format
  */
 export async function readFormat(files: Files, folder: string): Promise<'current' | 'old' | undefined> {
@@ -17,12 +17,15 @@ export async function readFormat(files: Files, folder: string): Promise<'current
   if (!names.includes(FormatName)) return names.includes('CURRENT') ? 'old' : undefined
   const format = (await files.read(`${folder}/${FormatName}`)).toString().trimEnd()
   if (format === Format) return 'current'
-  // A format file without a number was truncated or damaged. The state contains its own version.
+  // A format file without a number was truncated or damaged. The files of the state contain their own version.
   if (!/^\d+$/.test(format)) return 'old'
   throw unusableFolder(folder, `it has format ${format}, and this version reads format ${Format} only`)
 }
 
-/** Writes the format file, once the state exists. Not synced: when it is lost, the state has its own version. */
+/**
+ * Writes the format file, once the state exists, and removes the LevelDB files of an earlier version. The file is not synced: when it is
+ * lost, the files of the state contain their own version.
+ */
 export async function writeFormat(files: Files, folder: string): Promise<void> {
   const file = await files.open(`${folder}/${FormatName}`, 'create')
   try {

@@ -46,7 +46,8 @@ function lockOn(path: string): DatabaseSync {
     return openLocked(path)
   } catch (err) {
     if (codeOf(err) !== NotADatabase) throw err
-    // The file was overwritten, so no process has locked this content. A process that has locked the file since has truncated it, too.
+    // No process holds the lock, because a process empties a file with such content before it locks it. If another process does so at the
+    // same time, truncating the empty file again changes nothing.
     truncateSync(path)
     return openLocked(path)
   }

@@ -48,7 +48,7 @@ export function* readFrames(bytes: Buffer, first: number): Generator<Frame, Endi
   return { kind: 'whole', at }
 }
 
-/** Returns the number in the head of the first frame, which is not verified. */
+/** Returns the number in the head of the first frame, without verifying the head. 0 if there is no complete head. */
 export const firstNumber = (bytes: Buffer): number => (bytes.length < HeadSize ? 0 : Number(bytes.readBigUInt64LE(8)))
 
 /** Returns the frame that begins at `at`; `undefined` when there is none, or it is damaged. */
@@ -67,8 +67,8 @@ function contentLength(bytes: Buffer, at: number): number | undefined {
 }
 
 /**
- * Classifies an unreadable frame. It is torn when it is the last frame, and either the file ends before the frame does or a sector of the
- * frame contains only zeros. In every other case it was written completely, and is damaged.
+ * Classifies a frame that cannot be read or has the wrong number. It is torn when no readable frame follows it, and either the file ends
+ * before the frame does or a sector of the frame contains only zeros. In every other case it was written completely, and is damaged.
  */
 function endingAt(bytes: Buffer, at: number, number: number, misplaced: Frame | undefined): Ending {
   if (misplaced) return { kind: 'damaged', at, problem: `frame ${misplaced.number} is where frame ${number} belongs` }
@@ -82,7 +82,10 @@ function endingAt(bytes: Buffer, at: number, number: number, misplaced: Frame | 
   return { kind: 'damaged', at, problem: `the checksum of frame ${number} does not match` }
 }
 
-/** Returns the number of a readable frame after `at` with a higher number. Two matching checksums cannot be a coincidence. */
+/**
+ * Returns the number of a readable frame after `at` with a higher number. Searches at every byte: other bytes practically never match both
+ * checksums of a frame by coincidence.
+ */
 function laterFrame(bytes: Buffer, at: number, number: number): number | undefined {
   for (let start = at + 1; start + HeadSize <= bytes.length; start++) {
     const higher = bytes.readUInt32LE(start + 8) + bytes.readUInt32LE(start + 12) * 2 ** 32

@@ -1,6 +1,6 @@
 /**
- * The log of a state folder: writes groups of changes, each synced before it is acknowledged; writes checkpoints, so that the log does not
- * grow without bound; and begins a new log after a failed write.
+ * The log of a state folder. Writes pending changes in groups, one frame for each group, and acknowledges a group once it is synced.
+ * Writes checkpoints, so that the logs do not grow without bound. Begins a new log after a failed write.
  *
  * After a failed write or sync the content of the log file is unknown, so it is never written to again. Pending and new writes are rejected
  * until a new log has begun, which records the position up to which the old log is valid.
@@ -35,7 +35,7 @@ export interface JournalOptions {
   readonly encode?: ObjectEncoding
 }
 
-/** Changes of one store, encoded as lines of a frame, and the update of the snapshots once they are durable. */
+/** A write that waits to be stored: its lines in a frame, and the update of the snapshots once the lines are durable. */
 interface Waiting {
   readonly line: string
   apply(): void
@@ -44,7 +44,7 @@ interface Waiting {
 }
 
 const RetryAfter = seconds(1)
-/** Maximum number of characters in a frame with changes of several groups. */
+/** Maximum number of characters in a group. A single larger write is a group of its own. */
 const LargestFrame = 32 * 1024 * 1024
 
 export class Journal {
@@ -53,7 +53,7 @@ export class Journal {
   readonly #snapshots: Snapshots
   #log: OpenFile
   #marker: OpenFile
-  /** Position up to which everything has been acknowledged. */
+  /** Position up to which all writes have been acknowledged. */
   #end: Position
   #next: number
   #checkpointSize: number
@@ -86,7 +86,7 @@ export class Journal {
     const log = await files.open(`${folder}/${logName(end.generation)}`, 'existing')
     let marker: OpenFile | undefined
     try {
-      // These bytes may come from the page cache and not be on the disk, so they are written again.
+      // These bytes may have been read from the page cache without being on the disk, so they are written again and synced.
       if (unacknowledged.length > 0) await log.write(unacknowledged, acknowledged.offset)
       await log.truncate(end.offset)
       await log.sync()
@@ -136,7 +136,7 @@ export class Journal {
     if (this.#failure) return Promise.reject(this.#failure)
     return new Promise((resolve, reject) => {
       this.#waiting.push({ line, apply, resolve, reject })
-      // Deferred to a microtask: changes of the same turn share one group.
+      // Deferred to a microtask, so that all changes of the current task share one group.
       this.#writing ??= Promise.resolve().then(() => this.#writeAll())
     })
   }
@@ -159,7 +159,7 @@ export class Journal {
     this.#writing = undefined
   }
 
-  /** Removes the next group from the queue: all pending writes, up to the size of a frame. */
+  /** Removes the next group from the queue: all waiting writes, up to `LargestFrame`. */
   #takeGroup(): Waiting[] {
     let size = 0
     const end = this.#waiting.findIndex(({ line }) => (size += line.length) > LargestFrame)
@@ -209,7 +209,7 @@ export class Journal {
     )
   }
 
-  /** Removes files that neither the newest checkpoint nor the previous one needs; the previous one is kept for the history between them. */
+  /** Removes checkpoints and logs from before the previous checkpoint, which is kept for the history between it and the newest one. */
   async #removeOldFiles(newest: number): Promise<void> {
     const { files } = this.#options
     // After a loss of power, the commit marker must not point to a log that was removed.

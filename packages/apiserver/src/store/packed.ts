@@ -2,8 +2,8 @@
  * Two encodings of stored objects. Plain objects, frozen and shared, suit a server whose controllers run in the same process. Packed
  * objects are stored as JSON: they take a third of the memory, for a server whose clients all use sockets, and mostly request JSON.
  *
- * All readers share one packed object as long as it is stored. It has the same members as a plain object. The members are parsed at the
- * first read, and cached while they are used.
+ * All readers share one packed object as long as it is stored. It has the same members as a plain object. When a member is read, the JSON
+ * is parsed, and the result is cached as long as members are read repeatedly. apiVersion and kind are never parsed.
  */
 import { freeze, hasLongInteger, type KubeObject, readJSON, writeJSON } from '@capstan/kube'
 
@@ -13,8 +13,8 @@ export type ObjectEncoding = (object: KubeObject) => KubeObject
 export const plainObjects: ObjectEncoding = freeze
 
 /**
- * Packs objects. Up to `unpacked` objects that are read repeatedly stay unpacked. Objects that were just written, or are read for the first
- * time, are in smaller caches, which release them sooner: if they lived longer, the garbage collector would move them to the old
+ * Packs objects. Up to `unpacked` objects that are read repeatedly stay unpacked. Objects that were just written, or were read only once
+ * since, are in smaller caches, which release them sooner: if their members lived longer, the garbage collector would move them to the old
  * generation.
  */
 export function packedObjects(unpacked = 512): ObjectEncoding {
@@ -30,7 +30,7 @@ export function packedObjects(unpacked = 512): ObjectEncoding {
   }
 }
 
-/** Packed objects that may contain integers beyond the precision of doubles. Other objects are parsed without a search for such integers. */
+/** Packed objects that may contain integers beyond the precision of doubles. Other objects are parsed without a search for them. */
 const withLongIntegers = new WeakSet<object>()
 
 /** Returns the object as JSON; for packed objects it is not encoded again. */
@@ -40,12 +40,12 @@ export const jsonOf = (object: object): string => Packed.textOf(object) ?? write
 export const isPacked = (object: object): boolean => Packed.textOf(object) !== undefined
 
 /**
- * Key for caches of data derived from the object: the object itself. For a packed object: its unpacked members, so that the data is released
- * with them, or `undefined` when it is not unpacked.
+ * Key for caches of data derived from the object: the object itself. For a packed object: its unpacked members, so that the data is
+ * released with them, or `undefined` when it is not unpacked.
  */
 export const cacheKey = (object: object): object | undefined => (isPacked(object) ? Packed.unpackedOf(object) : object)
 
-/** Base class that adds private fields to an existing object. */
+/** Base class whose constructor returns an existing object, so that a subclass adds its private fields to that object. */
 const ExistingObject = function ExistingObject(object: object) {
   return object
 } as unknown as new (
@@ -55,12 +55,12 @@ const ExistingObject = function ExistingObject(object: object) {
 type Members = Readonly<Record<string, unknown>>
 
 /**
- * State of a packed object, whose members are getters, so that it looks like a plain object. A server has tens of thousands of packed
- * objects, so each further field would cost memory.
+ * State of a packed object, whose members are getters, so that it looks like a plain object. It has only two fields, because a server has
+ * tens of thousands of packed objects.
  */
 class Packed extends ExistingObject {
   readonly #text: string
-  /** The unpacked members; while there are none, the cache that the object enters when a member is read. */
+  /** The unpacked members; when they have been released, the cache that the object enters at the next read of a member. */
   #unpackedOrCache: Members | UnpackedCache
 
   constructor(members: object, text: string, unpacked: object, cache: UnpackedCache) {
@@ -142,7 +142,7 @@ function sharedType(type: unknown): unknown {
   if (types.size < MaxTypes) types.set(type, type)
   return type
 }
-/** A bounded cache, like `getters`. */
+/** Bounded, like `getters`. */
 const types = new Map<unknown, string>()
 const MaxTypes = 1000
 
@@ -159,6 +159,6 @@ function getterOf(key: string): PropertyDescriptor | undefined {
   getters.set(key, getter)
   return getter
 }
-/** A bounded cache, because names come from clients. The limit is enough for all kinds. */
+/** Bounded, because names of members come from clients. The limit is enough for all kinds. */
 const getters = new Map<string, PropertyDescriptor>()
 const MaxGetters = 500

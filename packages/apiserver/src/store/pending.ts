@@ -7,8 +7,8 @@ export interface PendingWrite {
 }
 
 /**
- * Validated writes that are not stored yet. Checks that count used resources, such as quotas and addresses, include them, so that
- * concurrent writes do not take the same resource.
+ * Writes that use a limited resource, such as a quota or an address range, and are not stored yet. Checks of such resources include
+ * them, so that concurrent writes do not take the same resource.
  */
 export class PendingWrites {
   readonly #store: Store
@@ -34,7 +34,7 @@ export class PendingWrites {
     )
   }
 
-  /** Reports whether the stored object is still the one that the write replaces: a write is removed only some time after its commit. */
+  /** Reports whether the stored object is still the one that the write replaces. A committed write stays in the map for a short time. */
   #isNotStored(resource: string, { object: { metadata }, old }: PendingWrite): boolean {
     const stored = this.#store.get({ resource, namespace: metadata.namespace ?? '', name: metadata.name ?? '' })
     return stored?.metadata.resourceVersion === old?.metadata.resourceVersion

@@ -1,4 +1,4 @@
-/** Reads a damaged state folder as far as possible: the newest state before the damage. */
+/** Reads as much as possible of a damaged state folder: the newest readable checkpoint, and the logs after it up to the first damage. */
 import { largest } from '@capstan/kube'
 import { readCheckpoint } from './checkpoint.ts'
 import { DamagedData } from './damage.ts'
@@ -17,11 +17,11 @@ import {
 
 export interface Salvaged {
   readonly snapshots: Snapshots
-  /** Damaged parts: acknowledged writes after them are lost. */
+  /** The damage that was found: acknowledged writes may be missing from `snapshots`. */
   readonly damage: readonly DamagedData[]
 }
 
-/** Reads all that is readable. @throws DamagedData when no checkpoint and no first log can be read */
+/** @throws DamagedData when no checkpoint can be read, and the first log does not exist */
 export async function salvageState(files: Files, folder: string): Promise<Salvaged> {
   const damage: DamagedData[] = []
   /** Returns the result of a read; records damage and returns undefined. */
