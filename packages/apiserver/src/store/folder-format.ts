@@ -1,4 +1,4 @@
-/** Version of a data folder's layout. Its file is outside of the state folder: a folder that lost its state is not mistaken for a new one. */
+/** Version of a data folder's layout. Its file is outside of the state folder, so that a folder without its state does not count as new. */
 import { unusableFolder } from './damage.ts'
 import type { Files } from './files.ts'
 

@@ -1,5 +1,5 @@
 /**
- * A simulated disk with all failures that real disks may have. Bytes that are not synced are only in memory: they survive the death of the
+ * A simulated disk for tests, with the failures of real disks. Bytes that are not synced are only in memory: they survive the death of the
  * process, but a loss of power removes an arbitrary part of them, sector by sector. Any step can fail, and the effect of a failed sync is
  * unknown.
  */
@@ -31,7 +31,7 @@ export class SimulatedDisk implements Files {
   #pending: NameChange[] = []
   /** Remaining steps; the process dies during the last of them. */
   #remainingSteps = Infinity
-  /** Called before each step; throws the error with which the step fails. */
+  /** Called before each step. When it throws, the step fails with that error. */
   failing: (step: string, path: string) => void = () => {}
   /** Number of steps so far. */
   steps = 0
@@ -81,7 +81,7 @@ export class SimulatedDisk implements Files {
     return [...this.#visible.keys()].sort()
   }
 
-  /** Changes bytes on the disk without a write. */
+  /** Changes the content of a file on the disk, as a defect of the disk does. */
   damage(path: string, change: (bytes: Buffer) => Buffer): void {
     const file = this.#file(path)
     file.durable = change(Buffer.from(file.durable))
@@ -116,7 +116,7 @@ export class SimulatedDisk implements Files {
       },
       sync: async () => {
         await step('sync', () => {
-          // Data that could not be written is dropped: the next sync succeeds without it.
+          // A failed sync drops the data that it could not write: the next sync succeeds without it.
           for (const change of file.pending.splice(0)) this.#writeInPart(file, change)
         })
         for (const change of file.pending.splice(0)) file.durable = changed(file.durable, change)
@@ -170,7 +170,8 @@ export class SimulatedDisk implements Files {
   }
 
   /**
-   * Yields, then counts the step. Fails if the process is dead or `failing` throws, possibly after `inPart` has done a part of the step.
+   * Counts the step. @throws when the process is dead or dies in this step, or when `failing` throws; in the last two cases after `inPart`,
+   * if given, has done a part of the step
    */
   async #step(name: string, path: string, inPart?: () => void): Promise<void> {
     await Promise.resolve()
@@ -199,8 +200,8 @@ export class SimulatedDisk implements Files {
   }
 
   /**
-   * Writes a random subset of the sectors of a change. The file's length follows from the last sector that arrived; missing sectors are
-   * zeros.
+   * Writes a random subset of the sectors of a change to the disk. The other sectors keep their content; a gap beyond the old end of the file
+   * contains zeros. A truncation happens completely or not at all.
    */
   #writeInPart(file: File, change: Change): void {
     if (change.kind === 'truncate') {

@@ -1,4 +1,4 @@
-/** State of one store, replayed from the log: objects by key, the newest revision, and the recent changes. */
+/** State of one store, read from a checkpoint and the logs after it: objects by key, the newest revision, and the recent changes. */
 import type { KubeObject } from '@capstan/kube'
 import { type ObjectEncoding, plainObjects, jsonOf } from './packed.ts'
 import type { Change, StoreKey } from './store.ts'
@@ -17,7 +17,7 @@ export interface TimedChange {
 export interface Snapshot {
   revision: number
   readonly objects: Map<string, Stored>
-  /** Oldest first, without gaps up to `revision`. Kept until the store is opened, which then has its own history. */
+  /** Oldest first, without gaps up to `revision`. Empty while the store is open, because an open store keeps its own history. */
   changes: TimedChange[]
 }
 
@@ -44,7 +44,7 @@ export function changeLine(store: string, { revision, key, object }: Change, tim
 
 export const removalLine = (store: string): string => JSON.stringify({ store, removed: true } satisfies Entry)
 
-/** Applies a line of the log to `snapshots`. @throws when the line does not follow from the state */
+/** Applies a line of the log to `snapshots`. @throws when its revision is not the next revision of its store */
 export function replay(snapshots: Snapshots, entry: Entry, encode: ObjectEncoding = plainObjects): void {
   if ('removed' in entry) {
     snapshots.delete(entry.store)
@@ -69,5 +69,5 @@ export function applyTo(snapshot: Snapshot, { revision, key, object }: Change): 
   else snapshot.objects.delete(idOf(key))
 }
 
-/** `join` creates one flat string; concatenation would keep its four parts alive. */
+/** `join` creates one flat string; a concatenation would keep its parts alive. */
 const idOf = ({ resource, namespace, name }: StoreKey): string => [resource, namespace, name].join('/')

@@ -24,19 +24,19 @@ export interface Position {
 
 export interface State {
   readonly snapshots: Snapshots
-  /** Position of the commit marker. */
+  /** Position that the commit marker contains. */
   readonly acknowledged: Position
-  /** End of the newest log; bytes after it are torn. */
+  /** End of the last frame that was read; bytes after it are torn or were not requested. */
   readonly end: Position
   /** Number of the next frame. */
   readonly next: number
-  /** Frames between the commit marker and the end, if any. */
+  /** Frames between `acknowledged` and `end`, if both are in the same log; otherwise empty. */
   readonly unacknowledged: Buffer
   /** Bytes of the checkpoint that was read. */
   readonly checkpointSize: number
-  /** Whether both copies of the commit marker can be read. If not, writes after the older one may have been acknowledged, too. */
+  /** Whether both copies of the commit marker can be read. If not, writes after the readable copy may have been acknowledged, too. */
   readonly isMarkerIntact: boolean
-  /** Damage without loss: a newer checkpoint contains the data. */
+  /** Damage without loss: a newer checkpoint contains the data of the damaged file. */
   readonly skipped: readonly Error[]
 }
 
@@ -45,7 +45,7 @@ export interface LogHeader {
   readonly capstan: 'log'
   readonly format: number
   readonly generation: number
-  /** End of the previous log: bytes after it were never acknowledged. Absent in the first log. */
+  /** End of the previous log: bytes after it were never acknowledged. Absent in the first log of a folder. */
   readonly previousEnd?: number
 }
 
@@ -56,7 +56,7 @@ export const logName = (generation: number): string => `log-${padded(generation)
 export const checkpointName = (generation: number): string => `checkpoint-${padded(generation)}`
 export const MarkerName = 'acknowledged'
 
-/** Returns the generations of existing logs and checkpoints, in order. */
+/** Returns the generations (the numbers in the names) of existing logs and checkpoints, in ascending order. */
 export async function generationsIn(files: Files, folder: string): Promise<{ logs: number[]; checkpoints: number[] }> {
   const names = (await files.list(folder)).sort()
   const numbersIn = (pattern: RegExp) => names.flatMap((name) => pattern.exec(name)?.[1] ?? []).map(Number)
@@ -70,12 +70,13 @@ export async function readState(
   extent: Extent = 'everything',
   encode: ObjectEncoding = plainObjects,
 ): Promise<State> {
-  // Read first: a log that is read later contains at least what the commit marker acknowledges.
+  // The commit marker is read first: a log that is read later contains at least the writes that the marker acknowledges.
   const { isIntact: isMarkerIntact, ...acknowledged } = await readCommitMarker(files, folder)
   const { logs, checkpoints } = await generationsIn(files, folder)
   const isInExtent = (generation: number) => extent === 'everything' || generation <= acknowledged.generation
   const last = Math.max(acknowledged.generation, largest(logs.filter(isInExtent)))
-  // The oldest base comes first, because it gives the longest history. If the base or a log after it is damaged, the next base is used.
+  // A base is a checkpoint, or the empty state before log 1. The oldest base comes first, because it gives the longest history of changes.
+  // If the base or a log after it is damaged, the next base is used.
   const bases = [...(logs[0] === 1 || checkpoints.length === 0 ? [1] : []), ...checkpoints.filter(isInExtent)]
   const skipped: Error[] = []
   for (const base of bases) {
@@ -98,7 +99,7 @@ export async function readState(
     let next = logsSinceBase[0]!.first
     let end = 0
     for (const [index, log] of logsSinceBase.entries()) {
-      // The header of the next log contains the end of this log, which takes precedence over the commit marker.
+      // The header of the next log contains the end of this log. This end takes precedence over the commit marker.
       const previousEnd = logsSinceBase[index + 1]?.header.previousEnd
       const requiredEnd = previousEnd ?? (last === acknowledged.generation ? acknowledged.offset : 0)
       const until = previousEnd ?? (extent === 'acknowledged' ? requiredEnd : undefined)
@@ -145,7 +146,8 @@ export async function readLog(files: Files, path: string, generation: number): P
 }
 
 /**
- * Replays a log into `snapshots`, up to its end or to `until`. @throws DamagedData when a frame does not follow from the state before it
+ * Replays a log into `snapshots`, up to its end or to `until`. Returns why the log ended, and the number of the next frame. @throws
+ * DamagedData when a frame does not follow from the state before it
  */
 export function replayLog(
   snapshots: Snapshots,
@@ -177,7 +179,8 @@ async function readOrMissing<T>(path: string, read: (path: string) => Promise<T>
   }
 }
 
-// The commit marker: one line in each of two sectors, written in turn. When a crash interrupts the write of one line, the other is intact.
+// The commit marker: a line with a position in each of two sectors. Writes alternate between the two: when a crash interrupts one write,
+// the other line is intact.
 
 const MarkerPattern = /^(\d{10}) (\d{16}) ([0-9a-f]{8})\n/
 const SlotSize = 512

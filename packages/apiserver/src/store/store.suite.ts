@@ -1,4 +1,4 @@
-/** Requirements of every store. Run by `memory.test.ts` and `durable.test.ts`. */
+/** Tests that every store must pass. `memory.test.ts` and `durable.test.ts` run them. */
 import { type Clock, hours, type KubeObject, minutes } from '@capstan/kube'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { StoreOptions } from './core.ts'

@@ -1,11 +1,11 @@
 /**
- * State of one API server: every object, by revision. The whole state is in memory; the durable store writes a log behind the same
- * interface (`memory.ts`, `durable.ts`). `store.suite.ts` runs against every implementation.
+ * State of one API server: all its objects, and their recent changes by revision. The whole state is in memory. The memory store
+ * (`memory.ts`) loses it when the process ends; the durable store (`durable.ts`) also writes a log. `store.suite.ts` tests both.
  *
  * Guarantees:
- * - A commit resolves, and is visible to `get`, `list` and subscribers, only when it is durable.
+ * - In the durable store, a commit resolves, and is visible to `get`, `list` and subscribers, only when it is durable.
  * - Each commit has its own revision, one above the last; revisions never decrease, restarts included.
- * - Commits that arrive while one is being written share the next write (group commit).
+ * - In the durable store, commits that arrive while others are being written share the next write (group commit).
  * - Stored objects are deeply frozen; their `metadata.resourceVersion` is the revision that wrote them.
  */
 import type { KubeObject } from '@capstan/kube'
@@ -38,7 +38,7 @@ export interface Write {
 /** Result of `Store.since`. */
 export type Since =
   | { readonly kind: 'changes'; readonly changes: readonly Change[] }
-  /** The history begins at revision `oldest`. */
+  /** The history does not contain all requested changes. It contains all changes from revision `oldest` on. */
   | { readonly kind: 'expired'; readonly oldest: number }
 
 export interface Store {
@@ -65,7 +65,7 @@ export interface Store {
   close(): Promise<void>
 }
 
-/** Error for a concurrent write: the caller reads again and repeats its change. */
+/** Error for a concurrent write of the same object: the caller reads the object again and repeats its change. */
 export class StoreConflict extends Error {
   override readonly name = 'StoreConflict'
 }

@@ -1,8 +1,8 @@
 import type { KubeObject } from '@capstan/kube'
 
-/** Up to this many changes are inserted one by one; more are merged. */
+/** Up to this many changes are inserted into the sorted lists one by one; more are merged into them. */
 const InsertionLimit = 8
-/** Maximum number of changes that are not sorted yet. */
+/** Number of unsorted changes at which they are sorted even without a read. */
 const MaxUnsettled = 4096
 
 /**
@@ -43,7 +43,7 @@ export class Table {
   list(namespace?: string): readonly KubeObject[] {
     this.#sortChanges()
     if (namespace === undefined) return this.#objects.slice()
-    // From the first key of the namespace to the first key after it: '0' follows '/'.
+    // From the first key of the namespace to the first key after the namespace. `0` is the character after `/`.
     return this.#objects.slice(position(this.#keys, `${namespace}/`), position(this.#keys, `${namespace}0`))
   }
 
