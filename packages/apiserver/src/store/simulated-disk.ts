@@ -200,8 +200,8 @@ export class SimulatedDisk implements Files {
   }
 
   /**
-   * Writes a random subset of the sectors of a change to the disk. The other sectors keep their content; a gap beyond the old end of the file
-   * contains zeros. A truncation happens completely or not at all.
+   * Writes a random subset of the sectors of a change to the disk. The other sectors keep their content; a gap beyond the old end of the
+   * file contains zeros. A truncation happens completely or not at all.
    */
   #writeInPart(file: File, change: Change): void {
     if (change.kind === 'truncate') {

@@ -1,4 +1,4 @@
-/** Tests that every store must pass. `memory.test.ts` and `durable.test.ts` run them. */
+/** Tests that every store must pass. Run by `memory.test.ts`, `durable.test.ts` and `journal.test.ts`. */
 import { type Clock, hours, type KubeObject, minutes } from '@capstan/kube'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { StoreOptions } from './core.ts'

@@ -26,7 +26,7 @@ import { coerceMetadata } from './steps/metadata.ts'
 import { modify } from './modify.ts'
 import { type RequestContext, keyFor, type ServerContext } from './context.ts'
 
-/** Creates the object, or applies the applier's fields to the stored object. */
+/** Applies the fields of the request to the stored object, or creates the object if it does not exist. */
 export async function apply(server: ServerContext, context: RequestContext): Promise<{ object: KubeObject; created: boolean }> {
   const { info, request, options } = context
   if (!options.fieldManager) {
@@ -50,7 +50,6 @@ export async function apply(server: ServerContext, context: RequestContext): Pro
     if (server.store.get(key)) {
       const object = await modify(server, context, {
         replaces: false,
-        // Decoding of applied objects is stricter than field validation, so its warnings are dropped.
         apply: async (current) =>
           inPieces(server.clock, decoding(context, { ...(await applyTo(current, applied)) }, 'apply', current)),
         track: keepManagedFields,
@@ -62,7 +61,7 @@ export async function apply(server: ServerContext, context: RequestContext): Pro
       throw badRequest(`the name of the object (${request.name!} based on URL) was undeterminable: name must be provided`)
     }
     if (applied.metadata.uid !== undefined) throw uidConflict(context, applied)
-    // The permission to patch does not include the permission to create.
+    // So far, only the verb patch has been authorized. Creating the object needs the permission to create, too.
     authorize(server.authorizer, attributesOf(context.caller, { ...request, verb: 'create' }))
     const { resourceVersion: _, ...metadata } = applied.metadata
     const newObject = { ...applied, metadata: metadata as KubeObject['metadata'] }
@@ -70,17 +69,17 @@ export async function apply(server: ServerContext, context: RequestContext): Pro
     try {
       return { object: await createDecoded(server, context, object, keepManagedFields), created: true }
     } catch (err) {
-      // Another client has created the object meanwhile: the next turn applies to that object.
+      // Another client has created the object meanwhile: the next iteration applies to that object.
       if (!isReason(err, 'AlreadyExists')) throw err
     }
   }
 }
 
-/** Returns the body with its type, name and namespace checked. @throws StatusError BadRequest */
+/** Returns the body, after checks of its type, metadata, name and namespace. @throws StatusError */
 function readApplied(context: RequestContext): UnknownObject {
   const { info, request } = context
   const sent: unknown = request.body
-  // Only the metadata is copied, because this function changes nothing else.
+  // Only the metadata is copied, because the rest of the body is not changed here.
   const body = isRecord(sent) ? { ...sent, metadata: draft(sent.metadata) } : draftOf(info, sent)
   const apiVersion = typeof body.apiVersion === 'string' ? body.apiVersion : ''
   const kind = typeof body.kind === 'string' ? body.kind : ''
@@ -90,7 +89,8 @@ function readApplied(context: RequestContext): UnknownObject {
   }
   const managed = (body.metadata as { managedFields?: unknown } | undefined)?.managedFields
   if (managed !== undefined && managed !== null) throw badRequest('metadata.managedFields must be nil')
-  // `coerceMetadata` drops unknown and mistyped metadata fields, so the error for the whole object is raised here.
+  // `coerceMetadata` drops unknown metadata fields, and throws the error of `wrongType` for a field of the wrong type. Upstream reports
+  // both as a mismatch of the whole object with its schema, so that mismatch is reported first.
   const reject = () => checkFitsSchema(request.body as KubeObject, info)
   const wrongType = (problem: string) => {
     reject()
@@ -110,7 +110,7 @@ function readApplied(context: RequestContext): UnknownObject {
   return object
 }
 
-/** Error for a uid in an apply that would create the object. */
+/** Error for an apply with a uid when the object does not exist. */
 const uidConflict = ({ info }: RequestContext, { metadata: { name, uid } }: UnknownObject) =>
   conflict(info, name, `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`)
 

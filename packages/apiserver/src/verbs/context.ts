@@ -35,12 +35,12 @@ export interface ServerContext extends WriteServices {
   readonly enabled: ReadonlySet<string>
   /** Enabled plugins that are implemented in this server and apply to a resource. */
   readonly pluginsFor: (info: ResourceInfo) => readonly Plugin[]
-  /** Replaces the usual implementation of a verb, for kinds and subresources that have their own. */
+  /** Returns the handler of a kind or subresource that implements its verbs itself; `undefined` for all others. */
   readonly handlerFor: (context: RequestContext) => Handler | undefined
-  /** Whether an object bound to a node is deleted only after the node confirms. */
+  /** Whether a Pod that is bound to a node stays until the kubelet confirms its deletion. */
   readonly gracefulDeletion: boolean
   readonly authenticateToken: AuthenticateToken
-  /** Audiences of tokens for this server. */
+  /** Token audiences that this server accepts. */
   readonly apiAudiences: readonly string[]
 }
 

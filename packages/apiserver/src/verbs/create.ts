@@ -1,4 +1,4 @@
-/** Creates objects, by the stages in `write.ts`. */
+/** Creates objects, in the stages of `write.ts`. */
 import {
   alreadyExists,
   draft,
@@ -45,7 +45,7 @@ export async function createDecoded(
     manageFields: track,
     check: (named) => checkNew(server, context, named),
   }
-  // Name and uid are set later, as upstream does: a webhook sees the object before its name is generated.
+  // As upstream, the name is generated and the uid is set after mutating admission: mutating webhooks see the object without them.
   const drafted = await draftFor(server, context, write)
 
   const prefix = drafted.metadata.name ? undefined : drafted.metadata.generateName
@@ -71,7 +71,7 @@ export async function createDecoded(
   }
 }
 
-/** Drops the status, which a create cannot set, and sets the identity of the new object. */
+/** Sets uid, creation time and generation; drops the status if a create of this kind cannot set it. */
 function setSystemFields({ random, clock }: ServerContext, info: ResourceInfo, object: UnknownObject): void {
   const { metadata } = object
   if (info.statusSubresource && !info.strategy.statusOnCreate) {
@@ -84,7 +84,7 @@ function setSystemFields({ random, clock }: ServerContext, info: ResourceInfo, o
   else delete metadata.generation
 }
 
-/** @throws StatusError for a resourceVersion (upstream: not in a dry run), StoreConflict for a name that is in use */
+/** @throws StatusError for a resourceVersion (as upstream, not in a dry run), StoreConflict for a name that is in use */
 function checkNew({ store }: ServerContext, { info, options }: RequestContext, { metadata }: UnknownObject): void {
   if (metadata.resourceVersion !== undefined && !options.dryRun) {
     throw new StatusError('', 'resourceVersion should not be set on objects to be created')

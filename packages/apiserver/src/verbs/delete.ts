@@ -21,7 +21,7 @@ import { callDeletionWebhooks } from './steps/call-webhooks.ts'
 import { isDeletionComplete } from './steps/system-fields.ts'
 import { type RequestContext, keyFor, type ServerContext, stored } from './context.ts'
 
-/** Options of a deletion, from its body or its query. */
+/** DeleteOptions without `dryRun`, which is an option of the request. */
 export interface Deletion {
   readonly preconditions?: { uid?: string; resourceVersion?: string }
   readonly propagationPolicy?: 'Background' | 'Foreground' | 'Orphan'
@@ -31,10 +31,10 @@ export interface Deletion {
 export type DeletionResult =
   /** The object was removed; `object` is its last state. */
   | { readonly state: 'removed'; readonly object: KubeObject }
-  /** The object is marked as deleted until its finalizers are removed or its grace period ends. */
+  /** The object is marked as deleted. It is removed once it has no finalizers and its grace period has ended. */
   | { readonly state: 'pending'; readonly object: KubeObject }
 
-/** DELETE of one object. Returns the object while it is being deleted, a Status once it is removed. */
+/** DELETE of one object. Returns a Status if the object was removed (for some kinds the object), and the object if it is only marked. */
 export async function remove(server: ServerContext, context: RequestContext): Promise<KubeObject | Status> {
   const deleted = await removeNamed(server, context, context.request.namespace, context.request.name!, requestedDeletion(context))
   const { info } = context
@@ -53,7 +53,7 @@ export async function remove(server: ServerContext, context: RequestContext): Pr
   }
 }
 
-/** Returns the options in the body of a DELETE, with the defaults of the kind. */
+/** Returns the options of a DELETE. For kinds that orphan dependents by default, adds that policy and a warning. */
 export function requestedDeletion({ info, request, warnings }: RequestContext): Deletion {
   const deletion = deletionOf(request.body)
   if (info.strategy.orphanWarning === undefined || deletion.propagationPolicy !== undefined) return deletion
@@ -80,7 +80,7 @@ export function deletionOf(body: unknown): Deletion {
   }
 }
 
-/** Deletes one object, or marks it as being deleted while it has finalizers. */
+/** Deletes one object, or marks it as deleted while it has finalizers or a grace period. Repeats the deletion after a concurrent write. */
 export async function removeNamed(
   server: ServerContext,
   context: RequestContext,
@@ -96,10 +96,10 @@ export async function removeNamed(
     const old = await server.converter.convert(info, current as UnknownObject)
     checkPreconditions(info, old, deletion)
     await validateAdmission(server, context, old, old, 'DELETE')
-    // For an eviction, webhooks have already been called with the Eviction.
+    // A deletion with a subresource is an eviction, for which webhooks have already been called with the Eviction.
     if (context.request.subresource === undefined) await callDeletionWebhooks(server, context, old)
 
-    // Marks the stored object, in its storage version: converting it twice could lose fields.
+    // Marks the object as it is stored: converting it to another version and back could lose fields.
     const marked = markedForDeletion(server, info, current as UnknownObject, deletion)
     if (equal(marked, current)) return { state: 'pending', object: old }
     const isRemoved = isDeletionComplete(marked)

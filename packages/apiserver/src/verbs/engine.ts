@@ -1,6 +1,6 @@
 /**
- * The API server without HTTP: verbs over `ApiRequest`. The HTTP layer (`http/`) converts its requests and responses, the in-process
- * transport calls it directly.
+ * The API server without HTTP: executes the verbs of `ApiRequest`s. The HTTP layer (`http/`) converts HTTP requests and responses; the
+ * in-process transport calls the engine directly.
  */
 import type { ApiRequest, KubeObject, ObjectList, Status, WatchEvent } from '@capstan/kube'
 import type { Authorizer } from '../auth/authorizer.ts'
@@ -14,27 +14,27 @@ export interface ApiResponse {
   readonly warnings: readonly string[]
 }
 
-/** One accepted watch. Iterating ends when the server ends it (timeoutSeconds, expired history) or the signal aborts. */
+/** One accepted watch. It ends after timeoutSeconds, when unread changes left the history, when the resource is removed, or on abort. */
 export interface WatchStream extends AsyncIterable<WatchEvent> {
   readonly resource: Resource
   /**
-   * The same events in batches of bounded size, an alternative to iterating. Awaits `pace` before it takes the next batch, so that more
-   * events can be batched.
+   * Returns the same events in batches of bounded size; an alternative to iterating. Awaits `pace` before it takes the next batch, so that
+   * a batch can contain more events.
    */
   batches(pace?: () => Promise<void> | undefined): AsyncIterable<readonly WatchEvent[]>
 }
 
 export interface Engine {
-  /** Executes every verb but watch. Errors are thrown as StatusError. Returned objects are frozen, shared, and have apiVersion and kind. */
+  /** Executes every verb but watch. Returned objects are frozen, shared, and have apiVersion and kind. @throws StatusError */
   execute(request: ApiRequest, caller: Caller, signal?: AbortSignal): Promise<ApiResponse>
   /**
-   * Opens a watch. Throws a StatusError when it is rejected. For an expired start (`Expired`) the HTTP layer sends an ERROR event instead.
+   * Opens a watch. @throws StatusError when the watch is rejected; as upstream, the HTTP layer sends the reason Expired as an ERROR event
    */
   watch(request: ApiRequest, caller: Caller, signal: AbortSignal): Promise<WatchStream>
   readonly resources: Resources
   /**
    * Authorizes requests. The caller of the engine authorizes each request; the engine itself authorizes only actions that depend on the
-   * object, such as the create of an apply, or the permissions that a role grants.
+   * object, such as the creation of an object by an apply, or the permissions that a role grants.
    */
   readonly authorizer: Authorizer
 }

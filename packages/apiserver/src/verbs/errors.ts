@@ -8,11 +8,11 @@ export const unknownResource = (): StatusError =>
 export const methodNotAllowed = (): StatusError =>
   new StatusError('MethodNotAllowed', 'the server does not allow this method on the requested resource', { details: {} })
 
-/** Upstream's handler of custom resources accepts all methods, and names those that a resource does not support. */
+/** Error for a verb that a custom resource does not support. Upstream: the handler of custom resources names the verb and the resource. */
 export const verbNotSupported = (verb: string, { group, plural }: NamedResource): StatusError =>
   new StatusError('MethodNotAllowed', `${verb} is not supported on resources of kind "${resourceName({ group, plural })}"`, {
     details: { ...(group === '' ? {} : { group }), kind: plural },
   })
 
-/** Name of upstream's scheme in its error texts. */
+/** Name of the runtime.Scheme in error texts of upstream. */
 export const schemeName = 'pkg/runtime/scheme.go:111'

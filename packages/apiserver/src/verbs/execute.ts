@@ -84,7 +84,7 @@ function checkSubresource({ info, request: { subresource, verb, name } }: Reques
   if (subresource === undefined) return
   if (!info.subresources) {
     if (subresource === 'status' ? info.statusSubresource : subresource === 'scale' && info.scale) return
-    // Upstream: for a custom resource, the message names the object, not the resource.
+    // Upstream: for an unknown subresource of a custom resource, the message names the object.
     throw notFound(info, name ?? '')
   }
   const [first] = subresource.split('/')

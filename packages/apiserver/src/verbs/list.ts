@@ -1,4 +1,4 @@
-/** LIST: the most recent state, an older revision, or a page of a snapshot. Upstream: section "Resource versions" of the API reference. */
+/** LIST: returns the newest state, an older revision, or one page of a list. Upstream: section "Resource versions" of the API reference. */
 import {
   badRequest,
   forbidden,
@@ -62,7 +62,7 @@ export async function list(server: ServerContext, context: RequestContext): Prom
 }
 
 interface Page {
-  /** Revision to read; absent: the most recent one. */
+  /** Revision to read; absent: the newest one. */
   readonly revision: number | undefined
   readonly limit: number | undefined
   /** Key of the last item on the previous page. */
@@ -111,7 +111,7 @@ function rejectOptions(options: RequestOptions): void {
 
 export const notWithContinue = 'resourceVersionMatch is forbidden when continue is provided'
 
-/** Waits up to three seconds for a future revision. @throws StatusError Timeout when it is not reached */
+/** Waits up to three seconds until the store has the revision. @throws StatusError Timeout when it is not reached */
 export async function waitForRevision(
   { store, clock }: ServerContext,
   { storage }: ResourceInfo,
@@ -165,14 +165,14 @@ function parseToken(text: string): Token {
   if (!Number.isInteger(rv) || typeof start !== 'string') throw reject('incorrect encoded start key')
   if (rv === 0) throw reject(`incorrect encoded start resourceVersion (version ${tokenVersion})`)
   if (start === '') throw reject(`encoded start key empty (version ${tokenVersion})`)
-  // Rejects a key outside of the resource.
+  // Upstream: the key is a path in etcd, and must not lead out of the resource.
   if (start.split('/').includes('..')) throw reject(start)
   return { rv, start }
 }
 
 const sortKeyOf = ({ metadata }: KubeObject): string => `${metadata.namespace ?? ''}/${metadata.name}`
 
-/** Index of the first object after `key`, in a list sorted by key. */
+/** Returns the index of the first object after `key`, in a list sorted by key. */
 function firstAfter(objects: readonly KubeObject[], key: string): number {
   let low = 0
   let high = objects.length
@@ -189,7 +189,7 @@ function expired({ after }: Page): StatusError {
   return new ExpiredToken(encodeToken({ rv: -1, start: `${after}\0` }))
 }
 
-/** Error for a token whose snapshot has expired. Its Status has a token that continues after the same key in the newest state. */
+/** Error for a token whose revision has left the history. Its Status has a token that continues after the same key in the newest state. */
 class ExpiredToken extends StatusError {
   readonly #token: string
 

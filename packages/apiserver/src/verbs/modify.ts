@@ -1,5 +1,5 @@
 /**
- * Changes of a stored object: `change` makes a draft from the current object; the stages (`write.ts`) are the same for PUT, patches and
+ * Changes a stored object: a `Change` makes a draft from the current object; the stages (`write.ts`) are the same for PUT, patches and
  * subresources. After a concurrent write, all stages run again on the new object, so that no update is lost. A client that
  * must not overwrite other writes sends a resourceVersion.
  */
@@ -12,11 +12,11 @@ import { type RequestContext, keyFor, type ServerContext, stored } from './conte
 import { draftFor, store, type Write } from './write.ts'
 
 export interface Change {
-  /** Returns the object requested by the client, decoded: a draft that is not shared. */
+  /** Returns the object that the client requests: a decoded draft that no other code uses. */
   apply(current: UnknownObject): UnknownObject | Promise<UnknownObject>
   /** True for PUT, which replaces the object; false for patches. */
   readonly replaces: boolean
-  /** Updates managedFields. Default: as for an update. */
+  /** Updates managedFields, and returns the draft to continue with. Default: `trackFields`. */
   track?(object: UnknownObject, current: UnknownObject): UnknownObject
   /** The object that webhooks receive, if it differs from the stored object. */
   readonly view?: AdmissionView
@@ -66,7 +66,7 @@ function checkRevision(context: RequestContext, requested: UnknownObject, old: U
   const { name } = old.metadata
   if (replaces && uid !== undefined && uid !== old.metadata.uid) throw uidConflict(context, old.metadata, uid)
   if (resourceVersion === undefined || resourceVersion === '0') {
-    // Upstream requires a resourceVersion in updates of custom resources, also when a patch removes it.
+    // Upstream requires a resourceVersion in updates of custom resources. A patch can violate this only by removing it or setting it to 0.
     const isWhole = replaces || (request.patchType !== undefined && request.patchType !== 'application/apply-patch+yaml')
     if (info.builtin || !isWhole) return
     const resource = { group: info.group, kind: info.plural }
@@ -78,7 +78,7 @@ function checkRevision(context: RequestContext, requested: UnknownObject, old: U
   if (resourceVersion !== old.metadata.resourceVersion) throw conflict(info, name)
 }
 
-/** Error for a uid that differs from the object's. */
+/** Error for a PUT with a uid other than the stored object has; when no object is stored, its uid is empty. */
 export function uidConflict(
   { info, options }: RequestContext,
   { name, namespace = '', uid: actualUID = '' }: Partial<KubeObject['metadata']> & { name: string },

@@ -36,13 +36,13 @@ export function patcher({ info, request: { patchType, body } }: RequestContext):
       const patch = (current: object): object => {
         const patched: unknown = applyJsonPatch(current, operations)
         if (isRecord(patched)) return patched
-        // A patch may replace the whole object, but only by an object.
+        // A patch may replace the whole document, but the result must be an object.
         throw new StatusError('Invalid', 'the server rejected our request due to an error in our request', { details: {} })
       }
       return (current) => inOnePiece(() => patch(current))
     }
     case 'application/merge-patch+json': {
-      // Upstream has its own message for `null`.
+      // Upstream: a patch that is `null` has a different message than other wrong types.
       if (body === null) throw badRequest('Invalid JSON Patch')
       const changes = objectOf(body, 'error decoding patch: ')
       return (current) => applyingMergePatch(current, changes)
@@ -59,7 +59,7 @@ export function patcher({ info, request: { patchType, body } }: RequestContext):
   }
 }
 
-/** Returns work that is done without a pause. */
+/** Returns work that runs without yielding. */
 const inOnePiece = (run: () => object): Work<object> => asWork(() => undefined, run)
 
 function objectOf(body: unknown, errorPrefix: string): Record<string, unknown> {

@@ -1,4 +1,4 @@
-/** Mutating and validating stages that creates and updates share, in upstream's order. */
+/** Mutating and validating stages of creates and updates, in upstream's order. Deletions run a part of the validation. */
 import {
   type Admission,
   type AdmissionRequest,
@@ -24,7 +24,7 @@ import { scaleErrors } from '../subresources/scale-errors.ts'
 type Operation = 'CREATE' | 'UPDATE' | 'DELETE'
 
 /**
- * Runs mutating admission, webhooks last. Fields that admission sets do not get a field manager.
+ * Runs mutating admission, webhooks last. managedFields are updated before, so fields that admission sets get no field manager.
  * @returns the draft to continue with: another object when a webhook patched it
  */
 export async function mutate(
@@ -43,7 +43,7 @@ export async function mutate(
     try {
       await admission.default(object, request)
     } catch (err) {
-      // Admission functions rely on a valid schema. For an object that violates its schema, validation reports a more useful error later.
+      // Admission functions expect an object that fits its schema. If it does not, the later validation reports a more useful error.
       if (err instanceof StatusError || context.info.structural.validate(object, old).length === 0) throw err
       return object
     }
@@ -76,7 +76,7 @@ export async function validate(
   const errors: FieldError[] = [...metadataProblems, ...(old ? metadataProblems : []), ...schemaProblems, ...strategyProblems]
   const strategyPause = pauseIfDue(clock)
   if (strategyPause) await strategyPause
-  // Upstream sends warnings about ratcheted errors also when the update is rejected for other errors.
+  // Upstream sends warnings about ratcheted errors (errors that the old object had, too) also when it rejects the update for other errors.
   const ratcheted = old && !info.builtin ? info.structural.ratchetedErrors(object, old) : []
   const ratchetedWarnings = ratcheted.map(({ field, text }) => `${field}: ${text}`)
   if (errors.length > 0) {
@@ -91,7 +91,7 @@ export async function validate(
   await validateWebhooks(server, context, operation, object, old, view)
 }
 
-/** Upstream validates a status by itself, so that paths in its messages begin at the status. */
+/** Removes `status.` from messages about the status subresource of a custom resource: upstream validates only the status itself. */
 const withPathInStatus =
   ({ info, request }: RequestContext) =>
   (error: FieldError): FieldError =>
@@ -99,7 +99,7 @@ const withPathInStatus =
       ? { ...error, text: error.text.replace(/: status\.(\S+ in body )/, ': $1') }
       : error
 
-/** Upstream: duplicate items of a list are reported by the validation of each built-in kind, not by its schema. */
+/** Returns schema errors. Upstream: for built-in kinds, code reports duplicate items of a list, not the schema. */
 function structuralErrors(
   { structural, builtin }: ResourceInfo,
   object: UnknownObject,
@@ -127,7 +127,7 @@ export async function validateAdmission(
   }
 }
 
-/** Returns the admission functions for a write: of the object itself, or of its scale subresource, which writes the spec. */
+/** Returns the admission functions for a write of the object itself, or of its scale subresource, which writes the spec. */
 function admissionOf(
   { admission }: ServerContext,
   { info, request }: RequestContext,
@@ -179,7 +179,7 @@ const pluginWrite = (
   warn: (text) => warnings.push(text),
 })
 
-/** Upstream: plugin NamespaceLifecycle. @throws StatusError NotFound or Forbidden */
+/** @throws StatusError NotFound for a namespace that does not exist, Forbidden while it is being deleted. Upstream: NamespaceLifecycle */
 export function requireNamespace({ store, enabled }: ServerContext, info: ResourceInfo, object: KubeObject): void {
   const { namespace, name } = object.metadata
   if (!enabled.has('NamespaceLifecycle') || !info.namespaced || namespace === undefined) return

@@ -8,11 +8,11 @@ import type { RequestContext, ServerContext } from '../context.ts'
 
 type Operation = 'CREATE' | 'UPDATE' | 'DELETE'
 
-/** The object that webhooks receive when a subresource is written. */
+/** Conversion between an object and the object that webhooks receive for its subresource, for example a Scale. */
 export interface AdmissionView {
   readonly kind: GroupVersionKind
   fromObject(object: UnknownObject): UnknownObject
-  /** Applies a changed view to a draft of the object. */
+  /** Applies the view that webhooks returned to a draft of the object. */
   applyTo(object: UnknownObject, view: UnknownObject): void
 }
 
@@ -54,7 +54,7 @@ export async function validateWebhooks(
   if (hasWebhooks) await webhooks.validate(write)
 }
 
-/** Calls webhooks for a deletion. Upstream: mutating webhooks are called, too, but can only deny it. */
+/** Calls webhooks and policies for a deletion. As upstream, mutating webhooks are called, too, but can only deny the deletion. */
 export async function callDeletionWebhooks(server: ServerContext, context: RequestContext, old: UnknownObject): Promise<void> {
   if (server.webhooks.mayApplyTo(context.info, 'mutating')) {
     await server.webhooks.mutate(writeOf(context, 'DELETE', undefined, old), (document) => document as UnknownObject)
@@ -62,7 +62,7 @@ export async function callDeletionWebhooks(server: ServerContext, context: Reque
   await validateWebhooks(server, context, 'DELETE', undefined, old)
 }
 
-/** Decodes an object that a webhook returned. */
+/** Decodes an object that a mutating webhook has patched. @throws StatusError */
 function decodeMutated(
   context: RequestContext,
   document: Record<string, unknown>,
@@ -128,7 +128,7 @@ function writeOf(
   }
 }
 
-/** Returns the options of a request as webhooks receive them. A patch has UpdateOptions. */
+/** Returns the options of a request as webhooks receive them. A patch of an existing object has UpdateOptions. */
 function optionsOf(
   operation: Operation,
   { dryRun, fieldManager, fieldValidation }: RequestContext['options'],
