@@ -76,7 +76,7 @@ export async function validate(
   const errors: FieldError[] = [...metadataProblems, ...(old ? metadataProblems : []), ...schemaProblems, ...strategyProblems]
   const strategyPause = pauseIfDue(clock)
   if (strategyPause) await strategyPause
-  // Upstream sends warnings about ratcheted errors (errors that the old object had, too) also when it rejects the update for other errors.
+  // Upstream sends warnings about ratcheted errors (errors in unchanged parts) also when it rejects the update for other errors.
   const ratcheted = old && !info.builtin ? info.structural.ratchetedErrors(object, old) : []
   const ratchetedWarnings = ratcheted.map(({ field, text }) => `${field}: ${text}`)
   if (errors.length > 0) {

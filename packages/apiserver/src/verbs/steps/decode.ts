@@ -1,4 +1,4 @@
-/** Decodes the object that a client sent to a draft: checks types, prunes unknown fields, sets defaults. */
+/** Decodes the object of a request into a draft: checks types, prunes unknown fields, sets defaults. */
 import {
   appendAll,
   atOnce,
@@ -24,7 +24,7 @@ import { invalidPatch, wrongMetadataOf } from './patch-errors.ts'
 import type { RequestContext } from '../context.ts'
 import { schemeName } from '../errors.ts'
 
-/** Origin of an object, on which the error for an invalid field depends. */
+/** Origin of an object: the body of the request, or the result of a patch or an apply. Error texts depend on it. */
 export type Source = 'body' | 'patch' | 'apply'
 
 type Draft = { [field: string]: unknown }
@@ -129,7 +129,7 @@ function checkType(context: RequestContext, raw: Draft, source: Source): void {
   }
   if (raw.apiVersion !== apiVersion) {
     if (source !== 'body') {
-      // Upstream: all fields of a version that does not exist are unknown.
+      // Upstream: for another version of the same group, all fields are unknown.
       const fields = Object.keys(raw).filter((field) => !['apiVersion', 'kind', 'metadata'].includes(field))
       if (sentGroup === group) reportUnknownFields(context, fields.sort(), source, '')
       throw invalidObject(sentKindOfGroup, name, [invalid('apiVersion', raw.apiVersion, `must be ${apiVersion}`)])
@@ -158,7 +158,7 @@ function* checkTypes({ info, request }: RequestContext, goType: GoType, object: 
 function reportUnknownFields(context: RequestContext, unknown: readonly string[], source: Source, patchedText: string): void {
   const { body, duplicates = [], fieldPaths } = context.request
   if (unknown.length + duplicates.length === 0 || context.options.fieldValidation === 'Ignore') return
-  // Upstream's decoder of built-in kinds reports all fields in the order of the body.
+  // Upstream: the decoder of built-in kinds reports unknown and duplicate fields in the order of the body.
   const isOrdered = context.info.builtin && source === 'body'
   // Upstream: only the JSON decoder limits the number of errors. Custom resources and results of strategic merge patches have other
   // decoders.
@@ -176,7 +176,10 @@ function reportUnknownFields(context: RequestContext, unknown: readonly string[]
   throw strictError(context.info, texts, source, patchedText)
 }
 
-/** Checks that name and namespace of the object are those of the request. Sets a missing namespace. */
+/**
+ * Sets the namespace of the object if it is missing, and deletes it from cluster-scoped objects. @throws StatusError BadRequest when name
+ * or namespace are not those of the request
+ */
 export function checkNameAndNamespace({ info, request }: RequestContext, { metadata }: UnknownObject): void {
   if (info.namespaced) {
     if (metadata.namespace === undefined && request.namespace !== undefined) metadata.namespace = request.namespace

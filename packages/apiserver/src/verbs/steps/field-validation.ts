@@ -10,7 +10,10 @@ export const duplicateField = (path: string): string => `duplicate field "${path
 /** Maximum number of messages for one decoded body. Upstream: saveStrictError of sigs.k8s.io/json. */
 export const MaxStrictErrors = 100
 
-/** Messages about unknown and duplicate fields, each once. Upstream: an unknown field is not reported as a duplicate, too. */
+/**
+ * Returns messages about unknown and duplicate fields, each once. `fieldPaths`: the paths of all fields in the order of the body. Upstream:
+ * an unknown field is not reported as a duplicate, too.
+ */
 export function problemsInBodyOrder(unknown: readonly string[], fieldPaths: readonly string[]): readonly string[] {
   const isUnknown = new Set(unknown)
   const reported = new Set<string>()
@@ -24,7 +27,7 @@ export function problemsInBodyOrder(unknown: readonly string[], fieldPaths: read
   return [...texts]
 }
 
-/** Sorts paths into the order of the body; returns at most as many as are reported. */
+/** Sorts paths into the order of the body; returns at most `MaxStrictErrors` of them. */
 export function inBodyOrder(paths: readonly string[], body: unknown): readonly string[] {
   if (paths.length < 2) return paths
   const remaining = new Set(paths)

@@ -18,7 +18,7 @@ import { needsWebhook } from '../../conversion/converter.ts'
 import { type ResourceInfo, type GoType, inVersion } from '../../registry/resource-info.ts'
 import type { RequestContext, ServerContext } from '../context.ts'
 
-/** Updates the managedFields of a draft after a write other than an apply; returns the draft to continue with. */
+/** Updates the managedFields of a draft, for every write other than an apply; returns the draft to continue with. */
 export function trackFields(
   server: ServerContext,
   context: RequestContext,
@@ -115,7 +115,7 @@ function builtinVersion(registry: ServerContext['registry'], info: ResourceInfo,
   return served?.storage === info.storage ? served : undefined
 }
 
-/** Returns an object without any field set, in the form in which the server stores it. */
+/** Returns an object of the kind without any field set, in the form in which the server stores objects. */
 function zeroObject(info: ResourceInfo, goType: GoType): object {
   let zeroValue = zeroValues.get(info)
   if (!zeroValue) {

@@ -46,9 +46,9 @@ const fields: { readonly [field: string]: Shape } = {
 }
 
 /**
- * Normalizes a draft's metadata: drops unknown fields, and nulls and empty values as a typed server would.
+ * Normalizes a draft's metadata: drops unknown fields, nulls, and empty strings, maps and lists, which Go's encoder omits.
  * @param reject creates the error for a field of the wrong type
- * @param keepsEmpty keeps null and empty maps and lists: the manager of an applied object owns these fields
+ * @param keepsEmpty whether to keep maps and lists that are null or empty: the manager of an applied object owns these fields
  * @returns the paths of unknown fields
  */
 export function coerceMetadata(
@@ -79,7 +79,7 @@ export function coerceMetadata(
     if (keepsEmpty && isEmptyContainer(shape, value)) continue
     if (shape === undefined || value === null || value === undefined) delete metadata[field]
     else metadata[field] = coerceField(shape, value, (item, goType) => wrongType(item, field, goType), reject)
-    // Upstream: an empty list removes the managedFields of a built-in kind; for a custom resource it is as if absent.
+    // Upstream: an empty list resets the managedFields of a built-in kind, as `[{}]` does; for a custom resource it counts as absent.
     if (field === 'managedFields' && builtin && Array.isArray(value) && value.length === 0) metadata[field] = [{}]
     if (metadata[field] === '' || metadata[field] === undefined || isEmptyList(metadata[field])) delete metadata[field]
   }
@@ -170,7 +170,7 @@ export function* metadataErrors(info: ResourceInfo, { metadata }: KubeObject): W
     addInvalid(errors, 'metadata.annotations', key, qualifiedNameProblems(key.toLowerCase()))
   })
   if (size > MaxAnnotations) errors.push(tooLong('metadata.annotations', MaxAnnotations))
-  // Only upstream's own API groups require a domain.
+  // Upstream: finalizers of custom resources and CustomResourceDefinitions need no domain.
   const strict = info.builtin && info.group !== 'apiextensions.k8s.io'
   appendAll(errors, ownerErrors(ownerReferences ?? []))
   yield
@@ -238,7 +238,10 @@ function* finalizerErrors(errors: FieldError[], finalizers: readonly string[], s
 }
 const unqualifiedFinalizer = ['name is neither a standard finalizer name nor is it fully qualified']
 
-/** Validates changes of metadata in an update. System fields have been carried over already; `uid` is as the client sent it. */
+/**
+ * Validates changes of metadata in an update, after `keepSystemFields`: of the system fields, only `uid`, `deletionTimestamp` and
+ * `deletionGracePeriodSeconds` can still have other values from the client.
+ */
 export function metadataUpdateErrors({ metadata }: KubeObject, { metadata: old }: KubeObject): FieldError[] {
   const errors: FieldError[] = []
   for (const field of ['uid', 'deletionTimestamp', 'deletionGracePeriodSeconds'] as const) {

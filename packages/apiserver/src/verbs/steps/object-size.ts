@@ -3,14 +3,14 @@ import { StatusError, writeJSON } from '@capstan/kube'
 
 export const MaxObjectBytes = 1.5 * 1024 * 1024
 
-/** @throws StatusError with etcd's text and no reason, as upstream passes it on */
+/** @throws StatusError with the text of etcd and without a reason, as upstream */
 export function rejectTooLarge(object: object): void {
-  // A character takes at most six bytes of JSON, so most objects need not be encoded.
+  // A character takes at most six bytes of JSON, so an object with few characters need not be encoded.
   if (charactersLeft(object, MaxObjectBytes / 6) > 0) return
   if (Buffer.byteLength(writeJSON(object)) > MaxObjectBytes) throw new StatusError('', 'etcdserver: request is too large')
 }
 
-/** Returns the part of `budget`, in characters of JSON, that remains after `value`. Stops when the budget is used up. */
+/** Returns `budget` minus an upper bound of the characters of `value` in JSON, not counting escapes. Stops when the budget is used up. */
 function charactersLeft(value: unknown, budget: number): number {
   if (typeof value === 'string') return budget - value.length - 3
   if (typeof value !== 'object' || value === null) return budget - 25

@@ -2,7 +2,7 @@
 import { goText, invalid, invalidObject, stableText, type StatusError } from '@capstan/kube'
 import type { RequestContext } from '../context.ts'
 
-/** Error for a patch after which metadata has the wrong Go type. */
+/** Returns the error for a patch after which a field of metadata has the wrong Go type. `object` is the result of the patch. */
 export const wrongMetadataOf =
   ({ request }: RequestContext, object: object) =>
   (problem: string): StatusError =>
@@ -10,7 +10,7 @@ export const wrongMetadataOf =
       ? invalidPatch(goText(request.body), converterMessage(problem))
       : invalidPatch(stableText(object), problem)
 
-/** Translates a message of Go's JSON decoder to that of its converter of maps to structs. */
+/** Translates a message of Go's JSON decoder to the message of the converter of maps to structs that upstream uses here. */
 function converterMessage(problem: string): string {
   const [, jsonType, goType = ''] = /^json: cannot unmarshal (\S+).* of type (\S+)$/.exec(problem) ?? []
   if (jsonType === undefined) return problem
@@ -20,6 +20,6 @@ function converterMessage(problem: string): string {
   return jsonType === 'number' ? `cannot convert int64 to ${goType}` : `unrecognized type: ${goType}`
 }
 
-/** Upstream names neither the kind nor the object here. */
+/** Error for a patch with an invalid result. Upstream names neither the kind nor the object. */
 export const invalidPatch = (patch: string, problem: string): StatusError =>
   invalidObject({ group: '', kind: '' }, '', [invalid('patch', patch, problem)])

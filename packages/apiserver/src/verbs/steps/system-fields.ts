@@ -2,7 +2,7 @@
 import { equal, type UnknownObject } from '@capstan/kube'
 import type { ResourceInfo } from '../../registry/resource-info.ts'
 
-/** Copies the fields that only the server sets; validation rejects changes of the immutable fields. */
+/** Copies the fields that only the server sets. Keeps a uid and deletion fields that the client sent: validation rejects changed ones. */
 export function keepSystemFields({ metadata }: UnknownObject, { metadata: old }: UnknownObject): void {
   metadata.resourceVersion = old.resourceVersion
   metadata.creationTimestamp = old.creationTimestamp
@@ -18,7 +18,10 @@ function copyField<T extends object, K extends keyof T>(to: T, from: T, field: K
   else to[field] = from[field]
 }
 
-/** Copies the part of `old` that a request cannot write: the status, or, for the status subresource, everything else. */
+/**
+ * Copies the parts of `old` that a request cannot write. Main resource: the status, if the kind has a status subresource. Status
+ * subresource: all other parts. Other subresources: as the strategy declares (`subresourceWrites`).
+ */
 export function keepOtherParts(
   info: ResourceInfo,
   subresource: string | undefined,
@@ -40,7 +43,10 @@ export function keepOtherParts(
   } else copyField(object, old, 'status')
 }
 
-/** Increases the generation when a part other than metadata and status changed. */
+/**
+ * Increases the generation when a part other than metadata changed, or when the strategy counts another change. The status counts only in
+ * kinds without a status subresource.
+ */
 export function countGeneration(
   info: ResourceInfo,
   subresource: string | undefined,
@@ -57,7 +63,7 @@ export function countGeneration(
   object.metadata.generation = (old.metadata.generation ?? 0) + (changed ? 1 : 0)
 }
 
-/** Reports whether a deletion was requested and no finalizer or grace period is left. */
+/** Reports whether an object is marked as deleted, and no finalizer (in a Namespace, also in its spec) or grace period is left. */
 export function isDeletionComplete(object: UnknownObject): boolean {
   const { deletionTimestamp, finalizers = [], deletionGracePeriodSeconds = 0 } = object.metadata
   if (deletionTimestamp === undefined || finalizers.length > 0 || deletionGracePeriodSeconds > 0) return false
