@@ -87,7 +87,7 @@ async function pageOf(server: ServerContext, { info, options, signal }: RequestC
   return { revision: isExact ? revision : undefined, limit, after: undefined }
 }
 
-/** Upstream: ValidateListOptions of k8s.io/apimachinery. */
+/** @throws StatusError Invalid for options that a list does not support. Upstream: ValidateListOptions of k8s.io/apimachinery */
 function rejectOptions(options: RequestOptions): void {
   const { resourceVersion: requested, resourceVersionMatch: match, sendInitialEvents } = options
   const errors: FieldError[] = []

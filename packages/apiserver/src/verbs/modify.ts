@@ -18,7 +18,7 @@ export interface Change {
   readonly replaces: boolean
   /** Updates managedFields, and returns the draft to continue with. Default: `trackFields`. */
   track?(object: UnknownObject, current: UnknownObject): UnknownObject
-  /** The object that webhooks receive, if it differs from the stored object. */
+  /** Conversion to the object that webhooks and policies receive, if that is not the object itself. */
   readonly view?: AdmissionView
 }
 

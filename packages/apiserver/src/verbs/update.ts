@@ -9,7 +9,7 @@ import { type RequestContext, exists, type ServerContext } from './context.ts'
 
 /** PUT: replaces the object. */
 export async function update(server: ServerContext, context: RequestContext): Promise<KubeObject> {
-  // Upstream decodes the body before it looks up the object.
+  // Upstream decodes the body before it looks up the object: an error in the body takes precedence over NotFound.
   if (!exists(server, context)) await inPieces(server.clock, decodingBody(context))
   return modify(server, context, {
     replaces: true,
@@ -26,7 +26,10 @@ export const isCreation = (server: ServerContext, context: RequestContext): bool
   context.info.strategy.createsOnUpdate === true &&
   !exists(server, context)
 
-/** Creates an object by PUT. Requires the permissions for update and for create; a resourceVersion in the body is ignored. */
+/**
+ * Creates an object by PUT. The request is already authorized for update, and needs the permission to create, too. A resourceVersion in the
+ * body is ignored. @throws StatusError Forbidden without the permission, Conflict for a uid in the body
+ */
 export async function createByUpdate(server: ServerContext, context: RequestContext): Promise<KubeObject> {
   const { request, caller } = context
   const object = await inPieces(server.clock, decodingBody(context))

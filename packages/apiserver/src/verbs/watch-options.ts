@@ -9,18 +9,18 @@ export type Start =
   | { readonly kind: 'after'; readonly revision: number }
   | { readonly kind: 'now' }
 
-/** Returns the start of a watch, which its options determine. */
+/** @throws StatusError when the resourceVersion is not a number */
 export function startOf({ resourceVersion, sendInitialEvents, allowWatchBookmarks }: RequestOptions): Start {
   const revision = parseRevision(resourceVersion)
   if (sendInitialEvents === true) return { kind: 'initialObjects', endsWithBookmark: allowWatchBookmarks === true }
   if (revision > 0) return { kind: 'after', revision }
-  // Upstream: without a version, all objects are sent first, followed by a bookmark when the client allows bookmarks.
+  // Upstream: without a resourceVersion, or with 0, all objects are sent first, then a bookmark if the client allows bookmarks.
   return sendInitialEvents === false
     ? { kind: 'now' }
     : { kind: 'initialObjects', endsWithBookmark: allowWatchBookmarks === true }
 }
 
-/** Upstream: validateWatchOptions of k8s.io/apimachinery. */
+/** @throws StatusError Invalid for options that a watch does not support. Upstream: validateWatchOptions of k8s.io/apimachinery */
 export function rejectOptions({ sendInitialEvents, resourceVersionMatch: match, continue: token }: RequestOptions): void {
   const errors: FieldError[] = []
   const reject = (problem: string) => errors.push(forbidden('resourceVersionMatch', problem))

@@ -1,4 +1,4 @@
-/** WATCH: sends the initial objects, the changes since a version and new changes, filtered and in bounded batches, with bookmarks. */
+/** WATCH: sends the initial objects or the changes after a resourceVersion, then new changes: filtered, in batches, with bookmarks. */
 import { freeze, type KubeObject, minutes, seconds, StatusError, type WatchEvent } from '@capstan/kube'
 import type { WatchStream } from './engine.ts'
 import { type ResourceInfo, inVersion } from '../registry/resource-info.ts'
@@ -11,7 +11,7 @@ import { selectionOf } from './steps/selection.ts'
 const MaxBatch = 64
 const BookmarkInterval = minutes(1)
 
-/** Starts a watch. @throws StatusError for invalid options, and Expired when the start is outside of the window of changes */
+/** Starts a watch. @throws StatusError for invalid options, and Expired when the history lacks changes after the resourceVersion */
 export function watch(server: ServerContext, context: RequestContext, signal: AbortSignal): WatchStream {
   const { info, options, request } = context
   rejectOptions(options)
@@ -38,12 +38,12 @@ export function watch(server: ServerContext, context: RequestContext, signal: Ab
   return new Stream(server, context, view, { begin, from, unread }, signal)
 }
 
-/** The initial events, or a function that calls the conversion webhook for them, so that its error reaches the reader of the stream. */
+/** The initial events, or a function that calls the conversion webhook for them, so that the reader of the stream gets its error. */
 type Begin = readonly WatchEvent[] | (() => Promise<readonly WatchEvent[]>)
 
 /** Converts stored objects and changes to the events of one watcher. */
 interface View {
-  /** Returns the initial events. `mark` is the bookmark that follows the objects; it is empty when the client wants none. */
+  /** Returns the initial events. `mark` contains the bookmark that follows the objects; it is empty when the client wants none. */
   initial(stored: readonly KubeObject[], mark: readonly WatchEvent[]): Begin
   /** Maximum changes that are processed together. */
   readonly maxChanges: number
@@ -78,7 +78,10 @@ function viewOf({ info, options, request: { namespace } }: RequestContext): View
   }
 }
 
-/** View with conversion: one webhook call for the initial objects and one for each change, shared by all watchers. */
+/**
+ * View with conversion by webhook. Each watcher converts all its initial objects in one call. The objects of a change are converted one by
+ * one, once for all watchers.
+ */
 function convertedView({ converter }: ServerContext, { info, options, request: { namespace } }: RequestContext): View {
   const selection = selectionOf(info, options)
   const converted = (object: KubeObject) => converter.convertShared(info, object)
@@ -105,7 +108,7 @@ function convertedView({ converter }: ServerContext, { info, options, request: {
   }
 }
 
-/** Returns the deleted or no longer selected object at the revision of the change, shared by all watchers of the change. */
+/** Returns the old object of a change with the revision of the change, for DELETED events. All watchers share the result. */
 function lastSeen(change: Change): KubeObject {
   let object = lastSeenOf.get(change)
   if (!object) {
@@ -128,26 +131,26 @@ function bookmark({ kind, apiVersion }: ResourceInfo, revision: number, initialE
 /** Start of a watch. */
 interface StartingPoint {
   readonly begin: Begin
-  /** Only events after this revision are delivered. */
+  /** New changes are delivered if their revision is greater. */
   readonly from: number
-  /** Revision of the oldest change up to `from` that is delivered as well. */
+  /** Revision of the first change after the resourceVersion of the client; delivery begins with it. Absent: there is none yet. */
   readonly unread: number | undefined
 }
 
 /**
- * A watch of one client. It has no queue: it reads unread changes from the store's history, independent of the number and speed of
- * watchers. When the history no longer contains its next change, the watch ends; the client watches again, gets Expired, and lists.
+ * A watch of one client. It has no queue: it reads unread changes from the history of the store, so that a slow watcher needs no more
+ * memory. When the history no longer contains its next change, the watch ends; the client watches again, gets Expired, and lists.
  */
 class Stream implements WatchStream {
   readonly resource: ResourceInfo
   readonly #store: Store
   readonly #view: View
   #begin: Begin
-  /** Revision up to which all selected changes were delivered. */
+  /** Revision up to which changes were read from the history. */
   #delivered: number
-  /** Revision that the client is known to have. Changes that the watch does not select do not advance it. */
+  /** Revision that the client is known to have. A batch with changes that the watch does not select does not advance it. */
   #known: number
-  /** Revision of the oldest undelivered change. */
+  /** Revision of the oldest unread change of the resource; `undefined`: there is none. */
   #unread: number | undefined
   /** Revision of the next bookmark. */
   #bookmark = 0
@@ -197,7 +200,10 @@ class Stream implements WatchStream {
     if (bookmarks) this.#sendBookmarks(server)
   }
 
-  /** Sends bookmarks, which keep the version of a quiet watch inside the window, but none while the revision stays the same. */
+  /**
+   * Sends bookmarks periodically, so that the history still contains the revision that the client of a quiet watch has. Sends none while
+   * that revision is the newest one.
+   */
   #sendBookmarks({ clock, store }: ServerContext): void {
     const tick = () => {
       this.#bookmark = store.revision
@@ -208,7 +214,7 @@ class Stream implements WatchStream {
     this.#release.push(() => timer.cancel())
   }
 
-  /** Ends without delivering unread changes: the client has disconnected, or the changes have left the history. */
+  /** Ends without delivering unread changes: the client has disconnected, or the history no longer contains the changes. */
   #drop(): void {
     this.#begin = []
     this.#end()

@@ -1,5 +1,5 @@
 /**
- * The stages of a write, in order, for creates (`create.ts`) and for changes by PUT, patch, apply or a subresource (`modify.ts`). Each verb
+ * The stages of a write, in order: of a create (`create.ts`), or of a change by PUT, patch, apply or a subresource (`modify.ts`). Each verb
  * declares what differs. Other requests may run between two stages. A deletion (`delete.ts`) skips them: it has no draft to decode.
  */
 import { appendAll, draft, freeze, type KubeObject, keepTimes, pauseIfDue, type UnknownObject } from '@capstan/kube'
@@ -13,12 +13,13 @@ import { keyFor, type RequestContext, type ServerContext, writeContext } from '.
 
 /** The steps that differ between verbs. */
 export interface Write {
-  /** The stored object in its storage version, and in the version of the request; absent for a create. */
+  /** The object as it is stored; absent for a create. */
   readonly stored?: KubeObject
+  /** The stored object in the version of the request; absent for a create. */
   readonly old?: UnknownObject
-  /** Returns the requested object: a draft, after `decode.ts` has checked types, pruned unknown fields and set defaults. */
+  /** Returns the requested object: a draft that `decode.ts` has decoded (checked types, pruned unknown fields, set defaults). */
   decode(): UnknownObject | Promise<UnknownObject>
-  /** Resets the parts that neither the client nor admission can write through this verb. */
+  /** Resets the parts that neither the client nor mutating webhooks can write through this verb. */
   reset(object: UnknownObject): void
   /** Updates managedFields. Returns the draft to continue with. */
   manageFields(object: UnknownObject): UnknownObject | Promise<UnknownObject>
@@ -26,11 +27,11 @@ export interface Write {
   countGeneration?(object: UnknownObject): void
   /** Last check before the commit. @throws StatusError, or StoreConflict to try again */
   check?(object: UnknownObject): void
-  /** The object that admission receives, if it differs from the stored object. */
+  /** Conversion to the object that webhooks and policies receive, if that is not the object itself. */
   readonly view?: AdmissionView
 }
 
-/** Stages before the object has a name: decode (convert, prune, default), manage fields, mutate. */
+/** First stages, before a name is generated: decode, reset, update managedFields, require the namespace, mutate. */
 export async function draftFor(server: ServerContext, context: RequestContext, write: Write): Promise<UnknownObject> {
   const { clock } = server
   const decoded = await write.decode()
@@ -47,7 +48,7 @@ export async function draftFor(server: ServerContext, context: RequestContext, w
   return mutated
 }
 
-/** Stages of a complete draft: authorize, prepare, validate, convert, commit, respond. */
+/** Later stages: authorize, prepare, count the generation, validate, check, convert, commit, respond. */
 export async function store(
   server: ServerContext,
   context: RequestContext,
@@ -83,7 +84,7 @@ export async function store(
   }
 }
 
-/** Reports whether no write is needed: the object is unchanged, and already in the storage version. */
+/** Reports whether no write is needed: at most times in managedFields differ, and the object is already stored in the storage version. */
 const isUnchanged = ({ info }: RequestContext, stored: KubeObject, old: UnknownObject, object: UnknownObject): boolean =>
   keepTimes(old, object) && stored.apiVersion === storageApiVersion(info)
 

@@ -53,7 +53,7 @@ export async function scale(server: ServerContext, context: RequestContext): Pro
 }
 
 /**
- * Server-side apply of a Scale, which need not have a name. The manager can own only the replicas of the scaled object. Upstream:
+ * Server-side apply of a Scale: applies its replicas to the scaled object. The Scale may omit its name. Upstream:
  * ScaleHandler.
  */
 export async function applyScale(
@@ -144,7 +144,7 @@ function scaleOf({ specReplicasPath, statusReplicasPath, labelSelectorPath }: Sc
   }) as KubeObject
 }
 
-/** Returns a selector as text. Workloads have a label selector, ReplicationControllers a map of labels, custom resources a text. */
+/** Returns a selector as text. Workloads have a label selector, ReplicationControllers a map of labels, custom resources a string. */
 function selectorText(selector: unknown): unknown {
   if (!isRecord(selector)) return selector
   const isLabelSelector = 'matchLabels' in selector || 'matchExpressions' in selector
