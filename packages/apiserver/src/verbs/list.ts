@@ -153,7 +153,7 @@ const encodeToken = ({ rv, start }: Token): string =>
 function parseToken(text: string): Token {
   const json = Buffer.from(text, 'base64url').toString('latin1')
   const reject = (problem: string) => badRequest(`invalid continue token: continue key is not valid: ${problem}`)
-  // Go decodes four characters at a time, and reports the position of the first group that it cannot decode.
+  // Go reports the position of the first illegal character, or of a single character that remains after the groups of four.
   if (/[^\w-]/.test(text) || text.length % 4 === 1)
     throw reject(`illegal base64 data at input byte ${Math.max(text.search(/[^\w-]/), text.length - (text.length % 4 || 4))}`)
   const { error } = scanJSON(json)

@@ -79,7 +79,7 @@ export function coerceMetadata(
     if (keepsEmpty && isEmptyContainer(shape, value)) continue
     if (shape === undefined || value === null || value === undefined) delete metadata[field]
     else metadata[field] = coerceField(shape, value, (item, goType) => wrongType(item, field, goType), reject)
-    // Upstream: an empty list resets the managedFields of a built-in kind, as `[{}]` does; for a custom resource it counts as absent.
+    // Upstream: an empty list removes the managedFields of a built-in kind, as `[{}]` does; for a custom resource it counts as absent.
     if (field === 'managedFields' && builtin && Array.isArray(value) && value.length === 0) metadata[field] = [{}]
     if (metadata[field] === '' || metadata[field] === undefined || isEmptyList(metadata[field])) delete metadata[field]
   }
