@@ -146,9 +146,9 @@ class Stream implements WatchStream {
   readonly #store: Store
   readonly #view: View
   #begin: Begin
-  /** Revision up to which changes were read from the history. */
+  /** Changes up to this revision have been read, or will be read because `#unread` is set. Later changes set `#unread`. */
   #delivered: number
-  /** Revision that the client is known to have. A batch with changes that the watch does not select does not advance it. */
+  /** Revision that the client is taken to have; at first the revision at which the watch started. A batch with unselected changes does not advance it. */
   #known: number
   /** Revision of the oldest unread change of the resource; `undefined`: there is none. */
   #unread: number | undefined
