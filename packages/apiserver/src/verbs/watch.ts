@@ -148,7 +148,7 @@ class Stream implements WatchStream {
   #begin: Begin
   /** Changes up to this revision have been read, or will be read because `#unread` is set. Later changes set `#unread`. */
   #delivered: number
-  /** Revision that the client is taken to have; at first the revision at which the watch started. A batch with unselected changes does not advance it. */
+  /** A bookmark is sent only for a newer revision. At first the start of the watch; a batch with unselected changes does not advance it. */
   #known: number
   /** Revision of the oldest unread change of the resource; `undefined`: there is none. */
   #unread: number | undefined
