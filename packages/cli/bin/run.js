@@ -2,16 +2,16 @@
 import module from 'node:module'
 import { fileURLToPath } from 'node:url'
 
-// An import of node:fs would also load its streams.
+// An import of node:fs reads all its exports, which also loads its streams.
 const { readFileSync, statSync } = process.getBuiltinModule('node:fs')
 
 /** Folder of this package and of the packages beside it. */
 const sources = new URL('../../', import.meta.url).href
 const bundles = new URL('../dist/', import.meta.url)
 
-/** Loads the bundle if no source has changed since it was made (`npm run prepare`): this takes half the time. Otherwise loads the sources. */
+/** Loads the bundle (`npm run prepare`), which starts faster, if no source has changed since it was made. Otherwise loads the sources. */
 export function run(program, source) {
-  // From the second start on, the cache saves compiling and type stripping. Child processes use it through the variable.
+  // From the second start on, the cache saves compiling and type stripping. Child processes use it through the environment variable.
   const { directory } = module.enableCompileCache?.() ?? {}
   if (directory) process.env.NODE_COMPILE_CACHE ??= directory
   if (isPublished() || isBundleFresh()) return import(new URL(program, bundles).href)

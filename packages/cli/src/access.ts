@@ -19,17 +19,20 @@ export interface Access {
   readonly authority: CertifiedKey
   /** Serving certificate. */
   readonly server: CertifiedKey
-  /** Client certificate of the owner, in the group `system:masters`. */
+  /** Client certificate of the administrator, in the group `system:masters`. */
   readonly admin: CertifiedKey
 }
 
-/** Certificates that expire within this time are renewed at the start. */
+/** A start renews certificates that expire within this time. */
 const Margin = hours(24 * 30)
 
 /** Certificates are valid from one day before their creation, because a clock that is ahead may be corrected while the server runs. */
 const backdate = hours(24)
 
-/** Loads the certificates in `folder`; creates missing and expiring certificates. Without a folder, keeps them in memory. */
+/**
+ * Loads the certificates in `folder`. Creates missing certificates, and replaces unusable and expiring ones. Without a folder, keeps them in
+ * memory.
+ */
 export async function openAccess(
   clock: Clock,
   folder: string | undefined,
@@ -66,7 +69,7 @@ export async function openAccess(
   return { authority, server, admin }
 }
 
-/** Opens the signing key for service account tokens, kept in `folder` so that tokens stay valid over a restart. */
+/** Opens the signing key for service account tokens, kept in `folder` so that tokens stay valid after a restart. */
 export async function openSigningKey(folder: string | undefined): Promise<string> {
   if (folder === undefined) return makeSigningKey()
   const path = `${folder}/sa.key`
@@ -82,8 +85,8 @@ export async function openSigningKey(folder: string | undefined): Promise<string
 }
 
 /**
- * Reads a certificate and its key from `path`.crt and `path`.key. Replaces both if they are incomplete, do not match or expire
- * soon.
+ * Reads a certificate and its key from `path`.crt and `path`.key. Replaces both if a file is missing, if they do not match, if the
+ * certificate expires soon, or if `authority` did not sign it (default: the certificate itself).
  */
 async function loadOrCreate(
   clock: Clock,
@@ -109,7 +112,7 @@ async function readPair(path: string): Promise<CertifiedKey | undefined> {
 }
 
 /**
- * Writes the kubeconfig of the server's owner, readable only by the owner since it contains a key.
+ * Writes the administrator's kubeconfig, readable only by the owner of the file, because it contains a key.
  *
  * @param ca certificates that clients trust, if another authority issued the serving certificate
  * @throws Error naming the file

@@ -77,7 +77,7 @@ export function verbosity(text: string): LogLevel {
   return Number(text) >= 4 ? 'debug' : 'info'
 }
 
-/** Upstream: --tls-min-version. */
+/** Upstream: --tls-min-version. Versions before TLS 1.2 select TLS 1.2. */
 export function tlsVersion(text: string): 'TLSv1.2' | 'TLSv1.3' {
   if (text === 'VersionTLS13') return 'TLSv1.3'
   if (['', 'VersionTLS10', 'VersionTLS11', 'VersionTLS12'].includes(text)) return 'TLSv1.2'
@@ -111,7 +111,7 @@ export const apiSwitches = (text: string): ApiSwitch[] =>
 
 /**
  * Validates --runtime-config: served versions cannot be disabled and others cannot be enabled. A switch that changes nothing is
- * accepted.
+ * accepted. Names for several versions, such as `api/all`, are accepted and ignored.
  *
  * @param served API versions that the server serves, such as `apps/v1`
  * @throws UsageError
