@@ -30,8 +30,8 @@ const Margin = hours(24 * 30)
 const backdate = hours(24)
 
 /**
- * Loads the certificates in `folder`. Creates missing certificates, and replaces unusable and expiring ones. Without a folder, keeps them in
- * memory.
+ * Loads the certificates in `folder`. Creates missing certificates, and replaces unusable and expiring ones. Without a folder, keeps them
+ * in memory.
  */
 export async function openAccess(
   clock: Clock,

@@ -286,7 +286,7 @@ async function serve(flags: Options, io: Io): Promise<void> {
 
   const warn = (line: string) => io.err(`capstan: warning: ${line}`)
 
-  // All clients are in other processes and read objects as JSON, so stored objects are packed.
+  // Objects are stored as JSON, which takes less memory: all clients are in other processes, and most request JSON.
   const encode = packedObjects()
   // Stores are opened while the certificates are made. A failure is reported where the promise is awaited.
   const opening = openStores(clock, log, encode, options)
@@ -347,7 +347,7 @@ async function serve(flags: Options, io: Io): Promise<void> {
       clock,
       log,
       minVersion: options.tlsMinVersion,
-      // Upstream: 0 is the default.
+      // Upstream: 0 selects the default.
       maxStreams: options.http2MaxStreamsPerConnection || 1000,
     })
     const address = options.advertiseAddress ?? advertisedAddress(host, networkInterfaces())
@@ -382,7 +382,7 @@ function warningsOf({ bindAddress, authorizationMode }: Options): string[] {
   ]
 }
 
-/** Reads the authorities of client certificates. Warns of each authority that is not valid now: certificates that it signed are rejected. */
+/** Reads the authorities of client certificates. Warns if one is not valid now, because certificates that it signed are rejected. */
 async function clientAuthorities(file: string, now: number, warn: (text: string) => void): Promise<string> {
   const bundle = await readFlag('--client-ca-file', file, certificatePem)
   for (const [certificate] of bundle.matchAll(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g)) {

@@ -211,7 +211,7 @@ function reportFormat(file: string): ReportFormat {
   return format
 }
 
-/** Runs a command of the user; its output is discarded. @throws when it fails */
+/** Runs a shell command of the user. Discards its stdout. @throws Error with the end of its stderr when it fails */
 function runShell(command: string, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const child = spawn(command, { shell: true, stdio: ['ignore', 'ignore', 'pipe'], signal })

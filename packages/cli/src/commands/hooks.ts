@@ -9,7 +9,7 @@ import { replayCommand } from './hooks/replay.ts'
 import { retryCommand } from './hooks/retry.ts'
 import { waitingCommand } from './hooks/waiting.ts'
 
-/** `capstan hooks …`: commands for authors and operators of extensions, and for users of waiting clusters. */
+/** `capstan hooks …`: commands for authors and operators of extensions, and for users whose Clusters wait for hooks. */
 export const hooksCommand = (io: Io, finish: (code: number) => void): Command => {
   const hooks = new Command('hooks').description('Call hooks, replay tapes, list objects that wait for hooks, check releases')
   const subcommands = [waitingCommand, retryCommand, callCommand, checkCommand, replayCommand, openapiCommand, preflightCommand]

@@ -65,7 +65,7 @@ export const lintCommand = (io: Io, finish: (code: number) => void): Command =>
       finish(fullReport.findings.some(({ rule }) => rule.level === 'MUST') ? ExitCodes.failed : ExitCodes.done)
     })
 
-/** Reads the provider's manifests. @throws UsageError when no kind belongs to a provider contract */
+/** Reads the provider's manifests. @throws UsageError when a manifest is malformed, or no kind belongs to a provider contract */
 async function providerAt(path: string, { release = releaseOf(path) }: Options, io: Io): Promise<ProviderManifests> {
   const documentation = isFolder(path) ? readDocumentation(path) : undefined
   const options = { ...(release === undefined ? {} : { release }), ...(documentation === undefined ? {} : { documentation }) }
@@ -94,7 +94,8 @@ async function manifestsAt(path: string, io: Io): Promise<readonly Manifest[]> {
 }
 
 /**
- * Returns the command that prints the CRDs of a provider in TypeScript, as `capstan new provider` creates it; otherwise undefined.
+ * Returns a hint with the command that prints the CRDs, if `path` is a provider project in TypeScript, such as `capstan new provider`
+ * creates; otherwise undefined.
  */
 function crdsHint(path: string): string | undefined {
   const file = join(path, 'package.json')

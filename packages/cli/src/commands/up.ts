@@ -74,7 +74,7 @@ async function up(options: Options, io: Io): Promise<number> {
   const stores: Stores = options.memory ? memoryStores() : await openFolder(folder, clock)
 
   let extension: SampleExtension | undefined
-  // The management cluster is closed first, so that its remaining calls get a response.
+  // These are closed after the management cluster, because its remaining hook calls need a response.
   const closing: (() => Promise<void>)[] = [
     async () => extension?.stop(),
     async () => extensionClient.close(),
@@ -103,7 +103,8 @@ async function up(options: Options, io: Io): Promise<number> {
     closing.unshift(() => served.close())
     if (!options.memory) closing.unshift(await recordOwner(folder, { pid: io.pid, url }))
     report({ subject: 'API server', event: 'ApiServerReady', text: `ready at ${url}` })
-    // After a restart, the ExtensionConfig still has the URL of the extension process that ended with the previous run.
+    // After a restart, the ExtensionConfig still has the URL of the previous extension process. Discovery fails until the new process is
+    // registered; these failures are not printed.
     const isStarting = ({ event, subject }: Line) =>
       options.demo && !extension && event === 'ExtensionNotDiscovered' && subject === 'ExtensionConfig sample'
     const ready = watchReady(management, clock, signal, story, (line) => {

@@ -38,7 +38,7 @@ export const catalogCommand = (io: Io, finish: (code: number) => void): Command 
       finish(problems.length === 0 ? ExitCodes.done : ExitCodes.failed)
     })
 
-/** Prints each hook on a line of its own, so that a diff shows the changed hook. */
+/** Formats a catalog with one hook per line, so that a diff shows the changed hooks. */
 const catalogText = ({ release, date, hooks }: ReleasedCatalog): string =>
   [
     `{"release":${JSON.stringify(release)},"date":${JSON.stringify(date)},"hooks":[`,

@@ -32,7 +32,7 @@ export const checkCommand = (io: Io, finish: (code: number) => void): Command =>
       finish(report.findings.length > 0 ? ExitCodes.failed : ExitCodes.done)
     })
 
-/** Returns each request of the tape once. */
+/** Returns the requests of the tape without duplicates, and without requests of Discovery, which have no handler. */
 function requestsOn(tape: string | undefined) {
   if (tape === undefined) return []
   const sentRequests = new Set<string>()

@@ -25,7 +25,7 @@ interface Options extends ManagementOptions, ProviderHooksOptions {
 
 type Target = Pick<ReleasedCatalog, 'release' | 'hooks'>
 
-/** `capstan hooks preflight --catalog VERSION` lists handlers that would stop working with another release. */
+/** `capstan hooks preflight --catalog VERSION`: lists handlers whose hook version another release does not call, or has deprecated. */
 export const preflightCommand = (io: Io, finish: (code: number) => void): Command =>
   withProviderHooks(withKubeconfig(new Command('preflight')))
     .description('List registered handlers whose hook version another release does not call, or has deprecated')

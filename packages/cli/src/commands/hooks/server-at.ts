@@ -30,7 +30,7 @@ function seconds(text: string): number {
   return value
 }
 
-/** Parses the URL. @throws UsageError when it is not a valid URL of an extension server */
+/** Returns the client configuration for the URL and --ca. @throws UsageError if the URL is not https, or the file has no certificate */
 export function serverAt(url: string, { ca }: ServerOptions): ClientConfig {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   if (parsed?.protocol !== 'https:')
@@ -47,7 +47,7 @@ function authoritiesIn(file: string): string {
   return text
 }
 
-/** Creates a transport that uses the proxy of the environment, like core. @throws UsageError for invalid files */
+/** Creates a transport that uses the proxy of the environment, like core. @throws UsageError for an invalid client certificate or key */
 export function transportTo(options: ServerOptions, { env }: Io): HttpsHookTransport {
   const client = clientOf(options)
   return httpsHookTransport({ env, ...(client === undefined ? {} : { client }) })

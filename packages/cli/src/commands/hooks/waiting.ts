@@ -12,7 +12,7 @@ interface Options extends ManagementOptions {
   output: 'text' | 'json'
 }
 
-/** `capstan hooks waiting`: lists the blocking hooks of all Clusters and their objects. */
+/** `capstan hooks waiting`: lists the hooks that block Clusters, Machines and objects of providers. */
 export const waitingCommand = (io: Io): Command =>
   withKubeconfig(new Command('waiting'))
     .description('List Clusters, Machines and provider objects that wait for hooks, with handler, start time and next call')
@@ -44,7 +44,7 @@ export const waitingCommand = (io: Io): Command =>
       for (const line of table(heading, rows)) io.out(line)
     })
 
-/** Formats the blocking handlers. Without handlers, an undiscovered ExtensionConfig or an annotation blocks. */
+/** Formats the blocking handlers. Without handlers, an undiscovered ExtensionConfig or an annotation blocks the object. */
 function handlerOf({ handlers, extensionConfig }: WaitingRecord): string {
   if (extensionConfig !== undefined) return `<any of ${extensionConfig}>`
   return handlers.join(',') || '<annotation>'
@@ -56,7 +56,7 @@ function objectText({ kind, name }: WaitingRecord): string {
   return kind === Machine.kind ? ` (${name})` : ` (${kind} ${name})`
 }
 
-/** Formats the time until the next call. A failed call is retried with backoff; an annotation blocks without any calls. */
+/** Formats the time until the next call. A failed call is retried with backoff; while an annotation blocks, no handler is called. */
 function nextCallText({ until, handlers, extensionConfig }: WaitingRecord, now: number): string {
   if (until === undefined) return handlers.length > 0 || extensionConfig !== undefined ? 'backing off' : '<none>'
   return durationText(Math.max(0, Date.parse(until) - now))
