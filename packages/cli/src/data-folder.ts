@@ -1,4 +1,4 @@
-/** The data folder of `capstan up`. */
+/** The data folder of `capstan up`, `dev`, `backup` and `restore`. */
 import { resolve } from 'node:path'
 import type { Io } from './io.ts'
 
@@ -10,9 +10,9 @@ export interface DataFolder {
   readonly pki: string
   /** Kubeconfig file of the management cluster. */
   readonly kubeconfig: string
-  /** File with the port of the first start, so that kubeconfigs stay valid. */
+  /** File with the port of the last start. The next start uses it again, so that kubeconfigs stay valid. */
   readonly port: string
-  /** File with pid and URL of the process that uses the folder, for the error of a second process. */
+  /** File with pid and URL of the `capstan up` that uses the folder, for the error of a second process. */
   readonly owner: string
 }
 

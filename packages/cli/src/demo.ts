@@ -1,4 +1,4 @@
-/** The demo cluster of `capstan up --demo`: class, templates, runtime extension, and commands to try. */
+/** The demo Cluster of `capstan up --demo` and `capstan dev`: its ClusterClass, its templates, and commands to try. */
 import type { Client, Condition, DeclaredKind, Input, Kind, KubeObject, ObjectKey } from '@capstan/kube'
 import { Cluster, ClusterClass, coreKinds } from '@capstan/api'
 import { orAbsent } from '@capstan/kube'
@@ -28,7 +28,7 @@ export interface DemoChanges {
 
 const noChanges: DemoChanges = { patches: [], noSurge: { workers: false, controlPlane: false }, uncalled: [] }
 
-/** Creates the ClusterClass, its templates and the Cluster if they are missing. Existing objects keep the user's changes. */
+/** Creates the ClusterClass with its templates, and the Cluster, if they are missing. Existing objects keep the user's changes. */
 export async function bringUpDemo(client: Client, signal: AbortSignal, changes = noChanges): Promise<void> {
   if (!(await orAbsent(client.get(ClusterClass, DemoClass)))) {
     await applyFile(client, 'class.yaml', (object) => {
@@ -48,7 +48,7 @@ export async function bringUpDemo(client: Client, signal: AbortSignal, changes =
   })
 }
 
-/** Applies the demo ClusterClass with these changes only; earlier changes are removed. Its immutable templates are not applied. */
+/** Applies the demo ClusterClass with these changes only; earlier changes are removed. Templates are immutable, so it does not apply them. */
 export const applyDemoClass = (client: Client, changes: DemoChanges): Promise<void> =>
   applyFile(client, 'class.yaml', (object) => (object.kind === 'ClusterClass' ? changedClass(object, changes) : undefined))
 

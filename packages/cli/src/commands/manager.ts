@@ -214,7 +214,7 @@ async function manage(options: Options, io: Io): Promise<void> {
     }
     if (!election) await prepare(io.signal)
 
-    // The manager cannot detect whether the API server runs our admission itself. If it does, `lateDefaults` changes nothing.
+    // Without webhooks, `lateDefaults` sets the defaults. If the API server runs the providers' admission itself, it changes nothing.
     const controllers = [
       ...tunedControllers(providers.controllers, options),
       ...(webhooks ? [] : lateDefaults(admissions, kinds)),

@@ -1,6 +1,6 @@
 /**
- * Flags of kube-apiserver v1.36 that have no effect here, and flags that are rejected because accepting them would promise a
- * feature. `upstream-flags.test.ts` checks that every other flag is in `apiserver.ts`.
+ * Flags of kube-apiserver v1.36 that have no effect here, and flags that are rejected because their user relies on a feature that this
+ * server lacks. `upstream-flags.test.ts` checks that every other flag is in `apiserver.ts`.
  */
 import { InvalidArgumentError, Option } from 'commander'
 

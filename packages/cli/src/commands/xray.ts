@@ -62,7 +62,7 @@ async function explain(client: Client, object: string, namespace: string, signal
   return xray({ provider, objects, owner: await ownerOf(client, provider.contract, objects.values().next().value!, signal) })
 }
 
-/** Finds a provider's kind by name. @throws UsageError when the kind does not exist or belongs to no provider contract */
+/** Finds a provider's kind by name. @throws UsageError when there is no such kind, or several, or it belongs to no contract */
 async function providerKind(client: Client, name: string, signal: AbortSignal): Promise<ProviderKind> {
   const { items } = await client.list(CustomResourceDefinition, { signal })
   const definitions = items.filter(({ metadata, spec: { group, names } }) =>
@@ -99,7 +99,7 @@ async function ownerOf(
   )
   if (!owner) return undefined
   const find = kindFinder(client)
-  // `xray` reads fields of the owner in v1beta2, the storage version of core.
+  // `xray` reads the owner's fields in v1beta2, the storage version of core.
   const kind = await find({ apiVersion: 'cluster.x-k8s.io/v1beta2', kind: owner.kind }, signal)
   const key: ObjectKey = { ...(metadata.namespace === undefined ? {} : { namespace: metadata.namespace }), name: owner.name }
   const object = await orAbsent(client.get(kind, key, { signal }))

@@ -11,11 +11,11 @@ export interface AnnouncerOptions {
   readonly signal: AbortSignal
   /** URL of the extension server. */
   readonly url: string
-  /** Whether the demo's ClusterClass and Cluster exist. */
+  /** Whether to create and update the demo's ClusterClass and Cluster. */
   readonly demo: boolean
   /** Returns the project's registration; called after each load. */
   registration(): Registration
-  /** Called once, when all objects exist. `hook` is a hook that the extension handles. */
+  /** Called once, when all objects exist. `hook` is a hook that the extension handles, or `Discovery` if it handles none. */
   ready(hook: string): void
   failed(problem: string): void
 }
@@ -23,7 +23,7 @@ export interface AnnouncerOptions {
 export class Announcer {
   readonly #options: AnnouncerOptions
   #announcing = new AbortController()
-  /** Name of the first load. It never changes, because handlers are registered under it. */
+  /** Name from the first load. Later loads keep it, because the ExtensionConfig and its handlers are registered under it. */
   #name: string | undefined
   #loads = 0
   #ready = false

@@ -89,7 +89,10 @@ async function handleCall({ id, method, url, headers, body }: Extract<ToChild, {
   }
 }
 
-/** Creates a logger that sends entries to the parent, which prints them. Skips 'Hook answered', because core reports responses. */
+/**
+ * Creates a logger that sends entries to the parent, which prints them. Discards debug entries, and 'Hook answered', because the parent
+ * prints each hook call.
+ */
 function logger(bound: LogFields): Logger {
   const write =
     (level: string) =>

@@ -1,4 +1,4 @@
-/** Runs extensions in child processes, each with its own module graph. */
+/** Runs extensions in child processes, one for each load, because Node caches loaded modules. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
@@ -16,7 +16,7 @@ export interface RunningExtension {
   handle(request: Request): Promise<Response>
   /** Resolves with the reason when the process has ended. */
   readonly ended: Promise<string>
-  /** Waits at most `timeout` milliseconds for pending requests, then ends the process. No further requests are allowed. */
+  /** Waits at most `timeout` milliseconds for pending requests, then ends the process. Call `handle` no more after this. */
   retire(timeout?: number): Promise<void>
 }
 
@@ -150,7 +150,7 @@ class Child {
     const id = ++this.#lastCall
     const { method, url, headers, signal } = request
     const { promise, ...call } = Promise.withResolvers<Response>()
-    // The process may end while the body is being sent.
+    // The process may end while the body is read: the rejection then has no other handler yet.
     promise.catch(() => {})
     // Recorded before the body is read, because `retire` waits for recorded calls.
     this.#calls.set(id, call)
@@ -184,7 +184,7 @@ class Child {
     await this.end()
   }
 
-  /** Kills the process; resolves when it has ended. */
+  /** Disconnects, so that the process exits; kills it after `endTimeLimit`. Resolves when it has ended. */
   async end(): Promise<void> {
     if (this.#process.connected) this.#process.disconnect()
     const limit = this.#clock.schedule(endTimeLimit, () => this.kill())

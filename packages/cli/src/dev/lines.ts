@@ -1,4 +1,4 @@
-/** Formats reloads, hook calls and logs of an extension as output lines of `capstan dev`. Pure. */
+/** Formats reloads, hook calls and logs of an extension as output lines of `capstan dev`. */
 import { relative } from 'node:path'
 import { DiscoverVariables, GeneratePatches, GenerateUpgradePlan, ValidateTopology } from '@capstan/api'
 import type { HookCall, Line } from '@capstan/lab'
@@ -27,8 +27,8 @@ const handlersText = (handlers: readonly AnnouncedHandler[]): string =>
   handlers.map(({ name, hook }) => `${name} (${hook})`).join(', ') || 'none'
 
 /**
- * Formats hook calls as lines. Omits repeated lines for hooks that core calls in every topology reconciliation, many times a second
- * while a Cluster is created.
+ * Formats hook calls as lines. Omits repeated lines for hooks that core may call in every reconciliation of a topology or a
+ * ClusterClass, many times a second while a Cluster is created.
  */
 export class HookLines {
   readonly #reported = new Map<string, string>()
@@ -42,7 +42,7 @@ export class HookLines {
     return line
   }
 
-  /** Forgets printed responses, because later responses are those of another process. */
+  /** Forgets the printed responses after a reload, so that equal responses of the new process are printed. */
   forget(): void {
     this.#reported.clear()
   }
@@ -68,7 +68,7 @@ const textOf = (value: unknown): string => (typeof value === 'string' ? value : 
 /** Formats a line of output. */
 export const lineOfOutput = (text: string): Line => ({ subject: 'Extension', event: 'ExtensionPrinted', text })
 
-/** Formats a path relative to `folder` or the current folder. */
+/** Formats a path relative to `folder` (default: the current folder); returns a path outside of it unchanged. */
 export function displayPath(path: string, folder = ''): string {
   const relativePath = relative(folder, path)
   return relativePath.startsWith('..') ? path : relativePath || '.'
