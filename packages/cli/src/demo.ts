@@ -48,7 +48,7 @@ export async function bringUpDemo(client: Client, signal: AbortSignal, changes =
   })
 }
 
-/** Applies the demo ClusterClass with these changes only; earlier changes are removed. Templates are immutable, so it does not apply them. */
+/** Applies the demo ClusterClass with these changes, and removes earlier changes. Templates are immutable, so they are not applied. */
 export const applyDemoClass = (client: Client, changes: DemoChanges): Promise<void> =>
   applyFile(client, 'class.yaml', (object) => (object.kind === 'ClusterClass' ? changedClass(object, changes) : undefined))
 

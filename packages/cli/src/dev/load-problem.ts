@@ -1,11 +1,11 @@
-/** Formats the error of a module that does not load, with file and line number, as one line. */
+/** Formats the error of a module that does not load, with its file and line number. */
 import { relative } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { messageOf } from '@capstan/kube'
 
 /**
- * Returns `file:line: message` for `err`, with the file relative to `folder`. The position is the first stack frame in a file
- * of the user. If the stack of a syntax error has no such frame, the file is `lastRead`, the module that was read last.
+ * Returns `file:line: message` for `err`, with the file relative to `folder`; only the message if the file is unknown. The position is the
+ * first stack frame in a file of the user. If the stack of a syntax error has none, the file is `lastRead`, the module that was read last.
  */
 export function loadProblem(err: unknown, folder: string, lastRead?: string): string {
   const message = messageOf(err)
@@ -17,14 +17,14 @@ export function loadProblem(err: unknown, folder: string, lastRead?: string): st
 
 function positionIn(stack: string): { file: string; line: string } | undefined {
   for (const [, place, line] of stack.matchAll(/(?:^|[\s(])((?:file:\/\/|\/|[A-Z]:\\)[^\s)]+?):(\d+)(?::\d+)?\)?$/gm)) {
-    // Node writes a path instead of a URL where no package.json above the file has "type": "module".
+    // Node writes a path instead of a URL for a file that no package.json with "type": "module" covers.
     const url = place!.startsWith('file:') ? place! : pathToFileURL(place!).href
     if (!isOfAPackage(url)) return { file: fileURLToPath(url), line: `:${line}` }
   }
   return undefined
 }
 
-/** Whether a module belongs to an installed package or to Capstan instead of to the author of the extension. */
+/** Whether a module belongs to an installed package or to Capstan, and not to the extension. */
 export const isOfAPackage = (url: string): boolean => url.includes('/node_modules/') || url.startsWith(ownSources)
 
 const ownSources = new URL('../../../', import.meta.url).href

@@ -1,4 +1,4 @@
-/** Finds the module of an extension and its registration in the project for `capstan dev`. */
+/** Finds the module of an extension, and the name and settings in its project's manifests. */
 import { existsSync, globSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { isRecord, messageOf } from '@capstan/kube'
@@ -38,7 +38,7 @@ export function projectOf(module: string): string {
 export const manifestsOf = (project: string): string[] =>
   globSync('manifests/*.{yaml,yml}', { cwd: project }).map((name) => join(project, name))
 
-/** Reads the first ExtensionConfig in the project's manifests. @throws Error naming a file that cannot be parsed */
+/** Reads the first ExtensionConfig in the project's manifests; empty if there is none. @throws Error naming a file that cannot be parsed */
 export function registrationOf(project: string): Registration {
   for (const file of manifestsOf(project)) {
     for (const document of parseAllDocuments(readFileSync(file, 'utf8'))) {

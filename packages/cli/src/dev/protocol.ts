@@ -24,7 +24,10 @@ export type ToChild =
   | { readonly kind: 'abort'; readonly id: number }
 
 export type FromChild =
-  /** Response to `load`. `files` are the files of the extension's modules that were resolved. */
+  /**
+   * Response to `load`. `files`, which the parent watches, are those of the extension's modules, and those that an import names but
+   * that do not exist. The same holds for `refused`.
+   */
   | {
       readonly kind: 'loaded'
       readonly name: string

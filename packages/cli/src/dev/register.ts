@@ -11,7 +11,7 @@ export interface ServedExtension {
   readonly url: string
   readonly settings: { readonly [name: string]: string }
   readonly handlers: readonly AnnouncedHandler[]
-  /** Identifies this load. */
+  /** Differs for each load of the extension. */
   readonly load: string
 }
 
@@ -73,9 +73,10 @@ export async function repeatHooks(client: Client, annotationValue: string, signa
 }
 
 /**
- * Returns the changes to the demo ClusterClass for handlers that a class must name (topology mutation, upgrade plans), and for
- * in-place update hooks, which are called only when Machines are deleted before their replacement is created. Core rejects a patch
- * that names no handler of GeneratePatches, so ValidateTopology handlers without one cannot be called.
+ * Returns the changes to the demo objects for handlers that a ClusterClass must name (topology mutation, upgrade plans), and for in-place
+ * update hooks: with the default maxSurge of 1, new Machines would replace all Machines of the demo's small sets, and none would be
+ * updated in place. Core rejects a patch that names no handler of GeneratePatches, so ValidateTopology handlers without one cannot be
+ * called.
  */
 export function demoChangesFor(extension: string, handlers: readonly AnnouncedHandler[]): DemoChanges {
   const named = (hook: string) => handlers.filter((handler) => handler.hook === hook).map(({ name }) => `${name}.${extension}`)

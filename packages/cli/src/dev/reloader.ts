@@ -1,5 +1,5 @@
 /**
- * Reloads an extension when its files change: a save starts a new process, and the old process serves calls until the new one is
+ * Reloads an extension when its files change: each load uses a new process, and the old process serves calls until the new one is
  * ready. If the load fails, the old process keeps serving, and the failure is reported.
  */
 import type { FetchHandler } from '@capstan/extension'
@@ -18,7 +18,7 @@ export interface ReloaderOptions {
   /** @throws LoadError */
   load(signal: AbortSignal): Promise<RunningExtension>
   onReload(reload: Reload): void
-  /** Sets the files that are watched from now on. */
+  /** Adds files to watch. */
   watch(files: readonly string[]): void
 }
 
@@ -39,7 +39,7 @@ export class Reloader {
   #loadedBefore = false
   #loading: AbortController | undefined
   #pending: Timer | undefined
-  /** Time of the first save after the last load. */
+  /** Time of the first save since the last load began. */
   #savedAt: number | undefined
   readonly #retiring = new Set<Promise<void>>()
   #closed = false
@@ -74,7 +74,7 @@ export class Reloader {
     this.#pending = clock.schedule(wait, () => this.#begin())
   }
 
-  /** Lets calls in flight finish, for a limited time. */
+  /** Waits a limited time for pending calls, then ends the processes. */
   async close(): Promise<void> {
     this.#closed = true
     this.#pending?.cancel()

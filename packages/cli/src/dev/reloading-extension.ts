@@ -14,10 +14,10 @@ export interface ReloadingOptions {
   /** Port requested by the user. Default: 9443. 0 selects a free port. */
   readonly port: number | undefined
   readonly clock: Clock
-  /** Publishes the CA bundle (PEM) that signs the server's certificate. */
+  /** Publishes the CA bundle (PEM) with which clients verify the server's certificate. */
   trust(bundle: string): Promise<void>
   report(line: Line): void
-  /** Called after each successful load. Later calls go to this extension. */
+  /** Called after each successful load. This extension handles later calls. */
   loaded(extension: RunningExtension): void
 }
 
@@ -27,7 +27,7 @@ export interface ReloadingExtension {
   start(): void
   /** Watches these files as well. */
   watch(files: readonly string[]): void
-  /** Lets calls in flight finish, for a limited time. */
+  /** Waits a limited time for pending calls, then ends the server and the processes. */
   close(): Promise<void>
 }
 

@@ -30,7 +30,7 @@ export function watchFolders(changed: (file: string) => void): FolderWatch {
       return
     }
     watchers.set(folder, watcher)
-    // The folder was removed, and may exist again.
+    // After an error, for example because the folder was removed, `add` can watch the folder again.
     watcher.on('error', () => {
       watcher.close()
       watchers.delete(folder)

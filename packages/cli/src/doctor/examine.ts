@@ -1,4 +1,7 @@
-/** Checks the preconditions of a manager in a management cluster. Only reads and sends access reviews; writes nothing. */
+/**
+ * Checks the preconditions of a manager in a management cluster: reads objects, sends access reviews and dry runs, and connects to webhook
+ * servers. Changes nothing.
+ */
 import { X509Certificate } from 'node:crypto'
 import {
   type Client,
@@ -139,7 +142,7 @@ export interface Permission {
   readonly namespace?: string
 }
 
-/** Returns the permissions in the roles of `capstan manifests`. */
+/** Returns the permissions that the roles of `capstan manifests` grant. */
 export function neededPermissions({ providers, namespace }: Pick<ExamineOptions, 'providers' | 'namespace'>): Permission[] {
   return providers.flatMap((provider) => [
     ...managerRules(provider).flatMap((rule) => permissionsIn(rule, provider)),
@@ -271,8 +274,8 @@ async function serviceProblems(
 }
 
 /**
- * Reports conversion webhooks behind a Service that the API server cannot call. Only a warning until the first manager has added
- * its CA.
+ * Reports conversion webhooks behind a Service that the API server cannot call. While no CRD has a caBundle, this is only a warning,
+ * because the first manager adds it.
  */
 async function conversionProblems(
   provider: ProviderName,
@@ -296,7 +299,7 @@ const otherVersionsFail = 'requests for other versions than the stored one fail'
 const podsRemedy = (provider: ProviderName): string =>
   `Check that the Pods of the ${provider} provider are ready, and that the Service of its webhooks selects them.`
 
-/** Reports a missing, unreadable or expiring certificate authority in the `caBundle` of a webhook. */
+/** Reports a missing, unreadable, expired or expiring certificate authority in the `caBundle` of a webhook. */
 export function authorityProblems(subject: string, { caBundle }: WebhookClientConfig, now: number): Omit<Finding, 'area'>[] {
   const remedy =
     'Start capstan manager with --webhook-port: it creates and renews the certificate. To use your own certificate, see --webhook-cert-dir.'
@@ -322,7 +325,7 @@ export function authorityProblems(subject: string, { caBundle }: WebhookClientCo
   return []
 }
 
-/** Reports a webhook server at a URL that does not respond. `effect` names the requests that fail meanwhile. */
+/** Reports a webhook server at a URL that cannot be reached. `effect` names the requests that fail meanwhile. */
 async function connectionProblems(
   subject: string,
   clientConfig: WebhookClientConfig,
@@ -341,7 +344,7 @@ async function connectionProblems(
   ]
 }
 
-/** Removes equal findings, because two providers need many of the same permissions. */
+/** Removes repeated findings. A permission that both providers need is reported once. */
 function withoutRepeats(findings: readonly Finding[]): Finding[] {
   const findingIds = new Set<string>()
   return findings.filter(({ area, subject, problem }) => {

@@ -1,6 +1,6 @@
 /** Translates a command line of kube-apiserver to one of `capstan apiserver`. */
 
-/** Flags of upstream's type StringSlice, whose repeated values are appended. */
+/** Flags whose repeated values are joined with commas. Upstream: flags of a list or map type, except service-cluster-ip-range, a string. */
 const listFlags = new Set([
   'admission-control',
   'api-audiences',
