@@ -29,7 +29,8 @@ export async function recordOwner(folder: DataFolder, owner: FolderOwner): Promi
 }
 
 /**
- * Returns the record; undefined while the owner still starts. The lock of a killed process is free, so its record is never read.
+ * Returns the record; undefined while the owner still starts. A killed process leaves its record, but not its lock: the next process
+ * opens the folder without reading the record.
  */
 async function readOwner(folder: DataFolder): Promise<FolderOwner | undefined> {
   try {

@@ -27,7 +27,7 @@ export interface HookClient {
 /**
  * Creates the transport for extensions, with the proxy of the environment and the client certificate of the flags.
  *
- * @throws UsageError when one file is missing, or certificate and key do not match
+ * @throws UsageError when only one of the two flags is given, a file cannot be read, or certificate and key do not match
  */
 export function hookClient(options: HookClientOptions, env: Io['env'], log: Logger): HookClient {
   const { runtimeExtensionClientCertFile: certificate, runtimeExtensionClientKeyFile: key } = options

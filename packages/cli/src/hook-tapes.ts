@@ -24,7 +24,7 @@ export interface Recording {
 /**
  * Opens the tape of --record-hooks, if given. Calls `report` if the recording ends early; the command continues.
  *
- * @throws UsageError
+ * @throws UsageError when the tape cannot be opened
  */
 export async function recordHooks(
   { recordHooks }: RecordOptions,
@@ -39,7 +39,7 @@ export async function recordHooks(
   return { onCall: recorder.observe, close: () => recorder.close() }
 }
 
-/** Reads a tape. @throws UsageError that names it */
+/** Reads a tape. @throws UsageError that names the tape when it cannot be read or is invalid */
 export function readTapeFile(path: string): Tape {
   try {
     return parseTape(readTextFile(`tape ${path}`, path))
@@ -54,7 +54,7 @@ export interface TapePlayback {
   register(client: Client): Promise<readonly string[]>
 }
 
-/** @throws UsageError */
+/** Reads a tape, whose recorded responses replace calls of extensions. @throws UsageError when it cannot be read or is invalid */
 export function playHooks(file: string): TapePlayback {
   const tape = readTapeFile(file)
   const configs = tapedConfigs(tape)

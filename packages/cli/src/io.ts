@@ -1,18 +1,18 @@
-/** I/O of a command: created once in `main.ts`, and replaced in tests. */
+/** I/O of a command: created by the entry points `main.ts` and `envtest/main.ts`, and replaced in tests. */
 export interface Io {
   /** Prints a line of the result to stdout. */
   out(line: string): void
   /** Prints a line about progress or an error to stderr. */
   err(line: string): void
-  /** The terminal that stdout writes to; undefined if stdout is not a terminal. */
+  /** The terminal that stdout writes to; undefined if stdout is no terminal, or one that cannot move its cursor. */
   readonly terminal: Terminal | undefined
   readonly pid: number
   /** Working directory, which contains the default data folder. */
   readonly cwd: string
   readonly env: { readonly [name: string]: string | undefined }
   /**
-   * Aborts with the reason `Interrupted` on the first SIGINT or SIGTERM. Until a command reads this property, these signals end the
-   * process.
+   * Aborts with the reason `Interrupted` on the first SIGINT, SIGTERM or SIGHUP, and when the reader of stdout closes its pipe. Until a
+   * command reads this property, the signals end the process.
    */
   readonly signal: AbortSignal
 }
@@ -48,7 +48,7 @@ export class Interrupted extends Error {
 /** Exit codes, a stable interface: 0 done, 1 failed, 2 wrong usage, 130 interrupted. */
 export const ExitCodes = { done: 0, failed: 1, usage: 2, interrupted: 130 } as const
 
-/** Resolves on Ctrl-C or SIGTERM. */
+/** Resolves when `signal` aborts. */
 export const untilInterrupted = ({ signal }: Pick<Io, 'signal'>): Promise<void> =>
   new Promise((resolve) => {
     if (signal.aborted) resolve()

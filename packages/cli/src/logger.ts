@@ -73,7 +73,9 @@ function wrap(level: LogLevel, logger: () => pino.Logger): Logger {
   }
 }
 
-/** Formats an error with its causes and, unless it is an expected error, its stack. */
+/**
+ * Formats an error with its causes. Errors of classes with a name of their own are expected, so their stacks are omitted.
+ */
 function withCauses(err: unknown): unknown {
   if (!(err instanceof Error)) return messageOf(err)
   const nested = err instanceof AggregateError ? err.errors : err.cause === undefined ? [] : [err.cause]
@@ -85,7 +87,7 @@ function withCauses(err: unknown): unknown {
   }
 }
 
-/** Formats a Kubernetes object as kind and name, so that a logged object does not disclose its data. */
+/** Replaces a Kubernetes object with its kind, namespace and name, so that its data is not logged. */
 const withoutSecrets = (value: unknown): unknown => {
   const { kind, metadata } = value as { kind?: string; metadata?: { namespace?: string; name?: string } }
   return kind && metadata ? `${kind} ${metadata.namespace ?? ''}/${metadata.name}` : value

@@ -27,7 +27,11 @@ export interface ManagementAccess {
   readonly isInCluster: boolean
 }
 
-/** Returns the credentials of the management cluster. @throws UsageError when no cluster is configured */
+/**
+ * Returns the credentials of the management cluster.
+ *
+ * @throws UsageError when no cluster is configured, or when --context is given and the pod's own cluster would be used
+ */
 export async function managementAccess(
   { kubeconfig, context }: AccessFlags,
   env: Env,

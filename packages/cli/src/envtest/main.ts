@@ -1,4 +1,4 @@
-/** Entry point of the launchers. Each program loads only the modules that it needs, because test suites wait for both programs. */
+/** Entry point of the launchers. Each program loads only the modules that it needs, because test suites wait until both have started. */
 import { processIo } from '../process-io.ts'
 
 const [program, ...argv] = process.argv.slice(2)

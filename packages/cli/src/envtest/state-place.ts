@@ -12,11 +12,15 @@ export interface StateLocation {
 
 export const StatePath = '/capstan/state'
 
-/** Milliseconds to wait for a reachable etcd, as upstream. */
+/** Total time in milliseconds to wait for a reachable etcd, as upstream. */
 const timeLimit = 20_000
 const pause = 100
 
-/** Returns the response of the first reachable server. @throws Error that names the servers and the last problem */
+/**
+ * Returns the response of the first reachable server.
+ *
+ * @throws Error for a real etcd, or when no server is reachable within the time limit
+ */
 export async function findState(servers: readonly string[], sleep: (ms: number) => Promise<void>): Promise<StateLocation> {
   let problem = ''
   for (let waited = 0; waited <= timeLimit; waited += pause) {

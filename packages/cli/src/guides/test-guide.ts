@@ -4,9 +4,9 @@
  * - `sh` runs each line; `sh refused` does too, and each line must fail.
  * - `sh background` starts a command that keeps running; `sh stop` sends SIGINT to the running command that contains the text.
  * - A language followed by a file name saves the block as that file.
- * - `text` is expected output: of the running program if the previous step saved a file or started a program, otherwise of the last
- *   command.
- *   Numbers may differ, except in summaries of `conform` and `lint`.
+ * - `text` is expected output. If the previous block is `sh` or `sh refused`, the last command must have printed each line, in any order.
+ *   Otherwise the running program that was started last prints the lines, in this order. Numbers and spaces may differ, except in
+ *   summaries of `conform` and `lint`.
  *
  * A block of any other form is an error.
  *
@@ -75,7 +75,7 @@ const withoutNumbers = (line: string): string =>
     .replace(/\s+/g, ' ')
     .trim()
 
-/** Environment variables of this process except those that npm and vitest set. */
+/** Environment variables of this process except KUBECONFIG and those that npm and vitest set. */
 const env = Object.fromEntries(
   Object.entries(process.env).filter(([name]) => !/^npm_|^NODE_OPTIONS$|^VITEST|^KUBECONFIG$/i.test(name)),
 )
@@ -86,7 +86,10 @@ export interface RunningCommand {
   readonly lines: readonly string[]
   /** Resolves with the exit code. */
   readonly ended: Promise<number>
-  /** Resolves with the next line that equals `like` except for numbers, after the line that the previous call returned. */
+  /**
+   * Resolves with the next line that `comparable` finds equal to `like`, after the line that the previous call returned. Rejects when the
+   * command ends without such a line.
+   */
   line(like: string): Promise<string>
 }
 
@@ -156,10 +159,12 @@ export interface GuideOptions {
 }
 
 /**
- * Runs a guide of docs/guides, from its first command to its last, in `folder`. The differences from a reader's machine are: the page's
- * ports may be in use on this machine, so programs listen on free ports, which replace the page's ports; `npx @capstan/cli` is the
- * command of the checkout, unless the page is for readers without one; npm installs global packages below `folder`, and npx does not ask
- * before it installs.
+ * Runs a guide of docs/guides, from its first command to its last, in `folder`. The differences from a reader's machine are:
+ *
+ * - Programs listen on free ports, which replace the page's ports, because those may be in use on this machine.
+ * - `npx @capstan/cli` is the command of the checkout, unless the page is for readers without one.
+ * - `folder` is the home folder, and replaces `/path/to` in the page.
+ * - npm installs global packages below `folder`, and npx does not ask before it installs.
  */
 export class GuideRun {
   readonly #folder: string
@@ -168,8 +173,9 @@ export class GuideRun {
   readonly #env: { [name: string]: string }
   /** Ports of this run, by port in the page. */
   readonly #ports = new Map<string, string>()
-  /** Executed commands, and commands of `notRun` that the page contains. */
+  /** Executed commands. */
   readonly #ran: string[] = []
+  /** Commands of `notRun` that the page contains. */
   readonly #left = new Set<string>()
 
   constructor(folder: string, options: GuideOptions) {
@@ -183,7 +189,7 @@ export class GuideRun {
       NPM_CONFIG_CACHE: process.env.npm_config_cache ?? join(homedir(), '.npm'),
       NPM_CONFIG_PREFER_OFFLINE: 'true',
       NPM_CONFIG_YES: 'true',
-      // Without a network, the search for a newer release takes a minute.
+      // Without a network, clusterctl's search for a newer release takes a minute.
       CLUSTERCTL_DISABLE_VERSIONCHECK: 'true',
       ...goCaches(),
     }
@@ -210,7 +216,7 @@ export class GuideRun {
         for (const like of step.lines) expect(printed).toContain(comparable(like))
       }
     }
-    // Stops programs with Ctrl-C, the last one first, because it may need the others.
+    // Sends SIGINT to the running programs, the last one first, because it may need the others.
     for (const { child, ended } of this.#running.splice(0).reverse()) {
       process.kill(-child.pid!, 'SIGINT')
       await ended

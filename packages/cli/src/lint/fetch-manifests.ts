@@ -6,7 +6,7 @@ import { MaxBytes, parseManifests } from './read-manifests.ts'
 
 export const isUrl = (path: string): boolean => /^https?:\/\//.test(path)
 
-/** Names of components files, as clusterctl expects them. */
+/** Components files that are searched for in a release, with the names that clusterctl expects. */
 const componentsFiles = ['infrastructure', 'bootstrap', 'control-plane', 'ipam'].map((type) => `${type}-components.yaml`)
 
 /** Matches the end of a release's URL, and captures the version. */
@@ -15,7 +15,7 @@ const releaseUrl = /\/releases\/(?:tag|download)\/([^/]+)\/?$/
 /** Returns the version in the URL of a release; undefined for other URLs. */
 export const releaseOf = (url: string): string | undefined => /\/releases\/(?:tag|download)\/(v?\d+\.\d+[^/]*)/.exec(url)?.[1]
 
-/** Downloads the file, or the components file and metadata.yaml of the release. @throws UsageError */
+/** Downloads the file, or the components file and metadata.yaml, if it exists, of the release. @throws UsageError */
 export async function fetchManifests(url: string): Promise<readonly Manifest[]> {
   if (!releaseUrl.test(url)) return (await fetchFile(url)) ?? failMissing(url)
   const folder = url.replace(releaseUrl, '/releases/download/$1')
@@ -39,7 +39,7 @@ const failMissing = (url: string): never => {
   throw new UsageError(`${url}: no such file`)
 }
 
-/** Returns the manifests of a file; `undefined` when there is no such file. */
+/** Returns the manifests of a file; `undefined` when the server responds with 404. */
 async function fetchFile(url: string): Promise<readonly Manifest[] | undefined> {
   let text: string
   try {

@@ -31,7 +31,7 @@ export function readManifests(path: string): ReadManifests {
     if (bytes > MaxBytes) throw new UsageError(`${path}: manifests have more than ${MaxBytes / 1024 / 1024} MiB`)
     const displayPath = isFolder ? join(path, relative(path, file)) : path
     const text = readFileSync(file, 'utf8')
-    // Such as package.json.
+    // Skips JSON files without objects, such as package.json.
     if (isFolder && file.endsWith('.json') && !/"kind"\s*:/.test(text)) continue
     const manifests = parseManifests(text, displayPath)
     if (manifests !== undefined) byFile.set(resolve(file), manifests)
@@ -117,8 +117,8 @@ const patchesOf = (byFile: ReadonlyMap<string, readonly Manifest[]>): Set<string
   )
 
 /**
- * Applies a kustomization to the CustomResourceDefinitions in its resources: adds its labels, and the conversion webhook of its patches.
- * Rules do not depend on other transformations.
+ * Applies a kustomization to the CustomResourceDefinitions in its resources: adds its labels, and the labels and `spec.conversion` of its
+ * patches. Other transformations are not applied, because no rule of `lint` depends on them.
  */
 function applyKustomization(file: string, byFile: Map<string, Manifest[]>): void {
   for (const { object: kustomization } of byFile.get(file) ?? []) {
@@ -148,7 +148,7 @@ function applyPatches(manifest: Manifest, labels: Readonly<Record<string, unknow
   return { ...manifest, object: { ...manifest.object, metadata, spec } }
 }
 
-/** Removes duplicate CRDs: if a CRD is both in the sources and in a built file, keeps the version with more labels. */
+/** Removes duplicate CRDs: if a CRD is both in the sources and in a built file, keeps the copy with more labels. */
 function withoutDuplicates(manifests: readonly Manifest[]): Manifest[] {
   const mostLabelled = new Map<string, Manifest>()
   for (const manifest of manifests.filter(isCrd)) {

@@ -108,7 +108,10 @@ interface SecureOptions extends Address {
   readonly log: Logger
 }
 
-/** Serves with a self-signed certificate, as upstream. Clients are authenticated; they cannot authenticate the server. */
+/**
+ * Serves with a self-signed certificate, as upstream. The API server authenticates and authorizes the clients. The clients cannot
+ * authenticate this server.
+ */
 async function serveSecurely(manager: Manager, options: SecureOptions): Promise<DiagnosticsServer> {
   const { host, port, minVersion, client, clock, log } = options
   const reviewer = new AccessReviewer(client, clock)

@@ -131,7 +131,10 @@ export function tunedControllers(controllers: readonly Controller[], flags: Tuni
     )
 }
 
-/** Returns the rate limit of the flags. As upstream, --kube-api-burst alone has no effect. */
+/**
+ * Returns the rate limit of the flags. Without --kube-api-qps there is no limit, and --kube-api-burst has no effect. Upstream limits by
+ * default: its --kube-api-qps is 100.
+ */
 export const rateOf = ({ kubeApiQps: qps, kubeApiBurst: burst = 200 }: TuningFlags): Rate | undefined =>
   qps === undefined ? undefined : { qps, burst }
 
@@ -193,7 +196,7 @@ function positiveNumber(text: string): number {
   return value
 }
 
-/** Parses a log level. For `-v=4`, which upstream's manifests contain, commander passes `=4`. */
+/** Parses a log level. For Go's form `-v=4`, commander passes `=4`. */
 function verbosity(text: string): number {
   const level = text.replace(/^=/, '')
   if (!/^\d{1,2}$/.test(level)) throw new InvalidArgumentError('expected a level from 0 to 99.')

@@ -1,4 +1,4 @@
-/** Leader election with upstream's flags and Lease. Prevents that our core manager and upstream's are active at the same time. */
+/** Leader election with upstream's flags and Lease. Prevents our core manager and upstream's from being active at the same time. */
 import { hostname } from 'node:os'
 import { checkLeaseTerms, defaultLeaseTerms, holderOf, type LeaderElectionOptions } from '@capstan/controller'
 import {
@@ -85,7 +85,12 @@ export function withLeaderElection(command: Command): Command {
     )
 }
 
-/** Returns the options of leader election; `undefined` when it is disabled. @throws UsageError when two managers could lead */
+/**
+ * Returns the options of leader election; `undefined` when it is disabled.
+ *
+ * @throws UsageError when two managers could lead with these durations, or when --leader-elect-shards is given without --leader-elect or
+ * with another provider than core
+ */
 export function leaderElection(
   flags: LeaderElectionFlags,
   providers: readonly ProviderName[],
@@ -148,8 +153,9 @@ export async function ensureNamespace(client: Client, name: string, signal: Abor
 }
 
 /**
- * Rejects a start beside upstream's core manager, because both would change the same objects. Upstream's manager is active if it renews its
- * Lease. If the Lease seems to have expired, this function observes the Lease for the lease duration.
+ * Rejects a start beside upstream's core manager, because both would change the same objects. Upstream's manager counts as active if its
+ * last renewal is more recent than the lease duration. Otherwise this function waits for the lease duration, and rejects the start if the
+ * Lease was renewed in the meantime.
  *
  * @throws UsageError while upstream's core manager leads, in any namespace
  */
@@ -160,7 +166,7 @@ export async function rejectBesideUpstream(
   const leases = await heldByUpstream(client, signal)
   let renewing = leases.find((lease) => Math.abs(clock.now() - renewedAt(lease)) < durationOf(lease))
   if (!renewing && leases.length > 0) {
-    // Renewals are observed instead of comparing times, because the clock of the other machine may be wrong.
+    // Waits for a renewal, because the clock of the other machine may be wrong.
     await sleep(clock, largest(leases.map(durationOf)), signal)
     const renewTimes = new Map(leases.map((lease) => [lease.metadata.uid, lease.spec?.renewTime]))
     const leasesAfterWait = await heldByUpstream(client, signal)

@@ -1,5 +1,6 @@
 /**
- * Process and client metrics of a manager, with the names of client-go and prom-client. Metrics of controllers are in `@capstan/controller`.
+ * Process and client metrics of a manager, with the names of client-go and prom-client.
+ * Metrics of controllers are in `@capstan/controller`.
  */
 import { Counter, collectDefaultMetrics, type Registry } from 'prom-client'
 
@@ -8,7 +9,7 @@ export interface RequestCounter {
   readonly count: (method: string, code: string) => void
 }
 
-/** Counts requests to the API server, also before a registry exists. */
+/** Creates the counter of requests to the API server. It can count before a registry exists. */
 export function requestCounter(server: string): RequestCounter {
   const { host } = new URL(server)
   const metric = new Counter({

@@ -1,4 +1,4 @@
-/** Checks whether the API server runs the providers' admission: `capstan up` does in its process, other servers with webhooks. */
+/** Checks whether the API server runs the providers' admission. `capstan up` does so in its process; other API servers call webhooks. */
 import { ExtensionConfig } from '@capstan/api'
 import {
   type Client,
@@ -78,8 +78,8 @@ export async function probeAdmission(
 
 /**
  * Creates an object of a provider in an older version, in a dry run, and returns the error if the API server cannot convert it.
- * Returns undefined if the conversion succeeds, if the user has no permission to create the object, or if the kind has only one
- * version.
+ * Returns undefined if the conversion succeeds, if the API server rejects the object for another reason, such as a missing permission,
+ * or if the kind has only one version.
  */
 export async function conversionFailure(
   client: Client,

@@ -5,15 +5,16 @@ import { type Client, CustomResourceDefinition, isTrue, type Kind, type KubeObje
 
 /** Kinds that are read from the informers, and whether a cached object may be used. */
 const cachedKinds: readonly { readonly kind: Kind; isUsable(object: KubeObject): boolean }[] = [
-  // Every write of a Cluster reads its class twice. A class that was not reconciled since its last change has an outdated status.
+  // Every write of a Cluster reads its class twice. The class is usable only if its status, which has the variables, is up to date.
   { kind: ClusterClass as Kind, isUsable: (object) => isReconciled(object as ClusterClass) },
   // Conversion reads CRDs, and kube-apiserver converts every change into every served version.
   { kind: CustomResourceDefinition as Kind, isUsable: () => true },
 ]
 
 /**
- * Creates a reader that reads ClusterClasses and CustomResourceDefinitions from the informers of the manager. Objects that are not
- * cached, and objects of other kinds, are read from the API server.
+ * Creates a reader whose `get` returns ClusterClasses and CustomResourceDefinitions from the informers of the manager. It reads from the
+ * API server: lists, objects of other kinds, objects that are not cached, and ClusterClasses whose cached status is outdated or whose
+ * variables are not ready.
  *
  * @param informers returns the manager's informers; empty until the manager is created
  */

@@ -1,6 +1,7 @@
 /**
- * Keeps a serving certificate in a Secret that the managers of one Lease share: the first manager creates the Secret, the leader
- * renews the certificate, and all managers read it. Used where cert-manager is not installed.
+ * Keeps a serving certificate in a Secret that the managers of one Lease share. Every manager reads the Secret. A manager that finds no
+ * usable certificate creates one: at the first start, or when the certificate is invalid or has expired. Only the leader renews the
+ * certificate before it expires. Used where cert-manager is not installed.
  */
 import { type Client, type Clock, isReason, type Logger, messageOf, hours, type ObjectKey, orAbsent, Secret } from '@capstan/kube'
 import { certificateExpiry, issueCertificate, makeAuthority } from '@capstan/kube/node'
@@ -14,7 +15,7 @@ export interface SharedCertificateOptions {
   readonly ipAddresses?: readonly string[]
   readonly clock: Clock
   readonly log: Logger
-  /** Whether this manager may renew the certificate: true for the leader only. */
+  /** Whether this manager may renew the certificate before it expires: true for the leader only. */
   mayRenew(): boolean
   /** Publishes the CA bundle (PEM, newest first) to API servers. */
   trust(authorities: string): Promise<void>
@@ -101,8 +102,8 @@ const validity = hours(24 * 90)
 const renewBefore = validity / 3
 
 /**
- * Issues a certificate with a new authority, whose key is discarded. Keeps the previous authority, because other managers still use
- * it.
+ * Issues a certificate with a new authority, whose key is discarded. Keeps the previous authority, because other managers still serve its
+ * certificates.
  */
 async function newData(
   { clock, secret, dnsNames, ipAddresses = [] }: SharedCertificateOptions,

@@ -101,9 +101,9 @@ export interface ManagerWebhooks {
   /** Configures the webhooks. Call it after the kinds were installed. */
   configure(): Promise<void>
   /**
-   * Stops serving. Configurations of webhooks behind a Service stay, so that no write bypasses them during a restart.
-   * Configurations of a process without a Service are removed, because they would block every write, and conversion is reset to the
-   * Service of the manifests. Logs an error if a slow API server delays these changes for too long.
+   * Stops serving. Without --webhook-service and leader election, also removes the webhook configurations, which would now block every
+   * write, and resets conversion to the Service of the manifests. Otherwise the configurations stay, so that no write bypasses the webhooks
+   * during a restart. Logs an error if the removal fails or takes more than a second.
    */
   close(): Promise<void>
 }
@@ -162,7 +162,7 @@ export async function removeStaleWebhooks(client: Client, providers: readonly Pr
   }
 }
 
-/** Starts the webhook server. @throws UsageError when the certificates cannot be used */
+/** Starts the webhook server. @throws UsageError when the certificates of --webhook-cert-dir cannot be used */
 export async function serveWebhooks(flags: WebhookFlags, options: ManagerWebhooksOptions): Promise<ManagerWebhooks> {
   const { client, providers, clock, log, reader = client } = options
   const configurations = providers.map((provider) => ({
