@@ -24,7 +24,7 @@ export function processIo(running: NodeJS.Process, clock: Pick<Clock, 'schedule'
         running.kill(pid, signal)
       }
       running.on(signal, () => {
-        // A second Ctrl-C ends the command at once.
+        // A second signal ends the process at once.
         if (interrupted.signal.aborted) return end()
         clock.schedule(StopTimeLimit, end)
         interrupted.abort(new Interrupted(signal))

@@ -46,7 +46,7 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
   const finish = (result: number) => {
     code = result
   }
-  // `capstan completion` needs all commands; other commands load only their own module.
+  // `capstan completion` and the general help need all commands; other commands load only their own module.
   const names =
     argv[0] !== undefined && argv[0] !== 'completion' && Object.hasOwn(commands, argv[0]) ? [argv[0]] : Object.keys(commands)
   for (const name of names) {
@@ -69,7 +69,10 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
   }
 }
 
-/** Subcommands inherit exit and output handling only when they are created by a parent that already has it. */
+/**
+ * Copies exit and output handling from the parent to a command and its subcommands. commander does so only for commands that the parent
+ * creates itself.
+ */
 function withInheritance(command: CommandType, parent: CommandType, path = `${parent.name()} ${command.name()}`): CommandType {
   command.copyInheritedSettings(parent)
   command.showHelpAfterError(`Run ${path} --help for its flags.`)
@@ -77,7 +80,7 @@ function withInheritance(command: CommandType, parent: CommandType, path = `${pa
   return command
 }
 
-/** Formats an error with its causes, as one line. Omits messages that another message contains. */
+/** Formats an error with its causes, as one line. Omits messages of causes that the message of an outer error contains. */
 function messageChain(err: unknown): string {
   const messages: string[] = []
   for (const text of causesOf(err).map(messageOf)) if (!messages.some((part) => part.includes(text))) messages.push(text)

@@ -9,15 +9,19 @@ import { makeFolder } from '@capstan/kube/node'
 export interface SamePort {
   /** Port requested by the user. */
   readonly requested: number | undefined
-  /** File that stores the port; when absent, the port is kept only while the process runs. */
+  /** File that stores the port; without it, the port is not kept across restarts. */
   readonly file: string | undefined
-  /** Port of the first start without a requested port; 0 selects a free port. */
+  /** Port if none is requested and none is stored; 0 (default) selects a free port. */
   readonly usual?: number
   /** Flag that selects another port, for the error message. */
   readonly flag: string
 }
 
-/** Listens on the requested port, otherwise on the previously used port. @throws Error naming the port when it is in use */
+/**
+ * Listens on the requested port, otherwise on the port in `file`, otherwise on `usual`, and writes the port to `file`.
+ *
+ * @throws Error naming the port when it is in use
+ */
 export async function listenOnSamePort(
   options: Omit<ListenOptions, 'port'>,
   { requested, file, usual = 0, flag }: SamePort,

@@ -78,7 +78,8 @@ export function keepHeapSmall(): void {
 }
 
 /**
- * Calls `collect` when the process is idle and enough memory can be freed. The caller must call `recordCollection` after each collection.
+ * Calls `collect` when the process is idle, if the heap has grown by `MinGrowth` and is not larger than `HeapSizeLimit`. The caller must
+ * call `recordCollection` after each garbage collection.
  */
 function whenIdle(collect: () => void): { recordCollection(): void } {
   let size = getHeapStatistics().total_heap_size

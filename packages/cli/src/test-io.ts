@@ -14,7 +14,7 @@ export interface Started {
   readonly err: string[]
   /** Resolves with the exit code. */
   readonly done: Promise<number>
-  /** Resolves with the first line of stdout that matches. @throws Error when the command ends without a matching line */
+  /** Resolves with the first line of stdout that matches. Rejects when the command ends without a matching line. */
   line(pattern: RegExp): Promise<string>
   /** Interrupts the command as Ctrl-C does; resolves with the exit code. */
   interrupt(): Promise<number>

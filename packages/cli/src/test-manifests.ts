@@ -35,7 +35,7 @@ export async function manifestValidator(): Promise<ManifestValidator> {
       const accepted: string[] = []
       for (const file of readdirSync(folder).sort()) {
         for (const object of manifestsIn(join(folder, file))) {
-          // Namespaces are created, because later objects need them.
+          // Namespaces are created despite the dry run of the other objects, which need them.
           const dryRun = object.kind !== 'Namespace'
           const created = await management.client.create(kindOf(object), object as never, { dryRun, fieldValidation: 'Strict' })
           accepted.push(`${created.kind} ${created.metadata.namespace ?? '-'}/${created.metadata.name}`)

@@ -1,6 +1,6 @@
 import manifest from '../package.json' with { type: 'json' }
 
-/** The version of Capstan, and the releases that it follows. */
+/** The versions of Capstan and of the running Node, and the releases that Capstan follows. */
 export const versions = {
   capstan: manifest.version,
   kubernetes: 'v1.36',

@@ -68,7 +68,7 @@ export function components(options: ManifestOptions): Manifest[] {
     networkPolicy(options),
     ...(certificates === 'cert-manager' ? certManagerObjects(provider) : []),
   ]
-  // All components of a file have one label. In `config/crd`, the local kinds of the three groups have labels of their own.
+  // All objects of a file have one provider label. In `config/crd`, the label of a local kind depends on its API group.
   return objects.map((object) => ({
     ...object,
     metadata: {
@@ -90,8 +90,8 @@ export function releaseMetadata(version: string): Manifest & { releaseSeries: un
 }
 
 /**
- * Returns the CustomResourceDefinition with all versions and with the manager's conversion webhook. The certificate authority is
- * added by cert-manager, or by the leading manager.
+ * Returns the CustomResourceDefinition with all versions and, if there are several, with the manager's conversion webhook. cert-manager or
+ * the leading manager adds the certificate authority.
  */
 function definition(kind: DeclaredKind, { provider, certificates }: ManifestOptions): Manifest {
   const { namespace } = providerNames[provider]
@@ -253,7 +253,7 @@ function networkPolicy({ provider }: ManifestOptions): Manifest {
     spec: {
       podSelector: { matchLabels: { 'cluster.x-k8s.io/provider': label } },
       policyTypes: ['Ingress'],
-      // The local provider serves workload clusters on ports that it chooses.
+      // The local provider also serves workload clusters, on a free port.
       ingress: provider === 'local' ? [{}] : [{ ports }],
     },
   }

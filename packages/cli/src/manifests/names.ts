@@ -14,7 +14,7 @@ interface Names {
 }
 
 export const providerNames: Readonly<Record<ProviderName, Names>> = {
-  // clusterctl accepts no other name of a core provider.
+  // clusterctl accepts `cluster-api` as the only name of a core provider.
   core: {
     namespace: 'capi-system',
     prefix: 'capi',

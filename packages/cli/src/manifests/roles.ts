@@ -1,6 +1,6 @@
 /**
- * Permissions of the managers: the roles of `capstan manifests`, which `capstan doctor` checks. `npm run interop -- manifests` proves
- * that a manager needs each rule, and no other.
+ * Permissions of the managers: the roles of `capstan manifests`, which `capstan doctor` checks. `npm run interop -- manifests` checks that
+ * managers need no other permission, and that they use each, apart from the exceptions that the suite lists with reasons.
  */
 import type { PolicyRule } from '@capstan/kube'
 import { resourceName } from '@capstan/kube'
@@ -8,7 +8,7 @@ import { type ProviderName, providerKinds } from '@capstan/lab'
 import { localKinds } from '@capstan/local'
 import { webhookConfiguration } from './names.ts'
 
-/** All verbs that managers use except `update`, which only Leases need. Creating by apply requires `create` and `patch`. */
+/** All verbs that managers use except `update`, which only Leases and `/finalizers` need. Apply needs `create` and `patch` to create. */
 const allVerbs = ['create', 'delete', 'get', 'list', 'patch', 'watch']
 const patchVerbs = ['get', 'list', 'patch', 'watch']
 const watchVerbs = ['list', 'watch']
@@ -69,7 +69,7 @@ function coreRules(): PolicyRule[] {
     rule([''], ['events'], ['create', 'patch']),
     rule([''], ['namespaces'], ['get', ...watchVerbs]),
     rule([''], ['secrets'], allVerbs),
-    // Upstream's core manager and ours exclude each other across namespaces.
+    // At the start, the manager looks for Leases of upstream's core manager in all namespaces.
     rule(['coordination.k8s.io'], ['leases'], ['list']),
     rule(['bootstrap.cluster.x-k8s.io', 'controlplane.cluster.x-k8s.io', 'infrastructure.cluster.x-k8s.io'], ['*'], allVerbs),
     rule([addons], ['clusterresourcesets'], patchVerbs),
@@ -100,7 +100,7 @@ function localRules(): PolicyRule[] {
   return [
     rule(['bootstrap.capstan.dev', 'infrastructure.capstan.dev'], ['*'], allVerbs),
     rule(['controlplane.capstan.dev'], ['*'], patchVerbs),
-    // Permits owner references with blockOwnerDeletion. The rules above include the status.
+    // Permits owner references with blockOwnerDeletion. The resource `*` of the rules above includes the status.
     rule(localGroups, ['*/finalizers'], ['update']),
     rule([''], ['events'], ['create', 'patch']),
     rule([''], ['secrets'], ['create', ...patchVerbs]),
@@ -116,8 +116,8 @@ function localRules(): PolicyRule[] {
 }
 
 /**
- * Permissions in the manager's namespace. `webhookSecret` is the Secret with the certificate of its webhooks, if the manager keeps
- * one.
+ * Permissions in the manager's namespace. `webhookSecret` is the Secret with the certificate of its webhooks, if the manager keeps one.
+ * Core needs no rule for it, because its cluster-wide rules include Secrets.
  */
 export const leaderElectionRules = (provider: ProviderName, webhookSecret: string | undefined): PolicyRule[] => [
   rule(['coordination.k8s.io'], ['leases'], ['create', 'get', 'update']),

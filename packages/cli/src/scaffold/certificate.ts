@@ -37,7 +37,11 @@ export async function makeServiceCertificate(
   }
 }
 
-/** Returns the first authority in the ca.crt of a Secret's manifest. @throws TypeError for another manifest */
+/**
+ * Returns the first authority in the ca.crt of a Secret's manifest.
+ *
+ * @throws TypeError when the manifest is not the Secret `name`, or its ca.crt has no certificate
+ */
 export function authorityIn(manifest: unknown, name: string): string {
   const secret = manifest as { kind?: string; metadata?: { name?: string }; data?: { 'ca.crt'?: string } } | null
   if (secret?.kind !== 'Secret' || secret.metadata?.name !== name) throw new TypeError(`expected the Secret ${name}`)

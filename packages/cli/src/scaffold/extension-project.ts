@@ -25,13 +25,13 @@ export interface ProjectFile {
 
 export const namespaceOf = (name: string): string => `${name}-system`
 
-/** Hooks that an extension can handle. */
+/** Hooks that an extension can handle: all except Discovery, which the extension server handles itself. */
 export const hooksToHandle: readonly Hook[] = hookCatalog.filter(({ singleton }) => !singleton)
 
 /**
  * Validates the name of an extension.
  *
- * @throws StatusError Invalid, with the API server's text, when the project's objects cannot have it
+ * @throws StatusError Invalid, with the API server's text, when an object of the project cannot have the name
  */
 export function checkName(name: string): void {
   const objects = [
