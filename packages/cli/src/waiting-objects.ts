@@ -1,6 +1,6 @@
 /**
- * Lists objects of any kind in a management cluster that wait for a hook. Providers record waiting hooks in the same annotation as
- * core.
+ * Lists the objects in a management cluster that wait for a hook. Core and providers record the waiting hooks of an object in the same
+ * annotation.
  */
 import { Cluster, ClusterNameLabel, Machine, ProviderNameLabel, type WaitingHook, waitingHooks } from '@capstan/api'
 import {
@@ -14,7 +14,7 @@ import {
   unknownKind,
 } from '@capstan/kube'
 
-/** Record of a waiting hook with its object. */
+/** A hook that blocks an object, with the name of the object. */
 export interface WaitingRecord extends WaitingHook {
   readonly namespace: string
   /** Name of the object's Cluster; empty when unknown. */
@@ -27,13 +27,13 @@ export interface WaitingObjects {
   /** Sorted by namespace, Cluster and object; the Cluster itself comes first. */
   readonly waiting: readonly WaitingRecord[]
   readonly clusters: number
-  /** One sentence for each kind that could not be read. */
+  /** One sentence for each kind that could not be listed. */
   readonly unread: readonly string[]
 }
 
 /**
- * Lists waiting Clusters, Machines and objects of providers, whose CustomResourceDefinitions have the label of the provider. Reads only
- * metadata.
+ * Lists waiting Clusters and Machines, and waiting objects of every kind whose CustomResourceDefinition has the provider label. Reads only
+ * the metadata of these objects. With `namespace`, omits objects of other namespaces and without namespace.
  */
 export async function waitingObjects(
   client: Client,
@@ -91,7 +91,7 @@ function recordsOf(kind: string, object: KubeObject): WaitingRecord[] {
 const sortKey = ({ namespace, cluster, kind, name, hook }: WaitingRecord): string =>
   [namespace, cluster, kind === Cluster.kind ? '' : kind, name, hook].join('\n')
 
-/** Returns the kind in the storage version if it is served, because that avoids conversion. */
+/** Returns the kind in the storage version if it is served, because that avoids conversion; otherwise in the first served version. */
 function kindOf({ spec: { group, names, scope, versions } }: CustomResourceDefinition): Kind {
   const served = versions.filter((candidate) => candidate.served)
   const version = (served.find((candidate) => candidate.storage) ?? served[0] ?? versions[0])!.name

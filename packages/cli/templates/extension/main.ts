@@ -1,5 +1,5 @@
 import { runExtension } from '@capstan/extension'
 import { extension } from './extension.ts'
 
-// Flags, certificate, health, metrics and a graceful stop: `node main.ts --help`.
+// Serves the extension until SIGTERM or SIGINT. `node main.ts --help` lists the flags.
 await runExtension(extension)

@@ -1,6 +1,6 @@
 /**
- * The infrastructure that this provider manages. Replace `memoryCloud` by calls of your own API, and keep it for tests. Calls are
- * repeated, also after a restart: each must find the resources that an earlier call created.
+ * The infrastructure that this provider manages. Implement this interface with calls of your own API; keep `memoryCloud` for tests.
+ * Controllers repeat the calls, also after a restart: each call must find the resources that an earlier call created.
  */
 export interface Cloud {
   /** Creates the network of a Cluster unless it exists. */

@@ -88,7 +88,10 @@ export const controlPlaneController = (cloud: Cloud): Controller =>
     }),
   })
 
-/** Creates Secrets with the authority of the Cluster and a kubeconfig for core. Replace them by those of your control plane. */
+/**
+ * Creates two Secrets: the certificate authority of the Cluster, and the kubeconfig with which core connects to it. Replace both with
+ * those of your control plane.
+ */
 async function ensureSecrets(object: SampleControlPlane, cluster: Cluster, io: ReconcileContext): Promise<void> {
   const { name, namespace } = cluster.metadata
   if (await orAbsent(io.client.get(Secret, { namespace: namespace!, name: `${name}-kubeconfig` }, { signal: io.signal }))) return
@@ -123,7 +126,7 @@ async function ensureSecrets(object: SampleControlPlane, cluster: Cluster, io: R
     try {
       await io.client.create(Secret, secret, { signal: io.signal })
     } catch (err) {
-      // A Secret that the user has created is kept.
+      // An existing Secret, such as one that the user has created, is kept.
       if (!isReason(err, 'AlreadyExists')) throw err
     }
   }

@@ -46,14 +46,14 @@ export const templateOf = <T>(spec: Schema<T>) =>
   })
 
 export const Conditions = conditionTypes({
-  /** Core copies this condition to the object that refers to the provider's object. */
+  /** Core copies this condition to InfrastructureReady of the Cluster or Machine that refers to the object. */
   Ready: ['Ready', 'Waiting', 'Deleting'],
   Paused: ['Paused', 'NotPaused'],
 })
 
 type ProviderObject = KubeObject & { status?: { conditions?: Condition[] } }
 
-/** The owner of a provider's object, such as a Machine, and its Cluster. */
+/** The owner of an object of this provider, such as a Machine, and the Cluster of both. */
 export interface Related<Owner> {
   readonly owner: Owner
   readonly cluster: Cluster
@@ -63,15 +63,21 @@ export interface Reconciler<T extends ProviderObject, Owner extends KubeObject> 
   readonly kind: Kind<T>
   readonly ownerKind: Kind<Owner>
   clusterNameOf(owner: Owner): string
-  /** Returns whether the object is not reconciled at all. */
+  /** Returns true for an object that this provider never reconciles, also when it is deleted. */
   skip?(object: T): boolean
-  /** Creates or updates the infrastructure, and sets the observed state in the object. Returns the reason to wait, if there is one. */
+  /**
+   * Creates or updates the infrastructure, and writes the result to spec and status of the object. If something is missing, such as the
+   * bootstrap data of the Machine, returns its name; the next change of owner or Cluster then leads to another call.
+   */
   provision(object: T, related: Related<Owner>, io: ReconcileContext): Promise<string | undefined>
   /** Deletes the infrastructure of the object. */
   remove(object: T, io: ReconcileContext): Promise<void>
 }
 
-/** Reconciles one object. Objects without an owner and paused objects are not changed. */
+/**
+ * Reconciles one object. Without an owner or a Cluster in the cache, only a deletion is reconciled. A paused object gets only the
+ * finalizer and the condition Paused.
+ */
 export const reconcileWith =
   <T extends ProviderObject, Owner extends KubeObject>(reconciler: Reconciler<T, Owner>) =>
   (key: ObjectKey, io: ReconcileContext): Promise<Outcome> =>
@@ -121,7 +127,7 @@ function relatedOf<T extends ProviderObject, Owner extends KubeObject>(
   return owner && cluster && { owner, cluster }
 }
 
-/** Objects of a kind by their Cluster, as `namespace/name`. */
+/** Indexes objects of a kind by their Cluster, as `namespace/name`. */
 export const byCluster = <T extends KubeObject>(kind: Kind<T>): Index<T> => ({
   name: `${kind.plural} by cluster`,
   kind,

@@ -1,4 +1,4 @@
-/** The program: the controllers of this provider against a management cluster. `--crds` prints the CustomResourceDefinitions. */
+/** Runs the controllers of this provider against a management cluster. `--crds` prints the CustomResourceDefinitions instead. */
 import { parseArgs } from 'node:util'
 import { createManager, installKinds } from '@capstan/controller'
 import { createClient, customResourceDefinition, type Logger, systemClock, systemRandom } from '@capstan/kube'
@@ -52,7 +52,7 @@ async function run(): Promise<void> {
   transport.close()
 }
 
-/** One JSON line per entry, on standard error. */
+/** Writes one JSON line per entry to stderr; omits debug entries. */
 function logger(bound: object): Logger {
   const write = (level: string) => (message: string, fields?: object) =>
     console.error(

@@ -1,7 +1,7 @@
 import { BeforeClusterCreate } from '@capstan/api'
 import { holdFor, on, proceedNow } from '@capstan/extension'
 
-/** A new Cluster waits until it has the label that the setting `requiredLabel` names. */
+/** Blocks a new Cluster until it has the label that is named by the setting `requiredLabel`. */
 export const beforeClusterCreate = on(BeforeClusterCreate, { name: 'before-cluster-create' }, ({ request, settings }) => {
   const { requiredLabel = '' } = settings
   const { labels = {} } = request.cluster.metadata

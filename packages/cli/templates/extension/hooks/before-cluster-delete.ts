@@ -1,7 +1,7 @@
 import { BeforeClusterDelete } from '@capstan/api'
 import { holdFor, on, proceedNow } from '@capstan/extension'
 
-/** A Cluster is not deleted while it has the annotation that the setting `keepAnnotation` names. */
+/** Blocks the deletion of a Cluster while it has the annotation that is named by the setting `keepAnnotation`. */
 export const beforeClusterDelete = on(BeforeClusterDelete, { name: 'before-cluster-delete' }, ({ request, settings }) => {
   const { keepAnnotation = '' } = settings
   const { annotations = {} } = request.cluster.metadata

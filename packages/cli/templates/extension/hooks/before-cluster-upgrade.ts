@@ -1,7 +1,7 @@
 import { BeforeClusterUpgrade } from '@capstan/api'
 import { holdFor, on, proceedNow } from '@capstan/extension'
 
-/** An upgrade waits while the Cluster has the annotation that the setting `freezeAnnotation` names. */
+/** Blocks the start of an upgrade while the Cluster has the annotation that is named by the setting `freezeAnnotation`. */
 export const beforeClusterUpgrade = on(BeforeClusterUpgrade, { name: 'before-cluster-upgrade' }, ({ request, settings }) => {
   const { freezeAnnotation = '' } = settings
   const { annotations = {} } = request.cluster.metadata

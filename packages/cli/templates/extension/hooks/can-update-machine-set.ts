@@ -1,7 +1,7 @@
 import { CanUpdateMachineSet } from '@capstan/api'
 import { inPlaceUpdates, on } from '@capstan/extension'
 
-/** Workers can take another version without being replaced. */
+/** Allows workers to change their version without being replaced. They are replaced if other fields change as well. */
 export const canUpdateMachineSet = on(
   CanUpdateMachineSet,
   { name: 'can-update-machine-set' },

@@ -1,7 +1,7 @@
 import { CanUpdateMachine } from '@capstan/api'
 import { inPlaceUpdates, on } from '@capstan/extension'
 
-/** Machines of control planes can take another version without being replaced. */
+/** Allows control plane Machines to change their version without being replaced. They are replaced if other fields change as well. */
 export const canUpdateMachine = on(
   CanUpdateMachine,
   { name: 'can-update-machine' },

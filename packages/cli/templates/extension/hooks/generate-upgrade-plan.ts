@@ -1,7 +1,10 @@
 import { GenerateUpgradePlan } from '@capstan/api'
 import { fail, on, proceedWith } from '@capstan/extension'
 
-/** Plans every minor version up to the new one for the control plane. Core calls again after each step, and adds the steps of the workers. */
+/**
+ * Plans one step of the control plane for each minor version in between, such as `v1.35.0`, and one to the requested version. The plan
+ * lists no steps of the workers, so core computes them. Core calls again after each step of the control plane.
+ */
 export const generateUpgradePlan = on(GenerateUpgradePlan, { name: 'generate-upgrade-plan' }, ({ request }) => {
   const minorOf = (version: string): number => Number(/^v1\.(\d+)\./.exec(version)?.[1])
   const { fromControlPlaneKubernetesVersion: from, toKubernetesVersion: to } = request
