@@ -33,7 +33,7 @@ export interface WaitingObjects {
 
 /**
  * Lists waiting Clusters and Machines, and waiting objects of every kind whose CustomResourceDefinition has the provider label. Reads only
- * the metadata of these objects. With `namespace`, omits objects of other namespaces and without namespace.
+ * the metadata of these objects. With `namespace`, omits other namespaces and cluster-scoped objects.
  */
 export async function waitingObjects(
   client: Client,

@@ -13,7 +13,7 @@ import { admission, admissionOf } from '@capstan/kube'
 import { localKinds } from '@capstan/local'
 
 /**
- * Returns the admission of core and local beyond schemas, which the embedded API server runs in-process.
+ * Returns the defaulting and validation of core and local that schemas cannot express. The embedded API server runs them in-process.
  *
  * @param providerHooks hooks that other providers have declared
  */

@@ -12,8 +12,8 @@ export interface ConnectOptions {
 }
 
 /**
- * Returns a function that connects to a workload cluster. It waits for simulated clusters, whose kubeconfig may exist before their
- * API server.
+ * Returns a function that connects to a workload cluster. For a simulated cluster it waits until the API server runs, because the
+ * kubeconfig may exist earlier.
  */
 export const connectWorkload =
   (workloads: Pick<Workloads, 'whenStarted'>, { clock, random, endpoint }: ConnectOptions) =>

@@ -51,8 +51,9 @@ export interface HooksOptions {
   readonly providerHooks?: readonly Hook[]
   /** Transport for calls of extensions. Default: HTTPS. */
   readonly hookTransport?: HookTransport
-  /** Called after each call of an extension, including discovery. */
+  /** Called after each call of an extension, including discovery; not for calls of `runtime`. */
   readonly onCall?: CallObserver
+  /** Called with each result of a hook call, including failures; not called for a hook without handlers. */
   onHookCall?(call: HookCall): void
 }
 

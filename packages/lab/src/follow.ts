@@ -1,4 +1,4 @@
-/** Reports the relevant changes in a management cluster as lines: one watch per relevant kind, through any client. */
+/** Watches the relevant kinds of a management cluster, through any client, and reports their changes as lines. */
 import { Cluster, ClusterClass, ExtensionConfig, Machine, MachineDeployment, MachinePool } from '@capstan/api'
 import type { Client, Clock, Kind, KubeObject, Random } from '@capstan/kube'
 import { keyOf, keyText, watchObjects } from '@capstan/kube'
@@ -17,7 +17,7 @@ export interface FollowOptions {
 
 const kinds: readonly Kind[] = [ExtensionConfig, ClusterClass, Cluster, MachineDeployment, MachinePool, Machine]
 
-/** Resolves when the signal aborts. */
+/** Reports changes until the signal aborts, then resolves. */
 export async function followChanges(client: Client, { clock, random, signal, report, changed }: FollowOptions): Promise<void> {
   const linesOf = createLineFormatter(clock)
   const objectsByKind = new Map<Kind, Map<string, KubeObject>>(kinds.map((kind) => [kind, new Map()]))

@@ -1,4 +1,4 @@
-/** Reports the hook calls of core, as lines and for traces. */
+/** Reports hook calls as objects, and formats them as lines. */
 import type { Hook, ResponseOf } from '@capstan/api'
 import type { CallAllOptions, RuntimeClient } from '@capstan/extension'
 import type { KubeObject } from '@capstan/kube'
@@ -7,6 +7,7 @@ import type { Line } from './narrate.ts'
 
 export interface HookCall {
   readonly hook: string
+  /** Registered names of the handlers with this result; for a failed call, of all handlers of the call. */
   readonly handlers: readonly string[]
   /** The object for which the hook was called, as `Kind namespace/name`. */
   readonly subject: string
@@ -15,11 +16,14 @@ export interface HookCall {
     | { readonly kind: 'proceed'; readonly message: string }
     | { readonly kind: 'wait'; readonly seconds: number; readonly message: string }
     | { readonly kind: 'failed'; readonly message: string }
-    /** Whether the call failed, and the handler's failure policy is Ignore. */
+    /** The call failed, and the failure policy of the handler is Ignore. */
     | { readonly kind: 'ignored'; readonly message: string }
 }
 
-/** Wraps a runtime client: reports each call of a handler when it has ended. */
+/**
+ * Wraps a runtime client and reports its calls: each failure that a failure policy ignores in a report of its own, and the result of
+ * the other handlers in one report.
+ */
 export function observeHooks(runtime: RuntimeClient, report: (call: HookCall) => void): RuntimeClient {
   const observeCall = async <R>(
     hook: Hook,

@@ -1,7 +1,7 @@
 /**
- * Sets the defaults of kinds on an API server without our admission, immediately after an object was created; upstream's webhooks
- * set them in the request. Controllers wait for missing values. Because created objects cannot be rejected, such a server validates
- * only by schemas.
+ * Sets the defaults of kinds on an API server that does not call our admission. Upstream, webhooks set them within the request; here a
+ * controller sets them after each change of a spec, and the other controllers wait for missing values. Only schemas validate objects on
+ * such a server, because a controller cannot reject a stored object.
  */
 import { type Controller, proceed } from '@capstan/controller'
 import { type Admission, diffMerge, draft, isDeleting, type Kind } from '@capstan/kube'
@@ -19,7 +19,7 @@ export function lateDefaults(admission: readonly Admission[], kinds: readonly Ki
 const createDefaultsController = (kind: Kind, admission: readonly Admission[]): Controller => ({
   name: `defaults/${kind.kind.toLowerCase()}`,
   for: kind,
-  // Admission sets no defaults in a status.
+  // Only changes of the spec change the generation; a status has no defaults.
   when: ({ previous, object }) => object !== undefined && previous?.metadata.generation !== object.metadata.generation,
   async reconcile(key, { cache, client, signal }) {
     const object = cache.peek(kind, key)

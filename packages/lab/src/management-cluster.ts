@@ -20,7 +20,7 @@ export interface ManagementClusterOptions extends Omit<ProvidersOptions, 'names'
 
 export interface ManagementCluster {
   readonly server: ApiServer
-  /** A client for the caller, separate from the controllers. */
+  /** A client for the caller, which does not use the transport of `reach`. */
   readonly client: Client
   readonly manager: Manager
   readonly workloads: Workloads
@@ -28,7 +28,7 @@ export interface ManagementCluster {
   close(): Promise<void>
 }
 
-/** Resolves when the API server serves every kind and the controllers run. */
+/** Starts a management cluster. Resolves when the API server serves every kind and the controllers run. */
 export async function createManagementCluster(options: ManagementClusterOptions): Promise<ManagementCluster> {
   const { stores, clock, random, log, reach } = options
   const server = createApiServer({

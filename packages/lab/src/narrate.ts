@@ -1,6 +1,6 @@
 /**
- * Describes changes of clusters, machines, classes and extensions as readable lines. The lines depend only on the changes, so that
- * `capstan up` prints the same lines that tests compare.
+ * Describes changes of Clusters, Machines, worker counts, ClusterClasses and ExtensionConfigs as readable lines. The lines depend only on
+ * the changes and the clock: `capstan up` prints the lines that tests compare.
  */
 import type { Cluster, ClusterClass, ExtensionConfig, Machine, MachineDeployment, MachinePool } from '@capstan/api'
 import type { Clock, Condition, KubeObject } from '@capstan/kube'
@@ -10,7 +10,7 @@ import { appendAll, isDeleting } from '@capstan/kube'
 export interface Line {
   /** The object, such as `Cluster default/demo`. */
   readonly subject: string
-  /** The new state of the object, without its name. */
+  /** The change or the new state, without the name of the object. */
   readonly text: string
   /** The kind of change, for programs. */
   readonly event: string
@@ -32,8 +32,8 @@ export type LineFormatter = (change: ObjectChange) => Line[]
 
 export function createLineFormatter(clock: Clock): LineFormatter {
   /**
-   * Times at which Clusters that are not yet Available were first reported. Timestamps in objects, in whole seconds, are too
-   * inexact for fast clusters.
+   * Times, by uid, at which Clusters that are not yet Available were first reported. Timestamps of objects are in whole seconds, which is
+   * too coarse for Clusters that become Available within a second.
    */
   const unavailableSince = new Map<string, number>()
   return ({ kind, previous, object }) => {
@@ -102,7 +102,7 @@ function aboutCluster(
   return lines
 }
 
-/** Describes problems and success of a topology. Other lines describe waiting for hooks and Machines. */
+/** Reports a failed topology reconcile and a completed upgrade. `lineOf` reports hooks that block, `aboutMachine` reports Machines. */
 function aboutTopology(previous: Cluster | undefined, object: Cluster, line: (event: string, text: string) => Line): Line[] {
   const was = conditionOf(previous, 'TopologyReconciled')
   const is = conditionOf(object, 'TopologyReconciled')
@@ -114,7 +114,7 @@ function aboutTopology(previous: Cluster | undefined, object: Cluster, line: (ev
   return []
 }
 
-/** Formats the desired topology in brackets. */
+/** Formats Machine counts and version of the topology in parentheses; empty for a Cluster without topology. */
 function shapeOf({ spec: { topology } }: Cluster): string {
   if (!topology) return ''
   const { machineDeployments = [], machinePools = [] } = topology.workers ?? {}
@@ -130,7 +130,7 @@ function aboutMachine(previous: Machine | undefined, object: Machine | undefined
   if (!object) return [line('MachineDeleted', 'deleted')]
   const phase = object.status?.phase
   if (phase === undefined || phase === previous?.status?.phase) return []
-  // Core writes the version of a pool's Machine after it has created the Machine.
+  // Core sets the version of the Machine of a MachinePool only once it knows the Node.
   const version = object.spec.version ?? object.status?.nodeInfo?.kubeletVersion ?? 'unknown'
   const details = phase === 'Running' ? ` (Node ${object.status?.nodeRef?.name}, Kubernetes ${version})` : ''
   return [line(`Machine${phase}`, `${phase}${details}`)]

@@ -8,12 +8,12 @@ import type { DeclaredKind, Reader, WebhookClientConfig } from '@capstan/kube'
 const service = { namespace: 'capstan-system', name: 'capstan-webhook-service' }
 const host = `${service.name}.${service.namespace}.svc`
 
-/** Conversion webhook of the CRDs. */
+/** Conversion webhook to set in the CustomResourceDefinitions of the kinds. */
 export const ownConversion: WebhookClientConfig = { service: { ...service, path: ConvertPath } }
 
 /**
- * Returns the webhooks of the server. `client` is called only after the server was created: conversions read the
- * CustomResourceDefinitions of provider kinds.
+ * Returns the transport and the addresses of the webhooks for the options of an API server. `client` is a function because the server
+ * must exist before its client; conversions use it to read the CustomResourceDefinitions of provider kinds.
  */
 export function ownWebhooks(kinds: readonly DeclaredKind[], client: () => Reader): NonNullable<ApiServerOptions['webhooks']> {
   const handle = webhookHandler({ kinds, apiVersionOf: (groupKind) => referenceVersions(client())(groupKind) })

@@ -15,12 +15,12 @@ import type { Stores } from './stores.ts'
 export const ProviderNames = ['core', 'local'] as const
 export type ProviderName = (typeof ProviderNames)[number]
 
-/** The kinds of each provider, which it installs, and whose admission it serves. */
+/** The kinds that each provider installs, and whose admission it serves. */
 export const providerKinds: Readonly<Record<ProviderName, readonly DeclaredKind[]>> = { core: coreKinds, local: localKinds }
 
 export interface ProvidersOptions {
   readonly names: readonly ProviderName[]
-  /** Client for reads before the informers run. */
+  /** Reads the labels of Namespaces, which the selectors of ExtensionConfigs need. */
   readonly client: Client
   readonly clock: Clock
   readonly random: Random
@@ -37,7 +37,7 @@ export interface ProvidersOptions {
   readonly hookTransport?: HookTransport
   /** Called after each call of an extension, including discovery; for tapes and traces. */
   readonly onCall?: CallObserver
-  /** Called after each hook call that reached a handler. */
+  /** Called with each result of a hook call, including failures; not called for a hook without handlers. */
   onHookCall?(call: HookCall): void
 }
 
@@ -45,7 +45,7 @@ export interface Providers {
   readonly kinds: readonly DeclaredKind[]
   readonly controllers: readonly Controller[]
   readonly workloads: Workloads
-  /** Closes connections. Must be called after the manager has stopped. */
+  /** Stops the API servers of simulated workload clusters. Must be called after the manager has stopped. */
   close(): Promise<void>
 }
 
@@ -66,7 +66,7 @@ export function createProviders(options: ProvidersOptions): Providers {
     const connect = connectWorkload(workloads, { clock, random, endpoint })
     appendAll(controllers, coreControllers({ clock, random, log, connect, hooks }))
   } else if (hooks.extensions) {
-    // Core runs in another process and discovers handlers; this process only reads the results.
+    // Core runs in another process and discovers handlers; this process registers them from the status of ExtensionConfigs.
     controllers.push(createReadOnlyExtensionConfigController({ extensions: hooks.extensions }))
   }
   if (names.includes('local')) {

@@ -3,13 +3,13 @@ import type { Store } from '@capstan/apiserver'
 import { memoryStore } from '@capstan/apiserver'
 
 export interface Stores {
-  /** Returns the store with this name; the same store at each call. */
+  /** Returns the store with this name, or creates it. Until it is removed, each call returns the same store. */
   store(name: string): Promise<Store>
   remove(name: string): Promise<void>
   close(): Promise<void>
 }
 
-/** Returns stores in memory, which exist as long as the process. */
+/** Returns stores in memory. Their data are lost when the process ends. */
 export function memoryStores(): Stores & { all(): readonly Store[] } {
   const stores = new Map<string, Store>()
   return {
@@ -27,7 +27,7 @@ export function memoryStores(): Stores & { all(): readonly Store[] } {
   }
 }
 
-/** Returns the store with a `close` that does nothing, so that a restarted server finds its data in memory. */
+/** Replaces `close` by a function that does nothing, so that a restarted server in this process finds the data of the store. */
 function keptOpen(store: Store): Store {
   store.close = () => Promise.resolve()
   return store
