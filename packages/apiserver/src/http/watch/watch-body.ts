@@ -53,7 +53,7 @@ type Lines = { readonly [type in WatchEvent['type']]?: Buffer }
 
 /** Caches lines, and joined lines, so that watchers of the same changes share them. */
 export class SharedLines {
-  /** The latest lines of packed objects, whose bytes are cached nowhere else. */
+  /** The latest lines of packed objects, whose bytes have no other cache. */
   readonly #recent = new Map<object, Lines>()
   #size = 0
   #parts: readonly Buffer[] = []
