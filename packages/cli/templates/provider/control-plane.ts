@@ -7,7 +7,6 @@ import {
   controllerReference,
   defineKind,
   hours,
-  isReason,
   keyOf,
   keyText,
   type ObjectOf,
@@ -95,7 +94,9 @@ export const controlPlaneController = (cloud: Cloud): Controller =>
 async function ensureSecrets(object: SampleControlPlane, cluster: Cluster, io: ReconcileContext): Promise<void> {
   const { name, namespace } = cluster.metadata
   if (await orAbsent(io.client.get(Secret, { namespace: namespace!, name: `${name}-kubeconfig` }, { signal: io.signal }))) return
-  const authority = await makeAuthority(io.clock, { commonName: 'kubernetes' })
+  const existing = await orAbsent(io.client.get(Secret, { namespace: namespace!, name: `${name}-ca` }, { signal: io.signal }))
+  // An existing authority is kept: the user created it, or the process was stopped before it created the kubeconfig.
+  const authority = existing ? authorityIn(existing) : await makeAuthority(io.clock, { commonName: 'kubernetes' })
   const admin = await issueCertificate(authority, io.clock, {
     commonName: 'kubernetes-admin',
     organizations: ['system:masters'],
@@ -109,7 +110,7 @@ async function ensureSecrets(object: SampleControlPlane, cluster: Cluster, io: R
     certificate: admin.certificate,
     key: admin.key,
   })
-  await createSecret('ca', { 'tls.crt': authority.certificate, 'tls.key': authority.key })
+  if (!existing) await createSecret('ca', { 'tls.crt': authority.certificate, 'tls.key': authority.key })
   await createSecret('kubeconfig', { value: formatKubeconfig(kubeconfig) })
 
   async function createSecret(purpose: string, data: { readonly [key: string]: string }): Promise<void> {
@@ -123,11 +124,11 @@ async function ensureSecrets(object: SampleControlPlane, cluster: Cluster, io: R
       type: ClusterSecretType,
       data: Object.fromEntries(Object.entries(data).map(([key, text]) => [key, Buffer.from(text).toString('base64')])),
     }
-    try {
-      await io.client.create(Secret, secret, { signal: io.signal })
-    } catch (err) {
-      // An existing Secret, such as one that the user has created, is kept.
-      if (!isReason(err, 'AlreadyExists')) throw err
-    }
+    await io.client.create(Secret, secret, { signal: io.signal })
   }
+}
+
+function authorityIn({ data }: Secret): { certificate: string; key: string } {
+  const text = (name: string) => Buffer.from(data?.[name] ?? '', 'base64').toString()
+  return { certificate: text('tls.crt'), key: text('tls.key') }
 }
