@@ -19,6 +19,14 @@ test('keeps certificates over a restart', async () => {
   expect(await open(clock)).toEqual(await open(clock))
 })
 
+test('replaces the serving certificate when it lacks an address of the server', async () => {
+  const clock = new VirtualClock()
+  const before = await open(clock)
+  const after = await openAccess(clock, folder, { ip: ['127.0.0.1', '10.0.0.1'], dns: ['localhost'] })
+  expect(new X509Certificate(after.server.certificate).subjectAltName).toContain('10.0.0.1')
+  expect(after).toEqual({ ...before, server: after.server })
+})
+
 test('replaces certificates that are not valid yet: the clock was wrong at an earlier start', async () => {
   const wrong = await open(new VirtualClock(Date.UTC(2029, 0, 1)))
   const right = new VirtualClock()

@@ -7,6 +7,7 @@ import { hours, messageOf } from '@capstan/kube'
 import type { CertifiedKey } from '@capstan/kube/node'
 import {
   formatKubeconfig,
+  hasNames,
   issueCertificate,
   isUsable,
   kubeconfigFor,
@@ -23,6 +24,10 @@ export interface Access {
   readonly admin: CertifiedKey
 }
 
+/** DNS names and IP addresses of a certificate. */
+type Names = Parameters<typeof hasNames>[1]
+const noNames: Names = { dnsNames: [], ipAddresses: [] }
+
 /** A start renews certificates that expire within this time. */
 const Margin = hours(24 * 30)
 
@@ -38,8 +43,9 @@ export async function openAccess(
   folder: string | undefined,
   addresses: { ip: readonly string[]; dns: readonly string[] },
 ): Promise<Access> {
-  const openCertificate = (name: string, make: () => Promise<CertifiedKey>, issuer?: CertifiedKey) =>
-    folder === undefined ? make() : loadOrCreate(clock, `${folder}/${name}`, make, issuer?.certificate)
+  const openCertificate = (name: string, make: () => Promise<CertifiedKey>, issuer?: CertifiedKey, names = noNames) =>
+    folder === undefined ? make() : loadOrCreate(clock, `${folder}/${name}`, make, issuer?.certificate, names)
+  const serverNames = { dnsNames: addresses.dns, ipAddresses: addresses.ip }
   const authority = await openCertificate('ca', () => makeAuthority(clock, { commonName: 'capstan', backdate }))
   const [server, admin] = await Promise.all([
     openCertificate(
@@ -49,10 +55,10 @@ export async function openAccess(
           commonName: 'kube-apiserver',
           usages: ['server'],
           backdate,
-          ipAddresses: addresses.ip,
-          dnsNames: addresses.dns,
+          ...serverNames,
         }),
       authority,
+      serverNames,
     ),
     openCertificate(
       'admin',
@@ -86,16 +92,17 @@ export async function openSigningKey(folder: string | undefined): Promise<string
 
 /**
  * Reads a certificate and its key from `path`.crt and `path`.key. Replaces both if a file is missing, if they do not match, if the
- * certificate expires soon, or if `authority` did not sign it (default: the certificate itself).
+ * certificate expires soon, if it lacks one of `names`, or if `authority` did not sign it (default: the certificate itself).
  */
 async function loadOrCreate(
   clock: Clock,
   path: string,
   make: () => Promise<CertifiedKey>,
   authority: string | undefined,
+  names: Names,
 ): Promise<CertifiedKey> {
   const existing = await readPair(path)
-  if (existing && isUsable(existing, clock.now(), Margin, authority)) return existing
+  if (existing && isUsable(existing, clock.now(), Margin, authority) && hasNames(existing.certificate, names)) return existing
   const created = await make()
   await makeFolder(dirname(path), 0o700)
   await writeGroup({ [`${path}.key`]: created.key, [`${path}.crt`]: created.certificate })

@@ -57,6 +57,16 @@ test('the certificate contains the IP address of the manager', async () => {
   expect(certificate.subjectAltName).toBe('IP Address:127.0.0.1')
 })
 
+test('a manager at another address replaces the certificate, and keeps the previous authority', async () => {
+  const env = await environment()
+  await manager(env, true, { dnsNames: [], ipAddresses: ['127.0.0.1'] })
+  const events = await manager(env, false, { dnsNames: ['manager.example.com'], ipAddresses: ['10.0.0.1'] })
+  expect(events).toEqual(['trusts 2', expect.stringMatching(/^serves /)])
+  const { data } = await env.client.get(Secret, secret)
+  const certificate = new X509Certificate(Buffer.from(data!['tls.crt']!, 'base64'))
+  expect(certificate.subjectAltName).toBe('DNS:manager.example.com, IP Address:10.0.0.1')
+})
+
 test('the leader renews the certificate after two thirds of its validity, and keeps the previous authority; other managers use the new certificate', async () => {
   const env = await environment()
   const leader = await manager(env, true)

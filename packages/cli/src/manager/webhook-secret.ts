@@ -1,10 +1,10 @@
 /**
  * Keeps a serving certificate in a Secret that the managers of one Lease share. Every manager reads the Secret. A manager that finds no
- * usable certificate creates one: at the first start, or when the certificate is invalid or has expired. Only the leader renews the
- * certificate before it expires. Used where cert-manager is not installed.
+ * usable certificate creates one: at the first start, or when the certificate is invalid, has expired, or lacks a name at which API
+ * servers call this manager. Only the leader renews the certificate before it expires. Used where cert-manager is not installed.
  */
 import { type Client, type Clock, isReason, type Logger, messageOf, hours, type ObjectKey, orAbsent, Secret } from '@capstan/kube'
-import { certificateExpiry, issueCertificate, makeAuthority } from '@capstan/kube/node'
+import { certificateExpiry, hasNames, issueCertificate, makeAuthority } from '@capstan/kube/node'
 import type { ServingCertificate } from '@capstan/extension'
 
 export interface SharedCertificateOptions {
@@ -73,11 +73,11 @@ export async function keepSharedCertificate(options: SharedCertificateOptions): 
  * Returns the content of the Secret; creates or renews it when due. If two managers write at the same time, the first write wins.
  */
 async function currentCertificate(options: SharedCertificateOptions): Promise<SharedCertificate> {
-  const { client, secret, clock } = options
+  const { client, secret, clock, dnsNames, ipAddresses = [] } = options
   const existingSecret = await orAbsent(client.get(Secret, secret))
   const current = existingSecret && certificateIn(existingSecret)
   const expiry = current && certificateExpiry(current.certificate)
-  const isUsable = expiry !== undefined && expiry > clock.now()
+  const isUsable = expiry !== undefined && expiry > clock.now() && hasNames(current!.certificate, { dnsNames, ipAddresses })
   if (isUsable && !(options.mayRenew() && clock.now() > expiry - renewBefore)) return current!
   const createdData = await newData(options, current)
   const type = 'kubernetes.io/tls'

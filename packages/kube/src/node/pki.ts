@@ -88,6 +88,15 @@ export function isUsable({ certificate, key }: CertifiedKey, now: number, margin
   }
 }
 
+/** Reports whether a certificate that can be parsed contains all of these names. */
+export function hasNames(certificate: string, names: { dnsNames: readonly string[]; ipAddresses: readonly string[] }): boolean {
+  const parsed = new X509Certificate(certificate)
+  return (
+    names.dnsNames.every((name) => parsed.checkHost(name) !== undefined) &&
+    names.ipAddresses.every((address) => parsed.checkIP(address) !== undefined)
+  )
+}
+
 /** Creates a key pair. Synchronous, because this takes less time than the round trip to another thread. */
 function newKeys(): { publicKey: Buffer; key: KeyObject; pem: string } {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
