@@ -6,6 +6,7 @@ import { httpsTransport } from '@capstan/kube/node'
 import type { ProviderName, Stores } from '@capstan/lab'
 import { createProviders, lateDefaults, memoryStores, providerAdmission, ProviderNames } from '@capstan/lab'
 import { Command, Option } from 'commander'
+import { closeAll } from '../close-all.ts'
 import type { Io } from '../io.ts'
 import { ExitCodes, untilInterrupted } from '../io.ts'
 import { hookClient, type HookClientOptions, withHookClientCertificate } from '../hook-client.ts'
@@ -152,7 +153,13 @@ async function manage(options: Options, io: Io): Promise<void> {
   const stores: Stores =
     options.data === undefined ? memoryStores() : await openDurable(resolve(options.data, 'db'), { clock, log })
   const recording = await recordHooks(options, clock, (problem) => log.error(problem, { file: options.recordHooks }))
-  const closing: (() => Promise<void>)[] = [async () => extensionClient.close(), () => recording.close(), () => stores.close()]
+  const closing: (() => Promise<void>)[] = [
+    async () => extensionClient.close(),
+    () => recording.close(),
+    () => stores.close(),
+    async () => transport.close(),
+    async () => webhookTransport.close(),
+  ]
   try {
     if (options.providers.includes('core')) await rejectBesideUpstream(client, { clock, signal: io.signal })
     // A pod's own namespace exists, and the pod may lack the permission to read it.
@@ -250,8 +257,6 @@ async function manage(options: Options, io: Io): Promise<void> {
     io.out(`Manager ready: ${options.providers.join(' and ')} against ${access.server}, ${endpoints.text}${webhooksText}`)
     await stops
   } finally {
-    for (const close of closing) await close()
-    transport.close()
-    webhookTransport.close()
+    await closeAll(closing)
   }
 }
