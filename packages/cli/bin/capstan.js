@@ -11,6 +11,7 @@ if (version >= oldest) {
   await run('capstan.js', '../src/main.ts')
 } else {
   const { spawn } = await import('node:child_process')
+  const { constants } = await import('node:os')
   const node = bundledNode()
   if (!node) {
     console.error(
@@ -23,7 +24,7 @@ if (version >= oldest) {
   // The terminal sends Ctrl-C to the child too. Signals that only this process gets are forwarded.
   for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
   process.on('SIGINT', () => {})
-  child.on('exit', (code, signal) => process.exit(signal ? 1 : (code ?? 1)))
+  child.on('exit', (code, signal) => process.exit(signal ? 128 + constants.signals[signal] : (code ?? 1)))
 }
 
 function bundledNode() {

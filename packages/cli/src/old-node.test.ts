@@ -42,6 +42,10 @@ describe('a Node that is too old', () => {
     expect(runAs('20.20.2', script, 'version', '-o', 'json')).toEqual({ code: 7, out: `${script} version -o json\n`, err: '' })
   })
 
+  test('ends with the exit code of the signal that ended the other Node', () => {
+    expect(runAs('20.20.2', install('killed', 'kill -INT $$'), 'version').code).toBe(130)
+  })
+
   test('prints the remedy when the installation has no Node', () => {
     const { code, out, err } = runAs('20.20.2', install('bare'), 'version')
     expect({ code, out }).toEqual({ code: 1, out: '' })
