@@ -46,7 +46,7 @@ export interface CustomResourcesOptions {
 /** Starts the controller; returns a function that stops it. */
 export function runCustomResources({ store, registry, clock, log, deleteInstance }: CustomResourcesOptions): () => void {
   /** The served CRDs, to distinguish a changed spec from a changed status. */
-  const served = new Map<string, { spec: CustomResourceDefinition['spec']; terminating: boolean; accepted: unknown }>()
+  const served = new Map<string, { spec: CustomResourceDefinition['spec']; terminating: boolean }>()
   const queue = new WorkQueue({ name: 'custom resources', clock, log, run: reconcile })
 
   const unsubscribeCRDs = store.subscribe(CRDStorage, (change) => {
@@ -96,7 +96,6 @@ export function runCustomResources({ store, registry, clock, log, deleteInstance
     const current = {
       spec: crd.spec,
       terminating: crd.metadata.deletionTimestamp !== undefined,
-      accepted: crd.status?.acceptedNames,
     }
     if (before && before.terminating === current.terminating && equal(before.spec, current.spec)) return
     served.set(name, current)

@@ -43,7 +43,6 @@ interface Step {
   readonly request?: SentRequest
   readonly response?: Recorded
   readonly prepare?: SentRequest
-  readonly setup?: string
   readonly crd?: object
   readonly save?: { readonly [variable: string]: string }
   readonly sleepMs?: number
