@@ -317,6 +317,8 @@ test.each([
   ['application/yaml', 'a: [', 400, /yaml: /],
   ['application/yaml', 'metadata: {__proto__: {a: b}}', 400, /"__proto__" is not allowed/],
   ['application/json', '{"metadata":{"name":"a","__proto__":{"finalizers":["x"]}}}', 400, /"__proto__" is not allowed/],
+  ['application/json', '{"metadata":{"name":"a","\\u005f_proto__":{"finalizers":["x"]}}}', 400, /"__proto__" is not allowed/],
+  ['application/yaml', 'metadata: {"\\x5f_proto__": {a: b}}', 400, /"__proto__" is not allowed/],
   ['application/json', `{"a":${'['.repeat(2000)}${']'.repeat(2000)}}`, 400, /exceeded max depth/],
 ])('an unreadable body of type %s is rejected with a Status', async (type, body, code, message) => {
   const { send } = await start()

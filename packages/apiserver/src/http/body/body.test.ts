@@ -39,6 +39,11 @@ test.each([
   ['not YAML', 'a: [1', 'yaml: '],
   ['a list of aliases that expand exponentially', exponential, 'yaml: document contains excessive aliasing'],
   [
+    'a list of aliases of empty lists that expand exponentially',
+    exponential.replace('[x,x,x,x,x,x,x,x,x]', '[]'),
+    'yaml: document contains excessive aliasing',
+  ],
+  [
     'a list of aliases of a long text',
     `a: &a ${'x'.repeat(7000)}\nb: [${Array(900).fill('*a').join(',')}]`,
     'yaml: document contains excessive aliasing',
@@ -68,6 +73,11 @@ test.each([
     'an object with a number that is infinite as a double',
     '{"kind":"W","apiVersion":"e.com/v1","a":-1e999}',
     "couldn't get version/kind; json parse error: json: cannot unmarshal number -1e999 into Go value of type float64",
+  ],
+  [
+    'an object with a long number that is infinite as a double',
+    `{"kind":"W","apiVersion":"e.com/v1","a":1e10,"b":${'9'.repeat(250)}e99}`,
+    `couldn't get version/kind; json parse error: json: cannot unmarshal number ${'9'.repeat(250)}e99 into Go value of type float64`,
   ],
   ['null', 'null', "Object 'Kind' is missing in 'null' (6e756c6c)"],
 ])('a JSON body is rejected when it is %s', async (_, text, problem) => {

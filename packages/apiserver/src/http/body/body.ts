@@ -170,18 +170,21 @@ export function* parseJSON(text: string, reject: (error: string) => StatusError)
 /** Returns the value. @throws StatusError for a value that parses but cannot be stored */
 function rejectUnstorable(value: unknown, text: string, reject: (error: string) => StatusError): unknown {
   // Copying an object would treat this key as its prototype. No API has such a field.
-  if (text.includes('__proto__') && anyPart(value, (part) => isRecord(part) && Object.hasOwn(part, '__proto__')))
+  if (mayBeProto.test(text) && anyPart(value, (part) => isRecord(part) && Object.hasOwn(part, '__proto__')))
     throw badRequest('the key "__proto__" is not allowed in any object')
   // JSON would write infinite numbers as null.
   if (mayBeInfinite.test(text) && anyPart(value, (part) => typeof part === 'number' && !Number.isFinite(part))) {
-    const [number] = infinite.exec(text) ?? ['']
+    const number = text.match(numbers)?.find((candidate) => !Number.isFinite(Number(candidate))) ?? ''
     throw reject(`json: cannot unmarshal number ${number} into Go value of type float64`)
   }
   return value
 }
 
-const mayBeInfinite = /\d[eE]\+?\d{3}|\d{300}|\.(?:inf|nan)/i
-const infinite = /-?\d+(?:\.\d+)?[eE]\+?\d{3,}|-?\d{300,}|[-+]?\.(?:inf|nan)/i
+/** Matches texts that may contain this key, also with escaped characters. */
+const mayBeProto = /__proto__|\\[uUx]/
+
+const mayBeInfinite = /\d[eE]\+?\d{3}|\d{300}|\d{200}\d*(?:\.\d*)?[eE]\+?\d{2}|\.(?:inf|nan)/i
+const numbers = /[-+]?(?:\.(?:inf|nan)|\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)/gi
 
 const anyPart = (value: unknown, test: (part: unknown) => boolean): boolean =>
   test(value) || (typeof value === 'object' && value !== null && Object.values(value).some((part) => anyPart(part, test)))
@@ -195,28 +198,32 @@ export async function parseYAML(text: string, yaml: YAMLParser, reject: (error: 
     throw reject(messageOf(err))
   }
   const { value, duplicates } = document
-  const remaining = remainingCharacters(value, maxDepth, 2 * maxBodyBytes)
+  const hasAliases = text.includes('*')
+  const remaining = remainingCharacters(value, maxDepth, hasAliases ? 2 * maxBodyBytes : Infinity)
   if (remaining === 'too deep') throw reject('yaml: exceeded max depth')
   if (remaining === 'too large') throw reject('yaml: document contains excessive aliasing')
   rejectUnstorable(value, text, reject)
   // The occurrences of an alias must not share one object, because each occurrence is defaulted separately.
-  return text.includes('*') ? { value: readJSON(writeJSON(value)), duplicates } : document
+  return hasAliases ? { value: readJSON(writeJSON(value)), duplicates } : document
 }
 
 /** Returns how many of `characters` remain after `value` is written with its aliases expanded, or the limit that it exceeds. */
 function remainingCharacters(value: unknown, depth: number, characters: number): number | 'too deep' | 'too large' {
   if (typeof value !== 'object' || value === null) {
-    const remaining = characters - (typeof value === 'string' ? value.length : 4)
-    return remaining < 0 ? 'too large' : remaining
+    return charactersOrNone(characters - (typeof value === 'string' ? value.length : 4))
   }
   if (depth === 0) return 'too deep'
-  let remaining: ReturnType<typeof remainingCharacters> = characters
+  // Aliases may multiply also empty lists and objects, which take more time than the two characters of their brackets.
+  let remaining: ReturnType<typeof remainingCharacters> = charactersOrNone(characters - 8)
+  if (typeof remaining === 'string') return remaining
   for (const [key, part] of Object.entries(value)) {
     remaining = remainingCharacters(part, depth - 1, remaining - key.length)
     if (typeof remaining === 'string') return remaining
   }
   return remaining
 }
+
+const charactersOrNone = (characters: number): number | 'too large' => (characters < 0 ? 'too large' : characters)
 
 async function parseYAMLObject(
   text: string,
