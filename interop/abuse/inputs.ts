@@ -242,7 +242,12 @@ const texts: readonly (readonly [what: string, make: (size: number) => string])[
   ['zero bytes', (n) => '\0'.repeat(n)],
   ['braces of YAML', (n) => `a: ${'{'.repeat(n)}`],
   ['aliases', (n) => `a: &a [x]\nb: [${many(n, () => '*a').join(', ')}]`],
+  ['nested aliases of an empty list', (n) => nestedAliases(Math.min(9, Math.ceil(Math.log10(n))))],
 ]
+
+/** Returns a short document whose aliases expand to ten empty lists, a hundred, and so on: to 10 to the power of `depth`. */
+const nestedAliases = (depth: number): string =>
+  ['a0: &a0 []', ...many(depth, (i) => `a${i + 1}: &a${i + 1} [${many(10, () => `*a${i}`).join(', ')}]`)].join('\n')
 
 const reviews = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews'
 const types = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf'] as const

@@ -41,6 +41,9 @@ export interface HttpResponse {
   readonly body: Buffer | string | AsyncIterable<Buffer>
 }
 
+/** Upstream: MaxRequestBodyBytes of k8s.io/apiserver. */
+export const maxBodyBytes = 3 * 1024 * 1024
+
 export class BodyTooLarge extends Error {
   override readonly name = 'BodyTooLarge'
 }

@@ -8,24 +8,20 @@ import {
   isRecord,
   jsonTypeName,
   measureJSON,
-  messageOf,
   readJSON,
   scanJSON,
   StatusError,
-  writeJSON,
 } from '@capstan/kube'
 import type { ProtobufMessages, Resource } from '../../registry/resource.ts'
 import type { HttpRequest } from '../exchange.ts'
-import { BodyTooLarge, TooManyRequests } from '../exchange.ts'
+import { BodyTooLarge, maxBodyBytes } from '../exchange.ts'
 import { tooLarge, unsupportedBody } from '../errors.ts'
 import { decodeProtobuf, ProtobufError } from '../protobuf/protobuf.ts'
 import { schemeName } from '../../verbs/errors.ts'
 import { duplicateField } from '../../verbs/steps/field-validation.ts'
 import type { YAMLParser } from './read-yaml.ts'
-import type { YAMLDocument } from './yaml.ts'
-
-/** Upstream: MaxRequestBodyBytes of k8s.io/apiserver. */
-export const maxBodyBytes = 3 * 1024 * 1024
+import { parseYAML } from './parse-yaml.ts'
+import { maxDepth, rejectUnstorable } from './storable.ts'
 
 /** Decoders of request bodies. */
 export interface BodyReaders {
@@ -147,9 +143,6 @@ function notAnObject(value: unknown): string {
   return `${jsonProblem}json: cannot unmarshal ${jsonTypeName(value)} into Go value of type ${target}`
 }
 
-/** Maximum nesting depth: deeper than any real object, and shallow enough that recursion does not exhaust the stack. */
-const maxDepth = 1000
-
 type Parsed = { readonly value: unknown; readonly keys: number }
 
 export function* parseJSON(text: string, reject: (error: string) => StatusError): Work<Parsed> {
@@ -166,64 +159,6 @@ export function* parseJSON(text: string, reject: (error: string) => StatusError)
   yield
   return { value: rejectUnstorable(value, text, reject), keys }
 }
-
-/** Returns the value. @throws StatusError for a value that parses but cannot be stored */
-function rejectUnstorable(value: unknown, text: string, reject: (error: string) => StatusError): unknown {
-  // Copying an object would treat this key as its prototype. No API has such a field.
-  if (mayBeProto.test(text) && anyPart(value, (part) => isRecord(part) && Object.hasOwn(part, '__proto__')))
-    throw badRequest('the key "__proto__" is not allowed in any object')
-  // JSON would write infinite numbers as null.
-  if (mayBeInfinite.test(text) && anyPart(value, (part) => typeof part === 'number' && !Number.isFinite(part))) {
-    const number = text.match(numbers)?.find((candidate) => !Number.isFinite(Number(candidate))) ?? ''
-    throw reject(`json: cannot unmarshal number ${number} into Go value of type float64`)
-  }
-  return value
-}
-
-/** Matches texts that may contain this key, also with escaped characters. */
-const mayBeProto = /__proto__|\\[uUx]/
-
-const mayBeInfinite = /\d[eE]\+?\d{3}|\d{300}|\d{200}\d*(?:\.\d*)?[eE]\+?\d{2}|\.(?:inf|nan)/i
-const numbers = /[-+]?(?:\.(?:inf|nan)|\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)/gi
-
-const anyPart = (value: unknown, test: (part: unknown) => boolean): boolean =>
-  test(value) || (typeof value === 'object' && value !== null && Object.values(value).some((part) => anyPart(part, test)))
-
-export async function parseYAML(text: string, yaml: YAMLParser, reject: (error: string) => StatusError): Promise<YAMLDocument> {
-  let document: YAMLDocument
-  try {
-    document = await yaml(text)
-  } catch (err) {
-    if (err instanceof TooManyRequests) throw err
-    throw reject(messageOf(err))
-  }
-  const { value, duplicates } = document
-  const hasAliases = text.includes('*')
-  const remaining = remainingCharacters(value, maxDepth, hasAliases ? 2 * maxBodyBytes : Infinity)
-  if (remaining === 'too deep') throw reject('yaml: exceeded max depth')
-  if (remaining === 'too large') throw reject('yaml: document contains excessive aliasing')
-  rejectUnstorable(value, text, reject)
-  // The occurrences of an alias must not share one object, because each occurrence is defaulted separately.
-  return hasAliases ? { value: readJSON(writeJSON(value)), duplicates } : document
-}
-
-/** Returns how many of `characters` remain after `value` is written with its aliases expanded, or the limit that it exceeds. */
-function remainingCharacters(value: unknown, depth: number, characters: number): number | 'too deep' | 'too large' {
-  if (typeof value !== 'object' || value === null) {
-    return charactersOrNone(characters - (typeof value === 'string' ? value.length : 4))
-  }
-  if (depth === 0) return 'too deep'
-  // Aliases may multiply also empty lists and objects, which take more time than the two characters of their brackets.
-  let remaining: ReturnType<typeof remainingCharacters> = charactersOrNone(characters - 8)
-  if (typeof remaining === 'string') return remaining
-  for (const [key, part] of Object.entries(value)) {
-    remaining = remainingCharacters(part, depth - 1, remaining - key.length)
-    if (typeof remaining === 'string') return remaining
-  }
-  return remaining
-}
-
-const charactersOrNone = (characters: number): number | 'too large' => (characters < 0 ? 'too large' : characters)
 
 async function parseYAMLObject(
   text: string,

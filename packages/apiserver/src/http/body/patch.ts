@@ -5,7 +5,8 @@ import type { Resource } from '../../registry/resource.ts'
 import { duplicateField } from '../../verbs/steps/field-validation.ts'
 import { unsupportedMediaType } from '../errors.ts'
 import type { HttpRequest } from '../exchange.ts'
-import { type BodyReaders, type Decoded, mediaType, parseJSON, parseYAML, readText, unmarshalErrors } from './body.ts'
+import { type BodyReaders, type Decoded, mediaType, parseJSON, readText, unmarshalErrors } from './body.ts'
+import { parseYAML } from './parse-yaml.ts'
 
 const customPatchTypes: readonly PatchType[] = [
   'application/json-patch+json',

@@ -1,8 +1,7 @@
 /** Limits the duration of requests and the number of concurrent requests. */
 import { badRequest, type Clock, messageOf, parseDuration, seconds } from '@capstan/kube'
 import type { Attributes } from '../../auth/authorizer.ts'
-import { maxBodyBytes } from '../body/body.ts'
-import { type Requester, type HttpResponse, type HttpRequest, TooManyRequests } from '../exchange.ts'
+import { type Requester, type HttpResponse, type HttpRequest, maxBodyBytes, TooManyRequests } from '../exchange.ts'
 import { flowControl, type FlowControlOptions } from './flow-control.ts'
 import { memoryCeiling } from './memory-ceiling.ts'
 

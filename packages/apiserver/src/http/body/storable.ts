@@ -1,0 +1,27 @@
+/** Checks of parsed bodies that do not depend on their kind: nesting depth, and values that parse but cannot be stored. */
+import { badRequest, isRecord, type StatusError } from '@capstan/kube'
+
+/** Maximum nesting depth: deeper than any real object, and shallow enough that recursion does not exhaust the stack. */
+export const maxDepth = 1000
+
+/** Returns the value. @throws StatusError for a value that parses but cannot be stored */
+export function rejectUnstorable(value: unknown, text: string, reject: (error: string) => StatusError): unknown {
+  // Copying an object would treat this key as its prototype. No API has such a field.
+  if (mayBeProto.test(text) && anyPart(value, (part) => isRecord(part) && Object.hasOwn(part, '__proto__')))
+    throw badRequest('the key "__proto__" is not allowed in any object')
+  // JSON would write infinite numbers as null.
+  if (mayBeInfinite.test(text) && anyPart(value, (part) => typeof part === 'number' && !Number.isFinite(part))) {
+    const number = text.match(numbers)?.find((candidate) => !Number.isFinite(Number(candidate))) ?? ''
+    throw reject(`json: cannot unmarshal number ${number} into Go value of type float64`)
+  }
+  return value
+}
+
+/** Matches texts that may contain this key, also with escaped characters. */
+const mayBeProto = /__proto__|\\[uUx]/
+
+const mayBeInfinite = /\d[eE]\+?\d{3}|\d{300}|\d{200}\d*(?:\.\d*)?[eE]\+?\d{2}|\.(?:inf|nan)/i
+const numbers = /[-+]?(?:\.(?:inf|nan)|\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)/gi
+
+const anyPart = (value: unknown, test: (part: unknown) => boolean): boolean =>
+  test(value) || (typeof value === 'object' && value !== null && Object.values(value).some((part) => anyPart(part, test)))
