@@ -31,9 +31,6 @@ const noNames: Names = { dnsNames: [], ipAddresses: [] }
 /** A start renews certificates that expire within this time. */
 const Margin = hours(24 * 30)
 
-/** Certificates are valid from one day before their creation, because a clock that is ahead may be corrected while the server runs. */
-const backdate = hours(24)
-
 /**
  * Loads the certificates in `folder`. Creates missing certificates, and replaces unusable and expiring ones. Without a folder, keeps them
  * in memory.
@@ -46,7 +43,7 @@ export async function openAccess(
   const openCertificate = (name: string, make: () => Promise<CertifiedKey>, issuer?: CertifiedKey, names = noNames) =>
     folder === undefined ? make() : loadOrCreate(clock, `${folder}/${name}`, make, issuer?.certificate, names)
   const serverNames = { dnsNames: addresses.dns, ipAddresses: addresses.ip }
-  const authority = await openCertificate('ca', () => makeAuthority(clock, { commonName: 'capstan', backdate }))
+  const authority = await openCertificate('ca', () => makeAuthority(clock, { commonName: 'capstan' }))
   const [server, admin] = await Promise.all([
     openCertificate(
       'apiserver',
@@ -54,7 +51,6 @@ export async function openAccess(
         issueCertificate(authority, clock, {
           commonName: 'kube-apiserver',
           usages: ['server'],
-          backdate,
           ...serverNames,
         }),
       authority,
@@ -67,7 +63,6 @@ export async function openAccess(
           commonName: 'kubernetes-admin',
           organizations: ['system:masters'],
           usages: ['client'],
-          backdate,
         }),
       authority,
     ),

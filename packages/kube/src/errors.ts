@@ -198,10 +198,16 @@ export interface FieldError {
 }
 
 /** Formats a value as field errors of Kubernetes print it: strings quoted, objects and lists as JSON. */
-const valueText = (value: unknown): string => {
+function valueText(value: unknown): string {
   if (value === undefined || value === null) return 'null'
-  return typeof value === 'number' ? goText(value) : writeJSON(value)
+  if (typeof value !== 'object') return typeof value === 'number' ? goText(value) : writeJSON(value)
+  // A list may be the value of an error for each of its items.
+  let text = texts.get(value)
+  if (text === undefined) texts.set(value, (text = writeJSON(value)))
+  return text
 }
+const texts = new WeakMap<object, string>()
+
 const withDetail = (head: string, detail: string): string => (detail === '' ? head : `${head}: ${detail}`)
 
 export const invalid = (field: string, value: unknown, detail: string): FieldError => ({
@@ -263,13 +269,29 @@ export const tooMany = (field: string, count: number, max: number): FieldError =
 const MaxFieldErrors = 10_000
 const errorWithoutText: FieldError = { type: 'FieldValueInvalid', field: '', text: '' }
 
-/** The 422 error for one or more field errors, with the text of a real API server. Contains at most the first 10,000 field errors. */
+/** Maximum number of characters of all field errors in one response: more than the errors of most requests, which have at most 3 MB. */
+const MaxErrorCharacters = 10_000_000
+
+/** Returns the field errors whose texts fit into one response: at least the first. */
+function fittingErrors(fieldErrors: readonly FieldError[]): readonly FieldError[] {
+  let characters = 0
+  const end = fieldErrors.findIndex(
+    ({ field, text }, index) =>
+      index > 0 && (index === MaxFieldErrors || (characters += field.length + text.length) > MaxErrorCharacters),
+  )
+  return end < 0 ? fieldErrors : fieldErrors.slice(0, end)
+}
+
+/**
+ * The 422 error for one or more field errors, with the text of a real API server. Contains at most the first 10,000 field errors, and at
+ * most ten million characters of them.
+ */
 export function invalidObject(
   kind: { group: string; kind: string },
   name: string,
   fieldErrors: readonly FieldError[],
 ): StatusError {
-  const errors = fieldErrors.length > MaxFieldErrors ? fieldErrors.slice(0, MaxFieldErrors) : fieldErrors
+  const errors = fittingErrors(fieldErrors)
   // Upstream: equal field errors appear once in the message, but each in the causes.
   const lines = [...new Set(errors.map((e) => `${e.field}: ${e.text}`))]
   if (fieldErrors.length > errors.length) lines.push(`and ${fieldErrors.length - errors.length} more errors`)

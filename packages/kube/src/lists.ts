@@ -5,6 +5,13 @@ export function appendAll<T>(target: T[], ...lists: readonly Iterable<T>[]): voi
   for (const list of lists) for (const element of list) target.push(element)
 }
 
+/** Appends an element to the list of a key. */
+export function addTo<K, T>(lists: Map<K, T[]>, key: K, element: T): void {
+  const list = lists.get(key)
+  if (list) list.push(element)
+  else lists.set(key, [element])
+}
+
 /** Returns, for each key, whether an equal key precedes it. */
 export function repeats(keys: readonly unknown[]): boolean[] {
   const seenKeys = new Set<unknown>()

@@ -11,7 +11,7 @@ export interface Quantity {
 
 /** Parses a quantity. @throws Error with upstream's text when the text is not a quantity */
 export function parseQuantity(text: string): Quantity {
-  const parts = /^([+-]?)(\d*)(?:\.(\d*))?([eEinumkKMGTP]*[-+]?\d*)$/.exec(text)
+  const parts = text.length > MaxQuantityLength ? null : /^([+-]?)(\d*)(?:\.(\d*))?([eEinumkKMGTP]*[-+]?\d*)$/.exec(text)
   if (!parts || text === '') throw new Error(`quantities must match the regular expression '${Pattern}'`)
   const [, sign, whole = '', fraction = '', suffix = ''] = parts
   if (whole === '' && fraction === '') throw new Error('unable to parse numeric part of quantity')
@@ -61,6 +61,8 @@ export const addQuantities = (a: Quantity, b: Quantity): Quantity => ({
 
 const NanosPerUnit = 1_000_000_000n
 const MaxBinary = (2n ** 63n - 1n) * NanosPerUnit
+/** Maximum length of a quantity. Upstream has none, but the time of its arithmetic grows with the square of the length. */
+const MaxQuantityLength = 1000
 const Pattern = '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'
 const DecimalSuffixes = ['n', 'u', 'm', '', 'k', 'M', 'G', 'T', 'P', 'E']
 const BinarySuffixes = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei']

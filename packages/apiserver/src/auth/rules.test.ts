@@ -127,3 +127,10 @@ test.each<[string, PolicyRule[], PolicyRule[], string]>([
 ])('returns the missing permissions when %s', (_, held, wanted, text) => {
   expect(permissionsText(missingPermissions(held, wanted))).toBe(text)
 })
+
+test('rules with more combinations than can be compared cannot be granted', () => {
+  const many = (prefix: string) => Array.from({ length: 300 }, (_, index) => `${prefix}${index}`)
+  const wanted = [{ apiGroups: many('g'), resources: many('r'), verbs: many('v') }]
+  expect(() => missingPermissions([rule('', 'pods', 'get')], wanted)).toThrow('the rules contain 27000000 permissions')
+  expect(missingPermissions([rule('*', '*', '*')], wanted)).toEqual([])
+})

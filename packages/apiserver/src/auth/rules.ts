@@ -2,7 +2,7 @@
  * RBAC rules, without I/O: which actions a rule allows, to which users a binding applies, and which permissions are missing. Upstream:
  * pkg/registry/rbac/validation and plugin/pkg/auth/authorizer/rbac, v1.36.
  */
-import type { PolicyRule, Subject } from '@capstan/kube'
+import { appendAll, type PolicyRule, StatusError, type Subject } from '@capstan/kube'
 import type { User } from './user.ts'
 import type { Attributes } from './authorizer.ts'
 
@@ -35,8 +35,12 @@ function resourceMatches(allowed: readonly string[], resource: string, subresour
   return allowed.includes(`${resource}/${subresource}`) || allowed.includes(`*/${subresource}`)
 }
 
-const pathMatches = (pattern: string, path: string): boolean =>
-  pattern === '*' || pattern === path || (pattern.endsWith('*') && path.startsWith(pattern.replace(/\*+$/, '')))
+function pathMatches(pattern: string, path: string): boolean {
+  if (pattern === path) return true
+  let end = pattern.length
+  while (pattern[end - 1] === '*') end--
+  return end < pattern.length && path.startsWith(pattern.slice(0, end))
+}
 
 /**
  * Reports whether a subject of a binding applies to a user. `namespace` is the namespace of the binding, empty for a ClusterRoleBinding. It
@@ -68,9 +72,30 @@ export const serviceAccountGroups = (namespace: string): string[] => [
   `system:serviceaccounts:${namespace}`,
 ]
 
-/** Returns the permissions in `wanted` that the rules in `held` do not grant, each as a rule with one permission. */
-export const missingPermissions = (held: readonly PolicyRule[], wanted: readonly PolicyRule[]): PolicyRule[] =>
-  wanted.flatMap(splitRule).filter((permission) => !held.some((rule) => covers(rule, permission)))
+/** Maximum number of permissions that are compared: rules are lists whose combinations may be a million times as long. */
+const MaxPermissions = 100_000
+
+/**
+ * Returns the permissions in `wanted` that the rules in `held` do not grant, each as a rule with one permission.
+ *
+ * @throws StatusError Forbidden for more than 100,000 permissions, unless `held` grants everything
+ */
+export function missingPermissions(held: readonly PolicyRule[], wanted: readonly PolicyRule[]): PolicyRule[] {
+  if (held.some(grantsEverything) && wanted.every(({ nonResourceURLs }) => isEmpty(nonResourceURLs))) return []
+  const count = wanted.reduce((sum, rule) => sum + permissionsIn(rule), 0)
+  if (count > MaxPermissions)
+    throw new StatusError(
+      'Forbidden',
+      `the rules contain ${count} permissions: at most ${MaxPermissions} can be granted by a user`,
+    )
+  return wanted.flatMap(splitRule).filter((permission) => !held.some((rule) => covers(rule, permission)))
+}
+
+const grantsEverything = ({ verbs, apiGroups, resources, resourceNames }: PolicyRule): boolean =>
+  isEmpty(resourceNames) && [verbs, apiGroups, resources].every((list) => list?.includes('*'))
+
+const permissionsIn = ({ verbs, apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] }: PolicyRule): number =>
+  verbs.length * (apiGroups.length * resources.length * (resourceNames.length || 1) + nonResourceURLs.length)
 
 /** Splits a rule into rules with one verb on one resource (of one API group and one object name), or on one path. */
 function splitRule({
@@ -109,12 +134,13 @@ function covers(rule: PolicyRule, permission: PolicyRule): boolean {
 
 /** Formats permissions for an error message, with all verbs of a resource together. Upstream: CompactRules and CompactString. */
 export function permissionsText(permissions: readonly PolicyRule[]): string {
-  const byTarget = new Map<string, PolicyRule>()
+  const byTarget = new Map<string, PolicyRule & { verbs: string[] }>()
   for (const permission of permissions) {
     const { verbs, ...target } = permission
     const key = permission.nonResourceURLs ? JSON.stringify(permission) : JSON.stringify(target)
     const sameTarget = byTarget.get(key)
-    byTarget.set(key, sameTarget ? { ...sameTarget, verbs: [...sameTarget.verbs, ...verbs] } : permission)
+    if (sameTarget) appendAll(sameTarget.verbs, verbs)
+    else byTarget.set(key, { ...permission, verbs: [...verbs] })
   }
   return [...byTarget.values()].map(ruleText).sort().join('\n')
 }

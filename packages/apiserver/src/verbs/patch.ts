@@ -1,6 +1,6 @@
 import {
   asWork,
-  applyJsonPatch,
+  applyingJsonPatch,
   applyingMergePatch,
   applyStrategicPatch,
   badRequest,
@@ -33,13 +33,12 @@ export function patcher({ info, request: { patchType, body } }: RequestContext):
   switch (patchType) {
     case 'application/json-patch+json': {
       const operations = parseJsonPatch(body)
-      const patch = (current: object): object => {
-        const patched: unknown = applyJsonPatch(current, operations)
+      return function* (current) {
+        const patched: unknown = yield* applyingJsonPatch(current, operations)
         if (isRecord(patched)) return patched
         // A patch may replace the whole document, but the result must be an object.
         throw new StatusError('Invalid', 'the server rejected our request due to an error in our request', { details: {} })
       }
-      return (current) => inOnePiece(() => patch(current))
     }
     case 'application/merge-patch+json': {
       // Upstream: a patch that is `null` has a different message than other wrong types.

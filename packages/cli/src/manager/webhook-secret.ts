@@ -4,7 +4,7 @@
  * servers call this manager. Only the leader renews the certificate before it expires. Used where cert-manager is not installed.
  */
 import { type Client, type Clock, isReason, type Logger, messageOf, hours, type ObjectKey, orAbsent, Secret } from '@capstan/kube'
-import { certificateExpiry, hasNames, issueCertificate, makeAuthority } from '@capstan/kube/node'
+import { certificateExpiry, hasNames, issueCertificate, isUsable, makeAuthority } from '@capstan/kube/node'
 import type { ServingCertificate } from '@capstan/extension'
 
 export interface SharedCertificateOptions {
@@ -76,9 +76,13 @@ async function currentCertificate(options: SharedCertificateOptions): Promise<Sh
   const { client, secret, clock, dnsNames, ipAddresses = [] } = options
   const existingSecret = await orAbsent(client.get(Secret, secret))
   const current = existingSecret && certificateIn(existingSecret)
-  const expiry = current && certificateExpiry(current.certificate)
-  const isUsable = expiry !== undefined && expiry > clock.now() && hasNames(current!.certificate, { dnsNames, ipAddresses })
-  if (isUsable && !(options.mayRenew() && clock.now() > expiry - renewBefore)) return current!
+  const margin = options.mayRenew() ? renewBefore : 0
+  if (
+    current &&
+    isUsable(current, clock.now(), margin, current.authorities) &&
+    hasNames(current.certificate, { dnsNames, ipAddresses })
+  )
+    return current
   const createdData = await newData(options, current)
   const type = 'kubernetes.io/tls'
   try {

@@ -2,6 +2,7 @@
  * Computes owners of fields after an update or apply: the part of server-side apply that does not depend on metadata.
  * Upstream: sigs.k8s.io/structured-merge-diff/v6, merge.Updater.
  */
+import { addTo } from '../lists.ts'
 import type { Work } from '../clock.ts'
 import { equal } from '../json.ts'
 import { adaptToType } from './adapt.ts'
@@ -58,7 +59,7 @@ export function conflictsText(conflicts: readonly FieldConflict[], managerText: 
   const [first, ...others] = conflicts
   if (first && others.length === 0) return `conflict with ${managerText(first.manager)}: ${pathText(first.path)}`
   const byManager = new Map<string, Path[]>()
-  for (const { manager, path } of conflicts) byManager.set(manager, [...(byManager.get(manager) ?? []), path])
+  for (const { manager, path } of conflicts) addTo(byManager, manager, path)
   return [...byManager.keys()]
     .sort()
     .flatMap((manager) => [

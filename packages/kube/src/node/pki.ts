@@ -4,7 +4,7 @@
  */
 import { createPrivateKey, generateKeyPairSync, type KeyObject, X509Certificate } from 'node:crypto'
 import type { Clock } from '../clock.ts'
-import { hours, minutes } from '../clock.ts'
+import { hours } from '../clock.ts'
 import { certificatePEM, distinguishedName, keyIdentifier, subjectOf, type CertificateUsage } from './certificate.ts'
 
 /** A certificate with its private key, both PEM. The key is a secret: store it only in Secrets and files of mode 0600, never log it. */
@@ -17,7 +17,7 @@ export interface AuthorityOptions {
   readonly commonName: string
   /** Milliseconds; default ten years. */
   readonly validity?: number
-  /** Milliseconds before now at which the validity begins; default five minutes. */
+  /** Milliseconds before now at which the validity begins; default one day. */
   readonly backdate?: number
 }
 
@@ -31,13 +31,13 @@ export interface IssueOptions {
   readonly ipAddresses?: readonly string[]
   /** Milliseconds; default one year. Ends with the authority at the latest. */
   readonly validity?: number
-  /** Milliseconds before now at which the validity begins; default five minutes. */
+  /** Milliseconds before now at which the validity begins; default one day. */
   readonly backdate?: number
 }
 
 const year = hours(24 * 365)
-/** Allows for differences between the clocks of machines. */
-const skew = minutes(5)
+/** A clock that is ahead may be corrected while a certificate is in use. */
+const day = hours(24)
 
 /** Creates a self-signed certificate authority. */
 export async function makeAuthority(
@@ -108,7 +108,7 @@ function newKeys(): { publicKey: Buffer; key: KeyObject; pem: string } {
 }
 
 /** Returns a period of validity in whole seconds, the resolution of certificates. */
-const period = (clock: Clock, validity: number, backdate = skew) => ({
+const period = (clock: Clock, validity: number, backdate = day) => ({
   from: Math.floor((clock.now() - backdate) / 1000) * 1000,
   until: Math.floor((clock.now() + validity) / 1000) * 1000,
 })

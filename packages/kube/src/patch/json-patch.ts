@@ -1,11 +1,12 @@
 /** JSON Patch, RFC 6902, as lenient as a real API server. */
+import { atOnce, type Work } from '../clock.ts'
 import { appendAll } from '../lists.ts'
 import { jsonTypeName } from '../go-text.ts'
 import { writeJSON } from '../json-text.ts'
 import type { JsonPatchOperation } from '../client.ts'
 import { StatusError, badRequest } from '../errors.ts'
 import type { Json } from '../json.ts'
-import { draft, equal, getMember, isRecord, setMember } from '../json.ts'
+import { draft, drafting, equal, getMember, isRecord, setMember } from '../json.ts'
 
 /** Upstream: limit of operations in one patch. */
 export const MaxJsonPatchOperations = 10_000
@@ -52,11 +53,16 @@ export function parseJsonPatch(body: unknown): readonly JsonPatchOperation[] {
  *
  * @throws StatusError Invalid when an operation cannot be applied; its `cause` names the operation and the reason
  */
-export function applyJsonPatch<T>(document: T, operations: readonly JsonPatchOperation[]): T {
+export const applyJsonPatch = <T>(document: T, operations: readonly JsonPatchOperation[]): T =>
+  atOnce(applyingJsonPatch(document, operations))
+
+/** `applyJsonPatch` in pieces: an operation on a long list moves all its items. */
+export function* applyingJsonPatch<T>(document: T, operations: readonly JsonPatchOperation[]): Work<T> {
   // The root is one level above the document, so that operations on the whole document change a member of the root.
-  const root: Record<string, unknown> = { document: draft(document) }
+  const root: Record<string, unknown> = { document: yield* drafting(document) }
   const copies = { left: MaxCopied }
   for (const [index, operation] of operations.entries()) {
+    yield
     try {
       apply(root, operation, copies)
     } catch (cause) {

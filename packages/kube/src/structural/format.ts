@@ -114,7 +114,7 @@ const isMailAddress = matching(
 const isMailbox = (text: string): boolean => {
   const [, name, address] = /^([^<>]*)<([^<>]*)>$/.exec(text) ?? []
   if (name === undefined || address === undefined) return isMailAddress(text)
-  return /^\s*(?:"[^"\r\n]*"|[A-Za-z0-9!#$%&'*+/=?^_`{|}~.\u0080-\uffff\s-]*)\s*$/.test(name) && isMailAddress(address)
+  return /^(?:"[^"\r\n]*"|[A-Za-z0-9!#$%&'*+/=?^_`{|}~.\u0080-\uffff\s-]*)$/.test(name.trim()) && isMailAddress(address)
 }
 
 const label = '[a-z0-9](?:[-a-z0-9]*[a-z0-9])?'

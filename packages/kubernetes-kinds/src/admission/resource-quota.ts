@@ -1,4 +1,5 @@
 /** Enforces the ResourceQuotas of a namespace. Upstream: k8s.io/apiserver/pkg/admission/plugin/resourcequota, v1.36. */
+import { addTo } from '@capstan/kube'
 import { compareAmounts } from '../kinds/checks.ts'
 import type { Pod, ResourceQuota } from '../kinds/schemas/types.ts'
 import { addAmounts, type Amounts, inScope, usageIn, usageOf } from '../kinds/quota-usage.ts'
@@ -48,7 +49,7 @@ function requireAmounts(write: PluginWrite, { metadata, spec: { hard = {} } }: R
       const [, member = '', resource = ''] = /^(?:(requests|limits)\.)?(cpu|memory|ephemeral-storage)$/.exec(quotaName) ?? []
       if (resource === '' || resource === 'ephemeral-storage') continue
       const amounts = member === 'limits' ? resources.limits : resources.requests
-      if (amounts?.[resource] === undefined) missing.set(quotaName, [...(missing.get(quotaName) ?? []), name])
+      if (amounts?.[resource] === undefined) addTo(missing, quotaName, name)
     }
   }
   if (missing.size === 0) return

@@ -4,6 +4,7 @@ import { atOnce, PieceSize } from '@capstan/kube'
 import { expect, test } from 'vitest'
 import { readNulls } from './go-nulls.ts'
 import { validatePodTemplate } from './pod/spec.ts'
+import { fieldSelector } from './pod/volumes.ts'
 import type { PodSpec, Service, ServiceSpec } from './schemas/types.ts'
 import { clusterIPErrors, validateService } from './service/validate.ts'
 
@@ -45,6 +46,18 @@ test('only the first 10,000 errors of address families have a text', () => {
   const errors = clusterIPErrors({ type: 'ClusterIP', ipFamilies } as ServiceSpec)
   expect(errors.length).toBe(39_999)
   expect(errors.filter(({ text }) => text !== '')).toHaveLength(10_000)
+})
+
+test.each<[string, string, string]>([
+  ['a subscript', "metadata.labels['app']", ''],
+  ['no subscript', 'metadata.name', ''],
+  ['an empty key', "metadata.labels['']", 'name part must be non-empty'],
+  ['a subscript of another field', "spec['x']", 'field label does not support subscript'],
+  ['a long text of subscripts', "['".repeat(500_000), 'error converting fieldPath'],
+])('a field path with %s is validated', (_, fieldPath, problem) => {
+  const errors = fieldSelector('p', { apiVersion: 'v1', fieldPath }, ['metadata.name'])
+  expect(errors.map(({ text }) => text).join()).toContain(problem)
+  expect(errors.length > 0).toBe(problem !== '')
 })
 
 test('decoding nulls reads the fields that an object has, not all fields of its type', () => {

@@ -20,7 +20,7 @@ export function rejectUnstorable(value: unknown, text: string, reject: (error: s
 /** Matches texts that may contain this key, also with escaped characters. */
 const mayBeProto = /__proto__|\\[uUx]/
 
-const mayBeInfinite = /\d[eE]\+?\d{3}|\d{300}|\d{200}\d*(?:\.\d*)?[eE]\+?\d{2}|\.(?:inf|nan)/i
+const mayBeInfinite = /\d[eE]\+?\d{3}|(?<!\d)(?:\d{300}|\d{200}\d*(?:\.\d*)?[eE]\+?\d{2})|\.(?:inf|nan)/i
 const numbers = /[-+]?(?:\.(?:inf|nan)|\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)/gi
 
 const anyPart = (value: unknown, test: (part: unknown) => boolean): boolean =>

@@ -95,7 +95,7 @@ const levels = {
  */
 function levelOf(request: Attributes): Level {
   const { name, groups } = request.user
-  const isLease = request.kind === 'resource' && request.group === 'coordination.k8s.io' && request.resource === 'leases'
+  const isLease = isLeaseRequest(request)
   if (groups.includes('system:nodes')) {
     const isNode = request.kind === 'resource' && request.group === '' && request.resource === 'nodes'
     return isLease || isNode ? 'node-high' : 'system'
@@ -104,6 +104,9 @@ function levelOf(request: Attributes): Level {
   if (importantUsers.has(name) || name.startsWith('system:serviceaccount:kube-system:')) return 'workload-high'
   return groups.includes('system:serviceaccounts') ? 'workload-low' : 'global-default'
 }
+
+export const isLeaseRequest = (request: Attributes): boolean =>
+  request.kind === 'resource' && request.group === 'coordination.k8s.io' && request.resource === 'leases'
 
 const leaseVerbs = new Set(['get', 'create', 'update', 'patch'])
 const importantUsers = new Set(['system:kube-controller-manager', 'system:kube-scheduler'])

@@ -2,7 +2,7 @@
 import { badRequest, type Clock, messageOf, parseDuration, seconds } from '@capstan/kube'
 import type { Attributes } from '../../auth/authorizer.ts'
 import { type Requester, type HttpResponse, type HttpRequest, maxBodyBytes, TooManyRequests } from '../exchange.ts'
-import { flowControl, type FlowControlOptions } from './flow-control.ts'
+import { flowControl, type FlowControlOptions, isLeaseRequest } from './flow-control.ts'
 import { memoryCeiling } from './memory-ceiling.ts'
 
 export interface Limits extends FlowControlOptions {
@@ -34,7 +34,7 @@ export function requestLimiter(clock: Clock, options: Partial<Limits> = {}, isMe
 
   async function runInSeat(attributes: Attributes, request: HttpRequest, ending: Ending, work: Work): Promise<HttpResponse> {
     const requester = flow.requester(attributes)
-    if (!requester.isExempt && isMemoryFull()) throw new TooManyRequests()
+    if (!requester.isExempt && !isLeaseRequest(attributes) && isMemoryFull()) throw new TooManyRequests()
     const received = await withBody(request, requester, ending)
     const release = await flow.seat(attributes, requester, request.signal)
     try {

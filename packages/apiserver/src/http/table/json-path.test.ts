@@ -48,3 +48,8 @@ test('a path with several `..` finds a deeply nested value once', () => {
 test.each(['.a[', '.a[x]', '.a[?(@.b==]', '.a..', '.a[?(@.b==c)]'])('%s is rejected', (path) => {
   expect(() => jsonPath(path)).toThrow(/Cannot read JSONPath/)
 })
+
+test('a long filter is parsed in time that is proportional to its length', () => {
+  expect(() => jsonPath(`.list[?(@${' '.repeat(1_000_000)}x)]`)).not.toThrow()
+  expect(jsonPath('.status.conditions[?( @.observed >= 4 )].type')(object)).toEqual(['Paused'])
+})

@@ -130,11 +130,13 @@ class Reader {
   #filter(): Step {
     const end = this.#text.indexOf(')]', this.#at)
     if (end < 0) throw this.#error()
-    const [, left = '', operator, right] =
-      /^\s*@(.*?)\s*(?:(==|!=|<=|>=|<|>)\s*(.*?)\s*)?$/.exec(this.#text.slice(this.#at, end)) ?? []
-    if (left === '') throw this.#error()
+    const text = this.#text.slice(this.#at, end).trim()
+    const { 0: operator, index: operatorAt } = /==|!=|<=|>=|<|>/.exec(text) ?? { 0: undefined, index: text.length }
+    const left = text.slice(1, operatorAt).trimEnd()
+    if (!text.startsWith('@') || left === '') throw this.#error()
     this.#at = end + 2
-    return filter(jsonPath(left), operator as Operator | undefined, right === undefined ? undefined : this.#literal(right))
+    if (operator === undefined) return filter(jsonPath(left), undefined, undefined)
+    return filter(jsonPath(left), operator as Operator, this.#literal(text.slice(operatorAt + operator.length).trim()))
   }
 
   #literal(text: string): unknown {

@@ -21,6 +21,7 @@ import {
   type StatusError,
   tooLong,
   type Work,
+  addError,
 } from '@capstan/kube'
 import type { ResourceInfo } from '../../registry/resource-info.ts'
 import { timeProblem } from '../../registry/time.ts'
@@ -199,7 +200,7 @@ function ownerErrors(owners: NonNullable<ObjectMeta['ownerReferences']>): FieldE
       const controllerText = `${owner.kind ?? ''}/${owner.name ?? ''}`
       if (controller !== undefined) {
         const text = `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${controllerText}`
-        errors.push(invalid('metadata.ownerReferences', owners, text))
+        addError(errors, () => invalid('metadata.ownerReferences', owners, text))
       } else controller = controllerText
     }
   }

@@ -134,7 +134,7 @@ export function doubleText(value: number): string {
 function doubleOf(text: string): number {
   const special = /^[+-]?(?:inf|infinity|nan)$/i.exec(text)
   if (special) return /nan/i.test(text) ? Number.NaN : text.startsWith('-') ? -Infinity : Infinity
-  if (!/^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/.test(text)) throw conversionError('double')
+  if (!/^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/.test(text)) throw conversionError('double')
   return Number(text)
 }
 

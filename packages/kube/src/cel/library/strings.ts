@@ -5,8 +5,14 @@ import { formatted } from './string-format.ts'
 import { isPlainText, substring } from './text.ts'
 
 /** Unicode white space, as Go's `strings.TrimSpace` removes it. */
-const Blank = '[\\t\\n\\v\\f\\r \\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]+'
-const Blanks = new RegExp(`^${Blank}|${Blank}$`, 'g')
+const Blank = /[\t\n\v\f\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]/
+
+function trim(text: string): string {
+  let [start, end] = [0, text.length]
+  while (start < end && Blank.test(text[start]!)) start++
+  while (end > start && Blank.test(text[end - 1]!)) end--
+  return text.slice(start, end)
+}
 
 function indexOf(text: string, part: string, offset = 0n): bigint {
   const letters = charactersOf(text)
@@ -93,7 +99,7 @@ export const strings: Library = {
   'string.split(string, int): list<string>': split,
   'string.substring(int): string': substring,
   'string.substring(int, int): string': substring,
-  'string.trim(): string': (text: string) => text.replaceAll(Blanks, ''),
+  'string.trim(): string': trim,
   'list<string>.join(): string': join,
   'list<string>.join(string): string': join,
   'strings.quote(string): string': quoted,

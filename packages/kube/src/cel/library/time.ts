@@ -18,7 +18,7 @@ export function durationOf(text: string): Duration {
   const conversionError = () => new EvaluationError("type conversion error from 'string' to 'google.protobuf.Duration'")
   const [, sign, unsigned = ''] = /^([+-]?)(.*)$/s.exec(text)!
   if (unsigned === '0') return new Duration(0n)
-  if (!/^(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+$/.test(unsigned)) throw conversionError()
+  if (!/^(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+$/.test(unsigned)) throw conversionError()
   let total = 0n
   for (const [, whole = '', fraction = '', unit = ''] of unsigned.matchAll(/(\d*)\.?(\d*)(ns|us|µs|μs|ms|s|m|h)/g)) {
     const size = Units[unit]!

@@ -1,4 +1,5 @@
 /** URLs. Upstream: apiserver/pkg/cel/library/urls.go, which parses them with Go's `url.ParseRequestURI`. */
+import { addTo } from '../../lists.ts'
 import type { Library } from '../signature.ts'
 import { CelList, EvaluationError, LiteralMap, Opaque } from '../value.ts'
 
@@ -48,7 +49,7 @@ function parse(text: string): URLValue {
 
 function queryOf({ query }: URLValue): LiteralMap {
   const values = new Map<string, string[]>()
-  for (const [name, value] of new URLSearchParams(query)) values.set(name, [...(values.get(name) ?? []), value])
+  for (const [name, value] of new URLSearchParams(query)) addTo(values, name, value)
   return new LiteralMap([...values].map(([name, list]) => [name, new CelList(list)] as const))
 }
 

@@ -29,8 +29,6 @@ export function changesContainers({ spec }: Pod, { spec: old }: Pod): boolean {
   for (const [now = [], then = []] of lists) {
     if (now.length !== then.length || now.some(({ image }, index) => image !== then[index]!.image)) return true
   }
-  return (spec.ephemeralContainers ?? []).some(({ name, image }) => {
-    const before = old.ephemeralContainers?.find((container) => container.name === name)
-    return !before || before.image !== image
-  })
+  const imagesBefore = new Map(old.ephemeralContainers?.map(({ name, image }) => [name, image]))
+  return (spec.ephemeralContainers ?? []).some(({ name, image }) => imagesBefore.get(name) !== image)
 }

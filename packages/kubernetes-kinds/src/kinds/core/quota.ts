@@ -47,12 +47,13 @@ export const resourcequotas: BuiltinKind<ResourceQuota> = {
       return [...quotaAmounts('status.hard', status.hard), ...quotaAmounts('status.used', status.used)]
     const errors = quotaAmounts('spec.hard', spec.hard)
     const scopes = spec.scopes ?? []
+    const quotableNames = Object.keys(spec.hard ?? {}).filter(isQuotable)
     for (const scope of scopes) {
+      // A response contains fewer errors. Names of huge pages are not limited.
+      if (errors.length > 20_000) break
       if (!Scopes.includes(scope)) errors.push(invalid('spec.scopes', scopes, 'unsupported scope'))
-      for (const name of Object.keys(spec.hard ?? {}).sort()) {
-        if (!isQuotable(name) || isScoped(scope, name)) continue
-        errors.push(invalid('spec.scopes', scopes, 'unsupported scope applied to resource'))
-      }
+      for (const name of quotableNames)
+        if (!isScoped(scope, name)) errors.push(invalid('spec.scopes', scopes, 'unsupported scope applied to resource'))
     }
     for (const [scope, other] of [
       ['BestEffort', 'NotBestEffort'],

@@ -234,6 +234,13 @@ export const EnvFields = [
 /** Fields of pods that upstream's conversion knows. The downward API supports only some of them: `VolumeFields` or `EnvFields`. */
 const Convertible = new Set([...VolumeFields, ...EnvFields, 'spec.restartPolicy', 'spec.schedulerName', 'status.phase'])
 
+/** Splits a path that ends with a subscript, such as `metadata.labels['app']`. */
+function subscriptIn(fieldPath: string): { path: string; key?: string } {
+  const start = fieldPath.lastIndexOf("['", fieldPath.length - 4)
+  if (start < 1 || !fieldPath.endsWith("']")) return { path: fieldPath }
+  return { path: fieldPath.slice(0, start), key: fieldPath.slice(start + 2, -2) }
+}
+
 /** Upstream: validateObjectFieldSelector. */
 export function fieldSelector(
   valuePath: string,
@@ -242,7 +249,7 @@ export function fieldSelector(
 ): FieldError[] {
   if (!apiVersion) return [required(`${valuePath}.apiVersion`)]
   if (!fieldPath) return [required(`${valuePath}.fieldPath`)]
-  const [, path = fieldPath, key] = /^(.+)\['(.*)'\]$/.exec(fieldPath) ?? []
+  const { path, key } = subscriptIn(fieldPath)
   if (apiVersion !== 'v1') {
     const text = `error converting fieldPath: unsupported pod version: ${apiVersion}`
     return [invalid(`${valuePath}.fieldPath`, fieldPath, text)]

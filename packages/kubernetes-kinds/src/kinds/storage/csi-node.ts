@@ -29,10 +29,11 @@ export const csinodes: BuiltinKind<CSINode> = {
   validate({ spec }, old) {
     const drivers = spec.drivers ?? []
     const names = new Set<string>()
+    const byName = Map.groupBy(drivers, ({ name }) => name)
     return [
       ...drivers.flatMap((driver, index) => driverErrors(`spec.drivers[${index}]`, driver, names)),
       ...(old?.spec.drivers ?? []).flatMap((oldDriver) =>
-        drivers.filter(({ name }) => name === oldDriver.name).flatMap((driver) => changedErrors(driver, oldDriver)),
+        (byName.get(oldDriver.name) ?? []).flatMap((driver) => changedErrors(driver, oldDriver)),
       ),
     ]
   },
