@@ -256,3 +256,15 @@ describe('a costly rule', () => {
     ])
   })
 })
+
+test('other work can run between the rules of many items', () => {
+  const items: JSONSchema = {
+    type: 'array',
+    items: { type: 'array', items: { type: 'string' }, 'x-kubernetes-validations': rule('self.all(x, x != "b")') },
+  }
+  const value = Array.from({ length: 30 }, () => Array.from({ length: 10_000 }, () => 'a'))
+  const work = structural(spec({ lists: items })).validating({ spec: { lists: value } })
+  let pieces = 1
+  while (!work.next().done) pieces++
+  expect(pieces).toBeGreaterThan(10)
+})

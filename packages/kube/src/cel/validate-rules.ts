@@ -3,14 +3,15 @@
  * update leaves unchanged are not validated (ratcheting), except by transition rules. Upstream: apiextensions-apiserver
  * pkg/apiserver/schema/cel/validation.go, v0.36.
  */
+import { atOnce, type Work } from '../clock.ts'
 import { duplicate, type FieldError, forbidden, invalid, required } from '../errors.ts'
 import { equal, isRecord } from '../json.ts'
 import type { JSONSchema, ValidationRule } from '../schema.ts'
 import { itemsByKey, type Old } from '../structural/validate.ts'
 import { type CompiledRule, compileRules } from './rules.ts'
 
-/** Returns the errors of an object's rules. The object must be valid by its schema, because rules rely on its types. */
-export type ValidateRules = (object: object, old: object | undefined, options?: RuleOptions) => RuleError[]
+/** Returns the errors of an object's rules, in pieces. The object must be valid by its schema, because rules rely on its types. */
+export type ValidateRules = (object: object, old: object | undefined, options?: RuleOptions) => Work<RuleError[]>
 
 export interface RuleOptions {
   /** False to validate unchanged parts of an update, too. */
@@ -30,10 +31,10 @@ export interface RuleError extends FieldError {
 export function rulesValidator(schema: JSONSchema): ValidateRules | undefined {
   if (!hasRules(schema)) return undefined
   let check: Check | undefined
-  return (object, old, { ratcheting = true, onlyUnchanged = false } = {}) => {
+  return function* (object, old, { ratcheting = true, onlyUnchanged = false } = {}) {
     check ??= compileCheck(schema, true)
-    const state: State = { errors: [], budget: BudgetOfObject, ratcheting, onlyUnchanged }
-    check?.run(object, '', state, { old: old === undefined ? undefined : { value: old }, isUnchanged: false })
+    const state: State = { errors: [], budget: BudgetOfObject, budgetAtYield: BudgetOfObject, ratcheting, onlyUnchanged }
+    if (check) yield* check.run(object, '', state, { old: old === undefined ? undefined : { value: old }, isUnchanged: false })
     return state.errors
   }
 }
@@ -45,8 +46,9 @@ export function rulesValidator(schema: JSONSchema): ValidateRules | undefined {
 export function ruleErrorsOfValue(schema: JSONSchema, value: unknown): RuleError[] {
   const check = compileCheck(schema, false)
   const errorsWith = (old: Old): RuleError[] => {
-    const state: State = { errors: [], budget: BudgetOfObject, ratcheting: false, onlyUnchanged: false }
-    check?.run(value, '', state, { old, isUnchanged: false })
+    const budget = BudgetOfObject
+    const state: State = { errors: [], budget, budgetAtYield: budget, ratcheting: false, onlyUnchanged: false }
+    if (check) atOnce(check.run(value, '', state, { old, isUnchanged: false }))
     return state.errors
   }
   const asUpdate = errorsWith({ value })
@@ -61,6 +63,8 @@ export const hasRules = ({ properties, items, additionalProperties, 'x-kubernete
 
 const BudgetOfObject = 10_000_000
 const BudgetOfCall = 1_000_000
+/** Cost of the rules that are evaluated in one piece of work; a single rule may cost more. */
+const CostOfPiece = 50_000
 
 interface State {
   readonly errors: RuleError[]
@@ -68,6 +72,8 @@ interface State {
   readonly onlyUnchanged: boolean
   /** Remaining cost for further rules of the object; negative once the limit is exceeded, which stops the evaluation. */
   budget: number
+  /** The budget when other work could last run. */
+  budgetAtYield: number
 }
 
 /** The old value that a value is compared with, if it can be correlated. */
@@ -80,7 +86,7 @@ interface Before {
 interface Check {
   /** Whether the schema or an inner schema has transition rules. */
   readonly usesOldSelf: boolean
-  run(value: unknown, path: string, state: State, before: Before): void
+  run(value: unknown, path: string, state: State, before: Before): Work<void>
 }
 
 /** Returns `undefined` when the schema and its inner schemas have no rules. */
@@ -100,19 +106,23 @@ function compileCheck(schema: JSONSchema, isRoot: boolean): Check | undefined {
   const innerChecks = [...members.map(({ check }) => check), additional, item]
   const usesOldSelf = (ownRules?.some((rule) => rule.usesOldSelf) ?? false) || innerChecks.some((check) => check?.usesOldSelf)
 
-  const run: Check['run'] = (value, path, state, before) => {
+  const run: Check['run'] = function* (value, path, state, before) {
     if (value === null || value === undefined || state.budget < 0) return
     const old = before.old?.value === null || before.old?.value === undefined ? undefined : before.old
     const isUnchanged = before.isUnchanged || (state.ratcheting && old !== undefined && isSame(value, old.value, isCompared))
     if (isUnchanged && !usesOldSelf && !state.onlyUnchanged) return
     if (ownRules) for (const rule of ownRules) checkRule(rule, schema, { value, path, state, before: { old, isUnchanged } })
+    if (state.budgetAtYield - state.budget > CostOfPiece) {
+      state.budgetAtYield = state.budget
+      yield
+    }
     // Values that cannot be correlated are unchanged when their container is.
     const beforeOf = (oldValue: Old): Before => ({ old: oldValue, isUnchanged: oldValue === undefined && isUnchanged })
     if (Array.isArray(value)) {
       if (!item) return
       const oldItem = keys && Array.isArray(old?.value) ? itemsByKey(old.value, keys) : undefined
       for (let index = 0; index < value.length; index++) {
-        item.run(value[index], `${path}[${index}]`, state, beforeOf(oldItem?.(value[index])))
+        yield* item.run(value[index], `${path}[${index}]`, state, beforeOf(oldItem?.(value[index])))
       }
       return
     }
@@ -120,9 +130,10 @@ function compileCheck(schema: JSONSchema, isRoot: boolean): Check | undefined {
     const oldRecord = isRecord(old?.value) ? old.value : undefined
     const oldOf = (name: string): Old => (oldRecord && Object.hasOwn(oldRecord, name) ? { value: oldRecord[name] } : undefined)
     if (additional)
-      for (const name of Object.keys(value)) additional.run(value[name], `${path}[${name}]`, state, beforeOf(oldOf(name)))
+      for (const name of Object.keys(value)) yield* additional.run(value[name], `${path}[${name}]`, state, beforeOf(oldOf(name)))
     for (const { name, check } of members) {
-      if (Object.hasOwn(value, name)) check.run(value[name], path === '' ? name : `${path}.${name}`, state, beforeOf(oldOf(name)))
+      if (Object.hasOwn(value, name))
+        yield* check.run(value[name], path === '' ? name : `${path}.${name}`, state, beforeOf(oldOf(name)))
     }
   }
   return { usesOldSelf, run }

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
+import { atOnce } from '../clock.ts'
 import { draft, freeze, isRecord } from '../json.ts'
 import type { JSONSchema } from '../schema.ts'
 import { ObjectMetaSchema } from './object-meta.ts'
@@ -345,7 +346,7 @@ test('ratcheted rule errors are reported until the rules are satisfied', () => {
   const before = structural({ type: 'object', properties: { a: rule('self > 0'), b: rule('self > 0') } })
   const broken = { a: -1, b: 1 }
   const ratcheted = (object: object, old: object) =>
-    before.ratchetedErrors(object, old).map(({ field, text }) => `${field}: ${text}`)
+    atOnce(before.ratchetedErrors(object, old)).map(({ field, text }) => `${field}: ${text}`)
   expect(before.validate({ ...broken, b: 2 }, broken)).toEqual([])
   expect(ratcheted({ ...broken, b: 2 }, broken)).toEqual(['a: Invalid value: -1: failed rule: self > 0'])
   const repaired = { a: 1, b: 2 }

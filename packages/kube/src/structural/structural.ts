@@ -11,8 +11,8 @@ import { compilePrune } from './prune.ts'
 import { compileValidate } from './validate.ts'
 
 /**
- * The compiled schema of a whole object. `prune`, `dropNulls` and `default` change the given draft; `pruning`, `droppingNulls` and
- * `defaulting` do the same in pieces.
+ * The compiled schema of a whole object. `prune`, `dropNulls` and `default` change the given draft; `pruning`, `droppingNulls`,
+ * `defaulting` and `validating` do the same as `prune`, `dropNulls`, `default` and `validate`, in pieces.
  */
 export interface Structural {
   readonly schema: JSONSchema
@@ -34,8 +34,9 @@ export interface Structural {
    * types. `also` has errors to report before the errors of the rules.
    */
   validate(object: object, old?: object, earlier?: readonly FieldError[], also?: readonly FieldError[]): FieldError[]
-  /** Errors of CEL rules in unchanged parts of an update. Ratcheting does not reject them; they are sent as warnings. */
-  ratchetedErrors(object: object, old: object): RuleError[]
+  validating(...args: Parameters<Structural['validate']>): Work<FieldError[]>
+  /** Errors of CEL rules in unchanged parts of an update, in pieces. Ratcheting does not reject them; they are sent as warnings. */
+  ratchetedErrors(object: object, old: object): Work<RuleError[]>
   /** Validates by the schema, without CEL rules. */
   validateSchema(object: object, old?: object): FieldError[]
   /** Validates only by CEL rules. The object must be valid by its schema. */
@@ -82,6 +83,15 @@ function compile(schema: JSONSchema): Structural {
     yield* asWork(() => prune?.(object, '', removed))
     return [...(yield* sorting(removed.fields)), ...(yield* sorting(removed.metadata))]
   }
+  const validating: Structural['validating'] = function* (object, old, earlier = [], also = []) {
+    const errors = [...validateSchema(object, old), ...also]
+    if (!validateRules) return errors
+    if (earlier.some(preventsRules) || errors.some(preventsRules)) return [...errors, rulesNotChecked]
+    yield
+    const ruleErrors = yield* validateRules(object, old)
+    if (old === undefined && ruleErrors.length === 0) validByRules.add(object)
+    return [...errors, ...ruleErrors]
+  }
   return {
     schema,
     prune: (object) => atOnce(pruning(object)),
@@ -90,25 +100,19 @@ function compile(schema: JSONSchema): Structural {
     droppingNulls: (object) => asWork(() => dropNulls?.(object)),
     default: (object) => atOnce(asWork(() => fill?.(object))),
     defaulting: (object) => asWork(() => fill?.(object)),
-    validate(object, old, earlier = [], also = []) {
-      const errors = [...validateSchema(object, old), ...also]
-      if (!validateRules) return errors
-      if (earlier.some(preventsRules) || errors.some(preventsRules)) return [...errors, rulesNotChecked]
-      const ruleErrors = validateRules(object, old)
-      if (old === undefined && ruleErrors.length === 0) validByRules.add(object)
-      return [...errors, ...ruleErrors]
-    },
-    ratchetedErrors(object, old) {
+    validate: (...args) => atOnce(validating(...args)),
+    validating,
+    *ratchetedErrors(object, old) {
       if (!validateRules || validByRules.has(old)) {
         validByRules.add(object)
         return []
       }
-      const ruleErrors = validateRules(object, old, { onlyUnchanged: true })
+      const ruleErrors = yield* validateRules(object, old, { onlyUnchanged: true })
       if (ruleErrors.length === 0) validByRules.add(object)
       return ruleErrors
     },
     validateSchema,
-    validateRules: (object, old, options) => validateRules?.(object, old, options) ?? [],
+    validateRules: (object, old, options) => (validateRules ? atOnce(validateRules(object, old, options)) : []),
   }
 }
 

@@ -12,6 +12,7 @@ import {
   pauseIfDue,
   StatusError,
   type UnknownObject,
+  type Work,
 } from '@capstan/kube'
 import type { PluginWrite } from '../../admission/plugin.ts'
 import { userInfoOf } from '../../admission/review.ts'
@@ -68,7 +69,9 @@ export async function validate(
   // Upstream validates the metadata of an update twice, and lists its errors twice.
   if (old) appendAll(metadataProblems, metadataUpdateErrors(object, old))
   const scaleProblems = info.builtin ? [] : scaleErrors(info, context.request.subresource, object)
-  const schemaProblems = info.validatesSchema ? structuralErrors(info, object, old, metadataProblems, scaleProblems) : []
+  const schemaWork = info.validatesSchema ? structuralErrors(info, object, old, metadataProblems, scaleProblems) : []
+  const schemaResult = listInPieces(clock, schemaWork)
+  const schemaProblems = schemaResult instanceof Promise ? await schemaResult : schemaResult
   const schemaPause = pauseIfDue(clock)
   if (schemaPause) await schemaPause
   const strategyResult = listInPieces(clock, info.strategy.validate?.(object, old, writeContext(server, context)) ?? [])
@@ -77,7 +80,7 @@ export async function validate(
   const strategyPause = pauseIfDue(clock)
   if (strategyPause) await strategyPause
   // Upstream sends warnings about ratcheted errors (errors in unchanged parts) also when it rejects the update for other errors.
-  const ratcheted = old && !info.builtin ? info.structural.ratchetedErrors(object, old) : []
+  const ratcheted = old && !info.builtin ? await inPieces(clock, info.structural.ratchetedErrors(object, old)) : []
   const ratchetedWarnings = ratcheted.map(({ field, text }) => `${field}: ${text}`)
   if (errors.length > 0) {
     appendAll(context.warnings, ratchetedWarnings)
@@ -100,14 +103,14 @@ const withPathInStatus =
       : error
 
 /** Returns schema errors. Upstream: for built-in kinds, code reports duplicate items of a list, not the schema. */
-function structuralErrors(
+function* structuralErrors(
   { structural, builtin }: ResourceInfo,
   object: UnknownObject,
   old: UnknownObject | undefined,
   metadataProblems: readonly FieldError[],
   scaleProblems: readonly FieldError[],
-): FieldError[] {
-  const errors = structural.validate(object, old, metadataProblems, scaleProblems)
+): Work<FieldError[]> {
+  const errors = yield* structural.validating(object, old, metadataProblems, scaleProblems)
   return builtin ? errors.filter(({ type }) => type !== 'FieldValueDuplicate') : errors
 }
 
