@@ -53,13 +53,22 @@ async function run({ only, all = false }: SuiteOptions = {}): Promise<Outcome> {
     if (apiServer.programs.some(({ ending }) => ending !== undefined)) throw new Error(`${apiServer.name} has ended`)
   }
   let worst = { name: 'none', delay: 0, real: 0 }
+  const totals = { ours: { cpuSeconds: 0, memory: 0 }, real: { cpuSeconds: 0, memory: 0 } }
   for (let sent = 0; sent < inputs.length; ) {
     await using real = await startRealApiServer({ ...users, flags: RealServerFlags })
     const realObserver = await prepareObserver(real)
     let isUsable = true
     while (isUsable && sent < inputs.length) {
       const input = inputs[sent++]!
-      const { problems, delay, realDelay, realStatus } = await compare(input, ourObserver, realObserver)
+      const { problems, ourResult, realResult } = await compare(input, ourObserver, realObserver)
+      const [{ delay }, { delay: realDelay, status: realStatus }] = [ourResult, realResult]
+      for (const [total, { cpuSeconds, memory }] of [
+        [totals.ours, ourResult],
+        [totals.real, realResult],
+      ] as const) {
+        total.cpuSeconds += cpuSeconds
+        total.memory = Math.max(total.memory, memory)
+      }
       if (delay > worst.delay) worst = { name: input.name, delay, real: realDelay }
       count(problems.length === 0)
       if (problems.length > 0) console.log(`${input.name}: ${problems.join('; ')}`)
@@ -75,14 +84,15 @@ async function run({ only, all = false }: SuiteOptions = {}): Promise<Outcome> {
   console.log(
     `${inputs.length} inputs; worst delay of another user: ${worst.delay.toFixed(0)} ms, real ${worst.real.toFixed(0)} ms (${worst.name})`,
   )
+  for (const [name, { cpuSeconds, memory }] of Object.entries(totals))
+    console.log(`${name}: ${cpuSeconds.toFixed(1)} s of CPU for all inputs, at most ${Math.round(memory / 2 ** 20)} MB of memory`)
   return { passed, failed }
 }
 
 interface Comparison {
   readonly problems: readonly string[]
-  readonly delay: number
-  readonly realDelay: number
-  readonly realStatus: number
+  readonly ourResult: Observed
+  readonly realResult: Observed
 }
 
 /** Sends an input to one server after the other, because both servers use the same CPU cores. */
@@ -103,7 +113,7 @@ async function compare(input: HostileInput, ours: Observer, real: Observer): Pro
       ? [`another user waits ${ourResult.delay.toFixed(0)} ms, at the real server ${realResult.delay.toFixed(0)} ms`]
       : []),
   ]
-  return { problems, delay: ourResult.delay, realDelay: realResult.delay, realStatus: realResult.status }
+  return { problems, ourResult, realResult }
 }
 
 const namesOf = (inputs: readonly HostileInput[]): string[] => inputs.map(({ name }) => name)

@@ -1,4 +1,4 @@
-/** Runs the complete growth test: every list, map and text of every kind, with every verb. `npm test` runs a sample of it. */
+/** Runs the complete growth tests: every list, map and text of every kind, with every verb, and of documents. `npm test` runs a sample. */
 import { Checks } from './capstan-process.ts'
 import type { Suite } from './suite.ts'
 import { runTests } from './tests.ts'
@@ -10,7 +10,10 @@ export const growthSuite: Suite = {
   minutes: 60,
   async run() {
     const checks = new Checks()
-    const tests = await runTests(['packages/testing/src/growth/growth.test.ts'], { CAPSTAN_GROWTH: 'all' })
+    const tests = await runTests(
+      ['packages/testing/src/growth/growth.test.ts', 'packages/testing/src/growth/documents.test.ts'],
+      { CAPSTAN_GROWTH: 'all' },
+    )
     for (const [name, status] of tests) checks.check(name, status === 'passed', status)
     return checks
   },

@@ -1,9 +1,10 @@
 /** Sends hostile inputs to a server, and measures how long small requests of another user wait in the meantime. */
 import { readFileSync } from 'node:fs'
 import { Agent, request } from 'node:https'
-import { ConfigMap } from '@capstan/kube'
+import { ConfigMap, Lease, Role, RoleBinding } from '@capstan/kube'
 import { loadKubeconfig } from '@capstan/kube/node'
 import type { RunningApiServer } from '../api-server.ts'
+import { cpuSeconds, residentBytes } from '../proc.ts'
 import type { Program } from '../programs.ts'
 import type { HostileInput } from './inputs.ts'
 
@@ -17,6 +18,10 @@ export interface Observed {
   readonly delay: number
   /** Longest CPU time of the server's main thread during such a request, in milliseconds. This depends least on other processes. */
   readonly cpu: number
+  /** CPU time of all threads of the server for the input, in seconds. */
+  readonly cpuSeconds: number
+  /** Resident memory of the server after the input, in bytes. */
+  readonly memory: number
 }
 
 export interface Observer {
@@ -27,7 +32,9 @@ export interface Observer {
   close(): void
 }
 
-/** Small requests that every user has permission to send. */
+const lease = '/apis/coordination.k8s.io/v1/namespaces/default/leases/other'
+
+/** Small requests of another user, who may renew a Lease. */
 const smallRequests: readonly HostileInput[] = [
   { name: 'health', method: 'GET', path: '/readyz' },
   { name: 'version', method: 'GET', path: '/version' },
@@ -42,11 +49,35 @@ const smallRequests: readonly HostileInput[] = [
       spec: { resourceAttributes: { verb: 'list', resource: 'pods' } },
     }),
   },
+  { name: 'a Lease', method: 'GET', path: lease },
+  {
+    name: 'the renewal of a Lease',
+    method: 'PATCH',
+    path: lease,
+    type: 'application/merge-patch+json',
+    body: JSON.stringify({ spec: { renewTime: '2026-01-01T00:00:00.000000Z' } }),
+  },
 ]
+
+async function createLease(apiServer: RunningApiServer): Promise<void> {
+  const client = apiServer.client()
+  const metadata = { name: 'other', namespace: 'default' }
+  await client.create(Lease, { metadata, spec: { holderIdentity: 'other' } })
+  await client.create(Role, {
+    metadata,
+    rules: [{ apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'patch'] }],
+  })
+  await client.create(RoleBinding, {
+    metadata,
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'other' },
+    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'other' }],
+  })
+}
 
 /** Prepares measurements on a server that has the user `other`. */
 export async function prepareObserver(apiServer: RunningApiServer): Promise<Observer> {
   await apiServer.client().create(ConfigMap, { metadata: { name: 'target', namespace: 'default' }, data: { a: '1' } })
+  await createLease(apiServer)
   const agents = [new Agent({ ca: apiServer.ca, keepAlive: true }), new Agent({ ca: apiServer.ca, keepAlive: true })] as const
   const server = apiServer.programs.find(({ name }) => name === 'apiserver')!
   const waitedForCpu = () => schedulingOf(process.pid).waited + schedulingOf(server.pid).waited
@@ -61,6 +92,7 @@ export async function prepareObserver(apiServer: RunningApiServer): Promise<Obse
     server,
     async observe(input) {
       let isOver = false
+      const cpuBefore = cpuSeconds(server.pid)
       let [delay, cpu] = [0, 0]
       const otherUserRequests = (async () => {
         for (let index = 0; index === 0 || !isOver; index++) {
@@ -73,7 +105,7 @@ export async function prepareObserver(apiServer: RunningApiServer): Promise<Obse
       const status = await send(apiServer, agents[0], apiServer.token, input)
       isOver = true
       await otherUserRequests
-      return { status, delay, cpu }
+      return { status, delay, cpu, cpuSeconds: cpuSeconds(server.pid) - cpuBefore, memory: residentBytes(server.pid) }
     },
     close: () => agents.forEach((agent) => agent.destroy()),
   }

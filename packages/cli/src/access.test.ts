@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { X509Certificate } from 'node:crypto'
 import { hours, VirtualClock } from '@capstan/kube'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { openAccess } from './access.ts'
+import { openAccess, openSigningKey } from './access.ts'
 
 let folder: string
 beforeEach(() => {
@@ -54,3 +54,10 @@ test.each(['ca', 'apiserver', 'admin'])(
     }
   },
 )
+
+test('replaces a signing key that is empty', async () => {
+  const key = await openSigningKey(folder)
+  expect(await openSigningKey(folder)).toBe(key)
+  writeFileSync(join(folder, 'sa.key'), '')
+  expect(await openSigningKey(folder)).toMatch(/^-----BEGIN (?:EC )?PRIVATE KEY-----/)
+})

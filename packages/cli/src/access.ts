@@ -1,4 +1,5 @@
 /** Certificates of an API server that `capstan` runs, and the kubeconfig of its administrator. */
+import { createPrivateKey } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { makeSigningKey } from '@capstan/kubernetes-kinds'
@@ -70,12 +71,16 @@ export async function openAccess(
   return { authority, server, admin }
 }
 
-/** Opens the signing key for service account tokens, kept in `folder` so that tokens stay valid after a restart. */
+/**
+ * Opens the signing key for service account tokens, kept in `folder` so that tokens stay valid after a restart. Replaces a file that contains
+ * no key.
+ */
 export async function openSigningKey(folder: string | undefined): Promise<string> {
   if (folder === undefined) return makeSigningKey()
   const path = `${folder}/sa.key`
   try {
-    return await readFile(path, 'utf8')
+    const key = await readFile(path, 'utf8')
+    if (isPrivateKey(key)) return key
   } catch (err) {
     if ((err as NodeJS.ErrnoException).code !== 'ENOENT') throw err
   }
@@ -83,6 +88,15 @@ export async function openSigningKey(folder: string | undefined): Promise<string
   await makeFolder(folder, 0o700)
   await writeGroup({ [path]: created })
   return created
+}
+
+function isPrivateKey(text: string): boolean {
+  try {
+    createPrivateKey(text)
+    return true
+  } catch {
+    return false
+  }
 }
 
 /**

@@ -1,5 +1,9 @@
-/** Shares the threads that parse YAML: superusers share a separate thread, and every other user has at most one thread at a time. */
+/**
+ * Shares the threads that parse YAML: superusers share a separate thread, requests of the priority levels above those of service accounts and
+ * users share another, and every other user has at most one thread at a time.
+ */
 import { type Clock, seconds } from '@capstan/kube'
+import type { Requester } from '../exchange.ts'
 import type { ThreadSeats } from '../body/read-yaml.ts'
 import { FairSeats } from './fair-seats.ts'
 
@@ -7,11 +11,20 @@ import { FairSeats } from './fair-seats.ts'
 export const MaxThreads = 2
 /** Number of separate threads for superusers. */
 export const MaxExemptThreads = 1
+/** Number of separate threads for the controllers and nodes of a cluster, and for Leases. */
+export const MaxImportantThreads = 1
 /** Maximum time that a request waits for a thread, before it gets 429. */
 const LongestWait = seconds(30)
 
 export function threadSeats(clock: Clock): ThreadSeats {
-  const levels = { exempt: { shares: MaxExemptThreads, lendable: 0 }, others: { shares: MaxThreads, lendable: 0 } }
-  const seats = new FairSeats(levels, MaxExemptThreads + MaxThreads, clock, LongestWait)
-  return ({ flow, isExempt }, signal) => seats.take(isExempt ? 'exempt' : 'others', flow, signal)
+  const levels = {
+    exempt: { shares: MaxExemptThreads, lendable: 0 },
+    important: { shares: MaxImportantThreads, lendable: 0 },
+    others: { shares: MaxThreads, lendable: 0 },
+  }
+  const seats = new FairSeats(levels, MaxExemptThreads + MaxImportantThreads + MaxThreads, clock, LongestWait)
+  const groupOf = ({ level, isExempt }: Requester) => (isExempt ? 'exempt' : ordinaryLevels.has(level) ? 'others' : 'important')
+  return (requester, signal) => seats.take(groupOf(requester), requester.flow, signal)
 }
+
+const ordinaryLevels: ReadonlySet<string> = new Set(['', 'workload-low', 'global-default'])
