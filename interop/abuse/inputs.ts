@@ -109,6 +109,29 @@ const objects: readonly (readonly [what: string, path: string, make: Make])[] = 
     configMap((n) => ({ ownerReferences: many(n, (i) => ({ apiVersion: 'v1', kind: 'Pod', name: 'p', uid: `u${i}` })) })),
   ],
   [
+    'owner references that are controllers',
+    `${namespace}/configmaps`,
+    configMap((n) => ({
+      ownerReferences: many(n, (i) => ({ apiVersion: 'v1', kind: 'Pod', name: 'p', uid: `u${i}`, controller: true })),
+    })),
+  ],
+  ['digits of a quantity', `${namespace}/pods`, container((n) => ({ resources: { requests: { cpu: `${'1'.repeat(n)}x` } } }))],
+  [
+    'subscripts of a field path',
+    `${namespace}/pods`,
+    container((n) => ({ env: [{ name: 'A', valueFrom: { fieldRef: { apiVersion: 'v1', fieldPath: "['".repeat(n) } } }] })),
+  ],
+  [
+    'scopes of a quota',
+    `${namespace}/resourcequotas`,
+    (n) => ({
+      apiVersion: 'v1',
+      kind: 'ResourceQuota',
+      metadata: { name: 'hostile' },
+      spec: { scopes: many(n, (i) => `s${i}`), hard: { pods: '1', 'requests.cpu': '1', configmaps: '1' } },
+    }),
+  ],
+  [
     'equal owner references',
     `${namespace}/configmaps`,
     configMap((n) => ({ ownerReferences: many(n, () => ({ apiVersion: 'v1', kind: 'Pod', name: 'p', uid: 'u' })) })),
