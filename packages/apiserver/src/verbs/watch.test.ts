@@ -199,6 +199,19 @@ describe('the timer of a watch', () => {
     expect(events.texts()).toEqual(['ADDED a'])
   })
 
+  test('sends no bookmark with an older revision than an earlier event, when the reader is slow', async () => {
+    const options = { namespace, resourceVersion: now(), allowWatchBookmarks: true, labelSelector: 'on=1', signal: stop.signal }
+    const selected = (name: string) => ({ ...aWidget(name), metadata: { ...at(name), labels: { on: '1' } } })
+    const reader = (await t.client.watch(Widget, options))[Symbol.asyncIterator]()
+    await t.client.create(Widget, selected('a'))
+    t.clock.step(t.clock.now() + minutes(1))
+    await t.client.create(Widget, aWidget('b'))
+    await t.client.create(Widget, selected('c'))
+    const events = [await reader.next(), await reader.next(), await reader.next()].map(({ value }) => value!)
+    expect(events.map(({ type }) => type)).toEqual(['ADDED', 'ADDED', 'BOOKMARK'])
+    expect(events[2]!.object.metadata.resourceVersion).toBe(now())
+  })
+
   test('ends a watch at its timeout', async () => {
     const events = await watch({ resourceVersion: now(), timeoutSeconds: 5 })
     t.clock.step(t.clock.now() + seconds(5))

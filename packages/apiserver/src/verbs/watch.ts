@@ -248,8 +248,9 @@ class Stream implements WatchStream {
           if (events.length === changes.length) this.#known = this.#delivered
           if (events.length > 0) yield events
         } else if (this.#bookmark > this.#known && !this.#isDropped) {
-          this.#known = this.#bookmark
-          yield [bookmark(this.resource, this.#bookmark)]
+          // Events since the timer may be newer.
+          this.#known = Math.max(this.#bookmark, this.#delivered)
+          yield [bookmark(this.resource, this.#known)]
         } else if (this.#until < Infinity) return
         else await this.#nextChange()
         const pause = pace?.()
