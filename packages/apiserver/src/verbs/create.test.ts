@@ -29,6 +29,13 @@ describe('a create', () => {
     expect(object).toEqual({ metadata: { name: 'w', namespace }, spec: { replicas: 3 } })
   })
 
+  test('counts the bytes of annotations, not their characters', async () => {
+    const annotations = { a: 'é'.repeat(140_000) }
+    expect(await rejection(t.client.create(ConfigMap, { metadata: { ...at('c'), annotations } }))).toContain(
+      'metadata.annotations: Too long: may not be more than 262144 bytes',
+    )
+  })
+
   test('drops status, except of built-in kinds that are created with one', async () => {
     const widget = await t.client.create(Widget, { ...aWidget('w'), status: { phase: 'Given' } })
     const pod = await t.client.create(Pod, {

@@ -43,10 +43,31 @@ export async function measureVerbs(server: ApiServer, one: GrowthCase, verbs: 'c
     send({ verb: 'patch', name: nameOf(size), patchType, body: body(size), options: { ...options, force: true } } as never)
   await measure('merge patch', patch('application/merge-patch+json', changed))
   if (one.resource.builtin) await measure('strategic merge patch', patch('application/strategic-merge-patch+json', changed))
+  await measure(
+    'JSON patch',
+    patch('application/json-patch+json', (size) => [{ op: 'add', path: '', value: changed(size) }]),
+  )
   await measure('apply', patch('application/apply-patch+yaml', changed))
+  const dryRun = { ...options, dryRun: true }
+  await measure('dry run', (size) => send({ verb: 'create', body: one.object(`dry-${size}`, size), options: dryRun }))
+  if (one.resource.statusSubresource) {
+    const statusOf = (size: number) =>
+      send({ verb: 'update', name: nameOf(size), subresource: 'status', body: changed(size), options })
+    await measure('status update', statusOf)
+  }
   await measure('list', () => send({ verb: 'list' }))
-  await measure('delete', (size) => send({ verb: 'delete', name: nameOf(size) }))
+  await measure('watch', (size) => firstEvent(server, { ...target, verb: 'watch', name: nameOf(size), options: {} }))
+  const deleteOptions = { kind: 'DeleteOptions', apiVersion: 'v1', propagationPolicy: 'Background', gracePeriodSeconds: 0 }
+  await measure('delete', (size) => send({ verb: 'delete', name: nameOf(size), body: deleteOptions }))
   return measurements
+}
+
+/** Opens a watch of one object, and reads its first event. */
+async function firstEvent(server: ApiServer, request: ApiRequest): Promise<void> {
+  const stop = new AbortController()
+  const stream = await server.engine.watch(request, caller, stop.signal)
+  await stream[Symbol.asyncIterator]().next()
+  stop.abort()
 }
 
 const nameOf = (size: number): string => `n${size}`

@@ -167,7 +167,7 @@ export function* metadataErrors(info: ResourceInfo, { metadata }: KubeObject): W
   })
   let size = 0
   yield* eachInPieces(Object.keys(annotations), (key) => {
-    size += key.length + annotations[key]!.length
+    size += Buffer.byteLength(key) + Buffer.byteLength(annotations[key]!)
     addInvalid(errors, 'metadata.annotations', key, qualifiedNameProblems(key.toLowerCase()))
   })
   if (size > MaxAnnotations) errors.push(tooLong('metadata.annotations', MaxAnnotations))
