@@ -2,10 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createClient, hours, Namespace, systemClock, systemRandom, VirtualClock } from '@capstan/kube'
-import { httpsTransport, issueCertificate, loadKubeconfig, makeAuthority } from '@capstan/kube/node'
+import { httpsTransport, invalidNow, issueCertificate, loadKubeconfig, makeAuthority } from '@capstan/kube/node'
 import { afterAll, expect, test } from 'vitest'
 import { start } from '../test-io.ts'
-import { invalidNow } from './apiserver.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'capstan-apiserver-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))

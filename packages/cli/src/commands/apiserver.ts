@@ -27,7 +27,8 @@ import {
 } from '@capstan/apiserver'
 import { AdmissionPlugins, createApiServer } from '@capstan/kubernetes-kinds'
 import type { Clock, Logger } from '@capstan/kube'
-import { apiVersionOf, messageOf, parseDuration, seconds, sleep, systemClock, systemRandom, timestamp } from '@capstan/kube'
+import { apiVersionOf, messageOf, parseDuration, seconds, sleep, systemClock, systemRandom } from '@capstan/kube'
+import { invalidNow } from '@capstan/kube/node'
 import { Command, Option } from 'commander'
 import type { Access } from '../access.ts'
 import { openAccess, openSigningKey, writeKubeconfig } from '../access.ts'
@@ -469,14 +470,6 @@ async function readFlag<T>(flag: string, path: string, parse: (text: string) => 
   } catch (err) {
     throw new Error(`Cannot read ${flag} ${path}: ${messageOf(err)}`, { cause: err })
   }
-}
-
-/** Returns why a certificate is not valid now, with its dates; undefined if it is valid. */
-export function invalidNow(certificate: string, now: number): string | undefined {
-  const { validFrom, validTo } = new X509Certificate(certificate)
-  const [from, until] = [Date.parse(validFrom), Date.parse(validTo)]
-  if (from <= now && now <= until) return undefined
-  return `the certificate is valid from ${timestamp(from)} to ${timestamp(until)}, and now is ${timestamp(now)}`
 }
 
 /** Returns the text if its first certificate can be parsed. @throws otherwise: TLS would silently ignore an invalid certificate */

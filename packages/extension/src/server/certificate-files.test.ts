@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type LogFields, type Logger, silent, systemClock } from '@capstan/kube'
+import { hours, type LogFields, type Logger, silent, systemClock, VirtualClock } from '@capstan/kube'
 import { type CertifiedKey, issueCertificate, makeAuthority } from '@capstan/kube/node'
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { presentFrom, servingCertificateFrom } from './certificate-files.ts'
@@ -154,4 +154,14 @@ describe('certificates in files', () => {
     await until(() => presented.at(-1)?.certificate === pairs[1]!.certificate)
     expect(presented).toEqual([pairs[0], pairs[1]])
   })
+})
+
+it('reports a certificate that is not valid now, with file and dates, and uses it', () => {
+  write(pairs[0]!)
+  const later = new VirtualClock(systemClock.now() + hours(24 * 400))
+  watched = servingCertificateFrom(files(), (serving) => used.push(serving), log, later)
+  expect(used).toHaveLength(1)
+  expect(warnings).toEqual([
+    { file: files().certificate, reason: expect.stringMatching(/^the certificate is valid from .* to .*, and now is /) },
+  ])
 })

@@ -1,6 +1,7 @@
 /** Reads certificates from files that are renewed while they are in use. */
 import { createPrivateKey, X509Certificate } from 'node:crypto'
-import type { Logger } from '@capstan/kube'
+import { type Clock, type Logger, systemClock } from '@capstan/kube'
+import { invalidNow } from '@capstan/kube/node'
 import type { ClientCertificate, HttpsHookTransport } from '../client/https-transport.ts'
 import type { ServingCertificate } from './listen.ts'
 import { type WatchedFiles, watchFiles } from './watch-files.ts'
@@ -21,6 +22,7 @@ export function servingCertificateFrom(
   files: ServingFiles,
   use: (serving: ServingCertificate) => void,
   log: Logger,
+  clock: Clock = systemClock,
 ): WatchedFiles {
   const { clientCA } = files
   const paths = [files.certificate, files.key, ...(clientCA === undefined ? [] : [clientCA])]
@@ -29,6 +31,7 @@ export function servingCertificateFrom(
     ([certificate = '', key = '', ca]) => {
       assertPair(certificate, key, files)
       if (ca !== undefined) assertCertificates(ca, clientCA!)
+      warnIfInvalid(certificate, files.certificate, log, clock)
       use({ certificate, key, ...(ca === undefined ? {} : { clientCA: ca }) })
     },
     log,
@@ -45,12 +48,24 @@ export interface ClientFiles {
  *
  * @throws Error if the files are invalid
  */
-export function presentFrom(files: ClientFiles, transport: Pick<HttpsHookTransport, 'present'>, log: Logger): WatchedFiles {
+export function presentFrom(
+  files: ClientFiles,
+  transport: Pick<HttpsHookTransport, 'present'>,
+  log: Logger,
+  clock: Clock = systemClock,
+): WatchedFiles {
   const use = ([certificate = '', key = '']: readonly string[]) => {
     assertPair(certificate, key, files)
+    warnIfInvalid(certificate, files.certificate, log, clock)
     transport.present({ certificate, key } satisfies ClientCertificate)
   }
   return watchFiles([files.certificate, files.key], use, log)
+}
+
+/** The certificate is used nevertheless: the clock of this machine may be wrong. */
+function warnIfInvalid(certificate: string, file: string, log: Logger, clock: Clock): void {
+  const reason = invalidNow(certificate, clock.now())
+  if (reason !== undefined) log.warn('A certificate is not valid now: peers will reject it', { file, reason })
 }
 
 /** @throws Error that names the files, without their content, if certificate and key do not match */

@@ -4,7 +4,7 @@
  */
 import { createPrivateKey, generateKeyPairSync, type KeyObject, X509Certificate } from 'node:crypto'
 import type { Clock } from '../clock.ts'
-import { hours } from '../clock.ts'
+import { hours, timestamp } from '../clock.ts'
 import { certificatePEM, distinguishedName, keyIdentifier, subjectOf, type CertificateUsage } from './certificate.ts'
 
 /** A certificate with its private key, both PEM. The key is a secret: store it only in Secrets and files of mode 0600, never log it. */
@@ -86,6 +86,14 @@ export function isUsable({ certificate, key }: CertifiedKey, now: number, margin
   } catch {
     return false
   }
+}
+
+/** Returns why a certificate is not valid now, with its dates; undefined if it is valid. */
+export function invalidNow(certificate: string, now: number): string | undefined {
+  const { validFrom, validTo } = new X509Certificate(certificate)
+  const [from, until] = [Date.parse(validFrom), Date.parse(validTo)]
+  if (from <= now && now <= until) return undefined
+  return `the certificate is valid from ${timestamp(from)} to ${timestamp(until)}, and now is ${timestamp(now)}`
 }
 
 /** Reports whether a certificate that can be parsed contains all of these names. */
