@@ -33,7 +33,7 @@ export const LocalCluster = defineKind({
   shortNames: ['lc'],
   categories: ['cluster-api'],
   scope: 'Namespaced',
-  doc: 'LocalCluster is the infrastructure of one Cluster, simulated in this process.',
+  doc: 'LocalCluster is the infrastructure of one Cluster, simulated by the local provider.',
   labels: contractLabels('infrastructure'),
   spec: spec.optional(),
   status: s.object({

@@ -58,7 +58,7 @@ export const LocalMachinePool = defineKind({
   shortNames: ['lmp'],
   categories: ['cluster-api'],
   scope: 'Namespaced',
-  doc: 'LocalMachinePool is a group of equal machines of a Cluster, simulated in this process.',
+  doc: 'LocalMachinePool is a group of equal machines of a Cluster, simulated by the local provider.',
   labels: contractLabels('infrastructure'),
   spec: spec.optional(),
   status: s.object({

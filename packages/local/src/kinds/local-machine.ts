@@ -45,7 +45,7 @@ export const LocalMachine = defineKind({
   shortNames: ['lm'],
   categories: ['cluster-api'],
   scope: 'Namespaced',
-  doc: 'LocalMachine is one machine of a Cluster, simulated in this process.',
+  doc: 'LocalMachine is one machine of a Cluster, simulated by the local provider.',
   labels: contractLabels('infrastructure'),
   spec: spec.optional(),
   status: s.object({
