@@ -1,6 +1,6 @@
 /** Parses the query of a request into options of the engine, and validates the options of writes. */
 import type { FieldError, RequestOptions, Verb } from '@capstan/kube'
-import { badRequest, forbidden, invalid, invalidObject, notSupported, tooLong } from '@capstan/kube'
+import { badRequest, forbidden, invalid, invalidObject, notSupported, quotedGo, tooLong } from '@capstan/kube'
 
 const kinds = { create: 'CreateOptions', update: 'UpdateOptions', patch: 'PatchOptions', delete: 'DeleteOptions' } as const
 
@@ -43,7 +43,7 @@ function writeOptions(verb: 'create' | 'update' | 'patch', query: URLSearchParam
     const code = fieldManager.codePointAt(controlIndex)!.toString(16).toUpperCase().padStart(4, '0')
     errors.push({
       ...invalid('fieldManager', '', ''),
-      text: `Invalid value: ${goQuoted(fieldManager)}: invalid character U+${code} (at position ${controlIndex})`,
+      text: `Invalid value: ${quotedGo(fieldManager)}: invalid character U+${code} (at position ${controlIndex})`,
     })
   }
   const dryRun = dryRunOf(verb, query.getAll('dryRun'), errors)
@@ -96,6 +96,3 @@ export const boolean = (query: URLSearchParams, name: string): object =>
 
 /** Upstream: every value other than false and 0 counts as true. */
 const asBoolean = (value: string | null): boolean => value !== null && value.toLowerCase() !== 'false' && value !== '0'
-
-/** Quotes a string as Go does. */
-const goQuoted = (value: string): string => JSON.stringify(value).replace(/\\u00([0-9a-f]{2})/g, (_, hex: string) => `\\x${hex}`)
