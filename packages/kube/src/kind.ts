@@ -92,7 +92,7 @@ export type ConvertedObject<T extends KubeObject> = Omit<T, 'apiVersion' | 'kind
 }
 
 export interface ConversionContext {
-  /** The apiVersion of objects of a kind that `references` returned. */
+  /** Returns the apiVersion of objects of a kind that `KindVersion.references` returned. */
   apiVersionOf(kind: GroupKind): string
 }
 

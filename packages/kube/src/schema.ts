@@ -5,7 +5,8 @@
  * A schema combines its static type (`Infer`) and its OpenAPI form (`json`); `structural.ts` compiles the OpenAPI form into pruning,
  * defaulting and validation.
  *
- * Types are read by indexed access on a phantom member, never inferred conditionally, which keeps type checking fast and hovers short.
+ * The static type of a schema is read by indexed access on a phantom member, not inferred by a conditional type, which keeps type checking
+ * fast and hovers short.
  */
 
 /** The subset of OpenAPI v3 that CustomResourceDefinitions allow (`JSONSchemaProps`). */
@@ -134,7 +135,7 @@ export type Infer<S extends { _t: unknown }> = S['_t']
 
 export type Shape = { [name: string]: Schema }
 
-/** The object type of a shape. Keys are remapped, not excluded, so that editors still show types and find definitions. */
+/** The object type of a shape. Keys are filtered with `as`, not with `Exclude`, so that editors still show types and find definitions. */
 export type ObjectOfShape<P extends Shape> = {
   -readonly [K in keyof P as P[K]['_optional'] extends true ? never : K]: P[K]['_t']
 } & {

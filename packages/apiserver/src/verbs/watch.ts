@@ -148,13 +148,16 @@ class Stream implements WatchStream {
   #begin: Begin
   /** Changes up to this revision have been read, or will be read because `#unread` is set. Later changes set `#unread`. */
   #delivered: number
-  /** A bookmark is sent only for a newer revision. At first the start of the watch; a batch with unselected changes does not advance it. */
+  /**
+   * Revision up to which the client needs no bookmark: at first the revision of the store when the watch started, then that of the last
+   * bookmark, or of the last batch without unselected changes. A bookmark is sent only for a newer revision.
+   */
   #known: number
   /** Revision of the oldest unread change of the resource; `undefined`: there is none. */
   #unread: number | undefined
   /** Revision of the next bookmark. */
   #bookmark = 0
-  /** Changes after this revision are not delivered: the watch has ended. */
+  /** Changes after this revision are not delivered. Infinity until the watch ends; -1 after `#drop`. */
   #until = Infinity
   #wake: (() => void) | undefined
   readonly #release: (() => void)[] = []

@@ -7,7 +7,7 @@ import { ObjectMetaSchema } from './object-meta.ts'
 import { compilePattern } from './pattern.ts'
 import { structural } from './structural.ts'
 
-/** Recorded response of a real server, see testdata/README.md. */
+/** Recorded requests and responses of a real kube-apiserver, see testdata/README.md. */
 interface Recorded {
   scenarios: {
     name: string
@@ -54,7 +54,7 @@ for (const { name, steps } of scenarios.filter((scenario) => !scenario.name.incl
 const withoutTimes = (value: unknown): unknown =>
   JSON.parse(JSON.stringify(value).replaceAll(/"\d{4}-\d\d-\d\dT[^"]*"/g, '"<time>"'))
 
-/** A schema of an object with one field, `spec`. */
+/** Returns the schema of an object with `metadata` and the field `spec`. */
 const objectWith = (spec: JSONSchema): JSONSchema => ({ type: 'object', properties: { metadata: { type: 'object' }, spec } })
 const props = (properties: { [name: string]: JSONSchema }, keywords: JSONSchema = {}): JSONSchema => ({
   type: 'object',
@@ -207,7 +207,7 @@ describe('validation', () => {
       ['spec[1]: Duplicate value: {"b":2,"a":1}'],
     ],
     [
-      'the branch that fits best',
+      'errors of the anyOf branch that fits best',
       {
         anyOf: [props({ a: { type: 'string' } }, { required: ['z'] }), props({ a: { type: 'integer' }, b: { type: 'string' } })],
       },

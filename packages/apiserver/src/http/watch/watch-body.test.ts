@@ -8,7 +8,7 @@ const object = (name: string, metadata: object = {}) =>
 const added = (object: KubeObject): WatchEvent => ({ type: 'ADDED', object })
 const text = (object: KubeObject) => `{"type":"ADDED","object":${JSON.stringify(object)}}\n`
 
-/** Keeps at most one object unpacked. */
+/** Packs objects, with caches of one unpacked object each. */
 const packed = packedObjects(1)
 
 describe('watchers share', () => {

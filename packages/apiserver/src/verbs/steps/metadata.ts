@@ -144,7 +144,7 @@ function coerceField(shape: Shape, value: unknown, wrongType: WrongType, reject:
   }
 }
 
-/** Boolean fields of owner references; all other fields of owner references and managed fields are strings. */
+/** Boolean fields of owner references. All other fields of owner references and managedFields entries are strings, except `fieldsV1`. */
 const booleanFields = new Set(['controller', 'blockOwnerDeletion'])
 
 const isEmptyList = (value: unknown): boolean => Array.isArray(value) && value.length === 0
@@ -240,8 +240,8 @@ function* finalizerErrors(errors: FieldError[], finalizers: readonly string[], s
 const unqualifiedFinalizer = ['name is neither a standard finalizer name nor is it fully qualified']
 
 /**
- * Validates changes of metadata in an update, after `keepSystemFields`: of the system fields, only `uid`, `deletionTimestamp` and
- * `deletionGracePeriodSeconds` can still have other values from the client.
+ * Validates changes of metadata in an update. `keepSystemFields` has already replaced the other system fields by their stored values, so
+ * only `uid`, `deletionTimestamp` and `deletionGracePeriodSeconds` can differ from the stored object.
  */
 export function metadataUpdateErrors({ metadata }: KubeObject, { metadata: old }: KubeObject): FieldError[] {
   const errors: FieldError[] = []

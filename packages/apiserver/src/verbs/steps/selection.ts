@@ -36,7 +36,10 @@ function fieldOf({ selectableFields: fields }: ResourceInfo, object: KubeObject,
   return fields[field]?.(object as UnknownObject) ?? ''
 }
 
-/** Error for an unsupported field. Upstream: kinds with selectable fields of their own have their own text. */
+/**
+ * Error for an unsupported field, with upstream's text: that of the kind if it has one; for other built-in kinds without selectable
+ * fields, the default text of apimachinery; for all other kinds, including custom resources, `field label not supported`.
+ */
 const unknownField = ({ builtin, selectableFields: fields, unknownFieldSelector: text }: ResourceInfo, field: string) =>
   badRequest(
     text
