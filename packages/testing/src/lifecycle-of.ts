@@ -66,8 +66,8 @@ const key = { namespace: 'default', name: 'demo' } as const
 const subject = 'Cluster default/demo'
 
 /**
- * Creates a managed Cluster, scales, upgrades and deletes it, with the extension registered and called as core does: discovery,
- * selectors, settings, timeouts, breaker, encoding and decoding. There are no sockets, and an hour of virtual time takes milliseconds.
+ * Creates a managed Cluster, scales, upgrades and deletes it. Core discovers and calls the extension as in production, with selectors,
+ * settings, timeouts, circuit breaker, encoding and decoding. There are no sockets, and an hour of virtual time takes milliseconds.
  *
  * @example
  * const { trace, stuck } = await lifecycleOf(extension, { settings: { region: 'eu1' } })
@@ -199,9 +199,9 @@ function whyIncomplete(step: LifecycleStep, cluster: Cluster | undefined, to: st
       return `${type} is ${condition?.status ?? 'not known'}: ${condition?.message || condition?.reason}`
   }
   const { controlPlane, workers } = cluster.status ?? {}
-  const versions = [...(controlPlane?.versions ?? []), ...(workers?.versions ?? [])].map(({ version }) => version)
-  if (step === 'upgrade' && versions.some((version) => version !== to))
-    return `there are still Machines of ${versions.join(', ')}`
+  const versions = new Set([...(controlPlane?.versions ?? []), ...(workers?.versions ?? [])].map(({ version }) => version))
+  versions.delete(to)
+  if (step === 'upgrade' && versions.size > 0) return `there are still Machines of ${[...versions].join(', ')}`
   const replicas = cluster.spec.topology?.workers?.machineDeployments?.[0]?.replicas
   if (workers?.availableReplicas !== replicas) return `${workers?.availableReplicas ?? 0} of ${replicas} workers are available`
   return undefined
