@@ -1,4 +1,4 @@
-/** Tests several managers that share the work of one API server by shards of its namespaces. */
+/** Tests managers on one API server that divide the reconciles among themselves by shards of namespaces. */
 import { ConfigMap, Lease, minutes, Namespace, seconds, seededRandom } from '@capstan/kube'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { advance, client, clock, join, type Member, members, stopMember, settle, until, writes } from './members.suite.ts'
@@ -75,7 +75,7 @@ test.each([
   expectTurns()
 })
 
-test('a process that joins later gets shards of the other processes, without a pause of a lease duration', async () => {
+test('a process that joins later gets shards of the other process, and no namespace waits for a Lease to expire', async () => {
   await join('a', { shards })
   await advance(seconds(20))
   await join('b', { shards })
@@ -137,7 +137,7 @@ test('cluster-scoped objects belong to shard 0', () => {
   expect(new Set(namespaces.map((namespace) => shardOf({ namespace }, shards))).size).toBe(shards)
 })
 
-test('controllers receive keys of objects that other processes reconcile, and cannot write', async () => {
+test('a controller with observe receives keys of objects that other processes reconcile, and does not write these objects', async () => {
   const foreignNamespaces = new Set<string>()
   await join('a', { shards })
   await advance(seconds(20))
@@ -151,10 +151,10 @@ test('controllers receive keys of objects that other processes reconcile, and ca
   for (const [namespace, by] of writers) expect(by.has('b')).toBe(!foreignNamespaces.has(namespace))
 })
 
-describe('managers without shards', () => {
+describe('managers that divide the work differently', () => {
   const alone = (member: Member) => writes.filter(({ by }) => by === member.name)
 
-  test('run alone until they stop, while managers with shards wait', async () => {
+  test('a manager without shards runs alone until it stops, while managers with shards wait', async () => {
     const a = await join('a')
     await advance(seconds(5))
     const b = await join('b', { shards })
@@ -166,7 +166,7 @@ describe('managers without shards', () => {
     expectTurns()
   })
 
-  test('wait for managers with shards', async () => {
+  test('a manager without shards waits for managers with shards', async () => {
     const [a, b] = [await join('a', { shards }), await join('b', { shards })]
     await advance(minutes(1))
     const c = await join('c')

@@ -190,7 +190,7 @@ test('keeps conditions that a control plane writes during a reconcile', async ()
   expect(conditionText(machine, 'UpToDate')).toBe('True UpToDate')
 })
 
-test('conditions of Nodes become Unknown after their workload cluster was unresponsive for five minutes', async () => {
+test('the Node conditions of a Machine become Unknown after its workload cluster was unresponsive for five minutes', async () => {
   env = await coreEnv()
   await env.provisionCluster()
   await env.provisionMachine('m1')
@@ -206,7 +206,7 @@ test('conditions of Nodes become Unknown after their workload cluster was unresp
   expect(conditionText(await env.get(Machine, 'm1'), 'Available')).toBe('True Available')
 })
 
-test('a Machine keeps its observedGeneration while its workload cluster cannot be reached', async () => {
+test('the observedGeneration of a Machine is not updated while its workload cluster is unreachable', async () => {
   env = await coreEnv()
   env.reachable = false
   await env.provisionCluster()
@@ -255,7 +255,7 @@ test('an idle controller writes nothing', async () => {
   expect(env.store.revision).toBe(revision)
 })
 
-test('a Machine is deleted in the order of hooks, infrastructure, Node', async () => {
+test('a Machine being deleted waits for its hooks before its infrastructure is deleted, and its Node is deleted last', async () => {
   env = await coreEnv()
   const hook = 'pre-drain.delete.hook.machine.cluster.x-k8s.io/x'
   const last = 'pre-terminate.delete.hook.machine.cluster.x-k8s.io/y'
@@ -333,7 +333,7 @@ test('the Node of the last control plane Machine is not deleted', async () => {
   expect(await env.workload.get(Node, { name: 'node-cp' })).toBeDefined()
 })
 
-test('a Machine reports that core cannot read the control plane to decide about the Node', async () => {
+test('a Machine reports an internal error when core cannot read the control plane, which determines whether the Node is deleted', async () => {
   let fails = false
   const between = (transport: Transport): Transport => ({
     close: () => transport.close(),
@@ -389,7 +389,7 @@ test.each([
   expect(await orAbsent(env.get(Machine, 'm1'))).toBeUndefined()
 })
 
-test('Machines of a paused Cluster only report that they are paused', async () => {
+test('Machines of a paused Cluster get only their finalizer and the Paused condition', async () => {
   env = await coreEnv()
   await env.provisionCluster()
   await env.patch(Cluster, 'demo', { spec: { paused: true } })
