@@ -12,7 +12,7 @@ afterAll(() => rmSync(folder, { recursive: true }))
 const text = async (...providerHooks: string[]) =>
   (await loadProviderHooks({ providerHooks })).map(({ group, version, name }) => `${group}/${version} ${name}`)
 
-test('loads each hook that a module exports once', async () => {
+test('loads each hook once, also if a module exports it alone and in a list', async () => {
   const hooks = await text(example)
   expect(hooks.sort()).toEqual([
     'hooks.provider.example.com/v1 BeforeHostProvision',

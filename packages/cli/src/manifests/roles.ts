@@ -42,7 +42,7 @@ const reviews = [
   rule(['authorization.k8s.io'], ['subjectaccessreviews'], ['create']),
 ]
 
-/** Permissions to install CustomResourceDefinitions and webhook configurations, with the authority of the manager's certificate. */
+/** Permissions to install CustomResourceDefinitions and webhook configurations, whose `caBundle` the manager sets. */
 const installing = (provider: ProviderName): PolicyRule[] => [
   rule(['apiextensions.k8s.io'], ['customresourcedefinitions'], ['get', ...watchVerbs]),
   rule(['apiextensions.k8s.io'], ['customresourcedefinitions'], ['patch'], providerKinds[provider].map(resourceName)),

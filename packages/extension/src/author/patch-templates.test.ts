@@ -65,7 +65,7 @@ describe('a template edited by a rule', () => {
     })
   })
 
-  it('can gain and lose labels and annotations', async () => {
+  it('can have labels added and removed', async () => {
     const label = template({ kind: 'LocalClusterTemplate' }, ({ template }) => {
       template.metadata.labels = { a: 'b' }
     })
@@ -75,7 +75,7 @@ describe('a template edited by a rule', () => {
     const labelled = draft(request)
     labelled.items[0]!.object.metadata.labels = { a: 'b', c: 'd' }
     const unlabel = template({ kind: 'LocalClusterTemplate' }, ({ template }) => void delete template.metadata.labels)
-    // Core ignores the removal of all labels, so the patch has an empty map.
+    // Core ignores the removal of the whole map, so the patch removes each label and leaves an empty map.
     expect(await patchesOf([unlabel], {}, labelled)).toEqual({
       LocalClusterTemplate: [
         { op: 'remove', path: '/metadata/labels/a' },
@@ -97,8 +97,8 @@ describe('a template edited by a rule', () => {
     })
   })
 
-  it('is omitted when it is unchanged', async () => {
-    const nothing = template({}, ({ template }) => {
+  it('is omitted when it is unchanged; an added empty map is a change, an undefined field is not', async () => {
+    const emptyLabels = template({}, ({ template }) => {
       template.metadata.labels = { ...template.metadata.labels }
       template['undefined'] = undefined
     })
@@ -107,7 +107,7 @@ describe('a template edited by a rule', () => {
       items,
       await patchesOf([template({ kind: 'LocalMachineTemplate' }, ({ template }) => void draft(template))]),
     ]).toEqual([[], {}])
-    expect(await patchesOf([nothing])).toEqual({
+    expect(await patchesOf([emptyLabels])).toEqual({
       LocalClusterTemplate: [{ op: 'add', path: '/metadata/labels', value: {} }],
       LocalMachineTemplate: [{ op: 'add', path: '/metadata/labels', value: {} }],
     })
@@ -125,7 +125,7 @@ describe('a template edited by a rule', () => {
 describe('templates are selected by', () => {
   const [infrastructure, machines] = ['LocalClusterTemplate', 'LocalMachineTemplate']
   test.each<[string, Parameters<typeof template>[0], string[]]>([
-    ['nothing, which selects all', {}, [infrastructure, machines]],
+    ['an empty selector, which selects all templates', {}, [infrastructure, machines]],
     ['kind', { kind: machines }, [machines]],
     ['apiVersion', { apiVersion: 'infrastructure.capstan.dev/v1alpha1' }, [infrastructure, machines]],
     ['an apiVersion of none of them', { apiVersion: 'infrastructure.capstan.dev/v1' }, []],
@@ -170,14 +170,14 @@ describe('the response is a failure', () => {
         template.metadata.finalizers = ['x']
         template['status'] = {}
       }),
-      'cannot change status, metadata.finalizers, metadata.name: core takes over spec, metadata.labels and metadata.annotations only',
+      'cannot change status, metadata.finalizers, metadata.name: core copies only spec, metadata.labels and metadata.annotations',
     ],
     [
       'when the kind is changed',
       template(machines, ({ template }) => {
         template.kind = 'Other'
       }),
-      'cannot change kind: core takes over spec, metadata.labels and metadata.annotations only',
+      'cannot change kind: core copies only spec, metadata.labels and metadata.annotations',
     ],
     [
       'when spec is removed',

@@ -59,9 +59,7 @@ function patchable(original: UnknownObject, edited: UnknownObject): UnknownObjec
   const { labels: editedLabels, annotations: editedAnnotations, ...editedIdentity } = editedMetadata as Record<string, unknown>
   const changed = [...changedMembers(originalRest, editedRest, ''), ...changedMembers(identity, editedIdentity, 'metadata.')]
   if (changed.length > 0) {
-    throw new TypeError(
-      `cannot change ${changed.join(', ')}: core takes over spec, metadata.labels and metadata.annotations only`,
-    )
+    throw new TypeError(`cannot change ${changed.join(', ')}: core copies only spec, metadata.labels and metadata.annotations`)
   }
   if (spec !== undefined && editedSpec === undefined) throw new TypeError('cannot remove spec: core leaves it as it was')
   const metadata = {

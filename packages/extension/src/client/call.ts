@@ -46,7 +46,7 @@ export async function callHandler(
   const callSignal = signal ? AbortSignal.any([signal, expired.signal]) : expired.signal
   const failed = (err: unknown): HookFailed => {
     if (signal?.aborted) throw signal.reason
-    // The transport has determined the error itself, for example from a tape.
+    // The transport has determined the error itself, for example from a tape (recorded hook calls).
     if (err instanceof HookFailed) return err
     const { message } = expired.signal.aborted ? (expired.signal.reason as Error) : (err as Error)
     const code = expired.signal.aborted ? 'timeout' : 'unreachable'

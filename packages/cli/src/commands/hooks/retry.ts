@@ -5,10 +5,15 @@ import type { Io } from '../../io.ts'
 import { type ManagementOptions, withKubeconfig, withManagement } from '../../management.ts'
 import { jsonLine, oneLine } from '../../output/one-line.ts'
 
-/** `capstan hooks retry CLUSTER`: requests that waiting hooks are called again at once. */
+/**
+ * `capstan hooks retry CLUSTER`: requests that the hooks that block a Cluster, its MachineDeployments and its Machines are called again
+ * at once.
+ */
 export const retryCommand = (io: Io): Command =>
   withKubeconfig(new Command('retry'))
-    .description('Make the manager call the hooks that block a Cluster, its MachineDeployments and its Machines again, at once')
+    .description(
+      'Make the manager immediately repeat the calls of hooks that block a Cluster, its MachineDeployments and its Machines',
+    )
     .argument('<cluster>', 'name of the Cluster')
     .option('-n, --namespace <namespace>', 'namespace of the Cluster', 'default')
     .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'))
