@@ -39,6 +39,9 @@ export interface Resource {
   readonly deprecation: string | undefined
 }
 
+/** Reports whether objects of the kind are stored. Reviews are not. */
+export const isStored = ({ verbs }: Resource): boolean => verbs?.includes('watch') !== false
+
 export interface Subresource {
   readonly name: string
   /** Group and version are empty when they are those of the resource. */

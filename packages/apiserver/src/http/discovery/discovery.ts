@@ -1,7 +1,7 @@
 /** Discovery documents: the served resources, of all groups in one document or of single groups. */
 import { createHash } from 'node:crypto'
 import { compareApiVersions, largest } from '@capstan/kube'
-import type { Resource, Subresource } from '../../registry/resource.ts'
+import { isStored, type Resource, type Subresource } from '../../registry/resource.ts'
 import { healthPaths } from '../health.ts'
 
 export interface GroupVersions {
@@ -136,9 +136,6 @@ const storageVersionHash = ({ group, storageGroup = group, storageVersion, kind 
   const version = group === 'apiextensions.k8s.io' ? 'v1beta1' : storageVersion
   return createHash('sha256').update(`${storageGroup}/${version}/${kind}`).digest().subarray(0, 8).toString('base64')
 }
-
-/** Reports whether objects of the kind are stored. Reviews are not. */
-export const isStored = ({ verbs }: Resource): boolean => verbs?.includes('watch') !== false
 
 const allVerbs = ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch'] as const
 

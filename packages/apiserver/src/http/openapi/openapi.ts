@@ -3,8 +3,7 @@
  * and kind, and the parameters and patch types of each path.
  */
 import type { JSONSchema } from '@capstan/kube'
-import type { Resource, Resources } from '../../registry/resource.ts'
-import { isStored } from '../discovery/discovery.ts'
+import { isStored, type Resource, type Resources } from '../../registry/resource.ts'
 import { metaSchemas } from './openapi-meta.ts'
 
 /** Paths and schemas of a document, by name. */

@@ -20,7 +20,7 @@ import type { ResourceInfo } from '../../registry/resource-info.ts'
 import { type AdmissionView, mutateWebhooks, validateWebhooks } from './call-webhooks.ts'
 import { finalizerWarnings, metadataErrors, metadataUpdateErrors } from './metadata.ts'
 import { type RequestContext, type ServerContext, writeContext } from '../context.ts'
-import { scaleErrors } from '../subresources/scale-errors.ts'
+import { scaleErrors } from './scale-errors.ts'
 
 type Operation = 'CREATE' | 'UPDATE' | 'DELETE'
 
