@@ -1,4 +1,6 @@
-import { globSync } from 'node:fs'
+import { globSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { folderCycles, layers, violations } from './layers.ts'
@@ -26,4 +28,28 @@ test('the generic server imports no built-in kinds', () => {
 
 test('folders of the API server have no import cycles', () => {
   expect(folderCycles(root)).toEqual([])
+})
+
+test('finds import cycles between folders at every depth, but not between a folder and the files beside it', () => {
+  const checkout = mkdtempSync(join(tmpdir(), 'capstan-layers-'))
+  const sources = {
+    'verbs/write.ts': "import './steps/decode.ts'",
+    'verbs/steps/decode.ts': "import '../write.ts'\nimport '../subresources/scale.ts'",
+    'verbs/subresources/scale.ts': "import '../steps/decode.ts'",
+    'server.ts': "import './verbs/write.ts'",
+    'verbs/engine.ts': "import '../server.ts'",
+  }
+  try {
+    for (const [name, source] of Object.entries(sources)) {
+      const file = join(checkout, 'packages/apiserver/src', name)
+      mkdirSync(dirname(file), { recursive: true })
+      writeFileSync(file, source)
+    }
+    expect(folderCycles(checkout)).toEqual([
+      'apiserver: . → verbs → . (server.ts imports verbs/write.ts; verbs/engine.ts imports server.ts)',
+      'apiserver: verbs/steps → verbs/subresources → verbs/steps (verbs/steps/decode.ts imports verbs/subresources/scale.ts; verbs/subresources/scale.ts imports verbs/steps/decode.ts)',
+    ])
+  } finally {
+    rmSync(checkout, { recursive: true })
+  }
 })

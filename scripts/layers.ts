@@ -58,31 +58,56 @@ export function violations(root: string): string[] {
 /** Packages that must have no import cycles between folders. */
 const withoutCycles = ['apiserver']
 
-/** Returns import cycles between the folders of these packages, each as `a → b → a` with one import for each step. */
+/**
+ * Returns import cycles between the folders of these packages, each as `a → b → a` with one import for each step. Compares the folders of
+ * each folder with each other. A folder and the files beside it may import each other (`verbs/write.ts` and `verbs/steps/`), except in
+ * `src`, whose files count as the folder `.`.
+ */
 export function folderCycles(root: string): string[] {
-  return withoutCycles.flatMap((name) => cyclesOf(folderImports(root, name)).map((cycle) => `${name}: ${cycle}`))
+  return withoutCycles.flatMap((name) => {
+    const imports = fileImports(root, `packages/${name}/src/`)
+    const parents = new Set(imports.flatMap(({ from }) => parentsOf(from)))
+    return [...parents].flatMap((parent) => cyclesOf(folderImports(imports, parent)).map((cycle) => `${name}: ${cycle}`))
+  })
 }
 
-/**
- * Returns, for each folder, the folders that its files import, with one such import. The files next to `index.ts` are the folder
- * `.`.
- */
-function folderImports(root: string, name: string): Map<string, Map<string, string>> {
-  const src = `packages/${name}/src/`
-  const folderOf = (path: string): string => (path.includes('/') ? path.slice(0, path.indexOf('/')) : '.')
-  const imports = new Map<string, Map<string, string>>()
-  for (const file of globSync('**/*.ts', { cwd: `${root}/${src}` }).sort()) {
-    if (isTest(file)) continue
-    const from = folderOf(file)
-    const targets = imports.get(from) ?? new Map<string, string>()
-    imports.set(from, targets)
-    for (const target of importsOf(readFileSync(`${root}/${src}${file}`, 'utf8'))) {
-      if (!target.startsWith('.')) continue
-      const to = folderOf(new URL(target, `file:///${file}`).pathname.slice(1))
-      if (to !== from && !targets.has(to)) targets.set(to, `${file} imports ${target}`)
-    }
+/** An import of a file by another, both as paths in `src`. */
+interface FileImport {
+  readonly from: string
+  readonly to: string
+}
+
+function fileImports(root: string, src: string): FileImport[] {
+  const files = globSync('**/*.ts', { cwd: `${root}/${src}` })
+  return files.sort().flatMap((from) =>
+    isTest(from)
+      ? []
+      : importsOf(readFileSync(`${root}/${src}${from}`, 'utf8'))
+          .filter((target) => target.startsWith('.'))
+          .map((target) => ({ from, to: new URL(target, `file:///${from}`).pathname.slice(1) })),
+  )
+}
+
+/** Returns the folders that contain a file, such as `''`, `verbs/` and `verbs/steps/`. */
+const parentsOf = (file: string): string[] => ['', ...Array.from(file.matchAll(/\//g), ({ index }) => file.slice(0, index + 1))]
+
+/** Returns, for each folder in `parent`, the other folders in `parent` that its files import, with one such import. */
+function folderImports(imports: readonly FileImport[], parent: string): Map<string, Map<string, string>> {
+  const folderOf = (path: string): string | undefined => {
+    if (!path.startsWith(parent)) return undefined
+    const end = path.indexOf('/', parent.length)
+    if (end >= 0) return path.slice(0, end)
+    return parent === '' ? '.' : undefined
   }
-  return imports
+  const folders = new Map<string, Map<string, string>>()
+  for (const { from, to } of imports) {
+    const [importing, imported] = [folderOf(from), folderOf(to)]
+    if (importing === undefined || imported === undefined || importing === imported) continue
+    const targets = folders.get(importing) ?? new Map<string, string>()
+    folders.set(importing, targets)
+    if (!targets.has(imported)) targets.set(imported, `${from} imports ${to}`)
+  }
+  return folders
 }
 
 /** Returns the cycles that a depth-first search finds, as text: at least one if there is any. */
