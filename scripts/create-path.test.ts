@@ -9,12 +9,23 @@ const read = (path: string): string => readFileSync(join(root, path), 'utf8')
 const MaxFiles = 25
 const MaxLines = 4000
 
+/** Returns the files in a table of ARCHITECTURE.md. */
+function filesIn(mark: string): string[] {
+  const [, table = ''] = new RegExp(`<!-- ${mark} -->([^]*)<!-- /${mark} -->`).exec(read('ARCHITECTURE.md')) ?? []
+  return [...table.matchAll(/`([\w/-]+\.ts)`/g)].map(([, file]) => file!)
+}
+const linesOf = (file: string): number => read(`packages/apiserver/src/${file}`).split('\n').length - 1
+
 test('ARCHITECTURE.md lists existing files of a create, at most 25 with 4,000 lines', () => {
-  const [, table = ''] = /<!-- create-path -->([^]*)<!-- \/create-path -->/.exec(read('ARCHITECTURE.md')) ?? []
-  const files = [...table.matchAll(/`([\w/-]+\.ts)`/g)].map(([, file]) => file!)
+  const files = filesIn('create-path')
   expect(files).toContain('verbs/write.ts')
   expect(new Set(files).size).toBe(files.length)
   expect(files.length).toBeLessThanOrEqual(MaxFiles)
-  const lines = files.map((file) => read(`packages/apiserver/src/${file}`).split('\n').length - 1)
-  expect(lines.reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(MaxLines)
+  expect(files.map(linesOf).reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(MaxLines)
+})
+
+test('ARCHITECTURE.md lists each further file of a create once', () => {
+  const files = filesIn('create-path-also')
+  for (const file of files) expect(linesOf(file), file).toBeGreaterThan(0)
+  expect(new Set([...files, ...filesIn('create-path')]).size).toBe(files.length + filesIn('create-path').length)
 })
