@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type CustomResourceDefinition, type PolicyRule, resourceName } from '@capstan/kube'
@@ -185,3 +185,11 @@ test('an output folder that is a file is reported by name', async () => {
     err: expect.stringContaining(file),
   })
 })
+
+test.runIf(existsSync('/proc/self'))(
+  'an output folder in a file system that allows no creation is reported by name',
+  async () => {
+    const argv = ['manifests', 'core', '--output-dir', '/proc/capstan', '--image', 'example.com/capstan']
+    expect(await runToEnd(argv)).toMatchObject({ code: 1, err: expect.stringContaining('/proc/capstan') })
+  },
+)

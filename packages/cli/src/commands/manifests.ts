@@ -1,5 +1,6 @@
-import { mkdir, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
+import { makeFolder } from '@capstan/kube/node'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { stringify } from 'yaml'
 import { type Io, UsageError } from '../io.ts'
@@ -67,7 +68,7 @@ export const manifestsCommand = (io: Io): Command =>
       if (outputDir === undefined) return io.out(text.trimEnd())
       const { label, file } = providerNames[provider]
       const folder = join(resolve(outputDir), label, version)
-      await mkdir(folder, { recursive: true })
+      await makeFolder(folder)
       for (const [name, content] of [
         [file, text],
         ['metadata.yaml', yamlOf([releaseMetadata(version)])],
