@@ -1,7 +1,7 @@
-/** Indexes that several controllers share. */
-import { type Cluster, Machine, MachineDeployment, MachineHealthCheck, MachineSet } from '@capstan/api'
-import type { Index, MapFunction } from '@capstan/controller'
-import { type Kind, keyOf, keyText, type KubeObject } from '@capstan/kube'
+/** Indexes and mappings that several controllers share. */
+import { Cluster, ClusterNameLabel, Machine, MachineDeployment, MachineHealthCheck, MachinePool, MachineSet } from '@capstan/api'
+import type { Cache, Index, MapFunction } from '@capstan/controller'
+import { type Kind, keyOf, keyText, type KubeObject, type ObjectKey } from '@capstan/kube'
 
 /** Objects of a kind by the Cluster that `spec.clusterName` names, as `namespace/name`. */
 const byClusterName = <T extends KubeObject & { spec: { clusterName: string } }>(kind: Kind<T>): Index<T> => ({
@@ -14,9 +14,33 @@ export const MachinesByClusterName = byClusterName(Machine)
 export const MachineSetsByClusterName = byClusterName(MachineSet)
 export const MachineDeploymentsByClusterName = byClusterName(MachineDeployment)
 export const MachineHealthChecksByClusterName = byClusterName(MachineHealthCheck)
+export const MachinePoolsByClusterName = byClusterName(MachinePool)
 
 /** Maps a Cluster to the objects of an index that belong to it. */
 export const objectsOfCluster =
   <T extends KubeObject>(index: Index<T>): MapFunction<Cluster> =>
   (cluster, cache) =>
     cache.byIndex(index, keyText(keyOf(cluster))).map(keyOf)
+
+/** Maps an object to the Cluster that its label names. */
+export const clusterOfLabel: MapFunction = ({ metadata }) => {
+  const name = metadata.labels?.[ClusterNameLabel]
+  return name === undefined || metadata.namespace === undefined ? [] : [{ namespace: metadata.namespace, name }]
+}
+
+/** Key of a managed Cluster's class. */
+export const classKeyOf = ({ metadata, spec }: Cluster): ObjectKey => ({
+  namespace: spec.topology?.classRef.namespace ?? metadata.namespace ?? '',
+  name: spec.topology?.classRef.name ?? '',
+})
+
+/** Clusters by their class. */
+export const ClustersByClass: Index<Cluster> = {
+  name: 'topology.classRef',
+  kind: Cluster,
+  values: (cluster) => (cluster.spec.topology ? [keyText(classKeyOf(cluster))] : []),
+}
+
+/** Clusters of a class. */
+export const clustersOfClass = (cache: Cache, clusterClass: KubeObject): ObjectKey[] =>
+  cache.byIndex(ClustersByClass, keyText(keyOf(clusterClass))).map(keyOf)

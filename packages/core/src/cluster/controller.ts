@@ -1,18 +1,9 @@
-import { Cluster, ClusterClass, ClusterNameLabel, Machine, MachineDeployment, MachinePool, MachineSet } from '@capstan/api'
-import { type Controller, type Index, type MapFunction, type Predicate, watches, whenChanged } from '@capstan/controller'
-import {
-  type ConditionSource,
-  equal,
-  getCondition,
-  isDeleting,
-  keyOf,
-  keyText,
-  type KubeObject,
-  Secret,
-  seconds,
-} from '@capstan/kube'
+import { Cluster, ClusterClass, Machine, MachineDeployment, MachinePool, MachineSet } from '@capstan/api'
+import { type Controller, type MapFunction, type Predicate, watches, whenChanged } from '@capstan/controller'
+import { type ConditionSource, equal, getCondition, isDeleting, type KubeObject, Secret, seconds } from '@capstan/kube'
 import type { ClusterCache } from '../cluster-cache/cluster-cache.ts'
 import { changedByOthers } from '../changed-by-others.ts'
+import { clusterOfLabel, clustersOfClass } from '../indexes.ts'
 import { reconcileCluster } from './reconcile.ts'
 import type { ClusterSettings } from './scope.ts'
 import { OwnedConditions } from './status.ts'
@@ -39,11 +30,7 @@ export function createClusterController({
       watches(MachineSet, clusterOfLabel, setMatters),
       watches(MachineDeployment, clusterOfLabel, setMatters),
       watches(MachinePool, clusterOfLabel, setMatters),
-      watches(
-        ClusterClass,
-        (clusterClass, cache) => cache.byIndex(byClass, keyText(keyOf(clusterClass))).map(keyOf),
-        gatesMatter,
-      ),
+      watches(ClusterClass, (clusterClass, cache) => clustersOfClass(cache, clusterClass), gatesMatter),
       watches(Secret, clusterOfAuthority, ({ object }) => object?.metadata.name.endsWith(AuthoritySuffix) ?? false),
     ],
     aggregates: [Machine, MachineSet, MachineDeployment, MachinePool],
@@ -56,11 +43,6 @@ export function createClusterController({
     concurrency,
     reconcile: (key, context) => reconcileCluster(key, { ...context, clusters, settings }),
   }
-}
-
-const clusterOfLabel: MapFunction = ({ metadata }: KubeObject) => {
-  const name = metadata.labels?.[ClusterNameLabel]
-  return name === undefined ? [] : [{ namespace: metadata.namespace!, name }]
 }
 
 /** Accepts changes of Machine fields that a Cluster's status aggregates. */
@@ -94,17 +76,6 @@ const conditionFacts = (object: ConditionSource, types: readonly string[]) =>
 
 const gatesMatter: Predicate<ClusterClass> = ({ previous, object }) =>
   !equal(previous?.spec.availabilityGates, object?.spec.availabilityGates)
-
-/** Clusters by their class. */
-const byClass: Index<Cluster> = {
-  name: 'cluster by class',
-  kind: Cluster,
-  values({ metadata, spec }) {
-    if (!spec.topology) return []
-    const { name, namespace = metadata.namespace! } = spec.topology.classRef
-    return [keyText({ namespace, name })]
-  },
-}
 
 const AuthoritySuffix = '-ca'
 

@@ -17,7 +17,7 @@ import {
   shortList,
 } from '@capstan/kube'
 import { nameFromTemplate } from '../naming/generated-name.ts'
-import { classKeyOf } from '../topology/indexes.ts'
+import { classKeyOf } from '../indexes.ts'
 import { stableRandom } from '../topology/stable-random.ts'
 import { patchErrors } from './patch-rules.ts'
 import { variableDefinitionErrors } from './variable-rules.ts'

@@ -2,9 +2,17 @@
  * Finds volumes attached to a Node. They are detached before the machine is deleted, because some storage would be deleted with it.
  * Upstream: core/reconcilers/machine/machine_controller.go, shouldWaitForNodeVolumes, v1.14.
  */
-import { type Client, isRecord, type Node, type Pod, type UnknownObject, unknownKind, withErrorContext } from '@capstan/kube'
+import {
+  type Client,
+  isRecord,
+  type Node,
+  type Pod,
+  shortList,
+  type UnknownObject,
+  unknownKind,
+  withErrorContext,
+} from '@capstan/kube'
 import { type DrainTarget, podsToDrain } from './drain/drain.ts'
-import { shortList } from './drain/progress.ts'
 import { listPages } from './list-pages.ts'
 
 const PersistentVolume = unknownKind({

@@ -4,6 +4,7 @@ import { equal, getCondition, isDeleting, keyOf, keyText, type Node, type Object
 import type { ClusterCache, ClusterCacheEvent } from '../cluster-cache/cluster-cache.ts'
 import { nodeTexts } from '../machine/node.ts'
 import { changedByOthers } from '../changed-by-others.ts'
+import { MachinePoolsByClusterName, objectsOfCluster } from '../indexes.ts'
 import { poolOfLabels } from './machines.ts'
 import { reconcileMachinePool } from './reconcile.ts'
 import { OwnedConditions } from './status.ts'
@@ -24,7 +25,7 @@ export function createMachinePoolController({
     for: MachinePool,
     when: changedByOthers(OwnedConditions),
     watches: [
-      watches(Cluster, (cluster, cache) => cache.byIndex(byCluster, keyText(keyOf(cluster))).map(keyOf), clusterMatters),
+      watches(Cluster, objectsOfCluster(MachinePoolsByClusterName), clusterMatters),
       watches(Machine, poolOfLabels, machineMatters),
     ],
     sources: [clusters.source({ map: poolsOfEvent })],
@@ -47,7 +48,7 @@ const machineMatters = whenChanged((machine: Machine) => ({
 }))
 
 function poolsOfEvent(event: ClusterCacheEvent, cache: Cache): ObjectKey[] {
-  if (event.kind !== 'node') return cache.byIndex(byCluster, keyText(event.cluster)).map(keyOf)
+  if (event.kind !== 'node') return cache.byIndex(MachinePoolsByClusterName, keyText(event.cluster)).map(keyOf)
   const { node, previous, cluster } = event
   if (previous && previous !== node && equal(nodeFacts(previous), nodeFacts(node))) return []
   const indexValues = nodeTexts(cluster, { name: node.metadata.name, providerID: node.spec?.providerID })
@@ -65,12 +66,6 @@ const nodeFacts = ({ metadata, spec, status }: Node) => ({
     type === 'Ready' ? [status, lastTransitionTime] : [],
   ),
 })
-
-const byCluster: Index<MachinePool> = {
-  name: 'MachinePool by Cluster',
-  kind: MachinePool,
-  values: ({ metadata, spec }) => [`${metadata.namespace}/${spec.clusterName}`],
-}
 
 const byNode: Index<MachinePool> = {
   name: 'MachinePool by Node',

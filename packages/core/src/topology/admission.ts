@@ -45,7 +45,8 @@ import {
 import { getExternal } from '../external/get.ts'
 import { classProblem, missingClass } from './blueprint.ts'
 import { isUpgradingNodes } from './current-state.ts'
-import { classKeyOf, isOfOtherVersion } from './indexes.ts'
+import { classKeyOf } from '../indexes.ts'
+import { isOfOtherVersion } from './indexes.ts'
 import { isDefined } from './health-checks.ts'
 import { defaultAndValidateVariables } from './variables.ts'
 

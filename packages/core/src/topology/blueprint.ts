@@ -12,7 +12,8 @@ import type { ReconcileContext } from '@capstan/controller'
 import { CustomResourceDefinition, getCondition, isFalse, keyText, type Kind, type ObjectKey, orAbsent } from '@capstan/kube'
 import { externalKindOf } from '../external/contract-version.ts'
 import type { External, TemplateRef } from '../external/get.ts'
-import { classKeyOf, concernedClusters } from './indexes.ts'
+import { classKeyOf } from '../indexes.ts'
+import { concernedClusters } from './indexes.ts'
 
 export interface Blueprint {
   readonly topology: ClusterTopology

@@ -12,8 +12,8 @@ import { type Controller, controller, type Predicate, watches, whenChanged } fro
 import type { RuntimeClient } from '@capstan/extension'
 import { type Clock, equal, isTrue, Namespace } from '@capstan/kube'
 import { ClassesByTemplate } from '../clusterclass/indexes.ts'
+import { clusterOfLabel, ClustersByClass, clustersOfClass } from '../indexes.ts'
 import { classProblem } from './blueprint.ts'
-import { ClustersByClass, clusterOf, clustersOfClass } from './indexes.ts'
 import { TopologyMemory } from './scope.ts'
 import { reconcileTopology } from './reconcile.ts'
 
@@ -64,12 +64,12 @@ export function createTopologyController({ runtime, clock, concurrency = 10 }: T
     watches: [
       watches(ClusterClass, (clusterClass, cache) => clustersOfClass(cache, clusterClass), isObserved),
       watches(Namespace, ({ metadata }) => memory.hooks.waitingIn(metadata.name), changesLabels),
-      watches(MachineDeployment, clusterOf),
-      watches(MachineHealthCheck, clusterOf, specChanged),
+      watches(MachineDeployment, clusterOfLabel),
+      watches(MachineHealthCheck, clusterOfLabel, specChanged),
       // All changes matter, also of versions: an upgrade continues when all Nodes have the desired version.
-      watches(MachinePool, clusterOf),
+      watches(MachinePool, clusterOfLabel),
       // An upgrade proceeds when a Machine has reached its version, or was deleted.
-      watches(Machine, clusterOf, changesVersion),
+      watches(Machine, clusterOfLabel, changesVersion),
     ],
     aggregates: [MachineDeployment, MachinePool],
     sources: [{ start: (enqueue) => memory.hooks.whenExtensionsChange(enqueue) }],

@@ -1,5 +1,5 @@
 /** Formats the progress of a drain for the Deleting condition. Pure. Upstream: drain.go, EvictionResult, v1.14. */
-import { appendAll, compareText, type Pod } from '@capstan/kube'
+import { appendAll, compareText, type Pod, shortList } from '@capstan/kube'
 import { type DrainPlan, podName } from './plan.ts'
 
 /** A failed eviction and its cause. */
@@ -53,7 +53,3 @@ const MaxPods = 3
 
 const podsText = (pods: readonly Pod[]): string =>
   `${pods.length === 1 ? 'Pod' : 'Pods'} ${shortList(pods.map(podName), MaxPods)}`
-
-/** Lists the first `max` names, and the number of other names. */
-export const shortList = (names: readonly string[], max: number): string =>
-  [...names.slice(0, max), ...(names.length > max ? [`... (${names.length - max} more)`] : [])].join(', ')
