@@ -85,6 +85,8 @@ describe('capstan up --demo', () => {
     })
     expect(events.find(({ event }) => event === 'ClusterCreated')?.text).toMatch(/^found/)
     expect(events.filter(({ event }) => event.startsWith('Hook'))).toEqual([])
+    // Discovery fails until the new extension process is registered.
+    expect(events.filter(({ event }) => event === 'ExtensionNotDiscovered')).toEqual([])
     expect(readFileSync(join(data, 'kubeconfig'), 'utf8')).toBe(kubeconfig)
 
     // The command has issued the extension's certificate, and core has read the authority from its Secret.
