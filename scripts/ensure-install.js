@@ -1,6 +1,6 @@
-// Runs before `npm start` and `npm test`: installs the packages of the lock file if they are missing. Plain JavaScript without
-// dependencies, because it runs before the installation, with the machine's own Node (20 or newer). The installation brings the
-// Node that runs everything else.
+// Runs before `npm start`, `npm test` and `npm run check`: installs the packages of the lock file if they are missing. Plain JavaScript
+// without dependencies, because it runs before the installation, with the machine's own Node (20 or newer). The installation brings the
+// Node that runs everything else, except on platforms for which npm has none, such as macOS: there the machine's Node must be new enough.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
@@ -9,6 +9,8 @@ import { fileURLToPath } from 'node:url'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const lock = readFileSync(`${root}package-lock.json`)
 const fingerprint = createHash('sha256').update(lock).update(process.platform).update(process.arch).digest('hex')
+/** Oldest major version of Node that runs the sources. */
+const oldestNode = 24
 const marker = `${root}node_modules/.capstan-installed`
 
 if (!isInstalled()) {
@@ -23,6 +25,19 @@ if (!isInstalled()) {
     process.exit(1)
   }
   writeFileSync(marker, fingerprint)
+}
+
+if (Number(process.versions.node.split('.')[0]) < oldestNode && !hasOwnNode()) {
+  console.error(
+    `Capstan needs Node ${oldestNode} or newer: this is v${process.versions.node}, and npm has none for ${process.platform}-${process.arch}. ` +
+      `Install Node ${oldestNode} from https://nodejs.org, and run the command again.`,
+  )
+  process.exit(1)
+}
+
+/** Whether a Node came with the installation; npm runs scripts with it. */
+function hasOwnNode() {
+  return existsSync(`${root}node_modules/.bin/node${process.platform === 'win32' ? '.cmd' : ''}`)
 }
 
 function isInstalled() {
