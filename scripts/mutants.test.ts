@@ -13,6 +13,9 @@ test('a larger sample of the same seed begins with the smaller sample', () => {
 test.each([
   ['packages/apiserver/src/verbs/create.ts', true],
   ['packages/core/src/machine/delete.ts', true],
+  ['packages/kubernetes-kinds/src/auth/rbac.ts', true],
+  ['packages/kubernetes-kinds/src/admission/plugins.ts', true],
+  ['packages/kubernetes-kinds/src/kinds/addresses.ts', false],
   ['packages/core/src/machine/status.test.ts', false],
   ['packages/apiserver/src/store/store.suite.ts', false],
   ['packages/apiserver/src/store/simulated-disk.ts', false],

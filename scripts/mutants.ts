@@ -27,6 +27,8 @@ export const mutatedFolders = [
   'packages/apiserver/src/verbs/',
   'packages/apiserver/src/auth/',
   'packages/apiserver/src/admission/',
+  'packages/kubernetes-kinds/src/auth/',
+  'packages/kubernetes-kinds/src/admission/',
   'packages/controller/src/',
   'packages/core/src/',
 ]
