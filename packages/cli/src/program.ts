@@ -37,7 +37,7 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
   let code: number = ExitCodes.done
   const program = new Command('capstan')
     .description(
-      'Kubernetes Cluster API in one process: run, break, plan and verify it. Its managers also run on any Kubernetes cluster',
+      'Kubernetes Cluster API in one process: run, break and verify it. Its managers also run on any Kubernetes cluster',
     )
     .exitOverride()
     .configureOutput({ writeOut: (text) => io.out(text.trimEnd()), writeErr: (text) => io.err(text.trimEnd()) })
