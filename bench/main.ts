@@ -1,6 +1,6 @@
 /**
  * `npm run bench -- [--short] [--json FILE] [--clusters N,…] [--managers N,…] [--sides NAME,…] [--only TEXT,…] [NAME…]` measures the
- * figures of README.md on this machine in one run. README.md says what limits each figure. There are no assertions, because machines
+ * figures of README.md on this machine in one run. README.md explains what limits each figure. There are no assertions, because machines
  * differ.
  */
 import { writeFileSync } from 'node:fs'

@@ -1,5 +1,6 @@
+import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { findingsIn, subjectProblem } from './prose.ts'
+import { findingsIn, gitLines, isReplaced, subjectProblem, uncheckedWords } from './prose.ts'
 
 describe('findings', () => {
   test('finds replaced words in Markdown, but not in code', () =>
@@ -11,6 +12,11 @@ describe('findings', () => {
     expect(findingsIn('a.md', `| a | b |\n| --- | --- |\n| x | ${'long '.repeat(100)}|`)).toEqual([
       '3: a table cell has 501 characters, at most 400 are allowed',
     ]))
+
+  test('finds a replaced term across a line break, and "plane" only without "control"', () =>
+    expect(
+      findingsIn('a.ts', '/**\n * A control\n * plane of a plane; the first\n * round trip, no field\n * owners\n */'),
+    ).toEqual(['3: "plane" is a word that the glossary replaces']))
 
   test('reads only the comments of TypeScript', () =>
     expect(findingsIn('a.ts', "/** Whoever\n * is told. */\nconst nobody = 'told' // fine\n// somebody\n")).toEqual([
@@ -30,4 +36,26 @@ test.each([
 ])('subject %j', (subject, problem) => {
   if (problem === undefined) expect(subjectProblem(subject)).toBeUndefined()
   else expect(subjectProblem(subject)).toContain(problem)
+})
+
+test('every word of the glossary is checked, or listed with its usual meaning', () => {
+  const page = readFileSync(new URL('../docs/style/english.md', import.meta.url), 'utf8')
+  const [, table] = /^\| term \| instead of \|\n.*\n((?:\|.*\n)+)/m.exec(page)!
+  const words = table!
+    .trim()
+    .split('\n')
+    .flatMap((row) =>
+      row
+        .split('|')[2]!
+        .replace(/\([^)]*\)/g, '')
+        .split(','),
+    )
+    .map((word) => word.trim())
+    .filter(Boolean)
+  expect(words).toContain('still broken')
+  expect(words.filter((word) => !isReplaced(word) && uncheckedWords[word] === undefined)).toEqual([])
+})
+
+test('fails when git fails', () => {
+  expect(() => gitLines('log', 'no-such-commit..HEAD')).toThrow(/^git log no-such-commit\.\.HEAD failed: fatal: /)
 })

@@ -91,7 +91,7 @@ const MaxContexts = 64
 /** Budget for the bodies of all requests together; the limit for one request is 3 MiB. */
 const MaxBodyBytes = 256 * 1024 * 1024
 
-/** Interval of HTTP/2 pings. The connection of a client that does not answer a ping within this interval is closed. */
+/** Interval of HTTP/2 pings. The connection is closed if the response to a ping takes longer. */
 const pingInterval = seconds(30)
 const IdleTime = seconds(120)
 
@@ -219,7 +219,7 @@ const http1Options = ({ headers, reading }: Timeouts) => ({
   connectionsCheckingInterval: headers / 4,
 })
 
-/** Pings a session, and closes it when the client does not answer or the session is idle for too long. */
+/** Pings a session, and closes it when the client is unresponsive or the session is idle for too long. */
 function keepAlive(session: ServerHttp2Session, clock: Clock): void {
   let isPingAcknowledged = true
   let streams = 0

@@ -1,4 +1,4 @@
-/** Counts hook calls during the lifecycle of a Cluster: there must be one for each event, as `docs/reference/hooks.md` says. */
+/** Counts hook calls during the lifecycle of a Cluster: there must be one for each event, as `docs/reference/hooks.md` promises. */
 import { Cluster, ClusterClass } from '@capstan/api'
 import { seconds, VirtualClock } from '@capstan/kube'
 import { memoryStores } from '@capstan/lab'

@@ -71,7 +71,7 @@ export const acceptsAggregatedDiscovery = (accept: string | undefined): boolean 
       type === 'application/json' && g === 'apidiscovery.k8s.io' && v === 'v2' && as === 'APIGroupDiscoveryList',
   )
 
-/** Reports whether to pretty-print: as the query parameter `pretty` says; without it, only for curl, Wget and browsers. */
+/** Reports whether to pretty-print: as the query parameter `pretty` requests; without it, only for curl, Wget and browsers. */
 export const wantsPretty = (query: URLSearchParams, userAgent = ''): boolean => {
   const pretty = query.get('pretty')
   if (pretty !== null) return pretty !== 'false' && pretty !== '0'

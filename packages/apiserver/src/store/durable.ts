@@ -1,6 +1,6 @@
 /**
- * Durable state: one data folder, many named stores, one log. Stores of a folder that commit at the same time share one synced write
- * (`journal.ts`). All state is read when the folder is opened.
+ * Durable state: one data folder, many named stores, one log. Stores of a folder that commit at the same time share one
+ * fsync (`journal.ts`). All state is read when the folder is opened.
  *
  * Layout:
  *   state/  checkpoints, logs and the commit marker: see `state-folder.ts`

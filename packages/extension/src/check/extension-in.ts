@@ -5,7 +5,7 @@ import { defineExtension, type Extension } from '../author/define-extension.ts'
 /**
  * Returns the exported extension, or the extension that the only exported function without parameters returns.
  *
- * @throws TypeError that says which export is expected
+ * @throws TypeError that names the expected exports
  */
 export async function extensionIn(exports: { readonly [name: string]: unknown }): Promise<Extension> {
   const exported = Object.entries(exports)

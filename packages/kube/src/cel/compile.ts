@@ -302,7 +302,7 @@ class Compiler {
     const evaluates = args.map(({ evaluate }) => evaluate)
     const overloads = candidates.map(({ overload }) => overload)
     const cost = costOf(name)
-    // The overload is chosen by values, not by types alone: a value may be null although the schema says `string`.
+    // The overload is chosen by values, not by types alone: a value may be null although its type in the schema is `string`.
     return (run) => {
       const values = evaluates.map((evaluate) => evaluate(run))
       const overload = overloads.find(({ parameters }) => parameters.every((type, index) => accepts(type, values[index]!)))
