@@ -121,7 +121,7 @@ export function createGenericServer(options: GenericServerOptions): GenericServe
   const cleanups: (() => void)[] = []
   const closing = new AbortController()
   const engine: Engine = {
-    execute: (request, caller, signal) => execute(server, request, caller, signal),
+    execute: (request, caller, ended) => execute(server, request, caller, ended),
     watch: async (request, caller, signal) => openWatch(server, request, caller, AbortSignal.any([signal, closing.signal])),
     resources: registry,
     authorizer,
@@ -207,7 +207,7 @@ const inProcess = (engine: Engine, caller: Caller, clock: Clock): Transport => (
     signal?.throwIfAborted()
     request.beforeSend?.()
     if (request.plural === '') return discoveryDocument(engine, request)
-    return (await engine.execute(request, caller, signal)).body
+    return (await engine.execute(request, caller, signal && (() => signal))).body
   },
   watch: (request, signal) => engine.watch(request, caller, signal),
   close() {},

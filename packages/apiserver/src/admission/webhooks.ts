@@ -77,7 +77,8 @@ export interface Write extends AdmissionAttributes {
   readonly object: UnknownObject | undefined
   readonly oldObject: UnknownObject | undefined
   readonly warn: (text: string) => void
-  readonly signal: AbortSignal | undefined
+  /** Returns a signal that aborts when nobody waits for the response any more. */
+  readonly ended: (() => AbortSignal) | undefined
 }
 
 type HooksByType = { readonly [type in HookType]: readonly Hook[] }
@@ -182,7 +183,7 @@ export class Webhooks {
       response = await this.#call(hook, versioned, write)
     } catch (err) {
       const text = `failed calling webhook ${JSON.stringify(webhook.name)}: ${(err as Error).message}`
-      if (webhook.failurePolicy !== 'Ignore' || write.signal?.aborted) throw internalError(text)
+      if (webhook.failurePolicy !== 'Ignore' || write.ended?.().aborted) throw internalError(text)
       this.#options.log.warn('Webhook call failed, and its failurePolicy is Ignore', {
         webhook: webhook.name,
         configuration: hook.configuration,
@@ -259,7 +260,7 @@ export class Webhooks {
     const { clientConfig } = hook.webhook
     let document: unknown
     try {
-      document = await caller.call(clientConfig, hook.timeoutSeconds, reviewOf(hook, uid, versioned, write), write.signal)
+      document = await caller.call(clientConfig, hook.timeoutSeconds, reviewOf(hook, uid, versioned, write), write.ended?.())
     } catch (err) {
       throw new Error(`failed to call webhook: ${(err as Error).message}`, { cause: err })
     }

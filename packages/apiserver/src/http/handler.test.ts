@@ -1,5 +1,6 @@
-import { seededRandom, StatusError, VirtualClock } from '@capstan/kube'
+import { seconds, seededRandom, StatusError, VirtualClock } from '@capstan/kube'
 import { afterEach, expect, test } from 'vitest'
+import type { WebhookTransport } from '../admission/webhook-caller.ts'
 import type { Engine } from '../verbs/engine.ts'
 import { createApiServer } from '@capstan/kubernetes-kinds'
 import type { Identity } from '../auth/authenticate.ts'
@@ -151,6 +152,43 @@ test('requests that the server does not serve, or does not allow, add no series 
   const text = await (await send('/metrics')).text()
   const series = [...text.matchAll(/^apiserver_request_total\{code="(\d+)".*dry_run="(.*?)".*,resource="(.*?)".* (\d+)$/gm)]
   expect(series.map((match) => match.slice(1).join(' '))).toEqual(['201 All configmaps 1', '422 invalid configmaps 2'])
+})
+
+test('the call of a webhook is cancelled when its request times out', async () => {
+  const clock = new VirtualClock()
+  let call: AbortSignal | undefined
+  const transport: WebhookTransport = {
+    post: (_target, _body, signal) => new Promise(() => void (call = signal)),
+    close() {},
+  }
+  const server = createApiServer({ clock, random: seededRandom(1), webhooks: { transport } })
+  stops.push(() => server.close())
+  await server.ready
+  const handle = webHandler(createHandler({ engine: server.engine, clock }))
+  const headers = { 'content-type': 'application/json' }
+  const send = (path: string, body: object) =>
+    handle(new Request(`https://server${path}`, { method: 'POST', body: JSON.stringify(body), headers }), admin)
+  await send('/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations', {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'ValidatingWebhookConfiguration',
+    metadata: { name: 'slow' },
+    webhooks: [
+      {
+        name: 'slow.example.com',
+        clientConfig: { url: 'https://webhook' },
+        rules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['configmaps'] }],
+        sideEffects: 'None',
+        admissionReviewVersions: ['v1'],
+        timeoutSeconds: 30,
+      },
+    ],
+  })
+  const response = send('/api/v1/namespaces/default/configmaps?timeout=5s', { metadata: { name: 'a' } })
+  for (let turn = 0; turn < 20 && !call; turn++) await new Promise(setImmediate)
+  expect(call?.aborted).toBe(false)
+  while (clock.step(clock.now() + seconds(5)));
+  expect((await response).status).toBe(504)
+  expect(call?.aborted).toBe(true)
 })
 
 test('a preflight request has no body', async () => {

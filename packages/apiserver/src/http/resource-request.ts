@@ -58,13 +58,14 @@ export async function resourceResponse(
   // Decoding a long body may have blocked the event loop; encoding a long object may block it again.
   const pause = pauseIfDue(server.clock)
   if (pause) await pause
+  const ended = request.ended ?? (() => request.signal)
   if (verb === 'watch') return watchResponse(server, resource, apiRequest, representation, request, query, caller)
   if (engine.resources.isConnection(path.subresource) && resource.builtin) {
     const container = query.get('container')
-    await engine.execute({ ...apiRequest, body: container === null ? {} : { container } }, caller, request.signal)
+    await engine.execute({ ...apiRequest, body: container === null ? {} : { container } }, caller, ended)
     return { status: 204, headers: {}, body: '' }
   }
-  const result = await engine.execute(apiRequest, caller, request.signal)
+  const result = await engine.execute(apiRequest, caller, ended)
   const encodePause = pauseIfDue(server.clock)
   if (encodePause) await encodePause
   return encodeResponse(server.clock, resource, result, representation, query)

@@ -52,7 +52,8 @@ export interface RequestContext {
   readonly caller: Caller
   /** Warnings to send with the response. */
   readonly warnings: string[]
-  readonly signal: AbortSignal | undefined
+  /** Returns a signal that aborts when nobody waits for the response any more. */
+  readonly ended: (() => AbortSignal) | undefined
   /** Internal write: skips admission webhooks and policies. */
   readonly isInternal?: true
 }

@@ -25,8 +25,11 @@ export interface WatchStream extends AsyncIterable<WatchEvent> {
 }
 
 export interface Engine {
-  /** Executes every verb but watch. Returned objects are frozen, shared, and have apiVersion and kind. @throws StatusError */
-  execute(request: ApiRequest, caller: Caller, signal?: AbortSignal): Promise<ApiResponse>
+  /**
+   * Executes every verb but watch. Returned objects are frozen, shared, and have apiVersion and kind. `ended` returns a signal that aborts
+   * when nobody waits for the response any more; it is called only before long waits. @throws StatusError
+   */
+  execute(request: ApiRequest, caller: Caller, ended?: () => AbortSignal): Promise<ApiResponse>
   /**
    * Opens a watch. @throws StatusError when the watch is rejected; as upstream, the HTTP layer sends the reason Expired as an ERROR event
    */

@@ -19,9 +19,9 @@ export async function execute(
   server: ServerContext,
   request: ApiRequest,
   caller: Caller,
-  signal: AbortSignal | undefined,
+  ended?: () => AbortSignal,
 ): Promise<ApiResponse> {
-  const context = contextOf(server, request, caller, signal)
+  const context = contextOf(server, request, caller, ended)
   try {
     if (request.patchType === 'application/apply-patch+yaml') {
       checkSubresource(context)
@@ -38,7 +38,11 @@ export async function execute(
 }
 
 export function openWatch(server: ServerContext, request: ApiRequest, caller: Caller, signal: AbortSignal): WatchStream {
-  return watch(server, contextOf(server, request, caller, signal), signal)
+  return watch(
+    server,
+    contextOf(server, request, caller, () => signal),
+    signal,
+  )
 }
 
 async function callVerb(server: ServerContext, context: RequestContext): Promise<KubeObject | ObjectList | Status> {
@@ -68,7 +72,7 @@ async function callVerb(server: ServerContext, context: RequestContext): Promise
   }
 }
 
-function contextOf(server: ServerContext, request: ApiRequest, caller: Caller, signal: AbortSignal | undefined): RequestContext {
+function contextOf(server: ServerContext, request: ApiRequest, caller: Caller, ended?: () => AbortSignal): RequestContext {
   const info = server.registry.find(request.group, request.version, request.plural)
   if (!info) throw unknownResource()
   if (info.verbs?.includes(request.verb) === false) throw methodNotAllowed()
@@ -76,7 +80,7 @@ function contextOf(server: ServerContext, request: ApiRequest, caller: Caller, s
   if (needsNamespace && request.verb === 'create') throw methodNotAllowed()
   if (needsNamespace && request.name !== undefined) throw unknownResource()
   const warnings = info.deprecation === undefined ? [] : [info.deprecation]
-  return { info, request, options: request.options ?? {}, caller, warnings, signal }
+  return { info, request, options: request.options ?? {}, caller, warnings, ended }
 }
 
 /** @throws StatusError NotFound for an unknown subresource, MethodNotAllowed when the subresource does not support the verb */

@@ -69,7 +69,7 @@ interface Page {
   readonly after: string | undefined
 }
 
-async function pageOf(server: ServerContext, { info, options, signal }: RequestContext): Promise<Page> {
+async function pageOf(server: ServerContext, { info, options, ended }: RequestContext): Promise<Page> {
   const { resourceVersion: requested, resourceVersionMatch: match } = options
   rejectOptions(options)
   const limit = options.limit !== undefined && options.limit > 0 ? options.limit : undefined
@@ -82,7 +82,7 @@ async function pageOf(server: ServerContext, { info, options, signal }: RequestC
   if (!/^\d+$/.test(requested)) throw badRequest(`invalid resource version: ${invalidRevisionText(requested)}`)
   const revision = Number(requested)
   if (revision === 0) return { revision: undefined, limit: undefined, after: undefined }
-  await waitForRevision(server, info, revision, signal)
+  await waitForRevision(server, info, revision, ended)
   const isExact = match === 'Exact' || (match === undefined && limit !== undefined)
   return { revision: isExact ? revision : undefined, limit, after: undefined }
 }
@@ -116,9 +116,10 @@ export async function waitForRevision(
   { store, clock }: ServerContext,
   { storage }: ResourceInfo,
   revision: number,
-  signal: AbortSignal | undefined,
+  ended: RequestContext['ended'],
 ): Promise<void> {
   if (revision <= store.revision) return
+  const signal = ended?.()
   const reached = new AbortController()
   const unsubscribe = store.subscribe(storage, () => {
     if (store.revision >= revision) reached.abort()

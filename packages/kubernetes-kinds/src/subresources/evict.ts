@@ -147,7 +147,7 @@ function addCondition({ status }: Pod, now: string): void {
 /** Changes the status of an object by an internal write, which is repeated after conflicts with concurrent writes. */
 const writeStatus = (
   server: ServerContext,
-  { info, request: { namespace }, options: { dryRun = false }, signal }: RequestContext,
+  { info, request: { namespace }, options: { dryRun = false }, ended }: RequestContext,
   name: string,
   change: (current: UnknownObject) => void,
 ): Promise<KubeObject> =>
@@ -167,7 +167,7 @@ const writeStatus = (
       options: { dryRun },
       caller: { name: 'system:apiserver', groups: ['system:masters'], agent: 'kube-apiserver' },
       warnings: [],
-      signal,
+      ended,
       isInternal: true,
     },
     {

@@ -80,10 +80,11 @@ function timeoutOf(query: URLSearchParams, longest: number): number {
 
 /** Reads the body first, so that a slow client occupies no seat. Errors of the body are thrown when the handler reads it. */
 async function withBody(request: HttpRequest, requester: Requester, ending: Ending): Promise<HttpRequest> {
-  if (request.method === 'GET' || request.method === 'HEAD') return request
+  const ended = () => ending.signal
+  if (request.method === 'GET' || request.method === 'HEAD') return { ...request, ended }
   const body = request.body(maxBodyBytes, requester)
   await body.catch(() => {})
-  return { ...request, body: () => body, requester, ended: () => ending.signal }
+  return { ...request, body: () => body, requester, ended }
 }
 
 /** Signal for the end of a request, when the client disconnects or `end` is called. Created on first use. */
@@ -108,7 +109,7 @@ class Ending {
   }
 }
 
-/** Responds with 504 after the timeout. The work continues, except for the reading of its body; its result is discarded. */
+/** Responds with 504 after the timeout. `end` cancels the reading of YAML and calls of webhooks; other work continues. */
 function withTimeout(clock: Clock, timeout: number, work: Promise<HttpResponse>, end: () => void): Promise<HttpResponse> {
   return new Promise((resolve, reject) => {
     const timer = clock.schedule(timeout, () => {

@@ -94,7 +94,7 @@ function decodeMutated(
 }
 
 function writeOf(
-  { info, request, options, caller, warnings, signal }: RequestContext,
+  { info, request, options, caller, warnings, ended }: RequestContext,
   operation: Operation,
   object: UnknownObject | undefined,
   old: UnknownObject | undefined,
@@ -124,7 +124,7 @@ function writeOf(
     object: object && view ? view.fromObject(object) : object,
     oldObject: old && view ? view.fromObject(old) : old,
     warn: (text) => warnings.push(text),
-    signal,
+    ended,
   }
 }
 
