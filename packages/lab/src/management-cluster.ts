@@ -1,5 +1,6 @@
 /** A complete management cluster in one process: API server, core provider, local provider and its simulated workload clusters. */
 import { coreKinds } from '@capstan/api'
+import type { WebhookTransport } from '@capstan/apiserver'
 import type { ApiServer } from '@capstan/kubernetes-kinds'
 import { createApiServer } from '@capstan/kubernetes-kinds'
 import type { Manager } from '@capstan/controller'
@@ -16,6 +17,8 @@ import { createProviders, ProviderNames } from './providers.ts'
 export interface ManagementClusterOptions extends Omit<ProvidersOptions, 'names' | 'client'> {
   /** Transport of the controllers to the API server, for sockets or faults. Default: in-process. */
   readonly reach?: (server: ApiServer, inProcess: Transport) => Transport | Promise<Transport>
+  /** Transport for calls of webhooks that users register. Default: HTTPS. */
+  readonly webhooks?: WebhookTransport
 }
 
 export interface ManagementCluster {
@@ -37,7 +40,7 @@ export async function createManagementCluster(options: ManagementClusterOptions)
     random,
     log,
     admission: providerAdmission(options.providerHooks),
-    webhooks: ownWebhooks([...coreKinds, ...localKinds], () => client),
+    webhooks: ownWebhooks([...coreKinds, ...localKinds], () => client, options.webhooks),
   })
   await server.ready
   const inProcess = server.transport({ agent: 'capstan' })

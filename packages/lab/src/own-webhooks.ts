@@ -13,11 +13,15 @@ export const ownConversion: WebhookClientConfig = { service: { ...service, path:
 
 /**
  * Returns the transport and the addresses of the webhooks for the options of an API server. `client` is a function because the server
- * must exist before its client; conversions use it to read the CustomResourceDefinitions of provider kinds.
+ * must exist before its client; conversions use it to read the CustomResourceDefinitions of provider kinds. `remoteWebhooks` calls
+ * webhooks that users register.
  */
-export function ownWebhooks(kinds: readonly DeclaredKind[], client: () => Reader): NonNullable<ApiServerOptions['webhooks']> {
+export function ownWebhooks(
+  kinds: readonly DeclaredKind[],
+  client: () => Reader,
+  remoteWebhooks: WebhookTransport = httpsWebhooks(),
+): NonNullable<ApiServerOptions['webhooks']> {
   const handle = webhookHandler({ kinds, apiVersionOf: (groupKind) => referenceVersions(client())(groupKind) })
-  const remoteWebhooks = httpsWebhooks()
   const transport: WebhookTransport = {
     async post(target, body, signal) {
       if (target.servername !== host) return remoteWebhooks.post(target, body, signal)

@@ -1,7 +1,13 @@
 /**
  * Tests failing inputs: mistakes in classes, templates and topologies, name conflicts, denied writes, incorrect providers and
- * extensions. After ten minutes the controllers must write nothing and create no more objects, and no condition may change its
- * text.
+ * extensions. The test begins ten minutes after the input, and takes half an hour of virtual time:
+ *
+ * - The controllers write nothing. Three groups of inputs are exceptions: each retry of those with `retries` creates objects and deletes
+ *   them after a failure, as upstream's does; a blocking hook is called every 30 s, and the time until which it blocks is recorded; a
+ *   provider whose fields change every minute causes a bounded number of writes per change.
+ * - The number of objects is constant, including Secrets and ConfigMaps. Of Events, at most two are written for each rejected write and
+ *   one for each write of a retry; these may be new objects, because texts of Events contain the generated names of objects.
+ * - No condition of either generation changes its text, apart from the changing message of a hook and random suffixes of names.
  */
 import {
   BeforeClusterCreate,
@@ -16,9 +22,22 @@ import {
   MachineHealthCheck,
   ValidateTopology,
 } from '@capstan/api'
-import { ConfigMap, type KubeObject, minutes, Secret, StatusError, type Transport } from '@capstan/kube'
+import {
+  ConfigMap,
+  Event,
+  type Kind,
+  type KubeObject,
+  minutes,
+  type ObjectKey,
+  Secret,
+  StatusError,
+  timestamp,
+  type Transport,
+  ValidatingWebhookConfiguration,
+} from '@capstan/kube'
 import { demoFolder } from '@capstan/lab'
 import { LocalBootstrapConfig, LocalCluster, LocalControlPlane, LocalMachine, LocalMachineTemplate } from '@capstan/local'
+import type { WebhookTransport } from '@capstan/apiserver'
 import { afterEach, describe, expect, test } from 'vitest'
 import { manifestKinds, readManifests } from './manifests.ts'
 import { type ManagementEnv, managementEnv } from './management-env.ts'
@@ -40,8 +59,21 @@ interface FailingInput {
   readonly later?: (env: ManagementEnv) => Promise<unknown>
   /** Number of writes for each call of a blocking hook. They record the time until which the hook blocks. */
   readonly writesPerCall?: number
-  /** Maximum number of writes of retries in half an hour, which create objects and delete them after a failure. Default: 0. */
-  readonly writesOfRetries?: number
+  /**
+   * Retries that create objects and delete them after a failure: the number of objects whose reconcile fails, and the writes of each
+   * retry. In the measured half hour each object is retried twice, after 655 and 1000 seconds of backoff. Default: no writes.
+   */
+  readonly retries?: { readonly objects: number; readonly writes: number }
+  /** Called before each measured minute. */
+  readonly during?: (env: ManagementEnv, minute: number) => Promise<unknown>
+  /** Maximum number of writes per measured minute. Default: 0. */
+  readonly writesPerMinute?: number
+  /** Replies to calls of the webhooks that the test registers. */
+  readonly webhooks?: WebhookTransport
+  /** Number of further writes, of texts that depend on the time since the input. Default: 0. */
+  readonly writesOnce?: number
+  /** Part of condition texts that may change. */
+  readonly changes?: RegExp
 }
 
 const load = (file: string): Manifests =>
@@ -122,6 +154,32 @@ const deny = async (env: ManagementEnv, group: string, resources: readonly strin
   })
 }
 
+/** Registers a webhook that is called for writes of resources. The transport of the test replies. */
+const registerWebhook = (env: ManagementEnv, group: string, resources: string[], operations: string[]) =>
+  env.client.create(ValidatingWebhookConfiguration, {
+    metadata: { name: 'test' },
+    webhooks: [
+      {
+        name: 'deny.example.com',
+        clientConfig: { url: 'https://127.0.0.1:1/validate' },
+        rules: [{ apiGroups: [group], apiVersions: ['*'], resources, operations }],
+        admissionReviewVersions: ['v1'],
+        sideEffects: 'None',
+        failurePolicy: 'Fail',
+        timeoutSeconds: 10,
+      },
+    ],
+  })
+const denyingWebhooks: WebhookTransport = {
+  async post(_, body) {
+    const { apiVersion, kind, request } = JSON.parse(body)
+    const response = { uid: request.uid, allowed: false, status: { code: 403, message: 'not on a Sunday' } }
+    return { status: 200, contentType: 'application/json', body: Buffer.from(JSON.stringify({ apiVersion, kind, response })) }
+  },
+  close() {},
+}
+const unresponsiveWebhooks: WebhookTransport = { post: () => new Promise(() => {}), close() {} }
+
 const quota = (env: ManagementEnv, hard: Record<string, string>) =>
   create(
     env,
@@ -153,6 +211,16 @@ const only = async <T extends KubeObject>(env: ManagementEnv, kind: Parameters<t
   return items.find(({ metadata }) => metadata.name.includes(part))!
 }
 
+const keyOfControlPlane = { namespace: 'default', name: 'demo-control-plane' }
+/** Sets the Ready condition of an object of a provider to False in even minutes, and to True in odd ones. */
+const changeReady = async (env: ManagementEnv, kind: Kind<any>, key: ObjectKey, minute: number) => {
+  const { status } = await env.client.get(kind, key)
+  const others = (status.conditions ?? []).filter(({ type }: { type: string }) => type !== 'Ready')
+  const ready = { type: 'Ready', status: minute % 2 === 0 ? 'False' : 'True', reason: 'Changing', message: '' }
+  const conditions = [...others, { ...ready, lastTransitionTime: timestamp(env.clock.now()) }]
+  await env.client.patch(kind, key, { type: 'merge', body: { status: { conditions } } }, { subresource: 'status' })
+}
+
 const inputs: readonly FailingInput[] = [
   // Classes and their templates
   {
@@ -162,19 +230,19 @@ const inputs: readonly FailingInput[] = [
   },
   {
     name: 'a patch with a value that the schema of the template rejects',
-    writesOfRetries: 2,
+    retries: { objects: 1, writes: 1 },
     change: (manifests) =>
       classOf(manifests).patches.push(patchOfWorkers([{ op: 'add', path: '/spec/template/spec/simulated', value: 'text' }])),
   },
   {
     name: 'a patch with a field that the schema of the template does not have',
-    writesOfRetries: 2,
+    retries: { objects: 1, writes: 1 },
     change: (manifests) =>
       classOf(manifests).patches.push(patchOfWorkers([{ op: 'add', path: '/spec/template/spec/colour', value: 'red' }])),
   },
   {
     name: 'a patch with a duration that the provider cannot parse',
-    writesOfRetries: 4,
+    retries: { objects: 1, writes: 2 },
     change: (manifests) =>
       classOf(manifests).patches.push(
         patchOfWorkers([{ op: 'add', path: '/spec/template/spec/simulated/nodeDelay', value: 'soon' }]),
@@ -215,7 +283,7 @@ const inputs: readonly FailingInput[] = [
   { name: 'a missing ClusterClass', change: (manifests) => void delete manifests['ClusterClass demo'] },
   {
     name: 'a naming template that renders an invalid name for this Cluster',
-    writesOfRetries: 8,
+    retries: { objects: 1, writes: 4 },
     change: (manifests) =>
       (classOf(manifests).workers.machineDeployments[0].naming.template =
         '{{ .cluster.name }}-{{ if eq .cluster.name "demo" }}X{{ end }}{{ .random }}'),
@@ -247,7 +315,7 @@ const inputs: readonly FailingInput[] = [
   },
   {
     name: 'a MachineDeployment of the same name that belongs to another Cluster',
-    writesOfRetries: 4,
+    retries: { objects: 1, writes: 2 },
     before: (env) =>
       env.client.create(MachineDeployment, {
         metadata: { namespace: 'default', name: 'demo-steady' },
@@ -287,13 +355,58 @@ const inputs: readonly FailingInput[] = [
   },
   {
     name: 'a quota of one Machine',
-    writesOfRetries: 40,
+    // Both MachineSets. Upstream also creates the two clones before the Machine, changes managedFields of each, deletes both, and reports the
+    // rejected name in the status of the MachineSet and its MachineDeployment.
+    retries: { objects: 2, writes: 8 },
     before: (env) => quota(env, { 'count/machines.cluster.x-k8s.io': '1' }),
   },
   {
     name: 'a quota of one infrastructure machine',
-    writesOfRetries: 40,
+    // The same with one clone.
+    retries: { objects: 2, writes: 5 },
     before: (env) => quota(env, { 'count/localmachines.infrastructure.capstan.dev': '1' }),
+  },
+
+  {
+    name: 'a webhook that denies Machines',
+    webhooks: denyingWebhooks,
+    before: (env) => registerWebhook(env, 'cluster.x-k8s.io', ['machines'], ['CREATE']),
+  },
+  {
+    name: 'a webhook that denies updates of Clusters',
+    // Each retry applies the infrastructure cluster and the control plane with its template again: the Cluster does not refer to them.
+    retries: { objects: 1, writes: 3 },
+    webhooks: denyingWebhooks,
+    before: (env) => registerWebhook(env, 'cluster.x-k8s.io', ['clusters'], ['UPDATE']),
+  },
+  {
+    name: 'a webhook that denies status of MachineDeployments',
+    webhooks: denyingWebhooks,
+    before: (env) => registerWebhook(env, 'cluster.x-k8s.io', ['machinedeployments/status'], ['UPDATE']),
+  },
+  {
+    name: 'a webhook that denies the deletion of infrastructure machines',
+    // After 15 minutes Machine, control plane and Cluster report once that the deletion takes long.
+    changes: / since more than 15m/,
+    writesOnce: 3,
+    webhooks: denyingWebhooks,
+    before: (env) => registerWebhook(env, 'infrastructure.capstan.dev', ['localmachines'], ['DELETE']),
+    later: (env) => topology(env, { version: 'v1.36.1' }),
+  },
+  {
+    name: 'a webhook that times out for Machines',
+    webhooks: unresponsiveWebhooks,
+    before: (env) => registerWebhook(env, 'cluster.x-k8s.io', ['machines'], ['CREATE']),
+  },
+  {
+    name: 'a webhook that times out for status of MachineSets',
+    webhooks: unresponsiveWebhooks,
+    before: (env) => registerWebhook(env, 'cluster.x-k8s.io', ['machinesets/status'], ['UPDATE']),
+  },
+  {
+    name: 'a webhook that times out for infrastructure machines',
+    webhooks: unresponsiveWebhooks,
+    before: (env) => registerWebhook(env, 'infrastructure.capstan.dev', ['localmachines'], ['CREATE']),
   },
 
   // Providers
@@ -330,6 +443,35 @@ const inputs: readonly FailingInput[] = [
           { subresource: 'status' },
         )
     },
+  },
+  {
+    name: 'an infrastructure cluster whose Ready condition changes every minute',
+    writesPerMinute: 3,
+    during: (env, minute) => changeReady(env, LocalCluster, demo, minute),
+  },
+  {
+    name: 'an infrastructure machine whose Ready condition changes every minute',
+    // The status of the provider's object, Machine, MachineSet, MachineDeployment and Cluster.
+    writesPerMinute: 7,
+    during: async (env, minute) => changeReady(env, LocalMachine, keyOf(await only(env, LocalMachine, 'steady')), minute),
+  },
+  {
+    name: 'a bootstrap config whose Ready condition changes every minute',
+    // The status of the provider's object, Machine, MachineSet, MachineDeployment and Cluster.
+    writesPerMinute: 7,
+    during: async (env, minute) =>
+      changeReady(env, LocalBootstrapConfig, keyOf(await only(env, LocalBootstrapConfig, 'steady')), minute),
+  },
+  {
+    name: 'a control plane that reports another number of replicas every minute',
+    writesPerMinute: 2,
+    during: (env, minute) =>
+      env.client.patch(
+        LocalControlPlane,
+        keyOfControlPlane,
+        { type: 'merge', body: { status: { readyReplicas: minute % 2, availableReplicas: minute % 2 } } },
+        { subresource: 'status' },
+      ),
   },
   {
     name: 'an infrastructure machine that is deleted by a user',
@@ -419,11 +561,13 @@ const inputs: readonly FailingInput[] = [
   {
     name: 'BeforeClusterCreate that blocks with another message at each call',
     runtime: { [BeforeClusterCreate.name]: ({ nth }) => ({ wait: 30, message: `call ${nth}` }) },
+    changes: /call \d+/,
     writesPerCall: 2,
   },
   {
     name: 'BeforeClusterUpgrade that blocks with another message at each call',
     runtime: { [BeforeClusterUpgrade.name]: ({ nth }) => ({ wait: 30, message: `call ${nth}` }) },
+    changes: /call \d+/,
     writesPerCall: 3,
     later: (env) => topology(env, { version: 'v1.36.1' }),
   },
@@ -461,13 +605,15 @@ const inputs: readonly FailingInput[] = [
   },
 ]
 
-/** Writes of the controllers, without Events. */
+/** Writes of the controllers. */
 interface Writes {
   readonly reach: (transport: Transport) => Transport
-  /** Writes that the server stored. */
+  /** Writes that the server stored, without Events. */
   stored: string[]
   /** Writes that the server rejected. */
   rejected: string[]
+  /** Created and changed Events. */
+  events: string[]
 }
 
 /** Maximum number of writes. Controllers that write in a loop would prevent the clock from advancing. */
@@ -477,17 +623,18 @@ function countWrites(): Writes {
   const writes: Writes = {
     stored: [],
     rejected: [],
+    events: [],
     reach: (transport) => ({
       close: () => transport.close(),
       watch: (request, signal) => transport.watch(request, signal),
       async send(request, signal) {
         const { verb, plural, name = '', subresource = '', options } = request
-        if (verb === 'get' || verb === 'list' || plural === 'events' || options?.dryRun) return transport.send(request, signal)
-        if (writes.stored.length >= MaxWrites) throw new StatusError('TooManyRequests', 'too many writes')
+        if (verb === 'get' || verb === 'list' || options?.dryRun) return transport.send(request, signal)
+        if (writes.stored.length + writes.events.length >= MaxWrites) throw new StatusError('TooManyRequests', 'too many writes')
         const text = `${verb} ${plural}/${name} ${subresource}`
         try {
           const response = await transport.send(request, signal)
-          writes.stored.push(text)
+          ;(plural === 'events' ? writes.events : writes.stored).push(text)
           return response
         } catch (err) {
           writes.rejected.push(text)
@@ -499,27 +646,79 @@ function countWrites(): Writes {
   return writes
 }
 
+interface AnyCondition {
+  readonly type: string
+  readonly status: string
+  readonly reason?: string
+  readonly message?: string
+}
+interface AnyStatus {
+  readonly conditions?: readonly AnyCondition[]
+  readonly deprecated?: { readonly v1beta1?: { readonly conditions?: readonly AnyCondition[] } }
+  readonly v1beta2?: { readonly conditions?: readonly AnyCondition[] }
+}
+
+/** Texts of each condition, of both generations, in the order in which the server stored them. A text is listed again when it returns. */
+class ConditionTexts {
+  readonly #texts = new Map<string, string[]>()
+
+  add({ kind, metadata, status }: KubeObject & { readonly status?: AnyStatus }): void {
+    const { conditions, deprecated, v1beta2 } = status ?? {}
+    const generations = {
+      conditions,
+      'v1beta1.conditions': deprecated?.v1beta1?.conditions,
+      'v1beta2.conditions': v1beta2?.conditions,
+    }
+    for (const [generation, all] of Object.entries(generations))
+      for (const { type, status: value, reason = '', message = '' } of all ?? []) {
+        const condition = `${kind}/${metadata.name} ${generation} ${type}`
+        const text = withoutSuffixes(`${value} ${reason}: ${message}`)
+        const texts = this.#texts.get(condition) ?? []
+        if (texts.at(-1) !== text) texts.push(text)
+        this.#texts.set(condition, texts)
+      }
+  }
+
+  /** Returns the conditions whose texts changed, apart from parts that match `ignored`. */
+  changed(ignored: RegExp = /^$/): Record<string, readonly string[]> {
+    const comparable = (text: string) => text.replace(ignored, '')
+    return Object.fromEntries(
+      [...this.#texts].filter(([, [first, ...others]]) => others.some((text) => comparable(text) !== comparable(first!))),
+    )
+  }
+}
+
+/** Replaces random suffixes of names: a retry creates objects with other names. */
+const withoutSuffixes = (text: string): string => text.replace(/-[a-z0-9]{5}\b/g, '-xxxxx')
+
 let env: ManagementEnv
 afterEach(() => env.close())
 
-/** Returns the number of objects that the controllers created, and all conditions. */
-async function objects(): Promise<{ count: number; conditions: string[] }> {
-  const lists = await Promise.all([...manifestKinds.values()].map((kind) => env.client.list(kind as typeof Cluster, {})))
-  const items = lists.flatMap((list) => list.items)
-  const conditions = items.flatMap(({ kind, metadata, status }) =>
-    (status?.conditions ?? []).map(
-      ({ type, reason, message }) =>
-        `${kind}/${metadata.name} ${type} ${reason}: ${message.replace(/-[a-z0-9]{5}\b/g, '-xxxxx')}`,
-    ),
-  )
-  return { count: items.length, conditions }
+/** Returns all objects that the controllers may create, with those of the test. */
+async function objects(): Promise<KubeObject[]> {
+  const kinds = [...manifestKinds.values(), Secret, ConfigMap, Event]
+  const lists = await Promise.all(kinds.map((kind) => env.client.list(kind as typeof Cluster, {})))
+  return lists.flatMap((list) => list.items)
 }
 
+/** Minutes during which writes are counted. */
+const Measured = 30
+/** Retries of each failing object in this time. The longest backoff is 1000 seconds. */
+const RetriesOfObject = 2
+/** Maximum number of rejected writes in each retry of all failing objects. */
+const MaxRejectedPerRetry = 6
+
 describe('the controllers stop writing after', () => {
-  for (const { name, runtime = {}, change, before, later, writesPerCall = 0, writesOfRetries = 0 } of inputs)
-    test(name, async () => {
+  for (const input of inputs)
+    test(input.name, async () => {
+      const { runtime = {}, change, before, later, during, webhooks } = input
+      const { writesPerCall = 0, retries = { objects: 0, writes: 0 }, writesPerMinute = 0, writesOnce = 0, changes } = input
       const writes = countWrites()
-      env = await managementEnv({ runtime: scriptedRuntime(runtime), reach: (_, transport) => writes.reach(transport) })
+      env = await managementEnv({
+        runtime: scriptedRuntime(runtime),
+        reach: (_, transport) => writes.reach(transport),
+        ...(webhooks ? { webhooks, patience: 5 } : {}),
+      })
       await before?.(env)
       const manifests = { ...load('class.yaml'), ...load('cluster.yaml') }
       change?.(manifests)
@@ -528,14 +727,27 @@ describe('the controllers stop writing after', () => {
       await later?.(env)
       await env.advance(minutes(10))
       const first = await objects()
-      ;[writes.stored, writes.rejected] = [[], []]
-      await env.advance(minutes(30))
-      const calls = (30 * 60) / 30
-      expect(writes.stored.length).toBeLessThanOrEqual(writesPerCall * calls + writesOfRetries)
-      // The longest backoff is 1000 seconds, so each failing object is retried once or twice in this time.
-      expect(writes.rejected.length).toBeLessThan(20)
+      const texts = new ConditionTexts()
+      for (const object of first) texts.add(object)
+      const [store] = env.stores.all()
+      const stopRecording = store!.subscribe(undefined, ({ object }) => object && texts.add(object as KubeObject))
+      ;[writes.stored, writes.rejected, writes.events] = [[], [], []]
+      for (let minute = 0; minute < Measured; minute++) {
+        await during?.(env, minute)
+        await env.advance(minutes(1))
+      }
+      stopRecording()
       const then = await objects()
-      expect(then.count).toBe(first.count)
-      if (writesPerCall === 0) expect(then.conditions).toEqual(first.conditions)
-    }, 30_000)
+      const isEvent = ({ kind }: KubeObject) => kind === 'Event'
+      const calls = (Measured * 60) / 30
+      const writesOfRetries = RetriesOfObject * retries.objects * retries.writes
+      const maxWrites = writesPerCall * calls + writesOfRetries + writesPerMinute * Measured + writesOnce
+      expect(writes.stored.length).toBeLessThanOrEqual(maxWrites)
+      expect(writes.rejected.length).toBeLessThanOrEqual(RetriesOfObject * MaxRejectedPerRetry)
+      expect(writes.events.length).toBeLessThanOrEqual(2 * writes.rejected.length + writesOfRetries)
+      expect(then.filter((object) => !isEvent(object)).length).toBe(first.filter((object) => !isEvent(object)).length)
+      expect(then.filter(isEvent).length).toBeLessThanOrEqual(first.filter(isEvent).length + writes.events.length)
+      // The texts of conditions that summarize a changing field follow it.
+      if (writesPerMinute === 0) expect(texts.changed(changes)).toEqual({})
+    }, 60_000)
 })

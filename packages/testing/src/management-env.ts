@@ -20,7 +20,7 @@ import {
   ProviderNames,
 } from '@capstan/lab'
 import { coreKinds, type Hook } from '@capstan/api'
-import type { Store } from '@capstan/apiserver'
+import type { Store, WebhookTransport } from '@capstan/apiserver'
 import { createManager, installKinds, type Manager } from '@capstan/controller'
 import { createApiServer } from '@capstan/kubernetes-kinds'
 import { createWorkloads, localControllers, localKinds } from '@capstan/local'
@@ -46,6 +46,10 @@ export interface ManagementEnvOptions {
   readonly log?: Logger
   /** Transport of the controllers to the API server. Default: in-process. */
   readonly reach?: ManagementClusterOptions['reach']
+  /** Transport for calls of webhooks that the test registers. Default: HTTPS. Not used on a real server. */
+  readonly webhooks?: WebhookTransport
+  /** As in `PendingWork`. */
+  readonly patience?: number
 }
 
 export interface ManagementEnv {
@@ -88,6 +92,7 @@ export async function managementEnv(options: ManagementEnvOptions): Promise<Mana
     ...(options.providerHooks ? { providerHooks: options.providerHooks } : {}),
     ...(options.hookTransport ? { hookTransport: options.hookTransport } : {}),
     ...(options.onCall ? { onCall: options.onCall } : {}),
+    ...(options.webhooks ? { webhooks: options.webhooks } : {}),
     onHookCall(call) {
       hooks.push(call)
       reportLine(lineOf(call))
@@ -113,6 +118,7 @@ export async function managementEnv(options: ManagementEnvOptions): Promise<Mana
     stores: () => (isCaughtUp ? [] : stores.all()),
     traffic,
     closed: storyAbort.signal,
+    ...(options.patience === undefined ? {} : { patience: options.patience }),
     ...(isCaughtUp ? { isCaughtUp } : {}),
   }
   await settle(pendingWork)
@@ -167,7 +173,7 @@ async function managementWithOldContract(options: ManagementClusterOptions): Pro
       ...providerAdmission(options.providerHooks).filter(({ kind }) => !localKinds.some((localKind) => localKind === kind)),
       ...admissionOf(local),
     ],
-    webhooks: ownWebhooks(kinds, () => coreClient),
+    webhooks: ownWebhooks(kinds, () => coreClient, options.webhooks),
   })
   await server.ready
   const asProvider = (transport: Transport) => translateRequests(transport, localKinds)
