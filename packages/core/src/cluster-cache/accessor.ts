@@ -200,7 +200,7 @@ export class ClusterAccessor {
     const { clock, random, log } = this.#options
     const informer = new Informer(Node)
     const events = watchObjects(client, Node, { clock, random, log, signal })
-    const following = informer.follow(this.#countEvents(events))
+    const following = informer.follow(withoutUnreadFields(this.#countEvents(events)))
     await deadline(clock, Timing.syncTimeout, 'listing Nodes', signal, () =>
       Promise.race([
         informer.synced,
@@ -294,6 +294,21 @@ function withTimeLimit({ transport }: Client, clock: Clock, session: AbortSignal
         transport.send(request, inner),
       ),
   })
+}
+
+/** Removes fields of Nodes that no controller reads before the Nodes are cached: together they are most of a Node's size. */
+async function* withoutUnreadFields(events: AsyncIterable<WatcherEvent<Node>>): AsyncIterable<WatcherEvent<Node>> {
+  for await (const event of events) {
+    if (event.kind === 'replaced') yield { ...event, objects: event.objects.map(withoutUnread) }
+    else if (event.kind === 'applied' || event.kind === 'deleted') yield { ...event, object: withoutUnread(event.object) }
+    else yield event
+  }
+}
+
+function withoutUnread({ metadata: { managedFields: _, ...metadata }, ...node }: Node): Node {
+  if (!node.status) return { ...node, metadata }
+  const { images: __, ...status } = node.status as Node['status'] & { readonly images?: unknown }
+  return { ...node, metadata, status }
 }
 
 const connectionFrom = (client: Client, informer: Informer): WorkloadCluster => ({

@@ -8,17 +8,64 @@ import { createClusterCache } from './cluster-cache.ts'
 const key = { namespace: 'default', name: 'demo' }
 
 test('a process that no longer reconciles a Cluster closes its connection', async () => {
-  const clock = new VirtualClock()
   let closed = 0
+  const { clusters, context, advance } = await connectedCache({ onClose: () => void closed++ })
+  expect(clusters.connection(key)).toBeDefined()
+  await clusters.controller.observe!(key, context)
+  await advance()
+  expect(clusters.connection(key)).toBeUndefined()
+  expect(closed).toBeGreaterThan(0)
+})
+
+test('cached Nodes have neither images nor managed fields', async () => {
+  const node = (name: string, providerID: string, resourceVersion = '1') => ({
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: { name, uid: name, resourceVersion, labels: { a: 'b' }, managedFields: [{ manager: 'kubelet' }] },
+    spec: { providerID },
+    status: { conditions: [{ type: 'Ready', status: 'True' }], images: [{ names: ['example.com/image'] }] },
+  })
+  const watched = [
+    { type: 'MODIFIED', object: node('listed', 'p:///changed', '2') },
+    { type: 'ADDED', object: node('added', 'p:///added', '3') },
+    { type: 'DELETED', object: node('deleted', 'p:///deleted', '4') },
+  ]
+  const { clusters } = await connectedCache({ listed: [node('listed', 'p:///listed'), node('deleted', 'p:///deleted')], watched })
+  const { node: nodeOf, nodesByProviderID } = clusters.connection(key)!
+  expect(['listed', 'added', 'deleted'].map(nodeOf)).toEqual([
+    {
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: { name: 'listed', uid: 'listed', resourceVersion: '2', labels: { a: 'b' } },
+      spec: { providerID: 'p:///changed' },
+      status: { conditions: [{ type: 'Ready', status: 'True' }] },
+    },
+    expect.objectContaining({ status: { conditions: [{ type: 'Ready', status: 'True' }] } }),
+    undefined,
+  ])
+  expect(nodesByProviderID('p:///added')).toEqual([nodeOf('added')])
+})
+
+/** Returns a cluster cache that is connected to a workload cluster with these Nodes and watch events. */
+async function connectedCache({
+  listed = [],
+  watched = [],
+  onClose = () => {},
+}: {
+  readonly listed?: readonly object[]
+  readonly watched?: readonly object[]
+  readonly onClose?: () => void
+}) {
+  const clock = new VirtualClock()
   const workload = (): Client =>
     createClient({
-      close: () => void closed++,
-      send: () => Promise.resolve({ metadata: { resourceVersion: '1' }, items: [] }),
+      close: onClose,
+      send: () => Promise.resolve({ metadata: { resourceVersion: '1' }, items: listed } as never),
       watch: (_, signal) =>
         Promise.resolve(
           (async function* () {
+            yield* watched as readonly never[]
             await new Promise((resolve) => signal.addEventListener('abort', resolve))
-            yield* []
           })(),
         ),
     })
@@ -31,9 +78,5 @@ test('a process that no longer reconciles a Cluster closes its connection', asyn
   const advance = () => advanceClock(clock, 1000, { managers: () => [], stores: () => [], traffic: createTraffic() })
   await clusters.controller.reconcile(key, context)
   await advance()
-  expect(clusters.connection(key)).toBeDefined()
-  await clusters.controller.observe!(key, context)
-  await advance()
-  expect(clusters.connection(key)).toBeUndefined()
-  expect(closed).toBeGreaterThan(0)
-})
+  return { clusters, context, advance }
+}
