@@ -36,6 +36,8 @@ interface Side {
 
 interface Running {
   readonly pids: readonly number[]
+  /** Returns the number of reconciles so far whose writes did not arrive in the cache in time. Only Capstan logs them. */
+  missedWrites?(): number
   stop(): Promise<void>
 }
 
@@ -82,12 +84,16 @@ async function startCapstanManagers(
   const common = ['--kubeconfig', apiServer.kubeconfigOf(managersUser.name), '--diagnostics-port', '0', '--webhook-port', '0']
   const processes: CapstanProcess[] = []
   for (const flags of flagsOfManagers)
-    processes.push(await startCapstan(['manager', '--providers', ...flags, ...common, '--log-level', 'error'], /Manager ready/))
+    processes.push(await startCapstan(['manager', '--providers', ...flags, ...common, '--log-level', 'warn'], /Manager ready/))
   return {
     pids: processes.map(({ pid }) => pid),
+    missedWrites: () => sum(processes.map((managerProcess) => managerProcess.stderr().split(MissedWrites).length - 1)),
     stop: async () => void (await Promise.all(processes.map((managerProcess) => managerProcess.stop()))),
   }
 }
+
+/** Part of the log entry of `packages/controller/src/loop.ts`. */
+const MissedWrites = 'Own writes have not been seen'
 
 const upstream: Side = {
   name: 'upstream',
@@ -236,6 +242,7 @@ interface Reading {
   readonly server: number
   /** Requests so far. */
   readonly events: number
+  readonly missedWrites: number
 }
 
 /** Reads CPU time, memory and the audit log. */
@@ -251,7 +258,7 @@ class Meter {
   }
 
   read(): Reading {
-    return { ...this.#readTimes(), events: this.#events().length }
+    return { ...this.#readTimes(), events: this.#events().length, missedWrites: this.#running.missedWrites?.() ?? 0 }
   }
 
   since(before: Reading) {
@@ -264,7 +271,7 @@ class Meter {
     }
   }
 
-  #readTimes(): Omit<Reading, 'events'> {
+  #readTimes(): Pick<Reading, 'at' | 'managers' | 'server'> {
     return {
       at: now(),
       managers: sum(this.#running.pids.map(cpuSeconds)),
@@ -284,8 +291,14 @@ class Meter {
     yield { name: `${what}: requests for each cluster`, value: events.length / count, unit: 'requests' }
     for (const [verb, number] of counted(events, ({ verb }) => verb))
       yield { name: `${what}: requests for each cluster, ${verb}`, value: number / count, unit: 'requests' }
-    const conflicts = events.filter(({ responseStatus }) => responseStatus?.code === 409).length
-    yield { name: `${what}: conflicts (409) for each cluster`, value: conflicts / count, unit: 'requests' }
+    const conflicts = events.filter(({ responseStatus }) => responseStatus?.code === 409)
+    yield { name: `${what}: conflicts (409) for each cluster`, value: conflicts.length / count, unit: 'requests' }
+    if (this.#running.missedWrites) {
+      const missed = this.#running.missedWrites() - before.missedWrites
+      yield { name: `${what}: reconciles whose own writes have not been seen in time`, value: missed, unit: 'reconciles' }
+    }
+    for (const [conflict, number] of counted(conflicts, conflictOf).slice(0, 10))
+      console.log(`    ${number} conflicts: ${conflict}`)
     for (const [target, number] of counted(events, targetOf).slice(0, 10))
       console.log(`    ${(number / count).toFixed(1).padStart(6)} ${target}`)
   }
@@ -302,6 +315,9 @@ class Meter {
 
 const targetOf = ({ verb, objectRef }: AuditEvent): string =>
   `${verb} ${objectRef?.resource ?? 'other'}${objectRef?.subresource ? `/${objectRef.subresource}` : ''}`
+
+const conflictOf = (event: AuditEvent): string =>
+  `${targetOf(event)} ${event.objectRef?.name ?? ''} by ${event.userAgent ?? 'unknown'}: ${event.responseStatus?.message ?? ''}`
 
 function counted(events: readonly AuditEvent[], nameOf: (event: AuditEvent) => string): [string, number][] {
   const counts = new Map<string, number>()

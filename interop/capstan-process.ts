@@ -12,6 +12,8 @@ export interface CapstanProcess {
   readonly pid: number
   /** Line of output that matched `ready`. */
   readonly ready: string
+  /** Returns the output on stderr so far, such as log entries. */
+  stderr(): string
   /** Sends SIGINT; resolves with the exit code and stderr. */
   stop(): Promise<{ code: number | null; stderr: string }>
   /** Sends SIGKILL. */
@@ -46,6 +48,7 @@ export function startCapstan(argv: readonly string[], ready: RegExp, prefix: rea
       resolve({
         pid: child.pid!,
         ready: line,
+        stderr: () => stderr,
         async stop() {
           child.kill('SIGINT')
           return { code: await exited, stderr }

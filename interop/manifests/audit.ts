@@ -6,6 +6,7 @@ export interface AuditEvent {
   readonly user: { readonly username: string; readonly extra?: { readonly [name: string]: readonly string[] } }
   /** Time at which the response was complete. */
   readonly stageTimestamp: string
+  readonly userAgent?: string
   readonly verb: string
   readonly objectRef?: {
     readonly apiGroup?: string
