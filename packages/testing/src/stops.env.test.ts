@@ -24,29 +24,36 @@ interface Step {
 const stepsOfUser = (): readonly Step[] => [
   { act: (client) => createFrom(client, new URL('class.yaml', demo)), wait: 0 },
   { act: (client) => createFrom(client, new URL('cluster.yaml', demo)), wait: seconds(60) },
-  { act: remediateOnce(), wait: seconds(60) },
-  {
-    act: (client) => client.patch(Cluster, key, { type: 'merge', body: { spec: { topology: { version: 'v1.36.1' } } } }),
-    wait: seconds(120),
-  },
+  { act: remediateOnce('workers', 'topology.cluster.x-k8s.io/deployment-name=steady'), wait: seconds(60) },
+  // A control plane of one Machine cannot be remediated.
+  { act: (client) => patchTopology(client, { controlPlane: { replicas: 3 } }), wait: seconds(120) },
+  { act: remediateOnce('control-plane', 'cluster.x-k8s.io/control-plane='), wait: seconds(120) },
+  { act: (client) => patchTopology(client, { version: 'v1.36.1' }), wait: seconds(240) },
   { act: (client) => client.delete(Cluster, key).catch(unlessGone), wait: seconds(120) },
 ]
 const unlessGone = (err: unknown) => {
   if (!isReason(err, 'NotFound')) throw err
 }
 
+const patchTopology = (client: Client, topology: object) =>
+  client.patch(Cluster, key, { type: 'merge', body: { spec: { topology } } })
+
 /**
- * Makes a MachineHealthCheck replace the Machine of `steady`. If repeated, marks the same Machine as unhealthy, if it still exists.
+ * Creates a MachineHealthCheck that replaces one of the Machines with a label. If repeated, marks the same Machine as unhealthy, if it
+ * still exists.
  */
-function remediateOnce(): Step['act'] {
-  const label = 'topology.cluster.x-k8s.io/deployment-name'
+function remediateOnce(name: string, labelSelector: string): Step['act'] {
+  const [label = '', value = ''] = labelSelector.split('=')
   let unhealthy: string | undefined
   return async (client) => {
-    const check = { metadata: key, spec: { clusterName: key.name, selector: { matchLabels: { [label]: 'steady' } } } }
+    const check = {
+      metadata: { namespace: key.namespace, name },
+      spec: { clusterName: key.name, selector: { matchLabels: { [label]: value } } },
+    }
     await client.create(MachineHealthCheck, check).catch((err: unknown) => {
       if (!isReason(err, 'AlreadyExists')) throw err
     })
-    const { items } = await client.list(Machine, { namespace: key.namespace, labelSelector: `${label}=steady` })
+    const { items } = await client.list(Machine, { namespace: key.namespace, labelSelector })
     unhealthy ??= items[0]!.metadata.name
     const body = { metadata: { annotations: { [RemediateMachineAnnotation]: '' } } }
     await client.patch(Machine, { ...key, name: unhealthy }, { type: 'merge', body }).catch(unlessGone)
@@ -168,11 +175,11 @@ const expected: Omit<Ending, 'commits'> = {
   wasAvailable: true,
   wasUpgraded: true,
   machines: {
-    'control-plane v1.36.0': 1,
-    // One of them replaces the unhealthy Machine.
+    // One of each replaces the unhealthy Machine.
+    'control-plane v1.36.0': 4,
     'steady v1.36.0': 2,
     'elastic v1.36.0': 1,
-    'control-plane v1.36.1': 1,
+    'control-plane v1.36.1': 3,
     'steady v1.36.1': 1,
     'elastic v1.36.1': 1,
     pool: 4,
