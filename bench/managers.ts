@@ -295,7 +295,7 @@ class Meter {
     yield { name: `${what}: conflicts (409) for each cluster`, value: conflicts.length / count, unit: 'requests' }
     if (this.#running.missedWrites) {
       const missed = this.#running.missedWrites() - before.missedWrites
-      yield { name: `${what}: reconciles whose own writes have not been seen in time`, value: missed, unit: 'reconciles' }
+      yield { name: `${what}: reconciles whose own writes have not been seen in time`, value: missed, unit: 'times' }
     }
     for (const [conflict, number] of counted(conflicts, conflictOf).slice(0, 10))
       console.log(`    ${number} conflicts: ${conflict}`)
