@@ -59,6 +59,8 @@ export interface RunningApiServer extends AsyncDisposable {
    * server must be durable.
    */
   restart(): Promise<void>
+  /** Like `restart`, also for the other processes of the server, which are all killed before the first of them starts again. */
+  restartAll(): Promise<void>
   /** Returns a client of the administrator, or of one of the `users`. It is closed with the server. */
   client(user?: string): Client
 }
@@ -170,6 +172,12 @@ export async function serve(
   const isReady = () => answers(`${url}/readyz`, { ca: access.ca, ...authorization })
   let server = start()
   await ready(server, isReady)
+  const restart = async () => {
+    if (!isDurable) throw new Error('Only a durable server can be restarted: set the option durable')
+    await server.kill()
+    server = start()
+    await ready(server, isReady)
+  }
   return {
     name,
     url,
@@ -177,12 +185,8 @@ export async function serve(
     folder: programs.folder,
     programs: programs.all,
     readyAfter: (performance.now() - since) / 1000,
-    async restart() {
-      if (!isDurable) throw new Error('Only a durable server can be restarted: set the option durable')
-      await server.kill()
-      server = start()
-      await ready(server, isReady)
-    },
+    restart,
+    restartAll: restart,
     async [Symbol.asyncDispose]() {
       close()
       await programs[Symbol.asyncDispose]()

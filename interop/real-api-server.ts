@@ -42,22 +42,22 @@ export async function startRealApiServer(options: RealApiServerOptions = {}): Pr
 
     const etcdUrl = `http://127.0.0.1:${etcdPort}`
     const peerUrl = `http://127.0.0.1:${peerPort}`
-    const etcdProgram = programs.start(
-      'etcd',
-      etcd,
-      [
-        `--data-dir=${join(folder, 'etcd')}`,
-        `--listen-client-urls=${etcdUrl}`,
-        `--advertise-client-urls=${etcdUrl}`,
-        `--listen-peer-urls=${peerUrl}`,
-        `--initial-advertise-peer-urls=${peerUrl}`,
-        `--initial-cluster=default=${peerUrl}`,
-        '--log-level=warn',
-        ...(durable ? [] : ['--unsafe-no-fsync']),
-      ],
-      { disposable: true },
-    )
-    await ready(etcdProgram, () => answers(`${etcdUrl}/health`))
+    const etcdFlags = [
+      `--data-dir=${join(folder, 'etcd')}`,
+      `--listen-client-urls=${etcdUrl}`,
+      `--advertise-client-urls=${etcdUrl}`,
+      `--listen-peer-urls=${peerUrl}`,
+      `--initial-advertise-peer-urls=${peerUrl}`,
+      `--initial-cluster=default=${peerUrl}`,
+      '--log-level=warn',
+      ...(durable ? [] : ['--unsafe-no-fsync']),
+    ]
+    const startEtcd = async () => {
+      const program = programs.start('etcd', etcd, etcdFlags, { disposable: true })
+      await ready(program, () => answers(`${etcdUrl}/health`))
+      return program
+    }
+    let etcdProgram = await startEtcd()
     progress(`etcd healthy after ${since(started)}`)
 
     const serverStarted = performance.now()
@@ -86,7 +86,7 @@ export async function startRealApiServer(options: RealApiServerOptions = {}): Pr
     })
     progress(`kube-apiserver ready after ${since(serverStarted)}`)
 
-    if (controllers.length > 0) {
+    const startControllerManager = async () => {
       const manager = programs.start(
         'controller-manager',
         controllerManager,
@@ -113,9 +113,21 @@ export async function startRealApiServer(options: RealApiServerOptions = {}): Pr
           await client.get(ConfigMap, { ...key, name: 'kube-root-ca.crt' })
         return true
       })
-      progress(`kube-controller-manager ready, everything after ${since(started)}`)
+      return manager
     }
-    return apiServer
+    let managerProgram = controllers.length > 0 ? await startControllerManager() : undefined
+    if (managerProgram) progress(`kube-controller-manager ready, everything after ${since(started)}`)
+    return {
+      ...apiServer,
+      async restartAll() {
+        await managerProgram?.kill()
+        await etcdProgram.kill()
+        // kube-apiserver is killed while it has no etcd, and starts again with the state that etcd has recovered.
+        const [recovered] = await Promise.all([startEtcd(), apiServer.restart()])
+        etcdProgram = recovered
+        if (managerProgram) managerProgram = await startControllerManager()
+      },
+    }
   } catch (err) {
     await programs[Symbol.asyncDispose]()
     throw err

@@ -187,13 +187,13 @@ async function runLifecycle(cell: Cell, checks: Checks, progress: (line: string)
     const context: LifeContext = { client, namespace, provider, checks, progress, limit: 300 }
     await createClass(context)
     const before = await inventory(context)
-    // Upstream's in-memory machines exist only in the memory of their manager, which therefore keeps running.
+    // Upstream's in-memory machines exist only in the memory of their manager, which therefore keeps running. etcd is killed, too.
     const restart = async () => {
       await running.ours!.kill()
-      await apiServer.restart()
+      await apiServer.restartAll()
       await running.theirs?.restart(cell.theirs.filter((tool) => tool !== 'capd'))
       await startOurs()
-      progress('every process killed and started again')
+      progress(`every process killed and started again${cell.theirs.includes('capd') ? ', except capd' : ''}`)
     }
     const desiredStateOf = (name: ClusterName, size: Size, version: string): DesiredState => {
       const { pool, ...others } = size

@@ -18,6 +18,7 @@ import {
   type Kind,
   keyOf,
   type KubeObject,
+  orAbsent,
   Secret,
 } from '@capstan/kube'
 import { LocalMachinePool } from '@capstan/local'
@@ -228,9 +229,9 @@ export async function waitUntilSettled(context: LifeContext, name: ClusterName, 
   }
 }
 
-/** Returns the names of all objects of Cluster API and Secrets in the namespace, as `Kind name`. */
+/** Returns the names of all objects in the namespace, of every kind that discovery lists, as `resource.group name`. */
 export const inventory = async (context: Pick<LifeContext, 'client' | 'namespace'>): Promise<string[]> =>
-  [...(await allObjects(context)).keys()].sort()
+  [...(await objectsOfEveryKind(context)).keys()].sort()
 
 /** Returns all objects of Cluster API and Secrets in the namespace, by `Kind name`. */
 export async function allObjects({
@@ -245,19 +246,71 @@ export async function allObjects({
   return objects
 }
 
+interface DiscoveredResource {
+  readonly name: string
+  readonly kind: string
+  readonly namespaced: boolean
+  readonly verbs: readonly string[]
+}
+
+/** Versions of Kubernetes' groups that have namespaced kinds. A server that does not serve one of them returns 404. */
+const builtInVersions = [
+  { group: '', version: 'v1' },
+  { group: 'apps', version: 'v1' },
+  { group: 'autoscaling', version: 'v2' },
+  { group: 'batch', version: 'v1' },
+  { group: 'discovery.k8s.io', version: 'v1' },
+  { group: 'networking.k8s.io', version: 'v1' },
+  { group: 'policy', version: 'v1' },
+  { group: 'rbac.authorization.k8s.io', version: 'v1' },
+  { group: 'resource.k8s.io', version: 'v1' },
+  { group: 'storage.k8s.io', version: 'v1' },
+]
+
+/** Whether an object may remain or appear: those that the server creates in each namespace. Events and Leases are in no inventory. */
+const isOfServer = (plural: string, name: string): boolean =>
+  (plural === 'configmaps' && name === 'kube-root-ca.crt') || (plural === 'serviceaccounts' && name === 'default')
+
+/** Returns all objects in the namespace by `resource.group name`, except Events, Leases and those that the server creates. */
+async function objectsOfEveryKind({
+  client,
+  namespace,
+}: Pick<LifeContext, 'client' | 'namespace'>): Promise<Map<string, KubeObject>> {
+  const { items: definitions } = await client.list(CustomResourceDefinition)
+  const customVersions = definitions.map(({ spec: { group, versions } }) => ({
+    group,
+    version: versions.find(({ storage }) => storage)!.name,
+  }))
+  const versions = new Map(
+    [...builtInVersions, ...customVersions].map((version) => [`${version.group}/${version.version}`, version]),
+  )
+  const objects = new Map<string, KubeObject>()
+  for (const { group, version } of versions.values()) {
+    const discovered = await orAbsent(client.transport.send({ verb: 'get', group, version, plural: '' }))
+    const { resources = [] } = (discovered ?? {}) as { resources?: readonly DiscoveredResource[] }
+    for (const { name: plural, kind, namespaced, verbs } of resources) {
+      if (!namespaced || !verbs.includes('list') || plural === 'events') continue
+      const { items } = await client.list({ group, version, kind, plural, scope: 'Namespaced' }, { namespace })
+      for (const object of items)
+        if (!isOfServer(plural, object.metadata.name)) objects.set(`${plural}.${group} ${object.metadata.name}`, object)
+    }
+  }
+  return objects
+}
+
 /** Waits until only the objects of `before` exist. Returns the other objects that the garbage collector has not deleted in time. */
 export async function undeletedObjects(context: LifeContext, before: readonly string[]): Promise<string[]> {
   // The garbage collector of kube-controller-manager discovers new kinds only every 30 s, and deletes no objects while it does so.
   const end = performance.now() + 150_000
   for (;;) {
-    const undeleted = [...(await allObjects(context))].filter(([name]) => !before.includes(name))
+    const undeleted = [...(await objectsOfEveryKind(context))].filter(([name]) => !before.includes(name))
     if (undeleted.length === 0) return []
     if (performance.now() > end)
       return undeleted.map(([name, { metadata }]) => {
         const { creationTimestamp, deletionTimestamp, finalizers, ownerReferences } = metadata
         return `${name} ${JSON.stringify({ creationTimestamp, deletionTimestamp, finalizers, ownerReferences })}`
       })
-    await new Promise((resolve) => void setTimeout(resolve, 500))
+    await new Promise((resolve) => void setTimeout(resolve, 1000))
   }
 }
 

@@ -2,7 +2,7 @@
 import { type Client, keyOf, type Kind, type KubeObject, type Json, Namespace, orAbsent } from '@capstan/kube'
 import type { RunningApiServer } from '../api-server.ts'
 import { clusterctlOn } from '../upstream/clusterctl.ts'
-import { customKinds, inventory, type LifeContext } from './life.ts'
+import { customKinds, allObjects, type LifeContext } from './life.ts'
 
 /** Moves the objects to the API server `elsewhere` and back, and checks them. No manager runs on that server. */
 export async function moveAndMoveBack(
@@ -13,11 +13,13 @@ export async function moveAndMoveBack(
   const { client, namespace, checks } = context
   const target = elsewhere.client()
   // Secrets that no Cluster owns, such as bootstrap tokens, are not moved.
-  const listMovable = async () => (await inventory(context)).filter((name) => !name.startsWith('Secret '))
+  const listMovable = async () => [...(await allObjects(context)).keys()].sort().filter((name) => !name.startsWith('Secret '))
   const before = await listMovable()
   const objects = await statuses(client, namespace)
   await (await clusterctlOn(apiServer)).run('move', '--namespace', namespace, '--to-kubeconfig', elsewhere.kubeconfig)
-  const arrived = (await inventory({ client: target, namespace })).filter((name) => !name.startsWith('Secret '))
+  const arrived = [...(await allObjects({ client: target, namespace })).keys()]
+    .sort()
+    .filter((name) => !name.startsWith('Secret '))
   checks.check(
     'clusterctl moves every object to another API server',
     arrived.join() === before.join(),
