@@ -305,9 +305,10 @@ async function* withoutUnreadFields(events: AsyncIterable<WatcherEvent<Node>>): 
   }
 }
 
-function withoutUnread({ metadata: { managedFields: _, ...metadata }, ...node }: Node): Node {
+function withoutUnread(node: Node): Node {
+  const { managedFields: _managedFields, ...metadata } = node.metadata
   if (!node.status) return { ...node, metadata }
-  const { images: __, ...status } = node.status as Node['status'] & { readonly images?: unknown }
+  const { images: _images, ...status } = node.status as Node['status'] & { readonly images?: unknown }
   return { ...node, metadata, status }
 }
 
