@@ -34,7 +34,7 @@ export const coreTwinSuite: Suite = {
   ci: true,
   tools: ['etcd', 'kube-apiserver', 'kube-controller-manager', 'capi-core'],
   ownNetwork: true,
-  minutes: 30,
+  minutes: 60,
   async prepare() {
     for (const { tool, module } of core) await moduleFolder(tool, module)
   },
