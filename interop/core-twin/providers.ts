@@ -29,3 +29,9 @@ export const everythingReady: Behaviours = {
   }),
   config: () => ({ status: { initialization: { dataSecretCreated: true }, dataSecretName: 'data' } }),
 }
+
+/** Report of a control plane without Machines. Only with it are Nodes of a Cluster without control plane Machines drained and deleted. */
+export const hostedControlPlane: Behaviour = (object, objects) => {
+  const { status } = everythingReady.controlPlane(object, objects)!
+  return { status: { ...status, externalManagedControlPlane: true } }
+}

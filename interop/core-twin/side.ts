@@ -13,6 +13,7 @@ import {
   messageOf,
   Node,
   type ObjectKey,
+  Pod,
   resourceName,
   Secret,
   seconds,
@@ -65,6 +66,9 @@ const observedKinds: readonly Kind[] = [
   ConfigMap,
   Event,
 ]
+
+/** Kinds of a workload cluster whose objects are compared. A case gives Pods of all its namespaces different names. */
+const workloadKinds: readonly Kind[] = [Node, Pod]
 
 /** Objects of one namespace, as last reported by the watches. */
 export interface ObservedObjects {
@@ -236,7 +240,7 @@ export class Side implements AsyncDisposable {
       endpointHost: '127.0.0.1',
       kubernetesVersion: 'v1.35.0',
     })
-    this.#watchNodes(cluster.namespace!, client)
+    for (const kind of workloadKinds) this.#watchWorkload(cluster.namespace!, client, kind)
     const user = await issueCertificate(this.#authority, systemClock, {
       commonName: 'kubernetes-admin',
       organizations: ['system:masters'],
@@ -279,13 +283,13 @@ export class Side implements AsyncDisposable {
     this.#watches.push(run())
   }
 
-  #watchNodes(namespace: string, client: Client): void {
+  #watchWorkload(namespace: string, client: Client, kind: Kind): void {
     const run = async () => {
       const options = { clock: systemClock, random: systemRandom, signal: this.#ended.signal }
-      for await (const event of watchObjects(client, Node, options)) {
+      for await (const event of watchObjects(client, kind, options)) {
         const objects = event.kind === 'replaced' ? event.objects : event.kind === 'applied' ? [event.object] : []
-        for (const object of objects) this.#put(namespace, Node, object)
-        if (event.kind === 'deleted') this.#put(namespace, Node, event.object, true)
+        for (const object of objects) this.#put(namespace, kind, object)
+        if (event.kind === 'deleted') this.#put(namespace, kind, event.object, true)
       }
     }
     this.#watches.push(run())

@@ -1,11 +1,12 @@
 import { Cluster, Machine, MachineSet } from '@capstan/api'
-import { type KubeObject, unknownKind } from '@capstan/kube'
+import type { KubeObject } from '@capstan/kube'
 import { clusterName, machine, machineSet, named } from '../objects.ts'
 import { noReport } from '../providers.ts'
 import type { Report } from '../side.ts'
 import { stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
 import { createReadyCluster } from './machine.ts'
+import { createPolicy, type DeniedRequests } from './policy.ts'
 
 /** Creates the bootstrap and infrastructure templates of workers. */
 export async function createWorkerTemplates(twin: Twin): Promise<void> {
@@ -72,41 +73,43 @@ const adoption: Case = async (twin) => {
   await twin.settle('the Machine no longer matches')
 }
 
-const ValidatingAdmissionPolicy = unknownKind({
-  apiVersion: 'admissionregistration.k8s.io/v1',
-  kind: 'ValidatingAdmissionPolicy',
-  plural: 'validatingadmissionpolicies',
-  scope: 'Cluster',
-})
-const ValidatingAdmissionPolicyBinding = unknownKind({
-  apiVersion: 'admissionregistration.k8s.io/v1',
-  kind: 'ValidatingAdmissionPolicyBinding',
-  plural: 'validatingadmissionpolicybindings',
-  scope: 'Cluster',
-})
+/** Creates a policy that rejects requests in the namespace of the case. */
+export const deny = (twin: Twin, denied: DeniedRequests): Promise<void> =>
+  twin.runOnBoth('create the policy', (client) => createPolicy(client, twin.namespace, { ...denied, namespace: twin.namespace }))
 
-interface DenyOptions {
-  readonly group: string
-  readonly resource: string
-  readonly operation: 'CREATE' | 'UPDATE'
-  /** CEL expression of the policy. Requests are rejected when it is false. Default: all requests are rejected. */
-  readonly accepted?: string
+/** A user removes the controller of a Machine, and another MachineSet adopts the Machine. The Node names the controller. */
+const controllerRemoved: Case = async (twin) => {
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
+  await twin.create(MachineSet, machineSet('ms'))
+  await twin.settle('a Node names its controller', (objects) => objects.some(isNodeOf('MachineSet', 'ms')))
+  await twin.patch(MachineSet, 'ms', { spec: { replicas: 0 } })
+  const setName = 'cluster.x-k8s.io/set-name'
+  const released = { metadata: { labels: { set: 'other', [setName]: null }, ownerReferences: null } }
+  await twin.patch(Machine, ([first]) => first, released)
+  await twin.settle('the Node names no controller', (objects) => objects.some(isNodeOf(undefined, undefined)))
+  await twin.create(MachineSet, machineSet('other'))
+  await twin.settle('the Node names another controller', (objects) => objects.some(isNodeOf('MachineSet', 'other')))
 }
 
-/** Creates a policy that rejects requests in the namespace of the case. */
-export const deny = (twin: Twin, { group, resource, operation, accepted = 'false' }: DenyOptions): Promise<void> =>
-  twin.runOnBoth('create the policy', async (client) => {
-    const name = twin.namespace
-    const rule = { apiGroups: [group], apiVersions: ['*'], operations: [operation], resources: [resource] }
-    const namespaceSelector = { matchLabels: { 'kubernetes.io/metadata.name': name } }
-    const spec = {
-      matchConstraints: { namespaceSelector, resourceRules: [rule] },
-      validations: [{ expression: accepted, message: 'not here' }],
-    }
-    await client.create(ValidatingAdmissionPolicy, { metadata: { name }, spec } as never)
-    const binding = { policyName: name, validationActions: ['Deny'] }
-    await client.create(ValidatingAdmissionPolicyBinding, { metadata: { name }, spec: binding } as never)
-  })
+/** A user removes the owner of a Machine, whose label still names its MachineSet. */
+const ownerRemoved: Case = async (twin) => {
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
+  await twin.create(MachineSet, machineSet('ms'))
+  await twin.settle('a Node names its controller', (objects) => objects.some(isNodeOf('MachineSet', 'ms')))
+  await twin.patch(Machine, ([first]) => first, { metadata: { labels: { set: null }, ownerReferences: null } })
+  await twin.settle('the Node names no controller', (objects) => objects.some(isNodeOf(undefined, undefined)))
+}
+
+/** Returns whether an object is the Node of a Machine with this controller. */
+const isNodeOf =
+  (kind: string | undefined, name: string | undefined) =>
+  ({ kind: ownKind, metadata: { annotations = {} } }: KubeObject): boolean =>
+    ownKind === 'Node' &&
+    annotations['cluster.x-k8s.io/machine'] !== undefined &&
+    annotations['cluster.x-k8s.io/owner-kind'] === kind &&
+    annotations['cluster.x-k8s.io/owner-name'] === name
 
 /** Of two Machines, one cannot be adopted. */
 const adoptionFails: Case = async (twin) => {
@@ -380,6 +383,8 @@ export const machineSetCases: Cases = {
   'machineset-preflight-no-version': preflight('v1.35.0', { status: { initialization: { controlPlaneInitialized: true } } }),
   'machineset-adoption': adoption,
   'machineset-adoption-fails': adoptionFails,
+  'machineset-machine-controller-removed': controllerRemoved,
+  'machineset-machine-owner-removed': ownerRemoved,
   'machineset-machine-denied': creationFails('cluster.x-k8s.io', 'machines'),
   'machineset-infrastructure-denied': creationFails(stub.group, 'stubmachines'),
   'machineset-bootstrap-denied': creationFails(stub.group, 'stubconfigs'),

@@ -1,10 +1,11 @@
 import { Cluster, Machine } from '@capstan/api'
-import { isTrue, type KubeObject, Node } from '@capstan/kube'
+import { Event, getCondition, isTrue, type KubeObject, Node, Pod } from '@capstan/kube'
 import { cluster, clusterName, machine, named } from '../objects.ts'
-import { noReport } from '../providers.ts'
+import { hostedControlPlane, noReport } from '../providers.ts'
 import type { Report } from '../side.ts'
 import { stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
+import { createPolicy, endPolicy } from './policy.ts'
 
 /** Creates a Cluster whose providers are ready, and its workload API server. */
 export async function createReadyCluster(twin: Twin): Promise<void> {
@@ -68,6 +69,30 @@ export async function createReadyMachine(twin: Twin, metadata: object = {}, spec
   await twin.settle('the Machine runs', (objects) => objects.some((object) => object.kind === 'Machine' && hasNode(object)))
 }
 
+/** Creates a Machine whose Node is drained and deleted with the Machine. */
+export async function createDrainableMachine(twin: Twin, metadata: object = {}, spec: object = {}): Promise<void> {
+  await twin.setReports({ controlPlane: hostedControlPlane })
+  await createReadyMachine(twin, metadata, spec)
+}
+
+/** Returns whether the deletion of a Machine waits in a stage: the reason of the condition, and a part of its message. */
+export const isDeleting =
+  (reason: string, text = '') =>
+  (objects: readonly KubeObject[]): boolean =>
+    objects.some((object) => {
+      const deleting = object.kind === 'Machine' ? getCondition(object as Machine, 'Deleting') : undefined
+      return deleting?.reason === reason && (deleting.message ?? '').includes(text)
+    })
+
+const hasEvent = (objects: readonly KubeObject[], reason: string): boolean =>
+  objects.some((object) => object.kind === 'Event' && (object as Event).reason === reason)
+
+/** Returns whether the Machine is deleted, and its deletion has recorded an event with this reason. */
+export const isDeletedAfter =
+  (reason: string) =>
+  (objects: readonly KubeObject[]): boolean =>
+    !objects.some(({ kind }) => kind === 'Machine') && hasEvent(objects, reason)
+
 const hasNode = (machine: object): boolean => (machine as Machine).status?.nodeRef !== undefined
 
 const ready = { spec: { providerID: 'twin://m' }, status: { initialization: { provisioned: true } } }
@@ -128,11 +153,11 @@ const nodeReports =
 const noPressure = (type: string) => [type, 'False'] as const
 
 const nodeDeleted: Case = async (twin) => {
-  await createReadyMachine(twin)
+  await createDrainableMachine(twin)
   await twin.inWorkload(clusterName, (client) => client.delete(Node, { name: 'm' }))
   await twin.settle('the Node is deleted by another client')
   await twin.delete(Machine, 'm')
-  await twin.settle('the Machine is deleted')
+  await twin.settle('the Machine is deleted', isDeletedAfter('NodeVolumesDetached'))
 }
 
 /** Core copies metadata of the Machine to its Node, and removes it again. */
@@ -163,31 +188,84 @@ const taints: Case = async (twin) => {
 
 const hooks: Case = async (twin) => {
   const pre = (when: string) => `pre-${when}.delete.hook.machine.cluster.x-k8s.io/wait`
-  await createReadyMachine(twin, { annotations: { [pre('drain')]: 'a', [pre('terminate')]: 'b' } })
+  await createDrainableMachine(twin, { annotations: { [pre('drain')]: 'a', [pre('terminate')]: 'b' } })
+  await createPod(twin, 'before')
   await twin.delete(Machine, 'm')
-  await twin.settle('the pre-drain hook blocks')
+  await twin.settle('the pre-drain hook blocks', isDeleting('WaitingForPreDrainHook'))
   await twin.patch(Machine, 'm', { metadata: { annotations: { [pre('drain')]: null } } })
-  await twin.settle('the pre-terminate hook blocks')
+  await twin.settle('a Pod is evicted', isDeleting('DrainingNode', 'deletionTimestamp set'))
+  await twin.inWorkload(clusterName, (client) =>
+    client.delete(Pod, { namespace: 'default', name: 'before' }, { gracePeriodSeconds: 0 }),
+  )
+  await twin.settle('the pre-terminate hook blocks', isDeleting('WaitingForPreTerminateHook'))
+  await createPod(twin, 'after')
   await twin.patch(Machine, 'm', { metadata: { annotations: { [pre('terminate')]: null } } })
-  await twin.settle('the Machine is deleted')
+  await twin.settle('the Machine is deleted without a second drain', isDeletedAfter('SuccessfulDrainNode'))
 }
+
+/** Two hooks of each kind block; the Cluster has no control plane Machine, so that the Node is not drained. */
+const hooksWithoutDrain: Case = async (twin) => {
+  const pre = (when: string, name: string) => `pre-${when}.delete.hook.machine.cluster.x-k8s.io/${name}`
+  const annotations = { [pre('drain', 'a')]: '', [pre('terminate', 'b')]: '', [pre('terminate', 'a')]: '' }
+  await createReadyMachine(twin, { annotations })
+  await twin.delete(Machine, 'm')
+  await twin.settle('only the pre-terminate hooks block', isDeleting('WaitingForPreTerminateHook', '/a,'))
+  await twin.patch(Machine, 'm', { metadata: { annotations: { [pre('terminate', 'a')]: null } } })
+  await twin.settle('one pre-terminate hook blocks', isDeleting('WaitingForPreTerminateHook', '/b)'))
+  await twin.patch(Machine, 'm', { metadata: { annotations: { [pre('terminate', 'b')]: null } } })
+  await twin.settle('the Machine is deleted', isGone('Machine'))
+}
+
+const createPod = (twin: Twin, name: string) =>
+  twin.inWorkload(clusterName, (client) =>
+    client.create(Pod, {
+      metadata: { name, namespace: 'default' },
+      spec: { nodeName: 'm', containers: [{ name: 'c', image: 'i' }] },
+    } as never),
+  )
+
+export const isGone =
+  (kind: string) =>
+  (objects: readonly KubeObject[]): boolean =>
+    !objects.some((object) => object.kind === kind)
+
+/** Requests to delete the Node are rejected. */
+const nodeDeletionDenied: Case = async (twin) => {
+  await createDrainableMachine(twin, {}, { deletion: { nodeDeletionTimeoutSeconds: 0 } })
+  await twin.inWorkload(clusterName, (client) => createPolicy(client, 'keep', nodeDeletion))
+  await twin.delete(Machine, 'm')
+  await twin.settle(
+    'the deletion of the Node is rejected',
+    (objects) => isDeleting('DeletingNode')(objects) && hasEvent(objects, 'FailedDeleteNode'),
+  )
+  await twin.inWorkload(clusterName, (client) => endPolicy(client, 'keep'))
+  await twin.settle('the Node is deleted', (objects) => isGone('Node')(objects) && isGone('Machine')(objects))
+}
+
+/** Requests to delete the Node are rejected until the timeout expires. */
+const nodeDeletionTimeout: Case = async (twin) => {
+  await createDrainableMachine(twin, {}, { deletion: { nodeDeletionTimeoutSeconds: 1 } })
+  await twin.inWorkload(clusterName, (client) => createPolicy(client, 'keep', nodeDeletion))
+  await twin.delete(Machine, 'm')
+  await twin.settle('the Machine is deleted without its Node', isDeletedAfter('FailedDeleteNode'))
+}
+
+const nodeDeletion = { group: '', resource: 'nodes', operation: 'DELETE' } as const
 
 /**
  * Machines are deleted from a Cluster without control plane Machines, before and after its control plane reports that it is hosted.
  */
-const hostedControlPlane: Case = async (twin) => {
+const beforeAndAfterHosting: Case = async (twin) => {
   await createReadyMachine(twin)
   await twin.delete(Machine, 'm')
-  await twin.settle('the Node of a deleted Machine stays')
-  await twin.setReports({
-    controlPlane: () => ({ status: { initialization: { controlPlaneInitialized: true }, externalManagedControlPlane: true } }),
-  })
+  await twin.settle('the Node of a deleted Machine stays', isGone('Machine'))
+  await twin.setReports({ controlPlane: hostedControlPlane })
   await twin.create(stub.config, named('hosted', { spec: {} }))
   await twin.create(stub.machine, named('hosted', { spec: {} }))
   await twin.create(Machine, machine('hosted'))
   await twin.settle('another Machine runs', (objects) => objects.some((object) => object.kind === 'Machine' && hasNode(object)))
   await twin.delete(Machine, 'hosted')
-  await twin.settle('its Node is deleted')
+  await twin.settle('its Node is deleted', isDeletedAfter('SuccessfulDrainNode'))
 }
 
 const dataSecret: Case = async (twin) => {
@@ -207,13 +285,13 @@ const pausedReferences: Case = async (twin) => {
 }
 
 const paused: Case = async (twin) => {
-  await createReadyMachine(twin)
+  await createDrainableMachine(twin)
   await twin.patch(Machine, 'm', { metadata: { annotations: { 'cluster.x-k8s.io/paused': '' } } })
   await twin.settle('the Machine is paused')
   await twin.delete(Machine, 'm')
   await twin.settle('the paused Machine is deleted')
   await twin.patch(Machine, 'm', { metadata: { annotations: { 'cluster.x-k8s.io/paused': null } } })
-  await twin.settle('the Machine is resumed')
+  await twin.settle('the Machine is resumed', isDeletedAfter('SuccessfulDrainNode'))
 }
 
 const noCluster: Case = async (twin) => {
@@ -252,18 +330,18 @@ const certificateExpiry: Case = async (twin) => {
 const deletionBlocked: Case = async (twin) => {
   const finalizers = (list: readonly string[] | null) => ({ metadata: { finalizers: list } })
   const hold = ['twin.capstan.dev/hold']
-  await createReadyMachine(twin)
+  await createDrainableMachine(twin)
   await twin.patch(stub.machine, 'm', finalizers(hold))
   await twin.patch(stub.config, 'm', finalizers(hold))
   await twin.patch(Machine, 'm', finalizers(['machine.cluster.x-k8s.io', ...hold]))
   await twin.delete(Machine, 'm')
-  await twin.settle('the infrastructure blocks the deletion')
+  await twin.settle('the infrastructure blocks the deletion', isDeleting('WaitingForInfrastructureDeletion'))
   await twin.patch(stub.machine, 'm', finalizers(null))
-  await twin.settle('the bootstrap config blocks the deletion')
+  await twin.settle('the bootstrap config blocks the deletion', isDeleting('WaitingForBootstrapDeletion'))
   await twin.patch(stub.config, 'm', finalizers(null))
-  await twin.settle('only the finalizer of the Machine blocks the deletion')
+  await twin.settle('only the finalizer of the Machine blocks the deletion', isGone('Node'))
   await twin.patch(Machine, 'm', finalizers(null))
-  await twin.settle('the Machine is deleted')
+  await twin.settle('the Machine is deleted', isGone('Machine'))
 }
 
 const minReadySeconds: Case = async (twin) => {
@@ -299,9 +377,15 @@ const controlPlaneMachines: Case = async (twin) => {
     (objects) => objects.filter((object) => object.kind === 'Machine' && hasNode(object)).length === 2,
   )
   await twin.delete(Machine, 'm')
-  await twin.settle('one Machine is deleted with its Node')
+  await twin.settle(
+    'one Machine is deleted with its Node',
+    (objects) => hasEvent(objects, 'SuccessfulDrainNode') && !objects.some(({ metadata }) => metadata.name === 'm'),
+  )
   await twin.delete(Machine, 'n')
-  await twin.settle('the last Machine is deleted without its Node')
+  await twin.settle(
+    'the last Machine is deleted without its Node',
+    (objects) => isGone('Machine')(objects) && !isGone('Node')(objects),
+  )
 }
 
 /** Sets labels and annotations of the domains that core copies to the Node, of their subdomains, and of other domains. */
@@ -373,11 +457,14 @@ const otherProviderID: Case = async (twin) => {
 
 /** The control plane is deleted before the Machine. */
 const controlPlaneDeleted: Case = async (twin) => {
-  await createReadyMachine(twin, { labels: { 'cluster.x-k8s.io/control-plane': '' } })
+  await createDrainableMachine(twin, { labels: { 'cluster.x-k8s.io/control-plane': '' } })
   await twin.patch(stub.controlPlane, clusterName, { metadata: { finalizers: ['twin.capstan.dev/hold'] } })
   await twin.delete(stub.controlPlane, clusterName)
   await twin.delete(Machine, 'm')
-  await twin.settle('the Machine is deleted without its Node')
+  await twin.settle(
+    'the Machine is deleted without its Node',
+    (objects) => isGone('Machine')(objects) && !isGone('Node')(objects),
+  )
 }
 
 const clusterPaused: Case = async (twin) => {
@@ -493,7 +580,10 @@ export const machineCases: Cases = {
   'machine-node-metadata': nodeMetadata,
   'machine-taints': taints,
   'machine-deletion-hooks': hooks,
-  'machine-hosted-control-plane': hostedControlPlane,
+  'machine-deletion-hooks-without-drain': hooksWithoutDrain,
+  'machine-node-deletion-denied': nodeDeletionDenied,
+  'machine-node-deletion-timeout': nodeDeletionTimeout,
+  'machine-hosted-control-plane': beforeAndAfterHosting,
   'machine-data-secret': dataSecret,
   'machine-paused-references': pausedReferences,
   'machine-paused': paused,

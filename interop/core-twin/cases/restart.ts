@@ -5,13 +5,12 @@ import { clusterName, machine, machineDeployment, machineSet, named } from '../o
 import { everythingReady, noReport } from '../providers.ts'
 import { stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
-import { createReadyCluster, createReadyMachine } from './machine.ts'
+import { createDrainableMachine, createReadyCluster, createReadyMachine, isDeletedAfter, isDeleting, isGone } from './machine.ts'
 import { ProvisioningLimit, version } from './machine-deployment.ts'
 import { createWorkerTemplates } from './machine-set.ts'
 import { createTopology, isUpgraded, topology } from './topology.ts'
 
 const changeNothing = async (): Promise<void> => {}
-const isGone = (kind: string) => (objects: readonly KubeObject[]) => !objects.some((object) => object.kind === kind)
 
 const workersUnchanged: Case = async (twin) => {
   await createReadyCluster(twin)
@@ -90,15 +89,15 @@ const clusterDeletion: Case = async (twin) => {
 }
 
 const drain: Case = async (twin) => {
-  await createReadyMachine(twin)
+  await createDrainableMachine(twin)
   const pod = { metadata: { name: 'a', namespace: 'default' }, spec: { nodeName: 'm', containers: [{ name: 'c', image: 'i' }] } }
   await twin.inWorkload(clusterName, (client) => client.create(Pod, pod as never))
   await twin.delete(Machine, 'm')
-  await twin.settle('a Pod is evicted')
+  await twin.settle('a Pod is evicted', isDeleting('DrainingNode', 'deletionTimestamp set'))
   await twin.whileStopped(() =>
     twin.inWorkload(clusterName, (client) => client.delete(Pod, { namespace: 'default', name: 'a' }, { gracePeriodSeconds: 0 })),
   )
-  await twin.settle('the Machine is drained and deleted', isGone('Machine'))
+  await twin.settle('the Machine is drained and deleted', isDeletedAfter('SuccessfulDrainNode'))
 }
 
 const nodeDeleted: Case = async (twin) => {

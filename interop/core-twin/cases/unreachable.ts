@@ -4,7 +4,7 @@ import { getCondition, isTrue, type KubeObject, Secret } from '@capstan/kube'
 import { cluster, clusterName, machine, machineSet, named } from '../objects.ts'
 import { stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
-import { connected, createReadyMachine } from './machine.ts'
+import { connected, createDrainableMachine, isDeletedAfter, isDeleting } from './machine.ts'
 import { createWorkerTemplates } from './machine-set.ts'
 
 /**
@@ -105,13 +105,22 @@ const isLost = (objects: readonly KubeObject[]) =>
   )
 
 const lost =
-  (afterwards: (twin: Twin) => Promise<void>): Case =>
+  (afterwards: (twin: Twin) => Promise<void>, deletion: object = {}): Case =>
   async (twin) => {
-    await createReadyMachine(twin, {}, { deletion: { nodeDrainTimeoutSeconds: 1, nodeDeletionTimeoutSeconds: 1 } })
+    await createDrainableMachine(twin, {}, { deletion })
     await twin.stopWorkload(clusterName)
     await twin.settle('the connection is lost', isLost)
     await afterwards(twin)
   }
+
+/** The connection is lost, then the Machine is deleted, which reaches the state `until`. */
+const lostMachineDeleted = (step: string, until: (objects: readonly KubeObject[]) => boolean, deletion: object): Case =>
+  lost(async (twin) => {
+    await twin.delete(Machine, 'm')
+    await twin.settle(step, until)
+  }, deletion)
+
+const limits = { nodeDrainTimeoutSeconds: 1, nodeVolumeDetachTimeoutSeconds: 1, nodeDeletionTimeoutSeconds: 1 }
 
 export const unreachableCases: Cases = {
   'unreachable-kubeconfig-missing': missingKubeconfig,
@@ -123,9 +132,18 @@ export const unreachableCases: Cases = {
   'unreachable-machineset-scaled': setScaled,
   'unreachable-healthcheck': healthCheck,
   'unreachable-lost': lost(async () => {}),
-  'unreachable-lost-machine-deleted': lost(async (twin) => {
-    await twin.delete(Machine, 'm')
-    await twin.settle('the Machine is deleted')
+  'unreachable-lost-machine-deleted': lostMachineDeleted(
+    'the Machine is deleted after the timeouts',
+    isDeletedAfter('FailedDeleteNode'),
+    limits,
+  ),
+  'unreachable-lost-drain': lostMachineDeleted('the drain fails', isDeleting('DrainingNode'), {}),
+  'unreachable-lost-volumes': lostMachineDeleted('the wait for volumes fails', isDeleting('WaitingForVolumeDetach'), {
+    nodeDrainTimeoutSeconds: 1,
+  }),
+  'unreachable-lost-node': lostMachineDeleted('the Node cannot be deleted', isDeleting('DeletingNode'), {
+    ...limits,
+    nodeDeletionTimeoutSeconds: 0,
   }),
   'unreachable-lost-cluster-deleted': lost(async (twin) => {
     await twin.delete(Cluster, clusterName)

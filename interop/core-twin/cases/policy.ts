@@ -1,0 +1,44 @@
+/** Admission policies that reject requests of a core. */
+import { type Client, unknownKind } from '@capstan/kube'
+
+const ValidatingAdmissionPolicy = unknownKind({
+  apiVersion: 'admissionregistration.k8s.io/v1',
+  kind: 'ValidatingAdmissionPolicy',
+  plural: 'validatingadmissionpolicies',
+  scope: 'Cluster',
+})
+const ValidatingAdmissionPolicyBinding = unknownKind({
+  apiVersion: 'admissionregistration.k8s.io/v1',
+  kind: 'ValidatingAdmissionPolicyBinding',
+  plural: 'validatingadmissionpolicybindings',
+  scope: 'Cluster',
+})
+
+export interface DeniedRequests {
+  readonly group: string
+  readonly resource: string
+  readonly operation: 'CREATE' | 'UPDATE' | 'DELETE'
+  /** CEL expression of the policy. Requests are rejected when it is false. Default: all requests are rejected. */
+  readonly accepted?: string
+  /** The only namespace whose requests are rejected. */
+  readonly namespace?: string
+}
+
+/** Creates a policy that rejects requests. */
+export async function createPolicy(client: Client, name: string, denied: DeniedRequests): Promise<void> {
+  const { group, resource, operation, accepted = 'false', namespace } = denied
+  const rule = { apiGroups: [group], apiVersions: ['*'], operations: [operation], resources: [resource] }
+  const namespaceSelector =
+    namespace === undefined ? {} : { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } } }
+  const spec = {
+    matchConstraints: { ...namespaceSelector, resourceRules: [rule] },
+    validations: [{ expression: accepted, message: 'not here' }],
+  }
+  await client.create(ValidatingAdmissionPolicy, { metadata: { name }, spec } as never)
+  const binding = { policyName: name, validationActions: ['Deny'] }
+  await client.create(ValidatingAdmissionPolicyBinding, { metadata: { name }, spec: binding } as never)
+}
+
+/** Deletes the binding of a policy, so that its requests are no longer rejected. */
+export const endPolicy = (client: Client, name: string): Promise<unknown> =>
+  client.delete(ValidatingAdmissionPolicyBinding, { name })
