@@ -148,7 +148,7 @@ export class Side implements AsyncDisposable {
     const access = await loadKubeconfig(apiServer.kubeconfig)
     const transport = httpsTransport(access, { clock: systemClock, random: systemRandom, userAgent: agent })
     const options = { clock: systemClock, random: systemRandom, log: silent }
-    const workloads = createWorkloads({ ...options, openStore: () => Promise.resolve(memoryStore()) })
+    const workloads = createWorkloads({ ...options, openStore: () => Promise.resolve(memoryStore()), gracefulDeletion: true })
     const listener = await listen({
       port: 0,
       endpointFor: (server) => (server === undefined ? undefined : workloads.endpointFor(server)),

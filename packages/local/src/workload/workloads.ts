@@ -21,6 +21,8 @@ export interface WorkloadsOptions {
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
+  /** Whether evicted and deleted Pods exist until their kubelet has ended them. Default: false, because kubelets are only simulated. */
+  readonly gracefulDeletion?: boolean
 }
 
 /** Inputs of a control plane machine when its API server starts. */
@@ -74,7 +76,7 @@ interface RunningServer {
 }
 
 export function createWorkloads(options: WorkloadsOptions): Workloads {
-  const { openStore, removeStore, clock, log } = options
+  const { openStore, removeStore, clock, log, gracefulDeletion = false } = options
   /** Running API servers by server name. They accept client certificates and tokens of their own service accounts only. */
   const servers = new Map<string, RunningServer>()
   const startWaiters = new Map<string, { promise: Promise<Transport>; resolve: (transport: Transport) => void }>()
@@ -94,7 +96,7 @@ export function createWorkloads(options: WorkloadsOptions): Workloads {
 
   async function start(cluster: ObjectKey, boot: Boot): Promise<RunningServer> {
     const store = await openStore(storeName(cluster))
-    const server = createApiServer({ store, clock, random: options.random, log, gracefulDeletion: false })
+    const server = createApiServer({ store, clock, random: options.random, log, gracefulDeletion })
     try {
       await server.ready
       const client = createClient(server.transport({ agent: 'kubelet' }))
