@@ -1,9 +1,10 @@
-import { Cluster, Machine, MachineDrainRule } from '@capstan/api'
+import { Cluster, Machine, MachineDrainRule, MachineSet } from '@capstan/api'
 import {
   type Client,
   DaemonSet,
   getCondition,
   type Input,
+  isTrue,
   type Kind,
   type KubeObject,
   Namespace,
@@ -11,10 +12,12 @@ import {
   Pod,
   unknownKind,
 } from '@capstan/kube'
-import { clusterName, machine, named } from '../objects.ts'
+import { clusterName, machine, machineSet, named } from '../objects.ts'
+import { hostedControlPlane } from '../providers.ts'
 import { stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
 import { createDrainableMachine, createReadyCluster, isDeletedAfter, isDeleting, isGone } from './machine.ts'
+import { createWorkerTemplates } from './machine-set.ts'
 import { createPolicy, endPolicy } from './policy.ts'
 
 const PodDisruptionBudget = unknownKind({ apiVersion: 'policy/v1', kind: 'PodDisruptionBudget', plural: 'poddisruptionbudgets' })
@@ -50,10 +53,10 @@ const createInWorkload = <T extends KubeObject>(twin: Twin, kind: Kind<T>, ...ob
 /** Removes all Pods that are being deleted, as the kubelet does when they have ended. */
 const removeEndedPods = (twin: Twin) =>
   twin.inWorkload(clusterName, async (client: Client) => {
-    const { items } = await client.list(Pod, { namespace: 'default' })
+    const { items } = await client.list(Pod)
     for (const { metadata } of items)
       if (metadata.deletionTimestamp !== undefined)
-        await client.delete(Pod, { namespace: 'default', name: metadata.name }, { gracePeriodSeconds: 0 }).catch(() => undefined)
+        await client.delete(Pod, { namespace: metadata.namespace!, name: metadata.name }, { gracePeriodSeconds: 0 })
   })
 
 /** A state in which the drain waits, and what ends it. */
@@ -94,11 +97,24 @@ interface DrainScenario {
   readonly stages?: readonly Stage[]
   /** Reason of an event that the deletion records. */
   readonly event?: string
+  /** Pods that are not evicted. */
+  readonly remaining?: readonly string[]
 }
+
+const isNotEvicted = ({ kind, metadata }: KubeObject): boolean => kind === 'Pod' && metadata.deletionTimestamp === undefined
 
 /** A Machine is deleted while Pods run on its Node. */
 const drained =
-  ({ pods, rules = [], annotations = {}, spec = {}, before, stages = [], event = 'SuccessfulDrainNode' }: DrainScenario): Case =>
+  ({
+    pods,
+    rules = [],
+    annotations = {},
+    spec = {},
+    before,
+    stages = [],
+    event = 'SuccessfulDrainNode',
+    remaining = [],
+  }: DrainScenario): Case =>
   async (twin) => {
     await createDrainableMachine(twin, { annotations }, spec)
     await createInWorkload(twin, Pod, ...pods)
@@ -111,7 +127,10 @@ const drained =
       await twin.settle(step, isDeleting('DrainingNode', message))
       await end(twin)
     }
-    await twin.settle('the Machine is deleted', isDeletedAfter(event))
+    await twin.settle('the Machine is deleted', (objects) => {
+      const running = objects.filter(isNotEvicted).map(({ metadata }) => metadata.name)
+      return isDeletedAfter(event)(objects) && running.sort().join() === remaining.join()
+    })
   }
 
 const excluded = 'machine.cluster.x-k8s.io/exclude-node-draining'
@@ -129,14 +148,30 @@ const isBlocked = (end: Stage['end']): Stage => ({
   end,
 })
 
-const deleteBudget = (twin: Twin) =>
-  twin.inWorkload(clusterName, (client) => client.delete(PodDisruptionBudget, { namespace: 'default', name: 'pdb' }))
+const deleteBudget = (twin: Twin, name = 'pdb') =>
+  twin.inWorkload(clusterName, (client) => client.delete(PodDisruptionBudget, { namespace: 'default', name }))
 
-const createBudget = (twin: Twin) =>
-  createInWorkload(twin, PodDisruptionBudget, {
-    metadata: { name: 'pdb', namespace: 'default' },
-    spec: { maxUnavailable: 0, selector: { matchLabels: { app: 'web' } } },
-  } as never)
+/** Creates a PodDisruptionBudget that allows no eviction, and makes all Pods ready: a budget does not block the eviction of other Pods. */
+const createBudget = (twin: Twin, name = 'pdb') =>
+  twin.inWorkload(clusterName, async (client) => {
+    await client.create(PodDisruptionBudget, {
+      metadata: { name, namespace: 'default' },
+      spec: { maxUnavailable: 0, selector: { matchLabels: { app: 'web' } } },
+    } as never)
+    const counts = { disruptionsAllowed: 0, currentHealthy: 1, desiredHealthy: 1, expectedPods: 1 }
+    const budget = { type: 'merge', body: { status: { observedGeneration: 1, ...counts } } } as const
+    await client.patch(PodDisruptionBudget, { namespace: 'default', name }, budget, { subresource: 'status' })
+    const ready = {
+      type: 'merge',
+      body: { status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] } },
+    } as const
+    const { items } = await client.list(Pod, { namespace: 'default' })
+    for (const { metadata } of items)
+      await client.patch(Pod, { namespace: 'default', name: metadata.name }, ready, {
+        subresource: 'status',
+        fieldManager: 'kubelet',
+      })
+  })
 
 const clusterDeleted: Case = async (twin) => {
   await createDrainableMachine(twin)
@@ -164,7 +199,7 @@ const attached =
   async (twin) => {
     await createDrainableMachine(twin)
     await createInWorkload(twin, PersistentVolume, ...volumes)
-    await twin.inWorkload(clusterName, attachVolume)
+    await twin.inWorkload(clusterName, (client) => attachVolume(client))
     await twin.delete(Machine, 'm')
     await twin.settle('a volume is attached', isDeleting('WaitingForVolumeDetach', message))
     await twin.inWorkload(clusterName, (client) => client.delete(VolumeAttachment, { name: 'va' }))
@@ -173,7 +208,7 @@ const attached =
 
 const volumesExcluded: Case = async (twin) => {
   await createDrainableMachine(twin, { annotations: { 'machine.cluster.x-k8s.io/exclude-wait-for-node-volume-detach': '' } })
-  await twin.inWorkload(clusterName, attachVolume)
+  await twin.inWorkload(clusterName, (client) => attachVolume(client))
   await twin.delete(Machine, 'm')
   await twin.settle('the volume does not block the deletion', isDeletedAfter('SuccessfulDrainNode'))
 }
@@ -200,15 +235,15 @@ const volumeOfSkippedPod =
     await createDrainableMachine(twin)
     await createInWorkload(twin, PersistentVolume, volume({ claimRef }))
     await start(twin)
-    await twin.inWorkload(clusterName, attachVolume)
+    await twin.inWorkload(clusterName, (client) => attachVolume(client))
     await twin.delete(Machine, 'm')
     await twin.settle('the volume does not block the deletion', isDeletedAfter('NodeVolumesDetached'))
   }
 
-const attachVolume = async (client: Client): Promise<void> => {
+const attachVolume = async (client: Client, source: object = { persistentVolumeName: 'pv' }): Promise<void> => {
   await client.create(VolumeAttachment, {
     metadata: { name: 'va' },
-    spec: { attacher: 'csi', nodeName: 'm', source: { persistentVolumeName: 'pv' } },
+    spec: { attacher: 'csi', nodeName: 'm', source },
   } as never)
   const body = { status: { attached: true } }
   await client.patch(VolumeAttachment, { name: 'va' }, { type: 'merge', body }, { subresource: 'status' })
@@ -221,6 +256,7 @@ const inUse =
     await createDrainableMachine(twin)
     await createInWorkload(twin, PersistentVolume, ...volumes)
     await patchNodeStatus(twin, { volumesAttached: [{ name, devicePath: '' }], volumesInUse: [name] })
+    await twin.settle('the kubelet reports an attached volume')
     await twin.delete(Machine, 'm')
     await twin.settle('a volume is attached', isDeleting('WaitingForVolumeDetach', message))
     await patchNodeStatus(twin, { volumesAttached: null })
@@ -254,7 +290,7 @@ const isUnreachable = (object: KubeObject): boolean =>
 const unreachable: Case = async (twin) => {
   await createDrainableMachine(twin)
   await createInWorkload(twin, Pod, withGrace('a'))
-  await twin.inWorkload(clusterName, attachVolume)
+  await twin.inWorkload(clusterName, (client) => attachVolume(client))
   await stopKubelet(twin)
   await twin.delete(Machine, 'm')
   await twin.settle('neither Pod nor volume blocks the deletion', isDeletedAfter('NodeVolumesDetached'))
@@ -271,12 +307,31 @@ const taintedUnreachable = (twin: Twin) =>
     ),
   )
 
+/** Creates a Pod, then deletes its namespace, whose controller cannot delete the Pod. */
 const createTerminatingNamespace = (twin: Twin) =>
   twin.inWorkload(clusterName, async (client) => {
-    await client.create(Namespace, { metadata: { name: 'terminating', finalizers: ['twin.capstan.dev/hold'] } })
+    const denied = { group: '', resource: 'pods', operation: 'DELETE', namespace: 'terminating' } as const
+    await createPolicy(client, 'keep', denied)
+    await client.create(Namespace, { metadata: { name: 'terminating' } })
     await client.create(Pod, pod('held', { metadata: { namespace: 'terminating' } }))
     await client.delete(Namespace, { name: 'terminating' })
   })
+
+const namespaceIsTerminating: Stage = {
+  step: 'the namespace of a Pod is being deleted',
+  message: '* Pod terminating/held: failed to evict Pod, Cannot evict pod from terminating namespace',
+  end: (twin) =>
+    twin.inWorkload(clusterName, async (client) => {
+      await endPolicy(client, 'keep')
+      await client.delete(Pod, { namespace: 'terminating', name: 'held' })
+    }),
+}
+
+const endsWithNamespace: Stage = {
+  step: 'the controller of the namespace deletes the Pod',
+  message: '* Pods default/a, terminating/held: deletionTimestamp set',
+  end: removeEndedPods,
+}
 
 const orderedRules = [
   drainRule('Drain', web, -5),
@@ -301,7 +356,7 @@ const finishPod = (twin: Twin, name = 'a') =>
 
 const volumeTimeout: Case = async (twin) => {
   await createDrainableMachine(twin, {}, { deletion: { nodeVolumeDetachTimeoutSeconds: 1 } })
-  await twin.inWorkload(clusterName, attachVolume)
+  await twin.inWorkload(clusterName, (client) => attachVolume(client))
   await twin.delete(Machine, 'm')
   await twin.settle('the Machine is deleted after the timeout', isDeletedAfter('SuccessfulDrainNode'))
 }
@@ -322,22 +377,125 @@ const evictionDenied: Stage = {
   end: (twin) => twin.inWorkload(clusterName, (client) => endPolicy(client, 'evictions')),
 }
 
-/** A control plane Machine is deleted while another one remains. */
-const controlPlaneMachine: Case = async (twin) => {
-  await createReadyCluster(twin)
-  const labels = { 'cluster.x-k8s.io/control-plane': '' }
-  for (const name of ['m', 'n']) {
-    await twin.create(stub.config, named(name, { spec: {} }))
-    await twin.create(stub.machine, named(name, { spec: {} }))
-    await twin.create(Machine, { ...machine(name), metadata: { name, labels } })
-  }
-  await createInWorkload(twin, Pod, pod('a'), pod('b', { spec: { nodeName: 'n' } }))
-  await twin.settle('both Machines run', (objects) => objects.filter(hasNode).length === 2)
-  await twin.delete(Machine, 'm')
-  await twin.settle('a Pod of one Node is evicted', isDeleting('DrainingNode', 'deletionTimestamp set'))
-  await removeEndedPods(twin)
-  await twin.settle('one Machine is deleted', (objects) => objects.filter(hasNode).length === 1)
+const denyCordon = (twin: Twin) =>
+  twin.inWorkload(clusterName, (client) =>
+    createPolicy(client, 'cordon', {
+      group: '',
+      resource: 'nodes',
+      operation: 'UPDATE',
+      accepted: '!has(object.spec.unschedulable) || !object.spec.unschedulable',
+    }),
+  )
+
+const cordonDenied: Stage = {
+  step: 'the Node cannot be cordoned',
+  message: 'Error draining Node',
+  end: (twin) => twin.inWorkload(clusterName, (client) => endPolicy(client, 'cordon')),
 }
+
+/** A VolumeAttachment of an inline volume names no PersistentVolume. */
+const inlineVolume: Case = async (twin) => {
+  await createDrainableMachine(twin)
+  const inlineVolumeSpec = {
+    accessModes: ['ReadWriteOnce'],
+    capacity: { storage: '1Gi' },
+    csi: { driver: 'csi', volumeHandle: 'h' },
+  }
+  await twin.inWorkload(clusterName, (client) => attachVolume(client, { inlineVolumeSpec }))
+  await twin.delete(Machine, 'm')
+  await twin.settle('the volume is unknown', isDeleting('WaitingForVolumeDetach', 'Error waiting'))
+  await twin.inWorkload(clusterName, (client) => client.delete(VolumeAttachment, { name: 'va' }))
+  await twin.settle('the volume is detached', isDeletedAfter('NodeVolumesDetached'))
+}
+
+/** A user deletes the infrastructure of a Machine, with a finalizer or without one, then the Machine. */
+const infrastructureDeleted =
+  (finalizers: readonly string[]): Case =>
+  async (twin) => {
+    await createDrainableMachine(twin)
+    await createInWorkload(twin, Pod, pod('a'))
+    await twin.patch(stub.machine, 'm', { metadata: { finalizers } })
+    await twin.delete(stub.machine, 'm')
+    await twin.settle('the infrastructure is deleted')
+    await twin.delete(Machine, 'm')
+    if (finalizers.length > 0) {
+      await twin.settle('the infrastructure blocks the deletion', isDeleting('WaitingForInfrastructureDeletion'))
+      await twin.patch(stub.machine, 'm', { metadata: { finalizers: null } })
+    }
+    await twin.settle(
+      'the Machine is deleted without a drain',
+      (objects) => isGone('Machine')(objects) && isGone('Node')(objects),
+    )
+  }
+
+/** A Machine is paused while its Node is drained. */
+const paused: Case = async (twin) => {
+  const annotation = (value: string | null) => ({ metadata: { annotations: { 'cluster.x-k8s.io/paused': value } } })
+  await createDrainableMachine(twin)
+  await createInWorkload(twin, Pod, pod('a'))
+  await twin.delete(Machine, 'm')
+  await twin.settle('a Pod is evicted', isDeleting('DrainingNode', 'deletionTimestamp set'))
+  await twin.patch(Machine, 'm', annotation(''))
+  await twin.settle('the Machine is paused', (objects) => objects.some(isPaused))
+  await removeEndedPods(twin)
+  await twin.patch(Machine, 'm', annotation(null))
+  await twin.settle('the Machine is deleted', isDeletedAfter('SuccessfulDrainNode'))
+}
+
+const isPaused = (object: KubeObject): boolean => object.kind === 'Machine' && isTrue(object as Machine, 'Paused')
+
+/** A rule is created while the Node is drained. */
+const ruleCreated: Stage['end'] = (twin) =>
+  twin.create(MachineDrainRule, { metadata: { name: 'late' }, spec: drainRule('Skip', web) } as never)
+
+/** A MachineSet is scaled down, then deleted, while a budget blocks the drain of its Nodes. */
+const machineSetScaledDown: Case = async (twin) => {
+  await twin.setReports({ controlPlane: hostedControlPlane })
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
+  await twin.create(MachineSet, machineSet('ms', { replicas: 2 }))
+  await twin.settle('two Machines run', (objects) => objects.filter(hasNode).length === 2)
+  await twin.inWorkload(clusterName, async (client) => {
+    const { items } = await client.list(Node)
+    for (const [index, { metadata }] of items.entries())
+      await client.create(Pod, pod(`p${index}`, { ...labelled({ app: 'web' }), spec: { nodeName: metadata.name } }))
+  })
+  await createBudget(twin)
+  await twin.patch(MachineSet, 'ms', { spec: { replicas: 1 } })
+  await twin.settle('the drain of one Node is blocked', isDeleting('DrainingNode', 'disruption budget'))
+  await twin.delete(MachineSet, 'ms')
+  await twin.settle(
+    'the drains of both Nodes are blocked',
+    (objects) => objects.filter((object) => isDeleting('DrainingNode', 'disruption budget')([object])).length === 2,
+  )
+  await deleteBudget(twin)
+  await twin.settle(
+    'both Pods are evicted',
+    (objects) => objects.filter((object) => isDeleting('DrainingNode', 'deletionTimestamp set')([object])).length === 2,
+  )
+  await removeEndedPods(twin)
+  await twin.settle('the MachineSet is deleted', (objects) => isGone('Machine')(objects) && isGone('MachineSet')(objects))
+}
+
+/** A control plane Machine is deleted while another one remains. */
+const controlPlaneMachine =
+  (before: (twin: Twin) => Promise<void>): Case =>
+  async (twin) => {
+    await createReadyCluster(twin)
+    const labels = { 'cluster.x-k8s.io/control-plane': '' }
+    for (const name of ['m', 'n']) {
+      await twin.create(stub.config, named(name, { spec: {} }))
+      await twin.create(stub.machine, named(name, { spec: {} }))
+      await twin.create(Machine, { ...machine(name), metadata: { name, labels } })
+    }
+    await createInWorkload(twin, Pod, pod('a'), pod('b', { spec: { nodeName: 'n' } }))
+    await twin.settle('both Machines run', (objects) => objects.filter(hasNode).length === 2)
+    await before(twin)
+    await twin.delete(Machine, 'm')
+    await twin.settle('a Pod of one Node is evicted', isDeleting('DrainingNode', 'deletionTimestamp set'))
+    await removeEndedPods(twin)
+    await twin.settle('one Machine is deleted', (objects) => objects.filter(hasNode).length === 1)
+  }
 
 const hasNode = (object: KubeObject): boolean => object.kind === 'Machine' && (object as Machine).status?.nodeRef !== undefined
 
@@ -347,7 +505,7 @@ export const drainCases: Cases = {
     stages: [evicts('a', 'b')],
   }),
   'drain-nothing': drained({ pods: [] }),
-  'drain-pod-of-another-node': drained({ pods: [pod('a', { spec: { nodeName: 'other' } })] }),
+  'drain-pod-of-another-node': drained({ pods: [pod('a', { spec: { nodeName: 'other' } })], remaining: ['a'] }),
   'drain-many-pods': drained({
     pods: Array.from({ length: 7 }, (_, index) => pod(`p${index}`)),
     stages: [
@@ -355,11 +513,12 @@ export const drainCases: Cases = {
     ],
   }),
   'drain-daemonset-gone': drained({ pods: [pod('a', { metadata: ownedBy('DaemonSet') })], stages: [evicts('a')] }),
-  'drain-daemonset': drained({ pods: [pod('a')], before: createDaemonSetPod, stages: [evicts('a')] }),
-  'drain-daemonset-finished': drained({ pods: [], before: finishDaemonSetPod, stages: [evicts('agent')] }),
+  'drain-daemonset': drained({ pods: [pod('a')], before: createDaemonSetPod, stages: [evicts('a')], remaining: ['agent'] }),
+  'drain-daemonset-finished': drained({ pods: [], before: finishDaemonSetPod }),
   'drain-mirror-pod': drained({
     pods: [pod('a', { metadata: { annotations: { 'kubernetes.io/config.mirror': 'x' } } }), pod('b')],
     stages: [evicts('b')],
+    remaining: ['a'],
   }),
   'drain-empty-dir': drained({
     pods: [pod('a', { spec: { volumes: [{ name: 'v', emptyDir: {} }] } })],
@@ -368,6 +527,7 @@ export const drainCases: Cases = {
   'drain-label-skip': drained({
     pods: [pod('a', labelled({ 'cluster.x-k8s.io/drain': 'skip' })), pod('b')],
     stages: [evicts('b')],
+    remaining: ['a'],
   }),
   'drain-label-wait': drained({
     pods: [pod('a', labelled({ 'cluster.x-k8s.io/drain': 'Wait-Completed' })), pod('b')],
@@ -380,11 +540,13 @@ export const drainCases: Cases = {
   'drain-label-before-rule': drained({
     pods: [pod('a', labelled({ app: 'web', 'cluster.x-k8s.io/drain': 'skip' }))],
     rules: [drainRule('WaitCompleted', web)],
+    remaining: ['a'],
   }),
   'drain-rule-skip': drained({
     pods: [pod('a', labelled({ app: 'web' })), pod('b')],
     rules: [drainRule('Skip', web)],
     stages: [evicts('b')],
+    remaining: ['a'],
   }),
   'drain-rule-wait': drained({
     pods: [pod('a', labelled({ app: 'web' })), pod('b')],
@@ -401,7 +563,7 @@ export const drainCases: Cases = {
     rules: [drainRule('Drain', web, -5)],
     stages: [evicts('a'), waitsFor('b')],
   }),
-  'drain-rule-first-decides': drained({ pods: [pod('a', labelled({ app: 'web' }))], rules: skipThenDrain }),
+  'drain-rule-first-decides': drained({ pods: [pod('a', labelled({ app: 'web' }))], rules: skipThenDrain, remaining: ['a'] }),
   'drain-rule-of-another-cluster': drained({
     pods: [pod('a', labelled({ app: 'web' }))],
     rules: [drainRule('Skip', { ...web, machines: [{ clusterSelector: { matchLabels: { no: 'such' } } }] })],
@@ -420,10 +582,12 @@ export const drainCases: Cases = {
         ],
       }),
     ],
+    remaining: ['a'],
   }),
   'drain-rule-by-namespace': drained({
     pods: [pod('a')],
     rules: [drainRule('Skip', { pods: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'default' } } }] })],
+    remaining: ['a'],
   }),
   'drain-rule-of-all-pods': drained({
     pods: [pod('a'), pod('b', labelled({ app: 'web' }))],
@@ -434,12 +598,14 @@ export const drainCases: Cases = {
     pods: [pod('a')],
     annotations: { [excluded]: '' },
     event: 'NodeVolumesDetached',
+    remaining: ['a'],
   }),
   'drain-excluded-later': drained({
     pods: [pod('a', labelled({ app: 'web' }))],
-    before: createBudget,
+    before: (twin) => createBudget(twin),
     stages: [isBlocked((twin) => twin.patch(Machine, 'm', { metadata: { annotations: { [excluded]: '' } } }))],
     event: 'NodeVolumesDetached',
+    remaining: ['a'],
   }),
   'drain-timeout': drained({
     pods: [withGrace('a')],
@@ -448,19 +614,51 @@ export const drainCases: Cases = {
   }),
   'drain-timeout-later': drained({
     pods: [pod('a', labelled({ app: 'web' }))],
-    before: createBudget,
+    before: (twin) => createBudget(twin),
     stages: [isBlocked((twin) => twin.patch(Machine, 'm', { spec: { deletion: { nodeDrainTimeoutSeconds: 1 } } }))],
     event: 'NodeVolumesDetached',
+    remaining: ['a'],
   }),
   'drain-disruption-budget': drained({
     pods: [pod('a', labelled({ app: 'web' }))],
-    before: createBudget,
-    stages: [isBlocked(deleteBudget), evicts('a')],
+    before: (twin) => createBudget(twin),
+    stages: [isBlocked((twin) => deleteBudget(twin)), evicts('a')],
   }),
   'drain-eviction-denied': drained({ pods: [pod('a')], before: denyEvictions, stages: [evictionDenied, evicts('a')] }),
-  'drain-terminating-namespace': drained({ pods: [pod('a')], before: createTerminatingNamespace, stages: [evicts('a')] }),
+  'drain-evictions-denied': drained({
+    pods: Array.from({ length: 7 }, (_, index) => pod(`p${index}`)),
+    before: denyEvictions,
+    stages: [
+      { ...evictionDenied, message: '* 2 Pods with other issues' },
+      { ...evicts('p0'), message: '... (4 more)' },
+    ],
+  }),
+  'drain-two-budgets': drained({
+    pods: [pod('a', labelled({ app: 'web' }))],
+    before: async (twin) => {
+      await createBudget(twin)
+      await createBudget(twin, 'pdb-2')
+    },
+    stages: [
+      { ...isBlocked((twin) => deleteBudget(twin)), message: 'failed to evict Pod, ' },
+      isBlocked((twin) => deleteBudget(twin, 'pdb-2')),
+      evicts('a'),
+    ],
+  }),
+  'drain-cordon-denied': drained({ pods: [pod('a')], before: denyCordon, stages: [cordonDenied, evicts('a')] }),
+  'drain-rule-created': drained({
+    pods: [pod('a', labelled({ app: 'web' }))],
+    before: (twin) => createBudget(twin),
+    stages: [isBlocked(ruleCreated)],
+    remaining: ['a'],
+  }),
+  'drain-terminating-namespace': drained({
+    pods: [pod('a')],
+    before: createTerminatingNamespace,
+    stages: [namespaceIsTerminating, endsWithNamespace],
+  }),
   'drain-grace-period': drained({ pods: [withGrace('a'), withGrace('b')], stages: [evicts('a', 'b')] }),
-  'drain-finished-pod': drained({ pods: [pod('a')], before: finishPod, stages: [evicts('a')] }),
+  'drain-finished-pod': drained({ pods: [pod('a')], before: finishPod }),
   'drain-wait-finished-pod': drained({
     pods: [pod('a', labelled({ 'cluster.x-k8s.io/drain': 'wait-completed' }))],
     before: finishPod,
@@ -469,12 +667,21 @@ export const drainCases: Cases = {
   'drain-unreachable-node': unreachable,
   'drain-unreachable-taint': drained({ pods: [pod('a')], before: taintedUnreachable, stages: [evicts('a')] }),
   'drain-cluster-deleted': clusterDeleted,
-  'drain-control-plane-machine': controlPlaneMachine,
+  'drain-control-plane-machine': controlPlaneMachine(async () => {}),
+  'drain-control-plane-missing': controlPlaneMachine(async (twin) => {
+    await twin.delete(stub.controlPlane, clusterName)
+    await twin.settle('the control plane is deleted', isGone('StubControlPlane'))
+  }),
+  'drain-infrastructure-gone': infrastructureDeleted([]),
+  'drain-infrastructure-deleting': infrastructureDeleted(['twin.capstan.dev/hold']),
+  'drain-paused': paused,
+  'drain-machineset-scaled-down': machineSetScaledDown,
   'drain-volume-attachment': attached(
     '* VolumeAttachment with .spec.source.persistentVolumeName not matching a PersistentVolume: pv',
   ),
   'drain-volume-of-claim': attached('* PersistentVolumeClaims: default/data', volume({ claimRef })),
   'drain-volume-without-claim': attached('* PersistentVolumes without a .spec.claimRef to a PersistentVolumeClaim: pv', volume()),
+  'drain-volume-inline': inlineVolume,
   'drain-volume-excluded': volumesExcluded,
   'drain-volume-of-daemonset': volumeOfSkippedPod((twin) => createDaemonSetPod(twin, withClaim)),
   'drain-volume-of-skipped-pod': volumeOfSkippedPod((twin) =>
