@@ -22,6 +22,7 @@ import {
   type Deletion,
   deletionOf,
   removeNamed,
+  requireNamespace,
   modify,
   type RequestContext,
   keyFor,
@@ -33,10 +34,12 @@ import { isReady, needsBudget, allowsUnreadyEviction, budgetNotObserved, countDi
 
 export async function evict(server: ServerContext, context: RequestContext): Promise<Status> {
   const { info, request, options } = context
+  const { name, namespace } = request
+  requireNamespace(server, info, { metadata: { name: name!, namespace: namespace! } } as KubeObject)
   const eviction = evictionOf(context)
   await callEvictionWebhooks(server, context, eviction)
 
-  const pod = stored(server, info, keyFor(info, request.namespace, request.name!)) as unknown as Pod
+  const pod = stored(server, info, keyFor(info, namespace, name!)) as unknown as Pod
   const { deleteOptions } = eviction
   const dryRun = options.dryRun === true || (isRecord(deleteOptions) && Array.isArray(deleteOptions.dryRun))
   const evictionContext: RequestContext = { ...context, options: { ...options, dryRun } }

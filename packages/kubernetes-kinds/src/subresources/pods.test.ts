@@ -1,5 +1,5 @@
 /** Lifecycle of pods on a server without kubelets. */
-import { Node, Pod, type Status, unknownKind } from '@capstan/kube'
+import { Namespace, Node, Pod, type Status, unknownKind } from '@capstan/kube'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { at, rejection, type TestServer, testServer } from '../test-server.ts'
 
@@ -39,6 +39,21 @@ describe('binding', () => {
     await t.client.create(pods, aPod('p', spec))
     expect(await rejection(bind('p', target))).toContain(text)
   })
+})
+
+test('an eviction in a namespace that is being deleted is rejected', async () => {
+  await t.client.create(Namespace, { metadata: { name: 'old' } })
+  const inOld = { namespace: 'old', name: 'p' }
+  await t.client.create(Pod, {
+    metadata: { ...inOld, finalizers: ['example.com/hold'] },
+    spec: { containers: [{ name: 'c', image: 'i' }] },
+  } as never)
+  await t.client.delete(Namespace, { name: 'old' })
+  const body = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: inOld }
+  const eviction = { verb: 'create', group: '', version: 'v1', plural: 'pods', ...inOld, subresource: 'eviction', body } as const
+  expect(await rejection(t.client.transport.send(eviction))).toBe(
+    '403 Forbidden: pods "p" is forbidden: unable to create new content in namespace old because it is being terminated',
+  )
 })
 
 describe('a deletion', () => {
