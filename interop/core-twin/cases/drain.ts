@@ -16,7 +16,7 @@ import { clusterName, machine, machineSet, named } from '../objects.ts'
 import { hostedControlPlane } from '../providers.ts'
 import { stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
-import { createDrainableMachine, createReadyCluster, isDeletedAfter, isDeleting, isGone } from './machine.ts'
+import { createDrainableMachine, createReadyCluster, isDeletedAfter, isInStage, isGone } from './machine.ts'
 import { createWorkerTemplates } from './machine-set.ts'
 import { createPolicy, endPolicy } from './policy.ts'
 
@@ -124,7 +124,7 @@ const drained =
     await twin.settle('Pods run')
     await twin.delete(Machine, 'm')
     for (const { step, message, end } of stages) {
-      await twin.settle(step, isDeleting('DrainingNode', message))
+      await twin.settle(step, isInStage('DrainingNode', message))
       await end(twin)
     }
     await twin.settle('the Machine is deleted', (objects) => {
@@ -133,6 +133,7 @@ const drained =
     })
   }
 
+const volumesExcluded = 'machine.cluster.x-k8s.io/exclude-wait-for-node-volume-detach'
 const excluded = 'machine.cluster.x-k8s.io/exclude-node-draining'
 const labelled = (labels: object) => ({ metadata: { labels } })
 const drainRule = (behavior: string, fields: object = {}, order?: number) => ({
@@ -201,13 +202,13 @@ const attached =
     await createInWorkload(twin, PersistentVolume, ...volumes)
     await twin.inWorkload(clusterName, (client) => attachVolume(client))
     await twin.delete(Machine, 'm')
-    await twin.settle('a volume is attached', isDeleting('WaitingForVolumeDetach', message))
+    await twin.settle('a volume is attached', isInStage('WaitingForVolumeDetach', message))
     await twin.inWorkload(clusterName, (client) => client.delete(VolumeAttachment, { name: 'va' }))
     await twin.settle('the volume is detached', isDeletedAfter('NodeVolumesDetached'))
   }
 
-const volumesExcluded: Case = async (twin) => {
-  await createDrainableMachine(twin, { annotations: { 'machine.cluster.x-k8s.io/exclude-wait-for-node-volume-detach': '' } })
+const volumeExcluded: Case = async (twin) => {
+  await createDrainableMachine(twin, { annotations: { [volumesExcluded]: '' } })
   await twin.inWorkload(clusterName, (client) => attachVolume(client))
   await twin.delete(Machine, 'm')
   await twin.settle('the volume does not block the deletion', isDeletedAfter('SuccessfulDrainNode'))
@@ -258,7 +259,7 @@ const inUse =
     await patchNodeStatus(twin, { volumesAttached: [{ name, devicePath: '' }], volumesInUse: [name] })
     await twin.settle('the kubelet reports an attached volume')
     await twin.delete(Machine, 'm')
-    await twin.settle('a volume is attached', isDeleting('WaitingForVolumeDetach', message))
+    await twin.settle('a volume is attached', isInStage('WaitingForVolumeDetach', message))
     await patchNodeStatus(twin, { volumesAttached: null })
     await twin.settle('the volume is detached', isDeletedAfter('NodeVolumesDetached'))
   }
@@ -403,7 +404,7 @@ const inlineVolume: Case = async (twin) => {
   }
   await twin.inWorkload(clusterName, (client) => attachVolume(client, { inlineVolumeSpec }))
   await twin.delete(Machine, 'm')
-  await twin.settle('the volume is unknown', isDeleting('WaitingForVolumeDetach', 'Error waiting'))
+  await twin.settle('the volume is unknown', isInStage('WaitingForVolumeDetach', 'Error waiting'))
   await twin.inWorkload(clusterName, (client) => client.delete(VolumeAttachment, { name: 'va' }))
   await twin.settle('the volume is detached', isDeletedAfter('NodeVolumesDetached'))
 }
@@ -419,7 +420,7 @@ const infrastructureDeleted =
     await twin.settle('the infrastructure is deleted')
     await twin.delete(Machine, 'm')
     if (finalizers.length > 0) {
-      await twin.settle('the infrastructure blocks the deletion', isDeleting('WaitingForInfrastructureDeletion'))
+      await twin.settle('the infrastructure blocks the deletion', isInStage('WaitingForInfrastructureDeletion'))
       await twin.patch(stub.machine, 'm', { metadata: { finalizers: null } })
     }
     await twin.settle(
@@ -428,13 +429,27 @@ const infrastructureDeleted =
     )
   }
 
+/** Neither Pods nor volumes block the deletion; the infrastructure blocks it. */
+const infrastructureBlocks =
+  (metadata: object, spec: object): Case =>
+  async (twin) => {
+    await createDrainableMachine(twin, metadata, spec)
+    await createInWorkload(twin, Pod, withGrace('a'))
+    await twin.inWorkload(clusterName, (client) => attachVolume(client))
+    await twin.patch(stub.machine, 'm', { metadata: { finalizers: ['twin.capstan.dev/hold'] } })
+    await twin.delete(Machine, 'm')
+    await twin.settle('the infrastructure blocks the deletion', isInStage('WaitingForInfrastructureDeletion'))
+    await twin.patch(stub.machine, 'm', { metadata: { finalizers: null } })
+    await twin.settle('the Machine is deleted', (objects) => isGone('Machine')(objects) && isGone('Node')(objects))
+  }
+
 /** A Machine is paused while its Node is drained. */
 const paused: Case = async (twin) => {
   const annotation = (value: string | null) => ({ metadata: { annotations: { 'cluster.x-k8s.io/paused': value } } })
   await createDrainableMachine(twin)
   await createInWorkload(twin, Pod, pod('a'))
   await twin.delete(Machine, 'm')
-  await twin.settle('a Pod is evicted', isDeleting('DrainingNode', 'deletionTimestamp set'))
+  await twin.settle('a Pod is evicted', isInStage('DrainingNode', 'deletionTimestamp set'))
   await twin.patch(Machine, 'm', annotation(''))
   await twin.settle('the Machine is paused', (objects) => objects.some(isPaused))
   await removeEndedPods(twin)
@@ -462,16 +477,16 @@ const machineSetScaledDown: Case = async (twin) => {
   })
   await createBudget(twin)
   await twin.patch(MachineSet, 'ms', { spec: { replicas: 1 } })
-  await twin.settle('the drain of one Node is blocked', isDeleting('DrainingNode', 'disruption budget'))
+  await twin.settle('the drain of one Node is blocked', isInStage('DrainingNode', 'disruption budget'))
   await twin.delete(MachineSet, 'ms')
   await twin.settle(
     'the drains of both Nodes are blocked',
-    (objects) => objects.filter((object) => isDeleting('DrainingNode', 'disruption budget')([object])).length === 2,
+    (objects) => objects.filter((object) => isInStage('DrainingNode', 'disruption budget')([object])).length === 2,
   )
   await deleteBudget(twin)
   await twin.settle(
     'both Pods are evicted',
-    (objects) => objects.filter((object) => isDeleting('DrainingNode', 'deletionTimestamp set')([object])).length === 2,
+    (objects) => objects.filter((object) => isInStage('DrainingNode', 'deletionTimestamp set')([object])).length === 2,
   )
   await removeEndedPods(twin)
   await twin.settle('the MachineSet is deleted', (objects) => isGone('Machine')(objects) && isGone('MachineSet')(objects))
@@ -492,7 +507,7 @@ const controlPlaneMachine =
     await twin.settle('both Machines run', (objects) => objects.filter(hasNode).length === 2)
     await before(twin)
     await twin.delete(Machine, 'm')
-    await twin.settle('a Pod of one Node is evicted', isDeleting('DrainingNode', 'deletionTimestamp set'))
+    await twin.settle('a Pod of one Node is evicted', isInStage('DrainingNode', 'deletionTimestamp set'))
     await removeEndedPods(twin)
     await twin.settle('one Machine is deleted', (objects) => objects.filter(hasNode).length === 1)
   }
@@ -672,6 +687,11 @@ export const drainCases: Cases = {
     await twin.delete(stub.controlPlane, clusterName)
     await twin.settle('the control plane is deleted', isGone('StubControlPlane'))
   }),
+  'drain-timeouts-held': infrastructureBlocks(
+    {},
+    { deletion: { nodeDrainTimeoutSeconds: 1, nodeVolumeDetachTimeoutSeconds: 1 } },
+  ),
+  'drain-excluded-held': infrastructureBlocks({ annotations: { [excluded]: '', [volumesExcluded]: '' } }, {}),
   'drain-infrastructure-gone': infrastructureDeleted([]),
   'drain-infrastructure-deleting': infrastructureDeleted(['twin.capstan.dev/hold']),
   'drain-paused': paused,
@@ -682,7 +702,7 @@ export const drainCases: Cases = {
   'drain-volume-of-claim': attached('* PersistentVolumeClaims: default/data', volume({ claimRef })),
   'drain-volume-without-claim': attached('* PersistentVolumes without a .spec.claimRef to a PersistentVolumeClaim: pv', volume()),
   'drain-volume-inline': inlineVolume,
-  'drain-volume-excluded': volumesExcluded,
+  'drain-volume-excluded': volumeExcluded,
   'drain-volume-of-daemonset': volumeOfSkippedPod((twin) => createDaemonSetPod(twin, withClaim)),
   'drain-volume-of-skipped-pod': volumeOfSkippedPod((twin) =>
     createInWorkload(twin, Pod, pod('a', { ...labelled({ 'cluster.x-k8s.io/drain': 'skip' }), spec: withClaim })),

@@ -5,7 +5,7 @@ import { clusterName, machine, machineDeployment, machineSet, named } from '../o
 import { everythingReady, noReport } from '../providers.ts'
 import { stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
-import { createDrainableMachine, createReadyCluster, createReadyMachine, isDeletedAfter, isDeleting, isGone } from './machine.ts'
+import { createDrainableMachine, createReadyCluster, createReadyMachine, isDeletedAfter, isInStage, isGone } from './machine.ts'
 import { ProvisioningLimit, version } from './machine-deployment.ts'
 import { createWorkerTemplates } from './machine-set.ts'
 import { createTopology, isUpgraded, topology } from './topology.ts'
@@ -93,7 +93,7 @@ const drain: Case = async (twin) => {
   const pod = { metadata: { name: 'a', namespace: 'default' }, spec: { nodeName: 'm', containers: [{ name: 'c', image: 'i' }] } }
   await twin.inWorkload(clusterName, (client) => client.create(Pod, pod as never))
   await twin.delete(Machine, 'm')
-  await twin.settle('a Pod is evicted', isDeleting('DrainingNode', 'deletionTimestamp set'))
+  await twin.settle('a Pod is evicted', isInStage('DrainingNode', 'deletionTimestamp set'))
   await twin.whileStopped(() =>
     twin.inWorkload(clusterName, (client) => client.delete(Pod, { namespace: 'default', name: 'a' }, { gracePeriodSeconds: 0 })),
   )

@@ -4,7 +4,7 @@ import { getCondition, isTrue, type KubeObject, Secret } from '@capstan/kube'
 import { cluster, clusterName, machine, machineSet, named } from '../objects.ts'
 import { stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
-import { connected, createDrainableMachine, isDeletedAfter, isDeleting } from './machine.ts'
+import { connected, createDrainableMachine, isDeletedAfter, isInStage } from './machine.ts'
 import { createWorkerTemplates } from './machine-set.ts'
 
 /**
@@ -137,11 +137,11 @@ export const unreachableCases: Cases = {
     isDeletedAfter('FailedDeleteNode'),
     limits,
   ),
-  'unreachable-lost-drain': lostMachineDeleted('the drain fails', isDeleting('DrainingNode'), {}),
-  'unreachable-lost-volumes': lostMachineDeleted('the wait for volumes fails', isDeleting('WaitingForVolumeDetach'), {
+  'unreachable-lost-drain': lostMachineDeleted('the drain fails', isInStage('DrainingNode'), {}),
+  'unreachable-lost-volumes': lostMachineDeleted('the wait for volumes fails', isInStage('WaitingForVolumeDetach'), {
     nodeDrainTimeoutSeconds: 1,
   }),
-  'unreachable-lost-node': lostMachineDeleted('the Node cannot be deleted', isDeleting('DeletingNode'), {
+  'unreachable-lost-node': lostMachineDeleted('the Node cannot be deleted', isInStage('DeletingNode'), {
     ...limits,
     nodeDeletionTimeoutSeconds: 0,
   }),
