@@ -472,8 +472,8 @@ const machineSetScaledDown: Case = async (twin) => {
   await twin.settle('two Machines run', (objects) => objects.filter(hasNode).length === 2)
   await twin.inWorkload(clusterName, async (client) => {
     const { items } = await client.list(Node)
-    for (const [index, { metadata }] of items.entries())
-      await client.create(Pod, pod(`p${index}`, { ...labelled({ app: 'web' }), spec: { nodeName: metadata.name } }))
+    for (const { metadata } of items)
+      await client.create(Pod, pod(`on-${metadata.name}`, { ...labelled({ app: 'web' }), spec: { nodeName: metadata.name } }))
   })
   await createBudget(twin)
   await twin.patch(MachineSet, 'ms', { spec: { replicas: 1 } })
