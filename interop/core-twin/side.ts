@@ -36,7 +36,7 @@ import {
 import { createWorkloads, serverNameOf, type Workloads } from '@capstan/local'
 import type { RunningApiServer } from '../api-server.ts'
 import { type CaseExtension, type ExtensionHost, startExtensionHost } from '../runtime-extension/extension-host.ts'
-import { kindList, oldStub, type Role, stub, type StubKinds, type StubObject } from './stub-kinds.ts'
+import { kindList, kubeadmStub, oldStub, type Role, stub, type StubKinds, type StubObject } from './stub-kinds.ts'
 
 const coreKind = (kind: string, plural: string, group = 'cluster.x-k8s.io'): Kind => ({
   group,
@@ -62,6 +62,7 @@ const observedKinds: readonly Kind[] = [
   coreKind('IPAddressClaim', 'ipaddressclaims', 'ipam.cluster.x-k8s.io'),
   ...kindList(stub),
   ...kindList(oldStub),
+  ...Object.values(kubeadmStub),
   Secret,
   ConfigMap,
   Event,
@@ -219,10 +220,10 @@ export class Side implements AsyncDisposable {
     return caseExtension
   }
 
-  /** Creates the ExtensionConfig of a case. */
-  async createExtensionConfig(namespace: string): Promise<void> {
+  /** Creates an ExtensionConfig for the extension of a case. */
+  async createExtensionConfig(namespace: string, name = namespace): Promise<void> {
     await this.client.create(ExtensionConfig, {
-      metadata: { name: namespace },
+      metadata: { name },
       spec: {
         clientConfig: {
           url: this.extensionFor(namespace).url,

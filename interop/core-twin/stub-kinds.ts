@@ -55,15 +55,28 @@ export const stub = kindsOf('twin.capstan.dev', 'v1beta2')
 /** Kinds of contract v1beta1. */
 export const oldStub = kindsOf('old.twin.capstan.dev', 'v1beta1')
 
+/** Kinds with the names that core treats as those of the kubeadm bootstrap provider. No stub reports for them. */
+export const kubeadmStub = {
+  config: kubeadmKind('KubeadmConfig'),
+  configTemplate: kubeadmKind('KubeadmConfigTemplate'),
+}
+
+function kubeadmKind(kind: string): Kind<StubObject> {
+  return { group: 'bootstrap.cluster.x-k8s.io', version: 'v1', kind, plural: `${kind.toLowerCase()}s`, scope: 'Namespaced' }
+}
+
 export const kindList = ({ group: _group, contract: _contract, ...kinds }: StubKinds): Kind<StubObject>[] => Object.values(kinds)
 
 const anything = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } as const
 
-const definitionsOf = (kinds: StubKinds): (Input<CustomResourceDefinition> & { metadata: { name: string } })[] =>
-  kindList(kinds).map(({ group, kind, plural, scope }) => ({
+const definitionsOf = (
+  kinds: readonly Kind<StubObject>[],
+  contract: StubKinds['contract'],
+): (Input<CustomResourceDefinition> & { metadata: { name: string } })[] =>
+  kinds.map(({ group, kind, plural, scope }) => ({
     metadata: {
       name: `${plural}.${group}`,
-      labels: { [`cluster.x-k8s.io/${kinds.contract}`]: 'v1', 'cluster.x-k8s.io/provider': 'infrastructure-twin' },
+      labels: { [`cluster.x-k8s.io/${contract}`]: 'v1', 'cluster.x-k8s.io/provider': 'infrastructure-twin' },
     },
     spec: {
       group,
@@ -81,4 +94,7 @@ const definitionsOf = (kinds: StubKinds): (Input<CustomResourceDefinition> & { m
     },
   }))
 
-export const stubDefinitions = [...definitionsOf(stub), ...definitionsOf(oldStub)]
+export const stubDefinitions = [
+  ...[stub, oldStub].flatMap((kinds) => definitionsOf(kindList(kinds), kinds.contract)),
+  ...definitionsOf(Object.values(kubeadmStub), 'v1beta2'),
+]

@@ -121,6 +121,11 @@ export class Twin {
     await this.settle('the extension is discovered', (objects) => objects.some(isDiscovered))
   }
 
+  /** Registers the extension of the case a second time. The second ExtensionConfig is not compared. */
+  async registerExtensionAgain(): Promise<void> {
+    await this.#both((side) => side.createExtensionConfig(this.namespace, `${this.namespace}-again`))
+  }
+
   /** Sets the response of the case's extension to a hook; `undefined` lets the hook proceed. */
   setResponse(hook: string, respond: ((call: RecordedCall) => ScriptedResponse) | undefined): void {
     for (const side of this.#sides) side.extensionFor(this.namespace).setResponse(hook, respond)

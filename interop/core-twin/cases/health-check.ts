@@ -1,5 +1,5 @@
 import { Machine, MachineDeployment, MachineHealthCheck, MachineSet } from '@capstan/api'
-import { type KubeObject, Node } from '@capstan/kube'
+import { type Client, type KubeObject, Node } from '@capstan/kube'
 import { clusterName, machine, machineDeployment, machineSet, named } from '../objects.ts'
 import { noReport } from '../providers.ts'
 import { stub } from '../stub-kinds.ts'
@@ -13,7 +13,7 @@ const checks = {
   unhealthyNodeConditions: [{ type: 'Ready', status: 'False', timeoutSeconds: 0 }],
 }
 
-const healthCheck = (spec: object = {}, metadata: object = {}) => ({
+export const healthCheck = (spec: object = {}, metadata: object = {}) => ({
   metadata: { name: 'mhc', ...metadata },
   spec: { clusterName, selector, checks, ...spec },
 })
@@ -47,19 +47,16 @@ const reported = (ready: string) => ({
 })
 
 /** Sets the Ready condition of the first `count` Nodes. */
-async function reportNodesReady(twin: Twin, ready: string, count = 1): Promise<void> {
+export async function reportNodesReady(twin: Twin, ready: string, count = 1): Promise<void> {
   await twin.inWorkload(clusterName, async (client) => {
     const { items } = await client.list(Node)
-    for (const { metadata } of items.slice(0, count)) {
-      await client.patch(
-        Node,
-        { name: metadata.name },
-        { type: 'merge', body: reported(ready) },
-        { subresource: 'status', fieldManager: 'kubelet' },
-      )
-    }
+    for (const { metadata } of items.slice(0, count)) await reportNodeReady(client, metadata.name, ready)
   })
 }
+
+/** Sets the Ready condition of a Node, as its kubelet does. */
+export const reportNodeReady = (client: Client, name: string, ready: string): Promise<Node> =>
+  client.patch(Node, { name }, { type: 'merge', body: reported(ready) }, { subresource: 'status', fieldManager: 'kubelet' })
 
 /** Sets the Ready condition of `count` Nodes while the health check is paused, so that both sides evaluate all reports together. */
 async function reportNodesReadyAtOnce(twin: Twin, ready: string, count: number): Promise<void> {

@@ -7,10 +7,12 @@ import { clusterCases } from './cluster.ts'
 import { drainCases } from './drain.ts'
 import { healthCheckCases } from './health-check.ts'
 import { hookCases } from './hooks.ts'
+import { inPlaceCases } from './in-place.ts'
 import { machineCases } from './machine.ts'
 import { machineDeploymentCases } from './machine-deployment.ts'
 import { machinePoolCases } from './machine-pool.ts'
 import { machineSetCases } from './machine-set.ts'
+import { remediationCases } from './remediation.ts'
 import { resourceSetCases } from './resource-set.ts'
 import { ownerCases } from './owners.ts'
 import { topologyCases } from './topology.ts'
@@ -28,10 +30,12 @@ export const cases: Cases = {
   ...machineDeploymentCases,
   ...machinePoolCases,
   ...healthCheckCases,
+  ...remediationCases,
   ...drainCases,
   ...resourceSetCases,
   ...topologyCases,
   ...ownerCases,
   ...unreachableCases,
   ...hookCases,
+  ...inPlaceCases,
 }

@@ -1,12 +1,13 @@
-import { MachineDeployment, MachineSet } from '@capstan/api'
-import { isDeleting, keyOf } from '@capstan/kube'
-import { machineDeployment } from '../objects.ts'
+import { Machine, MachineDeployment, MachineSet } from '@capstan/api'
+import { isDeleting, keyOf, type KubeObject } from '@capstan/kube'
+import { clusterName, machineDeployment, machineSet } from '../objects.ts'
 import { everythingReady, noReport } from '../providers.ts'
 import type { Behaviour } from '../side.ts'
 import { stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
 import { createReadyCluster } from './machine.ts'
-import { deny, createWorkerTemplates } from './machine-set.ts'
+import { reportNodeReady } from './health-check.ts'
+import { byName, createWorkerTemplates, deny, hasLabel, labels, machinesIn } from './machine-set.ts'
 
 const rollout: Case = async (twin) => {
   await createReadyCluster(twin)
@@ -36,9 +37,14 @@ const changes =
   }
 
 export const version = (text: string) => ({ template: { spec: { version: text } } })
-const strategy = (type: string, rollingUpdate?: object) => ({
+export const strategy = (type: string, rollingUpdate?: object) => ({
   rollout: { strategy: { type, ...(rollingUpdate ? { rollingUpdate } : {}) } },
 })
+
+const taints = [
+  { key: 'always', effect: 'NoSchedule', propagation: 'Always' },
+  { key: 'first', value: 'x', effect: 'NoExecute', propagation: 'OnInitialization' },
+]
 
 const noTemplates: Case = async (twin) => {
   await createReadyCluster(twin)
@@ -106,6 +112,82 @@ const inSteps =
       await twin.settle(`${available} new Machines are available`)
     }
   }
+
+/**
+ * In a rollout, the new Machine is available, and one of the old Machines is not. No Machine can be deleted or created within the limits of
+ * the rollout.
+ */
+const deadlock: Case = async (twin) => {
+  const limit = new ProvisioningLimit()
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
+  await limit.set(twin, 3)
+  await twin.create(MachineDeployment, machineDeployment('md', { replicas: 3 }))
+  await twin.settle('three Machines run', (objects) => machinesIn(objects).length === 3)
+  // Of Machines with the same priority, the one with the first name would be deleted.
+  await twin.patch(Machine, byName(2), labels('unhealthy'))
+  await twin.inWorkload(clusterName, async (client, side) => {
+    const { name } = byName(2)(side.objects(twin.namespace, Machine))!.status!.nodeRef!
+    await reportNodeReady(client, name, 'False')
+  })
+  await twin.settle('one Machine is unhealthy', (objects) => availableReplicas(objects) === 2)
+  await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
+  await twin.settle('the new Machine is not available', (objects) => machinesIn(objects).length === 4)
+  await limit.set(twin, 4)
+  await twin.settle(
+    'the unhealthy Machine is deleted, and a second new Machine is created',
+    (objects) => machinesIn(objects).length === 4 && !machinesIn(objects).some(hasLabel('unhealthy')),
+  )
+  for (const count of [5, 6]) {
+    await limit.set(twin, count)
+    await twin.settle(`${count - 3} new Machines are available`)
+  }
+  await twin.settle('the rollout is complete', isRolledOut(3))
+}
+
+const deploymentIn = (objects: readonly KubeObject[]) =>
+  objects.find((object): object is MachineDeployment => object.kind === MachineDeployment.kind)
+const availableReplicas = (objects: readonly KubeObject[]) => deploymentIn(objects)?.status?.availableReplicas
+/** Returns whether the MachineDeployment has only these available Machines, with the current template. */
+export const isRolledOut = (replicas: number) => (objects: readonly KubeObject[]) => {
+  const { status } = deploymentIn(objects) ?? {}
+  return (
+    status?.replicas === replicas &&
+    status.availableReplicas === replicas &&
+    status.upToDateReplicas === replicas &&
+    objects.filter(({ kind }) => kind === MachineSet.kind).length === 1
+  )
+}
+
+/** An orphaned MachineSet, which the selector matches, cannot be adopted. */
+const adoptionFails: Case = async (twin) => {
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
+  const { metadata, spec } = machineSet('lone')
+  await twin.create(MachineSet, { metadata: { ...metadata, labels: { ...metadata.labels, deployment: 'md' } }, spec })
+  await twin.settle('the MachineSet runs one Machine', (objects) => machinesIn(objects).length === 1)
+  const accepted =
+    "object.metadata.name != 'lone' || object.metadata.ownerReferences.all(owner, owner.kind != 'MachineDeployment')"
+  await deny(twin, { group: 'cluster.x-k8s.io', resource: 'machinesets', operation: 'UPDATE', accepted })
+  await twin.create(MachineDeployment, machineDeployment('md'))
+  await twin.settle('the MachineSet is not adopted', (objects) => objects.some(isEvent('FailedAdopt')))
+}
+
+export const isEvent = (reason: string) => (object: KubeObject) =>
+  object.kind === 'Event' && (object as { reason?: string }).reason === reason
+
+/** The MachineSets cannot be deleted, neither after a rollout nor with the MachineDeployment. */
+const deletionDenied: Case = async (twin) => {
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
+  await twin.create(MachineDeployment, machineDeployment('md'))
+  await twin.settle('the MachineDeployment is created')
+  await deny(twin, { group: 'cluster.x-k8s.io', resource: 'machinesets', operation: 'DELETE' })
+  await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
+  await twin.settle('the old MachineSet cannot be deleted', (objects) => objects.some(isEvent('FailedDelete')))
+  await twin.delete(MachineDeployment, 'md')
+  await twin.settle('the MachineDeployment cannot be deleted')
+}
 
 const withFinalizers = (finalizers: readonly string[] | null) => ({ metadata: { finalizers } })
 
@@ -265,6 +347,16 @@ const templateDeleted: Case = async (twin) => {
 }
 
 export const machineDeploymentCases: Cases = {
+  'machinedeployment-deadlock': deadlock,
+  'machinedeployment-adoption-fails': adoptionFails,
+  'machinedeployment-deletion-denied': deletionDenied,
+  'machinedeployment-paused-taints': changes(
+    { replicas: 1 },
+    ['paused', { paused: true }],
+    ['the template has taints', { template: { spec: { taints } } }],
+    ['the taints are removed', { template: { spec: { taints: null } } }],
+    ['resumed', { paused: false }],
+  ),
   'machinedeployment-scale': changes(
     { replicas: 1 },
     ['scaled up', { replicas: 3 }],

@@ -1,9 +1,10 @@
-import { Cluster, Machine, MachineSet } from '@capstan/api'
-import type { KubeObject } from '@capstan/kube'
+import { Cluster, Machine, MachineSet, PendingHooksAnnotation, UpdateInProgressAnnotation } from '@capstan/api'
+import { holdFor } from '@capstan/extension'
+import { isDeleting, type Kind, keyOf, type KubeObject, ownerReference } from '@capstan/kube'
 import { clusterName, machine, machineSet, named } from '../objects.ts'
 import { noReport } from '../providers.ts'
 import type { Report } from '../side.ts'
-import { stub } from '../stub-kinds.ts'
+import { kubeadmStub, stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
 import { createReadyCluster } from './machine.ts'
 import { createPolicy, type DeniedRequests } from './policy.ts'
@@ -196,22 +197,190 @@ const paused: Case = async (twin) => {
   await twin.settle('the MachineSet is resumed')
 }
 
+export const labels = (...names: readonly string[]) => ({
+  metadata: { labels: Object.fromEntries(names.map((name) => [name, ''])) },
+})
+export const hasLabel = (name: string) => (object: KubeObject) => object.metadata.labels?.[name] !== undefined
+/** Target of an action: the object with this position among the objects of its kind, in the order of their names. */
+export const byName =
+  (index: number) =>
+  <T extends KubeObject>(objects: readonly T[]): T | undefined =>
+    objects.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))[index]
+
+export const machinesIn = (objects: readonly KubeObject[]) =>
+  objects.filter((object): object is Machine => object.kind === Machine.kind)
+
+/** Whether the Machines, without those being deleted, are as many as the labels, and each label is on one of them. */
+export const remain =
+  (...names: readonly string[]) =>
+  (objects: readonly KubeObject[]): boolean => {
+    const machines = machinesIn(objects).filter((object) => !isDeleting(object))
+    return machines.length === names.length && names.every((name) => machines.some(hasLabel(name)))
+  }
+
 /** A MachineSet selects the Machine to delete when it is scaled down. */
-const deletes =
-  (order: string, mark: boolean): Case =>
+const deletesMarked: Case = async (twin) => {
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
+  await twin.create(MachineSet, machineSet('ms', { replicas: 2, deletion: { order: 'Random' } } as never))
+  await twin.settle('two Machines run')
+  // Without the annotation, the Machine with the first name would be deleted.
+  await twin.patch(Machine, byName(0), labels('first'))
+  await twin.patch(Machine, byName(1), { metadata: { annotations: { 'cluster.x-k8s.io/delete-machine': '' } } })
+  await twin.settle('a Machine is marked for deletion')
+  await twin.patch(MachineSet, 'ms', { spec: { replicas: 1 } })
+  await twin.settle('scaled down', remain('first'))
+}
+
+/** Two Machines of different age; the MachineSet is scaled down to one. */
+const deletesByAge =
+  (order: 'Newest' | 'Oldest'): Case =>
   async (twin) => {
     await createReadyCluster(twin)
     await createWorkerTemplates(twin)
-    await twin.create(MachineSet, machineSet('ms', { replicas: 2, deletion: { order } } as never))
-    await twin.settle('two Machines run')
-    if (mark)
-      await twin.patch(Machine, ([first]) => first, {
-        metadata: { annotations: { 'cluster.x-k8s.io/delete-machine': '' }, labels: { marked: '' } },
-      })
-    await twin.settle(mark ? 'a Machine is marked for deletion' : 'no Machine is marked for deletion')
+    await twin.create(MachineSet, machineSet('ms', { replicas: 1, deletion: { order } }))
+    await twin.settle('one Machine runs', (objects) => machinesIn(objects).length === 1)
+    await twin.patch(Machine, byName(0), labels('old'))
+    await twin.patch(MachineSet, 'ms', { spec: { replicas: 2 } })
+    await twin.settle('two Machines run', (objects) => machinesIn(objects).length === 2)
+    await twin.patch(Machine, (machines) => machines.find((object) => !hasLabel('old')(object)), labels('new'))
     await twin.patch(MachineSet, 'ms', { spec: { replicas: 1 } })
-    await twin.settle('scaled down')
+    await twin.settle('scaled down', remain(order === 'Newest' ? 'old' : 'new'))
   }
+
+const held = (finalizers: readonly string[] | null) => ({ metadata: { finalizers } })
+const hold = held(['twin.capstan.dev/hold'])
+const release = held(null)
+
+/** Adds a condition to the status of a Machine. */
+export const addCondition = (twin: Twin, machine: (machines: readonly Machine[]) => Machine | undefined, condition: object) =>
+  twin.runOnBoth('add a condition', async (client, side) => {
+    const value = { reason: 'Twin', message: '', lastTransitionTime: '2026-01-01T00:00:00Z', ...condition }
+    const operations = [{ op: 'add' as const, path: '/status/conditions/-', value }]
+    await client.patch(
+      Machine,
+      keyOf(machine(side.objects(twin.namespace, Machine))!),
+      { type: 'json', operations },
+      { subresource: 'status' },
+    )
+  })
+
+/** A MachineSet with a healthy, an unhealthy, an updating and a deleted Machine is scaled down in steps. */
+const deletesByPriority: Case = async (twin) => {
+  const inProgress = { metadata: { annotations: { [UpdateInProgressAnnotation]: '' } } }
+  await twin.registerExtension()
+  twin.setResponse('UpdateMachine', () => holdFor(1, 'not yet'))
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
+  await twin.create(MachineSet, machineSet('ms', { replicas: 4 }))
+  await twin.settle('four Machines run')
+  for (const [index, name] of ['healthy', 'unhealthy', 'updating', 'deleted'].entries())
+    await twin.patch(Machine, byName(index), labels(name))
+  await addCondition(twin, byName(1), { type: 'HealthCheckSucceeded', status: 'False' })
+  await twin.patch(stub.machine, byName(2), inProgress)
+  await twin.patch(stub.config, byName(2), inProgress)
+  await twin.patch(Machine, byName(2), {
+    metadata: { annotations: { ...inProgress.metadata.annotations, [PendingHooksAnnotation]: 'UpdateMachine' } },
+  })
+  await twin.patch(stub.machine, byName(3), hold)
+  await twin.delete(Machine, byName(3))
+  await twin.settle('one Machine is updating, and one is being deleted', remain('healthy', 'unhealthy', 'updating'))
+  await twin.patch(MachineSet, 'ms', { spec: { replicas: 3 } })
+  await twin.settle('no further Machine is deleted', remain('healthy', 'unhealthy', 'updating'))
+  await twin.patch(MachineSet, 'ms', { spec: { replicas: 2 } })
+  await twin.settle('the updating Machine is deleted', remain('healthy', 'unhealthy'))
+  await twin.patch(stub.machine, (machines) => machines.find(isDeleting), release)
+  await twin.settle('two Machines are left', (objects) => machinesIn(objects).length === 2)
+  await twin.patch(MachineSet, 'ms', { spec: { replicas: 1 } })
+  await twin.settle('the unhealthy Machine is deleted', remain('healthy'))
+}
+
+/** Fields of the template change while a Machine is being deleted. */
+const deletingMachineChanged: Case = async (twin) => {
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
+  await twin.create(MachineSet, machineSet('ms'))
+  await twin.settle('one Machine runs')
+  await twin.patch(stub.machine, byName(0), hold)
+  await twin.delete(Machine, byName(0))
+  await twin.settle('the Machine is being deleted', (objects) => machinesIn(objects).some(isDeleting))
+  const template = {
+    metadata: { labels: { extra: 'a' }, annotations: { note: 'b' } },
+    spec: {
+      version: 'v1.35.1',
+      minReadySeconds: 3,
+      readinessGates: [{ conditionType: 'Extra' }],
+      deletion: { nodeDrainTimeoutSeconds: 5, nodeDeletionTimeoutSeconds: 7, nodeVolumeDetachTimeoutSeconds: 9 },
+      taints: [{ key: 'k', effect: 'NoSchedule', propagation: 'Always' }],
+    },
+  }
+  await twin.patch(MachineSet, 'ms', { spec: { template } })
+  const hasTimeouts = ({ spec }: Machine) => spec.deletion?.nodeDrainTimeoutSeconds === 5
+  await twin.settle('the Machine has the timeouts of the template', (objects) =>
+    machinesIn(objects).some((object) => isDeleting(object) && hasTimeouts(object)),
+  )
+  const removed = { deletion: { nodeDrainTimeoutSeconds: null, nodeDeletionTimeoutSeconds: null }, taints: null }
+  await twin.patch(MachineSet, 'ms', { spec: { template: { spec: removed } } })
+  await twin.settle('the changes are reverted', (objects) => !machinesIn(objects).some(hasTimeouts))
+}
+
+/** The Machines of a MachineSet cannot be deleted. */
+const deletionDenied: Case = async (twin) => {
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
+  await twin.create(MachineSet, machineSet('ms', { replicas: 2 }))
+  await twin.settle('two Machines run')
+  await deny(twin, { group: 'cluster.x-k8s.io', resource: 'machines', operation: 'DELETE' })
+  await twin.patch(MachineSet, 'ms', { spec: { replicas: 1 } })
+  await twin.settle('the MachineSet cannot be scaled down')
+  await twin.delete(MachineSet, 'ms')
+  await twin.settle('the MachineSet cannot be deleted')
+}
+
+/** Objects of Machines that do not exist, as after a failed creation. */
+const orphanedObjects: Case = async (twin) => {
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
+  await twin.create(MachineSet, machineSet('ms'))
+  await twin.settle('one Machine runs')
+  await twin.runOnBoth('create objects of Machines that do not exist', async (client) => {
+    const set = await client.get(MachineSet, { namespace: twin.namespace, name: 'ms' })
+    const create = (kind: Kind, name: string, owned: Partial<KubeObject['metadata']>) =>
+      client.create(kind, { metadata: { namespace: twin.namespace, name, ...owned }, spec: {} } as never)
+    const ownerReferences = [ownerReference(set, MachineSet)]
+    const selected = { 'cluster.x-k8s.io/cluster-name': clusterName, set: 'ms' }
+    for (const kind of [stub.machine, stub.config]) {
+      await create(kind, 'orphan', { labels: selected, ownerReferences })
+      await create(kind, 'without-labels', { labels: { 'cluster.x-k8s.io/cluster-name': clusterName }, ownerReferences })
+      await create(kind, 'without-owner', { labels: selected })
+    }
+  })
+  await twin.touch(MachineSet, 'ms')
+  await twin.settle('the orphaned objects are deleted', (objects) => !objects.some(({ metadata }) => metadata.name === 'orphan'))
+}
+
+/** The bootstrap template is of the kubeadm provider, which only supports the minor version of the control plane. */
+const kubeadmVersionSkew: Case = async (twin) => {
+  const { configTemplate } = kubeadmStub
+  await twin.setReports({ controlPlane: () => controlPlane('v1.36.0') })
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
+  await twin.create(configTemplate, named('worker', { spec: { template: { spec: {} } } }))
+  await twin.settle('the Cluster is ready')
+  const { metadata, spec } = machineSet('ms')
+  const bootstrap = { configRef: { apiGroup: configTemplate.group, kind: configTemplate.kind, name: 'worker' } }
+  const template = { ...spec.template, spec: { ...spec.template.spec, bootstrap } }
+  await twin.create(MachineSet, { metadata, spec: { ...spec, template } })
+  await twin.settle('the preflight check fails', (objects) => objects.some(mentions('KubeadmVersionSkew')))
+  await twin.patch(MachineSet, 'ms', { spec: { template: { spec: { version: 'v1.36.1' } } } })
+  await twin.settle('a Machine is created', (objects) => machinesIn(objects).length === 1)
+}
+
+const mentions =
+  (text: string) =>
+  (object: KubeObject): boolean =>
+    object.kind === MachineSet.kind &&
+    ((object as MachineSet).status?.conditions ?? []).some(({ message }) => message.includes(text))
 
 const naming: Case = async (twin) => {
   await createReadyCluster(twin)
@@ -394,9 +563,14 @@ export const machineSetCases: Cases = {
   'machineset-no-templates': noTemplates,
   'machineset-in-place': inPlace,
   'machineset-paused': paused,
-  'machineset-deletes-marked': deletes('Random', true),
-  'machineset-deletes-newest': deletes('Newest', false),
-  'machineset-deletes-oldest': deletes('Oldest', false),
+  'machineset-deletes-marked': deletesMarked,
+  'machineset-deletes-newest': deletesByAge('Newest'),
+  'machineset-deletes-oldest': deletesByAge('Oldest'),
+  'machineset-deletes-by-priority': deletesByPriority,
+  'machineset-deleting-machine-changed': deletingMachineChanged,
+  'machineset-deletion-denied': deletionDenied,
+  'machineset-orphaned-objects': orphanedObjects,
+  'machineset-preflight-kubeadm': kubeadmVersionSkew,
   'machineset-naming': naming,
   'machineset-creation-disabled': disabled,
   'machineset-scale': scale,

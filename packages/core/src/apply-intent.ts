@@ -238,7 +238,10 @@ interface WantedMetadata {
   readonly annotations: object
 }
 
-/** Returns the entries after the transfer; `undefined` when the first manager owns no labels and annotations. Pure. */
+/**
+ * Returns the entries after the transfer; `undefined` when the first manager owns no labels. It then keeps its annotations, which it has
+ * applied for an in-place update. Pure.
+ */
 function handedOverEntries(
   { metadata: { managedFields: entries = [] } }: KubeObject,
   managers: Managers,
@@ -248,7 +251,7 @@ function handedOverEntries(
     ({ manager, operation, subresource }) => manager === managers.from && operation === 'Apply' && !subresource,
   )
   const metadata = entry?.fieldsV1['f:metadata']
-  if (!entry || !isRecord(metadata) || !('f:labels' in metadata || 'f:annotations' in metadata)) return undefined
+  if (!entry || !isRecord(metadata) || !('f:labels' in metadata)) return undefined
   const { 'f:labels': _labels, 'f:annotations': _annotations, ...remaining } = metadata
   const { 'f:metadata': _metadata, ...otherFields } = entry.fieldsV1
   const keptFields = { ...(isEmpty(remaining) ? {} : { 'f:metadata': remaining }), ...otherFields }

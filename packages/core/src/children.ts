@@ -47,9 +47,7 @@ export async function deleteChildren<T extends KubeObject>(
       await client.delete(kind, keyOf(child), { preconditions: { uid }, signal })
       if (owner) events.event(owner, 'Normal', 'SuccessfulDelete', `Deleted ${kind.kind} "${name}"`)
     } catch (err) {
-      if (isReason(err, 'NotFound')) continue
-      if (owner) events.event(owner, 'Warning', 'FailedDelete', `Failed to delete ${kind.kind} "${name}": ${messageOf(err)}`)
-      errors.push(err)
+      if (!isReason(err, 'NotFound')) errors.push(err)
     }
   }
   if (errors.length > 0) throw new AggregateError(errors, errors.map(messageOf).join('; '))

@@ -83,6 +83,8 @@ const performStep: MachineDeploymentPhase = async (scope, io) => {
   const { annotations } = machineDeployment.metadata
   machineDeployment.metadata.annotations = { ...annotations, [RevisionAnnotation]: String(revision.number) }
 
+  // The v1beta1 status is written also if old sets cannot be deleted.
+  scope.rolloutFailed = false
   if (plan.length === 0 && isComplete(machineDeployment, scope.machineSets)) {
     await deleteEmptySets(old, scope, io)
     io.inPlace?.forget(keyOf(machineDeployment))
@@ -246,13 +248,21 @@ function isComplete({ spec }: MachineDeployment, sets: readonly MachineSet[]): b
   return [replicas, upToDateReplicas, availableReplicas].every((count) => count === spec.replicas)
 }
 
-/** Deletes old sets without replicas. */
+/** Deletes old sets without replicas, up to the first failure. */
 async function deleteEmptySets(old: readonly MachineSet[], scope: MachineDeploymentScope, io: ReconcileContext): Promise<void> {
-  const empty = old.filter(
-    ({ metadata, spec, status }) =>
-      spec.replicas === 0 && (status?.replicas ?? 0) === 0 && (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0),
-  )
-  await deleteChildren(MachineSet, empty, scope.machineDeployment, io)
+  const { machineDeployment } = scope
+  for (const set of old) {
+    const { name, generation = 0 } = set.metadata
+    const { replicas = 0, observedGeneration = 0 } = set.status ?? {}
+    if (set.spec.replicas !== 0 || replicas !== 0 || observedGeneration < generation) continue
+    try {
+      await deleteChildren(MachineSet, [set], machineDeployment, io)
+    } catch (err) {
+      const problem = messageOf(err)
+      io.events.event(machineDeployment, 'Warning', 'FailedDelete', `Failed to delete MachineSet "${name}": ${problem}`)
+      throw new Error(`failed to delete MachineSet ${name}: ${problem}`, { cause: err })
+    }
+  }
 }
 
 /** Requeues at a future `rollout.after`, which no event reports. */

@@ -34,8 +34,11 @@ export async function liveMachines(machineSet: MachineSet, { client, signal }: M
   return items.filter((machine) => isControlledBy(machine, machineSet, MachineSet))
 }
 
-/** @throws TerminalError when the selector has more than label equalities. Upstream: metav1.LabelSelectorAsMap */
-function plainSelector({ metadata, spec }: MachineSet): Selector {
+/**
+ * Returns the selector of the set's Machines and of their objects.
+ * @throws TerminalError when the selector has more than label equalities. Upstream: metav1.LabelSelectorAsMap
+ */
+export function plainSelector({ metadata, spec }: MachineSet): Selector {
   const fail = (problem: string): never => {
     throw new TerminalError(`failed to convert MachineSet "${metadata.name}" label selector to a map: ${problem}`)
   }

@@ -5,7 +5,7 @@ import {
   PendingAcknowledgeMoveAnnotation,
   UpdateInProgressAnnotation,
 } from '@capstan/api'
-import { controllerReference, isReason, keyOf, messageOf } from '@capstan/kube'
+import { isReason, keyOf, messageOf, ownerReference } from '@capstan/kube'
 import { deleteChildren } from '../children.ts'
 import { selectMoves, sourcesOf } from './plan-moves.ts'
 import type { MachineSetIO, MachineSetScope } from './scope.ts'
@@ -53,7 +53,10 @@ export async function moveMachines(scope: MachineSetScope, targetName: string, c
   if (errors.length > 0) throw new AggregateError(errors, errors.map(messageOf).join('; '))
 }
 
-/** As upstream, sets no field manager. The next server-side apply of `capi-machineset` removes the fields that it no longer contains. */
+/**
+ * As upstream, sets no field manager, and no `blockOwnerDeletion`. The next server-side apply of `capi-machineset` sets it, and so becomes
+ * the only manager of the owner reference.
+ */
 function moveMachine(
   machine: Machine,
   from: MachineSet,
@@ -62,8 +65,9 @@ function moveMachine(
   { client, signal }: MachineSetIO,
 ): Promise<Machine> {
   const { ownerReferences = [], resourceVersion } = machine.metadata
+  const owner = ownerReference(to, MachineSet, { controller: true })
   const metadata = {
-    ownerReferences: [...ownerReferences.filter(({ uid }) => uid !== from.metadata.uid), controllerReference(to, MachineSet)],
+    ownerReferences: [...ownerReferences.filter(({ uid }) => uid !== from.metadata.uid), owner],
     labels: { [MachineDeploymentUniqueLabel]: hash },
     annotations: { [UpdateInProgressAnnotation]: '', [PendingAcknowledgeMoveAnnotation]: '' },
     // Optimistic lock: prevents moving a Machine twice and losing owner references.

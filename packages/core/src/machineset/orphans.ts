@@ -1,4 +1,4 @@
-import { ClusterNameLabel, clonedKind, type Machine, MachineSet } from '@capstan/api'
+import { clonedKind, type Machine, MachineSet } from '@capstan/api'
 import {
   parseApiVersion,
   isDeleting,
@@ -10,12 +10,13 @@ import {
   type UnknownObject,
 } from '@capstan/kube'
 import { externalOf } from '../external/observed.ts'
-import { liveMachines, machinesOfCluster } from './machines.ts'
+import { liveMachines, machinesOfCluster, plainSelector } from './machines.ts'
 import type { MachineSetIO, MachineSetScope } from './scope.ts'
 
 /**
- * Deletes bootstrap configs and infrastructure machines that this set created for Machines that do not exist. Such objects remain when the
- * process stops, or a response is lost, before the Machine is created or before the objects of a failed creation are deleted.
+ * Deletes bootstrap configs and infrastructure machines that this set created for Machines that do not exist, and that have the labels of
+ * its selector. Such objects remain when the process stops, or a response is lost, before the Machine is created or before the objects of
+ * a failed creation are deleted.
  */
 export async function removeOrphans(scope: MachineSetScope, io: MachineSetIO): Promise<void> {
   const { machineSet, machines = [] } = scope
@@ -26,7 +27,7 @@ export async function removeOrphans(scope: MachineSetScope, io: MachineSetIO): P
     await io.watch(kind, () => [])
     const { items } = await io.cache.list(kind, {
       namespace: machineSet.metadata.namespace!,
-      labelSelector: `${ClusterNameLabel}=${machineSet.spec.clusterName}`,
+      labelSelector: plainSelector(machineSet).text,
     })
     for (const object of items) if (isOrphan(object, machineSet, machines)) orphans.push({ kind, object })
   }

@@ -75,9 +75,11 @@ async function deleteUnhealthy(scope: MachineSetScope, unhealthy: readonly Machi
   }
 
   const condition = OwnerRemediated.false('MachineDeleting', 'Machine is deleting')
-  await report(scope, unhealthy, { condition, legacy: legacyTrue(type) }, io)
+  // Each deletion follows its report at once: until then, a health check takes the v1beta1 condition for an earlier remediation, and
+  // requests another.
   await forEach(unhealthy, async (machine) => {
     const { name, uid } = machine.metadata
+    await reportOn(scope, machine, { condition, legacy: legacyTrue(type) }, io)
     io.log.info('Deleting Machine (remediating unhealthy Machine)', { Machine: name })
     await orAbsent(io.client.delete(Machine, keyOf(machine), { preconditions: { uid }, signal: io.signal }))
   })
@@ -149,20 +151,25 @@ interface RemediationReport {
   readonly legacy?: NewLegacyCondition
 }
 
-async function report(
+const report = (
   scope: MachineSetScope,
   machines: readonly Machine[],
+  change: RemediationReport,
+  io: MachineSetIO,
+): Promise<void> => forEach(machines, (machine) => reportOn(scope, machine, change, io))
+
+function reportOn(
+  scope: MachineSetScope,
+  machine: Machine,
   { condition, legacy }: RemediationReport,
   io: MachineSetIO,
 ): Promise<void> {
-  await forEach(machines, (machine) => {
-    const after = draft(machine)
-    const now = io.clock.now()
-    const options = { now, generation: machine.metadata.generation, order: ConditionOrder }
-    after.status = { ...after.status, conditions: setConditions(machine.status?.conditions, [condition], options) }
-    if (legacy) reportLegacyConditions(after, [legacy], { now })
-    return writeConditions(scope, machine, after, io)
-  })
+  const after = draft(machine)
+  const now = io.clock.now()
+  const options = { now, generation: machine.metadata.generation, order: ConditionOrder }
+  after.status = { ...after.status, conditions: setConditions(machine.status?.conditions, [condition], options) }
+  if (legacy) reportLegacyConditions(after, [legacy], { now })
+  return writeConditions(scope, machine, after, io)
 }
 
 /** Writes the conditions of a Machine; later phases read the updated Machine. */

@@ -1,0 +1,225 @@
+/** Cases in which Machines of a MachineDeployment move to another MachineSet and are updated in place. */
+import {
+  AcknowledgedMoveAnnotation,
+  Machine,
+  MachineDeployment,
+  MachineSet,
+  MachineSetReceiveMachinesFromMachineSetsAnnotation,
+  PendingAcknowledgeMoveAnnotation,
+} from '@capstan/api'
+import { fail, holdFor, proceedWith } from '@capstan/extension'
+import { getCondition, isDeleting, type KubeObject } from '@capstan/kube'
+import { machineDeployment, named } from '../objects.ts'
+import { noReport } from '../providers.ts'
+import type { ScriptedResponse } from '../../runtime-extension/extension-host.ts'
+import { stub } from '../stub-kinds.ts'
+import type { Case, Cases, Twin } from '../twin.ts'
+import { createReadyCluster } from './machine.ts'
+import { isRolledOut, ProvisioningLimit, strategy, version } from './machine-deployment.ts'
+import { addCondition, byName, createWorkerTemplates, hasLabel, labels, machinesIn } from './machine-set.ts'
+
+interface CanUpdateRequest {
+  readonly desired: {
+    readonly machineSet: { readonly spec: { readonly template: { readonly spec: object } } }
+    readonly infrastructureMachineTemplate: { readonly spec: object }
+    readonly bootstrapConfigTemplate: { readonly spec: object }
+  }
+}
+
+const mergePatch = (value: object) => ({
+  patchType: 'JSONMergePatch' as const,
+  patch: Buffer.from(JSON.stringify(value)).toString('base64'),
+})
+
+/** Returns patches that cover every change. */
+const coverAll = ({ request }: { request: object }): ScriptedResponse => {
+  const { machineSet, infrastructureMachineTemplate, bootstrapConfigTemplate } = (request as CanUpdateRequest).desired
+  return proceedWith({
+    machineSetPatch: mergePatch({ spec: { template: { spec: machineSet.spec.template.spec } } }),
+    infrastructureMachineTemplatePatch: mergePatch({ spec: infrastructureMachineTemplate.spec }),
+    bootstrapConfigTemplatePatch: mergePatch({ spec: bootstrapConfigTemplate.spec }),
+  } as never)
+}
+
+interface Options {
+  readonly replicas: number
+  readonly rollingUpdate: object
+}
+
+const noSurge = { maxSurge: 0, maxUnavailable: 1 }
+
+/** Creates a MachineDeployment whose changes an extension covers. UpdateMachine blocks. */
+async function createUpdatable(twin: Twin, { replicas, rollingUpdate }: Options): Promise<void> {
+  await twin.registerExtension()
+  twin.setResponse('CanUpdateMachineSet', coverAll)
+  twin.setResponse('UpdateMachine', () => holdFor(1, 'not yet'))
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
+  await twin.create(
+    MachineDeployment,
+    machineDeployment('md', { replicas, ...strategy('RollingUpdate', rollingUpdate) } as never),
+  )
+  await twin.settle('the MachineDeployment is created', isRolledOut(replicas))
+  for (let index = 0; index < replicas; index++) await twin.patch(Machine, byName(index), labels('old'))
+  await twin.settle('the Machines are labelled')
+}
+
+const isUpdating = (machine: Machine) => getCondition(machine, 'Updating')?.message?.includes('not yet') ?? false
+const updatesOf = (objects: readonly KubeObject[]) => machinesIn(objects).filter(isUpdating).length
+const oldMachines = (objects: readonly KubeObject[]) => machinesIn(objects).filter(hasLabel('old')).length
+
+const updated =
+  (replicas: number, kept: number) =>
+  (objects: readonly KubeObject[]): boolean =>
+    isRolledOut(replicas)(objects) && oldMachines(objects) === kept
+
+const moved: Case = async (twin) => {
+  await createUpdatable(twin, { replicas: 1, rollingUpdate: noSurge })
+  const template = { template: { spec: { made: 'from the template', size: 'large' } } }
+  await twin.create(stub.machineTemplate, named('large', { spec: template }))
+  await twin.create(stub.configTemplate, named('large', { spec: template }))
+  const { bootstrap, infrastructureRef } = machineDeployment('md').spec.template.spec
+  await twin.patch(MachineDeployment, 'md', {
+    spec: {
+      template: {
+        spec: {
+          version: 'v1.35.1',
+          failureDomain: 'b',
+          bootstrap: { configRef: { ...bootstrap.configRef!, name: 'large' } },
+          infrastructureRef: { ...infrastructureRef, name: 'large' },
+        },
+      },
+    },
+  })
+  await twin.settle('the Machine is being updated', (objects) => updatesOf(objects) === 1)
+  twin.setResponse('UpdateMachine', () => fail('failed'))
+  const hasFailed = (machine: Machine) => getCondition(machine, 'Updating')?.reason === 'InPlaceUpdateFailed'
+  await twin.settle('the update fails', (objects) => machinesIn(objects).some(hasFailed))
+  twin.setResponse('UpdateMachine', undefined)
+  await twin.settle('the Machine is updated', updated(1, 1))
+}
+
+const oneByOne: Case = async (twin) => {
+  await createUpdatable(twin, { replicas: 2, rollingUpdate: noSurge })
+  await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
+  await twin.settle('the first Machine is being updated', (objects) => updatesOf(objects) === 1)
+  twin.setResponse('UpdateMachine', undefined)
+  await twin.settle('both Machines are updated', updated(2, 2))
+}
+
+/** A surge Machine is created first, and old Machines are updated while it is available. */
+const surge: Case = async (twin) => {
+  const limit = new ProvisioningLimit()
+  await limit.set(twin, 2)
+  await createUpdatable(twin, { replicas: 2, rollingUpdate: { maxSurge: 2, maxUnavailable: 0 } })
+  await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
+  await twin.settle('one Machine more is created', (objects) => machinesIn(objects).length === 3)
+  await limit.set(twin, 3)
+  await twin.settle('an old Machine is being updated', (objects) => updatesOf(objects) === 1)
+  twin.setResponse('UpdateMachine', undefined)
+  await twin.settle('the rollout is complete', isRolledOut(2))
+}
+
+const allAtOnce: Case = async (twin) => {
+  await createUpdatable(twin, { replicas: 2, rollingUpdate: { maxSurge: 0, maxUnavailable: '100%' } })
+  await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
+  await twin.settle('both Machines are being updated', (objects) => updatesOf(objects) === 2)
+  await twin.patch(MachineDeployment, 'md', { spec: { replicas: 1 } })
+  await twin.settle('one of the updating Machines is deleted', (objects) => machinesIn(objects).length === 1)
+  twin.setResponse('UpdateMachine', undefined)
+  await twin.settle('the Machine is updated', updated(1, 1))
+}
+
+/** The template changes back while a Machine is being updated. */
+const reverted: Case = async (twin) => {
+  await createUpdatable(twin, { replicas: 1, rollingUpdate: noSurge })
+  await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
+  await twin.settle('the Machine is being updated', (objects) => updatesOf(objects) === 1)
+  await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.0') })
+  await twin.settle('the Machine is still being updated', (objects) => updatesOf(objects) === 1)
+  twin.setResponse('UpdateMachine', undefined)
+  await twin.settle('the Machine is updated back', updated(1, 1))
+}
+
+/** The Machine to move is unhealthy, and a health check has requested its remediation. */
+const unhealthy: Case = async (twin) => {
+  await createUpdatable(twin, { replicas: 2, rollingUpdate: noSurge })
+  await twin.patch(MachineSet, byName(0), { metadata: { annotations: { 'cluster.x-k8s.io/paused': '' } } })
+  await twin.patch(Machine, byName(1), labels('unhealthy'))
+  for (const type of ['HealthCheckSucceeded', 'OwnerRemediated']) await addCondition(twin, byName(1), { type, status: 'False' })
+  await twin.settle('a Machine is unhealthy')
+  await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
+  await twin.settle('no Machine moves from the paused MachineSet')
+  await twin.patch(MachineSet, (sets) => sets.find(({ metadata }) => 'cluster.x-k8s.io/paused' in (metadata.annotations ?? {})), {
+    metadata: { annotations: { 'cluster.x-k8s.io/paused': null } },
+  })
+  twin.setResponse('UpdateMachine', undefined)
+  await twin.settle('the unhealthy Machine is replaced', updated(2, 1))
+}
+
+/** A Machine without Node is not moved. */
+const notProvisioned: Case = async (twin) => {
+  await createUpdatable(twin, { replicas: 1, rollingUpdate: { maxSurge: 0, maxUnavailable: 2 } })
+  await twin.setReports({ machine: noReport })
+  await twin.patch(MachineDeployment, 'md', { spec: { replicas: 2 } })
+  await twin.settle('the second Machine is not provisioned', (objects) => machinesIn(objects).length === 2)
+  await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
+  await twin.settle('only the first Machine moves', (objects) => updatesOf(objects) === 1)
+}
+
+/** A moved Machine waits until its MachineDeployment has counted it, which is paused. */
+const acknowledged: Case = async (twin) => {
+  await createUpdatable(twin, { replicas: 1, rollingUpdate: noSurge })
+  await twin.patch(MachineSet, byName(0), { metadata: { annotations: { 'cluster.x-k8s.io/paused': '' } } })
+  await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
+  const expectsMove = (object: KubeObject) =>
+    object.kind === MachineSet.kind &&
+    (object.metadata.annotations?.[MachineSetReceiveMachinesFromMachineSetsAnnotation] ?? '') !== ''
+  await twin.settle('the old MachineSet is paused', (objects) => objects.some(expectsMove))
+  await twin.patch(MachineDeployment, 'md', { metadata: { annotations: { 'cluster.x-k8s.io/paused': '' } } })
+  await twin.settle('the MachineDeployment is paused')
+  await twin.patch(MachineSet, (sets) => sets.find(({ metadata }) => 'cluster.x-k8s.io/paused' in (metadata.annotations ?? {})), {
+    metadata: { annotations: { 'cluster.x-k8s.io/paused': null } },
+  })
+  const isPending = ({ metadata }: Machine) => metadata.annotations?.[PendingAcknowledgeMoveAnnotation] !== undefined
+  await twin.settle('the moved Machine is not acknowledged', (objects) => machinesIn(objects).some(isPending))
+  await twin.patch(MachineDeployment, 'md', { metadata: { annotations: { 'cluster.x-k8s.io/paused': null } } })
+  await twin.settle('the moved Machine is being updated', (objects) => updatesOf(objects) === 1)
+  twin.setResponse('UpdateMachine', undefined)
+  const isAcknowledged = (object: KubeObject) => object.metadata.annotations?.[AcknowledgedMoveAnnotation] !== undefined
+  await twin.settle('the Machine is updated', (objects) => updated(1, 1)(objects) && !objects.some(isAcknowledged))
+}
+
+/** An updating Machine is deleted. */
+const deletedMachine: Case = async (twin) => {
+  await createUpdatable(twin, { replicas: 1, rollingUpdate: noSurge })
+  await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
+  await twin.settle('the Machine is being updated', (objects) => updatesOf(objects) === 1)
+  await twin.delete(Machine, byName(0))
+  await twin.settle('a new Machine replaces it', (objects) => updated(1, 0)(objects) && !machinesIn(objects).some(isDeleting))
+}
+
+/** Two extensions have a handler for each hook. */
+const twoExtensions: Case = async (twin) => {
+  await createUpdatable(twin, { replicas: 1, rollingUpdate: noSurge })
+  await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
+  await twin.settle('the Machine is being updated', (objects) => updatesOf(objects) === 1)
+  await twin.registerExtensionAgain()
+  const hasFailed = (machine: Machine) => getCondition(machine, 'Updating')?.reason === 'InPlaceUpdateFailed'
+  await twin.settle('the update fails', (objects) => machinesIn(objects).some(hasFailed))
+  await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.2') })
+  await twin.settle('the next rollout does not begin')
+}
+
+export const inPlaceCases: Cases = {
+  'in-place-moved': moved,
+  'in-place-one-by-one': oneByOne,
+  'in-place-surge': surge,
+  'in-place-all-at-once': allAtOnce,
+  'in-place-reverted': reverted,
+  'in-place-unhealthy': unhealthy,
+  'in-place-not-provisioned': notProvisioned,
+  'in-place-acknowledged': acknowledged,
+  'in-place-deleted-machine': deletedMachine,
+  'in-place-two-extensions': twoExtensions,
+}

@@ -1,0 +1,156 @@
+/** Cases in which a MachineSet of a MachineDeployment remediates unhealthy Machines, or does not. */
+import { Machine, MachineDeployment, MachineHealthCheck, MachineSet } from '@capstan/api'
+import { getCondition, isDeleting, isFalse, type KubeObject } from '@capstan/kube'
+import { machineDeployment } from '../objects.ts'
+import { noReport } from '../providers.ts'
+import { stub } from '../stub-kinds.ts'
+import type { Case, Cases, Twin } from '../twin.ts'
+import { healthCheck, reportNodesReady } from './health-check.ts'
+import { createReadyCluster } from './machine.ts'
+import { version } from './machine-deployment.ts'
+import { byName, createWorkerTemplates, deny, hasLabel, labels, machinesIn } from './machine-set.ts'
+
+const ofDeployment = { selector: { matchLabels: { deployment: 'md' } } }
+
+const reasonOf = (machine: Machine): string | undefined => getCondition(machine, 'OwnerRemediated')?.reason
+
+/** Returns whether the numbers of Machines that are being deleted, and of those whose remediation has the reason, are these. */
+const counts = (deleting: number, reason: string, withReason: number) => (objects: readonly KubeObject[]) =>
+  machinesIn(objects).filter(isDeleting).length === deleting &&
+  machinesIn(objects).filter((machine) => reasonOf(machine) === reason).length === withReason
+
+/** Names new Machines. The order of Machines in messages is that of their names. */
+const named = (prefix: string) => ({ machineNaming: { template: `${prefix}-{{ .random }}` } })
+
+const pause = (value: '' | null) => ({ metadata: { annotations: { 'cluster.x-k8s.io/paused': value } } })
+
+interface Unhealthy {
+  readonly maxInFlight: number | string
+  readonly replicas: number
+  /** Whether a user marks the oldest Machine for remediation. */
+  readonly marksOldest?: boolean
+}
+
+/**
+ * Creates a MachineDeployment with Machines of which the oldest has the label `oldest`. All Machines become unhealthy while their MachineSet
+ * is paused, so that both cores decide about all of them together. Their infrastructure blocks their deletion.
+ */
+async function createUnhealthyMachines(twin: Twin, { maxInFlight, replicas, marksOldest }: Unhealthy): Promise<void> {
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
+  await twin.create(MachineDeployment, machineDeployment('md', { replicas: 1, remediation: { maxInFlight }, ...named('a') }))
+  await twin.settle('one Machine runs', (objects) => machinesIn(objects).length === 1)
+  await twin.patch(Machine, byName(0), labels('oldest'))
+  await twin.patch(MachineDeployment, 'md', { spec: { replicas, ...named('b') } })
+  await twin.settle('all Machines run', (objects) => machinesIn(objects).length === replicas)
+  await twin.create(MachineHealthCheck, healthCheck(ofDeployment) as never)
+  await twin.patch(MachineSet, byName(0), pause(''))
+  if (marksOldest)
+    await twin.patch(Machine, (machines) => machines.find(hasLabel('oldest')), {
+      metadata: { annotations: { 'cluster.x-k8s.io/remediate-machine': '' } },
+    })
+  for (let index = 0; index < replicas; index++)
+    await twin.patch(stub.machine, byName(index), { metadata: { finalizers: ['twin.capstan.dev/hold'] } })
+  await reportNodesReady(twin, 'False', replicas)
+  await twin.settle('all Machines are unhealthy', (objects) =>
+    machinesIn(objects).every((machine) => isFalse(machine, 'HealthCheckSucceeded') && isFalse(machine, 'OwnerRemediated')),
+  )
+  await twin.patch(MachineSet, byName(0), pause(null))
+}
+
+const releaseDeleted = (twin: Twin) =>
+  twin.patch(stub.machine, (machines) => machines.find(isDeleting), { metadata: { finalizers: null } })
+
+const isDeletingOldest = (objects: readonly KubeObject[]) =>
+  machinesIn(objects).some((machine) => hasLabel('oldest')(machine) && isDeleting(machine))
+
+const oneAtATime: Case = async (twin) => {
+  await createUnhealthyMachines(twin, { maxInFlight: 1, replicas: 2 })
+  await twin.settle(
+    'the newest Machine is deleted, and the oldest waits',
+    (objects) => counts(1, 'RemediationDeferred', 1)(objects) && !isDeletingOldest(objects),
+  )
+  await releaseDeleted(twin)
+  await twin.settle(
+    'a new Machine replaces the newest, and the oldest is deleted',
+    (objects) => counts(1, 'RemediationDeferred', 0)(objects) && isDeletingOldest(objects),
+  )
+  await releaseDeleted(twin)
+  await twin.settle('a new Machine replaces the oldest', counts(0, 'RemediationDeferred', 0))
+}
+
+const percentage: Case = async (twin) => {
+  await createUnhealthyMachines(twin, { maxInFlight: '50%', replicas: 3 })
+  await twin.settle(
+    'two Machines are deleted, and the oldest waits',
+    (objects) => counts(2, 'RemediationDeferred', 1)(objects) && !isDeletingOldest(objects),
+  )
+}
+
+const none: Case = async (twin) => {
+  await createUnhealthyMachines(twin, { maxInFlight: 0, replicas: 2 })
+  await twin.settle('both Machines wait', counts(0, 'RemediationDeferred', 2))
+  await twin.patch(MachineDeployment, 'md', { spec: { remediation: null } })
+  await twin.touch(MachineSet, byName(0))
+  await twin.settle('both Machines are deleted', counts(2, 'RemediationDeferred', 0))
+}
+
+const marked: Case = async (twin) => {
+  await createUnhealthyMachines(twin, { maxInFlight: 1, replicas: 2, marksOldest: true })
+  await twin.settle(
+    'the marked Machine is deleted, and the newest waits',
+    (objects) => counts(1, 'RemediationDeferred', 1)(objects) && isDeletingOldest(objects),
+  )
+}
+
+/** The Node of the waiting Machine becomes ready. */
+const recovers: Case = async (twin) => {
+  await createUnhealthyMachines(twin, { maxInFlight: 1, replicas: 2 })
+  await twin.settle('the oldest Machine waits', counts(1, 'RemediationDeferred', 1))
+  await reportNodesReady(twin, 'True', 2)
+  await twin.settle('the oldest Machine is healthy', counts(1, 'RemediationDeferred', 0))
+}
+
+/** A Machine of an old MachineSet becomes unhealthy during a rollout that does not proceed. */
+const duringRollout: Case = async (twin) => {
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
+  await twin.create(MachineDeployment, machineDeployment('md', { replicas: 2, ...named('a') }))
+  await twin.settle('two Machines run')
+  await twin.setReports({ machine: noReport })
+  await twin.patch(MachineDeployment, 'md', { spec: { ...version('v1.35.1'), ...named('b') } })
+  await twin.settle('the new Machine is not provisioned', (objects) => machinesIn(objects).length === 3)
+  const unhealthyNodeConditions = [{ type: 'Ready', status: 'False', timeoutSeconds: 0 }]
+  await twin.create(
+    MachineHealthCheck,
+    healthCheck({ ...ofDeployment, checks: { nodeStartupTimeoutSeconds: 0, unhealthyNodeConditions } }) as never,
+  )
+  await twin.settle('the Machines are checked')
+  await reportNodesReady(twin, 'False', 1)
+  await twin.settle('a Machine of the old MachineSet is not remediated', counts(0, 'CannotBeRemediated', 1))
+  await reportNodesReady(twin, 'True', 1)
+  await twin.settle('the Machine is healthy again', counts(0, 'CannotBeRemediated', 0))
+}
+
+/** The deletion of an unhealthy Machine is denied. */
+const denied: Case = async (twin) => {
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
+  await twin.create(MachineDeployment, machineDeployment('md'))
+  await twin.settle('one Machine runs')
+  await twin.create(MachineHealthCheck, healthCheck(ofDeployment) as never)
+  await twin.settle('the Machine is checked')
+  await deny(twin, { group: 'cluster.x-k8s.io', resource: 'machines', operation: 'DELETE' })
+  await reportNodesReady(twin, 'False', 1)
+  await twin.settle('the deletion of the Machine is denied', counts(0, 'MachineDeleting', 1))
+}
+
+export const remediationCases: Cases = {
+  'remediation-one-at-a-time': oneAtATime,
+  'remediation-percentage': percentage,
+  'remediation-none': none,
+  'remediation-marked-first': marked,
+  'remediation-recovers': recovers,
+  'remediation-during-rollout': duringRollout,
+  'remediation-denied': denied,
+}
