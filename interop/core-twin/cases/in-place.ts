@@ -120,9 +120,31 @@ const surge: Case = async (twin) => {
   await twin.settle('the rollout is complete', isRolledOut(2))
 }
 
+const pauseValue = (value: '' | null) => ({ metadata: { annotations: { 'cluster.x-k8s.io/paused': value } } })
+const isPaused = ({ metadata }: KubeObject) => metadata.annotations?.['cluster.x-k8s.io/paused'] !== undefined
+const isPending = ({ metadata }: Machine) => metadata.annotations?.[PendingAcknowledgeMoveAnnotation] !== undefined
+const expectsMoves = (object: KubeObject) =>
+  object.kind === MachineSet.kind &&
+  (object.metadata.annotations?.[MachineSetReceiveMachinesFromMachineSetsAnnotation] ?? '') !== ''
+
+/** Changes the version. Machines move while the MachineDeployment is paused, so that it has not acknowledged any of them. */
+async function moveUnacknowledged(twin: Twin, count: number): Promise<void> {
+  await twin.patch(MachineSet, byName(0), pauseValue(''))
+  await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
+  await twin.settle('the old MachineSet is paused', (objects) => objects.some(expectsMoves))
+  await twin.patch(MachineDeployment, 'md', pauseValue(''))
+  await twin.settle('the MachineDeployment is paused')
+  await twin.patch(MachineSet, (sets) => sets.find(isPaused), pauseValue(null))
+  await twin.settle(
+    'the moved Machines are not acknowledged',
+    (objects) => machinesIn(objects).filter(isPending).length === count,
+  )
+  await twin.patch(MachineDeployment, 'md', pauseValue(null))
+}
+
 const allAtOnce: Case = async (twin) => {
   await createUpdatable(twin, { replicas: 2, rollingUpdate: { maxSurge: 0, maxUnavailable: '100%' } })
-  await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
+  await moveUnacknowledged(twin, 2)
   await twin.settle('both Machines are being updated', (objects) => updatesOf(objects) === 2)
   await twin.patch(MachineDeployment, 'md', { spec: { replicas: 1 } })
   await twin.settle('one of the updating Machines is deleted', (objects) => machinesIn(objects).length === 1)
@@ -144,15 +166,13 @@ const reverted: Case = async (twin) => {
 /** The Machine to move is unhealthy, and a health check has requested its remediation. */
 const unhealthy: Case = async (twin) => {
   await createUpdatable(twin, { replicas: 2, rollingUpdate: noSurge })
-  await twin.patch(MachineSet, byName(0), { metadata: { annotations: { 'cluster.x-k8s.io/paused': '' } } })
+  await twin.patch(MachineSet, byName(0), pauseValue(''))
   await twin.patch(Machine, byName(1), labels('unhealthy'))
   for (const type of ['HealthCheckSucceeded', 'OwnerRemediated']) await addCondition(twin, byName(1), { type, status: 'False' })
   await twin.settle('a Machine is unhealthy')
   await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
   await twin.settle('no Machine moves from the paused MachineSet')
-  await twin.patch(MachineSet, (sets) => sets.find(({ metadata }) => 'cluster.x-k8s.io/paused' in (metadata.annotations ?? {})), {
-    metadata: { annotations: { 'cluster.x-k8s.io/paused': null } },
-  })
+  await twin.patch(MachineSet, (sets) => sets.find(isPaused), pauseValue(null))
   twin.setResponse('UpdateMachine', undefined)
   await twin.settle('the unhealthy Machine is replaced', updated(2, 1))
 }
@@ -167,23 +187,10 @@ const notProvisioned: Case = async (twin) => {
   await twin.settle('only the first Machine moves', (objects) => updatesOf(objects) === 1)
 }
 
-/** A moved Machine waits until its MachineDeployment has counted it, which is paused. */
+/** A moved Machine waits until its MachineDeployment has acknowledged it. */
 const acknowledged: Case = async (twin) => {
   await createUpdatable(twin, { replicas: 1, rollingUpdate: noSurge })
-  await twin.patch(MachineSet, byName(0), { metadata: { annotations: { 'cluster.x-k8s.io/paused': '' } } })
-  await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
-  const expectsMove = (object: KubeObject) =>
-    object.kind === MachineSet.kind &&
-    (object.metadata.annotations?.[MachineSetReceiveMachinesFromMachineSetsAnnotation] ?? '') !== ''
-  await twin.settle('the old MachineSet is paused', (objects) => objects.some(expectsMove))
-  await twin.patch(MachineDeployment, 'md', { metadata: { annotations: { 'cluster.x-k8s.io/paused': '' } } })
-  await twin.settle('the MachineDeployment is paused')
-  await twin.patch(MachineSet, (sets) => sets.find(({ metadata }) => 'cluster.x-k8s.io/paused' in (metadata.annotations ?? {})), {
-    metadata: { annotations: { 'cluster.x-k8s.io/paused': null } },
-  })
-  const isPending = ({ metadata }: Machine) => metadata.annotations?.[PendingAcknowledgeMoveAnnotation] !== undefined
-  await twin.settle('the moved Machine is not acknowledged', (objects) => machinesIn(objects).some(isPending))
-  await twin.patch(MachineDeployment, 'md', { metadata: { annotations: { 'cluster.x-k8s.io/paused': null } } })
+  await moveUnacknowledged(twin, 1)
   await twin.settle('the moved Machine is being updated', (objects) => updatesOf(objects) === 1)
   twin.setResponse('UpdateMachine', undefined)
   const isAcknowledged = (object: KubeObject) => object.metadata.annotations?.[AcknowledgedMoveAnnotation] !== undefined
