@@ -326,7 +326,6 @@ export class Twin {
     const [theirs, ours] = this.#sides.map((side) =>
       until([...side.observed(this.namespace).objects.values()].map(({ object }) => object)),
     )
-    if (process.env['TW2']) for (const side of this.#sides) console.log(side.name, JSON.stringify([...side.observed(this.namespace).objects.values()].map(({object})=>object).filter(o=>/^Machine/.test(o.kind??'')).map(o=>({k:o.kind,m:{...o.metadata,managedFields:undefined},s:{...(o as any).status,deprecated:undefined},v:(o as any).spec.replicas}))))
     return theirs && ours ? [] : [{ object: step, path: 'is reached', theirs: String(theirs), ours: String(ours) }]
   }
 

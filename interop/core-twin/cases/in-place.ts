@@ -8,8 +8,8 @@ import {
   PendingAcknowledgeMoveAnnotation,
 } from '@capstan/api'
 import { fail, holdFor, proceedWith } from '@capstan/extension'
-import { getCondition, isDeleting, type KubeObject } from '@capstan/kube'
-import { machineDeployment, named } from '../objects.ts'
+import { getCondition, isDeleting, type KubeObject, Node } from '@capstan/kube'
+import { clusterName, machineDeployment, named } from '../objects.ts'
 import { noReport } from '../providers.ts'
 import type { ScriptedResponse } from '../../runtime-extension/extension-host.ts'
 import { stub } from '../stub-kinds.ts'
@@ -64,6 +64,22 @@ async function createUpdatable(twin: Twin, { replicas, rollingUpdate }: Options)
   await twin.settle('the Machines are labelled')
 }
 
+/** UpdateMachine is done, and the kubelets have the new version. */
+async function completeUpdates(twin: Twin): Promise<void> {
+  await twin.inWorkload(clusterName, async (client) => {
+    const body = { status: { nodeInfo: { kubeletVersion: 'v1.35.1' } } }
+    const { items } = await client.list(Node)
+    for (const { metadata } of items)
+      await client.patch(
+        Node,
+        { name: metadata.name },
+        { type: 'merge', body },
+        { subresource: 'status', fieldManager: 'kubelet' },
+      )
+  })
+  twin.setResponse('UpdateMachine', undefined)
+}
+
 const isUpdating = (machine: Machine) => getCondition(machine, 'Updating')?.message?.includes('not yet') ?? false
 const updatesOf = (objects: readonly KubeObject[]) => machinesIn(objects).filter(isUpdating).length
 const oldMachines = (objects: readonly KubeObject[]) => machinesIn(objects).filter(hasLabel('old')).length
@@ -95,7 +111,7 @@ const moved: Case = async (twin) => {
   twin.setResponse('UpdateMachine', () => fail('failed'))
   const hasFailed = (machine: Machine) => getCondition(machine, 'Updating')?.reason === 'InPlaceUpdateFailed'
   await twin.settle('the update fails', (objects) => machinesIn(objects).some(hasFailed))
-  twin.setResponse('UpdateMachine', undefined)
+  await completeUpdates(twin)
   await twin.settle('the Machine is updated', updated(1, 1))
 }
 
@@ -103,7 +119,7 @@ const oneByOne: Case = async (twin) => {
   await createUpdatable(twin, { replicas: 2, rollingUpdate: noSurge })
   await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
   await twin.settle('the first Machine is being updated', (objects) => updatesOf(objects) === 1)
-  twin.setResponse('UpdateMachine', undefined)
+  await completeUpdates(twin)
   await twin.settle('both Machines are updated', updated(2, 2))
 }
 
@@ -116,7 +132,7 @@ const surge: Case = async (twin) => {
   await twin.settle('one Machine more is created', (objects) => machinesIn(objects).length === 3)
   await limit.set(twin, 3)
   await twin.settle('an old Machine is being updated', (objects) => updatesOf(objects) === 1)
-  twin.setResponse('UpdateMachine', undefined)
+  await completeUpdates(twin)
   await twin.settle('the rollout is complete', isRolledOut(2))
 }
 
@@ -148,7 +164,7 @@ const allAtOnce: Case = async (twin) => {
   await twin.settle('both Machines are being updated', (objects) => updatesOf(objects) === 2)
   await twin.patch(MachineDeployment, 'md', { spec: { replicas: 1 } })
   await twin.settle('one of the updating Machines is deleted', (objects) => machinesIn(objects).length === 1)
-  twin.setResponse('UpdateMachine', undefined)
+  await completeUpdates(twin)
   await twin.settle('the Machine is updated', updated(1, 1))
 }
 
@@ -173,7 +189,7 @@ const unhealthy: Case = async (twin) => {
   await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
   await twin.settle('no Machine moves from the paused MachineSet')
   await twin.patch(MachineSet, (sets) => sets.find(isPaused), pauseValue(null))
-  twin.setResponse('UpdateMachine', undefined)
+  await completeUpdates(twin)
   await twin.settle('the unhealthy Machine is replaced', updated(2, 1))
 }
 
@@ -192,7 +208,7 @@ const acknowledged: Case = async (twin) => {
   await createUpdatable(twin, { replicas: 1, rollingUpdate: noSurge })
   await moveUnacknowledged(twin, 1)
   await twin.settle('the moved Machine is being updated', (objects) => updatesOf(objects) === 1)
-  twin.setResponse('UpdateMachine', undefined)
+  await completeUpdates(twin)
   const isAcknowledged = (object: KubeObject) => object.metadata.annotations?.[AcknowledgedMoveAnnotation] !== undefined
   await twin.settle('the Machine is updated', (objects) => updated(1, 1)(objects) && !objects.some(isAcknowledged))
 }

@@ -36,7 +36,9 @@ const type = OwnerRemediated.type
  */
 export const remediate: MachineSetPhase = async (scope, io) => {
   if (!scope.machines) return proceed()
-  await forEach(scope.machines.filter(hasRecovered), (machine) => writeConditions(scope, machine, withoutRequest(machine), io))
+  await forEach(scope.machines.filter(hasRecovered), async (machine) => {
+    await writeConditions(scope, machine, withoutRequest(machine), io)
+  })
 
   const requested = scope.machines.filter((machine) => isToBeRemediated(machine) && !isDeleting(machine))
   if (requested.length === 0) return proceed()
@@ -75,13 +77,14 @@ async function deleteUnhealthy(scope: MachineSetScope, unhealthy: readonly Machi
   }
 
   const condition = OwnerRemediated.false('MachineDeleting', 'Machine is deleting')
-  // Each deletion follows its report at once: until then, a health check takes the v1beta1 condition for an earlier remediation, and
-  // requests another.
   await forEach(unhealthy, async (machine) => {
     const { name, uid } = machine.metadata
-    await reportOn(scope, machine, { condition, legacy: legacyTrue(type) }, io)
+    const reported = await reportOn(scope, machine, { condition }, io)
     io.log.info('Deleting Machine (remediating unhealthy Machine)', { Machine: name })
     await orAbsent(io.client.delete(Machine, keyOf(machine), { preconditions: { uid }, signal: io.signal }))
+    // Written last: a health check takes this condition of a Machine that is not being deleted for an earlier remediation, and requests
+    // another.
+    if (reported) await reportOn(scope, reported, { legacy: legacyTrue(type) }, io)
   })
   return proceed()
 }
@@ -147,7 +150,7 @@ function withoutRequest(machine: Machine): Machine {
 }
 
 interface RemediationReport {
-  readonly condition: NewCondition
+  readonly condition?: NewCondition
   readonly legacy?: NewLegacyCondition
 }
 
@@ -156,33 +159,37 @@ const report = (
   machines: readonly Machine[],
   change: RemediationReport,
   io: MachineSetIO,
-): Promise<void> => forEach(machines, (machine) => reportOn(scope, machine, change, io))
+): Promise<void> =>
+  forEach(machines, async (machine) => {
+    await reportOn(scope, machine, change, io)
+  })
 
 function reportOn(
   scope: MachineSetScope,
   machine: Machine,
   { condition, legacy }: RemediationReport,
   io: MachineSetIO,
-): Promise<void> {
+): Promise<Machine | undefined> {
   const after = draft(machine)
   const now = io.clock.now()
   const options = { now, generation: machine.metadata.generation, order: ConditionOrder }
-  after.status = { ...after.status, conditions: setConditions(machine.status?.conditions, [condition], options) }
+  if (condition) after.status = { ...after.status, conditions: setConditions(machine.status?.conditions, [condition], options) }
   if (legacy) reportLegacyConditions(after, [legacy], { now })
   return writeConditions(scope, machine, after, io)
 }
 
-/** Writes the conditions of a Machine; later phases read the updated Machine. */
+/** Writes the conditions of a Machine; later phases read the updated Machine. Returns `undefined` if the Machine does not exist. */
 async function writeConditions(
   scope: MachineSetScope,
   before: Machine,
   after: Machine,
   { client, cache, signal }: MachineSetIO,
-): Promise<void> {
+): Promise<Machine | undefined> {
   const options = { conditions: [type], legacyConditions: [type], cache, signal }
   const written = await orAbsent(commitChanges(client, Machine, before, after, options))
   if (written)
     scope.machines = scope.machines!.map((machine) => (machine.metadata.uid === written.metadata.uid ? written : machine))
+  return written
 }
 
 /** Calls `act` for every Machine, then throws one error with all failures. */
