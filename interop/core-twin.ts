@@ -10,6 +10,7 @@ import { differing } from './core-twin/differing.ts'
 import { explained } from './core-twin/explained.ts'
 import { Interruption, type StoppableManagers } from './core-twin/interruption.ts'
 import { report } from './core-twin/normalize.ts'
+import { unreachedReasons } from './core-twin/reached-reasons.ts'
 import { Side } from './core-twin/side.ts'
 import { stubDefinitions } from './core-twin/stub-kinds.ts'
 import { type Cases, Twin } from './core-twin/twin.ts'
@@ -41,7 +42,7 @@ export const coreTwinSuite: Suite = {
   async run(options: SuiteOptions = {}) {
     const chosen = chosenCases(options)
     console.log(`${chosen.length} of ${Object.keys(allCases).length} cases`)
-    const outcome = await compareOn(startCapstanApiServer, chosen)
+    const outcome = await compareOn(startCapstanApiServer, chosen, options)
     if (!options.real) return outcome
     const sample = chosen.filter((_, index) => index % 10 === 0)
     console.log(`${sample.length} of ${Object.keys(allCases).length} cases on kube-apiserver`)
@@ -61,6 +62,7 @@ function chosenCases({ all, only }: SuiteOptions): string[] {
 async function compareOn(
   start: (options: ApiServerOptions) => Promise<RunningApiServer>,
   names: readonly string[],
+  { all = false }: SuiteOptions = {},
 ): Promise<Outcome> {
   const startedAt = performance.now()
   await using theirApiServer = await start({ users: [managersUser] })
@@ -112,6 +114,7 @@ async function compareOn(
     const interrupted = names.filter((name) => restartCases[name])
     await runAll(interrupted, sides, outcome, new Interruption(bothManagers, interrupted.length))
     outcome.print()
+    if (all) for (const line of unreachedReasons(sides.map((side) => side.reachedReasons))) console.log(`no case reached ${line}`)
     console.log(`${names.length} cases in ${((performance.now() - startedAt) / 1000).toFixed(0)} s`)
     // Earlier managers in this list were killed by the interruption.
     for (const program of managers.programs.slice(-core.length))

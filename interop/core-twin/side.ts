@@ -36,6 +36,7 @@ import {
 import { createWorkloads, serverNameOf, type Workloads } from '@capstan/local'
 import type { RunningApiServer } from '../api-server.ts'
 import { type CaseExtension, type ExtensionHost, startExtensionHost } from '../runtime-extension/extension-host.ts'
+import { ReachedReasons } from './reached-reasons.ts'
 import { kindList, kubeadmStub, oldStub, type Role, stub, type StubKinds, type StubObject } from './stub-kinds.ts'
 
 const coreKind = (kind: string, plural: string, group = 'cluster.x-k8s.io'): Kind => ({
@@ -113,6 +114,7 @@ const agent = 'twin'
 export class Side implements AsyncDisposable {
   readonly name: 'theirs' | 'ours'
   readonly client: Client
+  readonly reachedReasons = new ReachedReasons()
   readonly #observed = new Map<string, ObservedObjects>()
   readonly #behaviors = new Map<string, StubBehavior>()
   readonly #ended = new AbortController()
@@ -276,6 +278,7 @@ export class Side implements AsyncDisposable {
         const objects = event.kind === 'replaced' ? event.objects : event.kind === 'applied' ? [event.object] : []
         for (const object of objects) {
           this.#put(caseOf(object), kind, object)
+          if (isOfCore(kind)) this.reachedReasons.record(kind, object)
           void this.reportFor(kind, object)
         }
         if (event.kind === 'deleted') this.#put(caseOf(event.object), kind, event.object, true)
@@ -438,6 +441,8 @@ function isUpdated(previousObject: MachineDeployment, after: MachineDeployment):
 }
 
 const roles: readonly Role[] = ['cluster', 'controlPlane', 'machine', 'config']
+
+const isOfCore = ({ group }: Kind): boolean => group === 'cluster.x-k8s.io' || group.endsWith('.cluster.x-k8s.io')
 
 const idOf = ({ group, kind }: Kind): string => (group === '' ? kind : `${kind}.${group}`)
 

@@ -1,14 +1,14 @@
 import { Cluster, Machine, MachinePool } from '@capstan/api'
-import { type Input, Node } from '@capstan/kube'
-import { clusterName, named } from '../objects.ts'
-import { noReport } from '../providers.ts'
-import type { Report } from '../side.ts'
-import { stub } from '../stub-kinds.ts'
+import { getCondition, type Input, type KubeObject, Node, seconds, sleep, systemClock } from '@capstan/kube'
+import { clusterName, machine, named } from '../objects.ts'
+import { everythingReady, noReport } from '../providers.ts'
+import { nodeInfoOf, type Report } from '../side.ts'
+import { oldStub, stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
 import { createReadyCluster } from './machine.ts'
 import * as managed from './topology.ts'
 
-const ref = (kind: string) => ({ apiGroup: stub.group, kind, name: 'p' })
+const ref = (kind: string, { group } = stub) => ({ apiGroup: group, kind, name: 'p' })
 
 const pool = (spec: object = {}, template: object = {}, metadata: object = {}): Input<MachinePool> =>
   ({
@@ -191,6 +191,259 @@ const ofClass: Case = async (twin) => {
   }
 }
 
+const isPool = (object: KubeObject): object is MachinePool => object.kind === 'MachinePool'
+const isMachine = (object: KubeObject): object is Machine => object.kind === 'Machine'
+
+/** Returns whether the pool's status fulfils a condition. */
+const poolIs =
+  (isExpected: (status: NonNullable<MachinePool['status']>) => boolean) =>
+  (objects: readonly KubeObject[]): boolean =>
+    objects.some((object) => isPool(object) && isExpected(object.status ?? {}))
+
+/** Lets the provider report a pool whose machines have their own objects. */
+const reportMachines = (twin: Twin, ...ids: readonly string[]) =>
+  twin.setReports({
+    machine: (object) =>
+      object.metadata.name === 'p'
+        ? reported(ids.map(idOf), { infrastructureMachineKind: 'StubMachine' })
+        : everythingReady.machine(object, []),
+  })
+
+const machineLabels = { 'cluster.x-k8s.io/cluster-name': clusterName, 'cluster.x-k8s.io/pool-name': 'p' }
+
+const createInfraMachine = (twin: Twin, name: string, metadata: object = {}) =>
+  twin.create(stub.machine, named(name, { metadata: { name, labels: machineLabels, ...metadata }, spec: {} }))
+
+const allAvailable = (count: number) =>
+  poolIs(
+    ({ availableReplicas, nodeRefs = [], phase }) =>
+      availableReplicas === count && nodeRefs.length === count && phase === 'Running',
+  )
+
+/** Creates a pool whose two machines, a and b, have objects of the provider, and thus Machines. */
+async function createPoolWithMachines(twin: Twin, object = pool({ replicas: 2 })): Promise<void> {
+  await createReadyCluster(twin)
+  await reportMachines(twin, 'a', 'b')
+  await twin.create(stub.config, named('p', { spec: {} }))
+  await twin.create(stub.machine, named('p', { spec: {} }))
+  for (const name of ['a', 'b']) await createInfraMachine(twin, name)
+  await twin.create(MachinePool, object)
+  await twin.settle('the Machines run', allAvailable(2))
+}
+
+const hold = ['twin.capstan.dev/hold']
+const finalizers = (list: readonly string[] | null) => ({ metadata: { finalizers: list } })
+
+const upToDateIs = (name: string, reason: string) => (objects: readonly KubeObject[]) =>
+  objects.some(
+    (object) => isMachine(object) && object.metadata.name === name && getCondition(object, 'UpToDate')?.reason === reason,
+  )
+
+const machineDeleted: Case = async (twin) => {
+  await createPoolWithMachines(twin)
+  await twin.patch(stub.machine, 'a', finalizers(hold))
+  await twin.delete(Machine, 'a')
+  await twin.settle('a Machine is being deleted', upToDateIs('a', 'NotUpToDate'))
+  await reportMachines(twin, 'b')
+  await twin.settle(
+    'the pool no longer has the machine',
+    poolIs(({ replicas }) => replicas === 1),
+  )
+  await twin.patch(stub.machine, 'a', finalizers(null))
+  await twin.patch(MachinePool, 'p', { spec: { replicas: 1 } })
+  await twin.settle('the Machine is deleted', (objects) => allAvailable(1)(objects) && objects.filter(isMachine).length === 1)
+}
+
+const machineAdded: Case = async (twin) => {
+  await createPoolWithMachines(twin)
+  await twin.patch(MachinePool, 'p', { spec: { replicas: 3 } })
+  await twin.settle(
+    'the pool scales up',
+    poolIs(({ phase }) => phase === 'ScalingUp'),
+  )
+  await createInfraMachine(twin, 'c')
+  await reportMachines(twin, 'a', 'b', 'c')
+  await twin.settle('three Machines run', allAvailable(3))
+}
+
+/** A user changes labels and annotations of the template, and of a Machine. */
+const machineMetadata: Case = async (twin) => {
+  const metadata = (labels: object, annotations: object) => ({ metadata: { labels, annotations } })
+  const [before, after] = [
+    metadata({ tier: 'one', size: 's' }, { note: 'n' }),
+    metadata({ tier: 'two', size: null }, { note: null }),
+  ]
+  const { metadata: own, spec } = pool({ replicas: 2 })
+  await createPoolWithMachines(twin, { metadata: own, spec: { ...spec, template: { ...spec.template, ...before } } } as never)
+  await twin.patch(MachinePool, 'p', { spec: { template: after } })
+  await twin.settle('the template changes', (objects) =>
+    objects.filter(isMachine).every(({ metadata: { labels } }) => labels?.tier === 'two'),
+  )
+  await twin.patch(Machine, 'a', metadata({ tier: 'mine', own: 'x' }, { note: 'mine' }))
+  await twin.touch(MachinePool, 'p')
+  await twin.settle('labels of a Machine change', (objects) =>
+    objects.filter(isMachine).some(({ metadata: { labels } }) => labels?.own === 'x' && labels.tier === 'two'),
+  )
+}
+
+/** A Machine of an infrastructure machine exists before its pool, without an owner. */
+const machineAdopted: Case = async (twin) => {
+  await createReadyCluster(twin)
+  await reportMachines(twin, 'a', 'b')
+  for (const name of ['a', 'b']) await createInfraMachine(twin, name)
+  const { metadata, ...body } = machine('mine', { bootstrap: { dataSecretName: 'mine' } })
+  const infrastructureRef = { ...ref('StubMachine'), name: 'a' }
+  const spec = { ...body.spec, infrastructureRef }
+  await twin.create(Machine, { metadata: { ...metadata, labels: { 'cluster.x-k8s.io/pool-name': 'p' } }, spec })
+  await twin.settle('the Machine runs', (objects) =>
+    objects.some((object) => isMachine(object) && object.status?.nodeRef !== undefined),
+  )
+  await twin.create(stub.config, named('p', { spec: {} }))
+  await twin.create(stub.machine, named('p', { spec: {} }))
+  await twin.create(MachinePool, pool({ replicas: 2 }))
+  await twin.settle(
+    'the pool adopts the Machine',
+    (objects) =>
+      allAvailable(2)(objects) &&
+      objects.some(
+        (object) =>
+          isMachine(object) &&
+          object.metadata.name === 'mine' &&
+          object.metadata.ownerReferences?.some(({ kind }) => kind === 'MachinePool'),
+      ),
+  )
+}
+
+/** The kubelets report another version, then a Node is deleted. */
+const machineVersions: Case = async (twin) => {
+  await createPoolWithMachines(twin)
+  const body = { status: { nodeInfo: nodeInfoOf('v1.36.0') } }
+  await twin.inWorkload(clusterName, (client) =>
+    client.patch(Node, { name: 'a' }, { type: 'merge', body }, { subresource: 'status', fieldManager: 'kubelet' }),
+  )
+  await twin.settle('a kubelet is upgraded', (objects) =>
+    objects.some((object) => isMachine(object) && object.spec.version === 'v1.36.0'),
+  )
+  await twin.inWorkload(clusterName, (client) => client.delete(Node, { name: 'a' }))
+  await twin.touch(MachinePool, 'p')
+  await twin.settle('the Node is deleted', (objects) =>
+    objects.some((object) => isMachine(object) && getCondition(object, 'NodeReady')?.reason === 'NodeDeleted'),
+  )
+}
+
+const deletedWithMachines: Case = async (twin) => {
+  await createPoolWithMachines(twin)
+  await twin.delete(MachinePool, 'p')
+  await twin.settle('the pool is deleted', (objects) => !objects.some(isPool))
+  await compareNodes(twin)
+}
+
+/** The provider IDs of a pool that is being deleted are removed, so that its Nodes are retired. */
+const deletedWithNodes =
+  (deletion: object, timeout = 0): Case =>
+  async (twin) => {
+    await createPool(twin, withNodes('a', 'b'), pool({ replicas: 2 }, { deletion }))
+    await registerNodes(twin, 'a', 'b')
+    await twin.settle(
+      'both Nodes have joined',
+      poolIs(({ nodeRefs = [] }) => nodeRefs.length === 2),
+    )
+    await twin.patch(stub.machine, 'p', finalizers(hold))
+    await twin.delete(MachinePool, 'p')
+    await twin.settle(
+      'the infrastructure blocks the deletion',
+      poolIs(({ phase }) => phase === 'Deleting'),
+    )
+    await twin.patch(MachinePool, 'p', { spec: { providerIDList: [idOf('a')] } })
+    await sleep(systemClock, seconds(timeout))
+    await twin.patch(stub.machine, 'p', finalizers(null))
+    await twin.settle('the pool is deleted', (objects) => !objects.some(isPool))
+    await compareNodes(twin)
+  }
+
+const dataSecretChanges: Case = async (twin) => {
+  const config = (dataSecretCreated: boolean, dataSecretName: string) =>
+    twin.setReports({ config: () => ({ status: { initialization: { dataSecretCreated }, dataSecretName } }) })
+  await createPool(twin, reported([]), pool({ replicas: 0 }))
+  const nameIs = (name: string) => (objects: readonly KubeObject[]) =>
+    objects.some((object) => isPool(object) && object.spec.template.spec.bootstrap.dataSecretName === name)
+  await config(true, 'another')
+  await twin.settle('the name of the Secret changes', nameIs('another'))
+  await config(false, 'another')
+  await twin.settle(
+    'the Secret is taken back',
+    poolIs(({ initialization }) => initialization?.bootstrapDataSecretCreated === false),
+  )
+  await config(true, 'third')
+  await twin.settle('the Secret is created again', nameIs('third'))
+}
+
+const scalingDown: Case = async (twin) => {
+  await createPool(twin, withNodes('a', 'b'), pool({ replicas: 2 }))
+  await registerNodes(twin, 'a', 'b')
+  await twin.settle(
+    'both Nodes have joined',
+    poolIs(({ phase }) => phase === 'Running'),
+  )
+  await twin.patch(MachinePool, 'p', { spec: { replicas: 1 } })
+  await twin.settle(
+    'the pool scales down',
+    poolIs(({ phase }) => phase === 'ScalingDown'),
+  )
+  await twin.patch(MachinePool, 'p', { metadata: { annotations: { 'cluster.x-k8s.io/replicas-managed-by': 'provider' } } })
+  await twin.settle(
+    'the provider manages the replicas',
+    poolIs(({ phase }) => phase === 'Scaling'),
+  )
+}
+
+const minReadySeconds: Case = async (twin) => {
+  await createPool(twin, withNodes('a'), pool({ replicas: 1 }, { minReadySeconds: 3600 }))
+  await registerNodes(twin, 'a')
+  await twin.settle(
+    'the Node is not available yet',
+    poolIs(({ deprecated }) => deprecated?.v1beta1?.readyReplicas === 1),
+  )
+}
+
+/** The provider implements contract v1beta1. */
+const oldContract: Case = async (twin) => {
+  const old = { spec: { providerIDList: [] }, status: { ready: true, replicas: 0 } }
+  await createReadyCluster(twin)
+  await twin.setReports({
+    machine: () => ({ status: { ready: false } }),
+    config: () => ({ status: { ready: false } }),
+  })
+  await twin.create(oldStub.config, named('p', { spec: {} }))
+  await twin.create(oldStub.machine, named('p', { spec: {} }))
+  const references = { bootstrap: { configRef: ref('StubConfig', oldStub) }, infrastructureRef: ref('StubMachine', oldStub) }
+  await twin.create(MachinePool, pool({ replicas: 0 }, references))
+  await twin.settle('the provider is not ready')
+  await twin.setReports({ config: () => ({ status: { ready: true, dataSecretName: 'data' } }) })
+  await twin.settle(
+    'the bootstrap data exists',
+    poolIs(({ initialization }) => initialization?.bootstrapDataSecretCreated === true),
+  )
+  await twin.setReports({ machine: () => old })
+  await twin.settle(
+    'the infrastructure is ready',
+    poolIs(({ initialization }) => initialization?.infrastructureProvisioned === true),
+  )
+  await twin.setReports({ config: () => ({ status: { ...readyIs('False', { severity: 'Error', reason: 'Broken' }) } }) })
+  await twin.setReports({
+    machine: () => ({
+      ...old,
+      status: { ...old.status, ...readyIs('False', { severity: 'Warning', reason: 'Slow', message: 'm' }) },
+    }),
+  })
+  await twin.settle(
+    'the conditions are false',
+    poolIs(({ deprecated }) => deprecated?.v1beta1?.conditions?.some(({ reason }) => reason === 'Slow') ?? false),
+  )
+  await twin.delete(MachinePool, 'p')
+  await twin.settle('the MachinePool is deleted', (objects) => !objects.some(isPool))
+}
+
 const replicasManaged: Case = async (twin) => {
   const annotations = { 'cluster.x-k8s.io/replicas-managed-by': 'provider' }
   await createPool(twin, reported([]), pool({ replicas: 2 }, {}, { annotations }))
@@ -219,4 +472,17 @@ export const machinePoolCases: Cases = {
   'machinepool-id-without-node': idWithoutNode,
   'machinepool-of-class': ofClass,
   'machinepool-replicas-managed': replicasManaged,
+  'machinepool-machine-deleted': machineDeleted,
+  'machinepool-machine-added': machineAdded,
+  'machinepool-machine-metadata': machineMetadata,
+  'machinepool-machine-adopted': machineAdopted,
+  'machinepool-machine-versions': machineVersions,
+  'machinepool-deleted-with-machines': deletedWithMachines,
+  'machinepool-deleted-with-nodes': deletedWithNodes({}),
+  'machinepool-deleted-after-node-timeout': deletedWithNodes({ nodeDeletionTimeoutSeconds: 1 }, 2),
+  'machinepool-deleted-before-node-timeout': deletedWithNodes({ nodeDeletionTimeoutSeconds: 3600 }),
+  'machinepool-data-secret-changes': dataSecretChanges,
+  'machinepool-scaling-down': scalingDown,
+  'machinepool-min-ready-seconds': minReadySeconds,
+  'machinepool-old-contract': oldContract,
 }
