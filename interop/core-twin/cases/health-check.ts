@@ -1,6 +1,6 @@
-import { Machine, MachineDeployment, MachineHealthCheck, MachineSet } from '@capstan/api'
-import { type Client, type KubeObject, Node } from '@capstan/kube'
-import { clusterName, machine, machineDeployment, machineSet, named } from '../objects.ts'
+import { Cluster, Machine, MachineDeployment, MachineHealthCheck, MachineSet } from '@capstan/api'
+import { type Client, getCondition, type KubeObject, Node } from '@capstan/kube'
+import { cluster, clusterName, machine, machineDeployment, machineSet, named } from '../objects.ts'
 import { noReport } from '../providers.ts'
 import { stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
@@ -29,34 +29,34 @@ async function createCheckedMachines(twin: Twin, spec: object = {}, replicas = 2
 }
 
 const timestamp = '2026-01-01T00:00:00Z'
-const condition = (type: string, status: string) => ({
+const condition = (type: string, status: string, time = timestamp) => ({
   type,
   status,
   reason: 'Twin',
   message: '',
-  lastHeartbeatTime: timestamp,
-  lastTransitionTime: timestamp,
+  lastHeartbeatTime: time,
+  lastTransitionTime: time,
 })
-const reported = (ready: string) => ({
+const reported = (ready: string, time?: string) => ({
   status: {
     conditions: [
       ...['MemoryPressure', 'DiskPressure', 'PIDPressure'].map((type) => condition(type, 'False')),
-      condition('Ready', ready),
+      condition('Ready', ready, time),
     ],
   },
 })
 
 /** Sets the Ready condition of the first `count` Nodes. */
-export async function reportNodesReady(twin: Twin, ready: string, count = 1): Promise<void> {
+export async function reportNodesReady(twin: Twin, ready: string, count = 1, time?: string): Promise<void> {
   await twin.inWorkload(clusterName, async (client) => {
     const { items } = await client.list(Node)
-    for (const { metadata } of items.slice(0, count)) await reportNodeReady(client, metadata.name, ready)
+    for (const { metadata } of items.slice(0, count)) await reportNodeReady(client, metadata.name, ready, time)
   })
 }
 
 /** Sets the Ready condition of a Node, as its kubelet does. */
-export const reportNodeReady = (client: Client, name: string, ready: string): Promise<Node> =>
-  client.patch(Node, { name }, { type: 'merge', body: reported(ready) }, { subresource: 'status', fieldManager: 'kubelet' })
+export const reportNodeReady = (client: Client, name: string, ready: string, time?: string): Promise<Node> =>
+  client.patch(Node, { name }, { type: 'merge', body: reported(ready, time) }, { subresource: 'status', fieldManager: 'kubelet' })
 
 /** Sets the Ready condition of `count` Nodes while the health check is paused, so that both sides evaluate all reports together. */
 async function reportNodesReadyAtOnce(twin: Twin, ready: string, count: number): Promise<void> {
@@ -249,6 +249,91 @@ const noInfrastructure: Case = async (twin) => {
 }
 const infrastructureFails = { type: 'Ready', status: 'False', reason: 'Broken', message: 'm', lastTransitionTime: timestamp }
 
+const healthOf = (reason: string) => (objects: readonly KubeObject[]) =>
+  objects.some(
+    (object) => object.kind === 'Machine' && getCondition(object as Machine, 'HealthCheckSucceeded')?.reason === reason,
+  )
+
+/** Creates a Machine without an owner that would remediate it, and its provider objects. */
+async function createLoneMachine(twin: Twin, labels: object = {}): Promise<void> {
+  await twin.create(stub.config, named('m', { spec: {} }))
+  await twin.create(stub.machine, named('m', { spec: {} }))
+  const { metadata, ...body } = machine('m')
+  await twin.create(Machine, { ...body, metadata: { ...metadata, labels: { set: 'ms', ...labels } } })
+}
+
+/** The Node stops being ready; the Machine counts as not healthy at once, and is unhealthy after a timeout. */
+const pending =
+  (checks: object, reason: string): Case =>
+  async (twin) => {
+    await createReadyCluster(twin)
+    await createLoneMachine(twin)
+    await twin.settle('the Machine runs')
+    await twin.create(MachineHealthCheck, healthCheck({ checks }) as never)
+    await twin.settle('the Machine is healthy', healthOf('HealthCheckSucceeded'))
+    await reportNodesReady(twin, 'False', 1, new Date().toISOString().replace(/\.\d+/, ''))
+    await twin.settle('the Node is not ready, and the timeout has not expired', (objects) =>
+      objects.some(
+        (object) => object.kind === 'MachineHealthCheck' && (object as MachineHealthCheck).status?.currentHealthy === 0,
+      ),
+    )
+    await twin.settle('the timeout expires', healthOf(reason))
+  }
+
+/** Longer than a health check may need for its next reconcile, 15 s, and for `settle` afterwards. */
+const timeoutSeconds = 60
+const nodeNotReady = { unhealthyNodeConditions: [{ type: 'Ready', status: 'False', timeoutSeconds }] }
+const machineNotReady = { unhealthyMachineConditions: [{ type: 'NodeReady', status: 'False', timeoutSeconds }] }
+
+const externalReason = (reason: string) => (objects: readonly KubeObject[]) =>
+  objects.some(
+    (object) => object.kind === 'Machine' && getCondition(object as Machine, 'ExternallyRemediated')?.reason === reason,
+  )
+
+const templateRef = { apiVersion: `${stub.group}/v1`, kind: 'StubRemediationTemplate', name: 'r' }
+
+/** The API server rejects objects from the remediation template, because a label is invalid. */
+const externalRejected: Case = async (twin) => {
+  const template = { metadata: { labels: { invalid: 'not valid!' } }, spec: { how: 'x' } }
+  await twin.create(stub.remediationTemplate, named('r', { spec: { template } }))
+  await createReadyCluster(twin)
+  await createLoneMachine(twin)
+  await twin.settle('the Machine runs')
+  await reportNodesReady(twin, 'False')
+  await twin.settle('the Node is not ready')
+  await twin.create(MachineHealthCheck, healthCheck({ remediation: { templateRef } }) as never)
+  await twin.settle('the remediation request is rejected', externalReason('RemediationRequestCreationFailed'))
+}
+
+/** The remediation request of the Machine exists before its health check. */
+const externalExists: Case = async (twin) => {
+  await twin.create(stub.remediationTemplate, named('r', { spec: { template: { spec: { how: 'x' } } } }))
+  await twin.create(stub.remediation, named('m', { spec: { how: 'mine' } }))
+  await createReadyCluster(twin)
+  await createLoneMachine(twin)
+  await twin.settle('the Machine runs')
+  await reportNodesReady(twin, 'False')
+  await twin.settle('the Node is not ready')
+  await twin.create(MachineHealthCheck, healthCheck({ remediation: { templateRef } }) as never)
+  await twin.settle('the request is not changed', (objects) =>
+    objects.some((object) => object.kind === 'MachineHealthCheck' && (object as MachineHealthCheck).status?.currentHealthy === 0),
+  )
+}
+
+/** Control plane Machines are checked before the control plane is initialized. */
+const beforeInitialization: Case = async (twin) => {
+  await twin.setReports({ controlPlane: noReport, machine: noReport })
+  await twin.create(stub.cluster, named(clusterName, { spec: {} }))
+  await twin.create(stub.controlPlane, named(clusterName, { spec: {} }))
+  await twin.create(Cluster, cluster())
+  await twin.settle('the control plane is not initialized')
+  await createLoneMachine(twin, { 'cluster.x-k8s.io/control-plane': '' })
+  await twin.settle('the Machine does not start')
+  const remediation = { triggerIf: { unhealthyLessThanOrEqualTo: 1 } }
+  await twin.create(MachineHealthCheck, healthCheck({ remediation }) as never)
+  await twin.settle('the startup timeout expires', healthOf('NodeStartupTimeout'))
+}
+
 export const healthCheckCases: Cases = {
   'healthcheck-remediates': remediated(),
   'healthcheck-all-unhealthy': remediated({}, 1),
@@ -276,6 +361,11 @@ export const healthCheckCases: Cases = {
   'healthcheck-preflight-fails': preflightFails,
   'healthcheck-infrastructure-not-ready': noInfrastructure,
   'healthcheck-inside-of-range': remediatedWithin({ unhealthyInRange: '[1-1]' }, 1),
+  'healthcheck-node-pending': pending(nodeNotReady, 'UnhealthyNode'),
+  'healthcheck-machine-pending': pending(machineNotReady, 'UnhealthyMachine'),
+  'healthcheck-external-rejected': externalRejected,
+  'healthcheck-external-exists': externalExists,
+  'healthcheck-control-plane-not-initialized': beforeInitialization,
   'healthcheck-unknown-condition': remediated({
     checks: {
       nodeStartupTimeoutSeconds: 0,

@@ -201,13 +201,16 @@ const poolIs =
     objects.some((object) => isPool(object) && isExpected(object.status ?? {}))
 
 /** Lets the provider report a pool whose machines have their own objects. */
-const reportMachines = (twin: Twin, ...ids: readonly string[]) =>
+const reportMachines = (twin: Twin, ids: readonly string[], status: object = {}) =>
   twin.setReports({
     machine: (object) =>
       object.metadata.name === 'p'
-        ? reported(ids.map(idOf), { infrastructureMachineKind: 'StubMachine' })
+        ? reported(ids.map(idOf), { infrastructureMachineKind: 'StubMachine', ...status })
         : everythingReady.machine(object, []),
   })
+
+/** The provider reports the machines only after their Nodes have joined, because core would record an event for each Node otherwise. */
+const notProvisioned = { ready: false, initialization: { provisioned: false } }
 
 const machineLabels = { 'cluster.x-k8s.io/cluster-name': clusterName, 'cluster.x-k8s.io/pool-name': 'p' }
 
@@ -220,15 +223,21 @@ const allAvailable = (count: number) =>
       availableReplicas === count && nodeRefs.length === count && phase === 'Running',
   )
 
+/** Returns whether a number of Machines have Nodes. */
+const machinesRun = (count: number) => (objects: readonly KubeObject[]) =>
+  objects.filter((object) => isMachine(object) && object.status?.nodeRef !== undefined).length === count
+
 /** Creates a pool whose two machines, a and b, have objects of the provider, and thus Machines. */
 async function createPoolWithMachines(twin: Twin, object = pool({ replicas: 2 })): Promise<void> {
   await createReadyCluster(twin)
-  await reportMachines(twin, 'a', 'b')
+  await reportMachines(twin, [], notProvisioned)
   await twin.create(stub.config, named('p', { spec: {} }))
   await twin.create(stub.machine, named('p', { spec: {} }))
   for (const name of ['a', 'b']) await createInfraMachine(twin, name)
   await twin.create(MachinePool, object)
-  await twin.settle('the Machines run', allAvailable(2))
+  await twin.settle('the Machines run', machinesRun(2))
+  await reportMachines(twin, ['a', 'b'])
+  await twin.settle('the pool is provisioned', allAvailable(2))
 }
 
 const hold = ['twin.capstan.dev/hold']
@@ -244,10 +253,15 @@ const machineDeleted: Case = async (twin) => {
   await twin.patch(stub.machine, 'a', finalizers(hold))
   await twin.delete(Machine, 'a')
   await twin.settle('a Machine is being deleted', upToDateIs('a', 'NotUpToDate'))
-  await reportMachines(twin, 'b')
+  await reportMachines(twin, ['a', 'b'], { replicas: 1 })
+  await twin.settle(
+    'the pool has fewer replicas',
+    poolIs(({ replicas }) => replicas === 1),
+  )
+  await reportMachines(twin, ['b'])
   await twin.settle(
     'the pool no longer has the machine',
-    poolIs(({ replicas }) => replicas === 1),
+    poolIs(({ nodeRefs = [] }) => nodeRefs.length === 1),
   )
   await twin.patch(stub.machine, 'a', finalizers(null))
   await twin.patch(MachinePool, 'p', { spec: { replicas: 1 } })
@@ -262,7 +276,13 @@ const machineAdded: Case = async (twin) => {
     poolIs(({ phase }) => phase === 'ScalingUp'),
   )
   await createInfraMachine(twin, 'c')
-  await reportMachines(twin, 'a', 'b', 'c')
+  await twin.settle('the third Machine runs', machinesRun(3))
+  await reportMachines(twin, ['a', 'b'], { replicas: 3 })
+  await twin.settle(
+    'the pool has more replicas',
+    poolIs(({ replicas }) => replicas === 3),
+  )
+  await reportMachines(twin, ['a', 'b', 'c'])
   await twin.settle('three Machines run', allAvailable(3))
 }
 
@@ -289,7 +309,7 @@ const machineMetadata: Case = async (twin) => {
 /** A Machine of an infrastructure machine exists before its pool, without an owner. */
 const machineAdopted: Case = async (twin) => {
   await createReadyCluster(twin)
-  await reportMachines(twin, 'a', 'b')
+  await reportMachines(twin, [], notProvisioned)
   for (const name of ['a', 'b']) await createInfraMachine(twin, name)
   const { metadata, ...body } = machine('mine', { bootstrap: { dataSecretName: 'mine' } })
   const infrastructureRef = { ...ref('StubMachine'), name: 'a' }
@@ -301,8 +321,10 @@ const machineAdopted: Case = async (twin) => {
   await twin.create(stub.config, named('p', { spec: {} }))
   await twin.create(stub.machine, named('p', { spec: {} }))
   await twin.create(MachinePool, pool({ replicas: 2 }))
+  await twin.settle('both Machines run', machinesRun(2))
+  await reportMachines(twin, ['a', 'b'])
   await twin.settle(
-    'the pool adopts the Machine',
+    'the pool has adopted the Machine',
     (objects) =>
       allAvailable(2)(objects) &&
       objects.some(
@@ -342,8 +364,9 @@ const deletedWithMachines: Case = async (twin) => {
 const deletedWithNodes =
   (deletion: object, timeout = 0): Case =>
   async (twin) => {
-    await createPool(twin, withNodes('a', 'b'), pool({ replicas: 2 }, { deletion }))
+    await createPool(twin, reported([]), pool({ replicas: 2 }, { deletion }))
     await registerNodes(twin, 'a', 'b')
+    await twin.setReports({ machine: () => withNodes('a', 'b') })
     await twin.settle(
       'both Nodes have joined',
       poolIs(({ nodeRefs = [] }) => nodeRefs.length === 2),
@@ -379,8 +402,9 @@ const dataSecretChanges: Case = async (twin) => {
 }
 
 const scalingDown: Case = async (twin) => {
-  await createPool(twin, withNodes('a', 'b'), pool({ replicas: 2 }))
+  await createPool(twin, reported([]), pool({ replicas: 2 }))
   await registerNodes(twin, 'a', 'b')
+  await twin.setReports({ machine: () => withNodes('a', 'b') })
   await twin.settle(
     'both Nodes have joined',
     poolIs(({ phase }) => phase === 'Running'),

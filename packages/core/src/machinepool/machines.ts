@@ -5,7 +5,6 @@
 import {
   ClusterNameLabel,
   ConditionOrder,
-  type ContractVersionedObjectReference,
   infrastructureMachineKindOf,
   InfraMachineContract,
   labelValue,
@@ -19,22 +18,21 @@ import {
   controllerOf,
   controllerReference,
   draft,
-  ensureOwnerReference,
   isControlledBy,
+  type Input,
   isDeleting,
   keyOf,
   type Kind,
   messageOf,
-  orAbsent,
   parseApiVersion,
   setConditions,
   CustomResourceDefinition,
 } from '@capstan/kube'
+import { applyIntent } from '../apply-intent.ts'
 import { externalKind } from '../external/contract-version.ts'
 import type { External } from '../external/get.ts'
 import { type Found, read } from '../external/observed.ts'
 import { readContract } from '../external/read-contract.ts'
-import { type MetadataPatch, metadataPatch } from '../managed-metadata.ts'
 import { activeInfrastructure } from './infrastructure.ts'
 import { type MachinePoolIO, MachinePoolManager, type MachinePoolPhase, type MachinePoolScope } from './scope.ts'
 
@@ -55,10 +53,7 @@ export const createMachines: MachinePoolPhase = async (scope, io) => {
     if (writes >= MaxWrites) return requeue(0, `to write the other Machines of ${infraMachines.length}`)
     try {
       const machine = byInfraName.get(infraMachine.object.metadata.name)
-      const isWritten = machine
-        ? await updateMachine(machine, infraMachine, scope, io)
-        : await createMachine(infraMachine, scope, io)
-      if (isWritten) writes++
+      if (await applyMachine(machine, infraMachine, scope, io)) writes++
     } catch (err) {
       errors.push(err)
       if (errors.length >= MaxErrors) break
@@ -150,85 +145,51 @@ async function infraMachinesOf(
   return items.map((object) => ({ ...infraMachineKind, object }))
 }
 
-interface DesiredMachine {
-  readonly labels: { readonly [key: string]: string }
-  readonly annotations: { readonly [key: string]: string }
-  readonly infrastructureRef: ContractVersionedObjectReference
-  /** The kubelet version of the Node; absent while unknown. */
-  readonly version: string | undefined
-}
-
-function desiredMachine({ object, kind, contract }: External, { machinePool, workload }: MachinePoolScope): DesiredMachine {
+/**
+ * Returns the pool's apply intent for the Machine of an infrastructure machine. The version is that of the kubelet, absent while the Node is
+ * unknown.
+ */
+function machineIntent(
+  name: string,
+  { object, kind, contract }: External,
+  { machinePool, workload }: MachinePoolScope,
+): Input<Machine> {
   const { metadata, spec } = machinePool
   const providerID = read({ object, kind, contract }, InfraMachineContract.providerID)
   const node = typeof providerID === 'string' && providerID !== '' ? workload?.nodesByProviderID(providerID)[0] : undefined
+  const version = node?.status?.nodeInfo?.kubeletVersion
   return {
-    labels: {
-      ...spec.template.metadata?.labels,
-      [MachinePoolNameLabel]: labelValue(metadata.name),
-      [ClusterNameLabel]: spec.clusterName,
+    metadata: {
+      name,
+      namespace: metadata.namespace!,
+      labels: {
+        ...spec.template.metadata?.labels,
+        [MachinePoolNameLabel]: labelValue(metadata.name),
+        [ClusterNameLabel]: spec.clusterName,
+      },
+      annotations: { ...spec.template.metadata?.annotations },
+      // The owner is set at creation, so that the Machine controller does not treat the Machine as stand-alone.
+      ownerReferences: [controllerReference(machinePool, MachinePool)],
     },
-    annotations: { ...spec.template.metadata?.annotations },
-    infrastructureRef: { apiGroup: kind.group, kind: kind.kind, name: object.metadata.name },
-    version: node?.status?.nodeInfo?.kubeletVersion || undefined,
+    spec: {
+      clusterName: spec.clusterName,
+      bootstrap: { dataSecretName: '' },
+      infrastructureRef: { apiGroup: kind.group, kind: kind.kind, name: object.metadata.name },
+      ...(version ? { version } : {}),
+    },
   }
 }
 
-async function createMachine(infraMachine: External, scope: MachinePoolScope, io: MachinePoolIO): Promise<boolean> {
-  // Its Machine may have been deleted already: a new Machine would wait for infrastructure that is being deleted.
-  if (isDeleting(infraMachine.object)) return false
-  const { machinePool } = scope
-  const { labels, annotations, infrastructureRef, version } = desiredMachine(infraMachine, scope)
-  const { name, namespace } = infraMachine.object.metadata
-  await io.client.create(
-    Machine,
-    {
-      metadata: {
-        name,
-        namespace: namespace!,
-        labels,
-        annotations,
-        // The owner is set at creation, so that the Machine controller does not treat the Machine as stand-alone.
-        ownerReferences: [controllerReference(machinePool, MachinePool)],
-      },
-      spec: {
-        clusterName: machinePool.spec.clusterName,
-        bootstrap: { dataSecretName: '' },
-        infrastructureRef,
-        ...(version === undefined ? {} : { version }),
-      },
-    },
-    { fieldManager: MachinePoolManager, signal: io.signal },
-  )
-  return true
-}
-
-async function updateMachine(
-  machine: Machine,
+/** Creates or updates a Machine. Returns whether it was written. */
+async function applyMachine(
+  machine: Machine | undefined,
   infraMachine: External,
   scope: MachinePoolScope,
-  { client, signal }: MachinePoolIO,
+  io: MachinePoolIO,
 ): Promise<boolean> {
-  const { machinePool } = scope
-  const { labels, annotations, infrastructureRef, version } = desiredMachine(infraMachine, scope)
-  const metadata: MetadataPatch & { ownerReferences?: unknown; resourceVersion?: string } =
-    metadataPatch(machine, MachinePoolManager, { labels, annotations }) ?? {}
-  if (!isControlledBy(machine, machinePool, MachinePool)) {
-    const controller = controllerOf(machine)
-    if (controller)
-      throw new Error(`Machine ${machine.metadata.name} is already controlled by ${controller.kind} ${controller.name}`)
-    const adopted = draft(machine)
-    ensureOwnerReference(adopted, controllerReference(machinePool, MachinePool))
-    metadata.ownerReferences = adopted.metadata.ownerReferences
-    // Optimistic lock: several writers change owner references.
-    metadata.resourceVersion = machine.metadata.resourceVersion
-  }
-  const spec = {
-    ...(version === undefined || version === machine.spec.version ? {} : { version }),
-    ...(machine.spec.infrastructureRef.kind === infrastructureRef.kind ? {} : { infrastructureRef }),
-  }
-  if (Object.keys(metadata).length + Object.keys(spec).length === 0) return false
-  const body = { metadata, spec }
-  await orAbsent(client.patch(Machine, keyOf(machine), { type: 'merge', body }, { fieldManager: MachinePoolManager, signal }))
-  return true
+  const { metadata } = infraMachine.object
+  // Its Machine may have been deleted already: a new Machine would wait for infrastructure that is being deleted.
+  if (!machine && isDeleting(infraMachine.object)) return false
+  const intent = machineIntent(machine?.metadata.name ?? metadata.name, infraMachine, scope)
+  return (await applyIntent(io, Machine, machine, intent, MachinePoolManager)) !== machine
 }
