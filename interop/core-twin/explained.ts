@@ -57,6 +57,13 @@ const isRejectedByOtherWebhook = (theirs: string, ours: string): boolean =>
   theirs !== ours &&
   theirs.replace('webhook "default.cluster.cluster.x-k8s.io"', 'webhook "validation.cluster.cluster.x-k8s.io"') === ours
 
+/** Cases of Clusters whose control plane consists of Machines. */
+const hasStandAloneMachines: ReadonlySet<string> = new Set([
+  'cluster-machines-as-control-plane',
+  'cluster-kubeconfig-generated',
+  'cluster-deleted-with-machines-and-pools',
+])
+
 /** Cases in which a Cluster has at least ten events with the same reason. */
 const hasManyEvents: ReadonlySet<string> = new Set([
   'topology-upgrade-three-workers',
@@ -103,7 +110,7 @@ export const explained: readonly Explained[] = [
       (difference.object.startsWith('Cluster ') &&
         /conditions\[ControlPlaneInitialized\]\.(message|reason)$/.test(difference.path) &&
         (difference.theirs === 'InternalError' || difference.theirs === 'Please check controller logs for errors')) ||
-      (name === 'cluster-machines-as-control-plane' && isCausedByStandAloneMachines(difference)),
+      (hasStandAloneMachines.has(name) && isCausedByStandAloneMachines(difference)),
   },
   {
     what: 'Writes with a stale cache',

@@ -1,5 +1,8 @@
-import { Cluster, Machine, MachineDeployment, MachineSet } from '@capstan/api'
-import { isTrue, type KubeObject } from '@capstan/kube'
+import { X509Certificate } from 'node:crypto'
+import { Cluster, Machine, MachineDeployment, MachinePool, MachineSet } from '@capstan/api'
+import { getCondition, hours, isTrue, type KubeObject, Secret, systemClock } from '@capstan/kube'
+import { type Kubeconfig, makeAuthority } from '@capstan/kube/node'
+import { parse } from 'yaml'
 import { cluster, clusterName, machine, machineDeployment, machineSet, named } from '../objects.ts'
 import { noReport } from '../providers.ts'
 import type { Report } from '../side.ts'
@@ -214,13 +217,18 @@ for (const [name, reported] of Object.entries(conditions)) {
   table[`cluster-old-control-plane-ready-${name}`] = mirroring('controlPlane', 'Ready', reported, oldStub)
 }
 
+/** Returns a Cluster whose control plane consists of Machines. */
+function clusterOfMachines() {
+  const { metadata, spec } = cluster()
+  const { controlPlaneRef: _ref, ...otherFields } = spec
+  return { metadata, spec: otherFields }
+}
+
 /** A Cluster without a control plane object, whose control plane consists of Machines. */
 const machinesAsControlPlane: Case = async (twin) => {
   await twin.startWorkload(clusterName)
   await twin.create(stub.cluster, named(clusterName, { spec: {} }))
-  const { metadata, spec } = cluster()
-  const { controlPlaneRef: _ref, ...otherFields } = spec
-  await twin.create(Cluster, { metadata, spec: otherFields })
+  await twin.create(Cluster, clusterOfMachines())
   await twin.settle('there is no control plane Machine')
   for (const name of ['a', 'b']) {
     await twin.create(stub.config, named(name, { spec: {} }))
@@ -233,6 +241,161 @@ const machinesAsControlPlane: Case = async (twin) => {
   )
   await twin.delete(Cluster, clusterName)
   await twin.settle('the Cluster is deleted')
+}
+
+const clusterHas =
+  (type: string, reason: string, message = '') =>
+  (objects: readonly KubeObject[]) =>
+    objects.some((object) => {
+      const condition = object.kind === 'Cluster' ? getCondition(object as Cluster, type) : undefined
+      return condition?.reason === reason && condition.message?.includes(message)
+    })
+
+/** Returns the contents of a kubeconfig, with the fields of the certificate in place of the certificate and its key. */
+function kubeconfigContents({ data }: Secret): object {
+  const config = parse(Buffer.from(data!.value!, 'base64').toString()) as Kubeconfig
+  const credentials = config.users.map(({ name, user }) => {
+    const certificate = new X509Certificate(Buffer.from(user['client-certificate-data']!, 'base64'))
+    const { subject, issuer, ca, validFrom, validTo, keyUsage } = certificate
+    const days = Math.round((Date.parse(validTo) - Date.parse(validFrom)) / hours(24))
+    return { name, subject, issuer, ca, days, keyUsage }
+  })
+  const clusters = config.clusters.map(({ name, cluster: { server } }) => ({ name, server }))
+  const contexts = config.contexts.map(({ name, context: { cluster, user } }) => ({ name, cluster, user }))
+  return { clusters, credentials, contexts, current: config['current-context'] }
+}
+
+/** The user supplies the certificate authority of a Cluster without a control plane provider, after the Cluster exists. */
+const kubeconfigGenerated: Case = async (twin) => {
+  const authority = await makeAuthority(systemClock, { commonName: 'kubernetes' })
+  await twin.create(stub.cluster, named(clusterName, { spec: {} }))
+  await twin.create(Cluster, clusterOfMachines())
+  await twin.settle('the certificate authority is missing', (objects) =>
+    objects.some((object) => object.kind === 'Cluster' && (object as Cluster).spec.controlPlaneEndpoint?.host !== undefined),
+  )
+  const encode = (text: string) => Buffer.from(text).toString('base64')
+  await twin.create(Secret, {
+    metadata: { name: `${clusterName}-ca`, labels: { 'cluster.x-k8s.io/cluster-name': clusterName } },
+    type: 'cluster.x-k8s.io/secret',
+    data: { 'tls.crt': encode(authority.certificate), 'tls.key': encode(authority.key) },
+  })
+  await twin.touch(Cluster, clusterName)
+  const name = `${clusterName}-kubeconfig`
+  await twin.settle('the kubeconfig is generated', (objects) => objects.some(({ metadata }) => metadata.name === name))
+  await twin.runOnBoth('compare the kubeconfigs', async (client) =>
+    kubeconfigContents(await client.get(Secret, { namespace: twin.namespace, name })),
+  )
+  await twin.settle('the kubeconfigs are compared')
+}
+
+/** A Cluster is deleted with control plane Machines and MachinePools, whose finalizers block their deletion. */
+const deletedWithMachinesAndPools: Case = async (twin) => {
+  const names = ['1', '2', '3', '4', '5', '6', '7']
+  const finalizers = ['twin.capstan.dev/hold']
+  const provisioned = { ready: true, initialization: { provisioned: true } }
+  await twin.setReports({ machine: () => ({ spec: { providerIDList: [] }, status: { ...provisioned, replicas: 0 } }) })
+  await twin.create(stub.cluster, named(clusterName, { spec: {} }))
+  await twin.create(Cluster, clusterOfMachines())
+  const references = (name: string) => ({
+    bootstrap: { dataSecretName: 'mine' },
+    infrastructureRef: { apiGroup: stub.group, kind: 'StubMachine', name },
+  })
+  for (const name of names) {
+    for (const prefix of ['m', 'p'])
+      await twin.create(stub.machine, { metadata: { name: `${prefix}${name}`, finalizers }, spec: {} } as never)
+    const { metadata, spec } = machine(`m${name}`, references(`m${name}`))
+    await twin.create(Machine, { metadata: { ...metadata, labels: { 'cluster.x-k8s.io/control-plane': '' } }, spec })
+    const template = { spec: { clusterName, ...references(`p${name}`) } }
+    await twin.create(MachinePool, { metadata: { name: `p${name}` }, spec: { clusterName, replicas: 0, template } } as never)
+  }
+  await twin.settle('the Machines and MachinePools exist')
+  await twin.delete(Cluster, clusterName)
+  await twin.settle('Machines and MachinePools block the deletion', (objects) =>
+    ['* Control plane Machines: m1, m2, m3, m4, m5, ... (2 more)', '* MachinePools: p1, p2, p3, p4, p5, ... (2 more)'].every(
+      (line) => clusterHas('Deleting', 'WaitingForWorkersDeletion', line)(objects),
+    ),
+  )
+  for (const name of names)
+    for (const prefix of ['m', 'p']) await twin.patch(stub.machine, `${prefix}${name}`, withFinalizers(null))
+  await twin.settle('the Cluster is deleted', (objects) => !objects.some(({ kind }) => kind === 'Cluster'))
+}
+
+const unknownControlPlaneKind: Case = async (twin) => {
+  const controlPlaneRef = { apiGroup: 'nowhere.capstan.dev', kind: 'Nothing', name: clusterName }
+  await twin.create(stub.cluster, named(clusterName, { spec: {} }))
+  await twin.create(Cluster, cluster({ controlPlaneRef }))
+  await twin.settle('the kind does not exist', clusterHas('ControlPlaneAvailable', 'InternalError'))
+  await twin.delete(Cluster, clusterName)
+  await twin.settle('the kind prevents the deletion', clusterHas('Deleting', 'InternalError'))
+}
+
+/** Workers that are paused from the beginning report no conditions. */
+const pausedWorkers: Case = async (twin) => {
+  const annotations = { 'cluster.x-k8s.io/paused': '' }
+  await createWithProviders(twin)
+  await twin.settle('the Cluster exists')
+  const { metadata, ...deployment } = machineDeployment('md', { replicas: 1 })
+  await twin.create(MachineDeployment, { ...deployment, metadata: { ...metadata, annotations } })
+  await twin.touch(Cluster, clusterName)
+  await twin.settle('the MachineDeployment reports nothing', (objects) =>
+    [
+      ['WorkersAvailable', 'AvailableUnknown'],
+      ['RollingOut', 'RollingOutUnknown'],
+      ['ScalingUp', 'ScalingUpUnknown'],
+      ['ScalingDown', 'ScalingDownUnknown'],
+    ].every(([type, reason]) => clusterHas(type!, reason!)(objects)),
+  )
+  for (const [name, labels] of [
+    ['worker', {}],
+    ['control-plane', { 'cluster.x-k8s.io/control-plane': '' }],
+  ] as const) {
+    const { metadata, ...body } = machine(name)
+    await twin.create(Machine, { ...body, metadata: { ...metadata, annotations, labels } })
+    await twin.patch(Machine, name, { metadata: { labels: { 'cluster.x-k8s.io/cluster-name': clusterName } } })
+  }
+  await twin.touch(Cluster, clusterName)
+  await twin.settle('Machines report nothing', (objects) =>
+    ['ControlPlaneMachines', 'WorkerMachines'].every(
+      (type) => clusterHas(`${type}Ready`, 'ReadyUnknown')(objects) && clusterHas(`${type}UpToDate`, 'UpToDateUnknown')(objects),
+    ),
+  )
+}
+
+/** The provider of contract v1beta1 reports failure domains as a map. */
+const oldFailureDomains: Case = async (twin) => {
+  const report = (failureDomains: object | null) => ({ status: { ready: true, failureDomains } })
+  const has = (names: readonly string[]) => (objects: readonly KubeObject[]) =>
+    objects.some(
+      (object) =>
+        object.kind === 'Cluster' &&
+        ((object as Cluster).status?.failureDomains ?? []).map(({ name }) => name).join() === names.join(),
+    )
+  const domains = { b: { controlPlane: true, attributes: { zone: '1' } }, a: { controlPlane: false }, c: {} }
+  await twin.setReports({ cluster: () => report(domains), controlPlane: () => ({ status: { ready: true, initialized: true } }) })
+  await createWithProviders(twin, oldStub)
+  await twin.settle('three failure domains', has(['a', 'b', 'c']))
+  await twin.setReports({ cluster: () => report({ ...domains, a: null, c: { controlPlane: true } }) })
+  await twin.settle('two failure domains', has(['b', 'c']))
+  await twin.setReports({ cluster: () => report(null) })
+  await twin.settle('no failure domain', has([]))
+}
+
+const oldFailures: Case = async (twin) => {
+  const failure = { failureReason: 'Bad', failureMessage: 'no quota' }
+  const report = (fields: object) =>
+    twin.setReports({
+      cluster: () => ({ status: { ready: true, ...fields } }),
+      controlPlane: () => ({ status: { ready: true, initialized: true, ...fields } }),
+    })
+  const isFailed = (objects: readonly KubeObject[]) =>
+    objects.some(
+      (object) => object.kind === 'Cluster' && (object as Cluster).status?.deprecated?.v1beta1?.failureReason !== undefined,
+    )
+  await report(failure)
+  await createWithProviders(twin, oldStub)
+  await twin.settle('failures are reported', isFailed)
+  await report({ failureReason: null, failureMessage: null })
+  await twin.settle('the failures are no longer reported')
 }
 
 const withFinalizers = (finalizers: readonly string[] | null) => ({ metadata: { finalizers } })
@@ -296,6 +459,12 @@ const counted: Case = async (twin) => {
 
 export const clusterCases: Cases = {
   ...table,
+  'cluster-kubeconfig-generated': kubeconfigGenerated,
+  'cluster-deleted-with-machines-and-pools': deletedWithMachinesAndPools,
+  'cluster-unknown-control-plane-kind': unknownControlPlaneKind,
+  'cluster-paused-workers': pausedWorkers,
+  'cluster-old-failure-domains': oldFailureDomains,
+  'cluster-old-failures': oldFailures,
   'cluster-milestones-taken-back': takenBack,
   'cluster-infrastructure-deleted-behind': deletedBehind('cluster'),
   'cluster-control-plane-deleted-behind': deletedBehind('controlPlane'),

@@ -1,5 +1,5 @@
 import { Cluster, Machine, MachineDeployment, MachineHealthCheck, MachineSet } from '@capstan/api'
-import { type Client, getCondition, type KubeObject, Node } from '@capstan/kube'
+import { type Client, getCondition, type KubeObject, Node, seconds, sleep, systemClock } from '@capstan/kube'
 import { cluster, clusterName, machine, machineDeployment, machineSet, named } from '../objects.ts'
 import { noReport } from '../providers.ts'
 import { stub } from '../stub-kinds.ts'
@@ -277,6 +277,7 @@ const pending =
         (object) => object.kind === 'MachineHealthCheck' && (object as MachineHealthCheck).status?.currentHealthy === 0,
       ),
     )
+    await sleep(systemClock, seconds(timeoutSeconds))
     await twin.settle('the timeout expires', healthOf(reason))
   }
 
@@ -284,41 +285,6 @@ const pending =
 const timeoutSeconds = 60
 const nodeNotReady = { unhealthyNodeConditions: [{ type: 'Ready', status: 'False', timeoutSeconds }] }
 const machineNotReady = { unhealthyMachineConditions: [{ type: 'NodeReady', status: 'False', timeoutSeconds }] }
-
-const externalReason = (reason: string) => (objects: readonly KubeObject[]) =>
-  objects.some(
-    (object) => object.kind === 'Machine' && getCondition(object as Machine, 'ExternallyRemediated')?.reason === reason,
-  )
-
-const templateRef = { apiVersion: `${stub.group}/v1`, kind: 'StubRemediationTemplate', name: 'r' }
-
-/** The API server rejects objects from the remediation template, because a label is invalid. */
-const externalRejected: Case = async (twin) => {
-  const template = { metadata: { labels: { invalid: 'not valid!' } }, spec: { how: 'x' } }
-  await twin.create(stub.remediationTemplate, named('r', { spec: { template } }))
-  await createReadyCluster(twin)
-  await createLoneMachine(twin)
-  await twin.settle('the Machine runs')
-  await reportNodesReady(twin, 'False')
-  await twin.settle('the Node is not ready')
-  await twin.create(MachineHealthCheck, healthCheck({ remediation: { templateRef } }) as never)
-  await twin.settle('the remediation request is rejected', externalReason('RemediationRequestCreationFailed'))
-}
-
-/** The remediation request of the Machine exists before its health check. */
-const externalExists: Case = async (twin) => {
-  await twin.create(stub.remediationTemplate, named('r', { spec: { template: { spec: { how: 'x' } } } }))
-  await twin.create(stub.remediation, named('m', { spec: { how: 'mine' } }))
-  await createReadyCluster(twin)
-  await createLoneMachine(twin)
-  await twin.settle('the Machine runs')
-  await reportNodesReady(twin, 'False')
-  await twin.settle('the Node is not ready')
-  await twin.create(MachineHealthCheck, healthCheck({ remediation: { templateRef } }) as never)
-  await twin.settle('the request is not changed', (objects) =>
-    objects.some((object) => object.kind === 'MachineHealthCheck' && (object as MachineHealthCheck).status?.currentHealthy === 0),
-  )
-}
 
 /** Control plane Machines are checked before the control plane is initialized. */
 const beforeInitialization: Case = async (twin) => {
@@ -363,8 +329,6 @@ export const healthCheckCases: Cases = {
   'healthcheck-inside-of-range': remediatedWithin({ unhealthyInRange: '[1-1]' }, 1),
   'healthcheck-node-pending': pending(nodeNotReady, 'UnhealthyNode'),
   'healthcheck-machine-pending': pending(machineNotReady, 'UnhealthyMachine'),
-  'healthcheck-external-rejected': externalRejected,
-  'healthcheck-external-exists': externalExists,
   'healthcheck-control-plane-not-initialized': beforeInitialization,
   'healthcheck-unknown-condition': remediated({
     checks: {
