@@ -1,8 +1,8 @@
 import { Machine, MachineDeployment, MachineSet } from '@capstan/api'
-import { isDeleting, keyOf, type KubeObject } from '@capstan/kube'
+import { getCondition, isDeleting, keyOf, type KubeObject, Node, sleep, systemClock } from '@capstan/kube'
 import { clusterName, machineDeployment, machineSet } from '../objects.ts'
 import { everythingReady, noReport } from '../providers.ts'
-import type { Behaviour } from '../side.ts'
+import { type Behaviour, nodeInfoOf } from '../side.ts'
 import { stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
 import { createReadyCluster } from './machine.ts'
@@ -346,6 +346,55 @@ const templateDeleted: Case = async (twin) => {
   await twin.settle('the version changes')
 }
 
+const machinesAre = (reason: string, message: string) => (objects: readonly KubeObject[]) =>
+  objects.some((object) => {
+    const condition = object.kind === 'Machine' ? getCondition(object as Machine, 'UpToDate') : undefined
+    return condition?.reason === reason && condition.message?.includes(message)
+  })
+
+/** The kubelet of a Machine has another version than the Machine. */
+const otherKubelet: Case = async (twin) => {
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
+  await twin.create(MachineDeployment, machineDeployment('md', { replicas: 1 }))
+  await twin.settle('a Machine runs', machinesAre('UpToDate', ''))
+  const report = (kubeletVersion: string) =>
+    twin.inWorkload(clusterName, async (client) => {
+      const [node] = (await client.list(Node)).items
+      const body = { status: { nodeInfo: nodeInfoOf(kubeletVersion) } }
+      await client.patch(Node, keyOf(node!), { type: 'merge', body }, { subresource: 'status', fieldManager: 'kubelet' })
+    })
+  await report('v1.34.0')
+  await twin.settle('the kubelet is older', machinesAre('Updating', 'kubeletVersion v1.34.0, v1.35.0 required'))
+  await report('v1.35.0+build')
+  await twin.settle('the kubelet has build metadata', machinesAre('Updating', 'kubeletVersion v1.35.0+build, v1.35.0 required'))
+  await report('v1.35.0')
+  await twin.settle('the kubelet has the version', machinesAre('UpToDate', ''))
+}
+
+const noVersion: Case = async (twin) => {
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
+  const { metadata, spec } = machineDeployment('md', { replicas: 1 })
+  const { version: _version, ...machineSpec } = spec.template.spec
+  await twin.create(MachineDeployment, { metadata, spec: { ...spec, template: { ...spec.template, spec: machineSpec } } })
+  await twin.settle('a Machine runs', machinesAre('Updating', 'kubeletVersion v1.35.0,  required'))
+}
+
+/** A rollout is due, but the strategy OnDelete does not replace the Machine. */
+const rolloutAfterExpired: Case = async (twin) => {
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
+  await twin.create(MachineDeployment, machineDeployment('md', { replicas: 1, ...strategy('OnDelete') } as never))
+  await twin.settle('a Machine runs', machinesAre('UpToDate', ''))
+  const after = new Date(Date.now() + 2_000).toISOString().replace(/\.\d+/, '')
+  await sleep(systemClock, 3_000)
+  await twin.patch(MachineDeployment, 'md', { spec: { rollout: { after } } })
+  await twin.settle('the rollout is due', machinesAre('NotUpToDate', 'MachineDeployment spec.rolloutAfter expired'))
+  await twin.delete(Machine, ([first]) => first)
+  await twin.settle('the Machine is replaced', machinesAre('UpToDate', ''))
+}
+
 export const machineDeploymentCases: Cases = {
   'machinedeployment-deadlock': deadlock,
   'machinedeployment-adoption-fails': adoptionFails,
@@ -357,6 +406,9 @@ export const machineDeploymentCases: Cases = {
     ['the taints are removed', { template: { spec: { taints: null } } }],
     ['resumed', { paused: false }],
   ),
+  'machinedeployment-other-kubelet': otherKubelet,
+  'machinedeployment-no-version': noVersion,
+  'machinedeployment-rollout-after-expired': rolloutAfterExpired,
   'machinedeployment-scale': changes(
     { replicas: 1 },
     ['scaled up', { replicas: 3 }],

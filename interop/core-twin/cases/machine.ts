@@ -1,9 +1,9 @@
 import { Cluster, Machine } from '@capstan/api'
 import { Event, getCondition, isTrue, type KubeObject, Node, Pod } from '@capstan/kube'
 import { cluster, clusterName, machine, named } from '../objects.ts'
-import { hostedControlPlane, noReport } from '../providers.ts'
+import { everythingReady, hostedControlPlane, noReport } from '../providers.ts'
 import type { Report } from '../side.ts'
-import { stub } from '../stub-kinds.ts'
+import { oldStub, stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
 import { createPolicy, endPolicy } from './policy.ts'
 
@@ -507,7 +507,229 @@ const emptyDataSecret: Case = async (twin) => {
   await twin.settle('the name of the Secret is missing')
 }
 
+/** Returns whether a Machine has a condition with this reason, whose message contains a text. */
+const machineHas =
+  (type: string, reason: string, message = '') =>
+  (objects: readonly KubeObject[]) =>
+    objects.some((object) => {
+      const condition = object.kind === 'Machine' ? getCondition(object as Machine, type) : undefined
+      return condition?.reason === reason && condition.message?.includes(message)
+    })
+
+const nodeIsAwaited = (message: string) => (objects: readonly KubeObject[]) =>
+  ['NodeReady', 'NodeHealthy'].every((type) => machineHas(type, 'InspectionFailed', message)(objects))
+
+/** Creates a Machine and its provider objects. */
+async function createMachine(twin: Twin, name: string, spec: object = {}, metadata: object = {}, kinds = stub): Promise<void> {
+  await twin.create(kinds.config, named(name, { spec: {} }))
+  await twin.create(kinds.machine, named(name, { spec: {} }))
+  const { metadata: own, ...rest } = machine(name, spec, kinds)
+  await twin.create(Machine, { ...rest, metadata: { ...own, ...metadata } })
+}
+
+/** A Machine waits for its Cluster, then for its provider, then for its Node. */
+const awaitsNode: Case = async (twin) => {
+  await twin.setReports({ cluster: noReport, controlPlane: noReport, machine: noReport })
+  await twin.create(stub.cluster, named(clusterName, { spec: {} }))
+  await twin.create(stub.controlPlane, named(clusterName, { spec: {} }))
+  await twin.create(Cluster, cluster())
+  await twin.settle('the Cluster exists')
+  await createMachine(twin, 'm')
+  await twin.settle(
+    'the Cluster is not provisioned',
+    nodeIsAwaited('Waiting for Cluster status.initialization.infrastructureProvisioned to be true'),
+  )
+  await twin.setReports({ cluster: everythingReady.cluster })
+  await twin.settle('the control plane is not initialized', nodeIsAwaited('Waiting for Cluster control plane to be initialized'))
+  await twin.startWorkload(clusterName)
+  // Prevents the registration of a Node with the providerID of the Machine.
+  await twin.inWorkload(clusterName, (client) => client.create(Node, { metadata: { name: 'm' } }, { fieldManager: 'kubelet' }))
+  await twin.setReports({ controlPlane: everythingReady.controlPlane })
+  await twin.settle('the control plane is initialized', connected)
+  await twin.touch(Machine, 'm')
+  await twin.settle('the provider reports nothing', nodeIsAwaited('Waiting for StubMachine to report spec.providerID'))
+  await twin.setReports({ machine: everythingReady.machine })
+  await twin.settle('there is no Node', nodeIsAwaited('Waiting for a Node with spec.providerID twin://m to exist'))
+}
+
+const held = { metadata: { finalizers: ['twin.capstan.dev/hold'] } }
+
+/** The Node of a Machine is deleted while its infrastructure blocks the deletion. */
+const nodeDeletedWhileDeleting: Case = async (twin) => {
+  await createReadyMachine(twin)
+  await twin.patch(stub.machine, 'm', held)
+  await twin.delete(Machine, 'm')
+  await twin.settle('the infrastructure blocks the deletion', machineHas('Deleting', 'WaitingForInfrastructureDeletion'))
+  await twin.inWorkload(clusterName, (client) => client.delete(Node, { name: 'm' }))
+  await twin.touch(Machine, 'm')
+  await twin.settle('the Node is deleted', machineHas('NodeHealthy', 'NodeDeleted', 'Node m has been deleted'))
+}
+
+/** A Machine without a Node is deleted; first its infrastructure blocks the deletion, then its bootstrap config. */
+const deletedWithoutNode: Case = async (twin) => {
+  await createReadyCluster(twin)
+  await twin.setReports({ machine: noReport })
+  await createMachine(twin, 'm')
+  await twin.settle('the infrastructure is not provisioned', machineHas('InfrastructureReady', 'NotReady'))
+  await twin.patch(stub.machine, 'm', held)
+  await twin.patch(stub.config, 'm', held)
+  await twin.delete(Machine, 'm')
+  await twin.settle(
+    'the infrastructure blocks the deletion',
+    machineHas('NodeHealthy', 'NodeDoesNotExist', 'Node does not exist'),
+  )
+  await twin.patch(stub.machine, 'm', { metadata: { finalizers: null } })
+  await twin.settle('the bootstrap config blocks the deletion', machineHas('InfrastructureReady', 'ObjectDoesNotExist'))
+}
+
+/** The kind of a provider object is not installed. */
+const unknownKind =
+  (spec: object, type: string, stage: string): Case =>
+  async (twin) => {
+    await createReadyCluster(twin)
+    await createMachine(twin, 'm', spec)
+    await twin.settle('the kind does not exist', machineHas(type, 'InternalError'))
+    await twin.delete(Machine, 'm')
+    await twin.settle('the kind prevents the deletion', machineHas('Deleting', stage, 'Waiting for Nothing to be deleted'))
+  }
+const nowhere = { apiGroup: 'nowhere.capstan.dev', kind: 'Nothing', name: 'm' }
+
+/** Conditions of another controller, with the same message or with different messages. */
+const componentConditions: Case = async (twin) => {
+  const types = [
+    'APIServerPodHealthy',
+    'ControllerManagerPodHealthy',
+    'SchedulerPodHealthy',
+    'EtcdPodHealthy',
+    'EtcdMemberHealthy',
+  ]
+  await createReadyMachine(twin, {}, { readinessGates: types.map((conditionType) => ({ conditionType })) })
+  const report = (...messages: readonly string[]) =>
+    twin.runOnBoth('report conditions of control plane components', async (client) => {
+      const key = { namespace: twin.namespace, name: 'm' }
+      const { status } = await client.get(Machine, key)
+      const conditions = types.map((type, index) => ({
+        type,
+        status: 'Unknown',
+        reason: 'Twin',
+        message: messages[index] ?? messages[0],
+        lastTransitionTime: '2026-01-01T00:00:00Z',
+      }))
+      const others = status!.conditions!.filter(({ type }) => !types.includes(type))
+      const body = { status: { conditions: [...others, ...conditions] } }
+      await client.patch(Machine, key, { type: 'merge', body }, { subresource: 'status' })
+    })
+  await report('no Pod')
+  await twin.settle('the messages are equal', machineHas('Ready', 'ReadyUnknown', '* Control plane components: no Pod'))
+  await report('no Pod', 'no Node')
+  await twin.settle('a message is different', machineHas('Ready', 'ReadyUnknown', '* ControllerManagerPodHealthy: no Node'))
+}
+
+/** A label names an owner that the Machine does not have. */
+const labelWithoutOwner =
+  (label: string): Case =>
+  async (twin) => {
+    await createReadyMachine(twin, { labels: { [`cluster.x-k8s.io/${label}`]: 'missing' } })
+    await twin.delete(Machine, 'm')
+    await twin.settle('the Machine is deleted', (objects) => !objects.some(({ kind }) => kind === 'Machine'))
+  }
+
+type Until = (objects: readonly KubeObject[]) => boolean
+
+/** Creates a Machine of contract v1beta1. Then a provider reports a status, or both providers do, one report per step. */
+const oldReports =
+  (
+    roles: readonly ('machine' | 'config')[],
+    ...steps: readonly (readonly [name: string, status: object, until: Until])[]
+  ): Case =>
+  async (twin) => {
+    const ready = { machine: { ready: true }, config: { ready: true, dataSecretName: 'data' } }
+    const report = (role: 'machine' | 'config', fields: object) => ({
+      [role]: () => ({
+        ...(role === 'machine' ? { spec: { providerID: 'twin://m' } } : {}),
+        status: { ...ready[role], ...fields },
+      }),
+    })
+    await createReadyCluster(twin)
+    await twin.setReports({ ...report('machine', {}), ...report('config', {}) })
+    await createMachine(twin, 'm', {}, {}, oldStub)
+    await twin.settle('the Machine runs', (objects) => objects.some((object) => object.kind === 'Machine' && hasNode(object)))
+    for (const [name, status, until] of steps) {
+      for (const role of roles) await twin.setReports(report(role, status))
+      await twin.settle(name, until)
+    }
+  }
+
+const bothHave = (reason: string, message?: string) => (objects: readonly KubeObject[]) =>
+  ['BootstrapConfigReady', 'InfrastructureReady'].every((type) => machineHas(type, reason, message)(objects))
+
+const failureIs = (failureReason: string) => (objects: readonly KubeObject[]) =>
+  objects.some(
+    (object) => object.kind === 'Machine' && (object as Machine).status?.deprecated?.v1beta1?.failureReason === failureReason,
+  )
+
+const failures = [
+  ['a failure is reported', { failureReason: 'Bad', failureMessage: 'no quota' }, failureIs('Bad')],
+  ['another failure is reported', { failureReason: 'Worse', failureMessage: 'no disk' }, failureIs('Worse')],
+  ['no failure is reported', { failureReason: null, failureMessage: null }, failureIs('Worse')],
+] as const
+
+/** A provider of contract v1beta1 is ready late, and then no longer ready. */
+const oldMilestones: Case = async (twin) => {
+  await createReadyCluster(twin)
+  await twin.setReports({ machine: () => ({ status: { ready: false } }), config: () => ({ status: { ready: false } }) })
+  await createMachine(twin, 'm', {}, {}, oldStub)
+  await twin.settle('the providers are not ready', bothHave('NotReady'))
+  await twin.setReports({ config: () => ({ status: { ready: true, dataSecretName: 'data' } }) })
+  await twin.settle('the bootstrap data exists', machineHas('BootstrapConfigReady', 'Ready'))
+  const report = {
+    spec: { providerID: 'twin://m', failureDomain: 'a' },
+    status: { addresses: [{ type: 'Hostname', address: 'm' }] },
+  }
+  await twin.setReports({ machine: () => ({ ...report, status: { ...report.status, ready: true } }) })
+  await twin.settle('the infrastructure is ready', machineHas('NodeHealthy', 'NodeHealthy'))
+  await twin.setReports({
+    machine: () => ({ ...report, status: { ...report.status, ready: false } }),
+    config: () => ({ status: { ready: false } }),
+  })
+  await twin.settle('the providers are no longer ready')
+}
+
 export const machineCases: Cases = {
+  'machine-awaits-node': awaitsNode,
+  'machine-node-deleted-while-deleting': nodeDeletedWhileDeleting,
+  'machine-deleted-without-node': deletedWithoutNode,
+  'machine-unknown-config-kind': unknownKind(
+    { bootstrap: { configRef: nowhere } },
+    'BootstrapConfigReady',
+    'WaitingForBootstrapDeletion',
+  ),
+  'machine-unknown-infrastructure-kind': unknownKind(
+    { infrastructureRef: nowhere },
+    'InfrastructureReady',
+    'WaitingForInfrastructureDeletion',
+  ),
+  'machine-config-nonsense': configReports(['the status of the condition is not valid', conditionOf('Maybe', { reason: 'Odd' })]),
+  'machine-component-conditions': componentConditions,
+  'machine-set-label-without-owner': labelWithoutOwner('set-name'),
+  'machine-pool-label-without-owner': labelWithoutOwner('pool-name'),
+  'machine-control-plane-label-without-owner': labelWithoutOwner('control-plane-name'),
+  'machine-old-conditions': oldReports(
+    ['machine', 'config'],
+    ['the conditions are true', conditionOf('True'), bothHave('Ready')],
+    [
+      'the conditions are false',
+      conditionOf('False', { severity: 'Error', reason: 'Broken', message: 'no quota' }),
+      bothHave('Broken'),
+    ],
+    ['the conditions have no reason', conditionOf('False', { severity: 'Info' }), bothHave('NoReasonReported')],
+    ['the conditions are unknown', conditionOf('Unknown', { reason: 'Asking', message: 'why' }), bothHave('Asking')],
+    ['the conditions are not valid', conditionOf('Maybe', { reason: 'Odd' }), bothHave('InvalidConditionReported')],
+    ['the conditions are no longer reported', { conditions: [] }, bothHave('Ready')],
+  ),
+  'machine-old-infrastructure-failure': oldReports(['machine'], ...failures),
+  'machine-old-config-failure': oldReports(['config'], ...failures),
+  'machine-old-milestones': oldMilestones,
   'machine-config-ready': configReports(
     ['the condition is true', conditionOf('True', { reason: 'Fine' })],
     ['the condition is false', conditionOf('False', { reason: 'Broken', message: 'no quota' })],

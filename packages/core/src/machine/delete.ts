@@ -32,7 +32,7 @@ import {
 } from '@capstan/kube'
 import { deleteExternal, isGone } from '../external/delete.ts'
 import { observeExternal } from '../external/observe.ts'
-import { externalOf, read } from '../external/observed.ts'
+import { externalOf, type Observed, read } from '../external/observed.ts'
 import { SeeLogs } from '../see-logs.ts'
 import { type DrainTarget, drainNode, isUnreachable } from './drain/drain.ts'
 import type { DeletionStage, DeletionStep, MachineIO, MachinePhase, MachineScope, StepResult } from './scope.ts'
@@ -201,7 +201,7 @@ const detachVolumes: Step = async (scope, io, name) => {
 const deleteInfrastructure: Step = async (scope, io) => {
   const { kind } = scope.machine.spec.infrastructureRef
   scope.deletion = failureToDelete(kind)
-  scope.infrastructure = await deleteExternal(scope.infrastructure, io)
+  scope.infrastructure = await deleteUnlessUnread(scope.infrastructure, io)
   if (isGone(scope.infrastructure)) return done
   return waitInStage(scope, 'WaitingForInfrastructureDeletion', `Waiting for ${kind} to be deleted`)
 }
@@ -210,10 +210,14 @@ const deleteBootstrap: Step = async (scope, io) => {
   const kind = scope.machine.spec.bootstrap.configRef?.kind
   if (kind === undefined) return skipped
   scope.deletion = failureToDelete(kind)
-  scope.bootstrap = await deleteExternal(scope.bootstrap, io)
+  scope.bootstrap = await deleteUnlessUnread(scope.bootstrap, io)
   if (isGone(scope.bootstrap)) return done
   return waitInStage(scope, 'WaitingForBootstrapDeletion', `Waiting for ${kind} to be deleted`)
 }
+
+/** Deletes a referenced object. An object that could not be read is waited for: the phase that read it has failed and is retried. */
+const deleteUnlessUnread = async (observed: Observed, io: MachineIO): Promise<Observed> =>
+  observed.state === 'unread' ? observed : await deleteExternal(observed, io)
 
 /** The deletion stage before the step sets a more specific one. */
 const failureToDelete = (kind: string): DeletionStage => ({

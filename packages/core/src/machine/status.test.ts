@@ -227,6 +227,7 @@ describe('UpToDate', () => {
     ['another failure domain',           { failureDomain: 'a' }, { failureDomain: 'b' }, {}, 'False NotUpToDate: * Failure domain a, b required'],
     ['fields that change in place',      { minReadySeconds: 5 }, {}, {}, 'True UpToDate'],
     ['the kubelet has an older version', {}, {}, { machine: aMachine({ status: { nodeInfo: { kubeletVersion: 'v1.33.1' } as never } }) }, 'False Updating: * Node.status.nodeInfo.kubeletVersion v1.33.1, v1.34.0 required'],
+    ['the kubelet has build metadata',   {}, {}, { machine: aMachine({ status: { nodeInfo: { kubeletVersion: 'v1.34.0+b' } as never } }) }, 'False Updating: * Node.status.nodeInfo.kubeletVersion v1.34.0+b, v1.34.0 required'],
     ['the kubelet has the version',      {}, {}, { machine: running }, 'True UpToDate'],
   ])('is computed from the state: %s', (_, current, desired, scope, expected) => {
     const machineSet = aMachineSet(template(current) as never)

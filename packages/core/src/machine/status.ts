@@ -2,7 +2,7 @@
  * Computes the status of a Machine: conditions, phase, and when they change without a watch event. Pure, except for the draft that it
  * changes. Upstream: core/reconcilers/machine/machine_controller_status.go, v1.14.
  */
-import { ConditionOrder, isSameRelease, isUpdateInProgress, type Machine, MachineConditions, pausedCondition } from '@capstan/api'
+import { ConditionOrder, isUpdateInProgress, type Machine, MachineConditions, pausedCondition } from '@capstan/api'
 import { type Outcome, proceed, requeue } from '@capstan/controller'
 import {
   type Condition,
@@ -128,8 +128,9 @@ function upToDateConditions(scope: MachineScope, now: number): NewCondition[] {
   if (differences.length > 0) return [UpToDate.false('NotUpToDate', differences.map((line) => `* ${line}`).join('\n'))]
   if (isUpdateInProgress(machine)) return [UpToDate.false('Updating', `* ${updatingCondition(scope).message}`)]
   const kubelet = machine.status?.nodeInfo?.kubeletVersion
-  const { version } = machine.spec
-  if (kubelet && version && !isSameRelease(kubelet, version)) {
+  // As upstream, also a Machine without a version.
+  const { version = '' } = machine.spec
+  if (kubelet && kubelet !== version) {
     return [UpToDate.false('Updating', `* Node.status.nodeInfo.kubeletVersion ${kubelet}, ${version} required`)]
   }
   return [UpToDate.true('UpToDate')]
