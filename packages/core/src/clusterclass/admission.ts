@@ -18,6 +18,8 @@ import {
 } from '@capstan/kube'
 import { nameFromTemplate } from '../naming/generated-name.ts'
 import { classKeyOf } from '../indexes.ts'
+import { autoscalerErrors } from '../topology/autoscaler.ts'
+import { isDefined } from '../topology/health-checks.ts'
 import { stableRandom } from '../topology/stable-random.ts'
 import { patchErrors } from './patch-rules.ts'
 import { variableDefinitionErrors } from './variable-rules.ts'
@@ -51,7 +53,7 @@ function inUseError({ metadata }: ClusterClass, clusters: readonly Cluster[]): S
   const names = clusters.map((cluster) => keyText(keyOf(cluster))).sort()
   const reason = `ClusterClass cannot be deleted because it is used by Cluster(s): ${shortList(names, 3)}`
   return new StatusError('Forbidden', `ClusterClass.cluster.x-k8s.io "${metadata.name}" is forbidden: ${reason}`, {
-    details: { name: metadata.name, group: 'cluster.x-k8s.io', kind: 'clusterclasses' },
+    details: { name: metadata.name, group: 'cluster.x-k8s.io', kind: 'ClusterClass' },
   })
 }
 
@@ -87,34 +89,85 @@ function namingErrors({ spec }: ClusterClass): FieldError[] {
   ]
 }
 
-/** Returns errors for MachineDeployment classes that an update removes, and Kubernetes versions that it does not list, but Clusters use. */
-function inUseErrors({ spec }: ClusterClass, { spec: old }: ClusterClass, clusters: readonly Cluster[]): FieldError[] {
-  const remainingClasses = new Set((spec.workers?.machineDeployments ?? []).map((workerClass) => workerClass.class))
-  const removedClasses = (old.workers?.machineDeployments ?? [])
-    .map((workerClass) => workerClass.class)
-    .filter((name) => !remainingClasses.has(name))
-  return clusters.flatMap(({ metadata, spec: { topology } }) => {
-    const usedClasses = new Set((topology?.workers?.machineDeployments ?? []).map((workerClass) => workerClass.class))
-    const version = topology?.version
-    const isVersionRemoved =
-      version !== undefined && spec.kubernetesVersions !== undefined && !spec.kubernetesVersions.includes(version)
-    return [
-      ...removedClasses
-        .filter((name) => usedClasses.has(name))
-        .map((name) =>
+type ClassSpec = ClusterClass['spec']
+
+/** Returns errors for changes of a class that its Clusters do not permit. */
+const inUseErrors = ({ spec }: ClusterClass, { spec: old }: ClusterClass, clusters: readonly Cluster[]): FieldError[] => [
+  ...versionErrors(spec, clusters),
+  ...removedClassErrors('machineDeployments', 'MachineDeploymentClass', spec, old, clusters),
+  ...removedClassErrors('machinePools', 'MachinePoolClass', spec, old, clusters),
+  ...removedHealthCheckErrors(spec, old, clusters),
+  ...clusters.flatMap((cluster) => autoscalerErrors(cluster, spec)),
+]
+
+/** Returns errors for versions of Clusters that the class does not list. */
+const versionErrors = ({ kubernetesVersions }: ClassSpec, clusters: readonly Cluster[]): FieldError[] =>
+  clusters.flatMap(({ metadata, spec: { topology } }) =>
+    !kubernetesVersions || kubernetesVersions.includes(topology!.version)
+      ? []
+      : [
           forbidden(
-            'spec.workers.machineDeployments',
-            `MachineDeploymentClass "${name}" cannot be deleted because it is used by Cluster "${metadata.name}"`,
+            'spec.kubernetesVersions',
+            `Kubernetes Version ${topology!.version} is used by Cluster "${metadata.name}" but not set in ClusterClass`,
           ),
+        ],
+  )
+
+/** Returns an error for each topology of workers whose class an update removes. */
+function removedClassErrors(
+  list: 'machineDeployments' | 'machinePools',
+  className: string,
+  { workers }: ClassSpec,
+  { workers: old }: ClassSpec,
+  clusters: readonly Cluster[],
+): FieldError[] {
+  const remaining = new Set(workers?.[list]?.map((workerClass) => workerClass.class))
+  const removed = new Set(old?.[list]?.map((workerClass) => workerClass.class).filter((name) => !remaining.has(name)))
+  return clusters.flatMap(({ metadata, spec: { topology } }) =>
+    (topology!.workers?.[list] ?? [])
+      .filter((worker) => removed.has(worker.class))
+      .map((worker) =>
+        forbidden(
+          `spec.workers.${list}`,
+          `${className} "${worker.class}" cannot be deleted because it is used by Cluster "${metadata.name}"`,
         ),
-      ...(isVersionRemoved
-        ? [
-            forbidden(
-              'spec.kubernetesVersions',
-              `Kubernetes Version ${version} is used by Cluster "${metadata.name}" but not set in ClusterClass`,
-            ),
-          ]
-        : []),
-    ]
-  })
+      ),
+  )
 }
+
+/** Returns errors for health checks that an update removes, but Clusters enable without their own checks. */
+function removedHealthCheckErrors(spec: ClassSpec, old: ClassSpec, clusters: readonly Cluster[]): FieldError[] {
+  const errorsOf = (
+    path: string,
+    healthCheck: HealthCheck,
+    oldHealthCheck: HealthCheck,
+    uses: (topology: NonNullable<Cluster['spec']['topology']>) => readonly TopologyHealthCheck[],
+  ): FieldError[] => {
+    if (!isDefined(oldHealthCheck) || isDefined(healthCheck)) return []
+    const names = clusters
+      .filter(({ spec: { topology } }) => uses(topology!).some((check) => check?.enabled === true && !isDefined(check)))
+      .map(({ metadata }) => metadata.name)
+    if (names.length === 0) return []
+    return [forbidden(path, `healthCheck cannot be deleted because it is used by Cluster(s) ${JSON.stringify(names.join(','))}`)]
+  }
+  return [
+    ...errorsOf(
+      'spec.controlPlane.healthCheck',
+      spec.controlPlane.healthCheck,
+      old.controlPlane.healthCheck,
+      ({ controlPlane }) => [controlPlane?.healthCheck],
+    ),
+    ...(spec.workers?.machineDeployments ?? []).flatMap((workerClass) => {
+      const { healthCheck } = old.workers?.machineDeployments?.find((other) => other.class === workerClass.class) ?? {}
+      const path = `spec.workers.machineDeployments[${workerClass.class}].healthCheck`
+      return errorsOf(path, workerClass.healthCheck, healthCheck, ({ workers }) =>
+        (workers?.machineDeployments ?? [])
+          .filter((worker) => worker.class === workerClass.class)
+          .map((worker) => worker.healthCheck),
+      )
+    }),
+  ]
+}
+
+type HealthCheck = Parameters<typeof isDefined>[0]
+type TopologyHealthCheck = (NonNullable<HealthCheck> & { readonly enabled?: boolean }) | undefined

@@ -291,6 +291,60 @@ describe('admission', () => {
   })
 })
 
+describe('a change that the Clusters of a class do not permit', () => {
+  const pool = (name: string) => ({
+    class: name,
+    bootstrap: ref('bootstrap.example.com/v1beta1', 'DevConfigTemplate'),
+    infrastructure: ref(infra, 'DevMachineTemplate'),
+  })
+  const healthCheck = { checks: { nodeStartupTimeoutSeconds: 300 } }
+
+  async function aUsedClass() {
+    const world = await aWorld()
+    await world.templates(...everyTemplate)
+    const { workers, ...spec } = classSpec() as { workers: { machineDeployments: object[] } }
+    const machineDeployments = workers.machineDeployments.map((workerClass) => ({ ...workerClass, healthCheck }))
+    await world.create(ClusterClass, 'quick', {
+      spec: { ...spec, workers: { machineDeployments, machinePools: [pool('pool')] } },
+    })
+    const topology = {
+      classRef: { name: 'quick' },
+      version: 'v1.34.0',
+      workers: {
+        machineDeployments: [{ class: 'default', name: 'md-0', replicas: 1, healthCheck: { enabled: true } }],
+        machinePools: [{ class: 'pool', name: 'mp-0' }],
+      },
+    }
+    await world.create(Cluster, 'demo', { spec: { topology } })
+    const change = (body: object) => world.client.patch(ClusterClass, world.key, { type: 'merge', body })
+    return { change, machineDeployments }
+  }
+
+  test('removes a class of MachinePools', async () => {
+    const { change } = await aUsedClass()
+    await expect(change({ spec: { workers: { machinePools: [pool('other')] } } })).rejects.toThrow(
+      'spec.workers.machinePools: Forbidden: MachinePoolClass "pool" cannot be deleted because it is used by Cluster "demo"',
+    )
+  })
+
+  test('removes an enabled health check', async () => {
+    const { change, machineDeployments } = await aUsedClass()
+    const withoutCheck = machineDeployments.map(({ healthCheck: _, ...workerClass }) => workerClass)
+    await expect(change({ spec: { workers: { machineDeployments: withoutCheck } } })).rejects.toThrow(
+      'spec.workers.machineDeployments[default].healthCheck: Forbidden: healthCheck cannot be deleted because it is used by Cluster(s) "demo"',
+    )
+  })
+
+  test('adds limits of an autoscaler', async () => {
+    const { change, machineDeployments } = await aUsedClass()
+    const metadata = { annotations: { 'cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size': '1' } }
+    const autoscaled = machineDeployments.map((workerClass) => ({ ...workerClass, metadata }))
+    await expect(change({ spec: { workers: { machineDeployments: autoscaled } } })).rejects.toThrow(
+      'spec.topology.workers.machineDeployments[md-0].replicas: Invalid value: 1: cannot be set',
+    )
+  })
+})
+
 describe('variables of extensions', () => {
   const external = { generatePatchesExtension: 'gen.ext', discoverVariablesExtension: 'vars.ext' }
   const patches = [{ name: 'disks', external: { ...external, settings: { region: 'b' } } }]

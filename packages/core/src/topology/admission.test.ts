@@ -191,7 +191,7 @@ describe('a change of class', () => {
       aCluster({ classRef: { name: 'gone' } }),
       {},
       [
-        'spec.topology.class: Forbidden: valid ClusterClass with name "gone" could not be retrieved, change from class "gone" to class "quick" cannot be validated. Error: clusterclasses.cluster.x-k8s.io "gone" not found',
+        'spec.topology.class: Forbidden: valid ClusterClass with name "default/gone" could not be retrieved, change from class "default/gone" to class "default/quick" cannot be validated. Error: ClusterClass.cluster.x-k8s.io "gone" not found',
       ],
     ],
   ])('%s', async (_, old, metadata, expected) => {

@@ -3,8 +3,6 @@
  * kind. Upstream: core/webhooks/admission/cluster.go, v1.14.
  */
 import {
-  AutoscalerMaxSizeAnnotation,
-  AutoscalerMinSizeAnnotation,
   Cluster,
   ClusterClass,
   ClusterNameLabel,
@@ -37,12 +35,15 @@ import {
   forbidden,
   invalid,
   isDeleting,
+  isReason,
   keyText,
   labelSelector,
+  messageOf,
   orAbsent,
   type Reader,
 } from '@capstan/kube'
 import { getExternal } from '../external/get.ts'
+import { autoscalerErrors } from './autoscaler.ts'
 import { classProblem, missingClass } from './blueprint.ts'
 import { isUpgradingNodes } from './current-state.ts'
 import { classKeyOf } from '../indexes.ts'
@@ -75,7 +76,7 @@ const readClass = (cluster: Cluster, reader: Reader): Promise<ClusterClass | und
   orAbsent(reader.get(ClusterClass, classKeyOf(cluster)))
 
 /**
- * Returns the errors of a Cluster that violates its class. A missing or unready class only leads to a warning, because the class may be
+ * Returns the errors of a Cluster that violates its class. A missing or unreconciled class leads to a warning, because the class may be
  * created after its Clusters; but an update of the topology needs an existing class.
  */
 function classErrors(cluster: Cluster, clusterClass: ClusterClass | undefined, request: Request): FieldError[] {
@@ -91,17 +92,19 @@ function classErrors(cluster: Cluster, clusterClass: ClusterClass | undefined, r
     const isChanged = old && !equal(old.spec.topology, cluster.spec.topology)
     return isChanged ? [internalError('spec.topology.class', `ClusterClass ${key} not found`)] : []
   }
-  if (classProblem(clusterClass) !== undefined) {
+  const isReconciled = classProblem(clusterClass) === undefined
+  if (!isReconciled) {
     request.warn(
       `${unchecked} hasn't been successfully reconciled. Cluster topology has not been fully validated. Please take a look at the ClusterClass status`,
     )
-    return []
   }
   return [
     ...versionErrors(cluster, clusterClass),
     ...workerErrors(cluster, clusterClass),
     ...healthCheckErrors(cluster, clusterClass),
-    ...defaultAndValidateVariables(draft(cluster), clusterClass, request.oldObject),
+    ...autoscalerErrors(cluster, clusterClass.spec),
+    // The status of an unreconciled class does not have all variables.
+    ...(isReconciled ? defaultAndValidateVariables(draft(cluster), clusterClass, request.oldObject) : []),
   ]
 }
 
@@ -111,7 +114,7 @@ function versionErrors({ spec: { topology } }: Cluster, { spec }: ClusterClass):
   return [invalid('spec.topology.version', version, 'version must match one of the versions defined in the ClusterClass')]
 }
 
-function workerErrors({ metadata, spec: { topology } }: Cluster, clusterClass: ClusterClass): FieldError[] {
+function workerErrors({ spec: { topology } }: Cluster, clusterClass: ClusterClass): FieldError[] {
   const { machineDeployments = [], machinePools = [] } = topology!.workers ?? {}
   const deploymentErrors = machineDeployments.flatMap((deployment, index) => {
     const listPath = 'spec.topology.workers.machineDeployments'
@@ -126,14 +129,7 @@ function workerErrors({ metadata, spec: { topology } }: Cluster, clusterClass: C
           missingClass('MachineDeployment', deployment.class, clusterClass),
         ),
       ]
-    const annotations = deploymentClass.metadata?.annotations
-    const isAutoscaled = [AutoscalerMinSizeAnnotation, AutoscalerMaxSizeAnnotation].some(
-      (name) => annotations?.[name] !== undefined,
-    )
-    if (deployment.replicas === undefined || !isAutoscaled) return []
-    const cluster = `cluster ${JSON.stringify(metadata.name)} in namespace ${JSON.stringify(metadata.namespace)}`
-    const reason = `if the source class ${JSON.stringify(deployment.class)} of this MachineDeploymentTopology has autoscaler annotations`
-    return [invalid(`${listPath}[${deployment.name}].replicas`, deployment.replicas, `cannot be set for ${cluster} ${reason}`)]
+    return []
   })
   const poolErrors = machinePools.flatMap((pool, index) =>
     clusterClass.spec.workers?.machinePools?.some((candidate) => candidate.class === pool.class)
@@ -202,16 +198,19 @@ async function classChangeErrors(
   { reader }: Request,
 ): Promise<FieldError[]> {
   if (equal(classKeyOf(cluster), classKeyOf(old))) return []
-  const [from, to] = [classKeyOf(old).name, classKeyOf(cluster).name].map((name) => JSON.stringify(name))
+  const [from, to] = [old, cluster].map((object) => JSON.stringify(keyText(classKeyOf(object))))
   let oldClass: ClusterClass
   try {
     oldClass = await reader.get(ClusterClass, classKeyOf(old))
   } catch (err) {
     const change = `change from class ${from} to class ${to} cannot be validated`
+    const reason = isReason(err, 'NotFound')
+      ? `ClusterClass.cluster.x-k8s.io ${JSON.stringify(classKeyOf(old).name)} not found`
+      : messageOf(err)
     return [
       forbidden(
         'spec.topology.class',
-        `valid ClusterClass with name ${from} could not be retrieved, ${change}. Error: ${(err as Error).message}`,
+        `valid ClusterClass with name ${from} could not be retrieved, ${change}. Error: ${reason}`,
       ),
     ]
   }
