@@ -1,5 +1,5 @@
 /** Validates the variables that a class defines. Pure. Upstream: internal/topology/variables, v1.14. */
-import type { ClusterClassVariable } from '@capstan/api'
+import { type ClusterClassVariable, metadataErrors } from '@capstan/api'
 import {
   appendAll,
   draft,
@@ -8,6 +8,7 @@ import {
   invalid,
   isRecord,
   type JSONSchema,
+  nestedSchemaErrors,
   notSupported,
   patternProblem,
   required,
@@ -30,6 +31,8 @@ export const variableDefinitionErrors = (variables: readonly ClusterClassVariabl
             ),
           ]
         : []),
+      ...metadataErrors(`${path}.deprecatedV1Beta1Metadata`, variable.deprecatedV1Beta1Metadata),
+      ...schemaMetadataErrors(variable.schema.openAPIV3Schema, `${path}.schema.openAPIV3Schema`),
       ...schemaErrors(variable.schema.openAPIV3Schema, `${path}.schema.openAPIV3Schema`, true),
     ]
   })
@@ -40,13 +43,27 @@ function nameErrors(name: string, path: string): FieldError[] {
   return name.includes('.') ? [invalid(`${path}.name`, name, 'variable name cannot contain "."')] : []
 }
 
+/** Validates `x-metadata` at every level of the schema. */
+function schemaMetadataErrors(schema: unknown, path: string): FieldError[] {
+  if (!isRecord(schema)) return []
+  const { properties, additionalProperties, items } = schema
+  return [
+    ...metadataErrors(`${path}.x-metadata`, schema['x-metadata'] as Parameters<typeof metadataErrors>[1]),
+    ...schemaMetadataErrors(additionalProperties, `${path}.additionalProperties`),
+    ...Object.entries(isRecord(properties) ? properties : {}).flatMap(([name, property]) =>
+      schemaMetadataErrors(property, `${path}.properties[${name}]`),
+    ),
+    ...schemaMetadataErrors(items, `${path}.items`),
+  ]
+}
+
 const Types = ['array', 'boolean', 'integer', 'number', 'object', 'string']
 
 function schemaErrors(schema: unknown, path: string, isRoot = false): FieldError[] {
   if (!isRecord(schema)) return [invalid(path, schema, 'must be a schema')]
   const { type, properties, additionalProperties, items } = schema
   const acceptsAnyType = schema['x-kubernetes-int-or-string'] === true || schema['x-kubernetes-preserve-unknown-fields'] === true
-  const errors: FieldError[] = []
+  const errors: FieldError[] = isRoot ? nestedSchemaErrors(schema as JSONSchema, path) : []
   if (type === undefined && !acceptsAnyType)
     errors.push(required(`${path}.type`, 'must not be empty for specified object fields'))
   if (type !== undefined && !Types.includes(type as string)) errors.push(notSupported(`${path}.type`, type, Types))
@@ -61,18 +78,19 @@ function schemaErrors(schema: unknown, path: string, isRoot = false): FieldError
   if (items !== undefined) appendAll(errors, schemaErrors(items, `${path}.items`))
   else if (type === 'array') errors.push(required(`${path}.items`, 'must be specified'))
   if (!isRoot) return errors
-  const celErrors = ruleErrors(schema as JSONSchema, { path, canCompile: errors.length === 0, isRoot: false })
-  appendAll(errors, celErrors.map(withMemberName))
+  const checked = schema as JSONSchema
+  const celErrors = ruleErrors(checked, { path, canCompile: errors.length === 0, isRoot: false, isVariable: true })
+  if (errors.length === 0 && type === 'array' && checked['x-kubernetes-validations']?.length) {
+    // Upstream cannot compile rules of a variable that is a list. Only rules of its items have an effect.
+    const problem =
+      'internal error: failed to construct type information for x-kubernetes-validations rules: unable to convert structural schema to CEL declarations'
+    return [{ type: 'InternalError', field: `${path}.x-kubernetes-validations`, text: `Internal error: ${problem}` }]
+  }
+  appendAll(errors, celErrors)
   // Defaults, examples and enum values must be valid by their schema. The check of the root schema includes nested schemas, but runs only
   // if the root schema is valid.
   if (errors.length === 0) appendAll(errors, exampleErrors(schema, path))
   return errors
-}
-
-/** Adds the member's name to the error text, as Cluster API does for variables; Kubernetes does not. */
-function withMemberName(error: FieldError): FieldError {
-  const member = error.field.split('.').at(-1)!
-  return { ...error, text: error.text.replace(/: (must not contain line breaks)$/, `: ${member} $1`) }
 }
 
 function patternErrors(pattern: string, path: string): FieldError[] {
@@ -86,8 +104,15 @@ function patternErrors(pattern: string, path: string): FieldError[] {
 function withPathOfExample({ type, field, text }: FieldError, examplePath: string): FieldError {
   const innerPath = field.slice('value'.length)
   const separator = innerPath.startsWith('[') ? '.' : ''
-  return { type, field: `${examplePath}${separator}${innerPath}`, text: text.replace(/value([.[][^ ]*)? in body/, '$1 in body') }
+  return { type, field: `${examplePath}${separator}${innerPath}`, text: withoutValue(text) }
 }
+
+/** Removes the name of the field that `exampleErrors` adds around an example. */
+const withoutValue = (text: string): string =>
+  text
+    .replace(/value([.[][^ ]*)? in body/, '$1 in body')
+    .replace(/"value([.[][^"]*)?" must/, '"$1" must')
+    .replace(/ in value([.[].*)?$/, ' in $1')
 
 /** Validates defaults, examples and enum values at every level of the schema. */
 function exampleErrors(schema: Record<string, unknown>, path: string): FieldError[] {

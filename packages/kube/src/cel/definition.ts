@@ -16,6 +16,8 @@ export interface RulesContext {
   readonly canCompile: boolean
   /** Whether the schema describes a whole object, whose rules can read `metadata.name`. */
   readonly isRoot: boolean
+  /** Whether the schema is that of a variable of a ClusterClass, whose rules Cluster API validates with some texts of its own. */
+  readonly isVariable?: boolean
   /** Whether the stored CRD has the same schema. If so, the cost limit of single rules is not checked. */
   readonly isUnchanged?: boolean
 }
@@ -26,7 +28,7 @@ export function ruleErrors(schema: JSONSchema, context: RulesContext): FieldErro
   checkAllRules(schema, { ...context, uncorrelatable: undefined, occurrences: 1 }, findings)
   if (context.canCompile && findings.form.length + findings.rules.length === 0)
     checkDefaults(schema, context.path, findings.rules)
-  return [...findings.form, ...findings.rules, ...totalErrors(findings.costs, context.path)]
+  return [...findings.form, ...findings.rules, ...totalErrors(findings.costs, context)]
 }
 
 /** Appends errors for default values that violate rules. */
@@ -66,22 +68,26 @@ function checkAllRules(schema: JSONSchema, context: SchemaContext, findings: Fin
   let isValid = context.canCompile
   const check = (part: string, inner: JSONSchema, isCorrelated = true) => {
     const isRoot = inner['x-kubernetes-embedded-resource'] === true
-    const uncorrelatable = context.uncorrelatable ?? (isCorrelated ? undefined : context.path)
+    const uncorrelatable = context.uncorrelatable ?? (isCorrelated ? undefined : uncorrelatablePath(context))
     if (!checkAllRules(inner, { ...context, isRoot, path: `${context.path}.${part}`, uncorrelatable, occurrences }, findings))
       isValid = false
   }
   for (const [name, property] of Object.entries(properties ?? {})) check(`properties[${name}]`, property)
   if (typeof additionalProperties === 'object') check('additionalProperties', additionalProperties)
-  if (items) check('items', items, schema['x-kubernetes-list-type'] === 'map')
+  if (items) check('items', items, schema['x-kubernetes-list-type'] === 'map' && context.isVariable !== true)
 
   const rules = schema['x-kubernetes-validations']
   if (!rules || rules.length === 0) return isValid
   const before = findings.form.length
-  rules.forEach((rule, index) => checkForm(rule, schema, `${context.path}.x-kubernetes-validations[${index}]`, findings.form))
+  rules.forEach((rule, index) =>
+    checkForm(rule, schema, `${context.path}.x-kubernetes-validations[${index}]`, context, findings.form),
+  )
   if (findings.form.length > before) return false
   if (isValid) checkRules(schema, context, findings)
   return isValid
 }
+
+const uncorrelatablePath = ({ path, isVariable }: SchemaContext): string => (isVariable ? `${path}.items` : path)
 
 /**
  * Returns how many values of one inner schema a value of this schema can contain: items of a list, entries of a map, 1 for the fields of an
@@ -121,15 +127,16 @@ function checkRules(schema: JSONSchema, context: SchemaContext, findings: Findin
 }
 
 /** Returns errors that name the most expensive rules when the total cost of all rules exceeds the limit. */
-function totalErrors(costs: Findings['costs'], path: string): FieldError[] {
+function totalErrors(costs: Findings['costs'], { path, isVariable }: RulesContext): FieldError[] {
   const total = costs.reduce((sum, { cost }) => sum + cost, 0)
   if (total <= CostLimitOfDefinition) return []
   const mostExpensive = costs
     .filter(({ cost }) => cost >= CostLimitOfDefinition / 100)
     .sort((a, b) => b.cost - a.cost)
     .slice(0, 4)
-  const problem = 'contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema'
-  const totalName = 'x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema'
+  const totalText = isVariable ? 'estimated rule & messageExpression cost total' : 'estimated rule cost total'
+  const problem = `contributed to ${totalText} exceeding cost limit for entire OpenAPIv3 schema`
+  const totalName = `x-kubernetes-validations ${totalText} for entire OpenAPIv3 schema`
   return [
     ...mostExpensive.map(({ field }) => forbidden(field, problem)),
     forbidden(path, tooCostly(totalName, total, CostLimitOfDefinition)),
@@ -155,7 +162,13 @@ const goRule = ({ rule, message, messageExpression, reason, fieldPath, optionalO
 
 const hasLineBreak = (text: string): boolean => /[\n\r]/.test(text)
 
-function checkForm(validation: ValidationRule, schema: JSONSchema, rulePath: string, errors: FieldError[]): void {
+function checkForm(
+  validation: ValidationRule,
+  schema: JSONSchema,
+  rulePath: string,
+  { isVariable }: RulesContext,
+  errors: FieldError[],
+): void {
   const { reason } = validation
   const [rule, message = '', messageExpression = '', fieldPath = ''] = [
     validation.rule,
@@ -163,33 +176,54 @@ function checkForm(validation: ValidationRule, schema: JSONSchema, rulePath: str
     validation.messageExpression,
     validation.fieldPath,
   ]
+  const invalidMember = (member: string, value: string, text: string) =>
+    errors.push(invalid(`${rulePath}.${member}`, value, isVariable ? `${member} ${text}` : text))
   if (!rule.trim()) errors.push(required(`${rulePath}.rule`, 'rule is not specified'))
-  else if (message !== '' && message.trim() === '')
-    errors.push(invalid(`${rulePath}.message`, message, 'must be non-empty if specified'))
-  else if (hasLineBreak(message.trim())) errors.push(invalid(`${rulePath}.message`, message, 'must not contain line breaks'))
+  else if (message !== '' && message.trim() === '') invalidMember('message', message, 'must be non-empty if specified')
+  else if (isVariable && message.length > MaxMessage)
+    invalidMember('message', `${message.slice(0, 10)}...`, `must have a maximum length of ${MaxMessage} characters`)
+  else if (hasLineBreak(message.trim())) invalidMember('message', message, 'must not contain line breaks')
   else if (hasLineBreak(rule.trim()) && message.trim() === '')
     errors.push(required(`${rulePath}.message`, 'message must be specified if rule contains line breaks'))
   if (messageExpression !== '' && messageExpression.trim() === '')
     errors.push(required(`${rulePath}.messageExpression`, 'messageExpression must be non-empty if specified'))
   if (reason !== undefined && !RuleReasons.includes(reason)) errors.push(notSupported(`${rulePath}.reason`, reason, RuleReasons))
   if (fieldPath === '') return
-  if (fieldPath.trim() === '') errors.push(invalid(`${rulePath}.fieldPath`, fieldPath, 'must be non-empty if specified'))
-  if (hasLineBreak(fieldPath)) errors.push(invalid(`${rulePath}.fieldPath`, fieldPath, 'must not contain line breaks'))
-  if (!isDeclaredPath(schema, fieldPath)) errors.push(invalid(`${rulePath}.fieldPath`, fieldPath, 'must be a valid path'))
+  if (fieldPath.trim() === '') invalidMember('fieldPath', fieldPath, 'must be non-empty if specified')
+  if (hasLineBreak(fieldPath)) invalidMember('fieldPath', fieldPath, 'must not contain line breaks')
+  const problem = fieldPathProblem(schema, fieldPath)
+  if (problem !== undefined)
+    invalidMember('fieldPath', fieldPath, isVariable ? `must be a valid path: ${problem}` : 'must be a valid path')
 }
 
-/** Reports whether a field path (`.a.b`, `.a['b']`) leads to a field that the schema declares. */
-function isDeclaredPath(schema: JSONSchema, fieldPath: string): boolean {
-  const members = fieldPath.match(/\.[^.[\]']+|\['(?:[^'\\]|\\.)+'\]/g) ?? []
-  if (members.length === 0 || members.join('') !== fieldPath) return false
+/** Maximum length of messages of a variable's rules. */
+const MaxMessage = 2048
+
+/** Returns why a field path (`.a.b`, `.a['b']`) does not lead to a field that the schema declares. Upstream: ValidFieldPath. */
+function fieldPathProblem(schema: JSONSchema, fieldPath: string): string | undefined {
+  const undeclared = 'does not refer to a valid field'
+  const ended = 'unexpected end of JSON path'
+  const tokens = fieldPath.match(/[.[\]]|'(?:[^'\\]|\\.)*'|[^.[\]]+/g) ?? []
   let current: JSONSchema = schema
-  for (const member of members) {
-    const name = member.startsWith('.') ? member.slice(1) : member.slice(2, -2).replaceAll(/\\(.)/g, '$1')
+  while (tokens.length > 0) {
+    const delimiter = tokens.shift()!
+    let name = tokens.shift()
+    if (delimiter !== '.' && delimiter !== '[') return `expected [ or . but got: ${delimiter}`
+    if (name === undefined) return ended
+    if (delimiter === '[') {
+      if (!/^'.*'$/s.test(name)) return `expected single quoted string but got ${name}`
+      name = name.slice(1, -1).replaceAll(/\\(.)/g, '$1')
+    }
     const next = memberSchema(current, name)
-    if (!next) return false
+    if (!next) return undeclared
     current = next
+    if (delimiter === '[') {
+      const end = tokens.shift()
+      if (end === undefined) return ended
+      if (end !== ']') return `expected ] but got ${end}`
+    }
   }
-  return true
+  return undefined
 }
 
 function memberSchema({ properties, additionalProperties }: JSONSchema, name: string): JSONSchema | undefined {

@@ -65,7 +65,7 @@ function compileRule(rule: ValidationRule, { type, view }: SchemaView): Compiled
   // An empty rule is rejected as empty, without further errors.
   if (!rule.rule?.trim()) return { rule, usesOldSelf: false }
   const condition = tryCompile(rule.rule, variables)
-  const messageResult = rule.messageExpression?.trim() ? tryCompile(rule.messageExpression.trim(), variables) : undefined
+  const messageResult = rule.messageExpression?.trim() ? tryCompile(rule.messageExpression, variables) : undefined
   // Upstream: `oldSelf` in the message expression does not make a transition rule.
   const usesOldSelf = condition.compiled?.uses('oldSelf') === true
   const valuesOf = (self: unknown, old: Before) => (): Value[] => {

@@ -29,6 +29,10 @@ export function validateStructural(schema: JSONSchema, path: string): FieldError
   return []
 }
 
+/** Returns errors of schemas below `allOf`, `anyOf`, `oneOf` and `not` that declare types or defaults, at every level of a schema. */
+export const nestedSchemaErrors = (schema: JSONSchema, path: string): FieldError[] =>
+  [...schemasIn(schema, path, false)].flatMap(([inner, innerPath]) => junctorErrors(inner, innerPath))
+
 /** Yields a schema and the schemas inside of it, with their paths. `throughJunctors`: also those in `allOf`, `anyOf`, `oneOf` and `not`. */
 function* schemasIn(schema: JSONSchema, path: string, throughJunctors: boolean): Generator<readonly [GivenSchema, string]> {
   yield [schema as GivenSchema, path]
