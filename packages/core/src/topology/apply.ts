@@ -33,6 +33,7 @@ import {
   type StatusError,
   type UnknownObject,
   wasRejected,
+  withErrorContext,
   writeJSON,
 } from '@capstan/kube'
 import type { External } from '../external/get.ts'
@@ -145,8 +146,10 @@ async function applyMachinePool(
   const { infrastructure, bootstrap, object, topology } = desired
   if (!current && (await checkExists(applier, MachinePool, ClusterTopologyMachinePoolNameLabel, topology.name))) return
   try {
-    await applyObject(applier, infrastructure, current?.infrastructure)
-    await applyObject(applier, bootstrap, current?.bootstrap)
+    await withErrorContext(partError(MachinePool, current), async () => {
+      await applyObject(applier, infrastructure, current?.infrastructure)
+      await applyObject(applier, bootstrap, current?.bootstrap)
+    })
     await applyObject(applier, asDesiredObject(MachinePool, object), current, versionOfWorkers)
   } catch (err) {
     // Unless the request was rejected, the MachinePool may exist and need these objects.
@@ -175,7 +178,9 @@ async function applyMachineDeployment(
   const base = `${cluster.metadata.name}-${name}`
   const newTemplates: DesiredObject[] = []
   const apply = async (part: 'bootstrap' | 'infrastructure') => {
-    const template = await applyTemplate(applier, desired[part], current?.[part], base, 'machineDeployments', name, part)
+    const template = await withErrorContext(partError(MachineDeployment, current), () =>
+      applyTemplate(applier, desired[part], current?.[part], base, 'machineDeployments', name, part),
+    )
     if (template.isNew) newTemplates.push(template.object)
     return refToDesired(template.object)
   }
@@ -190,6 +195,10 @@ async function applyMachineDeployment(
     throw err
   }
 }
+
+/** Returns the text of errors of objects that a MachineDeployment or MachinePool refers to. */
+const partError = ({ kind }: Kind, current: { readonly object: KubeObject } | undefined): string =>
+  current ? `failed to reconcile ${kind} ${keyText(keyOf(current.object))}` : `failed to create ${kind}`
 
 /** Wraps a MachineDeployment or MachinePool, so that it is applied as a provider's object. */
 const asDesiredObject = <T extends KubeObject>(kind: Kind<T>, object: object): DesiredObject => ({
@@ -279,7 +288,9 @@ async function applyObject(
     )
   }
   if (difference(desired.object, object) === 'none' || applier.applied.isCurrent(desired.object, object)) return
-  const written = await write(applier, desired)
+  // Upstream detects changes by a dry run, whose error has this text.
+  const dryRunError = `failed to create patch helper for ${object.kind} ${keyText(keyOf(object))}: server side apply dry-run failed for modified object`
+  const written = await withErrorContext(dryRunError, () => write(applier, desired))
   if (written.metadata.resourceVersion !== object.metadata.resourceVersion) {
     recordEvent(
       applier,
@@ -371,11 +382,14 @@ function recordEvent({ cluster, context }: Applier, reason: string, message: str
 const objectText = ({ metadata }: { metadata: Partial<KubeObject['metadata']> }, { kind }: { kind: string }): string =>
   `${kind} "${metadata.namespace}/${metadata.name}"`
 
-/** Returns an error text with the causes from the server's error, without the object's name; without causes, with the server's message. */
+/** Returns an error text with the causes from the server's error. As upstream, it does not contain the object's name, which is random. */
 function creationFailure({ kind, group }: Kind, err: Error): string {
   const { details } = err as Partial<StatusError>
-  const causes = (details?.causes ?? []).map(({ reason, field, message }) => `${reason}: ${field}: ${message}`)
-  return `failed to create ${kind}.${group}: ${causes.length === 0 ? err.message : causes.join(' ')}`
+  // Without details, the kind is not served.
+  if (details?.kind === undefined) return `failed to create ${kind}.${group}`
+  const causes = (details.causes ?? []).map(({ reason, field, message }) => `${reason ?? ''}: ${field ?? ''}: ${message ?? ''}`)
+  const created = `failed to create ${details.kind}.${details.group ?? ''}`
+  return causes.length === 0 ? created : `${created}: ${causes.join(' ')}`
 }
 
 /** Formats ` with version change from v1 to v2`. */

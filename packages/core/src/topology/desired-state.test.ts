@@ -358,7 +358,7 @@ describe('patches', () => {
   test('a patch that reads an unset variable fails with the name of the variable', async () => {
     const patches = [aPatch('TestControlPlaneTemplate', cp, set({ valueFrom: { variable: 'zone' } }))]
     await expect(computeDesiredState(aCluster(), { patches, variables: ['zone'] })).rejects.toThrow(
-      'failed to generate patches for patch "p": failed to get variable "zone": "zone" is not set',
+      'failed to generate patches for patch "p": failed to generate JSON patches for "TestControlPlaneTemplate": failed to calculate value: variable "zone" does not exist',
     )
   })
 })

@@ -1,9 +1,18 @@
 /** Inline patches of a ClusterClass: matching templates, conditions, and operations. Pure. */
 import type { ClusterClassPatch, JSONPatch, PatchSelector } from '@capstan/api'
 import { variableValue } from '@capstan/api'
-import { type Json, type JsonObject, type JsonPatchOperation, type UnknownObject, yamlOptions } from '@capstan/kube'
+import {
+  type Json,
+  type JsonObject,
+  type JsonPatchOperation,
+  messageOf,
+  type UnknownObject,
+  withErrorContext,
+  yamlOptions,
+} from '@capstan/kube'
 import { parse as parseYaml } from 'yaml'
 import { goTemplate } from '../go-template/template.ts'
+import { variableProblem } from './patch-variables.ts'
 
 /** Role of a template, for selectors. */
 export type TemplateRole =
@@ -19,8 +28,15 @@ export function patchOperations(
   variables: JsonObject,
 ): JsonPatchOperation[] {
   const definitions = (patch.definitions ?? []).filter(({ selector }) => selects(selector, template, role))
-  if (definitions.length === 0 || !isEnabled(patch.enabledIf, variables)) return []
-  return definitions.flatMap(({ jsonPatches }) => jsonPatches.map((jsonPatch) => operation(jsonPatch, variables)))
+  if (definitions.length === 0) return []
+  const kind = JSON.stringify(template.kind)
+  const enabled = withErrorContext(`failed to calculate if patch is enabled for ${kind}`, () =>
+    isEnabled(patch.enabledIf, variables),
+  )
+  if (!enabled) return []
+  return withErrorContext(`failed to generate JSON patches for ${kind}`, () =>
+    definitions.flatMap(({ jsonPatches }) => jsonPatches.map((jsonPatch) => operation(jsonPatch, variables))),
+  )
 }
 
 /** Whether a selector matches a template in this role. A class name may begin or end with `*`. */
@@ -52,23 +68,40 @@ export function matchesName(pattern: string, name: string): boolean {
 /** A patch without `enabledIf` is enabled; otherwise its template must render exactly to true. */
 function isEnabled(enabledIf: string | undefined, variables: JsonObject): boolean {
   if (enabledIf === undefined) return true
-  return renderedValue('enabledIf', enabledIf, variables) === true
+  return withErrorContext('failed to calculate value for enabledIf', () => renderedValue(enabledIf, variables)) === true
 }
 
 function operation({ op, path, value, valueFrom }: JSONPatch, variables: JsonObject): JsonPatchOperation {
   if (op === 'remove') return { op, path }
-  if (valueFrom?.variable !== undefined) return { op, path, value: variableValue(variables, valueFrom.variable) }
-  if (valueFrom?.template !== undefined)
-    return { op, path, value: renderedValue('valueFrom.template', valueFrom.template, variables) }
-  return { op, path, value: (value ?? null) as Json }
+  if (valueFrom?.variable !== undefined) return { op, path, value: valueOfVariable(valueFrom.variable, variables) }
+  const { template } = valueFrom ?? {}
+  if (template === undefined) return { op, path, value: (value ?? null) as Json }
+  return {
+    op,
+    path,
+    value: withErrorContext('failed to calculate value for template', () => renderedValue(template, variables)),
+  }
+}
+
+function valueOfVariable(variablePath: string, variables: JsonObject): Json {
+  const problem = variableProblem(variables, variablePath)
+  if (problem !== undefined) throw new Error(`failed to calculate value: ${problem}`)
+  return variableValue(variables, variablePath)
 }
 
 /** As upstream, rendered values are parsed as YAML 1.1, where `yes` and `on` are true. */
-function renderedValue(name: string, template: string, variables: JsonObject): Json {
-  const text = goTemplate(name, template).render(variables)
+function renderedValue(template: string, variables: JsonObject): Json {
+  const text = withErrorContext(`failed to render template: ${JSON.stringify(template)}`, () =>
+    goTemplate('tpl', template).render(variables),
+  )
   try {
     return (parseYaml(text, yamlOptions) ?? null) as Json
   } catch (cause) {
-    throw new Error(`failed to parse rendered template ${name} as YAML: ${(cause as Error).message}`, { cause })
+    // The further lines of the message show the position in the text.
+    const [problem] = messageOf(cause).split(':\n')
+    throw new Error(
+      `failed to unmarshal rendered template: ${JSON.stringify(text)}: error converting YAML to JSON: yaml: ${problem}`,
+      { cause },
+    )
   }
 }

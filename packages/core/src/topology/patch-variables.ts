@@ -1,7 +1,7 @@
 /** Computes the variables and values visible to a patch. Pure. Upstream: patches/variables, v1.14. */
 import type { ClusterClassPatch, ClusterVariable, WireVariable } from '@capstan/api'
 import { VariableDefinitionFromInline } from '@capstan/api'
-import type { Json, JsonObject } from '@capstan/kube'
+import { getMember, isRecord, type Json, type JsonObject } from '@capstan/kube'
 import type { Blueprint } from './blueprint.ts'
 import type { PatchItem } from './patch-items.ts'
 
@@ -51,3 +51,29 @@ function valuesOf(variables: readonly ClusterVariable[] | undefined, visible: Re
     if (name !== 'builtin' && visible.has(name)) values[name] = (value ?? null) as Json
   return values
 }
+
+/**
+ * Returns why a path such as `network.cidrs[0]` has no value, in upstream's words; `undefined` if it has one. Upstream: GetVariableValue.
+ */
+export function variableProblem(variables: JsonObject, path: string): string | undefined {
+  let value: Json = variables
+  for (const [depth, segment] of path.split('.').entries()) {
+    const [, name = segment, index] = /^([^[\]]+)\[(\d+)\]$/.exec(segment) ?? []
+    const member: unknown = isRecord(value) ? getMember(value, name) : undefined
+    if (member === undefined && depth === 0) return `variable ${JSON.stringify(segment)} does not exist`
+    if (member === undefined)
+      return `variable ${JSON.stringify(path)} does not exist: failed to lookup segment ${JSON.stringify(name)}`
+    value = member as Json
+    if (index === undefined) continue
+    const invalidPath = `variable ${JSON.stringify(path)} is invalid`
+    if (!Array.isArray(value)) {
+      const reason = `value doesn't contain array; it contains ${typeOf(value)}`
+      return `${invalidPath}: failed to get array ${JSON.stringify(name)}: ${reason}`
+    }
+    if (Number(index) >= value.length) return `${invalidPath}: array does not have index ${index}`
+    value = value[Number(index)]!
+  }
+  return undefined
+}
+
+const typeOf = (value: Json): string => (value === null ? 'null' : typeof value === 'boolean' ? String(value) : typeof value)

@@ -17,7 +17,8 @@ import {
   applyOperations,
 } from '@capstan/api'
 import type { RuntimeClient } from '@capstan/extension'
-import { appendAll, draft, equal, withTerminalErrors } from '@capstan/kube'
+import { appendAll, draft, equal, messageOf, withTerminalErrors } from '@capstan/kube'
+import { aggregateText } from '../aggregate-text.ts'
 import type { Blueprint } from './blueprint.ts'
 import { clusterBuiltins } from './builtin-variables.ts'
 import type { DesiredObject } from './desired-object.ts'
@@ -60,10 +61,11 @@ export async function applyPatches(
       appendAll(ignored, await applyExternalPatch(cluster, patch, patch.external, items, variables, extensions))
       continue
     }
-    for (const item of items) {
-      const operations = attempt(`failed to generate patches for patch ${JSON.stringify(patch.name)}`, () =>
-        patchOperations(patch, item.document, item.role, variables.allFor(item)),
-      )
+    const generated = attempt(`failed to generate patches for patch ${JSON.stringify(patch.name)}`, () =>
+      allOrError(items, (item) => patchOperations(patch, item.document, item.role, variables.allFor(item))),
+    )
+    for (const [index, item] of items.entries()) {
+      const operations = generated[index]!
       const patched = attempt(`failed to apply patches for patch ${JSON.stringify(patch.name)}`, () =>
         applyOperations(item.document, operations),
       )
@@ -76,6 +78,21 @@ export async function applyPatches(
   }
   for (const item of items) appendAll(ignored, copyBack(item))
   return ignored
+}
+
+/** Returns all results, or throws one error with the texts of all errors. */
+function allOrError<T, R>(values: readonly T[], act: (value: T) => R): R[] {
+  const texts: string[] = []
+  const results: R[] = []
+  for (const value of values) {
+    try {
+      results.push(act(value))
+    } catch (err) {
+      texts.push(messageOf(err))
+    }
+  }
+  if (texts.length > 0) throw new Error(aggregateText(texts))
+  return results
 }
 
 /** Runs `act`. Its error is terminal, because the same objects always lead to the same error. */
