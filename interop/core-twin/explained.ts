@@ -13,7 +13,8 @@ export interface Explained {
   readonly effect: string
   /** Cases in which the difference is accepted. Default: all cases. */
   readonly cases?: readonly string[]
-  matches(difference: Difference, name: string): boolean
+  /** @param count how often the Event of the difference was recorded */
+  matches(difference: Difference, name: string, count: number): boolean
   /** Whether the difference explains two error messages of responses to the same request. */
   readonly matchesResponses?: (theirs: string, ours: string) => boolean
 }
@@ -64,6 +65,44 @@ const hasStandAloneMachines: ReadonlySet<string> = new Set([
   'cluster-deleted-with-machines-and-pools',
 ])
 
+/** Cases in which the topology of a Cluster is not generated in the first step or at all. */
+const withoutTopology: ReadonlySet<string> = new Set([
+  'topology-no-class',
+  'topology-no-templates',
+  'topology-patch-fails',
+  'topology-patch-index-of-text',
+  'topology-patch-no-such-field',
+  'topology-patch-template-fails',
+  'topology-patch-enabled-fails',
+  'topology-variables-conflict',
+  'topology-control-plane-denied',
+  'hooks-before-create-blocks',
+  'hooks-before-create-fails',
+  'hooks-only-validation',
+  'hooks-unknown-handler',
+])
+
+const Waiting = 'Waiting for cluster topology to be reconciled'
+const InternalError = 'Please check controller logs for errors'
+
+/** Whether a condition of a Cluster differs because upstream did not list the Machines and other objects of the Cluster. */
+const isOfUnlistedObjects = ({ object, path, theirs, ours }: Difference): boolean => {
+  if (!object.startsWith('Cluster ')) return false
+  if (path === 'status.conditions[Available].message') {
+    const listed = theirs?.split('\n').filter((line) => line !== `* WorkersAvailable: ${InternalError}`)
+    return listed?.join('\n').replace(`InfrastructureReady: ${InternalError}`, `InfrastructureReady: ${Waiting}`) === ours
+  }
+  const [, field] =
+    /^status\.conditions\[(?:WorkersAvailable|InfrastructureReady|RollingOut|Remediating|Scaling(?:Up|Down)|(?:ControlPlane|Worker)Machines(?:Ready|UpToDate))\]\.(\w+)$/.exec(
+      path,
+    ) ?? []
+  return (
+    (field === 'reason' && theirs === 'InternalError') ||
+    (field === 'status' && theirs === 'Unknown') ||
+    (field === 'message' && theirs === InternalError && (ours === '' || ours === Waiting))
+  )
+}
+
 /** Cases in which a Cluster has at least ten events with the same reason. */
 const hasManyEvents: ReadonlySet<string> = new Set([
   'topology-upgrade-three-workers',
@@ -71,6 +110,11 @@ const hasManyEvents: ReadonlySet<string> = new Set([
   'topology-upgrade-hold',
   'topology-upgrade-defer',
   'topology-upgrade-and-change',
+  'topology-many-names',
+  'topology-upgrade-six-minors',
+  'topology-control-plane-denied',
+  'topology-rollout-denied',
+  'topology-control-plane-rollout-denied',
 ])
 
 export const explained: readonly Explained[] = [
@@ -115,9 +159,9 @@ export const explained: readonly Explained[] = [
   {
     what: 'Writes with a stale cache',
     reason:
-      'upstream updates a MachineSet that it has just deleted, creates the MachineHealthCheck of a deleted MachineDeployment again, and compares a MachineDeployment with an outdated one from its cache, for example before a new revision. Capstan waits until its cache contains its own writes',
+      'upstream updates a MachineSet that it has just deleted, creates the MachineHealthCheck of a deleted MachineDeployment again, and compares a MachineDeployment or MachinePool with an outdated one from its cache, for example before a new revision. Capstan waits until its cache contains its own writes',
     effect:
-      'no MachineHealthCheck of a MachineDeployment that a user has deleted stays; no event `FailedUpdate` with `Operation cannot be fulfilled` or `no new finalizers can be added` on MachineDeployments, and no event `TopologyUpdate` of a MachineDeployment for an update that changes nothing',
+      'no MachineHealthCheck of a MachineDeployment that a user has deleted stays; no event `FailedUpdate` with `Operation cannot be fulfilled` or `no new finalizers can be added` on MachineDeployments, and no event `TopologyUpdate` of a MachineDeployment or MachinePool for an update that changes nothing',
     matches: ({ object, path, theirs, ours }, name) =>
       (name === 'topology-deployment-deleted-behind' && object.startsWith('MachineHealthCheck ') && ours === undefined) ||
       (object === 'Events' &&
@@ -140,12 +184,15 @@ export const explained: readonly Explained[] = [
       'upstream creates a Secret as temporary owner of the objects of a new Cluster, and then updates these objects once more (ADR 6). Capstan computes the names of objects of a topology from their purpose, so that it finds them again after a crash',
     effect:
       'no Secret `<cluster>-shim`, and no event `TopologyUpdate` of infrastructure and control plane right after their creation. A MachineDeployment whose label `topology.cluster.x-k8s.io/owned` was removed gets it again; upstream creates a second one',
-    matches: ({ object, path, ours }, name) =>
+    matches: ({ object, path, ours }, name, count) =>
       ours === undefined && object === 'Events'
-        ? /TopologyUpdate of topology\/cluster-controller: Updated Stub(Cluster|ControlPlane) "[^"]*"$/.test(path)
-        : name === 'topology-deployment-disowned' &&
-          ((ours === undefined && object.endsWith(' (2)')) ||
-            (object.startsWith('Cluster ') && /^status\.workers\..*eplicas$/.test(path))),
+        ? count === 1 && /TopologyUpdate of topology\/cluster-controller: Updated Stub(Cluster|ControlPlane) "[^"]*"$/.test(path)
+        : (name === 'topology-control-plane-denied' &&
+            ((object === 'Secret c-shim' && ours === undefined) ||
+              (object.startsWith('StubCluster ') && path.includes('metadata.ownerReferences')))) ||
+          (name === 'topology-deployment-disowned' &&
+            ((ours === undefined && object.endsWith(' (2)')) ||
+              (object.startsWith('Cluster ') && /^status\.workers\..*eplicas$/.test(path)))),
   },
   {
     what: 'Records that upstream does not write',
@@ -170,9 +217,9 @@ export const explained: readonly Explained[] = [
       "phases of a new Cluster can change faster than it is reconciled; a phase that ends before the next reconcile has no event. Upstream's library counts the events of one object and reason, and combines them from the tenth on, even if their texts differ",
     effect:
       'events `Pending` and `Provisioning` of Clusters may be missing. Each event has its own text, where that of upstream begins with `(combined from similar events)`',
-    matches: ({ object, path, theirs, ours }, name) =>
+    matches: ({ object, path, theirs, ours }, name, count) =>
       object === 'Events' &&
-      (/Normal (Pending|Provisioning) of cluster-controller/.test(path) ||
+      ((count === 1 && /Normal (Pending|Provisioning) of cluster-controller/.test(path)) ||
         (hasManyEvents.has(name) &&
           (ours === undefined
             ? /\(combined from similar events\)/.test(path)
@@ -191,14 +238,9 @@ export const explained: readonly Explained[] = [
     reason:
       'upstream does not list the Machines and other objects of such a Cluster, and reports internal errors. Its webhook rejects the updates of its own controllers while the class is missing',
     effect: 'conditions report that there are no workers; a Cluster whose class is missing has finalizer, conditions and phase',
-    matches: ({ object, path, theirs, ours }, name) =>
-      (name === 'topology-no-class' && object.startsWith('Cluster ')) ||
-      (object.startsWith('Cluster ') &&
-        (/conditions\[(WorkersAvailable|RollingOut|Remediating|ScalingUp|ScalingDown|(ControlPlane|Worker)Machines(Ready|UpToDate))\]/.test(
-          path,
-        ) ||
-          path === 'status.conditions[Available].message') &&
-        (/InternalError|Unknown|Please check controller logs/.test(theirs ?? '') || ours === '')),
+    matches: (difference, name) =>
+      (name === 'topology-no-class' && difference.object.startsWith('Cluster ')) ||
+      (withoutTopology.has(name) && isOfUnlistedObjects(difference)),
   },
   {
     what: 'Nodes of a paused MachineDeployment with a new template',
@@ -259,5 +301,5 @@ export const explained: readonly Explained[] = [
 export const isExplainedResponse = (theirs: string, ours: string, name: string): Explained | undefined =>
   explained.find((entry) => (entry.cases?.includes(name) ?? true) && entry.matchesResponses?.(theirs, ours))
 
-export const isExplained = (difference: Difference, name: string): Explained | undefined =>
-  explained.find((entry) => (entry.cases?.includes(name) ?? true) && entry.matches(difference, name))
+export const isExplained = (difference: Difference, name: string, count: number): Explained | undefined =>
+  explained.find((entry) => (entry.cases?.includes(name) ?? true) && entry.matches(difference, name, count))

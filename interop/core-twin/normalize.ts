@@ -64,12 +64,12 @@ function withoutOutdatedTaint(node: Node): Node {
   return { ...node, metadata: { ...node.metadata, managedFields }, spec: taints.length > 0 ? { ...spec, taints } : spec }
 }
 
-/** Value of an Event that reports an update of a MachineDeployment although no write changed the MachineDeployment. */
+/** Value of an Event that reports an update of a MachineDeployment or MachinePool although no write changed it. */
 export const RecordedWithoutChange = 'recorded without a change'
 
 function reportsUnchanged(event: KubeObject, updated: ReadonlySet<string>): boolean {
   const { message } = event as { message?: string }
-  const [, name] = /^Updated MachineDeployment "[^"]*\/([^"/]+)"$/.exec(message ?? '') ?? []
+  const [, name] = /^Updated Machine(?:Deployment|Pool) "[^"]*\/([^"/]+)"$/.exec(message ?? '') ?? []
   return name !== undefined && !updated.has(name)
 }
 
@@ -78,6 +78,12 @@ const isCreatedByServer = (kind: string, { metadata }: KubeObject): boolean =>
 
 const contentOf = (fields: ReadonlyMap<string, string>): string =>
   JSON.stringify([...fields].filter(([path]) => !path.startsWith('metadata.managedFields')).sort(([a], [b]) => (a < b ? -1 : 1)))
+
+/** Returns how often an Event with the given path in the comparison was recorded. */
+export const eventCount = ({ objects }: ObservedObjects, path: string): number =>
+  [...objects.values()]
+    .filter(({ kind, object }) => kind === 'Event' && eventText(object) === path)
+    .reduce((sum, { object }) => sum + ((object as { count?: number }).count ?? 1), 0)
 
 function eventText(event: KubeObject): string {
   const { involvedObject, type, reason, message, source, reportingComponent } = event as never as {
@@ -109,8 +115,7 @@ function fieldsOf(kind: string, object: KubeObject): Map<string, string> {
     if (kind === 'Secret' && path.startsWith('data.')) value = 'secret'
     if (Array.isArray(value)) {
       if (value.length === 0) fields.set(path, '[]')
-      // Controllers add finalizers independently of one another, in any order.
-      if (path === 'metadata.finalizers') value = [...(value as string[])].sort()
+      if (path === 'metadata.finalizers' && isOfTopology(value)) value = value.toSorted()
       ;(value as unknown[]).forEach((item, index) => add(`${path}[${keyOfItem(path, item, index)}]`, item))
     } else if (isRecord(value)) {
       const entries = Object.entries(value).filter(([name]) => path !== 'metadata' || !omittedMetadata.has(name))
@@ -128,6 +133,10 @@ function fieldsOf(kind: string, object: KubeObject): Map<string, string> {
   }
   return fields
 }
+
+/** Whether two controllers add the finalizers, independently of one another and in any order. */
+const isOfTopology = (finalizers: readonly unknown[]): boolean =>
+  finalizers.some((finalizer) => /^machine(deployment|set)\.topology\.cluster\.x-k8s\.io$/.test(String(finalizer)))
 
 function keyOfItem(path: string, item: unknown, index: number): string {
   if (!isRecord(item)) return String(index)

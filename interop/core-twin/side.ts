@@ -23,7 +23,14 @@ import {
   systemRandom,
   watchObjects,
 } from '@capstan/kube'
-import { ExtensionConfig, Machine, MachineDeployment, RevisionAnnotation, WaitingHooksAnnotation } from '@capstan/api'
+import {
+  ExtensionConfig,
+  Machine,
+  MachineDeployment,
+  MachinePool,
+  RevisionAnnotation,
+  WaitingHooksAnnotation,
+} from '@capstan/api'
 import { listen, memoryStore } from '@capstan/apiserver'
 import {
   type CertifiedKey,
@@ -75,7 +82,7 @@ const workloadKinds: readonly Kind[] = [Node, Pod]
 /** Objects of one namespace, as last reported by the watches. */
 export interface ObservedObjects {
   readonly objects: Map<string, { readonly kind: string; readonly object: KubeObject }>
-  /** Names of MachineDeployments, including deleted ones, of which a topology changed fields other than the version. */
+  /** Names of MachineDeployments and MachinePools, including deleted ones, of which a topology changed fields other than the version. */
   readonly updated: Set<string>
   /** Time of the last change of an object other than an Event, on the clock of `performance.now()`. */
   changed: number
@@ -174,7 +181,14 @@ export class Side implements AsyncDisposable {
   observed(namespace: string): ObservedObjects {
     let observed = this.#observed.get(namespace)
     if (!observed)
-      this.#observed.set(namespace, (observed = { objects: new Map(), updated: new Set(), changed: performance.now() }))
+      this.#observed.set(
+        namespace,
+        (observed = {
+          objects: new Map(),
+          updated: new Set(),
+          changed: performance.now(),
+        }),
+      )
     return observed
   }
 
@@ -312,9 +326,9 @@ export class Side implements AsyncDisposable {
     if (deleted) observed.objects.delete(id)
     else observed.objects.set(id, { kind: idOf(kind), object })
     if (
-      kind.kind === MachineDeployment.kind &&
+      (kind.kind === MachineDeployment.kind || kind.kind === MachinePool.kind) &&
       previousObject &&
-      isUpdated(previousObject as MachineDeployment, object as MachineDeployment)
+      isUpdated(previousObject, object)
     )
       observed.updated.add(object.metadata.name)
     if (kind.kind === 'Event' || (!deleted && previousObject && withoutRecords(previousObject) === withoutRecords(object))) return
@@ -427,16 +441,19 @@ function withoutRecords({ metadata, ...otherFields }: KubeObject): string {
   return JSON.stringify([otherMetadata, otherAnnotations, otherFields])
 }
 
-/** Whether a write changed fields of a MachineDeployment that a topology sets, but not the version. */
-function isUpdated(previousObject: MachineDeployment, after: MachineDeployment): boolean {
-  const topologyFields = ({ metadata: { labels, annotations = {} }, spec }: MachineDeployment) => {
-    // The controller of MachineDeployments sets this annotation.
-    const { [RevisionAnnotation]: _revision, ...otherMetadata } = annotations
-    return [labels ?? {}, otherMetadata, spec]
+/** Whether a write changed fields of a MachineDeployment or MachinePool that a topology sets, but not the version. */
+function isUpdated(previousObject: KubeObject, after: KubeObject): boolean {
+  const topologyFields = ({ metadata: { labels, annotations = {} }, spec }: MachineDeployment & MachinePool) => {
+    // The controllers of MachineDeployments and MachinePools set these fields.
+    const { [RevisionAnnotation]: _revision, ...otherAnnotations } = annotations
+    const { providerIDList: _ids, template, ...otherFields } = spec
+    const { dataSecretName: _secret, ...bootstrap } = template.spec.bootstrap
+    return [labels ?? {}, otherAnnotations, otherFields, template.metadata ?? {}, { ...template.spec, bootstrap }]
   }
+  const [previous, next] = [previousObject, after] as (MachineDeployment & MachinePool)[]
   return (
-    !equal(topologyFields(previousObject), topologyFields(after)) &&
-    previousObject.spec.template.spec.version === after.spec.template.spec.version
+    !equal(topologyFields(previous!), topologyFields(next!)) &&
+    previous!.spec.template.spec.version === next!.spec.template.spec.version
   )
 }
 

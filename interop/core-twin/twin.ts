@@ -16,7 +16,7 @@ import {
 import { Cluster, ExtensionConfig, Machine, MachineHealthCheck, MachinePool, MachineSet } from '@capstan/api'
 import type { ScriptedResponse, RecordedCall } from '../runtime-extension/extension-host.ts'
 import { isExplained, isExplainedResponse, type Explained } from './explained.ts'
-import { type Difference, differencesOf, normalText, normalized, normalizedResponse, textOf } from './normalize.ts'
+import { type Difference, differencesOf, eventCount, normalText, normalized, normalizedResponse, textOf } from './normalize.ts'
 import type { Behaviour, Behaviours, RawResponse, Side } from './side.ts'
 import type { Interruption } from './interruption.ts'
 import type { Role } from './stub-kinds.ts'
@@ -27,10 +27,10 @@ const Wait = {
   /** Both sides are idle when they are equal and have not changed for this time. */
   equal: 2_000,
   /**
-   * If nothing changes for this time and the sides differ or have not reached the expected state, Machines and the objects that
-   * aggregate them are reconciled again: upstream does not watch all objects that it reads, and misses a Node that registers before
-   * its Machine is indexed by providerID. A shorter time is not possible, because Machines can be reported as not up to date only
-   * ten seconds after creation.
+   * If nothing changes for this time and the sides differ or have not reached the expected state, upstream's core reconciles Machines
+   * and the objects that aggregate them again: it does not watch all objects that it reads, and misses a Node that registers before its
+   * Machine is indexed by providerID. A shorter time is not possible, because Machines can be reported as not up to date only ten
+   * seconds after creation.
    */
   refresh: 10_000,
   /** Between the refresh of objects and the refresh of objects that aggregate them. */
@@ -57,6 +57,7 @@ const MaxRefreshes = 3
 const refreshOrder: readonly (readonly Kind[])[] = [[Machine], [MachineSet, MachinePool, MachineHealthCheck], [Cluster]]
 
 const Touched = 'twin.capstan.dev/touched'
+const Refreshed = 'twin.capstan.dev/refreshed'
 
 export interface StepResult {
   readonly step: string
@@ -136,22 +137,25 @@ export class Twin {
     await this.#applyBehavior()
   }
 
-  /** Creates an object and compares the responses. */
+  /** Creates an object and compares the responses, including warnings. */
   async create<T extends KubeObject>(kind: Kind<T>, object: Input<T>): Promise<void> {
     const metadata = { ...object.metadata, namespace: this.namespace }
+    const body = { apiVersion: apiVersionOf(kind), kind: kind.kind, ...object, metadata }
     await this.#compareResults(`create ${kind.kind} ${object.metadata.name}`, async (side) => {
-      const created = await side.client.create(kind, { ...object, metadata })
+      const response = await side.request({ method: 'POST', path: `${this.#pathOf(kind)}?${fieldManager}`, body })
       // A stub reports at once, so that both cores find the object in the same state.
-      await side.reportFor(kind, created)
+      if (response.code < 300) await side.reportFor(kind, response.body as T)
+      return resultOf(response)
     })
   }
 
-  /** Applies a JSON merge patch and compares the responses. */
+  /** Applies a JSON merge patch and compares the responses, including warnings. */
   async patch<T extends KubeObject>(kind: Kind<T>, target: Target<T>, body: object, subresource?: 'status'): Promise<void> {
-    const options = subresource === undefined ? {} : { subresource }
-    await this.#compareResults(`patch ${kind.kind}`, (side) =>
-      side.client.patch(kind, this.#keyOn(side, kind, target), { type: 'merge', body }, options),
-    )
+    await this.#compareResults(`patch ${kind.kind}`, async (side) => {
+      const { name } = this.#keyOn(side, kind, target)
+      const path = [this.#pathOf(kind), name, ...(subresource === undefined ? [] : [subresource])].join('/')
+      return resultOf(await side.request({ method: 'PATCH', path: `${path}?${fieldManager}`, body }))
+    })
   }
 
   /**
@@ -163,7 +167,9 @@ export class Twin {
   }
 
   async delete<T extends KubeObject>(kind: Kind<T>, target: Target<T>): Promise<void> {
-    await this.#compareResults(`delete ${kind.kind}`, (side) => side.client.delete(kind, this.#keyOn(side, kind, target)))
+    await this.#compareResults(`delete ${kind.kind}`, async (side) => {
+      await side.client.delete(kind, this.#keyOn(side, kind, target))
+    })
   }
 
   /** Changes the status that stub providers of some roles report. */
@@ -201,12 +207,11 @@ export class Twin {
 
   /** Sends dry-run requests to both sides, one request after another, and compares the whole responses. */
   async compareDryRuns<T extends KubeObject>(kind: Kind<T>, requests: readonly DryRunRequest[]): Promise<void> {
-    const { group, version, plural, kind: name, scope } = kind
-    const collectionPath = `/apis/${group}/${version}${scope === 'Namespaced' ? `/namespaces/${this.namespace}` : ''}/${plural}`
-    const bodyOf = ({ body }: DryRunRequest) => ({ apiVersion: `${group}/${version}`, kind: name, ...body })
+    const collectionPath = this.#pathOf(kind)
+    const bodyOf = ({ body }: DryRunRequest) => ({ apiVersion: apiVersionOf(kind), kind: kind.kind, ...body })
     for (const request of requests) {
       const { method, what } = request
-      const path = `${method === 'POST' ? collectionPath : `${collectionPath}/${request.name}`}?dryRun=All&fieldManager=twin`
+      const path = `${method === 'POST' ? collectionPath : `${collectionPath}/${request.name}`}?dryRun=All&${fieldManager}`
       const body = method === 'PATCH' ? request.body! : method === 'POST' ? bodyOf(request) : undefined
       const [theirs, ours] = await this.#both((side) => side.request({ method, path, ...(body ? { body } : {}) }))
       const object = `${method} ${what}`
@@ -219,7 +224,7 @@ export class Twin {
 
   /** Runs a custom action on both sides; compares its results if there are any. */
   async runOnBoth(description: string, act: (client: Client, side: Side) => Promise<unknown>): Promise<void> {
-    await this.#compareResults(description, (side) => act(side.client, side), true)
+    await this.#compareResults(description, (side) => act(side.client, side))
   }
 
   /**
@@ -294,20 +299,24 @@ export class Twin {
     this.#responseDifferences = []
   }
 
-  /** Changes an annotation of every Machine and of every object that aggregates others, so that both cores reconcile them. */
+  /**
+   * Makes upstream's core reconcile every Machine and every object that aggregates others, by adding and removing an annotation.
+   * Capstan's core must not depend on it: an object that Capstan does not watch would pass unnoticed.
+   */
   async #refresh(): Promise<void> {
-    this.#touches++
-    const body = { metadata: { annotations: { [Touched]: String(this.#touches) } } }
+    const [upstream] = this.#sides
     for (const kinds of refreshOrder) {
-      const objects = (side: Side) =>
-        kinds.flatMap((kind) => side.objects(this.namespace, kind).map((object) => ({ kind, key: keyOf(object) })))
-      if (this.#sides.every((side) => objects(side).length === 0)) continue
-      await this.#both(async (side) => {
-        // An object may have been deleted in the meantime.
-        for (const { kind, key } of objects(side))
-          await side.client.patch(kind, key, { type: 'merge', body }).catch(() => undefined)
-      })
-      await sleep(systemClock, Wait.stage)
+      const objects = kinds.flatMap((kind) =>
+        upstream.objects(this.namespace, kind).map((object) => ({ kind, key: keyOf(object) })),
+      )
+      for (const { kind, key } of objects) {
+        for (const value of ['refresh', null]) {
+          const body = { metadata: { annotations: { [Refreshed]: value } } }
+          // An object may have been deleted in the meantime.
+          await upstream.client.patch(kind, key, { type: 'merge', body }).catch(() => undefined)
+        }
+      }
+      if (objects.length > 0) await sleep(systemClock, Wait.stage)
     }
   }
 
@@ -315,10 +324,15 @@ export class Twin {
   #compare(): Difference[] {
     const [theirs, ours] = this.#sides.map((side) => normalized(side.observed(this.namespace))) as [never, never]
     return [...this.#responseDifferences, ...differencesOf(theirs, ours)].filter((difference) => {
-      const explanation = isExplained(difference, this.namespace)
+      const explanation = isExplained(difference, this.namespace, this.#countOf(difference))
       if (explanation) this.explained.add(explanation)
       return !explanation && !this.#reported.has(textOf(difference))
     })
+  }
+
+  /** Returns how often the Event of a difference was recorded on the side that has it. */
+  #countOf({ object, path }: Difference): number {
+    return object === 'Events' ? Math.max(...this.#sides.map((side) => eventCount(side.observed(this.namespace), path))) : 0
   }
 
   /** Returns a difference unless both sides have reached the state `until`. */
@@ -348,17 +362,34 @@ export class Twin {
     return await Promise.all([act(this.#sides[0]), act(this.#sides[1])])
   }
 
-  /** Performs a request on both sides, and compares whether it succeeded, or its error. */
-  async #compareResults(description: string, act: (side: Side) => Promise<unknown>, comparesResult = false): Promise<void> {
+  /** Returns the path of the kind's objects in the namespace of the case. */
+  #pathOf({ group, version, plural, scope }: Kind): string {
+    const root = group === '' ? `/api/${version}` : `/apis/${group}/${version}`
+    return `${root}${scope === 'Namespaced' ? `/namespaces/${this.namespace}` : ''}/${plural}`
+  }
+
+  /** Performs a request on both sides, and compares its result, or its error. */
+  async #compareResults(description: string, act: (side: Side) => Promise<unknown>): Promise<void> {
     const [theirs, ours] = await this.#both((side) =>
       act(side).then(
-        (result) => (comparesResult && isRecord(result) ? normalText(JSON.stringify(result)) : 'done'),
+        (result) => {
+          if (typeof result === 'string') return normalText(result)
+          return isRecord(result) ? normalText(JSON.stringify(result)) : 'done'
+        },
         (err) => normalText(messageOf(err)),
       ),
     )
     if (theirs !== ours) this.#responseDifferences.push({ object: description, path: 'is answered', theirs, ours })
   }
 }
+
+const fieldManager = 'fieldManager=twin'
+
+const apiVersionOf = ({ group, version }: Kind): string => (group === '' ? version : `${group}/${version}`)
+
+/** Returns the error and the warnings of a response as text. */
+const resultOf = (response: RawResponse): string =>
+  [response.code < 300 ? 'done' : messageIn(response), ...response.warnings].join('\n')
 
 const messageIn = ({ body }: RawResponse): string => (isRecord(body) && typeof body.message === 'string' ? body.message : '')
 

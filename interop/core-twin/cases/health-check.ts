@@ -193,9 +193,16 @@ const twoChecks: Case = async (twin) => {
   await createCheckedMachines(twin)
   const other = { ...healthCheck({ remediation: { triggerIf: { unhealthyLessThanOrEqualTo: 0 } } }), metadata: { name: 'other' } }
   await twin.create(MachineHealthCheck, other as never)
+  // The MachineSet is paused, so that the unhealthy Machine exists until both health checks have reported it.
+  const paused = (value: string | null) => ({ metadata: { annotations: { 'cluster.x-k8s.io/paused': value } } })
+  await twin.patch(MachineSet, 'ms', paused(''))
   await twin.settle('a second health check exists')
   await reportNodesReady(twin, 'False')
-  await twin.settle('a Node is not ready')
+  await twin.settle('a Node is not ready', (objects) =>
+    objects.some(({ kind, ...event }) => kind === 'Event' && (event as { reason?: string }).reason === 'RemediationRestricted'),
+  )
+  await twin.patch(MachineSet, 'ms', paused(null))
+  await twin.settle('the Machine is replaced')
 }
 
 /** The health check selects Machines that no MachineSet owns. */
