@@ -3,6 +3,7 @@ import type { Cases } from '../twin.ts'
 import { clusterAdmissionCases } from './admission/clusters.ts'
 import { machineAdmissionCases } from './admission/machines.ts'
 import { otherAdmissionCases } from './admission/others.ts'
+import { topologyStateAdmissionCases } from './admission/topology-state.ts'
 import { clusterCases } from './cluster.ts'
 import { drainCases } from './drain.ts'
 import { healthCheckCases } from './health-check.ts'
@@ -15,6 +16,8 @@ import { machineSetCases } from './machine-set.ts'
 import { remediationCases } from './remediation.ts'
 import { resourceSetCases } from './resource-set.ts'
 import { ownerCases } from './owners.ts'
+import { topologyFailureCases } from './topology-failures.ts'
+import { topologyPoolCases } from './topology-pools.ts'
 import { topologyCases } from './topology.ts'
 import { unreachableCases } from './unreachable.ts'
 
@@ -24,6 +27,7 @@ export const cases: Cases = {
   ...clusterAdmissionCases,
   ...machineAdmissionCases,
   ...otherAdmissionCases,
+  ...topologyStateAdmissionCases,
   ...clusterCases,
   ...machineCases,
   ...machineSetCases,
@@ -34,6 +38,8 @@ export const cases: Cases = {
   ...drainCases,
   ...resourceSetCases,
   ...topologyCases,
+  ...topologyPoolCases,
+  ...topologyFailureCases,
   ...ownerCases,
   ...unreachableCases,
   ...hookCases,

@@ -1,5 +1,5 @@
 import { Cluster, ClusterResourceSet, ClusterResourceSetBinding } from '@capstan/api'
-import { ConfigMap, isTrue, type KubeObject, Secret } from '@capstan/kube'
+import { ConfigMap, isTrue, type Kind, type KubeObject, Namespace, Secret } from '@capstan/kube'
 import { cluster, clusterName, named } from '../objects.ts'
 import { stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
@@ -239,6 +239,64 @@ const bindingDeleted: Case = async (twin) => {
   await twin.settle('the binding is deleted')
 }
 
+const ofKind = (apiVersion: string, kind: string, name: string, fields = ''): string =>
+  `apiVersion: ${apiVersion}\nkind: ${kind}\nmetadata:\n  name: ${name}\n${fields}`
+const inAddons = '  namespace: addons\n'
+
+/** Manifests in the reverse of the order in which their kinds must be applied. */
+const reversedKinds = [
+  ofKind('v1', 'Service', 'service', `${inAddons}spec:\n  ports:\n  - port: 80\n`),
+  ofKind('rbac.authorization.k8s.io/v1', 'ClusterRole', 'addons-role', 'rules: []\n'),
+  ofKind('v1', 'LimitRange', 'range', `${inAddons}spec:\n  limits: []\n`),
+  ofKind('v1', 'ServiceAccount', 'account', inAddons),
+  ofKind('v1', 'ConfigMap', 'map', inAddons),
+  ofKind('v1', 'Secret', 'secret', inAddons),
+  ofKind('storage.k8s.io/v1', 'StorageClass', 'fast', 'provisioner: twin.capstan.dev\n'),
+  ofKind('v1', 'Namespace', 'addons'),
+]
+
+const appliedKinds: readonly Kind[] = [
+  Namespace,
+  Secret,
+  ConfigMap,
+  { group: 'storage.k8s.io', version: 'v1', kind: 'StorageClass', plural: 'storageclasses', scope: 'Cluster' },
+  { group: '', version: 'v1', kind: 'ServiceAccount', plural: 'serviceaccounts', scope: 'Namespaced' },
+  { group: '', version: 'v1', kind: 'LimitRange', plural: 'limitranges', scope: 'Namespaced' },
+  { group: '', version: 'v1', kind: 'Service', plural: 'services', scope: 'Namespaced' },
+  { group: 'rbac.authorization.k8s.io', version: 'v1', kind: 'ClusterRole', plural: 'clusterroles', scope: 'Cluster' },
+]
+const appliedNames = new Set(['addons', 'secret', 'map', 'fast', 'account', 'range', 'service', 'addons-role'])
+
+/** Compares the order in which the objects of `reversedKinds` were created. */
+const compareOrder = (twin: Twin) =>
+  twin.runOnBoth('list the applied objects in the order of their creation', async (_, side) => {
+    const client = side.workload({ namespace: twin.namespace, name: clusterName })
+    const objects: KubeObject[] = []
+    for (const kind of appliedKinds) {
+      const { items } = await client.list(kind).catch(() => ({ items: [] as readonly KubeObject[] }))
+      objects.push(...items.filter(({ metadata }) => appliedNames.has(metadata.name)))
+    }
+    const versionOf = ({ metadata }: KubeObject) => Number(metadata.resourceVersion)
+    return { names: objects.sort((a, b) => versionOf(a) - versionOf(b)).map(({ metadata }) => metadata.name) }
+  })
+
+/** One Secret has several kinds, of which later kinds need earlier ones. */
+const kinds =
+  (data: { [key: string]: string }): Case =>
+  async (twin) => {
+    await createLabelledCluster(twin)
+    const encoded = Object.entries(data).map(([key, text]) => [key, Buffer.from(text).toString('base64')] as const)
+    await twin.create(Secret, {
+      metadata: { name: 's' },
+      type: 'addons.cluster.x-k8s.io/resource-set',
+      data: Object.fromEntries(encoded),
+    })
+    await twin.create(ClusterResourceSet, resourceSet('crs', [secret('s')]))
+    await twin.settle('all objects are applied', isApplied)
+    await compareOrder(twin)
+    await twin.settle('the order of the objects is compared')
+  }
+
 export const resourceSetCases: Cases = {
   'resourceset-apply-once': appliesOnce,
   'resourceset-reconcile': reconciles,
@@ -269,6 +327,11 @@ export const resourceSetCases: Cases = {
   'resourceset-refused': contents({ a: `${manifest('Not-Valid')}---\n${manifest('two')}` }, 'two'),
   'resourceset-other-namespace': contents({ a: manifest('one').replace('namespace: default', 'namespace: nowhere') }),
   'resourceset-empty': contents({}),
+  'resourceset-kinds': kinds({ a: reversedKinds.join('---\n') }),
+  'resourceset-kinds-of-two-keys': kinds({
+    a: manifest('one').replace('default', 'addons'),
+    b: ofKind('v1', 'Namespace', 'addons'),
+  }),
   'resourceset-two-sets': twoSets,
   'resourceset-selection': selected,
   'resourceset-paused': paused,

@@ -6,9 +6,9 @@ import type { Behaviour } from '../side.ts'
 import { oldStub, stub, type StubKinds } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
 
-const ref = (kinds: StubKinds, kind: string, name: string) => ({ apiVersion: `${kinds.group}/v1`, kind, name })
+export const ref = (kinds: StubKinds, kind: string, name: string) => ({ apiVersion: `${kinds.group}/v1`, kind, name })
 
-interface ClassOptions {
+export interface ClassOptions {
   readonly name?: string
   readonly kinds?: StubKinds
   /** Top-level fields that replace those of the default spec. */
@@ -62,7 +62,7 @@ export async function createTemplates(twin: Twin, name = 'quick', kinds = stub):
 
 export const worker = (name: string, fields: object = {}) => ({ class: 'worker', name, replicas: 1, ...fields })
 
-interface TopologyOptions {
+export interface TopologyOptions {
   readonly topology?: object
   readonly controlPlane?: object
   readonly workers?: readonly object[]
@@ -236,6 +236,11 @@ const noClass: Case = async (twin) => {
   await twin.create(Cluster, aCluster())
   await twin.settle('the class does not exist')
   await createTemplates(twin)
+  await createTemplates(twin, 'other')
+  await twin.create(ClusterClass, aClass({ name: 'other' }))
+  await twin.settle('another class exists')
+  const body = topology({ classRef: { name: 'other' } })
+  await twin.compareDryRuns(Cluster, [{ what: 'another class', method: 'PATCH', name: clusterName, body }])
   await twin.create(ClusterClass, aClass())
   await twin.settle('the class exists')
 }
@@ -275,7 +280,11 @@ const drift: Case = async (twin) => {
   await twin.settle('the control plane is changed')
 }
 
-const variable = (name: string, schema: object, required = false) => ({ name, required, schema: { openAPIV3Schema: schema } })
+export const variable = (name: string, schema: object, required = false) => ({
+  name,
+  required,
+  schema: { openAPIV3Schema: schema },
+})
 const variables = [
   variable('zone', { type: 'string', enum: ['a', 'b'] }, true),
   variable('size', { type: 'integer', default: 3, minimum: 1 }),
@@ -285,13 +294,13 @@ const variables = [
   }),
   variable('flag', { type: 'boolean', 'x-kubernetes-validations': [{ rule: 'self', message: 'must be set' }] }),
 ]
-const values = (...list: readonly (readonly [name: string, value: unknown])[]) => ({
+export const values = (...list: readonly (readonly [name: string, value: unknown])[]) => ({
   variables: list.map(([name, value]) => ({ name, value })),
 })
 
-const selector = (kind: string, matchResources: object) => ({ apiVersion: `${stub.group}/v1`, kind, matchResources })
-const set = (path: string, from: object) => ({ op: 'add', path: `/spec/template/spec/${path}`, ...from })
-const patch = (name: string, definitions: readonly object[], fields: object = {}) => ({ name, definitions, ...fields })
+export const selector = (kind: string, matchResources: object) => ({ apiVersion: `${stub.group}/v1`, kind, matchResources })
+export const set = (path: string, from: object) => ({ op: 'add', path: `/spec/template/spec/${path}`, ...from })
+export const patch = (name: string, definitions: readonly object[], fields: object = {}) => ({ name, definitions, ...fields })
 const zone = set('zone', { valueFrom: { variable: 'zone' } })
 const everywhere = [
   { selector: selector('StubClusterTemplate', { infrastructureCluster: true }), jsonPatches: [zone] },
@@ -302,7 +311,7 @@ const everywhere = [
   },
   { selector: selector('StubConfigTemplate', { machineDeploymentClass: { names: ['wor*'] } }), jsonPatches: [zone] },
 ]
-const toControlPlane = (...jsonPatches: readonly object[]) => [
+export const toControlPlane = (...jsonPatches: readonly object[]) => [
   { selector: selector('StubControlPlaneTemplate', { controlPlane: true }), jsonPatches },
 ]
 const builtin = (...names: readonly string[]) =>
@@ -313,16 +322,19 @@ const toWorkers = (...names: readonly string[]) => [
     jsonPatches: names.map((name, index) => set(`b${index}`, { valueFrom: { variable: `builtin.${name}` } })),
   },
 ]
-const patched = (...patches: readonly object[]): ClassOptions => ({ spec: { variables, patches } })
-const inZone = (value: string, ...furtherValues: readonly (readonly [name: string, value: unknown])[]): TopologyOptions => ({
+export const patched = (...patches: readonly object[]): ClassOptions => ({ spec: { variables, patches } })
+export const inZone = (
+  value: string,
+  ...furtherValues: readonly (readonly [name: string, value: unknown])[]
+): TopologyOptions => ({
   topology: values(['zone', value], ...furtherValues),
 })
 
-const checks = {
+export const checks = {
   nodeStartupTimeoutSeconds: 300,
   unhealthyNodeConditions: [{ type: 'Ready', status: 'False', timeoutSeconds: 60 }],
 }
-const metadata = (letter: string) => ({
+export const metadata = (letter: string) => ({
   labels: { [letter]: letter, both: letter },
   annotations: { [letter]: letter, both: letter },
 })
