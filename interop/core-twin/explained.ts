@@ -4,6 +4,13 @@
  */
 import { CoreManagers, type Difference, RecordedWithoutChange } from './normalize.ts'
 
+/** When an Event that only one side has was recorded. */
+export interface Recordings {
+  readonly count: number
+  /** Whether all recordings were in the step in which the topology created the object that the Event names. */
+  readonly isOfCreation: boolean
+}
+
 export interface Explained {
   /** The behaviour that differs, as a heading. */
   readonly what: string
@@ -13,8 +20,7 @@ export interface Explained {
   readonly effect: string
   /** Cases in which the difference is accepted. Default: all cases. */
   readonly cases?: readonly string[]
-  /** @param count how often the Event of the difference was recorded */
-  matches(difference: Difference, name: string, count: number): boolean
+  matches(difference: Difference, name: string, recordings: Recordings): boolean
   /** Whether the difference explains two error messages of responses to the same request. */
   readonly matchesResponses?: (theirs: string, ours: string) => boolean
 }
@@ -184,9 +190,9 @@ export const explained: readonly Explained[] = [
       'upstream creates a Secret as temporary owner of the objects of a new Cluster, and then updates these objects once more (ADR 6). Capstan computes the names of objects of a topology from their purpose, so that it finds them again after a crash',
     effect:
       'no Secret `<cluster>-shim`, and no event `TopologyUpdate` of infrastructure and control plane right after their creation. A MachineDeployment whose label `topology.cluster.x-k8s.io/owned` was removed gets it again; upstream creates a second one',
-    matches: ({ object, path, ours }, name, count) =>
+    matches: ({ object, path, ours }, name, { isOfCreation }) =>
       ours === undefined && object === 'Events'
-        ? count === 1 && /TopologyUpdate of topology\/cluster-controller: Updated Stub(Cluster|ControlPlane) "[^"]*"$/.test(path)
+        ? isOfCreation && /TopologyUpdate of topology\/cluster-controller: Updated Stub(Cluster|ControlPlane) "[^"]*"$/.test(path)
         : (name === 'topology-control-plane-denied' &&
             ((object === 'Secret c-shim' && ours === undefined) ||
               (object.startsWith('StubCluster ') && path.includes('metadata.ownerReferences')))) ||
@@ -217,7 +223,7 @@ export const explained: readonly Explained[] = [
       "phases of a new Cluster can change faster than it is reconciled; a phase that ends before the next reconcile has no event. Upstream's library counts the events of one object and reason, and combines them from the tenth on, even if their texts differ",
     effect:
       'events `Pending` and `Provisioning` of Clusters may be missing. Each event has its own text, where that of upstream begins with `(combined from similar events)`',
-    matches: ({ object, path, theirs, ours }, name, count) =>
+    matches: ({ object, path, theirs, ours }, name, { count }) =>
       object === 'Events' &&
       ((count === 1 && /Normal (Pending|Provisioning) of cluster-controller/.test(path)) ||
         (hasManyEvents.has(name) &&
@@ -301,5 +307,5 @@ export const explained: readonly Explained[] = [
 export const isExplainedResponse = (theirs: string, ours: string, name: string): Explained | undefined =>
   explained.find((entry) => (entry.cases?.includes(name) ?? true) && entry.matchesResponses?.(theirs, ours))
 
-export const isExplained = (difference: Difference, name: string, count: number): Explained | undefined =>
-  explained.find((entry) => (entry.cases?.includes(name) ?? true) && entry.matches(difference, name, count))
+export const isExplained = (difference: Difference, name: string, recordings: Recordings): Explained | undefined =>
+  explained.find((entry) => (entry.cases?.includes(name) ?? true) && entry.matches(difference, name, recordings))

@@ -12,7 +12,7 @@ const observed = (kind: string, objects: readonly KubeObject[], updated: readonl
 /** Returns the differences that `explained.ts` does not list. */
 const unexplained = (theirs: ReturnType<typeof observed>, ours: ReturnType<typeof observed>) =>
   differencesOf(normalized(theirs), normalized(ours))
-    .filter((difference) => !isExplained(difference, 'a-case', 1))
+    .filter((difference) => !isExplained(difference, 'a-case', { count: 1, isOfCreation: true }))
     .map(textOf)
 
 const withFields = (manager: string, fields: object, kind = 'Machine'): KubeObject =>

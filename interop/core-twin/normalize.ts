@@ -79,11 +79,17 @@ const isCreatedByServer = (kind: string, { metadata }: KubeObject): boolean =>
 const contentOf = (fields: ReadonlyMap<string, string>): string =>
   JSON.stringify([...fields].filter(([path]) => !path.startsWith('metadata.managedFields')).sort(([a], [b]) => (a < b ? -1 : 1)))
 
-/** Returns how often an Event with the given path in the comparison was recorded. */
-export const eventCount = ({ objects }: ObservedObjects, path: string): number =>
-  [...objects.values()]
+/** Returns how often an Event with the given path in the comparison was recorded, and the times of the first and the last recording. */
+export function recordingsOf({ objects }: ObservedObjects, path: string): { count: number; first: number; last: number } {
+  const events = [...objects.values()]
     .filter(({ kind, object }) => kind === 'Event' && eventText(object) === path)
-    .reduce((sum, { object }) => sum + ((object as { count?: number }).count ?? 1), 0)
+    .map(({ object }) => object as { count?: number; firstTimestamp?: string; lastTimestamp?: string })
+  return {
+    count: events.reduce((sum, { count = 1 }) => sum + count, 0),
+    first: Math.min(...events.map(({ firstTimestamp = '' }) => Date.parse(firstTimestamp))),
+    last: Math.max(...events.map(({ lastTimestamp = '' }) => Date.parse(lastTimestamp))),
+  }
+}
 
 function eventText(event: KubeObject): string {
   const { involvedObject, type, reason, message, source, reportingComponent } = event as never as {

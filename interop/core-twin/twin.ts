@@ -15,8 +15,8 @@ import {
 } from '@capstan/kube'
 import { Cluster, ExtensionConfig, Machine, MachineHealthCheck, MachinePool, MachineSet } from '@capstan/api'
 import type { ScriptedResponse, RecordedCall } from '../runtime-extension/extension-host.ts'
-import { isExplained, isExplainedResponse, type Explained } from './explained.ts'
-import { type Difference, differencesOf, eventCount, normalText, normalized, normalizedResponse, textOf } from './normalize.ts'
+import { isExplained, isExplainedResponse, type Explained, type Recordings } from './explained.ts'
+import { type Difference, differencesOf, normalText, normalized, normalizedResponse, recordingsOf, textOf } from './normalize.ts'
 import type { Behaviour, Behaviours, RawResponse, Side } from './side.ts'
 import type { Interruption } from './interruption.ts'
 import type { Role } from './stub-kinds.ts'
@@ -85,6 +85,8 @@ export class Twin {
   readonly explained = new Set<Explained>()
   readonly #sides: readonly [Side, Side]
   readonly #reported = new Set<string>()
+  /** Times at which steps ended. */
+  readonly #ends: number[] = []
   #behaviours: Behaviours = everythingReady
   #registersNodes = false
   #responseDifferences: Difference[] = []
@@ -297,6 +299,7 @@ export class Twin {
     if (differences.length > 0) this.differingSteps.push({ step, differences })
     for (const difference of differences) this.#reported.add(textOf(difference))
     this.#responseDifferences = []
+    this.#ends.push(Date.now())
   }
 
   /**
@@ -324,15 +327,22 @@ export class Twin {
   #compare(): Difference[] {
     const [theirs, ours] = this.#sides.map((side) => normalized(side.observed(this.namespace))) as [never, never]
     return [...this.#responseDifferences, ...differencesOf(theirs, ours)].filter((difference) => {
-      const explanation = isExplained(difference, this.namespace, this.#countOf(difference))
+      const explanation = isExplained(difference, this.namespace, this.#recordingsOf(difference))
       if (explanation) this.explained.add(explanation)
       return !explanation && !this.#reported.has(textOf(difference))
     })
   }
 
-  /** Returns how often the Event of a difference was recorded on the side that has it. */
-  #countOf({ object, path }: Difference): number {
-    return object === 'Events' ? Math.max(...this.#sides.map((side) => eventCount(side.observed(this.namespace), path))) : 0
+  /** Returns when the Event of a difference was recorded on the side that has it. */
+  #recordingsOf({ object, path, theirs }: Difference): Recordings {
+    if (object !== 'Events') return { count: 0, isOfCreation: false }
+    const observed = this.#sides[theirs === undefined ? 1 : 0].observed(this.namespace)
+    const { count, last } = recordingsOf(observed, path)
+    const creation = path.replace(' TopologyUpdate ', ' TopologyCreate ').replace(': Updated ', ': Created ')
+    const { first } = recordingsOf(observed, creation)
+    const endOfCreation = this.#ends.find((end) => end > first)
+    // Times of Events are truncated to seconds. Nothing is recorded in the last two seconds of a step.
+    return { count, isOfCreation: Number.isFinite(first) && (endOfCreation === undefined || last + 1000 <= endOfCreation) }
   }
 
   /** Returns a difference unless both sides have reached the state `until`. */
