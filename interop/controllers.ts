@@ -22,6 +22,7 @@ const files = [
   'packages/core/src/machine/machine.env.test.ts',
   'packages/core/src/machinedeployment/in-place.env.test.ts',
   'packages/core/src/machinedeployment/machinedeployment.env.test.ts',
+  'packages/core/src/machinehealthcheck/machinehealthcheck.env.test.ts',
   'packages/core/src/machineset/machineset.env.test.ts',
   'packages/core/src/topology/machine-pools.env.test.ts',
   'packages/core/src/topology/topology.env.test.ts',
