@@ -9,7 +9,7 @@ import { runTests } from './tests.ts'
 
 /**
  * Without `machinepool.env.test.ts`: it counts revisions of the whole server, on which a real server also renews its own Lease every ten
- * seconds.
+ * seconds. Tests with `providerEnv`, such as those of the local provider's remediation, always use the embedded server.
  */
 const files = [
   'packages/controller/src/controller.env.test.ts',
@@ -26,7 +26,6 @@ const files = [
   'packages/core/src/machineset/machineset.env.test.ts',
   'packages/core/src/topology/machine-pools.env.test.ts',
   'packages/core/src/topology/topology.env.test.ts',
-  'packages/local/src/controlplane/remediation.env.test.ts',
 ]
 
 /** Test of a cluster's whole lifecycle, which always runs. */
