@@ -121,7 +121,8 @@ function fieldsOf(kind: string, object: KubeObject): Map<string, string> {
     if (kind === 'Secret' && path.startsWith('data.')) value = 'secret'
     if (Array.isArray(value)) {
       if (value.length === 0) fields.set(path, '[]')
-      if (path === 'metadata.finalizers' && isOfTopology(value)) value = value.toSorted()
+      if (path === 'metadata.finalizers' && isOfTopology(value))
+        value = value.toSorted((a, b) => (String(a) < String(b) ? -1 : 1))
       ;(value as unknown[]).forEach((item, index) => add(`${path}[${keyOfItem(path, item, index)}]`, item))
     } else if (isRecord(value)) {
       const entries = Object.entries(value).filter(([name]) => path !== 'metadata' || !omittedMetadata.has(name))

@@ -329,7 +329,7 @@ describe('a change that the Clusters of a class do not permit', () => {
 
   test('removes an enabled health check', async () => {
     const { change, machineDeployments } = await aUsedClass()
-    const withoutCheck = machineDeployments.map(({ healthCheck: _, ...workerClass }) => workerClass)
+    const withoutCheck = machineDeployments.map(({ healthCheck: _healthCheck, ...workerClass }) => workerClass)
     await expect(change({ spec: { workers: { machineDeployments: withoutCheck } } })).rejects.toThrow(
       'spec.workers.machineDeployments[default].healthCheck: Forbidden: healthCheck cannot be deleted because it is used by Cluster(s) "demo"',
     )
