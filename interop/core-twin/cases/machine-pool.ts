@@ -1,4 +1,4 @@
-import { Cluster, Machine, MachinePool } from '@capstan/api'
+import { Cluster, Machine, MachineHealthCheck, MachinePool } from '@capstan/api'
 import { getCondition, type Input, type KubeObject, Node, seconds, sleep, systemClock } from '@capstan/kube'
 import { clusterName, machine, named } from '../objects.ts'
 import { everythingReady, noReport } from '../providers.ts'
@@ -366,6 +366,7 @@ const deletedWithNodes =
   async (twin) => {
     await createPool(twin, reported([]), pool({ replicas: 2 }, { deletion }))
     await registerNodes(twin, 'a', 'b')
+    await twin.settle('two Nodes exist')
     await twin.setReports({ machine: () => withNodes('a', 'b') })
     await twin.settle(
       'both Nodes have joined',
@@ -404,6 +405,7 @@ const dataSecretChanges: Case = async (twin) => {
 const scalingDown: Case = async (twin) => {
   await createPool(twin, reported([]), pool({ replicas: 2 }))
   await registerNodes(twin, 'a', 'b')
+  await twin.settle('two Nodes exist')
   await twin.setReports({ machine: () => withNodes('a', 'b') })
   await twin.settle(
     'both Nodes have joined',
@@ -468,6 +470,82 @@ const oldContract: Case = async (twin) => {
   await twin.settle('the MachinePool is deleted', (objects) => !objects.some(isPool))
 }
 
+/** The kind of infrastructure machines is not installed, so that core cannot list them. */
+const unknownMachineKind: Case = async (twin) => {
+  const infrastructureMachineKind = 'Nothing'
+  await createPool(twin, reported([], { ...notProvisioned, infrastructureMachineKind }), pool({ replicas: 2 }))
+  await registerNodes(twin, 'a', 'b')
+  await twin.settle('two Nodes exist')
+  await twin.setReports({ machine: () => reported(['a', 'b'].map(idOf), { infrastructureMachineKind }) })
+  await twin.settle(
+    'the pool is provisioned',
+    poolIs(({ initialization }) => initialization?.infrastructureProvisioned === true),
+  )
+  await twin.setReports({ machine: () => reported(['a', 'b'].map(idOf), { infrastructureMachineKind: null }) })
+  await twin.settle(
+    'the machines have no objects',
+    poolIs(({ nodeRefs = [] }) => nodeRefs.length === 2),
+  )
+}
+
+/** A Machine with the name of an infrastructure machine exists already. */
+const machineOfSameName: Case = async (twin) => {
+  await createReadyCluster(twin)
+  await reportMachines(twin, [], notProvisioned)
+  for (const name of ['a', 'b']) await createInfraMachine(twin, name)
+  await twin.create(Machine, machine('a', { bootstrap: { dataSecretName: 'mine' } }))
+  await twin.settle('the Machine runs', machinesRun(1))
+  await twin.create(stub.config, named('p', { spec: {} }))
+  await twin.create(stub.machine, named('p', { spec: {} }))
+  await twin.create(MachinePool, pool({ replicas: 2 }))
+  await twin.settle('both Machines run', machinesRun(2))
+  await reportMachines(twin, ['a', 'b'])
+  await twin.settle('the pool has both Machines', allAvailable(2))
+}
+
+const unknownKind =
+  (template: object, until: NonNullable<Parameters<Twin['settle']>[1]>): Case =>
+  async (twin) => {
+    await createReadyCluster(twin)
+    await twin.setReports({ machine: () => reported([]) })
+    await twin.create(stub.config, named('p', { spec: {} }))
+    await twin.create(stub.machine, named('p', { spec: {} }))
+    await twin.create(MachinePool, pool({ replicas: 0 }, template))
+    await twin.settle('the kind does not exist', until)
+    await twin.delete(MachinePool, 'p')
+    await twin.settle(
+      'the kind prevents the deletion',
+      poolIs(({ phase }) => phase === 'Deleting'),
+    )
+  }
+const nowhere = { apiGroup: 'nowhere.capstan.dev', kind: 'Nothing', name: 'p' }
+
+const times = { lastHeartbeatTime: '2026-01-01T00:00:00Z', lastTransitionTime: '2026-01-01T00:00:00Z' }
+
+/** A health check marks a Machine of the pool, which no controller remediates. */
+const unhealthyMachine: Case = async (twin) => {
+  await createPoolWithMachines(twin)
+  await twin.inWorkload(clusterName, (client) => {
+    const condition = (type: string, status: string) => ({ type, status, reason: 'Twin', message: '', ...times })
+    const conditions = [
+      ...['DiskPressure', 'PIDPressure'].map((type) => condition(type, 'False')),
+      ...['MemoryPressure', 'Ready'].map((type) => condition(type, 'True')),
+    ]
+    const body = { status: { conditions } }
+    return client.patch(Node, { name: 'a' }, { type: 'merge', body }, { subresource: 'status', fieldManager: 'kubelet' })
+  })
+  await twin.settle(
+    'a Node has too little memory',
+    poolIs(({ readyReplicas }) => readyReplicas === 1),
+  )
+  const selector = { matchLabels: { 'cluster.x-k8s.io/pool-name': 'p' } }
+  const checks = { unhealthyNodeConditions: [{ type: 'MemoryPressure', status: 'True', timeoutSeconds: 0 }] }
+  await twin.create(MachineHealthCheck, { metadata: { name: 'mhc' }, spec: { clusterName, selector, checks } } as never)
+  await twin.settle('the Machine is marked', (objects) =>
+    objects.some((object) => isMachine(object) && getCondition(object, 'OwnerRemediated')?.reason === 'WaitingForRemediation'),
+  )
+}
+
 const replicasManaged: Case = async (twin) => {
   const annotations = { 'cluster.x-k8s.io/replicas-managed-by': 'provider' }
   await createPool(twin, reported([]), pool({ replicas: 2 }, {}, { annotations }))
@@ -509,4 +587,15 @@ export const machinePoolCases: Cases = {
   'machinepool-scaling-down': scalingDown,
   'machinepool-min-ready-seconds': minReadySeconds,
   'machinepool-old-contract': oldContract,
+  'machinepool-unknown-machine-kind': unknownMachineKind,
+  'machinepool-machine-of-same-name': machineOfSameName,
+  'machinepool-unknown-config-kind': unknownKind(
+    { bootstrap: { configRef: nowhere } },
+    poolIs(({ initialization }) => initialization?.infrastructureProvisioned === true),
+  ),
+  'machinepool-unknown-infrastructure-kind': unknownKind(
+    { infrastructureRef: nowhere },
+    poolIs(({ initialization }) => initialization?.bootstrapDataSecretCreated === true),
+  ),
+  'machinepool-unhealthy-machine': unhealthyMachine,
 }

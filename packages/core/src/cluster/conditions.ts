@@ -2,7 +2,7 @@
  * Conditions of a Cluster that aggregate those of its objects or describe the connection to its workload cluster. Pure. Upstream:
  * core/reconcilers/cluster/cluster_controller_status.go, v1.14.
  */
-import { type Cluster, ClusterConditions, type ConditionGate, type Machine, MachinePoolNameLabel } from '@capstan/api'
+import { type Cluster, ClusterConditions, type ConditionGate, type Machine } from '@capstan/api'
 import {
   type AggregatedObject,
   aggregate,
@@ -21,7 +21,7 @@ import { remediatingCondition as remediatingOf } from '../machineset/machines-re
 import { failsForLonger, type Health, Timing } from '../cluster-cache/accessor.ts'
 import { externalOf } from '../external/observed.ts'
 import { SeeLogs } from '../see-logs.ts'
-import { isStandAlone } from './descendants.ts'
+import { isStandAlone, withoutPoolMachines } from './descendants.ts'
 import type { ClusterScope } from './scope.ts'
 
 export function workersAvailableCondition({ descendants }: ClusterScope): NewCondition {
@@ -33,10 +33,6 @@ export function workersAvailableCondition({ descendants }: ClusterScope): NewCon
     reasons: { issue: 'NotAvailable', unknown: 'AvailableUnknown', info: 'Available' },
   })
 }
-
-/** Excludes the Machines of MachinePools, as upstream does until MachinePools have conditions about Machines. */
-const withoutPoolMachines = (machines: readonly Machine[]): readonly Machine[] =>
-  machines.filter(({ metadata }) => metadata.labels?.[MachinePoolNameLabel] === undefined)
 
 /** The conditions ControlPlaneMachinesReady and WorkerMachinesReady. */
 export function machinesReadyCondition({ descendants }: ClusterScope, role: 'ControlPlane' | 'Worker'): NewCondition {

@@ -5,6 +5,7 @@ import {
   MachineControlPlaneLabel,
   MachineDeployment,
   MachinePool,
+  MachinePoolNameLabel,
   MachineSet,
 } from '@capstan/api'
 import { indexByLabel, proceed } from '@capstan/controller'
@@ -38,3 +39,7 @@ export const isStandAlone =
   (cluster: Cluster) =>
   (object: KubeObject): boolean =>
     isOwnedBy(object, cluster, Cluster)
+
+/** Excludes the Machines of MachinePools, as upstream does until MachinePools have conditions about Machines. */
+export const withoutPoolMachines = (machines: readonly Machine[]): readonly Machine[] =>
+  machines.filter(({ metadata }) => metadata.labels?.[MachinePoolNameLabel] === undefined)

@@ -12,7 +12,7 @@ import {
 import { isTrue } from '@capstan/kube'
 import { read } from '../external/observed.ts'
 import { mergeVersions } from '../versions-in-use.ts'
-import { isStandAlone } from './descendants.ts'
+import { isStandAlone, withoutPoolMachines } from './descendants.ts'
 import type { ClusterScope } from './scope.ts'
 
 /** Counters that this controller owns; the upgrade plan belongs to the topology controller. */
@@ -104,7 +104,7 @@ function workerCounts({ cluster, descendants }: ClusterScope): Counts | undefine
       versions: status?.versions,
     }),
   )
-  const machines = descendants.workerMachines.filter(ownedByCluster)
+  const machines = withoutPoolMachines(descendants.workerMachines).filter(ownedByCluster)
   if (machines.length > 0) countsPerObject.push(machineCounts(machines))
 
   const total: Counts = {}

@@ -2,7 +2,7 @@
  * Deletes the bootstrap config and infrastructure of a MachinePool, then its retired Nodes: Nodes in status.nodeRefs whose provider ID is
  * no longer in spec.providerIDList. Upstream: reconcileDelete in machinepool_controller.go, v1.14.
  */
-import { MachinePoolFinalizer } from '@capstan/api'
+import { type ContractVersionedObjectReference, MachinePoolFinalizer } from '@capstan/api'
 import { proceed, requeue, wait } from '@capstan/controller'
 import { keyOf, removeFinalizer, seconds, timeLeft } from '@capstan/kube'
 import { deleteExternal, isGone } from '../external/delete.ts'
@@ -14,11 +14,14 @@ import type { MachinePoolPhase } from './scope.ts'
 
 export const remove: MachinePoolPhase = async ({ machinePool, cluster }, io) => {
   const { bootstrap, infrastructureRef } = machinePool.spec.template.spec
-  const undeleted: string[] = []
+  const references: { readonly ref: ContractVersionedObjectReference; readonly observed: Observed }[] = []
+  // As upstream, neither object is deleted while one of them cannot be read.
   for (const ref of [...(bootstrap.configRef ? [bootstrap.configRef] : []), infrastructureRef]) {
-    const observed: Observed = toObserved(
-      await observeExternal(io, ref, machinePool.metadata.namespace!, machinePoolsOfReference),
-    )
+    const observed = toObserved(await observeExternal(io, ref, machinePool.metadata.namespace!, machinePoolsOfReference))
+    references.push({ ref, observed })
+  }
+  const undeleted: string[] = []
+  for (const { ref, observed } of references) {
     // As upstream, waits until the object no longer exists, not only for the start of its deletion.
     if (!isGone(await deleteExternal(observed, io))) undeleted.push(`${ref.kind} ${ref.name}`)
   }

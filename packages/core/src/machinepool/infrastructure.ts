@@ -32,13 +32,14 @@ export const infrastructure: MachinePoolPhase = async (scope, io) => {
 }
 
 /**
- * Copies replicas and provider IDs of a provisioned infrastructure machine pool; neither when one of the fields is invalid. While the pool
- * has replicas, an empty list of provider IDs is not copied.
+ * Copies replicas and provider IDs of a provisioned infrastructure machine pool; neither when one of the fields is invalid, nor, as
+ * upstream, when the Machines of the pool could not be listed or written. While the pool has replicas, an empty list of provider IDs is
+ * not copied.
  */
 export const providerIDs: MachinePoolPhase = async (scope) => {
   const { machinePool } = scope
   const pool = activeInfrastructure(scope)
-  if (!pool || !scope.workload) return proceed()
+  if (!pool || !scope.workload || scope.areMachinesFailed) return proceed()
   const { kind, metadata } = pool.external.object
   if (!machinePool.status?.initialization?.infrastructureProvisioned) return wait(`${kind} ${metadata.name} to be provisioned`)
   const [ids, replicas] = readContract(pool, (object, contract) => [

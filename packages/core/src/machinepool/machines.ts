@@ -41,6 +41,13 @@ export const MaxWrites = 200
 
 /** Creates or updates one Machine for each infrastructure machine of the pool. */
 export const createMachines: MachinePoolPhase = async (scope, io) => {
+  scope.areMachinesFailed = true
+  const outcome = await writeMachines(scope, io)
+  scope.areMachinesFailed = false
+  return outcome
+}
+
+const writeMachines: MachinePoolPhase = async (scope, io) => {
   const pool = activeInfrastructure(scope)
   if (!pool || !scope.workload) return proceed()
   const infraMachines = await infraMachinesOf(scope, pool, io)

@@ -16,6 +16,8 @@ export interface MachinePoolScope {
   workload: WorkloadCluster | undefined
   /** Machines of the pool, including those being deleted; absent until they were listed. */
   machines: readonly Machine[] | undefined
+  /** Whether the Machines could not be listed or written. */
+  areMachinesFailed?: boolean
   /** Whether the pool has no provider IDs, replicas and Nodes yet, although `spec.replicas` is not 0. */
   hasNoMachines?: boolean
   /** Counts of the pool's Nodes; absent when they were not read. */
