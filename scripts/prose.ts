@@ -101,12 +101,22 @@ export function gitLines(...args: string[]): string[] {
   return stdout.split('\n').filter(Boolean)
 }
 
+/** Returns hash and subject of each commit; none, with a message, in a shallow clone that lacks the commit. */
+function commitsSince(commit: string): string[] {
+  try {
+    return gitLines('log', '--no-merges', '--format=%h %s', `${commit}..HEAD`)
+  } catch (err) {
+    console.log(`NOT CHECKED: subjects of commits: ${(err as Error).message}`)
+    return []
+  }
+}
+
 function main(): void {
   const files = gitLines('ls-files', '*.md', '*.ts').filter((file) => !exceptions.some((exception) => exception.file.test(file)))
   const findings = files.flatMap((file) =>
     findingsIn(file, readFileSync(`${root}${file}`, 'utf8')).map((problem) => `${file}:${problem}`),
   )
-  const subjects = gitLines('log', '--no-merges', '--format=%h %s', `${subjectsSince}..HEAD`).flatMap((line) => {
+  const subjects = commitsSince(subjectsSince).flatMap((line) => {
     const [, commit, subject] = /^(\S+) (.*)$/.exec(line)!
     const problem = subjectProblem(subject!)
     return problem === undefined ? [] : [`commit ${commit} "${subject}" ${problem}`]
