@@ -77,7 +77,7 @@ export interface Write extends AdmissionAttributes {
   readonly object: UnknownObject | undefined
   readonly oldObject: UnknownObject | undefined
   readonly warn: (text: string) => void
-  /** Returns a signal that aborts when nobody waits for the response any more. */
+  /** Returns a signal that aborts when no client waits for the response any more. */
   readonly ended: (() => AbortSignal) | undefined
 }
 

@@ -27,7 +27,7 @@ export interface WatchStream extends AsyncIterable<WatchEvent> {
 export interface Engine {
   /**
    * Executes every verb but watch. Returned objects are frozen, shared, and have apiVersion and kind. `ended` returns a signal that aborts
-   * when nobody waits for the response any more; it is called only before long waits. @throws StatusError
+   * when no client waits for the response any more; it is called only before long waits. @throws StatusError
    */
   execute(request: ApiRequest, caller: Caller, ended?: () => AbortSignal): Promise<ApiResponse>
   /**
