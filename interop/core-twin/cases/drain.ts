@@ -297,7 +297,7 @@ const unreachable: Case = async (twin) => {
   await twin.settle('neither Pod nor volume blocks the deletion', isDeletedAfter('NodeVolumesDetached'))
 }
 
-/** A Node whose taint, but not its condition, says that it is unreachable. */
+/** A Node whose taint, but not its condition, means that it is unreachable. */
 const taintedUnreachable = (twin: Twin) =>
   twin.inWorkload(clusterName, (client) =>
     client.patch(
