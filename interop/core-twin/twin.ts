@@ -50,7 +50,10 @@ const Wait = {
 /** Number of comparisons without a difference that are required in a state in which a side never becomes idle. */
 const TimesEqual = 5
 
-/** Maximum number of refreshes in one step. At the first, upstream may still be connecting to the workload cluster. */
+/**
+ * Maximum number of refreshes in one step before its state is reached, and again afterwards. At the first, upstream may still be
+ * connecting to the workload cluster.
+ */
 const MaxRefreshes = 3
 
 /** Kinds in the order of their refresh: objects before the objects that aggregate them. */
@@ -236,6 +239,7 @@ export class Twin {
   async settle(step: string, until?: (objects: readonly KubeObject[]) => boolean): Promise<void> {
     const startedAt = performance.now()
     let refreshes = 0
+    let wasReached = false
     const isReached = () => {
       if (!until) return true
       return this.#sides.every((side) => until([...side.observed(this.namespace).objects.values()].map(({ object }) => object)))
@@ -252,6 +256,10 @@ export class Twin {
           await this.#refresh()
         }
         continue
+      }
+      if (!wasReached) {
+        wasReached = true
+        refreshes = 0
       }
       const differences = this.#compare()
       if (differences.length > 0 && !isOver) {
