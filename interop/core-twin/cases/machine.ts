@@ -5,7 +5,7 @@ import { everythingReady, hostedControlPlane, noReport } from '../providers.ts'
 import type { Report } from '../side.ts'
 import { oldStub, stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
-import { createPolicy, endPolicy } from './policy.ts'
+import { createPolicy, denyEvents, endPolicy } from './policy.ts'
 
 /** Creates a Cluster whose providers are ready, and its workload API server. */
 export async function createReadyCluster(twin: Twin): Promise<void> {
@@ -234,10 +234,7 @@ export const isGone =
  * upstream reports the error of its last attempt, which its rate limiter or timeout may have ended.
  */
 const denyNodeDeletion = async (twin: Twin) => {
-  const denied = { group: '', resource: 'events', operation: 'CREATE', accepted: "object.reason != 'FailedDeleteNode'" } as const
-  await twin.runOnBoth('create the policy', (client) =>
-    createPolicy(client, twin.namespace, { ...denied, namespace: twin.namespace }),
-  )
+  await denyEvents(twin, 'FailedDeleteNode')
   await twin.inWorkload(clusterName, (client) =>
     createPolicy(client, 'keep', { group: '', resource: 'nodes', operation: 'DELETE' }),
   )

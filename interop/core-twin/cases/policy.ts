@@ -1,5 +1,6 @@
 /** Admission policies that reject requests of a core. */
 import { type Client, unknownKind } from '@capstan/kube'
+import type { Twin } from '../twin.ts'
 
 const ValidatingAdmissionPolicy = unknownKind({
   apiVersion: 'admissionregistration.k8s.io/v1',
@@ -38,6 +39,18 @@ export async function createPolicy(client: Client, name: string, denied: DeniedR
   const binding = { policyName: name, validationActions: ['Deny'] }
   await client.create(ValidatingAdmissionPolicyBinding, { metadata: { name }, spec: binding } as never)
 }
+
+/** Rejects Events of the case with this reason: upstream records them, or their text, depending on timing. */
+export const denyEvents = (twin: Twin, reason: string): Promise<void> =>
+  twin.runOnBoth('create the policy', (client) =>
+    createPolicy(client, twin.namespace, {
+      group: '',
+      resource: 'events',
+      operation: 'CREATE',
+      accepted: `object.reason != '${reason}'`,
+      namespace: twin.namespace,
+    }),
+  )
 
 /** Deletes the binding of a policy, so that its requests are no longer rejected. */
 export const endPolicy = (client: Client, name: string): Promise<unknown> =>
