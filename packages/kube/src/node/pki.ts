@@ -17,7 +17,7 @@ export interface AuthorityOptions {
   readonly commonName: string
   /** Milliseconds; default ten years. */
   readonly validity?: number
-  /** Milliseconds before now at which the validity begins; default one day. */
+  /** Milliseconds before now at which the validity begins; default one day, at most a tenth of `validity`. */
   readonly backdate?: number
 }
 
@@ -31,12 +31,12 @@ export interface IssueOptions {
   readonly ipAddresses?: readonly string[]
   /** Milliseconds; default one year. Ends with the authority at the latest. */
   readonly validity?: number
-  /** Milliseconds before now at which the validity begins; default one day. */
+  /** Milliseconds before now at which the validity begins; default one day, at most a tenth of `validity`. */
   readonly backdate?: number
 }
 
 const year = hours(24 * 365)
-/** A clock that is ahead may be corrected while a certificate is in use. */
+/** Default for `backdate`: a clock that is ahead may be corrected while a certificate is in use. */
 const day = hours(24)
 
 /** Creates a self-signed certificate authority. */
@@ -116,7 +116,7 @@ function newKeys(): { publicKey: Buffer; key: KeyObject; pem: string } {
 }
 
 /** Returns a period of validity in whole seconds, the resolution of certificates. */
-const period = (clock: Clock, validity: number, backdate = day) => ({
+const period = (clock: Clock, validity: number, backdate = Math.min(day, validity / 10)) => ({
   from: Math.floor((clock.now() - backdate) / 1000) * 1000,
   until: Math.floor((clock.now() + validity) / 1000) * 1000,
 })
