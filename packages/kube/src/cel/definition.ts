@@ -204,10 +204,11 @@ function fieldPathProblem(schema: JSONSchema, fieldPath: string): string | undef
   const undeclared = 'does not refer to a valid field'
   const ended = 'unexpected end of JSON path'
   const tokens = fieldPath.match(/[.[\]]|'(?:[^'\\]|\\.)*'|[^.[\]]+/g) ?? []
+  let at = 0
   let current: JSONSchema = schema
-  while (tokens.length > 0) {
-    const delimiter = tokens.shift()!
-    let name = tokens.shift()
+  while (at < tokens.length) {
+    const delimiter = tokens[at++]!
+    let name = tokens[at++]
     if (delimiter !== '.' && delimiter !== '[') return `expected [ or . but got: ${delimiter}`
     if (name === undefined) return ended
     if (delimiter === '[') {
@@ -218,7 +219,7 @@ function fieldPathProblem(schema: JSONSchema, fieldPath: string): string | undef
     if (!next) return undeclared
     current = next
     if (delimiter === '[') {
-      const end = tokens.shift()
+      const end = tokens[at++]
       if (end === undefined) return ended
       if (end !== ']') return `expected ] but got ${end}`
     }
