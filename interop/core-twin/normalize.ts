@@ -109,6 +109,12 @@ const omittedMetadata = new Set(['uid', 'resourceVersion', 'creationTimestamp', 
 /** Names of both cores' field managers for updates. The names differ, and the fields are compared. */
 export const CoreManagers = { theirs: 'manager', ours: 'capstan' } as const
 
+/** Sorts the parts of a message about objects with random names, because these names determine the order. */
+function inNormalOrder(message: string): string {
+  const parts = message.split(/\n(?=\* )/)
+  return parts.every((part) => /^\* \w+ [\w-]*-\*/.test(part)) ? parts.toSorted((a, b) => (a < b ? -1 : 1)).join('\n') : message
+}
+
 function fieldsOf(kind: string, object: KubeObject): Map<string, string> {
   const fields = new Map<string, string>()
   const { generation } = object.metadata
@@ -128,7 +134,10 @@ function fieldsOf(kind: string, object: KubeObject): Map<string, string> {
       const entries = Object.entries(value).filter(([name]) => path !== 'metadata' || !omittedMetadata.has(name))
       if (entries.length === 0) fields.set(path, '{}')
       for (const [name, inner] of entries) add(path === '' ? name : `${path}.${normalText(name)}`, inner)
-    } else fields.set(path, normalText(typeof value === 'string' ? value : JSON.stringify(value)))
+    } else {
+      const text = normalText(typeof value === 'string' ? value : JSON.stringify(value))
+      fields.set(path, path.endsWith('.message') ? inNormalOrder(text) : text)
+    }
   }
   add('', object)
   for (const entry of object.metadata.managedFields ?? []) {

@@ -348,8 +348,9 @@ export class Twin {
     const { count, last } = recordingsOf(observed, path)
     const creation = path.replace(' TopologyUpdate ', ' TopologyCreate ').replace(': Updated ', ': Created ')
     const { first } = recordingsOf(observed, creation)
-    const endOfCreation = this.#ends.find((end) => end > first)
-    // Times of Events are truncated to seconds. Nothing is recorded in the last two seconds of a step.
+    // Times of Events are truncated to seconds, so the previous step may end up to a second after `first`. Nothing is recorded in the
+    // last two seconds of a step.
+    const endOfCreation = this.#ends.find((end) => end >= first + 1000)
     return { count, isOfCreation: Number.isFinite(first) && (endOfCreation === undefined || last + 1000 <= endOfCreation) }
   }
 

@@ -259,6 +259,7 @@ const machineDeleted: Case = async (twin) => {
     poolIs(({ replicas }) => replicas === 1),
   )
   await reportMachines(twin, ['b'])
+  await twin.touch(MachinePool, 'p')
   await twin.settle(
     'the pool no longer has the machine',
     poolIs(({ nodeRefs = [] }) => nodeRefs.length === 1),

@@ -469,6 +469,7 @@ const controlPlaneDeleted: Case = async (twin) => {
   await createDrainableMachine(twin, { labels: { 'cluster.x-k8s.io/control-plane': '' } })
   await twin.patch(stub.controlPlane, clusterName, { metadata: { finalizers: ['twin.capstan.dev/hold'] } })
   await twin.delete(stub.controlPlane, clusterName)
+  await twin.settle('the control plane is being deleted')
   await twin.delete(Machine, 'm')
   await twin.settle(
     'the Machine is deleted without its Node',
