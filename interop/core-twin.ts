@@ -148,11 +148,14 @@ class Outcomes implements Outcome {
   known = 0
   /** Number of compared admission responses. */
   comparedResponses = 0
+  /** Steps in which our side needed a refresh, as `CASE: STEP`: either both cores miss a change until then, or only ours does. */
+  readonly refreshedSteps: string[] = []
   /** Names of cases by the explanation that they needed. */
   readonly casesByExplanation = new Map<string, string[]>()
 
   print(): void {
     console.log(`${this.comparedResponses} admission responses compared`)
+    for (const step of this.refreshedSteps) console.log(`refreshed on both sides: ${step}`)
     for (const { what } of explained) {
       const names = this.casesByExplanation.get(what)
       if (names) console.log(`explained: ${what} (${names.length} cases: ${names.slice(0, MaxNames).join(', ')})`)
@@ -189,6 +192,7 @@ async function runOne(name: string, twin: Twin, outcome: Outcomes): Promise<void
   for (const { what } of twin.explained)
     outcome.casesByExplanation.set(what, [...(outcome.casesByExplanation.get(what) ?? []), name])
   outcome.comparedResponses += twin.comparedResponses
+  outcome.refreshedSteps.push(...twin.refreshedSteps.map((step) => `${name}: ${step}`))
   const isEqual = failure === undefined && twin.differingSteps.length === 0
   const reason = differing[name]
   if (isEqual) outcome.passed++
