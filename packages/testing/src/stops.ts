@@ -1,6 +1,6 @@
 /**
  * Returns the numbers of the writes after which a test stops a process: by default `sampled` of them at equal intervals. With
- * CAPSTAN_STOPS=8, as in CI, every eighth; with CAPSTAN_STOPS=1, all. The last write is never among them.
+ * CAPSTAN_STOPS=16, as in CI, every sixteenth; with CAPSTAN_STOPS=1, all. The last write is never among them.
  */
 export function stopsOf(writes: number, sampled: number): number[] {
   const every = Number(process.env.CAPSTAN_STOPS) || Math.ceil(writes / sampled)
