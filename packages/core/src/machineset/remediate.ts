@@ -81,10 +81,13 @@ async function deleteUnhealthy(scope: MachineSetScope, unhealthy: readonly Machi
     const { name, uid } = machine.metadata
     const reported = await reportOn(scope, machine, { condition }, io)
     io.log.info('Deleting Machine (remediating unhealthy Machine)', { Machine: name })
-    await orAbsent(io.client.delete(Machine, keyOf(machine), { preconditions: { uid }, signal: io.signal }))
-    // Written last: a health check takes this condition of a Machine that is not being deleted for an earlier remediation, and requests
-    // another.
-    if (reported) await reportOn(scope, reported, { legacy: legacyTrue(type) }, io)
+    try {
+      await orAbsent(io.client.delete(Machine, keyOf(machine), { preconditions: { uid }, signal: io.signal }))
+    } finally {
+      // Written last: a health check takes this condition of a Machine that is not being deleted for an earlier remediation, and requests
+      // another.
+      if (reported) await reportOn(scope, reported, { legacy: legacyTrue(type) }, io)
+    }
   })
   return proceed()
 }
