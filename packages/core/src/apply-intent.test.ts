@@ -123,7 +123,7 @@ describe('handOverMetadata', () => {
   })
 
   /** Transfers the metadata on a server that rejects the first `conflicts` writes, because a provider has changed the object. */
-  const handOver = async (conflicts: number) => {
+  const handOver = async (conflicts: number, object = stale) => {
     const sent: { op: string; path: string; value: unknown }[][] = []
     const client = {
       get: () => Promise.resolve(written),
@@ -136,16 +136,22 @@ describe('handOverMetadata', () => {
     }
     const managers = { from: 'us', to: 'metadata' }
     const metadata = { labels: { a: '1' }, annotations: {} }
-    const updated = await handOverMetadata({ client } as never, kind, stale, managers, metadata)
-    return { updated, last: sent.at(-1)!, tries: sent.length }
+    const updated = await handOverMetadata({ client } as never, kind, object, managers, metadata)
+    return { updated, last: sent.at(-1), tries: sent.length }
   }
 
   test('reads the object again after a conflict, and keeps the entries of other managers', async () => {
     const { updated, last, tries } = await handOver(1)
-    expect([updated, tries, last[1]!.value]).toEqual(['patched', 2, '2'])
-    const entries = last[0]!.value as ManagedFieldsEntry[]
+    expect([updated, tries, last?.[1]?.value]).toEqual(['patched', 2, '2'])
+    const entries = last?.[0]?.value as ManagedFieldsEntry[]
     expect(entries.map(({ manager }) => manager)).toEqual(['provider', 'us', 'metadata'])
     expect(entries.at(-1)!.fieldsV1).toEqual({ 'f:metadata': { 'f:labels': { 'f:a': {} }, 'f:annotations': {} } })
+  })
+
+  test('keeps the annotations of an in-place update, which are applied without labels', async () => {
+    const annotated = anObject([entry('us', 'Apply', { 'f:metadata': { 'f:annotations': { 'f:update': {} } } })])
+    const { updated, tries } = await handOver(0, annotated)
+    expect([updated, tries]).toEqual([annotated, 0])
   })
 
   test('fails after three conflicts', async () => {
