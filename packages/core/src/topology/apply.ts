@@ -186,8 +186,8 @@ async function applyMachineDeployment(
   }
   try {
     const { spec } = desired.object.spec.template
-    spec.bootstrap.configRef = await apply('bootstrap')
     spec.infrastructureRef = await apply('infrastructure')
+    spec.bootstrap.configRef = await apply('bootstrap')
     await applyObject(applier, asDesiredObject(MachineDeployment, desired.object), current, versionOfWorkers)
   } catch (err) {
     // Unless the request was rejected, the MachineDeployment may exist and need its templates.
