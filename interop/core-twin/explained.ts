@@ -119,6 +119,8 @@ const hasManyEvents: ReadonlySet<string> = new Set([
   'topology-many-names',
   'topology-upgrade-six-minors',
   'topology-control-plane-denied',
+  'topology-deployment-denied',
+  'topology-pool-denied',
   'topology-rollout-denied',
   'topology-control-plane-rollout-denied',
 ])

@@ -5,9 +5,9 @@ import { CustomResourceDefinition, getCondition, type KubeObject } from '@capsta
 import { clusterName } from '../objects.ts'
 import { noReport } from '../providers.ts'
 import { stub } from '../stub-kinds.ts'
-import type { Case, Cases } from '../twin.ts'
+import type { Case, Cases, Twin } from '../twin.ts'
 import { deny } from './machine-set.ts'
-import { reports } from './topology-pools.ts'
+import { poolClass, poolTopology, reports } from './topology-pools.ts'
 import {
   aClass,
   aCluster,
@@ -44,6 +44,16 @@ const controlPlaneDenied: Case = async (twin) => {
 
 const hasFailed = reports('ReconcileFailed')
 const isInfrastructure = ({ kind }: KubeObject): boolean => kind === stub.cluster.kind
+
+/** A bootstrap object of new workers cannot be created after their infrastructure has been created. */
+const workersDenied =
+  (resource: string, create: (twin: Twin) => Promise<void>): Case =>
+  async (twin) => {
+    await createTopology(twin, { workers: { machinePools: [poolClass()] } }, { workers: [] })
+    await deny(twin, { group: stub.group, resource, operation: 'CREATE' })
+    await create(twin)
+    await twin.settleRetries('the workers cannot be created', hasFailed)
+  }
 
 /** The rollout of a new template fails, so that the new template is removed. */
 const rolloutDenied =
@@ -226,6 +236,12 @@ const outdatedRefs: Case = async (twin) => {
 
 export const topologyFailureCases: Cases = {
   'topology-control-plane-denied': controlPlaneDenied,
+  'topology-deployment-denied': workersDenied('stubconfigtemplates', (twin) =>
+    twin.patch(Cluster, clusterName, workers(worker('a'))),
+  ),
+  'topology-pool-denied': workersDenied('stubconfigs', (twin) =>
+    twin.patch(Cluster, clusterName, topology({ workers: { machinePools: [poolTopology('p')] } })),
+  ),
   'topology-rollout-denied': rolloutDenied('cluster.x-k8s.io', 'machinedeployments', 'quick-worker'),
   'topology-control-plane-rollout-denied': rolloutDenied(stub.group, 'stubcontrolplanes', 'quick-control-plane'),
   'topology-plan-of-workers': longPlan,
