@@ -101,26 +101,29 @@ export function gitLines(...args: string[]): string[] {
   return stdout.split('\n').filter(Boolean)
 }
 
-/** Returns hash and subject of each commit; none, with a message, in a shallow clone that lacks the commit. */
-function commitsSince(commit: string): string[] {
+/** Returns the lines that git prints; none, with a message, if git fails, as in a shallow clone or a folder without repository. */
+function linesToCheck(what: string, ...args: string[]): string[] {
   try {
-    return gitLines('log', '--no-merges', '--format=%h %s', `${commit}..HEAD`)
+    return gitLines(...args)
   } catch (err) {
-    console.log(`NOT CHECKED: subjects of commits: ${(err as Error).message}`)
+    console.log(`NOT CHECKED: ${what}: ${(err as Error).message}`)
     return []
   }
 }
 
 function main(): void {
-  const files = gitLines('ls-files', '*.md', '*.ts').filter((file) => !exceptions.some((exception) => exception.file.test(file)))
+  const tracked = linesToCheck('prose', 'ls-files', '*.md', '*.ts')
+  const files = tracked.filter((file) => !exceptions.some((exception) => exception.file.test(file)))
   const findings = files.flatMap((file) =>
     findingsIn(file, readFileSync(`${root}${file}`, 'utf8')).map((problem) => `${file}:${problem}`),
   )
-  const subjects = commitsSince(subjectsSince).flatMap((line) => {
-    const [, commit, subject] = /^(\S+) (.*)$/.exec(line)!
-    const problem = subjectProblem(subject!)
-    return problem === undefined ? [] : [`commit ${commit} "${subject}" ${problem}`]
-  })
+  const subjects = linesToCheck('subjects of commits', 'log', '--no-merges', '--format=%h %s', `${subjectsSince}..HEAD`).flatMap(
+    (line) => {
+      const [, commit, subject] = /^(\S+) (.*)$/.exec(line)!
+      const problem = subjectProblem(subject!)
+      return problem === undefined ? [] : [`commit ${commit} "${subject}" ${problem}`]
+    },
+  )
   for (const problem of [...findings, ...subjects]) console.log(problem)
   if (findings.length + subjects.length > 0) process.exitCode = 1
 }
