@@ -19,6 +19,16 @@ export const cluster = (spec: Spec<Input<Cluster>> = {}, kinds = stub): Input<Cl
   },
 })
 
+/** Time of conditions that do not depend on the time. */
+export const longAgo = '2026-01-01T00:00:00Z'
+
+/** Returns a condition of a Node, as the kubelet reports it. */
+export const nodeCondition = <S extends string>(
+  type: string,
+  status: S,
+  { reason = 'Twin', message = '', time = longAgo }: { reason?: string; message?: string; time?: string } = {},
+) => ({ type, status, reason, message, lastHeartbeatTime: time, lastTransitionTime: time })
+
 export const named = (name: string, fields: object = {}): Input<KubeObject> =>
   ({ metadata: { name }, ...fields }) as Input<KubeObject>
 

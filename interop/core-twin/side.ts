@@ -22,6 +22,7 @@ import {
   systemClock,
   systemRandom,
   watchObjects,
+  timestamp,
 } from '@capstan/kube'
 import {
   ExtensionConfig,
@@ -43,6 +44,7 @@ import {
 import { createWorkloads, serverNameOf, type Workloads } from '@capstan/local'
 import type { RunningApiServer } from '../api-server.ts'
 import { type CaseExtension, type ExtensionHost, startExtensionHost } from '../runtime-extension/extension-host.ts'
+import { nodeCondition } from './objects.ts'
 import { ReachedReasons } from './reached-reasons.ts'
 import { kindList, kubeadmStub, oldStub, type Role, stub, type StubKinds, type StubObject } from './stub-kinds.ts'
 
@@ -393,18 +395,10 @@ export class Side implements AsyncDisposable {
     this.#registered.add(machine.metadata.uid)
     const metadata = { name, labels: { 'kubernetes.io/hostname': name } }
     const taints = [{ key: 'node.cluster.x-k8s.io/uninitialized', effect: 'NoSchedule' as const }]
-    const timestamp = new Date(systemClock.now()).toISOString().replace(/\.\d+/, '')
-    const condition = (type: string, status: 'True' | 'False') => ({
-      type,
-      status,
-      reason: 'Twin',
-      message: '',
-      lastHeartbeatTime: timestamp,
-      lastTransitionTime: timestamp,
-    })
+    const time = timestamp(systemClock.now())
     const conditions = [
-      ...['MemoryPressure', 'DiskPressure', 'PIDPressure'].map((type) => condition(type, 'False')),
-      condition('Ready', 'True'),
+      ...['MemoryPressure', 'DiskPressure', 'PIDPressure'].map((type) => nodeCondition(type, 'False', { time })),
+      nodeCondition('Ready', 'True', { time }),
     ]
     try {
       await client.create(Node, { metadata, spec: { providerID, taints } }, { fieldManager: 'kubelet' })

@@ -13,19 +13,18 @@ export async function moveAndMoveBack(
   const { client, namespace, checks } = context
   const target = elsewhere.client()
   // Secrets that no Cluster owns, such as bootstrap tokens, are not moved.
-  const listMovable = async () => [...(await allObjects(context)).keys()].sort().filter((name) => !name.startsWith('Secret '))
-  const before = await listMovable()
+  const movableOn = async (server: Client) =>
+    [...(await allObjects({ client: server, namespace })).keys()].sort().filter((name) => !name.startsWith('Secret '))
+  const before = await movableOn(client)
   const objects = await statuses(client, namespace)
   await (await clusterctlOn(apiServer)).run('move', '--namespace', namespace, '--to-kubeconfig', elsewhere.kubeconfig)
-  const arrived = [...(await allObjects({ client: target, namespace })).keys()]
-    .sort()
-    .filter((name) => !name.startsWith('Secret '))
+  const arrived = await movableOn(target)
   checks.check(
     'clusterctl moves every object to another API server',
     arrived.join() === before.join(),
     difference(before, arrived),
   )
-  const stayed = await listMovable()
+  const stayed = await movableOn(client)
   checks.check('clusterctl move deletes every object on the first API server', stayed.length === 0, stayed)
   // clusterctl moves objects without their status, and rejects Clusters that are not provisioned. Usually, managers at the target
   // compute the status again. Here no manager runs there, so the suite copies the status.
@@ -34,7 +33,7 @@ export async function moveAndMoveBack(
     await orAbsent(target.patch(kind, keyOf(object), { type: 'merge', body }, { subresource: 'status' }))
   }
   await (await clusterctlOn(elsewhere)).run('move', '--namespace', namespace, '--to-kubeconfig', apiServer.kubeconfig)
-  const back = await listMovable()
+  const back = await movableOn(client)
   checks.check('the objects are unchanged after they were moved back', back.join() === before.join(), difference(before, back))
   await target.delete(Namespace, { name: namespace })
 }

@@ -12,7 +12,7 @@ import {
   Pod,
   unknownKind,
 } from '@capstan/kube'
-import { clusterName, machine, machineSet, named } from '../objects.ts'
+import { clusterName, machine, machineSet, named, nodeCondition } from '../objects.ts'
 import { hostedControlPlane } from '../providers.ts'
 import { stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
@@ -271,15 +271,10 @@ const patchNodeStatus = (twin: Twin, status: object) =>
 
 /** The node controller reports that the kubelet has stopped. */
 const stopKubelet = async (twin: Twin) => {
-  const timestamp = '2026-01-01T00:00:00Z'
-  const conditions = ['MemoryPressure', 'DiskPressure', 'PIDPressure', 'Ready'].map((type) => ({
-    type,
-    status: 'Unknown',
-    reason: 'NodeStatusUnknown',
-    message: 'Kubelet stopped posting node status.',
-    lastHeartbeatTime: timestamp,
-    lastTransitionTime: timestamp,
-  }))
+  const report = { reason: 'NodeStatusUnknown', message: 'Kubelet stopped posting node status.' }
+  const conditions = ['MemoryPressure', 'DiskPressure', 'PIDPressure', 'Ready'].map((type) =>
+    nodeCondition(type, 'Unknown', report),
+  )
   await patchNodeStatus(twin, { conditions })
   await twin.settle('the Node is unreachable', (objects) => objects.some(isUnreachable))
 }

@@ -1,6 +1,6 @@
 import { Cluster, Machine, MachineDeployment, MachineHealthCheck, MachineSet } from '@capstan/api'
-import { type Client, getCondition, type KubeObject, Node, seconds, sleep, systemClock } from '@capstan/kube'
-import { cluster, clusterName, machine, machineDeployment, machineSet, named } from '../objects.ts'
+import { type Client, getCondition, type KubeObject, Node, seconds, sleep, systemClock, timestamp } from '@capstan/kube'
+import { cluster, clusterName, machine, machineDeployment, machineSet, named, longAgo, nodeCondition } from '../objects.ts'
 import { noReport } from '../providers.ts'
 import { stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
@@ -28,20 +28,11 @@ async function createCheckedMachines(twin: Twin, spec: object = {}, replicas = 2
   await twin.settle('the Machines are checked')
 }
 
-const timestamp = '2026-01-01T00:00:00Z'
-const condition = (type: string, status: string, time = timestamp) => ({
-  type,
-  status,
-  reason: 'Twin',
-  message: '',
-  lastHeartbeatTime: time,
-  lastTransitionTime: time,
-})
 const reported = (ready: string, time?: string) => ({
   status: {
     conditions: [
-      ...['MemoryPressure', 'DiskPressure', 'PIDPressure'].map((type) => condition(type, 'False')),
-      condition('Ready', ready, time),
+      ...['MemoryPressure', 'DiskPressure', 'PIDPressure'].map((type) => nodeCondition(type, 'False')),
+      nodeCondition('Ready', ready, time === undefined ? {} : { time }),
     ],
   },
 })
@@ -254,7 +245,7 @@ const noInfrastructure: Case = async (twin) => {
   await twin.create(MachineHealthCheck, healthCheck() as never)
   await twin.settle('Machines are not checked')
 }
-const infrastructureFails = { type: 'Ready', status: 'False', reason: 'Broken', message: 'm', lastTransitionTime: timestamp }
+const infrastructureFails = { type: 'Ready', status: 'False', reason: 'Broken', message: 'm', lastTransitionTime: longAgo }
 
 const healthOf = (reason: string) => (objects: readonly KubeObject[]) =>
   objects.some(
@@ -278,7 +269,7 @@ const pending =
     await twin.settle('the Machine runs')
     await twin.create(MachineHealthCheck, healthCheck({ checks }) as never)
     await twin.settle('the Machine is healthy', healthOf('HealthCheckSucceeded'))
-    await reportNodesReady(twin, 'False', 1, new Date().toISOString().replace(/\.\d+/, ''))
+    await reportNodesReady(twin, 'False', 1, timestamp(Date.now()))
     await twin.settle('the Node is not ready, and the timeout has not expired', (objects) =>
       objects.some(
         (object) => object.kind === 'MachineHealthCheck' && (object as MachineHealthCheck).status?.currentHealthy === 0,

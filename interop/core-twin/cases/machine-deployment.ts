@@ -1,5 +1,5 @@
 import { Machine, MachineDeployment, MachineSet } from '@capstan/api'
-import { getCondition, isDeleting, keyOf, type KubeObject, Node, sleep, systemClock } from '@capstan/kube'
+import { getCondition, isDeleting, keyOf, type KubeObject, Node, sleep, systemClock, timestamp } from '@capstan/kube'
 import { clusterName, machineDeployment, machineSet } from '../objects.ts'
 import { everythingReady, noReport } from '../providers.ts'
 import { type Behaviour, nodeInfoOf } from '../side.ts'
@@ -387,7 +387,7 @@ const rolloutAfterExpired: Case = async (twin) => {
   await createWorkerTemplates(twin)
   await twin.create(MachineDeployment, machineDeployment('md', { replicas: 1, ...strategy('OnDelete') } as never))
   await twin.settle('a Machine runs', machinesAre('UpToDate', ''))
-  const after = new Date(Date.now() + 2_000).toISOString().replace(/\.\d+/, '')
+  const after = timestamp(Date.now() + 2_000)
   await sleep(systemClock, 3_000)
   await twin.patch(MachineDeployment, 'md', { spec: { rollout: { after } } })
   await twin.settle('the rollout is due', machinesAre('NotUpToDate', 'MachineDeployment spec.rolloutAfter expired'))

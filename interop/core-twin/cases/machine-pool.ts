@@ -1,6 +1,6 @@
 import { Cluster, Machine, MachineHealthCheck, MachinePool } from '@capstan/api'
-import { getCondition, type Input, type KubeObject, Node, seconds, sleep, systemClock } from '@capstan/kube'
-import { clusterName, machine, named } from '../objects.ts'
+import { getCondition, type Input, type KubeObject, Node, seconds, sleep, systemClock, timestamp } from '@capstan/kube'
+import { clusterName, machine, named, nodeCondition } from '../objects.ts'
 import { everythingReady, noReport } from '../providers.ts'
 import { nodeInfoOf, type Report } from '../side.ts'
 import { oldStub, stub } from '../stub-kinds.ts'
@@ -123,15 +123,7 @@ const withNodes = (...names: readonly string[]) => reported(names.map(idOf))
 /** Registers Nodes, as the kubelets of the pool's machines do. */
 const registerNodes = (twin: Twin, ...names: readonly string[]) =>
   twin.inWorkload(clusterName, async (client) => {
-    const timestamp = new Date().toISOString().replace(/\.\d+/, '')
-    const ready = {
-      type: 'Ready',
-      status: 'True',
-      reason: 'Twin',
-      message: '',
-      lastHeartbeatTime: timestamp,
-      lastTransitionTime: timestamp,
-    }
+    const ready = nodeCondition('Ready', 'True', { time: timestamp(Date.now()) })
     for (const name of names) {
       await client.create(Node, { metadata: { name }, spec: { providerID: idOf(name) } }, { fieldManager: 'kubelet' })
       const body = { status: { conditions: [ready] } }
@@ -521,16 +513,13 @@ const unknownKind =
   }
 const nowhere = { apiGroup: 'nowhere.capstan.dev', kind: 'Nothing', name: 'p' }
 
-const times = { lastHeartbeatTime: '2026-01-01T00:00:00Z', lastTransitionTime: '2026-01-01T00:00:00Z' }
-
 /** A health check marks a Machine of the pool, which no controller remediates. */
 const unhealthyMachine: Case = async (twin) => {
   await createPoolWithMachines(twin)
   await twin.inWorkload(clusterName, (client) => {
-    const condition = (type: string, status: string) => ({ type, status, reason: 'Twin', message: '', ...times })
     const conditions = [
-      ...['DiskPressure', 'PIDPressure'].map((type) => condition(type, 'False')),
-      ...['MemoryPressure', 'Ready'].map((type) => condition(type, 'True')),
+      ...['DiskPressure', 'PIDPressure'].map((type) => nodeCondition(type, 'False')),
+      ...['MemoryPressure', 'Ready'].map((type) => nodeCondition(type, 'True')),
     ]
     const body = { status: { conditions } }
     return client.patch(Node, { name: 'a' }, { type: 'merge', body }, { subresource: 'status', fieldManager: 'kubelet' })

@@ -1,6 +1,6 @@
 import { Cluster, Machine } from '@capstan/api'
 import { Event, getCondition, isTrue, type KubeObject, Node, Pod } from '@capstan/kube'
-import { cluster, clusterName, machine, named } from '../objects.ts'
+import { cluster, clusterName, machine, named, nodeCondition } from '../objects.ts'
 import { everythingReady, hostedControlPlane, noReport } from '../providers.ts'
 import type { Report } from '../side.ts'
 import { oldStub, stub } from '../stub-kinds.ts'
@@ -130,15 +130,7 @@ const nodeReports =
   (...reported: (readonly [type: string, status: string, message?: string])[]): Case =>
   async (twin) => {
     await createReadyMachine(twin)
-    const timestamp = '2026-01-01T00:00:00Z'
-    const conditions = reported.map(([type, status, message = '']) => ({
-      type,
-      status,
-      message,
-      reason: 'Twin',
-      lastHeartbeatTime: timestamp,
-      lastTransitionTime: timestamp,
-    }))
+    const conditions = reported.map(([type, status, message = '']) => nodeCondition(type, status, { message }))
     await twin.inWorkload(clusterName, (client) =>
       client.patch(
         Node,

@@ -1,7 +1,7 @@
 /** Cases in which both managers are killed, objects change while no manager runs, and both managers start again. */
 import { Cluster, ClusterResourceSet, Machine, MachineDeployment, MachineHealthCheck, MachineSet } from '@capstan/api'
 import { ConfigMap, type KubeObject, Node, Pod } from '@capstan/kube'
-import { clusterName, machine, machineDeployment, machineSet, named } from '../objects.ts'
+import { clusterName, machine, machineDeployment, machineSet, named, nodeCondition } from '../objects.ts'
 import { everythingReady, noReport } from '../providers.ts'
 import { stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
@@ -118,15 +118,7 @@ const upgrade: Case = async (twin) => {
   await twin.settle('the Cluster is upgraded', isUpgraded('v1.35.0'))
 }
 
-const timestamp = '2026-01-01T00:00:00Z'
-const notReady = ['MemoryPressure', 'DiskPressure', 'PIDPressure', 'Ready'].map((type) => ({
-  type,
-  status: 'False',
-  reason: 'Twin',
-  message: '',
-  lastHeartbeatTime: timestamp,
-  lastTransitionTime: timestamp,
-}))
+const notReady = ['MemoryPressure', 'DiskPressure', 'PIDPressure', 'Ready'].map((type) => nodeCondition(type, 'False'))
 
 const healthCheck: Case = async (twin) => {
   await createReadyMachine(twin, { labels: { set: 'x' } })
