@@ -5,7 +5,7 @@
  */
 import { type HostileInput, hostileInputs, largestInputs } from '../interop/abuse/inputs.ts'
 import { type Observed, prepareObserver } from '../interop/abuse/observe.ts'
-import { startCapstanApiServer } from '../interop/capstan-api-server.ts'
+import { startCapstanApiServer } from '../interop/processes/capstan-api-server.ts'
 import type { BenchOptions, Figure } from './figure.ts'
 import { median } from './figure.ts'
 

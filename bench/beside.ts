@@ -4,12 +4,12 @@
  * the cores with the servers.
  */
 import { type ApiRequest, messageOf, typeMeta } from '@capstan/kube'
-import { startCapstanApiServer } from '../interop/capstan-api-server.ts'
-import type { RunningApiServer } from '../interop/api-server.ts'
-import { startRealApiServer } from '../interop/real-api-server.ts'
-import { cpuSeconds, residentBytes } from '../interop/proc.ts'
-import { CannotRun } from '../interop/suite.ts'
-import { toolPaths } from '../interop/tools.ts'
+import { startCapstanApiServer } from '../interop/processes/capstan-api-server.ts'
+import type { RunningApiServer } from '../interop/processes/api-server.ts'
+import { startRealApiServer } from '../interop/processes/real-api-server.ts'
+import { cpuSeconds, residentBytes } from '../interop/processes/proc.ts'
+import { CannotRun } from '../interop/shared/suite.ts'
+import { toolPaths } from '../interop/shared/tools.ts'
 import type { BenchOptions, Figure } from './figure.ts'
 import { median, megabytes } from './figure.ts'
 import { Load } from './load.ts'

@@ -1,7 +1,7 @@
 /** Runtime hooks: cost of a call compared with upstream's client, delay after an extension allows a step, and number of calls. */
 import { messageOf } from '@capstan/kube'
-import { CannotRun } from '../interop/suite.ts'
-import { toolPaths } from '../interop/tools.ts'
+import { CannotRun } from '../interop/shared/suite.ts'
+import { toolPaths } from '../interop/shared/tools.ts'
 import type { BenchOptions, Figure } from './figure.ts'
 import { countedCalls } from './hooks-count.ts'
 import { hangingExtension } from './hooks-hanging.ts'

@@ -10,7 +10,7 @@ import { createClient, defineKind, s, systemClock, systemRandom, typeMeta } from
 import { httpsTransport, loadKubeconfig } from '@capstan/kube/node'
 import { installKinds } from '@capstan/controller'
 import { now } from './figure.ts'
-import { residentBytes } from '../interop/proc.ts'
+import { residentBytes } from '../interop/processes/proc.ts'
 
 const program = fileURLToPath(new URL('../packages/cli/bin/capstan.js', import.meta.url))
 

@@ -5,10 +5,10 @@
 import { explained } from './abuse/explained.ts'
 import { type HostileInput, hostileInputs, largestInputs } from './abuse/inputs.ts'
 import { type Observed, prepareObserver, type Observer } from './abuse/observe.ts'
-import { startCapstanApiServer } from './capstan-api-server.ts'
-import { residentBytes } from './proc.ts'
-import { startRealApiServer } from './real-api-server.ts'
-import { chosenByCommit, namesWith, type Outcome, type Suite, type SuiteOptions } from './suite.ts'
+import { startCapstanApiServer } from './processes/capstan-api-server.ts'
+import { residentBytes } from './processes/proc.ts'
+import { startRealApiServer } from './processes/real-api-server.ts'
+import { chosenByCommit, namesWith, type Outcome, type Suite, type SuiteOptions } from './shared/suite.ts'
 
 export const abuseSuite: Suite = {
   shows: 'hostile inputs get the status of a real server, and do not delay other users',

@@ -15,12 +15,12 @@ import {
   type KubeObject,
 } from '@capstan/kube'
 import { stringify } from 'yaml'
-import { startCapstanApiServer } from './capstan-api-server.ts'
-import { Checks } from './capstan-process.ts'
-import type { RunningApiServer } from './api-server.ts'
-import { startRealApiServer } from './real-api-server.ts'
-import type { Suite } from './suite.ts'
-import { moduleFolder, output, toolPaths } from './tools.ts'
+import { startCapstanApiServer } from './processes/capstan-api-server.ts'
+import { Checks } from './processes/capstan-process.ts'
+import type { RunningApiServer } from './processes/api-server.ts'
+import { startRealApiServer } from './processes/real-api-server.ts'
+import type { Suite } from './shared/suite.ts'
+import { moduleFolder, output, toolPaths } from './shared/tools.ts'
 import { clusterctlOn } from './upstream/clusterctl.ts'
 import { components, install, modules } from './upstream/managers.ts'
 

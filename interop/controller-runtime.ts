@@ -5,10 +5,10 @@ import { chmod, cp, readdir } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { Checks } from './capstan-process.ts'
+import { Checks } from './processes/capstan-process.ts'
 import { finished, go } from './envtest.ts'
-import type { Outcome, Suite } from './suite.ts'
-import { toolPaths } from './tools.ts'
+import type { Outcome, Suite } from './shared/suite.ts'
+import { toolPaths } from './shared/tools.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const module = 'sigs.k8s.io/controller-runtime'

@@ -2,10 +2,10 @@
  * Runs Capstan's controllers on a real kube-apiserver. The tests for the embedded server and a virtual clock run unchanged. The lines
  * about the changes in a cluster's whole lifecycle must be the same as on the embedded server.
  */
-import { Checks } from './capstan-process.ts'
-import { startRealApiServer } from './real-api-server.ts'
-import { chosenByCommit, type Suite, type SuiteOptions } from './suite.ts'
-import { runTests } from './tests.ts'
+import { Checks } from './processes/capstan-process.ts'
+import { startRealApiServer } from './processes/real-api-server.ts'
+import { chosenByCommit, type Suite, type SuiteOptions } from './shared/suite.ts'
+import { runTests } from './shared/tests.ts'
 
 /**
  * Without `machinepool.env.test.ts`: it counts revisions of the whole server, on which a real server also renews its own Lease every ten

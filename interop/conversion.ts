@@ -18,9 +18,9 @@ import {
 } from '@capstan/kube'
 import fc from 'fast-check'
 import { objectsOf } from '../packages/api/src/conversion/objects.suite.ts'
-import { Checks } from './capstan-process.ts'
-import type { Suite } from './suite.ts'
-import { toolPaths } from './tools.ts'
+import { Checks } from './processes/capstan-process.ts'
+import type { Suite } from './shared/suite.ts'
+import { toolPaths } from './shared/tools.ts'
 
 /** Number of conversions. CI uses the default; `CAPSTAN_OBJECTS=20000 npm run interop -- conversion` sets another number. */
 const ObjectsInCI = 2_500

@@ -9,9 +9,9 @@ import { availableParallelism, tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { Checks } from './capstan-process.ts'
-import { CannotRun, type Outcome, type Suite } from './suite.ts'
-import { toolPaths } from './tools.ts'
+import { Checks } from './processes/capstan-process.ts'
+import { CannotRun, type Outcome, type Suite } from './shared/suite.ts'
+import { toolPaths } from './shared/tools.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const project = join(root, 'interop/go')

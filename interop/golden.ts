@@ -16,10 +16,10 @@ import {
   recordings,
   replay,
 } from '../packages/apiserver/src/http/golden-replay.ts'
-import { startCapstanApiServer } from './capstan-api-server.ts'
-import type { RunningApiServer } from './api-server.ts'
-import { startRealApiServer } from './real-api-server.ts'
-import type { Outcome, Suite } from './suite.ts'
+import { startCapstanApiServer } from './processes/capstan-api-server.ts'
+import type { RunningApiServer } from './processes/api-server.ts'
+import { startRealApiServer } from './processes/real-api-server.ts'
+import type { Outcome, Suite } from './shared/suite.ts'
 
 export const goldenSuite: Suite = {
   shows: 'responses to recorded requests, from Capstan and from a real server',
@@ -83,7 +83,7 @@ const asRecordedAdmin = (as: string, headers: { readonly [name: string]: string 
 /** Milliseconds between the start of a watch and the requests during it, as in the recording. */
 const HeadTime = 700
 
-/** Whether `record-golden.ts` made a recording. In such a recording the administrator has a token, and therefore a uid. */
+/** Whether `recordings/record-golden.ts` made a recording. In such a recording the administrator has a token, and therefore a uid. */
 const isRecordedHere = (file: string): boolean => existsSync(new URL(`golden/${file}.ts`, import.meta.url))
 
 async function overHTTPS(apiServer: RunningApiServer, adminHasToken: boolean): Promise<GoldenServer> {

@@ -1,7 +1,7 @@
 /** Runs the complete growth tests: every list, map and text of every kind, with every verb, and of documents. `npm test` runs a sample. */
-import { Checks } from './capstan-process.ts'
-import type { Suite } from './suite.ts'
-import { runTests } from './tests.ts'
+import { Checks } from './processes/capstan-process.ts'
+import type { Suite } from './shared/suite.ts'
+import { runTests } from './shared/tests.ts'
 
 export const growthSuite: Suite = {
   shows: 'the work of the API server is linear in its input',

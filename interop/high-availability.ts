@@ -9,7 +9,7 @@ import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { Cluster } from '@capstan/api'
 import { Lease, Namespace } from '@capstan/kube'
-import { Checks } from './capstan-process.ts'
+import { Checks } from './processes/capstan-process.ts'
 import {
   createClass,
   createCluster,
@@ -24,13 +24,13 @@ import {
 import { type AuditEvent, auditPolicy, readAudit } from './manifests/audit.ts'
 import { configured, install, providers, routeTo, userOf } from './manifests/install.ts'
 import { addAddress, type Deployment, type Pod, startPod } from './manifests/pod.ts'
-import type { RunningApiServer } from './api-server.ts'
-import { Programs } from './programs.ts'
-import { progressSince } from './progress.ts'
-import { startRealApiServer } from './real-api-server.ts'
-import { namespacesOfShards, sharesOf } from './shards.ts'
-import type { Suite } from './suite.ts'
-import { until } from './until.ts'
+import type { RunningApiServer } from './processes/api-server.ts'
+import { Programs } from './processes/programs.ts'
+import { progressSince } from './shared/progress.ts'
+import { startRealApiServer } from './processes/real-api-server.ts'
+import { namespacesOfShards, sharesOf } from './shared/shards.ts'
+import type { Suite } from './shared/suite.ts'
+import { until } from './shared/until.ts'
 
 const [core, local] = providers
 const addresses = [core.address, '10.1.0.3', '10.1.0.4']

@@ -11,10 +11,10 @@ import fc from 'fast-check'
 import { answerBodies } from '../packages/extension/src/wire/answer-bodies.suite.ts'
 import { patchBetween, type PatchFormat } from '../packages/extension/src/author/document-patch.ts'
 import { decodeWire, WireError } from '../packages/extension/src/wire/wire.ts'
-import { Checks } from './capstan-process.ts'
-import { recordedForm, recording } from './record-hooks.ts'
-import type { Suite } from './suite.ts'
-import { output, toolPaths } from './tools.ts'
+import { Checks } from './processes/capstan-process.ts'
+import { recordedForm, recording } from './recordings/record-hooks.ts'
+import type { Suite } from './shared/suite.ts'
+import { output, toolPaths } from './shared/tools.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 

@@ -10,7 +10,7 @@ import { Lease, Namespace, systemClock } from '@capstan/kube'
 import { issueCertificate } from '@capstan/kube/node'
 import { type Architecture, architectures } from '../scripts/packages/image-context.ts'
 import { rootManifest } from '../scripts/packages/manifests.ts'
-import { Checks } from './capstan-process.ts'
+import { Checks } from './processes/capstan-process.ts'
 import {
   type BuiltImage,
   buildImage,
@@ -33,12 +33,12 @@ import {
 } from './life/life.ts'
 import { configured, install, providers, routeTo } from './manifests/install.ts'
 import { addAddress, type Deployment, type Pod, startPod } from './manifests/pod.ts'
-import type { RunningApiServer } from './api-server.ts'
-import { Programs } from './programs.ts'
-import { progressSince } from './progress.ts'
-import { startRealApiServer } from './real-api-server.ts'
-import type { Suite } from './suite.ts'
-import { until } from './until.ts'
+import type { RunningApiServer } from './processes/api-server.ts'
+import { Programs } from './processes/programs.ts'
+import { progressSince } from './shared/progress.ts'
+import { startRealApiServer } from './processes/real-api-server.ts'
+import type { Suite } from './shared/suite.ts'
+import { until } from './shared/until.ts'
 
 const megabyte = 1_000_000
 /** Maximum compressed size of the image. */

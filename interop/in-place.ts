@@ -8,10 +8,10 @@ import { defineExtension, extensionServer, holdFor, inPlaceUpdates, listen, on, 
 import { type Client, Event, isTrue, systemClock } from '@capstan/kube'
 import { issueCertificate } from '@capstan/kube/node'
 import { LocalCluster, LocalControlPlane, LocalMachineTemplate } from '@capstan/local'
-import { startCapstanApiServer } from './capstan-api-server.ts'
-import { type CapstanProcess, Checks, startCapstan } from './capstan-process.ts'
-import type { Suite } from './suite.ts'
-import { until } from './until.ts'
+import { startCapstanApiServer } from './processes/capstan-api-server.ts'
+import { type CapstanProcess, Checks, startCapstan } from './processes/capstan-process.ts'
+import type { Suite } from './shared/suite.ts'
+import { until } from './shared/until.ts'
 
 const key = { namespace: 'default', name: 'demo' }
 

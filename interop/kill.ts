@@ -8,8 +8,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Client, ConfigMap, isReason, messageOf, minutes, type Random, seededRandom, type WatchOptions } from '@capstan/kube'
 import { type CrashResult, crashRounds } from '../packages/apiserver/src/store/crash-rounds.ts'
-import { type CapstanProcess, Checks, runCapstan, startCapstan, withClient } from './capstan-process.ts'
-import type { Outcome } from './suite.ts'
+import { type CapstanProcess, Checks, runCapstan, startCapstan, withClient } from './processes/capstan-process.ts'
+import type { Outcome } from './shared/suite.ts'
 
 const InFlight = 16
 const namespace = 'default'

@@ -11,10 +11,10 @@ import { fileURLToPath } from 'node:url'
 import { explained } from './kubectl-compare/explained.ts'
 import { normalized } from './kubectl-compare/normalize.ts'
 import { type Row, type Section, sections } from './kubectl-compare/rows.ts'
-import { startCapstanApiServer } from './capstan-api-server.ts'
-import { startRealApiServer } from './real-api-server.ts'
-import type { Outcome, Suite } from './suite.ts'
-import { toolPaths } from './tools.ts'
+import { startCapstanApiServer } from './processes/capstan-api-server.ts'
+import { startRealApiServer } from './processes/real-api-server.ts'
+import type { Outcome, Suite } from './shared/suite.ts'
+import { toolPaths } from './shared/tools.ts'
 
 const manifests = fileURLToPath(new URL('kubectl-compare/manifests', import.meta.url))
 

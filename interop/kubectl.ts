@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { toolPaths } from './tools.ts'
+import { toolPaths } from './shared/tools.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 

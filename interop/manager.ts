@@ -25,12 +25,12 @@ import {
 import { issueCertificate, makeAuthority } from '@capstan/kube/node'
 import { LocalCluster, LocalControlPlane, LocalMachine, localKinds } from '@capstan/local'
 import { parseAllDocuments } from 'yaml'
-import { startCapstanApiServer } from './capstan-api-server.ts'
-import { type CapstanProcess, Checks, startCapstan } from './capstan-process.ts'
-import type { RunningApiServer } from './api-server.ts'
-import { startRealApiServer } from './real-api-server.ts'
-import type { Outcome, Suite } from './suite.ts'
-import { until } from './until.ts'
+import { startCapstanApiServer } from './processes/capstan-api-server.ts'
+import { type CapstanProcess, Checks, startCapstan } from './processes/capstan-process.ts'
+import type { RunningApiServer } from './processes/api-server.ts'
+import { startRealApiServer } from './processes/real-api-server.ts'
+import type { Outcome, Suite } from './shared/suite.ts'
+import { until } from './shared/until.ts'
 
 export const managerSuite: Suite = {
   shows: 'capstan manager against capstan apiserver',

@@ -30,7 +30,7 @@ import {
 } from '@capstan/kube'
 import { LocalControlPlane, LocalMachinePool } from '@capstan/local'
 import type { Examination } from '../packages/cli/src/doctor/examine.ts'
-import { Checks } from './capstan-process.ts'
+import { Checks } from './processes/capstan-process.ts'
 import {
   waitFor,
   type ClusterName,
@@ -53,12 +53,12 @@ import { auditPolicy, forbidden, type Grant, readAudit, rightText, unused } from
 import { reasonFor } from './manifests/exceptions.ts'
 import { configured, install, type Provider, providers, userOf } from './manifests/install.ts'
 import { addAddress, type Deployment, type Pod, startPod } from './manifests/pod.ts'
-import type { RunningApiServer } from './api-server.ts'
-import { Programs } from './programs.ts'
-import { progressSince } from './progress.ts'
-import { startRealApiServer } from './real-api-server.ts'
-import type { Suite } from './suite.ts'
-import { until } from './until.ts'
+import type { RunningApiServer } from './processes/api-server.ts'
+import { Programs } from './processes/programs.ts'
+import { progressSince } from './shared/progress.ts'
+import { startRealApiServer } from './processes/real-api-server.ts'
+import type { Suite } from './shared/suite.ts'
+import { until } from './shared/until.ts'
 
 export const manifestsSuite: Suite = {
   shows:

@@ -5,9 +5,9 @@
  */
 import { globSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { Checks } from './capstan-process.ts'
-import type { Suite } from './suite.ts'
-import { runTests } from './tests.ts'
+import { Checks } from './processes/capstan-process.ts'
+import type { Suite } from './shared/suite.ts'
+import { runTests } from './shared/tests.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 

@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url'
 import { buildPackages } from '../scripts/build.ts'
 import { packPackages, type Tarball } from '../scripts/packages/pack.ts'
 import { sourcePackages } from '../scripts/packages/manifests.ts'
-import { Checks } from './capstan-process.ts'
+import { Checks } from './processes/capstan-process.ts'
 import {
   ended,
   installTools,
@@ -22,9 +22,9 @@ import {
   stopped,
   type Tools,
   writeNpmrc,
-} from './registry.ts'
-import { CannotRun, type Outcome, type Suite } from './suite.ts'
-import { toolPaths } from './tools.ts'
+} from './processes/registry.ts'
+import { CannotRun, type Outcome, type Suite } from './shared/suite.ts'
+import { toolPaths } from './shared/tools.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const fixtures = join(root, 'interop/packages')

@@ -6,8 +6,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Client, ConfigMap, systemClock, systemRandom, watchObjects } from '@capstan/kube'
-import { Checks, startCapstan, withClient } from './capstan-process.ts'
-import type { Outcome, Suite } from './suite.ts'
+import { Checks, startCapstan, withClient } from './processes/capstan-process.ts'
+import type { Outcome, Suite } from './shared/suite.ts'
 
 export const restartSuite: Suite = {
   shows: 'watchers resume without a list and lose no event when the server is killed and restarted',

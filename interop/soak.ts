@@ -29,12 +29,12 @@ import {
 import { LocalBootstrapConfig, LocalCluster, LocalControlPlane, LocalMachine } from '@capstan/local'
 import { registerSampleExtension, type SampleExtension, startSampleExtension } from '../packages/cli/src/sample-extension.ts'
 import { largestInputs } from './abuse/inputs.ts'
-import { type CapstanProcess, Checks, startCapstan, withClient } from './capstan-process.ts'
+import { type CapstanProcess, Checks, startCapstan, withClient } from './processes/capstan-process.ts'
 import { createClass, localProvider } from './life/life.ts'
-import { progressSince } from './progress.ts'
-import { type SmallDisk, smallDisk } from './small-disk.ts'
-import type { Outcome, Suite, SuiteOptions } from './suite.ts'
-import { residentBytes } from './proc.ts'
+import { progressSince } from './shared/progress.ts'
+import { type SmallDisk, smallDisk } from './processes/small-disk.ts'
+import type { Outcome, Suite, SuiteOptions } from './shared/suite.ts'
+import { residentBytes } from './processes/proc.ts'
 
 export const soakSuite: Suite = {
   shows:

@@ -9,8 +9,8 @@ import { installKinds } from '@capstan/controller'
 import { messageOf, Namespace, systemClock, systemRandom, ValidatingWebhookConfiguration } from '@capstan/kube'
 import { localKinds } from '@capstan/local'
 import { coreKinds } from '@capstan/api'
-import { startCapstanApiServer } from './capstan-api-server.ts'
-import { type CapstanProcess, Checks, startCapstan } from './capstan-process.ts'
+import { startCapstanApiServer } from './processes/capstan-api-server.ts'
+import { type CapstanProcess, Checks, startCapstan } from './processes/capstan-process.ts'
 import {
   waitUntilSettled,
   type ClusterName,
@@ -29,12 +29,12 @@ import {
   type DesiredState,
 } from './life/life.ts'
 import { moveAndMoveBack } from './life/move.ts'
-import type { ApiServerOptions, RunningApiServer } from './api-server.ts'
-import { startRealApiServer } from './real-api-server.ts'
-import { namesWith, type Outcome, type Suite, type SuiteOptions } from './suite.ts'
+import type { ApiServerOptions, RunningApiServer } from './processes/api-server.ts'
+import { startRealApiServer } from './processes/real-api-server.ts'
+import { namesWith, type Outcome, type Suite, type SuiteOptions } from './shared/suite.ts'
 import { runTakeOver } from './swap/take-over.ts'
-import { moduleFolder } from './tools.ts'
-import { until } from './until.ts'
+import { moduleFolder } from './shared/tools.ts'
+import { until } from './shared/until.ts'
 import { clusterctlOn } from './upstream/clusterctl.ts'
 import { type Component, components, install, type Managers, managersUser, startManagers } from './upstream/managers.ts'
 import { readManifests } from './upstream/manifests.ts'

@@ -3,12 +3,12 @@
  * webhooks. A ClusterClass cluster becomes Available, is scaled, upgraded and deleted. `reasonOf` must explain each error that a manager
  * logs on the embedded server but not on the real one.
  */
-import { startCapstanApiServer } from './capstan-api-server.ts'
-import { Checks } from './capstan-process.ts'
-import type { ApiServerOptions, RunningApiServer } from './api-server.ts'
-import { startRealApiServer } from './real-api-server.ts'
-import type { Suite } from './suite.ts'
-import { moduleFolder } from './tools.ts'
+import { startCapstanApiServer } from './processes/capstan-api-server.ts'
+import { Checks } from './processes/capstan-process.ts'
+import type { ApiServerOptions, RunningApiServer } from './processes/api-server.ts'
+import { startRealApiServer } from './processes/real-api-server.ts'
+import type { Suite } from './shared/suite.ts'
+import { moduleFolder } from './shared/tools.ts'
 import { type ErrorLine, errorLines, reasonOf } from './upstream/error-lines.ts'
 import { type Life, runUpstreamLifecycle, type Phase, phases } from './upstream/life.ts'
 import { components, install, managersUser, startManagers } from './upstream/managers.ts'

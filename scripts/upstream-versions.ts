@@ -6,7 +6,7 @@ import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Column, equal, type JSONSchema } from '@capstan/kube'
 import { parse } from 'yaml'
-import { moduleFolder, output, toolPaths } from '../interop/tools.ts'
+import { moduleFolder, output, toolPaths } from '../interop/shared/tools.ts'
 import { baseSchema, elementOf, structOf } from '../packages/api/src/conversion/go-schema.ts'
 
 interface Types {

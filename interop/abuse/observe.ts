@@ -3,9 +3,9 @@ import { readFileSync } from 'node:fs'
 import { Agent, request } from 'node:https'
 import { ConfigMap, Lease, Role, RoleBinding } from '@capstan/kube'
 import { loadKubeconfig } from '@capstan/kube/node'
-import type { RunningApiServer } from '../api-server.ts'
-import { cpuSeconds, residentBytes } from '../proc.ts'
-import type { Program } from '../programs.ts'
+import type { RunningApiServer } from '../processes/api-server.ts'
+import { cpuSeconds, residentBytes } from '../processes/proc.ts'
+import type { Program } from '../processes/programs.ts'
 import type { HostileInput } from './inputs.ts'
 
 export interface Observed {

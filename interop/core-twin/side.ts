@@ -42,7 +42,7 @@ import {
   loadKubeconfig,
 } from '@capstan/kube/node'
 import { createWorkloads, serverNameOf, type Workloads } from '@capstan/local'
-import type { RunningApiServer } from '../api-server.ts'
+import type { RunningApiServer } from '../processes/api-server.ts'
 import { type CaseExtension, type ExtensionHost, startExtensionHost } from '../runtime-extension/extension-host.ts'
 import { nodeCondition } from './objects.ts'
 import { ReachedReasons } from './reached-reasons.ts'

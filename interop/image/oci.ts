@@ -7,8 +7,8 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { messageOf } from '@capstan/kube'
 import { type Architecture, architectures, imageContext } from '../../scripts/packages/image-context.ts'
-import type { Program, Programs } from '../programs.ts'
-import { CannotRun } from '../suite.ts'
+import type { Program, Programs } from '../processes/programs.ts'
+import { CannotRun } from '../shared/suite.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const execute = promisify(execFile)

@@ -23,8 +23,8 @@ import {
 } from '@capstan/kube'
 import { LocalMachinePool } from '@capstan/local'
 import { parseAllDocuments } from 'yaml'
-import type { Checks } from '../capstan-process.ts'
-import { until } from '../until.ts'
+import type { Checks } from '../processes/capstan-process.ts'
+import { until } from '../shared/until.ts'
 
 /** A provider: the prefix of its object files, and its kinds. */
 export interface TestProvider {

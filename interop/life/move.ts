@@ -1,6 +1,6 @@
 /** Runs `clusterctl move` for a namespace to another API server and back. */
 import { type Client, keyOf, type Kind, type KubeObject, type Json, Namespace, orAbsent } from '@capstan/kube'
-import type { RunningApiServer } from '../api-server.ts'
+import type { RunningApiServer } from '../processes/api-server.ts'
 import { clusterctlOn } from '../upstream/clusterctl.ts'
 import { customKinds, allObjects, type LifeContext } from './life.ts'
 

@@ -8,9 +8,9 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Client, isRecord, type KubeObject } from '@capstan/kube'
 import { type BuiltImage, type SecurityContext, startContainer } from '../image/oci.ts'
-import type { RunningApiServer } from '../api-server.ts'
-import { answers, type Program, type Programs, ready } from '../programs.ts'
-import { CannotRun } from '../suite.ts'
+import type { RunningApiServer } from '../processes/api-server.ts'
+import { answers, type Program, type Programs, ready } from '../processes/programs.ts'
+import { CannotRun } from '../shared/suite.ts'
 
 export interface Deployment extends KubeObject {
   readonly spec: {

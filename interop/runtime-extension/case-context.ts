@@ -2,7 +2,7 @@
 import { Cluster, ClusterClass, ExtensionConfig } from '@capstan/api'
 import type { HandlerOptions } from '@capstan/extension'
 import { type Client, getCondition, type Input, isRecord, type KubeObject, Namespace } from '@capstan/kube'
-import { until } from '../until.ts'
+import { until } from '../shared/until.ts'
 import type { CaseExtension, ExtensionHost } from './extension-host.ts'
 import { StubControlPlane, stubVersion, templates } from './stub-providers.ts'
 

@@ -1,5 +1,5 @@
 /** Compares what the cases observed: upstream's core on both servers, and our core with upstream's. */
-import type { Checks } from '../capstan-process.ts'
+import type { Checks } from '../processes/capstan-process.ts'
 import type { Observations } from './case-context.ts'
 
 interface Difference {

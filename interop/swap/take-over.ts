@@ -16,8 +16,8 @@ import {
   ValidatingWebhookConfiguration,
 } from '@capstan/kube'
 import { LocalBootstrapConfig, LocalMachine } from '@capstan/local'
-import type { Checks } from '../capstan-process.ts'
-import { type CapstanProcess, runCapstan, startCapstan } from '../capstan-process.ts'
+import type { Checks } from '../processes/capstan-process.ts'
+import { type CapstanProcess, runCapstan, startCapstan } from '../processes/capstan-process.ts'
 import {
   waitUntilSettled,
   waitFor,
@@ -32,8 +32,8 @@ import {
   type LifeContext,
   type DesiredState,
 } from '../life/life.ts'
-import type { RunningApiServer } from '../api-server.ts'
-import { until } from '../until.ts'
+import type { RunningApiServer } from '../processes/api-server.ts'
+import { until } from '../shared/until.ts'
 import { components, type Managers, startManagers } from '../upstream/managers.ts'
 import { changes, hasExactly, identity, type ComparedFields, comparedFields, replaced } from './intent.ts'
 

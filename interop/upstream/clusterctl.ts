@@ -2,8 +2,8 @@
 import { spawn } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import type { RunningApiServer } from '../api-server.ts'
-import { toolPaths } from '../tools.ts'
+import type { RunningApiServer } from '../processes/api-server.ts'
+import { toolPaths } from '../shared/tools.ts'
 
 export interface Clusterctl {
   /** Returns the output. @throws Error with stderr when clusterctl fails */

@@ -1,6 +1,6 @@
 /** Normalizes errors in logs of managers, so that two runs can be compared. */
 import { readFileSync } from 'node:fs'
-import type { Program } from '../programs.ts'
+import type { Program } from '../processes/programs.ts'
 
 /** An error without values that differ from run to run, and how often it was logged. */
 export interface ErrorLine {

@@ -20,9 +20,9 @@ import {
 } from '@capstan/kube'
 import { httpsTransport, parseKubeconfig, resolveKubeconfig } from '@capstan/kube/node'
 import { parseAllDocuments } from 'yaml'
-import type { Checks } from '../capstan-process.ts'
-import type { RunningApiServer } from '../api-server.ts'
-import { until } from '../until.ts'
+import type { Checks } from '../processes/capstan-process.ts'
+import type { RunningApiServer } from '../processes/api-server.ts'
+import { until } from '../shared/until.ts'
 import { type Clusterctl, clusterctlOn } from './clusterctl.ts'
 
 export type Phase = (typeof phases)[number]

@@ -12,10 +12,10 @@ import {
   ValidatingWebhookConfiguration,
 } from '@capstan/kube'
 import { issueCertificate } from '@capstan/kube/node'
-import type { ApiServerUser, RunningApiServer } from '../api-server.ts'
-import { answers, freePorts, type Program, Programs, ready } from '../programs.ts'
-import { toolPaths } from '../tools.ts'
-import { until } from '../until.ts'
+import type { ApiServerUser, RunningApiServer } from '../processes/api-server.ts'
+import { answers, freePorts, type Program, Programs, ready } from '../processes/programs.ts'
+import { toolPaths } from '../shared/tools.ts'
+import { until } from '../shared/until.ts'
 import { startEngineStub } from './engine-stub.ts'
 import { type Manifests, readManifests } from './manifests.ts'
 

@@ -6,7 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { CustomResourceDefinition, Input, MutatingWebhookConfiguration, ValidatingWebhookConfiguration } from '@capstan/kube'
 import { parse, parseAllDocuments } from 'yaml'
-import { moduleFolder } from '../tools.ts'
+import { moduleFolder } from '../shared/tools.ts'
 import type { Component } from './managers.ts'
 
 export interface Manifests {

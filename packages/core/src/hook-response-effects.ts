@@ -16,8 +16,8 @@ import { assertSuccess, checkDiscovery, HookFailed, type HookProblem } from '@ca
 import type { Json, JsonPatchOperation } from '@capstan/kube'
 import { diffJson, messageOf, writeJSON } from '@capstan/kube'
 import { variableDefinitionErrors } from './clusterclass/variable-rules.ts'
-import { applyResponseItem, itemText } from './topology/external-patch.ts'
-import { upgradePlan } from './topology/upgrade-plan.ts'
+import { applyResponseItem, itemText } from './topology/patches/external-patch.ts'
+import { upgradePlan } from './topology/upgrade/upgrade-plan.ts'
 
 export type HookResponseEffects =
   | {

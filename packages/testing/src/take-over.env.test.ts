@@ -1,6 +1,6 @@
 /**
  * Tests the take-over of a Cluster from upstream's core: the test starts with objects that upstream's core v1.14 and the local provider
- * have written (`interop/record-take-over.ts` records them), and the process is stopped between two of its writes.
+ * have written (`interop/recordings/record-take-over.ts` records them), and the process is stopped between two of its writes.
  */
 import { readFileSync } from 'node:fs'
 import { Cluster, Machine, MachineSet } from '@capstan/api'

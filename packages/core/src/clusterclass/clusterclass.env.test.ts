@@ -12,7 +12,7 @@ import {
   testEnv,
 } from '@capstan/testing'
 import { afterEach, describe, expect, test } from 'vitest'
-import { clusterTopologyAdmission } from '../topology/admission.ts'
+import { clusterTopologyAdmission } from '../topology/admission/admission.ts'
 import { clusterClassAdmission } from './admission.ts'
 import { createClusterClassController } from './controller.ts'
 

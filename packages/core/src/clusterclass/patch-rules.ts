@@ -4,7 +4,7 @@ import { variableOf } from '@capstan/api'
 import { appendAll, type FieldError, invalid, required } from '@capstan/kube'
 import type { TemplateRef } from '../external/get.ts'
 import { goTemplate } from '../go-template/template.ts'
-import { matchesName } from '../topology/inline-patch.ts'
+import { matchesName } from '../topology/patches/inline-patch.ts'
 
 export const patchErrors = (spec: ClusterClassSpec): FieldError[] =>
   (spec.patches ?? []).flatMap((patch, index, patches) => {

@@ -38,17 +38,17 @@ import {
 } from '@capstan/kube'
 import type { External } from '../external/get.ts'
 import type { CurrentMachineDeployment, CurrentMachinePool, CurrentState } from './current-state.ts'
-import { type DesiredObject, type NamedInput, refToDesired, templateName } from './desired-object.ts'
+import { type DesiredObject, type NamedInput, refToDesired, templateName } from './desired-state/desired-object.ts'
 import {
   type DesiredMachineDeployment,
   type DesiredMachinePool,
   type DesiredState,
   writeMachineInfrastructureRef,
-} from './desired-state.ts'
+} from './desired-state/desired-state.ts'
 import { type AppliedObjects, difference, TopologyManager } from './differences.ts'
-import { applyHealthCheck } from './health-checks.ts'
+import { applyHealthCheck } from './desired-state/health-checks.ts'
 import { concernedClusters } from './indexes.ts'
-import type { WorkerVersion } from './upgrade.ts'
+import type { WorkerVersion } from './upgrade/upgrade.ts'
 
 /** Parts of the scope needed to apply objects. */
 export interface Applier {

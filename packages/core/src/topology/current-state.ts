@@ -27,7 +27,7 @@ import {
 import { type ExternalKind, externalKind } from '../external/contract-version.ts'
 import { type ContractRef, contractRefOf, type External } from '../external/get.ts'
 import { type Blueprint, cannotRetrieve } from './blueprint.ts'
-import { observeHealthCheck } from './health-checks.ts'
+import { observeHealthCheck } from './desired-state/health-checks.ts'
 import { concernedClusters, isOfOtherVersion } from './indexes.ts'
 
 export interface CurrentState {

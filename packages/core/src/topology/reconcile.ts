@@ -38,7 +38,7 @@ import {
 } from '@capstan/kube'
 import { reportLegacyConditions } from '../legacy-status.ts'
 import { removeRetryRequest, retryRequestOf } from '../retry-requests.ts'
-import { callAfterHooks } from './after-hooks.ts'
+import { callAfterHooks } from './hooks/after-hooks.ts'
 import {
   type Applier,
   applyControlPlane,
@@ -48,13 +48,13 @@ import {
 } from './apply.ts'
 import { type Blueprint, NotReadyYet, observeBlueprint, observeClass } from './blueprint.ts'
 import { type CurrentState, observeCurrentState } from './current-state.ts'
-import { refToDesired } from './desired-object.ts'
-import { applyHealthCheck } from './health-checks.ts'
-import { type DesiredState, desiredState, type DesiredVersions, removeEmptyEndpoints } from './desired-state.ts'
+import { refToDesired } from './desired-state/desired-object.ts'
+import { applyHealthCheck } from './desired-state/health-checks.ts'
+import { type DesiredState, desiredState, type DesiredVersions, removeEmptyEndpoints } from './desired-state/desired-state.ts'
 import { TopologyScope, type TopologyMemory } from './scope.ts'
-import { applyPatches } from './patches.ts'
+import { applyPatches } from './patches/patches.ts'
 import { legacyTopologyReconciled, topologyReconciledCondition } from './topology-reconciled.ts'
-import { hooksOfStep, startWasInterrupted } from './upgrade.ts'
+import { hooksOfStep, startWasInterrupted } from './upgrade/upgrade.ts'
 import { withWaiting } from '../waiting-records.ts'
 import { withDefaultedVariables } from './variables.ts'
 import { decideVersions, type VersionDecision } from './versions.ts'

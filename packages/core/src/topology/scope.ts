@@ -3,11 +3,11 @@ import type { ReconcileContext } from '@capstan/controller'
 import type { RuntimeClient } from '@capstan/extension'
 import { type Clock, keyOf, keyText, type ObjectKey } from '@capstan/kube'
 import { AppliedObjects } from './differences.ts'
-import { type BlockingHook, type FailedHook, type HookResult, LifecycleHooks } from './lifecycle-hooks.ts'
-import { PatchResponses } from './patch-responses.ts'
-import { changeCluster, type ClusterChange } from './pending-hooks.ts'
+import { type BlockingHook, type FailedHook, type HookResult, LifecycleHooks } from './hooks/lifecycle-hooks.ts'
+import { PatchResponses } from './patches/patch-responses.ts'
+import { changeCluster, type ClusterChange } from './hooks/pending-hooks.ts'
 import type { UpgradeReport } from './topology-reconciled.ts'
-import type { UpgradePlan } from './upgrade-plan.ts'
+import type { UpgradePlan } from './upgrade/upgrade-plan.ts'
 
 /** State that outlives one reconcile. */
 export class TopologyMemory {

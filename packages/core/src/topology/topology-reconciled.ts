@@ -9,9 +9,9 @@ import {
   type NewLegacyCondition,
   shortList,
 } from '@capstan/kube'
-import { type BlockingHook, blockingMessage } from './lifecycle-hooks.ts'
-import type { ControlPlaneVersion, WorkerVersion } from './upgrade.ts'
-import type { UpgradePlan } from './upgrade-plan.ts'
+import { type BlockingHook, blockingMessage } from './hooks/lifecycle-hooks.ts'
+import type { ControlPlaneVersion, WorkerVersion } from './upgrade/upgrade.ts'
+import type { UpgradePlan } from './upgrade/upgrade-plan.ts'
 
 /** Result of one reconcile, as reported to users. */
 export interface TopologyReport {

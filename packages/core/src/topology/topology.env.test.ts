@@ -43,7 +43,7 @@ import {
 import { afterEach, describe, expect, test } from 'vitest'
 import { clusterClassAdmission } from '../clusterclass/admission.ts'
 import { createClusterClassController } from '../clusterclass/controller.ts'
-import { clusterTopologyAdmission } from './admission.ts'
+import { clusterTopologyAdmission } from './admission/admission.ts'
 import { createTopologyController } from './controller.ts'
 import { TopologyMemory } from './scope.ts'
 import { reconcileTopology } from './reconcile.ts'

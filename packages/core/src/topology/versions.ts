@@ -22,7 +22,7 @@ import {
 import { withErrorContext, withTerminalErrors } from '@capstan/kube'
 import type { Blueprint } from './blueprint.ts'
 import type { CurrentState } from './current-state.ts'
-import { blockedByAnnotation, type HookResult } from './lifecycle-hooks.ts'
+import { blockedByAnnotation, type HookResult } from './hooks/lifecycle-hooks.ts'
 import type { TopologyScope } from './scope.ts'
 import {
   controlPlaneVersion,
@@ -33,8 +33,8 @@ import {
   type WorkerTopology,
   type WorkerVersion,
   workerVersions,
-} from './upgrade.ts'
-import { isUpgradeDue, lowestVersion, type UpgradePlan, upgradePlan } from './upgrade-plan.ts'
+} from './upgrade/upgrade.ts'
+import { isUpgradeDue, lowestVersion, type UpgradePlan, upgradePlan } from './upgrade/upgrade-plan.ts'
 
 /** Versions of control plane and workers after this reconcile. */
 export interface VersionDecision {

@@ -1,0 +1,33 @@
+/** `node interop/recordings/record-hooks.ts` records the structure of upstream's hook types without descriptions: a line for each path and schema. */
+import { writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { isRecord } from '@capstan/kube'
+import { output, toolPaths } from '../shared/tools.ts'
+
+export const recording = fileURLToPath(new URL('../../packages/api/testdata/hooks-openapi.json', import.meta.url))
+
+/** Returns upstream's OpenAPI document in the form in which it is recorded. */
+export function recordedForm(text: string): string {
+  const { paths, components } = JSON.parse(text) as { paths: object; components: { schemas: object } }
+  const lines = (section: object) =>
+    Object.entries(section)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(structure(value))}`)
+      .join(',\n')
+  return `{"paths":{\n${lines(paths)}\n},"components":{"schemas":{\n${lines(components.schemas)}\n}}}\n`
+}
+
+/** Removes descriptions, defaults and extensions. The keys of `properties` are field names, which may equal schema keywords. */
+function structure(value: unknown, isFields = false): unknown {
+  if (Array.isArray(value)) return value.map((item) => structure(item))
+  if (!isRecord(value)) return value
+  const keys = Object.keys(value)
+    .sort()
+    .filter((key) => isFields || (key !== 'description' && key !== 'default' && !key.startsWith('x-')))
+  return Object.fromEntries(keys.map((key) => [key, structure(value[key], key === 'properties' && !isFields)]))
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const [peer] = await toolPaths('hooks-peer')
+  writeFileSync(recording, recordedForm(await output(peer, ['openapi'], { cwd: '.' })))
+}

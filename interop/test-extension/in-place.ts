@@ -1,0 +1,152 @@
+/**
+ * In-place updates by upstream's test extension. It responds to CanUpdateMachine only for its own kinds (KubeadmConfig,
+ * DevMachine), so the suite calls it directly for these and compares its patches with ours. It accepts UpdateMachine for any
+ * machine, so Capstan's core lets it update a machine of the local provider.
+ */
+import {
+  CanUpdateMachine,
+  ExtensionConfig,
+  Machine,
+  MachineControlPlaneLabel,
+  type RequestOf,
+  type ResponseOf,
+  uncoveredOfMachine,
+  UpdateInProgressAnnotation,
+} from '@capstan/api'
+import { callServer, httpsHookTransport } from '@capstan/extension'
+import { type Client, getCondition, keyOf, systemClock } from '@capstan/kube'
+import type { Checks } from '../processes/capstan-process.ts'
+import { until } from '../shared/until.ts'
+
+const inDefault = { namespace: 'default' }
+
+type Question = Pick<RequestOf<typeof CanUpdateMachine>, 'current' | 'desired'>
+type Objects = Question['current']
+
+/** Calls the hooks for machines of kubeadm and Docker, and compares the results of the patches. */
+export async function checkCoverage(url: string, caBundle: string, checks: Checks): Promise<void> {
+  const transport = httpsHookTransport()
+  const uncovered = async (change: Change) => {
+    const question: Question = { current: objects({}), desired: objects(change) }
+    const call = { server: { url, caBundle }, request: question, timeoutSeconds: 10, transport, clock: systemClock }
+    const { handler, response } = await callServer(CanUpdateMachine, call)
+    const answer = response as ResponseOf<typeof CanUpdateMachine>
+    return answer.status === 'Success' ? uncoveredOfMachine(question, answer, handler) : [answer.message]
+  }
+  try {
+    for (const [description, change, expected] of changes) {
+      const uncoveredFields = await uncovered(change)
+      checks.check(`in place, ${description}`, JSON.stringify(uncoveredFields) === JSON.stringify(expected), uncoveredFields)
+    }
+  } finally {
+    transport.close()
+  }
+}
+
+interface Change {
+  readonly version?: string
+  readonly files?: readonly object[]
+  readonly timeout?: string
+  readonly image?: string
+}
+
+const files = [{ path: '/etc/motd', content: 'hello', owner: 'root:root' }]
+const changes: readonly [string, Change, readonly string[]][] = [
+  ['the patches cover a change of the version', { version: 'v1.36.1' }, []],
+  ['the patches cover changes of files and a timeout', { files, timeout: '5m0s' }, []],
+  [
+    'fields unknown to the extension are not covered',
+    { version: 'v1.36.1', image: 'kindest/node:v1.36.1' },
+    ['DevMachine cannot be updated in-place: spec.backend.docker.customImage'],
+  ],
+]
+
+function objects({ version = 'v1.36.0', files, timeout = '3m0s', image }: Change): Objects {
+  const metadata = { name: 'm1', namespace: 'default' }
+  const ref = (apiGroup: string, kind: string) => ({ apiGroup, kind, name: 'm1' })
+  const docker = { bootstrapTimeout: timeout, ...(image === undefined ? {} : { customImage: image }) }
+  const all = {
+    machine: {
+      apiVersion: 'cluster.x-k8s.io/v1beta2',
+      kind: 'Machine',
+      metadata,
+      spec: {
+        clusterName: 'demo',
+        version,
+        bootstrap: { configRef: ref('bootstrap.cluster.x-k8s.io', 'KubeadmConfig') },
+        infrastructureRef: ref('infrastructure.cluster.x-k8s.io', 'DevMachine'),
+      },
+    },
+    bootstrapConfig: {
+      apiVersion: 'bootstrap.cluster.x-k8s.io/v1beta2',
+      kind: 'KubeadmConfig',
+      metadata,
+      spec: { clusterConfiguration: { certificatesDir: '/etc/kubernetes/pki' }, ...(files && { files }) },
+    },
+    infrastructureMachine: {
+      apiVersion: 'infrastructure.cluster.x-k8s.io/v1beta2',
+      kind: 'DevMachine',
+      metadata,
+      spec: { backend: { docker } },
+    },
+  }
+  return all as unknown as Objects
+}
+
+/** Response of the extension while in-place updates are disabled. */
+export const rejection = 'Unexpected call to UpdateMachine hook'
+
+/** Updates the control plane Machine of the demo in place: UpdateMachine first fails, then blocks, then is complete. */
+export async function checkUpdate(client: Client, extensionConfig: string, checks: Checks): Promise<void> {
+  const isControlPlane = ({ metadata }: Machine) => metadata.labels?.[MachineControlPlaneLabel] !== undefined
+  const controlPlaneMachine = (machines: readonly Machine[]) => machines.find(isControlPlane)!
+  const [key] = (await until(client, Machine, 'a control plane Machine', (all) => all.some(isControlPlane), inDefault))
+    .filter(isControlPlane)
+    .map(keyOf)
+  const hasMessage = (message: string) => (machines: readonly Machine[]) =>
+    getCondition(controlPlaneMachine(machines), 'Updating')?.message === message
+
+  // This annotation alone begins the update: the owner of the Machine then does all other steps.
+  const mark = { metadata: { annotations: { [UpdateInProgressAnnotation]: '' } } }
+  await client.patch(Machine, key!, { type: 'merge', body: mark })
+  const failed = 'UpdateMachine hook failed: please check controller logs for errors'
+  await until(client, Machine, 'the condition reports the failure', hasMessage(failed), inDefault)
+  checks.check('a failed UpdateMachine is reported on the Machine', true)
+
+  await allow(client, extensionConfig, true)
+  const updatingMachines = await until(
+    client,
+    Machine,
+    'the update is in progress',
+    hasMessage('In-place update in progress: Extension is updating Machine'),
+    inDefault,
+  )
+  checks.check(
+    'the Machine is in phase Updating',
+    controlPlaneMachine(updatingMachines).status?.phase === 'Updating',
+    controlPlaneMachine(updatingMachines).status?.phase,
+  )
+  const updatedMachines = await until(
+    client,
+    Machine,
+    'the update is complete',
+    (machines) => getCondition(controlPlaneMachine(machines), 'Updating')?.status === 'False',
+    inDefault,
+  )
+  const { annotations = {} } = controlPlaneMachine(updatedMachines).metadata
+  const marks = Object.keys(annotations).filter((name) => /in-place-updates|pending-hooks/.test(name))
+  checks.check('UpdateMachine is called until it is done, and its annotations are removed', marks.length === 0, annotations)
+  await allow(client, extensionConfig, false)
+}
+
+/** Enables or disables in-place updates in the settings of the extension. Resolves when it has been discovered with them. */
+async function allow(client: Client, name: string, isAllowed: boolean): Promise<void> {
+  const settings = { disableInPlaceUpdates: String(!isAllowed) }
+  const { metadata } = await client.patch(ExtensionConfig, { name }, { type: 'merge', body: { spec: { settings } } })
+  const hasDiscoveredSettings = ({ metadata: { uid }, status }: ExtensionConfig) =>
+    uid === metadata.uid &&
+    status?.conditions?.some(
+      (condition) => condition.type === 'Discovered' && condition.observedGeneration === metadata.generation,
+    ) === true
+  await until(client, ExtensionConfig, 'the settings are discovered', (configs) => configs.some(hasDiscoveredSettings))
+}

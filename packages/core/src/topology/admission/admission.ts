@@ -1,0 +1,326 @@
+/**
+ * Admission rules of Clusters that depend on the ClusterClass or on other objects. Rules that need only the Cluster are declared with the
+ * kind. Upstream: core/webhooks/admission/cluster.go, v1.14.
+ */
+import {
+  Cluster,
+  ClusterClass,
+  ClusterNameLabel,
+  ClusterTopologyMachineDeploymentNameLabel,
+  ClusterTopologyOwnedLabel,
+  ClusterTopologyUnsafeUpdateClassNameAnnotation,
+  ClusterTopologyUnsafeUpdateVersionAnnotation,
+  classIncompatibilities,
+  ControlPlaneContract,
+  isProvisioning,
+  isUpgrading,
+  Machine,
+  MachineDeployment,
+  MachinePool,
+  parseVersion,
+  readField,
+  sameVersion,
+  pendingHooks,
+  versionText,
+  healthCheckFieldErrors,
+  intOrPercentErrors,
+} from '@capstan/api'
+import {
+  type Admission,
+  type AdmissionRequest,
+  admission,
+  draft,
+  equal,
+  type FieldError,
+  forbidden,
+  invalid,
+  isDeleting,
+  isReason,
+  keyText,
+  labelSelector,
+  messageOf,
+  orAbsent,
+  type Reader,
+} from '@capstan/kube'
+import { getExternal } from '../../external/get.ts'
+import { autoscalerErrors } from '../desired-state/autoscaler.ts'
+import { classProblem, missingClass } from '../blueprint.ts'
+import { isUpgradingNodes } from '../current-state.ts'
+import { classKeyOf } from '../../indexes.ts'
+import { isOfOtherVersion } from '../indexes.ts'
+import { isDefined } from '../desired-state/health-checks.ts'
+import { defaultAndValidateVariables } from '../variables.ts'
+
+type Request = AdmissionRequest<Cluster>
+
+/** Sets defaults of the variables of a managed Cluster, and validates it against its class. */
+export const clusterTopologyAdmission: Admission = admission<Cluster>({
+  kind: Cluster,
+  operations: ['CREATE', 'UPDATE'],
+
+  async default(cluster, { reader }) {
+    if (!cluster.spec.topology || isDeleting(cluster)) return
+    const clusterClass = await readClass(cluster, reader)
+    // `validate` reports errors of variables.
+    if (clusterClass && classProblem(clusterClass) === undefined) defaultAndValidateVariables(cluster, clusterClass)
+  },
+
+  async validate(cluster, request) {
+    if (!cluster.spec.topology || isDeleting(cluster)) return []
+    const clusterClass = await readClass(cluster, request.reader)
+    return [...classErrors(cluster, clusterClass, request), ...(await changeErrors(cluster, clusterClass, request))]
+  },
+})
+
+const readClass = (cluster: Cluster, reader: Reader): Promise<ClusterClass | undefined> =>
+  orAbsent(reader.get(ClusterClass, classKeyOf(cluster)))
+
+/**
+ * Returns the errors of a Cluster that violates its class. A missing or unreconciled class leads to a warning, because the class may be
+ * created after its Clusters; but an update of the topology needs an existing class.
+ */
+function classErrors(cluster: Cluster, clusterClass: ClusterClass | undefined, request: Request): FieldError[] {
+  const key = keyText(classKeyOf(cluster))
+  const unchecked = `Cluster refers to ClusterClass ${key}, but this ClusterClass`
+  if (!clusterClass) {
+    // While the class is missing, upstream rejects every update; here, only updates of the topology are rejected, so that controllers can
+    // still update the Cluster.
+    const { oldObject: old } = request
+    request.warn(
+      `${unchecked} does not exist. Cluster topology has not been fully validated. The ClusterClass must be created to reconcile the Cluster`,
+    )
+    const isChanged = old && !equal(old.spec.topology, cluster.spec.topology)
+    return isChanged ? [internalError('spec.topology.class', `ClusterClass ${key} not found`)] : []
+  }
+  const isReconciled = classProblem(clusterClass) === undefined
+  if (!isReconciled) {
+    request.warn(
+      `${unchecked} hasn't been successfully reconciled. Cluster topology has not been fully validated. Please take a look at the ClusterClass status`,
+    )
+  }
+  return [
+    ...versionErrors(cluster, clusterClass),
+    ...workerErrors(cluster, clusterClass),
+    ...healthCheckErrors(cluster, clusterClass),
+    ...autoscalerErrors(cluster, clusterClass.spec),
+    // The status of an unreconciled class does not have all variables.
+    ...(isReconciled ? defaultAndValidateVariables(draft(cluster), clusterClass, request.oldObject) : []),
+  ]
+}
+
+function versionErrors({ spec: { topology } }: Cluster, { spec }: ClusterClass): FieldError[] {
+  const { version } = topology!
+  if (!spec.kubernetesVersions || spec.kubernetesVersions.includes(version)) return []
+  return [invalid('spec.topology.version', version, 'version must match one of the versions defined in the ClusterClass')]
+}
+
+function workerErrors({ spec: { topology } }: Cluster, clusterClass: ClusterClass): FieldError[] {
+  const { machineDeployments = [], machinePools = [] } = topology!.workers ?? {}
+  const deploymentErrors = machineDeployments.flatMap((deployment, index) => {
+    const listPath = 'spec.topology.workers.machineDeployments'
+    const deploymentClass = clusterClass.spec.workers?.machineDeployments?.find(
+      (candidate) => candidate.class === deployment.class,
+    )
+    if (!deploymentClass)
+      return [
+        invalid(
+          `${listPath}[${index}].class`,
+          deployment.class,
+          missingClass('MachineDeployment', deployment.class, clusterClass),
+        ),
+      ]
+    return []
+  })
+  const poolErrors = machinePools.flatMap((pool, index) =>
+    clusterClass.spec.workers?.machinePools?.some((candidate) => candidate.class === pool.class)
+      ? []
+      : [
+          invalid(
+            `spec.topology.workers.machinePools[${index}].class`,
+            pool.class,
+            missingClass('MachinePool', pool.class, clusterClass),
+          ),
+        ],
+  )
+  return [...deploymentErrors, ...poolErrors]
+}
+
+function healthCheckErrors({ spec: { topology } }: Cluster, { spec: classSpec }: ClusterClass): FieldError[] {
+  const controlPlane = topology!.controlPlane?.healthCheck
+  const fieldPath = 'spec.topology.controlPlane.healthCheck'
+  const misplaced = 'can be only set if spec.controlPlane.machineInfrastructure is set in ClusterClass'
+  return [
+    ...(isDefined(controlPlane) && !classSpec.controlPlane.machineInfrastructure ? [forbidden(fieldPath, misplaced)] : []),
+    ...healthCheckFieldErrors(fieldPath, controlPlane),
+    ...undefinedCheckErrors(fieldPath, controlPlane, classSpec.controlPlane.healthCheck),
+    ...(topology!.workers?.machineDeployments ?? []).flatMap(({ name, class: className, healthCheck }) => {
+      const checkPath = `spec.topology.workers.machineDeployments[${name}].healthCheck`
+      const workerClass = classSpec.workers?.machineDeployments?.find((candidate) => candidate.class === className)
+      return [
+        ...healthCheckFieldErrors(checkPath, healthCheck),
+        ...intOrPercentErrors(`${checkPath}.remediation.maxInFlight`, healthCheck?.remediation?.maxInFlight),
+        ...(workerClass ? undefinedCheckErrors(checkPath, healthCheck, workerClass.healthCheck) : []),
+      ]
+    }),
+  ]
+}
+
+type HealthCheck = Parameters<typeof isDefined>[0] & { readonly enabled?: boolean }
+
+/** Requires that an enabled health check is defined. As upstream, the path ends in the field's v1beta1 name. */
+function undefinedCheckErrors(
+  fieldPath: string,
+  healthCheck: HealthCheck | undefined,
+  healthCheckOfClass: Parameters<typeof isDefined>[0],
+): FieldError[] {
+  if (!healthCheck?.enabled || isDefined(healthCheck) || isDefined(healthCheckOfClass)) return []
+  const reason = 'cannot be set to true as healthCheck definition is not available in the Cluster topology or the ClusterClass'
+  return [forbidden(`${fieldPath}.enable`, reason)]
+}
+
+async function changeErrors(cluster: Cluster, clusterClass: ClusterClass | undefined, request: Request): Promise<FieldError[]> {
+  const { oldObject: old } = request
+  if (!old || !clusterClass) return []
+  if (!old.spec.topology) {
+    const unchecked = cluster.metadata.annotations?.[ClusterTopologyUnsafeUpdateClassNameAnnotation] !== undefined
+    return unchecked ? [] : [forbidden('spec.topology.class', 'classRef cannot be set on an existing Cluster')]
+  }
+  return [
+    ...(await versionChangeErrors(cluster, old, clusterClass, request)),
+    ...(await classChangeErrors(cluster, old, clusterClass, request)),
+  ]
+}
+
+async function classChangeErrors(
+  cluster: Cluster,
+  old: Cluster,
+  clusterClass: ClusterClass,
+  { reader }: Request,
+): Promise<FieldError[]> {
+  if (equal(classKeyOf(cluster), classKeyOf(old))) return []
+  const [from, to] = [old, cluster].map((object) => JSON.stringify(keyText(classKeyOf(object))))
+  let oldClass: ClusterClass
+  try {
+    oldClass = await reader.get(ClusterClass, classKeyOf(old))
+  } catch (err) {
+    const change = `change from class ${from} to class ${to} cannot be validated`
+    const reason = isReason(err, 'NotFound')
+      ? `ClusterClass.cluster.x-k8s.io ${JSON.stringify(classKeyOf(old).name)} not found`
+      : messageOf(err)
+    return [
+      forbidden(
+        'spec.topology.class',
+        `valid ClusterClass with name ${from} could not be retrieved, ${change}. Error: ${reason}`,
+      ),
+    ]
+  }
+  return classIncompatibilities(oldClass.spec, clusterClass.spec)
+}
+
+/** As upstream, an upgrade may begin only after the previous upgrade is complete. */
+async function versionChangeErrors(
+  cluster: Cluster,
+  old: Cluster,
+  clusterClass: ClusterClass,
+  request: Request,
+): Promise<FieldError[]> {
+  const oldVersion = old.spec.topology!.version
+  const { version } = cluster.spec.topology!
+  if (cluster.metadata.annotations?.[ClusterTopologyUnsafeUpdateVersionAnnotation] !== undefined) {
+    request.warn(
+      `Skipping version validation for Cluster because annotation "${ClusterTopologyUnsafeUpdateVersionAnnotation}" is set.`,
+    )
+    return []
+  }
+  // Validation of the Cluster alone reports an invalid version. Here, as upstream, such a version counts as neither lower nor too high.
+  const [from, to] = [tolerantVersion(oldVersion), tolerantVersion(version)]
+  if (!from || (to && versionText(from) === versionText(to))) return []
+  const rejected = (reason: string) => [invalid('spec.topology.version', version, reason)]
+  if (to) {
+    const change = `from ${JSON.stringify(withoutV(versionText(from)))} to ${JSON.stringify(withoutV(versionText(to)))}`
+    if (to.compareMain(from) < 0) return rejected(`version cannot be decreased ${change}`)
+    const chained = clusterClass.spec.kubernetesVersions || clusterClass.spec.upgrade?.external?.generateUpgradePlanExtension
+    if (!chained && to.compareMain(`${from.major}.${from.minor + 2}.0`) >= 0)
+      return rejected(`version cannot be increased ${change}`)
+  }
+  if (pendingHooks(old).has('AfterClusterUpgrade')) {
+    return rejected('version cannot be changed when the "AfterClusterUpgrade" hook is still blocking')
+  }
+  const problems = [
+    ...(await controlPlaneProblems(old, request.reader)),
+    ...(await workerProblems(old, request.reader)),
+    ...(await poolProblems(old, request.reader)),
+  ]
+  if (problems.length === 0) return []
+  return rejected(`version cannot be changed: ${problems.length === 1 ? problems[0] : `[${problems.join(', ')}]`}`)
+}
+
+/** Parses a version as leniently as upstream; `undefined` when it is invalid. */
+function tolerantVersion(text: string): ReturnType<typeof parseVersion> | undefined {
+  try {
+    return parseVersion(text)
+  } catch {
+    return undefined
+  }
+}
+
+const withoutV = (version: string): string => version.replace(/^v/, '')
+
+/** Returns the reason why the control plane has not reached the Cluster's previous version; empty when it has. */
+async function controlPlaneProblems(old: Cluster, reader: Reader): Promise<string[]> {
+  const ref = old.spec.controlPlaneRef
+  const { version } = old.spec.topology!
+  const controlPlane = ref && (await getExternal(reader, ref, old.metadata.namespace!))
+  if (!controlPlane) {
+    const reason = ref ? `${ref.kind} ${ref.name} does not exist` : 'cannot get object - object reference not set'
+    return [`failed to check if control plane is upgrading: failed to get control plane object: ${reason}`]
+  }
+  const { object, contract } = controlPlane
+  const current = readField(object, ControlPlaneContract.version, contract)
+  if (!current) return ['failed to check if control plane is upgrading: failed to get control plane version']
+  if (!sameVersion(current, version)) {
+    const versions = `${withoutV(version)} was not propagated to control plane yet (control plane version ${withoutV(current)})`
+    return [`Cluster.spec.topology.version ${versions}`]
+  }
+  if (isProvisioning(object, contract)) return ['control plane is currently provisioning']
+  return isUpgrading(object, contract) ? ['control plane is still completing a previous upgrade'] : []
+}
+
+/** Names the MachineDeployments that have not reached the Cluster's previous version. */
+async function workerProblems(old: Cluster, reader: Reader): Promise<string[]> {
+  const { name, namespace } = old.metadata
+  const { version } = old.spec.topology!
+  const selector = `${ClusterNameLabel}=${name},${ClusterTopologyOwnedLabel}=`
+  const { items } = await reader.list(MachineDeployment, { namespace: namespace!, labelSelector: selector })
+  const upgrading: string[] = []
+  for (const deployment of items) {
+    if (deployment.metadata.labels?.[ClusterTopologyMachineDeploymentNameLabel] === undefined) continue
+    const machines = await reader.list(Machine, {
+      namespace: namespace!,
+      labelSelector: labelSelector(deployment.spec.selector).text,
+    })
+    const isSettled =
+      deployment.spec.template.spec.version === version && !machines.items.some((machine) => isOfOtherVersion(machine, version))
+    if (!isSettled) upgrading.push(deployment.metadata.name)
+  }
+  if (upgrading.length === 0) return []
+  return [`there are still MachineDeployments completing a previous upgrade: [${upgrading.sort().join(', ')}]`]
+}
+
+/** Names the MachinePools that have not reached the Cluster's previous version. */
+async function poolProblems(old: Cluster, reader: Reader): Promise<string[]> {
+  const { name, namespace } = old.metadata
+  const { version } = old.spec.topology!
+  const selector = `${ClusterNameLabel}=${name},${ClusterTopologyOwnedLabel}=`
+  const { items } = await reader.list(MachinePool, { namespace: namespace!, labelSelector: selector })
+  const upgrading = items.filter((pool) => pool.spec.template.spec.version !== version || isUpgradingNodes(pool))
+  if (upgrading.length === 0) return []
+  const names = upgrading.map((pool) => pool.metadata.name).sort()
+  return [`there are still MachinePools completing a previous upgrade: [${names.join(', ')}]`]
+}
+
+const internalError = (field: string, message: string): FieldError => ({
+  type: 'InternalError',
+  field,
+  text: `Internal error: ${message}`,
+})

@@ -1,0 +1,131 @@
+/** Makes the single objects of a topology from templates: content, names, owners. Pure. */
+import type { ContractVersionedObjectReference } from '@capstan/api'
+import {
+  Cluster,
+  ClusterNameLabel,
+  ClusterTopologyOwnedLabel,
+  clonedKind,
+  fromTemplate,
+  TemplateClonedFromGroupKindAnnotation,
+  TemplateClonedFromNameAnnotation,
+} from '@capstan/api'
+import {
+  draft,
+  type Input,
+  isControlledBy,
+  keyOf,
+  type KubeObject,
+  type OwnerReference,
+  ownerReference,
+  sameOwner,
+  typeMeta,
+  type UnknownObject,
+} from '@capstan/kube'
+import type { ExternalKind } from '../../external/contract-version.ts'
+import type { External } from '../../external/get.ts'
+import { nameFromTemplate, simpleName } from '../../naming/generated-name.ts'
+import { stableRandom } from '../stable-random.ts'
+
+/** A desired provider object. Patches still change it in place. */
+export interface DesiredObject extends ExternalKind {
+  readonly object: NamedInput
+}
+
+/** An object to apply, with a name. */
+export type NamedInput = Input<UnknownObject> & { metadata: { name: string; namespace: string } }
+
+/** Returns the reference from the owner of a desired object. */
+export const refToDesired = ({ kind: { group, kind }, object }: DesiredObject): ContractVersionedObjectReference => ({
+  apiGroup: group,
+  kind,
+  name: object.metadata.name,
+})
+
+interface CloneOptions {
+  /** Labels in addition to those of every object of the topology. */
+  readonly labels?: Record<string, string>
+  /** The owner to apply. Default: the Cluster, until the Cluster controller has made the Cluster the controller of the object. */
+  readonly owner?: OwnerReference
+}
+
+/** Makes an object from its template. */
+export function clone(
+  template: External,
+  cluster: Cluster,
+  name: string,
+  existing: KubeObject | undefined,
+  { labels = {}, owner }: CloneOptions = {},
+): DesiredObject {
+  const isControlled = existing !== undefined && isControlledBy(existing, cluster, Cluster)
+  const newOwner = owner ?? (isControlled ? undefined : ownerReference(cluster, Cluster))
+  const object = fromTemplate(template.object, {
+    name,
+    namespace: cluster.metadata.namespace!,
+    clusterName: cluster.metadata.name,
+    labels: { ...ownedLabels(cluster), ...labels },
+    ...(newOwner ? { owner: existingOwnerOr(cluster, existing, newOwner) } : {}),
+  })
+  return { contract: template.contract, kind: clonedKind(template.kind), object: object as NamedInput }
+}
+
+/** Copies a template of the class for the Cluster. */
+export function copyTemplate(
+  { object, kind, contract }: External,
+  cluster: Cluster,
+  name: string,
+  labels: Record<string, string>,
+  existing: KubeObject | undefined,
+): DesiredObject {
+  const { metadata, apiVersion: _v, kind: _k, status: _s, ...otherFields } = draft(object)
+  const { [LastApplied]: _, ...annotations } = metadata.annotations ?? {}
+  const copy = {
+    ...otherFields,
+    ...typeMeta(kind),
+    metadata: {
+      name,
+      namespace: cluster.metadata.namespace!,
+      labels: { ...metadata.labels, ...ownedLabels(cluster), ...labels },
+      annotations: { ...annotations, ...clonedFrom({ object, kind, contract }) },
+      ownerReferences: [existingOwnerOr(cluster, existing, ownerReference(cluster, Cluster))],
+    },
+  }
+  return { contract, kind, object: copy as NamedInput }
+}
+
+const LastApplied = 'kubectl.kubernetes.io/last-applied-configuration'
+
+/** Labels that neither patches nor users can change. */
+export const ownedLabels = (cluster: Cluster): Record<string, string> => ({
+  [ClusterNameLabel]: cluster.metadata.name,
+  [ClusterTopologyOwnedLabel]: '',
+})
+
+/** Annotations that record the source template. */
+export const clonedFrom = ({ object, kind }: External): Record<string, string> => ({
+  [TemplateClonedFromNameAnnotation]: keyOf(object).name,
+  [TemplateClonedFromGroupKindAnnotation]: kind.group === '' ? kind.kind : `${kind.kind}.${kind.group}`,
+})
+
+/**
+ * Returns the existing owner reference to the Cluster, which other controllers may have changed; `newOwner` when there is none.
+ * Objects are owned from their creation, so that they are deleted with the Cluster even if it never referred to them.
+ */
+export const existingOwnerOr = (cluster: Cluster, existing: KubeObject | undefined, newOwner: OwnerReference): OwnerReference => {
+  const existingOwner = existing?.metadata.ownerReferences?.find((reference) => sameOwner(reference, newOwner))
+  return existingOwner?.uid === cluster.metadata.uid ? { ...existingOwner } : newOwner
+}
+
+/** Returns a name from a naming template. Templates of workers can use the topology's name. */
+export function generatedName(cluster: Cluster, template: string, ...purpose: readonly string[]): string {
+  const [part, topologyName] = purpose
+  const data = {
+    cluster: { name: cluster.metadata.name },
+    ...(part === 'machineDeployments' && topologyName ? { machineDeployment: { topologyName } } : {}),
+    ...(part === 'machinePools' && topologyName ? { machinePool: { topologyName } } : {}),
+  }
+  return nameFromTemplate(template, data, stableRandom(cluster.metadata.uid, ...purpose))
+}
+
+/** Returns `<base>-<random 5>`. Further parts of the purpose, such as predecessor and content, distinguish later objects. */
+export const templateName = (cluster: Cluster, base: string, ...purpose: readonly string[]): string =>
+  simpleName(`${base}-`, stableRandom(cluster.metadata.uid, ...purpose))

@@ -1,0 +1,154 @@
+/** Templates of a topology as input of its class's patches. Pure. Upstream: patches/template.go, v1.14. */
+import type { ContractVersion, HolderReference, VariableOverrides } from '@capstan/api'
+import {
+  Cluster,
+  ControlPlaneContract,
+  ConversionDataAnnotation,
+  InfraMachineTemplateContract,
+  MachineDeployment,
+  MachinePool,
+  readField,
+  writeField,
+} from '@capstan/api'
+import { apiVersionOf, draft, type JsonObject, type UnknownObject } from '@capstan/kube'
+import type { External } from '../../external/get.ts'
+import { type Blueprint, blueprintOf, poolBlueprintOf } from '../blueprint.ts'
+import { controlPlaneBuiltins, machineDeploymentBuiltins, machinePoolBuiltins } from './builtin-variables.ts'
+import type { DesiredObject } from '../desired-state/desired-object.ts'
+import type { DesiredState } from '../desired-state/desired-state.ts'
+import type { TemplateRole } from './inline-patch.ts'
+import { stableUid } from '../stable-random.ts'
+
+/** Contract fields for metadata and spec of the templated object. These are the same in all templates. */
+export const Template = { metadata: InfraMachineTemplateContract.metadata, spec: InfraMachineTemplateContract.spec }
+
+/** One template to patch. */
+export interface PatchItem {
+  /**
+   * Identifies the template in requests and responses of extensions: stable across reconciles, so that equal requests can be recognized.
+   */
+  readonly uid: string
+  readonly role: TemplateRole
+  readonly holder: HolderReference
+  readonly contract: ContractVersion
+  /** Variable overrides of this part of the topology. */
+  readonly overrides: VariableOverrides['overrides']
+  /** Built-in variables in addition to the Cluster's. */
+  readonly builtin: JsonObject
+  /** Whether the desired object is the template itself rather than the templated object. */
+  readonly isTemplate: boolean
+  readonly desired: DesiredObject
+  /** The template before all patches. */
+  readonly unpatched: UnknownObject
+  document: UnknownObject
+}
+
+/** Returns the templates in the order of the extension request: infrastructure, control plane, then workers in the user's order. */
+export function patchItems(cluster: Cluster, blueprint: Blueprint, desired: DesiredState): PatchItem[] {
+  const { controlPlane, topology } = blueprint
+  const item = (
+    template: External,
+    desiredObject: DesiredObject,
+    part: Pick<PatchItem, 'role' | 'holder' | 'isTemplate' | 'builtin' | 'overrides'>,
+  ): PatchItem => {
+    const document = documentOf(template, desiredObject, part.isTemplate)
+    return {
+      ...part,
+      uid: stableUid(cluster.metadata.uid, part.holder.kind, part.holder.name, part.holder.fieldPath),
+      contract: template.contract,
+      desired: desiredObject,
+      unpatched: document,
+      document,
+    }
+  }
+  const holder = (kind: { apiVersion: string; kind: string }, name: string, fieldPath: string): HolderReference => ({
+    ...kind,
+    namespace: cluster.metadata.namespace!,
+    name,
+    fieldPath,
+  })
+  const holderInCluster = (fieldPath: string) =>
+    holder({ apiVersion: apiVersionOf(Cluster), kind: Cluster.kind }, cluster.metadata.name, fieldPath)
+
+  const controlPlaneFields = {
+    role: { kind: 'controlPlane' },
+    overrides: topology.controlPlane?.variables?.overrides,
+    builtin: controlPlaneBuiltins(desired),
+  } as const
+  const items = [
+    item(blueprint.infrastructureCluster, desired.infrastructureCluster, {
+      role: { kind: 'infrastructureCluster' },
+      holder: holderInCluster('spec.infrastructureRef'),
+      isTemplate: false,
+      overrides: undefined,
+      builtin: {},
+    }),
+    item(controlPlane.template, desired.controlPlane, {
+      ...controlPlaneFields,
+      holder: holderInCluster('spec.controlPlaneRef'),
+      isTemplate: false,
+    }),
+  ]
+  if (controlPlane.machineTemplate && desired.controlPlaneMachineTemplate) {
+    const { object, kind, contract } = desired.controlPlane
+    items.push(
+      item(controlPlane.machineTemplate, desired.controlPlaneMachineTemplate, {
+        ...controlPlaneFields,
+        holder: holder(
+          { apiVersion: apiVersionOf(kind), kind: kind.kind },
+          object.metadata.name,
+          ControlPlaneContract.machineInfrastructureRef.paths[contract],
+        ),
+        isTemplate: true,
+      }),
+    )
+  }
+  for (const machineDeployment of desired.machineDeployments) {
+    const workerClass = blueprintOf(blueprint, machineDeployment.topology.class)
+    const part = (fieldPath: string) => ({
+      role: { kind: 'machineDeployment', class: workerClass.class.class } as const,
+      holder: holder(
+        { apiVersion: apiVersionOf(MachineDeployment), kind: MachineDeployment.kind },
+        machineDeployment.object.metadata.name,
+        fieldPath,
+      ),
+      isTemplate: true,
+      overrides: machineDeployment.topology.variables?.overrides,
+      builtin: machineDeploymentBuiltins(machineDeployment),
+    })
+    items.push(item(workerClass.bootstrap, machineDeployment.bootstrap, part('spec.template.spec.bootstrap.configRef')))
+    items.push(item(workerClass.infrastructure, machineDeployment.infrastructure, part('spec.template.spec.infrastructureRef')))
+  }
+  for (const machinePool of desired.machinePools) {
+    const poolClass = poolBlueprintOf(blueprint, machinePool.topology.class)
+    const part = (fieldPath: string) => ({
+      role: { kind: 'machinePool', class: poolClass.class.class } as const,
+      holder: holder(
+        { apiVersion: apiVersionOf(MachinePool), kind: MachinePool.kind },
+        machinePool.object.metadata.name,
+        fieldPath,
+      ),
+      isTemplate: false,
+      overrides: machinePool.topology.variables?.overrides,
+      builtin: machinePoolBuiltins(machinePool),
+    })
+    items.push(item(poolClass.bootstrap, machinePool.bootstrap, part('spec.template.spec.bootstrap.configRef')))
+    items.push(item(poolClass.infrastructure, machinePool.infrastructure, part('spec.template.spec.infrastructureRef')))
+  }
+  return items
+}
+
+/** Returns the template to patch: the template of the class with the labels and annotations of the desired object. */
+function documentOf({ object, contract }: External, { object: desired }: DesiredObject, isTemplate: boolean): UnknownObject {
+  const document = draft(object)
+  const { labels, annotations = {} } = desired.metadata
+  // The annotations are never empty: a desired object has annotations with the template from which it is created.
+  const visible = Object.entries(annotations).filter(([name]) => !hiddenAnnotationNames.includes(name))
+  const metadata = { ...(labels ? { labels: { ...labels } } : {}), annotations: Object.fromEntries(visible) }
+  delete document.metadata.managedFields
+  if (isTemplate) document.metadata = { ...document.metadata, ...metadata }
+  else writeField(document, Template.metadata, contract, { ...readField(document, Template.metadata, contract), ...metadata })
+  return document
+}
+
+const hiddenAnnotationNames = ['kubectl.kubernetes.io/last-applied-configuration', ConversionDataAnnotation]

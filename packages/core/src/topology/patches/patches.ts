@@ -1,0 +1,186 @@
+/**
+ * Applies the patches of a ClusterClass to the desired state, whose objects are private to this reconcile and changed in place. Upstream:
+ * core/reconcilers/topology/cluster/patches, v1.14.
+ */
+import type { Cluster, ClusterClassPatch, ContractField, ContractMetadata } from '@capstan/api'
+import {
+  ClusterNameLabel,
+  ClusterTopologyMachineDeploymentNameLabel,
+  ClusterTopologyMachinePoolNameLabel,
+  ClusterTopologyOwnedLabel,
+  ContractVersions,
+  ControlPlaneContract,
+  readField,
+  TemplateClonedFromGroupKindAnnotation,
+  TemplateClonedFromNameAnnotation,
+  writeField,
+  applyOperations,
+} from '@capstan/api'
+import type { RuntimeClient } from '@capstan/extension'
+import { appendAll, draft, equal, messageOf, withTerminalErrors } from '@capstan/kube'
+import { aggregateText } from '../../aggregate-text.ts'
+import type { Blueprint } from '../blueprint.ts'
+import { clusterBuiltins } from './builtin-variables.ts'
+import type { DesiredObject } from '../desired-state/desired-object.ts'
+import type { DesiredState } from '../desired-state/desired-state.ts'
+import { applyExternalPatch, copyPatchedParts, validateTopology } from './external-patch.ts'
+import type { CallContext } from '../hooks/lifecycle-hooks.ts'
+import { patchOperations } from './inline-patch.ts'
+import { type PatchItem, patchItems, Template } from './patch-items.ts'
+import type { PatchResponses } from './patch-responses.ts'
+import { patchVariables } from './patch-variables.ts'
+
+export interface PatchExtensions {
+  readonly runtime: Pick<RuntimeClient, 'call'>
+  readonly context: CallContext
+  readonly responses: PatchResponses
+}
+
+/**
+ * Applies inline and external patches in the order of the class, then calls extensions to validate the result. As upstream, `enabledIf`
+ * has no effect on external patches.
+ * @returns the ignored parts of patches, a sentence each
+ * @throws Error that names the patch which cannot be computed, does not apply, or rejects the result
+ */
+export async function applyPatches(
+  cluster: Cluster,
+  blueprint: Blueprint,
+  desired: DesiredState,
+  extensions: PatchExtensions,
+): Promise<string[]> {
+  const { patches = [] } = blueprint.class.spec
+  if (patches.length === 0) return []
+  const builtin = clusterBuiltins(cluster, blueprint.class)
+  const items = patchItems(cluster, blueprint, desired)
+  const ignored: string[] = []
+  const variablesOf = (patch: ClusterClassPatch) => patchVariables(patch, blueprint, builtin)
+
+  for (const patch of patches) {
+    const variables = variablesOf(patch)
+    if (patch.external) {
+      appendAll(ignored, await applyExternalPatch(cluster, patch, patch.external, items, variables, extensions))
+      continue
+    }
+    const generated = attempt(`failed to generate patches for patch ${JSON.stringify(patch.name)}`, () =>
+      allOrError(items, (item) => patchOperations(patch, item.document, item.role, variables.allFor(item))),
+    )
+    for (const [index, item] of items.entries()) {
+      const operations = generated[index]!
+      const patched = attempt(`failed to apply patches for patch ${JSON.stringify(patch.name)}`, () =>
+        applyOperations(item.document, operations),
+      )
+      if (operations.length > 0) item.document = copyPatchedParts(item.document, patched).document
+    }
+  }
+  for (const patch of patches) {
+    if (!patch.external?.validateTopologyExtension) continue
+    await validateTopology(cluster, patch, patch.external, items, variablesOf(patch), extensions)
+  }
+  for (const item of items) appendAll(ignored, copyBack(item))
+  return ignored
+}
+
+/** Returns all results, or throws one error with the texts of all errors. */
+function allOrError<T, R>(values: readonly T[], act: (value: T) => R): R[] {
+  const texts: string[] = []
+  const results: R[] = []
+  for (const value of values) {
+    try {
+      results.push(act(value))
+    } catch (err) {
+      texts.push(messageOf(err))
+    }
+  }
+  if (texts.length > 0) throw new Error(aggregateText(texts))
+  return results
+}
+
+/** Runs `act`. Its error is terminal, because the same objects always lead to the same error. */
+const attempt = <T>(errorContext: string, act: () => T): T =>
+  withTerminalErrors(() => {
+    try {
+      return act()
+    } catch (err) {
+      throw new Error(`failed to apply patches: ${errorContext}: ${(err as Error).message}`, { cause: err })
+    }
+  })
+
+/** Copies the patched template into the desired object. Fields that core sets stay; a sentence names those that a patch has changed. */
+function copyBack({ role, desired, unpatched, document, contract, isTemplate }: PatchItem): string[] {
+  const { object } = desired
+  const metadata = readField(document, Template.metadata, contract)
+  const spec = readField(document, Template.spec, contract)
+  if (isTemplate) {
+    setMetadata(object.metadata, document.metadata)
+    if (spec) writeField(object, Template.spec, contract, draft(spec))
+    if (metadata) writeField(object, Template.metadata, contract, draft(metadata))
+    return []
+  }
+  const restorers = role.kind === 'controlPlane' ? coreFieldRestorers(object) : []
+  if (metadata) setMetadata(object.metadata, metadata)
+  if (spec) object['spec'] = draft(spec)
+  const unpatchedSpec = { spec: readField(unpatched, Template.spec, contract) ?? {} }
+  const changed = restorers.flatMap((restore) => restore(unpatchedSpec) ?? [])
+  if (changed.length === 0) return []
+  const objectText = `${desired.kind.kind} ${object.metadata.name}`
+  return [`patches of ${objectText} do not change ${changed.join(', ')}: core sets these fields`]
+}
+
+function setMetadata(metadata: ContractMetadata, { labels, annotations }: ContractMetadata): void {
+  if (labels) metadata.labels = { ...draft(labels), ...pick(metadata.labels, preservedLabels) }
+  if (annotations) metadata.annotations = { ...draft(annotations), ...pick(metadata.annotations, preservedAnnotations) }
+}
+
+const preservedLabels = [
+  ClusterNameLabel,
+  ClusterTopologyOwnedLabel,
+  ClusterTopologyMachineDeploymentNameLabel,
+  ClusterTopologyMachinePoolNameLabel,
+]
+const preservedAnnotations = [TemplateClonedFromNameAnnotation, TemplateClonedFromGroupKindAnnotation]
+
+const pick = (map: Record<string, string> = {}, names: readonly string[]): Record<string, string> =>
+  Object.fromEntries(names.filter((name) => map[name] !== undefined).map((name) => [name, map[name]!]))
+
+/**
+ * Returns a function for each field of a control plane that core sets, in each contract version: patches cannot change these fields. The
+ * function restores the field, and returns the field's path when a patch has changed it.
+ */
+function coreFieldRestorers(object: DesiredObject['object']): ((before: object) => string | undefined)[] {
+  return ContractVersions.flatMap((contract) =>
+    coreFields.map((field) => {
+      const value = readField(object, field, contract)
+      return (unpatched) => {
+        if (value === undefined) return undefined
+        const patched = readField(object, field, contract)
+        writeField(object, field, contract, value)
+        return equal(patched, readField(unpatched, field, contract)) || equal(patched, value) ? undefined : field.paths[contract]
+      }
+    }),
+  )
+}
+
+const {
+  machineTemplateMetadata,
+  readinessGates,
+  taints,
+  machineInfrastructureRef,
+  nodeDrainTimeout,
+  nodeVolumeDetachTimeout,
+  nodeDeletionTimeout,
+  specReplicas,
+  version,
+  rolloutAfter,
+} = ControlPlaneContract
+const coreFields: readonly ContractField<unknown>[] = [
+  machineTemplateMetadata,
+  readinessGates,
+  taints,
+  machineInfrastructureRef,
+  nodeDrainTimeout,
+  nodeVolumeDetachTimeout,
+  nodeDeletionTimeout,
+  specReplicas,
+  version,
+  rolloutAfter,
+]
