@@ -119,7 +119,7 @@ function definitionOf(groupVersion: string, plural: string, record: ResourceReco
   } satisfies ResourceInfo)
 }
 
-/** Converts a declaration to a strategy, without the members that describe the resource. */
+/** Converts a declaration to a strategy. Objects of kinds without their own schema are normalized to the form of Go's JSON encoder. */
 const strategyOf = (component: string, declared: BuiltinKind): Strategy =>
   Object.freeze({
     ...declared,

@@ -13,7 +13,7 @@ const published = async (client: Client) => ({
   slice: await client.get(slices, key),
 })
 
-test('publishes the address of the server, behind the first address of Services', async () => {
+test('publishes the address of the server as the endpoint of a Service with the first address for Services', async () => {
   const { server, client } = await testServer({ serviceClusterIPRange: '10.96.0.0/16' })
   await server.advertise({ address: '192.0.2.7', port: 6443 })
   const ports = [{ name: 'https', port: 6443, protocol: 'TCP' }]
@@ -27,7 +27,7 @@ test('publishes the address of the server, behind the first address of Services'
   })
 })
 
-test('a server that restarts at another address corrects the objects, and does not write correct objects', async () => {
+test('a server that restarts at another address corrects the objects, and writes no objects that are already correct', async () => {
   const { server, client } = await testServer()
   await server.advertise({ address: '192.0.2.7', port: 6443 })
   await client.patch(services, key, { type: 'merge', body: { metadata: { labels: { mine: 'yes' } } } })

@@ -27,7 +27,7 @@ export function mergeTolerations(all: readonly Toleration[]): Toleration[] {
   return merged
 }
 
-/** A toleration in canonical JSON, with its tolerationSeconds: it covers tolerations of at most as many seconds. */
+/** A toleration as canonical JSON, and the longest tolerationSeconds that it covers. */
 interface TimedToleration {
   readonly text: string
   readonly seconds: number

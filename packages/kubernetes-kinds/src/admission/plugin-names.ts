@@ -4,8 +4,8 @@
  */
 
 /**
- * `on` and `off`: implemented, and enabled or disabled by default. `absent`: enabled by default upstream, not implemented here;
- * docs/reference/gaps.md. `rejected`: disabled by default upstream, not implemented here; enabling it is an error.
+ * `on` and `off`: implemented, and enabled or disabled by default. `absent`: enabled by default upstream, not implemented here,
+ * see docs/reference/gaps.md. `rejected`: disabled by default upstream, not implemented here; enabling it is an error.
  */
 const plugins = {
   AlwaysAdmit: 'off',

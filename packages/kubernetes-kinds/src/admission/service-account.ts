@@ -26,7 +26,7 @@ export const serviceAccount: Plugin = {
     if (!isNewPod(write) || isMirror(write.object)) return
     const spec = specOf(write.object)
     spec.serviceAccountName ||= 'default'
-    // Upstream's conversion keeps the field's deprecated name equal.
+    // serviceAccount is the deprecated name of serviceAccountName. Upstream's conversion gives both fields the same value.
     spec.serviceAccount = spec.serviceAccountName
     const account = await accountOf(write, spec.serviceAccountName as string)
     if (spec.automountServiceAccountToken ?? account.automountServiceAccountToken ?? true) mountToken(write, spec)
@@ -62,7 +62,10 @@ const specOf = (pod: UnknownObject): Fields => {
 
 const listOf = (value: unknown): Fields[] => (Array.isArray(value) ? value.filter(isRecord) : [])
 
-/** Returns the account; waits until the account `default` is created. @throws StatusError Forbidden when the account does not exist */
+/**
+ * Returns the account. Waits up to `AccountWait` for a missing account `default`.
+ * @throws StatusError Forbidden when the account does not exist
+ */
 async function accountOf(write: PluginWrite, name: string): Promise<Account> {
   const { store, clock, namespace = '' } = write
   const key = { resource: 'serviceaccounts', namespace, name }

@@ -44,7 +44,7 @@ export function rbacAuthorizer(store: Store): Pick<Authorizer, 'decide' | 'rules
 
 const namespaceOf = (attributes: Attributes): string => (attributes.kind === 'resource' ? (attributes.namespace ?? '') : '')
 
-/** ClusterRoleBindings come first, because a ClusterRoleBinding allows most requests. */
+/** Yields the bindings that apply to a user. ClusterRoleBindings come first, because they allow most requests. */
 function* grants(store: Store, user: User, namespace: string): Generator<Grant> {
   for (const binding of store.list(storageName('clusterrolebindings')) as readonly ClusterRoleBinding[]) {
     const subject = binding.subjects?.find((candidate) => appliesTo(candidate, user, ''))

@@ -132,7 +132,7 @@ test.each([0, 1, 2])('a token with padding in part %d is rejected', async (part)
   expect(authenticateToken(world, parts.join('.'))).toEqual(rejected)
 })
 
-/** Returns the token with changed claims, signed by the same key. Small numbers as dates are seconds from now. */
+/** Returns the token with changed claims, signed by the same key. Dates between -100 and 100 are seconds from now. */
 function signedAgain({ clock }: World, token: string, changedClaims: object): string {
   const [head = ''] = token.split('.')
   const now = clock.now() / 1000

@@ -49,8 +49,8 @@ export interface ServiceAccountTokenOptions {
   /** Maximum lifetime of tokens in seconds; default: unlimited. */
   readonly maxExpirationSeconds?: number
   /**
-   * Whether the tokens that pods request by default are valid for a year. The reported expiration stays the requested one, so that pods
-   * renew their tokens within the hour. Default: true. Upstream: --service-account-extend-token-expiration.
+   * Whether tokens of pods with the default lifetime of about an hour are valid for a year. The response still contains the requested
+   * expiration, so that pods renew their tokens within the hour. Default: true. Upstream: --service-account-extend-token-expiration.
    */
   readonly extendExpiration?: boolean
   /** URL of the published keys, if another server publishes them. */
@@ -420,8 +420,8 @@ const lookUp = (store: Store, resource: string, namespace: string, name: string)
   store.get({ resource, namespace, name })
 
 /**
- * Reports whether the tokens that are bound to an object are invalid. They stay valid until a minute after its deletionTimestamp, so that
- * its clean-up can use them.
+ * Reports whether the tokens that are bound to an object are invalid. Tokens stay valid until a minute after the deletionTimestamp of the
+ * object, so that the clean-up of the object can use them.
  */
 const isInvalidated = ({ metadata: { deletionTimestamp } }: KubeObject, clock: Clock): boolean =>
   deletionTimestamp !== undefined && Date.parse(deletionTimestamp) < clock.now() - seconds(60)

@@ -1,7 +1,7 @@
 /**
- * Maintains an APIService for every group and version: of built-in versions from the start, of custom versions while a CRD serves them. API
- * aggregation is not implemented. Upstream: kube-aggregator, pkg/controllers/autoregister, and pkg/controlplane/apiserver/aggregator.go,
- * v1.36.
+ * Maintains an APIService for every group and version: for built-in versions from the start, for versions of custom resources while a CRD
+ * serves them. API aggregation is not implemented. Upstream: kube-aggregator, pkg/controllers/autoregister, and
+ * pkg/controlplane/apiserver/aggregator.go, v1.36.
  */
 import { type CustomResourceDefinition, isReason, timestamp, unknownKind, type UnknownObject } from '@capstan/kube'
 import { builtins } from '../builtin-resources.ts'

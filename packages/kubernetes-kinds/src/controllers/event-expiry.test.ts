@@ -19,7 +19,7 @@ async function eventsAfter(s: number, { clock, server }: TestServer): Promise<st
 test.each([
   ['not changed', 0],
   ['set back', -hours(1)],
-])('an Event is deleted after its lifetime, counted from its last write, by a clock that is %s', async (_, step) => {
+])('an Event is deleted after its lifetime, counted from its last write, when the clock is %s', async (_, step) => {
   const env = await testServer({ controllers: { eventLifetime: seconds(60) } })
   const { client, clock } = env
   const wait = (s: number) => eventsAfter(s, env)

@@ -72,7 +72,7 @@ test('the deletion of a namespace continues after a restart', async () => {
   expect(await orAbsent(client.get(Namespace, { name: 'ns' }))).toBeUndefined()
 })
 
-test('a rejected deletion does not prevent the deletion of other objects of the namespace, and its condition reports it', async () => {
+test('a rejected deletion of one object does not prevent other deletions, and is reported in a condition of the namespace', async () => {
   let isRejected = true
   const users: (string | undefined)[] = []
   const guard: Admission = {

@@ -120,7 +120,9 @@ interface Remains {
   readonly finalizers: readonly string[]
 }
 
-/** Time after the start of the deletion before conditions are written, unless a deletion fails. Upstream reconciles only after it. */
+/**
+ * Time after the start of the deletion before conditions are written, unless a deletion fails. Upstream starts to reconcile after this time.
+ */
 const ReportAfter = seconds(5)
 
 /** Conditions of a deletion without failures. Discovery cannot fail in-process. */
@@ -144,7 +146,7 @@ const successConditions = [
 
 const listed = (texts: string[]): string => texts.sort().join(', ')
 
-/** Ignores conflicts: a concurrent write has put the namespace into the queue again. */
+/** Ignores conflicts, because the concurrent write has put the namespace into the queue again, and ignores a deleted namespace. */
 async function ignoreConflict(write: Promise<unknown>): Promise<void> {
   try {
     await write

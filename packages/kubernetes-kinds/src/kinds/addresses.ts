@@ -76,7 +76,7 @@ function halves(address: string): string[] {
   return [(bits >> 16n).toString(16), (bits & 0xffffn).toString(16)]
 }
 
-/** `withHostBits`: accepts bits beyond the prefix, as older fields do. */
+/** Validates a CIDR block. `withHostBits` accepts bits beyond the prefix, as older fields do. */
 export function blockErrors(path: string, text: string, withHostBits: boolean): FieldError[] {
   const block = parseBlock(text)
   if (!block) return [invalid(path, text, 'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)')]

@@ -4,6 +4,6 @@ import { crdStrategy } from '@capstan/apiserver/kinds'
 import type { KindTable } from './builtin-kind.ts'
 
 export const apiextensions: KindTable = {
-  // Upstream's schema is recursive.
+  // Replaces upstream's schema, which is recursive.
   customresourcedefinitions: { ...crdStrategy, schema: CustomResourceDefinition.schema, generation: true },
 }

@@ -105,7 +105,7 @@ function* referencesOf({ $ref, allOf = [], items, properties = {}, additionalPro
 
 /**
  * Returns the schema of a kind for defaulting and pruning, as Go's decoder works: fields that are not pointers get the zero value of their
- * type. The schema has no required fields and enums, which validation checks. Kinds share schema objects.
+ * type. The schema has no `required` and `enum`, because the validation of each kind checks them. Kinds share schema objects.
  */
 export function schemaNamed(name: string): JSONSchema {
   let schema = resolved.get(name)

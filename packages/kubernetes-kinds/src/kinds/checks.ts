@@ -69,7 +69,7 @@ export const ipAddress = (field: string, value: string): FieldError[] => problem
 export const unchanged = (field: string, value: unknown, old: unknown): FieldError[] =>
   equal(value, old) ? [] : [invalid(field, value ?? null, 'field is immutable')]
 
-/** Upstream: ValidateLabels, also for other maps with the form of labels. */
+/** Validates labels, and other maps with the syntax of labels. Upstream: ValidateLabels. */
 export function labels(field: string, value: { readonly [key: string]: string } | undefined): FieldError[] {
   return Object.entries(value ?? {}).flatMap(([key, text]) => [
     ...problems(field, key, labelKeyProblems(key)),
@@ -106,7 +106,7 @@ export function labelSelector(field: string, selector: LabelSelector | undefined
 export const isEmptySelector = ({ matchLabels = {}, matchExpressions = [] }: LabelSelector): boolean =>
   Object.keys(matchLabels).length + matchExpressions.length === 0
 
-/** Returns a negative number, zero or a positive number, as one amount is less than, equal to or more than another. */
+/** Returns a negative number if `a` is less than `b`, zero if they are equal, otherwise a positive number. */
 export const compareAmounts = (a: string | number, b: string | number): number =>
   compareQuantities(parseQuantity(String(a)), parseQuantity(String(b)))
 

@@ -11,7 +11,7 @@ export function nonNegative<T extends object>(field: string, object: T, ...names
   })
 }
 
-/** Returns the errors of fields that must not exceed the field `limit`, such as readyReplicas and replicas. */
+/** Returns the errors of fields that must not exceed the field `limit`, such as readyReplicas, which must not exceed replicas. */
 export function notAbove<T extends object>(
   field: string,
   object: T,

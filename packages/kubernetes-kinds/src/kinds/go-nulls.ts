@@ -43,7 +43,7 @@ function structReader(name: string): Reader {
     if (!isRecord(value)) return undefined
     for (const field of doubles) if (typeof value[field] === 'bigint') value[field] = Number(value[field])
     for (const { field, zero } of zeros) value[field] ??= zero()
-    // An object has few of the fields of its type.
+    // Iterates over the fields of the object, because it has few of the fields of its type.
     return each(Object.keys(value), (field) => {
       if (!members.has(field) || value[field] === undefined) return undefined
       if (value[field] !== null) return members.get(field)?.(value[field])
@@ -90,7 +90,9 @@ function zeroOf(schema: Component): unknown {
   return type === 'integer' || type === 'number' ? 0 : null
 }
 
-/** Sets an absent or empty list that Go always writes to `null`: stored objects do not distinguish absent and empty lists. */
+/**
+ * Sets an absent or empty list to `null`, for fields that Go always writes. Stored objects do not distinguish absent and empty lists.
+ */
 export function nullIfNone<T extends object>(owner: T | undefined, field: keyof T): void {
   const list = owner?.[field] as readonly unknown[] | null | undefined
   if (owner && !list?.length) owner[field] = null as never

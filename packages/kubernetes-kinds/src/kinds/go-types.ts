@@ -72,7 +72,7 @@ interface Mismatch {
 type Check = (value: unknown) => CheckResult
 type CheckResult = Mismatch | undefined | Work<Mismatch | undefined>
 
-/** Checks of the fields of a type, compiled on first use: a pod of 3 MB has a million values. */
+/** Checks of the fields of a type, compiled on first use for speed: a pod of 3 MB has a million values. */
 const compiled = new Map<string, ReadonlyMap<string, Check>>()
 
 /** Checks of the fields of a type; `undefined` for types without declared fields. */

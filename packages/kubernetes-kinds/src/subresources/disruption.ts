@@ -22,7 +22,8 @@ export const allowsUnreadyEviction = ({ spec, status }: PodDisruptionBudget): bo
 
 /**
  * Counts the eviction of a pod in the status of its budget, a draft.
- * @throws StatusError TooManyRequests when the budget allows no more disruptions
+ * @throws StatusError TooManyRequests when the budget allows no more disruptions, or its controller has not observed the latest spec;
+ * Forbidden when the status is invalid
  */
 export function countDisruption({ metadata, status }: PodDisruptionBudget, pod: string, now: string): void {
   const { name, generation = 0 } = metadata

@@ -29,7 +29,7 @@ describe('labels of a namespace', () => {
       'baseline:v1.9223372036854775807',
     ],
     ['audit=restricted audit-version=latest', 'privileged:latest', 'privileged:latest'],
-    // An invalid level enforces the strictest standard, and causes no warnings.
+    // An invalid level counts as `restricted` in `enforce`, and as `privileged` in `warn`. An invalid version counts as `latest`.
     ['enforce=strict', 'restricted:latest', 'privileged:latest'],
     ['enforce=strict warn=baseline', 'restricted:latest', 'baseline:latest'],
     ['enforce=baseline enforce-version=1.20', 'baseline:latest', 'baseline:latest'],
@@ -87,7 +87,7 @@ describe('a namespace', () => {
     ['enforce=strict audit=x', 'audit=x', 'invalid'],
   ])('whose labels change from %s to %s is %s', (old, labels, kind) => expect(evaluation(labels, old)).toBe(kind))
 
-  test('whose enforced level becomes the default is checked as tightened', () => {
+  test('without labels is tightened when it gets the label for the enforced level', () => {
     expect(evaluateLabels({ [`${prefix}enforce`]: 'baseline' }, { labels: undefined })).toEqual({
       kind: 'tightened',
       enforce: { level: 'baseline', version: 'latest' },

@@ -59,7 +59,8 @@ export const jobs: BuiltinKind<Job> = {
     // Label that identifies the pods of this job.
     const uidLabel = 'batch.kubernetes.io/controller-uid'
     spec.selector = { ...spec.selector, matchLabels: inOrder({ [uidLabel]: metadata.uid!, ...spec.selector?.matchLabels })! }
-    // The name of the job is now a label of the template. An invalid name is reported there, and not copied to the job.
+    // The name of the job is now a label of the template. An invalid name is an error of the template, and is not
+    // copied to the labels of the job.
     if (labelValueProblems(metadata.name).length === 0) copyPodLabels(job, metadata.labels)
   },
   warnings: (job, old) => [

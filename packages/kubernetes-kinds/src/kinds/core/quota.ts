@@ -49,7 +49,7 @@ export const resourcequotas: BuiltinKind<ResourceQuota> = {
     const scopes = spec.scopes ?? []
     const quotableNames = Object.keys(spec.hard ?? {}).filter(isQuotable)
     for (const scope of scopes) {
-      // A response contains fewer errors. Names of huge pages are not limited.
+      // Limits the work: a response contains fewer errors, and `hard` can contain any number of `hugepages-` names.
       if (errors.length > 20_000) break
       if (!Scopes.includes(scope)) errors.push(invalid('spec.scopes', scopes, 'unsupported scope'))
       for (const name of quotableNames)

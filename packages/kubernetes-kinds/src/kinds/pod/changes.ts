@@ -19,7 +19,7 @@ import { imageIsTrimmed } from './containers.ts'
 import { qosClass } from './resources.ts'
 import { validatePodSpec, validateTolerations } from './spec.ts'
 
-/** Upstream: validatePodMetadataAndSpec, without metadata. */
+/** Validates annotations and spec. Upstream: validatePodMetadataAndSpec, without the metadata that is validated for all kinds. */
 function* validatePod({ metadata, spec }: Pod): Work<FieldError[]> {
   const errors = annotationErrors('metadata.annotations', { metadata, spec })
   appendAll(errors, yield* validatePodSpec('spec', spec, metadata.name ?? ''))

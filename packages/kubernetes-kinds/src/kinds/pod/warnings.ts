@@ -45,7 +45,7 @@ export const templateWarnings = (
 
 /**
  * Maximum number of warnings. A response shows fewer: its warning headers have at most 4,096 characters (see warning-headers.ts of
- * apiserver), and each warning has more than ten. Without the limit, n equal ports would cause n² warnings.
+ * apiserver), and each warning has more than ten characters. Without the limit, n equal ports would cause n² warnings.
  */
 const MaxWarnings = 1000
 

@@ -28,7 +28,7 @@ describe('ranges', () => {
   test.each([
     ['10.0.0.0/24', '10.0.0.1'],
     ['10.96.3.7/16', '10.96.0.1'],
-  ])('%s begins with %s', (text, first) => expect(firstAddress(parseRange(text))).toBe(first))
+  ])('the first address for Services in %s is %s', (text, first) => expect(firstAddress(parseRange(text))).toBe(first))
   test.each(['10.0.0.0', '10.0.0.0/33', 'fd00::/108', '10.0.0.0/x', ''])('%j is not a range of addresses', (text) => {
     expect(() => parseRange(text)).toThrow('is no range of IPv4 addresses')
   })

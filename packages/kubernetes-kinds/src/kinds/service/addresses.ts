@@ -12,7 +12,7 @@ export interface AddressRange {
   readonly size: number
 }
 
-/** Parses a range. @throws Error when the text is not a range of IPv4 addresses */
+/** Parses a range. @throws Error when the text is not a range of IPv4 addresses, or its prefix length is not between 8 and 30 */
 export function parseRange(text: string): AddressRange {
   const [ip = '', bits = ''] = text.split('/')
   const length = Number(bits)
@@ -23,7 +23,7 @@ export function parseRange(text: string): AddressRange {
   return { text, base: toNumber(ip) - (toNumber(ip) % size), size }
 }
 
-/** Returns the address of the Service `kubernetes` in `default`: the first address of the range. */
+/** Returns the address of the Service `kubernetes` in `default`: the first address after the network address. */
 export const firstAddress = ({ base }: AddressRange): string => toAddress(base + 1)
 
 const toNumber = (ip: string): number => ip.split('.').reduce((sum, part) => sum * 256 + Number(part), 0)
