@@ -121,7 +121,8 @@ interface Remains {
 }
 
 /**
- * Time after the start of the deletion before conditions are written, unless a deletion fails. Upstream starts to reconcile after this time.
+ * Time after the start of the deletion before conditions are written, unless a deletion fails. Upstream starts to reconcile after this
+ * time.
  */
 const ReportAfter = seconds(5)
 
