@@ -148,7 +148,7 @@ const machineTexts = async (world: World) =>
     .map((machine) => `${machine.status?.phase} in ${machine.status?.failureDomain} ${machine.spec.version}`)
     .sort()
 
-test('a cluster is provisioned at once without delays', async () => {
+test('a cluster without simulated delays is provisioned at once', async () => {
   const world = await aWorld()
   await createCluster(world)
   await world.advance(seconds(2))

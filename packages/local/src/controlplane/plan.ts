@@ -101,7 +101,7 @@ function scaleDown(controlPlane: ControlPlane, reason: string): Step {
   return { kind: 'delete', machine: machine.name, reason }
 }
 
-/** Returns unmet preconditions for a Machine to join or change, with upstream's texts. */
+/** Returns unmet preconditions for a Machine to join, to leave or to be updated, with upstream's texts. */
 function preflight(controlPlane: ControlPlane, change: 'joining' | { readonly leaving: PlannedMachine | undefined }): string[] {
   const { machines, pendingVersion, certificatesAvailable } = controlPlane
   if (machines.length === 0) return []

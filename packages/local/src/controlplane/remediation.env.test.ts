@@ -108,7 +108,7 @@ test('a Machine that a user marks is replaced', async () => {
   expect(await names()).not.toContain(namesBefore[1])
 })
 
-test('no Machine that the quorum of etcd needs is deleted, until another Machine recovers', async () => {
+test('an unhealthy Machine that etcd needs for its quorum is deleted only after another Machine recovers', async () => {
   await createControlPlane()
   const namesBefore = await names()
   await breakMachine(namesBefore[0]!)
@@ -158,7 +158,7 @@ test('replacements that fail as well are replaced maxRetry times', async () => {
   const knownNames = new Set(await names())
   const [first] = knownNames
   await breakMachine(first!)
-  // Machines are compared with their template by its name, so that running Machines are not replaced.
+  // Running Machines are not outdated by the new template, because they are compared only with the name of their template.
   await env.v1beta2Client.delete(LocalMachineTemplate, { namespace: 'default', name: 'machines' })
   await env.v1beta2Client.create(LocalMachineTemplate, {
     ...named('machines'),

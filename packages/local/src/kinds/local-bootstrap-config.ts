@@ -23,7 +23,7 @@ export const bootstrapConfigSpec = s.object({
     .int32({ minimum: 0 })
     .optional()
     .doc(
-      'How long a machine can join with the data; 0 means without limit. At half of it the data are renewed, unless the Machine has its Node; those of a MachinePool always are. Default 900.',
+      'How long a machine can join with the data; 0 means without limit. The data of a Machine are renewed after half of this time until the Machine has its Node, the data of a MachinePool as long as it exists. Default 900.',
     ),
   simulated: s
     .object({

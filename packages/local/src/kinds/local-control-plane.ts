@@ -63,7 +63,9 @@ const common = {
         minHealthyPeriodSeconds: s
           .int32({ minimum: 0 })
           .optional()
-          .doc('A replacement that fails later has a problem of its own: retries are counted from zero. Default 3600.'),
+          .doc(
+            'Time after a remediation. A replacement that fails later has a new problem: retries are then counted from zero. Default 3600.',
+          ),
       },
       { minProperties: 1 },
     )
@@ -78,7 +80,7 @@ const common = {
     .object({
       initializationDelay: duration()
         .optional()
-        .doc('Time from the first Node until the control plane is initialized. Default 0s.'),
+        .doc('Time from the first connection to the API server until the control plane is initialized. Default 0s.'),
       failure: failure('initialization'),
     })
     .optional()
@@ -94,7 +96,7 @@ export const LocalControlPlane = defineKind({
   shortNames: ['lcp'],
   categories: ['cluster-api'],
   scope: 'Namespaced',
-  doc: 'LocalControlPlane is the control plane of one Cluster, made of Machines.',
+  doc: 'LocalControlPlane is the control plane of one Cluster: made of Machines, or hosted.',
   labels: contractLabels('control-plane'),
   spec: s.object({
     ...common,

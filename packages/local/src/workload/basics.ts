@@ -16,7 +16,7 @@ export async function ensureBasics(client: Client, clusterName: string, kubernet
   }
 }
 
-/** Writes the target version of the control plane to kubeadm-config if it differs. As upstream, before the Machines are updated. */
+/** Writes the target version of the control plane to kubeadm-config if it differs. As upstream, called before the Machines are updated. */
 export async function recordVersion(client: Client, kubernetesVersion: string): Promise<void> {
   const configMap = await orAbsent(client.get(ConfigMap, KubeadmConfigKey))
   const configuration = configMap?.data?.ClusterConfiguration

@@ -1,7 +1,7 @@
 import { isUpdateInProgress, type Machine, MachineControlPlaneLabel } from '@capstan/api'
 import type { LocalMachine } from '../../kinds/local-machine.ts'
 
-/** Inputs of a machine's boot, from its Machine or, for a machine of a LocalMachinePool, from `spec.pool`: it needs no Machine. */
+/** Inputs of a machine's boot: from its Machine or, for a machine of a LocalMachinePool, from `spec.pool`, also without a Machine. */
 export interface BootInputs {
   /** Absent while there is no bootstrap data. */
   readonly dataSecretName: string | undefined

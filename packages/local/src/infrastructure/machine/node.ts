@@ -74,7 +74,7 @@ export async function joinCluster(
 
 /**
  * After a restart of the provider, starts the API server of a control plane machine that is paused or being deleted. Does nothing for
- * other machines, and for a machine that had not booted, or not before its deletion.
+ * workers, and for machines that have not booted. A machine that is being deleted must have booted before its deletion began.
  */
 export async function restoreMachine(
   object: LocalMachine,

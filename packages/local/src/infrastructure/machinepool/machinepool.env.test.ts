@@ -194,7 +194,7 @@ describe.each([
 })
 
 describe('a LocalMachinePool', () => {
-  test('is deleted with its Nodes, without its Cluster', async () => {
+  test('is deleted with its Nodes when its MachinePool is deleted', async () => {
     await createPool()
     await env.v1beta2Client.delete(MachinePool, key('pool'))
     await env.advance(seconds(30))
