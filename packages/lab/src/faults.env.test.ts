@@ -39,7 +39,7 @@ const lossy = (transport: Transport, random: Random, isOn: () => boolean): Trans
   },
 })
 
-/** Creates the class of the demo, without its delays. */
+/** Manifests of the demo's class, without its delays. */
 const classDocuments = parseAllDocuments(
   readFileSync(new URL('../../lab/demo/class.yaml', import.meta.url), 'utf8').replaceAll(/\d+ms/g, '0s'),
 ).map((document) => document.toJS() as UnknownObject)
