@@ -49,7 +49,7 @@ async function create(body: object, options: { fieldValidation?: 'Strict' | 'Ign
 const unread =
   '<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation'
 
-/** Returns copies of the object, each with one value below its spec removed or replaced. */
+/** Returns copies of the object, each with its spec, or one value in it, removed or replaced. */
 function* mistakes(whole: Json, parentPath: readonly string[] = []): Generator<[path: string, broken: Json]> {
   const parts = Array.isArray(whole) ? whole.map((value, i) => [String(i), value] as const) : Object.entries(whole as object)
   for (const [name, value] of parts as [string, Json][]) {
@@ -220,7 +220,7 @@ describe('a runtime extension', () => {
   const isDiscovery = (request: Request) => new URL(request.url).pathname.endsWith('/discovery')
   const discovered = async () => conditionText(await env.client.get(ExtensionConfig, { name: 'ext' }), 'Discovered')
 
-  /** Registers a server with this response in a management cluster. Returns the reported error. */
+  /** Registers a server with this response in a management cluster. Returns the URL below which the hooks are served. */
   async function register(answer: FetchHandler, ca: CertifiedKey = authority): Promise<string> {
     const server = await listen(answer, serving)
     closing.push(() => server.close())

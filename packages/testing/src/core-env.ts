@@ -155,9 +155,7 @@ export function conditionText(object: ConditionSource, type: string): string | u
   return condition && stateText(condition)
 }
 
-/**
- * Makes requests fail while the server is unreachable. Open watches deliver no events, as during an interruption of the network.
- */
+/** Makes requests fail while the server is unreachable. Open watches are not interrupted. */
 const whenReachable = (transport: Transport, reachable: () => boolean): Transport => ({
   close: () => transport.close(),
   watch: (request, signal) => (reachable() ? transport.watch(request, signal) : Promise.reject(unreachableError())),

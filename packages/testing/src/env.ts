@@ -1,7 +1,6 @@
 /**
  * The test environment: controllers on the embedded API server and a virtual clock that the test advances. It needs one process and
- * no port (unless requested), and does not wait: an hour of virtual time takes milliseconds, and the same seed results in the same
- * names.
+ * no port, and does not wait: an hour of virtual time takes milliseconds, and the same seed results in the same names.
  */
 import type { Store } from '@capstan/apiserver'
 import type { ApiServer, ApiServerOptions } from '@capstan/kubernetes-kinds'

@@ -2,12 +2,14 @@
  * Tests failing inputs: mistakes in classes, templates and topologies, name conflicts, denied writes, incorrect providers and
  * extensions. The test begins ten minutes after the input, and takes half an hour of virtual time:
  *
- * - The controllers write nothing. Three groups of inputs are exceptions: each retry of those with `retries` creates objects and deletes
+ * - The controllers write nothing. Four groups of inputs are exceptions: each retry of those with `retries` creates objects and deletes
  *   them after a failure, as upstream's does; a blocking hook is called every 30 s, and the time until which it blocks is recorded; a
- *   provider whose fields change every minute causes a bounded number of writes per change.
+ *   provider whose fields change every minute causes a bounded number of writes per change; texts that depend on the time since the input
+ *   are written once (`writesOnce`).
  * - The number of objects is constant, including Secrets and ConfigMaps. Of Events, at most two are written for each rejected write and
  *   one for each write of a retry; these may be new objects, because texts of Events contain the generated names of objects.
- * - No condition of either generation changes its text, apart from the changing message of a hook and random suffixes of names.
+ * - No condition, current or deprecated (v1beta1), changes its text, apart from texts that depend on time or on changing fields, and
+ *   random suffixes of names.
  */
 import {
   BeforeClusterCreate,
@@ -85,7 +87,7 @@ async function createAll(env: ManagementEnv, manifests: Manifests): Promise<void
 
 const user = { name: 'user', groups: ['system:masters'], agent: 'kubectl' }
 
-/** Returns an object of a kind that this project does not declare. */
+/** Creates an object of a kind that this project does not declare. */
 const create = (env: ManagementEnv, group: string, plural: string, body: object, namespace?: string) =>
   env.management.server.engine.execute(
     { verb: 'create', group, version: 'v1', plural, body, ...(namespace === undefined ? {} : { namespace }) },
@@ -132,7 +134,7 @@ const patched = (request: Record<string, any>, value: string, path = '/spec/temp
   ]
 }
 
-/** Returns a policy that denies writes to resources. */
+/** Creates a policy, with a binding, that denies writes to resources. */
 const deny = async (env: ManagementEnv, group: string, resources: readonly string[], operations: readonly string[]) => {
   const group_ = 'admissionregistration.k8s.io'
   const metadata = { name: 'deny' }
@@ -355,14 +357,14 @@ const inputs: readonly FailingInput[] = [
   },
   {
     name: 'a quota of one Machine',
-    // Both MachineSets. Upstream also creates the two clones before the Machine, changes managedFields of each, deletes both, and reports the
-    // rejected name in the status of the MachineSet and its MachineDeployment.
+    // Both MachineSets are retried. As upstream's, each retry creates the two clones before the Machine, changes managedFields of each,
+    // deletes both, and reports the rejected name in the status of the MachineSet and its MachineDeployment.
     retries: { objects: 2, writes: 8 },
     before: (env) => quota(env, { 'count/machines.cluster.x-k8s.io': '1' }),
   },
   {
     name: 'a quota of one infrastructure machine',
-    // The same with one clone.
+    // As above, with one clone.
     retries: { objects: 2, writes: 5 },
     before: (env) => quota(env, { 'count/localmachines.infrastructure.capstan.dev': '1' }),
   },
@@ -374,7 +376,8 @@ const inputs: readonly FailingInput[] = [
   },
   {
     name: 'a webhook that denies updates of Clusters',
-    // Each retry applies the infrastructure cluster and the control plane with its template again: the Cluster does not refer to them.
+    // Each retry applies the infrastructure cluster and the control plane with its template again, because the Cluster does not refer to
+    // them.
     retries: { objects: 1, writes: 3 },
     webhooks: denyingWebhooks,
     before: (env) => registerWebhook(env, 'cluster.x-k8s.io', ['clusters'], ['UPDATE']),
@@ -451,13 +454,13 @@ const inputs: readonly FailingInput[] = [
   },
   {
     name: 'an infrastructure machine whose Ready condition changes every minute',
-    // The status of the provider's object, Machine, MachineSet, MachineDeployment and Cluster.
+    // Status writes of the provider's object, Machine, MachineSet, MachineDeployment and Cluster.
     writesPerMinute: 7,
     during: async (env, minute) => changeReady(env, LocalMachine, keyOf(await only(env, LocalMachine, 'steady')), minute),
   },
   {
     name: 'a bootstrap config whose Ready condition changes every minute',
-    // The status of the provider's object, Machine, MachineSet, MachineDeployment and Cluster.
+    // Status writes of the provider's object, Machine, MachineSet, MachineDeployment and Cluster.
     writesPerMinute: 7,
     during: async (env, minute) =>
       changeReady(env, LocalBootstrapConfig, keyOf(await only(env, LocalBootstrapConfig, 'steady')), minute),
@@ -658,7 +661,10 @@ interface AnyStatus {
   readonly v1beta2?: { readonly conditions?: readonly AnyCondition[] }
 }
 
-/** Texts of each condition, of both generations, in the order in which the server stored them. A text is listed again when it returns. */
+/**
+ * Texts of each condition, current or deprecated (v1beta1), in the order in which the server stored them. A text is listed again when it
+ * returns.
+ */
 class ConditionTexts {
   readonly #texts = new Map<string, string[]>()
 
@@ -747,7 +753,7 @@ describe('the controllers stop writing after', () => {
       expect(writes.events.length).toBeLessThanOrEqual(2 * writes.rejected.length + writesOfRetries)
       expect(then.filter((object) => !isEvent(object)).length).toBe(first.filter((object) => !isEvent(object)).length)
       expect(then.filter(isEvent).length).toBeLessThanOrEqual(first.filter(isEvent).length + writes.events.length)
-      // The texts of conditions that summarize a changing field follow it.
+      // Conditions that summarize a changing field change with it.
       if (writesPerMinute === 0) expect(texts.changed(changes)).toEqual({})
     }, 60_000)
 })

@@ -79,7 +79,7 @@ describe('a blocking handler', async () => {
     expect(callsOf(story, hook)).toEqual(once(hook, hook === 'AfterControlPlaneInitialized' ? 1 : 2))
   })
 
-  test("reports blocking hooks with upstream's messages", () => {
+  test("is reported with upstream's messages", () => {
     const conditions = [...recordedStates].map(
       ([callText, { condition }]) => `${callText}\n  ${condition?.replaceAll('\n', '\n  ')}`,
     )
@@ -145,7 +145,7 @@ describe('a blocking handler', async () => {
     `)
   })
 
-  test('a record has the handler, the start, the next call, the number of calls and the last message', () => {
+  test('has a record with the handler, the start, the next call, the number of calls and the last message', () => {
     expect(
       [...recordedStates].map(([callText, { waiting }]) => [callText, JSON.stringify(waiting)].join('\n  ')).join('\n'),
     ).toMatchInlineSnapshot(`
@@ -178,7 +178,7 @@ describe('a blocking handler', async () => {
     `)
   })
 
-  test('rejects the next version while AfterClusterUpgrade blocks', () => {
+  test('of AfterClusterUpgrade prevents the next version', () => {
     expect(rejected).toContain('version cannot be changed when the "AfterClusterUpgrade" hook is still blocking')
   })
 })
@@ -236,14 +236,14 @@ function untilGone(hook: string): unknown {
   return hook === 'AfterControlPlaneInitialized' ? [expect.any(Number)] : [1]
 }
 
-describe('a process that is stopped some writes after a hook has allowed to proceed, and restarted', () => {
+describe('a process that is stopped after a hook allowed core to proceed, and is restarted,', () => {
   // Numbers of writes after a hook. There are at most 90 writes between two hooks, so all writes of the Cluster's life can be covered. By
   // default this is a sample; CAPSTAN_STOPS=16 selects every sixteenth write, 1 all of them.
   const longest = 90
   const every = Number(process.env.CAPSTAN_STOPS)
   const stops = every ? Array.from({ length: Math.ceil(longest / every) }, (_, i) => i * every + 1) : [1, 2, 4, 9, 33]
   test.each(stops)(
-    'write %i',
+    'keeps the order when it is stopped after write %i',
     async (writes) => {
       const story = await runScenario({ respond: killed(writes) })
       expect(story.order.violations).toEqual([])

@@ -99,7 +99,7 @@ test('an upgrade keeps workers and their Nodes', async () => {
   expect(env.management.manager.waiting()).toEqual([])
 })
 
-/** Also covers all differences of the templates. */
+/** Updates versions, and covers all differences of the templates. */
 const updatesAll: HookScript = {
   ...updatesVersions,
   CanUpdateMachineSet({ request }) {
@@ -193,7 +193,8 @@ test('no objects exist after a cluster is deleted during an update', async () =>
 
 describe('a process that is stopped during an in-place upgrade and restarted', async () => {
   /**
-   * Runs the upgrade. Returns Machines with their Nodes, objects created and deleted in the meantime, and remaining annotations.
+   * Runs the upgrade. Returns the number of commits, whether the Machines are the same, the versions of their Nodes, and remaining
+   * annotations.
    */
   async function play(stopAfter = Number.POSITIVE_INFINITY): Promise<{ commits: number; ending: object }> {
     const base = memoryStores()

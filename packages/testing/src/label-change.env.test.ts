@@ -46,7 +46,7 @@ async function replaceable(): Promise<string[]> {
   return lists.flat().toSorted()
 }
 
-/** Also serves v1beta1, with the schema of v1alpha1, and names it in the label of contract v1beta2. */
+/** Adds version v1beta1, with the schema of v1alpha1, to the CRDs, and names it in their label of contract v1beta2. */
 async function serveSecondVersion(): Promise<void> {
   for (const kind of localKinds as readonly DeclaredKind[]) {
     const key = { name: resourceName(kind) }

@@ -206,7 +206,7 @@ test('core calls an extension that updates Machines in place for each Machine, a
   const waits = texts.filter((text) => text === 'UpdateMachine of update, Machine: wait 10 s (installing)')
   expect(waits).toHaveLength(installed.size)
   expect(installed.size).toBeGreaterThan(1)
-  // No line follows the end of the upgrade.
+  // No hook is called after the end of the upgrade.
   expect(texts.filter((text) => !text.startsWith('Discovery')).at(-1)).toBe('AfterClusterUpgrade of after-upgrade, v1.36.0: go')
 })
 
@@ -286,7 +286,7 @@ test('a blocked or failing deletion is stuck with the message of its hook', asyn
   )
 })
 
-test('an unreachable extension blocks the Clusters that it matches until it is reachable, with fewer calls by the breaker', async () => {
+test('an unreachable extension blocks its Clusters until it is reachable, and the circuit breaker prevents some calls', async () => {
   let attempts = 0
   const between = (transport: HookTransport): HookTransport => ({
     ...transport,

@@ -10,7 +10,7 @@ import { scriptedRuntime } from './scripted-runtime.ts'
 
 const key = { namespace: 'default', name: 'demo' }
 
-/** Returns a handler for every hook; two of the handlers block once. */
+/** Returns a runtime client with handlers for six lifecycle hooks; three of the handlers block once. */
 const runtime = () =>
   scriptedRuntime({
     BeforeClusterCreate: ({ nth }) => (nth === 1 ? { wait: 2, message: 'warming up' } : undefined),
@@ -153,7 +153,7 @@ test('the lifecycle is the same over HTTPS', async () => {
   expect(overSocket).toEqual(inProcess)
 })
 
-test('a restarted management cluster finds its Cluster Available, and writes nothing', async () => {
+test('a restarted management cluster finds its Cluster Available, and does not write it', async () => {
   const demo = new URL('../../lab/demo/', import.meta.url)
   const stores = memoryStores()
   const first = await managementEnv({ stores, runtime: runtime() })

@@ -1,4 +1,7 @@
-/** An IPAM provider: a kind of address pools, and the controller that allocates addresses for claims. Contract: IPAM. */
+/**
+ * An IPAM provider: a kind of address pools, and the controller that allocates addresses for claims, as Cluster API's contract for IPAM
+ * providers requires.
+ */
 import { Cluster, ClusterNameLabel, IPAddress, IPAddressClaim, isPaused } from '@capstan/api'
 import {
   type Cache,

@@ -24,7 +24,10 @@ import type { Host } from './env.ts'
 import { virtualTimestamps } from './virtual-timestamps.ts'
 
 export interface RealHostOptions {
-  /** Path of a kubeconfig with full access to the server: objects that a test creates are deleted at its end. */
+  /**
+   * Path of a kubeconfig with full access to the server. At the end of a test, all objects of its kinds are deleted, and, outside
+   * kube-system, all Secrets, ConfigMaps, Events, Leases, Nodes and Namespaces that the server has not created itself.
+   */
   readonly kubeconfig: string
   readonly clock: Clock
   readonly kinds: readonly DeclaredKind[]

@@ -17,7 +17,7 @@ afterEach(() => env.close())
 const key = { namespace: 'default', name: 'demo' }
 const demo = new URL('../../lab/demo/', import.meta.url)
 
-/** Covers all differences, so that Machines are updated in place; UpdateMachine and the other hooks block. */
+/** Covers all differences, so that Machines are updated in place. `blocking` adds the hooks that block. */
 const updating: HookScript = {
   CanUpdateMachineSet({ request }) {
     const { desired } = request as unknown as RequestOf<typeof CanUpdateMachineSet>
@@ -154,7 +154,7 @@ describe('a process that is killed around a request', () => {
     expect(await killed('BeforeClusterUpgrade', stop)).toEqual({ before, after, annotation: undefined, records: 1 })
   })
 
-  test.each([1, 2])('after write %i: UpdateMachine is also called', async (stop) => {
+  test.each([1, 2])('after write %i: the next process calls UpdateMachine', async (stop) => {
     const { after, annotation } = await killed('UpdateMachine', stop)
     expect([after, annotation]).toEqual([1, undefined])
   })

@@ -92,7 +92,7 @@ async function play(stopAfter = Number.POSITIVE_INFINITY): Promise<Ending> {
       const { labels = {} } = change.object!.metadata
       const role =
         labels['topology.cluster.x-k8s.io/deployment-name'] ?? labels['topology.cluster.x-k8s.io/pool-name'] ?? 'control-plane'
-      // Core writes the version of a pool's Machine after it has created it.
+      // Core writes the version of a pool's Machine only after the Machine was created.
       const { version } = (change.object as Machine).spec
       const roleAndVersion = version === undefined ? role : `${role} ${version}`
       machines[roleAndVersion] = (machines[roleAndVersion] ?? 0) + 1
@@ -175,7 +175,7 @@ const expected: Omit<Ending, 'commits'> = {
   wasAvailable: true,
   wasUpgraded: true,
   machines: {
-    // One of each replaces the unhealthy Machine.
+    // One Machine of the control plane and one of `steady` replace unhealthy Machines.
     'control-plane v1.36.0': 4,
     'steady v1.36.0': 2,
     'elastic v1.36.0': 1,

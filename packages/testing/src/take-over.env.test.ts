@@ -45,7 +45,7 @@ const steps: readonly { act(client: Client): Promise<unknown>; readonly wait: nu
 
 const runtime = () => scriptedRuntime({})
 
-/** Returns stores with the recorded objects, and with the definitions of all kinds. */
+/** Returns stores with the recorded objects, and with the CRDs of all kinds. */
 async function recordedStores() {
   const base = memoryStores()
   const installing = await managementEnv({
@@ -70,10 +70,10 @@ async function recordedStores() {
 
 interface Ending {
   readonly commits: number
-  /** Identities of recorded Machines that no longer exist. */
+  /** Names of recorded Machines that no longer exist. */
   readonly replaced: readonly string[]
   readonly steady: number
-  /** Values of the labels `recorded` and `kept`, and taints, of all Machines and the objects that belong to them. */
+  /** Different values of the labels `recorded` and `kept` of MachineSets, Machines and the objects of Machines. */
   readonly labels: readonly string[]
   readonly taints: number
   readonly isAvailable: boolean
@@ -152,7 +152,7 @@ const expected: Omit<Ending, 'commits'> = {
 describe("a Cluster of upstream's core, taken over by a process that is stopped between two writes", async () => {
   const { commits, ...undisturbed } = await play()
 
-  test("has labels and taints of upstream's core before", () => {
+  test("has the labels and taints of upstream's core before the take-over", () => {
     const machines = recording.objects.filter(({ kind }) => kind === 'Machine') as Machine[]
     const managers = machines.flatMap(({ metadata }) => metadata.managedFields?.map(({ manager }) => manager))
     expect(managers).toContain('capi-machineset')

@@ -37,7 +37,7 @@ import { expect, test } from 'vitest'
 import { sampleExtension } from '../../../examples/sample-extension/extension.ts'
 import { lifecycleOf, type LifecycleOptions } from './lifecycle-of.ts'
 
-/** The sample extension with additional patches, and with hooks that block several times. */
+/** An extension with patches, and with hooks that block several times. */
 function busyExtension(): Extension {
   const callCounts = new Map<string, number>()
   const times = (count: number, seconds: number, message: string) => {

@@ -22,7 +22,7 @@ const patched: JSONSchema = s.object({
   finalizers: s.list(s.string()).listSet(),
 }).json
 
-/** Validates a list of small objects by a schema, also as an update that changes few items. */
+/** Validates a list of small objects by a schema, also as an update that changes all items. */
 function validate(size: number, items: JSONSchema): unknown {
   const schema: JSONSchema = { type: 'object', properties: { list: { type: 'array', items } } }
   const object = (value: string) => ({ metadata: { name: 'a' }, list: many(size, (index) => ({ name: `n${index}`, value })) })

@@ -73,7 +73,7 @@ export interface Story {
   readonly took: number
   /** Number of calls by hook and version. */
   readonly calls: ReadonlyMap<string, number>
-  /** The request that blocks now, as `textOf` formats it. */
+  /** The hook call that blocks now, as `textOf` formats it. */
   readonly blocking: string | undefined
   readonly cluster: () => Promise<Cluster | undefined>
   /** Returns the condition TopologyReconciled. */
