@@ -28,7 +28,7 @@ describe('compareWithBuild', () => {
 
 it('compareVersions ignores build tags', () => expect(compareVersions('v1.36.0+2', 'v1.36.0+1')).toBe(0))
 
-it('isUpgrade is true for another build of the same version', () => {
+it('isUpgrade is true for build tags that have no order, and false for an equal or lower version', () => {
   expect(isUpgrade('v1.36.0+abc', 'v1.36.0+xyz')).toBe(true)
   expect(isUpgrade('v1.36.0', 'v1.36.0')).toBe(false)
   expect(isUpgrade('v1.36.1', 'v1.36.0')).toBe(false)

@@ -96,7 +96,7 @@ it('reads failure domains of either contract version, sorted', () => {
   expect(failureDomainsOf({}, 'v1beta2')).toEqual([])
 })
 
-// With such failure domains, the API server would reject the whole status of the Cluster.
+// The API server would reject the whole status of a Cluster that contains one of these failure domains.
 test.each([
   ['a number', 7, 'expected a list or a map, got number'],
   ['more than 100', Array.from({ length: 101 }, (_, i) => ({ name: `d${i}` })), 'expected at most 100 entries, got 101'],
@@ -204,7 +204,7 @@ describe('a pool of machines', () => {
     ],
   ])('with an invalid field is rejected: %s', (message, read) => expect(read).toThrow(message))
 
-  it('reports the same fields in both contract versions, except for the milestone', () => {
+  it('has the same field paths in both contract versions, except for `provisioned`', () => {
     const differing = Object.entries(InfraMachinePoolContract).filter(([, { paths }]) => paths.v1beta1 !== paths.v1beta2)
     expect(differing.map(([name]) => name)).toEqual(['provisioned'])
   })

@@ -78,7 +78,7 @@ export const ControlPlaneContract = {
   rolloutAfter: field<string>('spec.rollout.after', 'Machines created before this time are replaced once the time is reached.'),
   externalManagedControlPlane: field<boolean>(
     'status.externalManagedControlPlane',
-    'True when the control plane does not run on Machines. The last control plane Machine can then be deleted.',
+    'True when the control plane does not run on Machines. Core then deletes Nodes of Machines even if no control plane Machine remains.',
   ),
   ...failureFields,
 }
@@ -104,7 +104,8 @@ export function currentStatusVersion(controlPlane: object, contract: ContractVer
 }
 
 /**
- * Whether at least one replica of the control plane runs an older version than that of the spec, or another build of it.
+ * Whether at least one replica of the control plane must be upgraded to the version in the spec: it runs an older version, or lower build
+ * tags, or build tags that have no order relative to those in the spec.
  *
  * @throws TypeError when the spec has no version, or `status.versions` is invalid
  */

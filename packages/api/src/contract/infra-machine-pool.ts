@@ -13,7 +13,7 @@ export const InfraMachinePoolContract = {
   ),
   ready: field<boolean>(
     'status.ready',
-    'Deprecated: the same for contract v1beta1. Upstream v1.14 reads no other field, in both versions of the contract.',
+    'Deprecated: true while the pool is provisioned, as in contract v1beta1. Upstream v1.14 reads only this field, for both contract versions.',
   ),
   providerIDList: field<string[]>(
     'spec.providerIDList',

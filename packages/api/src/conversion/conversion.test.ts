@@ -34,8 +34,8 @@ function* leaves(value: unknown, path = ''): Iterable<string> {
 const isZero = (leaf: string): boolean => / = (false|0|""|"0s")$/.test(leaf)
 
 /**
- * Whether `false` is kept. In older versions, a zero equals an absent field, except for booleans of kinds with an annotation, which
- * distinguishes both.
+ * Whether the round trip keeps `false`. Older versions do not distinguish a zero from an absent field. For most kinds, the conversion
+ * annotation keeps explicit booleans.
  */
 const keepsFalse = (name: string): boolean => kindRules[name]?.keepsData === true && name !== 'IPAddressClaim v1alpha1'
 

@@ -6,9 +6,9 @@ import { isRecord } from '@capstan/kube'
 import type { Struct } from './go-types.ts'
 
 /**
- * Sets the booleans or numbers at `path` to `false` or `0` if `restored` has that value and the older version has no other; removes a zero
- * that `restored` does not have. With `list[name]`, items of both lists correspond by the field `name`; with `list[]` by index, if the
- * lists have equal lengths. `{schema}` stands for the booleans of a schema and of all schemas in it.
+ * Sets each boolean or number at `path` to `false` or `0` if `restored` has this value, unless `value` has a non-zero value there. Removes
+ * a zero that `restored` does not have. With `list[name]`, items of both lists correspond by the field `name`; with `list[]` by index, if
+ * the lists have equal lengths. `{schema}` stands for the booleans of a schema and of all schemas in it.
  */
 export function restoreZero(value: Struct, restored: unknown, path: string): void {
   restoreAt(value, isRecord(restored) ? restored : {}, path.split('.'))

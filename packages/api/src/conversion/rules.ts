@@ -112,7 +112,7 @@ interface StatusFields {
   readonly deprecated: readonly string[]
   /** Fields of the status of v1beta2 that the older version has in `v1beta2`. */
   readonly current: readonly string[]
-  /** `deprecated.v1beta1` exists in v1beta2 even when all of it is absent. */
+  /** Whether v1beta2 has `deprecated.v1beta1` even when the object has none of the deprecated fields. */
   readonly always?: true
 }
 

@@ -1,6 +1,6 @@
 /**
- * Reads the records, in an annotation, of the hooks that block an object. Core writes them on Clusters and Machines; providers may write
- * them on their own objects.
+ * Reads the annotation that records the hooks that block an object. Core writes it on Clusters and Machines; providers may write it on
+ * their own objects.
  */
 import type { KubeObject } from '@capstan/kube'
 import { isRecord } from '@capstan/kube'
@@ -16,7 +16,7 @@ export interface WaitingHook {
   readonly until?: string
   /** Digest of the request. After a restart, the manager does not call the hook again before `until` if the digest is the same. */
   readonly question?: string
-  /** The ExtensionConfig that was never discovered, so that its handlers are unknown. `handlers` is then empty. */
+  /** Name of an ExtensionConfig that was never discovered, so that its handlers are unknown. `handlers` is then empty. */
   readonly extensionConfig?: string
   /** Number of calls since `since`. */
   readonly calls: number

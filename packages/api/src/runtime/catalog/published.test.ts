@@ -12,7 +12,7 @@ const upstream: unknown = JSON.parse(readFileSync(new URL('../../../testdata/hoo
 test.each([
   ["upstream's document", upstream],
   ['our own document', hooksOpenApi(hookCatalog, 'v1.14.0')],
-])('%s contains all hooks with their case', (_, document) => {
+])('the catalog read from %s contains all hooks, with upper-case letters in their names', (_, document) => {
   expect(publishedCatalog(document)!.hooks.map(hookText).sort()).toEqual(catalogTexts)
 })
 

@@ -12,7 +12,7 @@ test.each([
   ],
 ])('the path of $name is in lower case', (hook, handler, path) => expect(hookPath(hook, handler)).toBe(path))
 
-it('clusterOnTheWire omits status, managed fields and the annotations of tools', () => {
+it('clusterOnTheWire omits status, managed fields and hidden annotations', () => {
   const cluster: Cluster = freeze({
     apiVersion: 'cluster.x-k8s.io/v1beta2',
     kind: 'Cluster',

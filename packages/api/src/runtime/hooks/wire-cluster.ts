@@ -11,7 +11,7 @@ export const wireCluster = s
   .of<WireCluster>(onTheWire(Cluster))
   .doc('The Cluster (cluster.x-k8s.io/v1beta2), without status and managed fields.')
 
-/** Annotations of tools that hooks and patches do not get. */
+/** Annotations of the Cluster that hook requests and variables of patches do not contain. */
 export const hiddenAnnotations: readonly string[] = [
   'kubectl.kubernetes.io/last-applied-configuration',
   ConversionDataAnnotation,

@@ -86,7 +86,7 @@ const machineDeploymentFields = {
 const enabled = s
   .boolean()
   .optional()
-  .doc('Whether a MachineHealthCheck is created. When absent, it is if the topology or the class defines checks.')
+  .doc('Whether a MachineHealthCheck is created. When absent, it is created if the topology or the class defines checks.')
 
 const description = 'When Machines count as unhealthy, and how they are remediated.'
 
