@@ -1,4 +1,4 @@
-/** Versions of APIs: v1, v1beta2, v2alpha1. */
+/** Parses and orders API versions such as v1, v1beta2 and v2alpha1. */
 import { compareText } from './compare-text.ts'
 
 /** Stability level of an API version. Names that are not of the form `v1`, `v1beta1` or `v1alpha1` count as alpha. */

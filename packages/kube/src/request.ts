@@ -50,7 +50,7 @@ export interface ResourcePath {
 
 /**
  * Parses a path below `/api/VERSION` or `/apis/GROUP/VERSION`. Returns `undefined` for other paths, discovery documents, and paths with
- * more segments than a resource has.
+ * an empty segment or an invalid escape. All segments after the name are the subresource.
  * Upstream: k8s.io/apiserver/pkg/endpoints/request, RequestInfoFactory.
  */
 export function parseResourcePath(path: string): ResourcePath | undefined {

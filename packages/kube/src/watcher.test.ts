@@ -27,7 +27,7 @@ const watching = (resourceVersion: string, failures = 0): WatcherState => ({ sta
 test.each<[string, WatcherState, WatcherInput, WatcherState]>([
   ['a list is followed by a watch from its version', unlisted(2), { kind: 'listed', resourceVersion: '5' }, listed('5', 2)],
   ['a failed list is retried', unlisted(1), { kind: 'failed', error: down }, unlisted(2)],
-  ['an accepted watch makes the state open', listed('5', 1), { kind: 'opened' }, watching('5', 1)],
+  ['an accepted watch changes the state to watching', listed('5', 1), { kind: 'opened' }, watching('5', 1)],
   ['a rejected watch is retried from the same version', listed('5'), { kind: 'failed', error: down }, listed('5', 1)],
   [
     'an event advances the version and resets failures',
@@ -50,7 +50,12 @@ test.each<[string, WatcherState, WatcherInput, WatcherState]>([
     { kind: 'failed', error: expired },
     unlisted(1),
   ],
-  ['a server whose newest version is older requires a new list', listed('9'), { kind: 'failed', error: tooLarge }, unlisted(1)],
+  [
+    'a server whose newest version is older than that of the list requires a new list',
+    listed('9'),
+    { kind: 'failed', error: tooLarge },
+    unlisted(1),
+  ],
 ])('%s', (_, state, input, next) => {
   expect(nextState(state, input)).toEqual(next)
 })

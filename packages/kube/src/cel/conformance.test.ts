@@ -27,7 +27,7 @@ type Literal = { readonly [kind: string]: never }
 /** Cases about messages, enums and extensions that Kubernetes does not have. */
 const notInKubernetes =
   /^(?:enums|proto|wrappers|dynamic|encoders|block|math_ext|type_deduction|unknowns|network|bindings|namespace)|qualified_identifier|quoted_map_fields/
-/** Reports the error for a literal whose items have different types. Upstream rejects such literals, too. */
+/** Whether the error is that for a literal whose items have different types, which upstream rejects, too. */
 const isMixed = (err: unknown): boolean => err instanceof CompileError && /expected type '.*' but found '/.test(err.message)
 const isMixedRange = (expr: string): boolean => /\bin [[{].*(?:'\w+'|b'|\du)/.test(expr)
 

@@ -77,7 +77,7 @@ describe('an expression that selects devices', () => {
     ['size(device.attributes) > 2', 6],
     ['device.capacity[a].map(c, c).size() > 1', 0],
     ['device.driver.replace("a", "b") == "c"', 1],
-  ])('may contain %s %i times, but not once more', (term, maximum) => {
+  ])('is too costly when it contains %s more than %i times', (term, maximum) => {
     const problemOf = (times: number) => {
       const terms = Array.from({ length: times }, () => term).join(' && ')
       const inner = `device.attributes[a].all(c0, ${terms})`

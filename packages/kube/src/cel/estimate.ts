@@ -12,7 +12,7 @@ import type { Node } from './syntax.ts'
 import { dyn, type Type } from './type.ts'
 
 interface Options extends Dialect {
-  /** Name of the variable whose size is `root`; absent: `root` is the size of all variables. */
+  /** Name of the variable whose size the parameter `root` of `estimatedCost` contains; absent: each variable has this size. */
   readonly root?: string
 }
 

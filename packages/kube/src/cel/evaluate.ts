@@ -81,10 +81,10 @@ function weightOf(value: unknown): number {
 /** Cost of matching a pattern: proportional to the lengths of text and pattern. */
 export const matchingCost = (text: string, pattern: string): number => 1 + (text.length * (pattern.length + 4)) / 40
 
-/** Returns the cost of a call of the function, by its arguments. */
+/** Returns a function that computes the cost of a call from its arguments. */
 export function costOf(name: string): (values: readonly Value[]) => number {
   if (Cheap.has(name)) return () => 1
-  // Upstream: an expression may check at most two permissions.
+  // Upstream: this cost limits an expression to two permission checks.
   if (name === 'check') return () => 350_000
   if (Matching.has(name)) return ([text, pattern]) => matchingCost(text as string, pattern as string)
   return (values) => {

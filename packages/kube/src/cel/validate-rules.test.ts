@@ -164,8 +164,8 @@ describe('errors report', () => {
     ],
     ['the field in the fieldPath of the rule', { message: 'm', fieldPath: '.a' }, 'spec.a: Invalid value: m'],
     ['the map key in the fieldPath of the rule', { message: 'm', fieldPath: ".b['c.d']" }, 'spec.b[c.d]: Invalid value: m'],
-    ['that it is forbidden', { message: 'm', reason: 'FieldValueForbidden' }, 'spec: Forbidden: m'],
-    ['that it is required', { message: 'm', reason: 'FieldValueRequired', fieldPath: '.a' }, 'spec.a: Required value: m'],
+    ['that the value is forbidden', { message: 'm', reason: 'FieldValueForbidden' }, 'spec: Forbidden: m'],
+    ['that the field is required', { message: 'm', reason: 'FieldValueRequired', fieldPath: '.a' }, 'spec.a: Required value: m'],
   ]
   test.each(failing)('%s', (_title, fields, text) => expect(errorTexts(schema(fields), { a: 'x' })).toEqual([text]))
 

@@ -42,7 +42,7 @@ describe('setLegacyConditions', () => {
       { ...legacyTrue('A'), lastTransitionTime: '2025-12-31T00:00:00Z' },
       '2026-01-02T03:04:05Z',
     ],
-  ])('the expected transition time is set when this changes: %s', (_, computed, time) => {
+  ])('a condition has the expected transition time after a change of %s', (_, computed, time) => {
     const [condition] = setLegacyConditions([since(legacyFalse('A', 'Why', 'Info', 'so'))], [computed], now)
     expect(condition?.lastTransitionTime).toBe(time)
   })

@@ -234,7 +234,8 @@ test('a refused connection, an untrusted certificate and a timeout have differen
   const waiting = connect(url, { clock, timeout: seconds(10) }).send(machines)
   clock.step(clock.now() + seconds(10))
   await expect(waiting).rejects.toMatchObject({ reason: 'Timeout', message: expect.stringContaining('timed out after 10 s') })
-  // Port 1 never has a listener. A port that was just closed is open again while another test starts a process, which inherits the socket.
+  // Port 1 never has a listener. A port that was just closed may be open again, because a process that another test starts inherits the
+  // socket.
   await expect(connect('https://127.0.0.1:1').send(machines)).rejects.toMatchObject({
     reason: 'ServiceUnavailable',
     message: expect.stringContaining('ECONNREFUSED'),

@@ -11,7 +11,7 @@ const serviceAccountFolder = '/var/run/secrets/kubernetes.io/serviceaccount'
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** Reports whether this process runs in a pod that has a service account. */
+/** Reports whether this process runs in a pod. Reads the variables that the kubelet sets in every container. */
 export const isInCluster = (env: Env): boolean => !!env.KUBERNETES_SERVICE_HOST && !!env.KUBERNETES_SERVICE_PORT
 
 /**

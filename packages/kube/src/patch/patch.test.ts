@@ -18,7 +18,7 @@ const leaf = fc.oneof(fc.integer({ min: 0, max: 3 }), fc.boolean(), fc.constantF
 describe('JSON patch', () => {
   const document = freeze({ spec: { replicas: 1, args: ['a', 'b'], free: { x: { y: 1 } } } })
   test.each<[string, JsonPatchOperation[], unknown]>([
-    ['add', [{ op: 'add', path: '/spec/new', value: 1 }], { ...document.spec, new: 1 }],
+    ['adds a member', [{ op: 'add', path: '/spec/new', value: 1 }], { ...document.spec, new: 1 }],
     ['adds an item at the end', [{ op: 'add', path: '/spec/args/-', value: 'c' }], { ...document.spec, args: ['a', 'b', 'c'] }],
     ['adds an item in front', [{ op: 'add', path: '/spec/args/0', value: 'z' }], { ...document.spec, args: ['z', 'a', 'b'] }],
     ['removes an item from the end', [{ op: 'remove', path: '/spec/args/-1' }], { ...document.spec, args: ['a'] }],
