@@ -84,8 +84,9 @@ export function commitChanges<T extends KubeObject>(
 
 /**
  * Patches metadata after other writes of this process to the object have ended. `change` gets a version of the object, and returns the
- * metadata to patch, or `undefined` when there is no difference. If there is one for `object`, `change` is called again, with the newest
- * version that this process knows. Returns the object from the response; without a patch, the version without a difference.
+ * metadata to patch, or `undefined` when there is no difference. It is called with `object` first, and, if it returns metadata, again
+ * with the newest version that this process knows; the metadata of the second call is patched. Returns the object from the response;
+ * without a patch, the version for which `change` returned `undefined`.
  */
 export async function patchMetadata<T extends KubeObject>(
   { client, cache, signal }: Pick<ReconcileContext, 'client' | 'cache' | 'signal'>,

@@ -7,7 +7,10 @@ export interface InformerEvent<T extends KubeObject = KubeObject> {
   readonly key: ObjectKey
   readonly previous: T | undefined
   readonly object: T | undefined
-  /** Whether the event comes from a list of all objects, at the start or after an interrupted watch, rather than from a watch event. */
+  /**
+   * Whether the event comes from a list of all objects, at the start or after an interrupted watch, rather than from a watch event. False
+   * for an object that the list no longer contains.
+   */
   readonly initial: boolean
 }
 

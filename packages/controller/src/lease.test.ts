@@ -39,7 +39,7 @@ describe('a Lease', () => {
     expect(move(lease(held), 'a')).toEqual({ kind: 'update', lease: lease(spec) })
   })
 
-  test('of another holder is not acquired because of old timestamps', () => {
+  test('of another holder is not acquired even if its timestamps are old', () => {
     expect(move(lease({ ...held, renewTime: '2020-01-01T00:00:00.000000Z' }), 'b')).toEqual({ kind: 'wait', holder: 'a' })
   })
 

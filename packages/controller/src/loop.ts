@@ -324,8 +324,8 @@ export class Loop {
   }
 
   /**
-   * Wraps `map` so that it returns no keys of objects that the event filter excludes. The filter applies to these objects and not to the
-   * watched objects: all objects of a kind that a reconcile watches are watched, so that their events may map to excluded objects.
+   * Wraps `map` so that it returns no keys of objects that the event filter excludes. The filter does not apply to the watched objects
+   * themselves: a kind that a reconcile watches is watched completely, so events of its objects may map to excluded objects.
    */
   #withEventFilter(map: MapFunction): MapFunction {
     const { eventFilter, informers } = this.#options

@@ -83,9 +83,9 @@ describe('Queue', () => {
   })
 
   test.each([
-    ['its own change', 'own', undefined],
-    ["another client's change", 'other', 'a'],
-  ])('whether %s bypasses the backoff after a failed reconcile', (_, change, next) => {
+    ["the reconcile's own change does not bypass", 'own', undefined],
+    ["another client's change bypasses", 'other', 'a'],
+  ])('%s the backoff after a failed reconcile', (_, change, next) => {
     for (const when of ['while running', 'on hold', 'after release']) {
       const { queue, finish } = setup()
       queue.add('a')

@@ -8,7 +8,7 @@ import type { QueueMetrics } from './metrics.ts'
 
 export interface QueueOptions {
   /**
-   * Number of successive reconciles of one key, without a change or with an error, before it is limited to one of them for each
+   * Number of successive reconciles of a key that fail or change nothing, after which the key is limited to one such reconcile for each
    * `interval`. Default 100.
    */
   readonly burst?: number

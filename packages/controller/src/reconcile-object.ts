@@ -18,7 +18,7 @@ export interface ObjectReconciler<T extends Reconcilable, Related, Scope, IO ext
   readonly skip?: (object: T, related: Related, io: IO) => Outcome | undefined
   /** Finalizer that is added before the first phase, also to paused objects, so that their deletion waits for this reconciler. */
   readonly finalizer?: string
-  /** Returns the Paused condition. While it is True, only that condition is written. */
+  /** Returns the Paused condition. While it is True, only this condition and the finalizer are written. */
   readonly paused: (object: T, related: Related) => NewCondition
   /** Makes the scope that phases read and change. The object is a private draft of the cached object. */
   readonly scope: (object: T, related: Related, io: IO) => Scope

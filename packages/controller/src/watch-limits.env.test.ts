@@ -73,7 +73,7 @@ test('a manager of one namespace reconciles only objects of this namespace and c
   expect((await manager.cache.list(ConfigMap)).items.map(({ metadata }) => metadata.namespace)).toEqual(['one'])
 })
 
-test('reading an unwatched namespace is an error as upstream reports it, not an object that does not exist', async () => {
+test("reading an unwatched namespace fails with upstream's error, not with NotFound", async () => {
   await create('two', 'there')
   const { manager } = await startManager({ namespace: 'one' })
   const message = 'unable to get: two/there because of unknown namespace for the cache'

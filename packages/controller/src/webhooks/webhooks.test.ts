@@ -157,7 +157,7 @@ describe('conversion', () => {
     ['v3', widget('a'), 'Widget of shop.example.com/v2 cannot be converted to shop.example.com/v3'],
     ['v2', widget('a', {}, 'v9'), 'Widget of shop.example.com/v9 cannot be converted to shop.example.com/v2'],
     ['v2', widget('a', {}, 'v0'), 'v0 is no longer supported'],
-  ])('to the unsupported version %s fails with the reason', async (version, object, message) => {
+  ])('to %s fails with the reason when it is not possible', async (version, object, message) => {
     expect(await convert(version, object)).toEqual({ uid: 'u', convertedObjects: [], result: { status: 'Failure', message } })
   })
 })
