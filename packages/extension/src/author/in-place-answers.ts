@@ -19,9 +19,9 @@ export type FieldPattern = string | { readonly path: string; readonly when: (cha
 export interface Change {
   /** Path below the spec of the machine: `disks[0].sizeGiB`. */
   readonly path: string
-  /** Absent if there is no current value. */
+  /** `undefined` if there is no current value. */
   readonly current: unknown
-  /** Absent if the value is to be removed. */
+  /** `undefined` if the value is to be removed. */
   readonly desired: unknown
 }
 
@@ -76,7 +76,7 @@ export function inPlaceUpdates({ format = 'JSONPatch', ...fields }: InPlaceField
   }
 }
 
-/** Returns the differences between the specs of machines, or of templated machines, sorted. */
+/** Returns the differences between the current and the desired specs of a machine, or of the machine templates of a set, sorted. */
 export function inPlaceChanges(request: Objects<typeof CanUpdateMachine> | Objects<typeof CanUpdateMachineSet>): {
   readonly [machinePart in MachinePart]: readonly Change[]
 } {

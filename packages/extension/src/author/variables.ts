@@ -96,8 +96,8 @@ function deepMerge(base: Json | undefined, override: Json): Json {
 /**
  * Reads variables by path, such as `region`, `network.mtu` or `builtin.cluster.network.pods[0]`.
  *
- * Each method throws a VariableError: `not-set` if there is neither a value nor a fallback, `wrong-type` for a value of the wrong
- * type.
+ * The methods throw a VariableError: `not-set` if there is neither a value nor a fallback, `wrong-type` for a value of the wrong type, or
+ * `bad-path` for an invalid path. `has` returns false instead of throwing `not-set`.
  */
 export class Variables {
   readonly values: JsonObject

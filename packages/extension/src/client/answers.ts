@@ -21,8 +21,8 @@ export function joinResponses(hook: Hook, responses: readonly AnyResponse[]): An
 }
 
 /**
- * Checks the status of a response. `head`: beginning of the error message. A negative retry time is an error of the extension, such
- * as an expired deadline, and must not let the Cluster proceed. Upstream has no such check.
+ * Checks the status of a response. `head`: beginning of the error message. A negative retry time is an error of the extension, for
+ * example the time until a deadline that has passed, and must not let the Cluster proceed. Upstream has no such check.
  *
  * @throws HookFailed unless the status is Success
  */

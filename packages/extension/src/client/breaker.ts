@@ -58,7 +58,7 @@ export class Breaker {
     return this.#isTrying || this.#clock.elapsed() >= this.#openUntil ? 'half-open' : 'open'
   }
 
-  /** Milliseconds until a call is allowed; 0 if it is allowed now. */
+  /** Milliseconds until a trial call is allowed; 0 unless the breaker is open. */
   get retryAfter(): number {
     return this.state === 'open' ? this.#openUntil - this.#clock.elapsed() : 0
   }

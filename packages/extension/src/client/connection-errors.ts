@@ -30,7 +30,7 @@ export function goError(err: NodeError, url: URL): Error {
   return new NoAnswer(problem, text, { cause: err })
 }
 
-/** Returns the error of a connection through a proxy, which names the proxy before the tunnel exists. Upstream: Transport.dialConn. */
+/** Returns the error of a connection through a proxy: names the proxy if it cannot be reached. Upstream: Transport.dialConn. */
 export function goProxyError(err: NodeError, proxy: URL, url: URL): Error {
   if (err.code === 'ERR_PROXY_TUNNEL') {
     const [, status] = /: HTTP\/1\.\d \d+ (.+)$/.exec(err.message) ?? []
@@ -105,7 +105,7 @@ const knownErrors: { readonly [code: string]: KnownError } = {
 
 function streamErrorIn(message: string): string {
   const name = /NGHTTP2_(\w+)/.exec(message)?.[1] ?? message
-  // Node reports invalid responses and responses with too long headers in the same way.
+  // Node has these codes also for errors that it detects itself: invalid responses, and responses with too long headers.
   return name === 'PROTOCOL_ERROR' || name === 'ENHANCE_YOUR_CALM' ? name : `${name}; received from peer`
 }
 
@@ -133,7 +133,7 @@ const http2Codes = [
   'HTTP_1_1_REQUIRED',
 ]
 
-/** Formats the names of a certificate of the requested kind. Upstream: crypto/x509, HostnameError, Go 1.26. */
+/** Lists the addresses of a certificate if the host is an address, otherwise its DNS names. Upstream: crypto/x509, HostnameError, Go 1.26. */
 function namesText(host: string, names: string): string {
   const address = isIP(host) !== 0
   const prefix = address ? 'IP Address:' : 'DNS:'

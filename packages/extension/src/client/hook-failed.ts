@@ -7,7 +7,7 @@ import type { HookProblem } from './hook-problems.ts'
  * - `namespace`: the namespace of the object could not be read, or the handler does not select the object
  * - `bad-url`: the ExtensionConfig has no valid address
  * - `unavailable`: the handler was not called, because earlier calls failed or too many are in progress
- * - `unreachable`: no connection, or a TLS error
+ * - `unreachable`: no connection, a TLS error, or no complete HTTP response on the connection
  * - `timeout`: no response in time
  * - `bad-status`: a response with another status code than 200
  * - `bad-answer`: a response that is too long or does not match the hook's schema

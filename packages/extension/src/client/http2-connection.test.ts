@@ -370,7 +370,7 @@ test('an unresponsive connection is detected, and its calls fail', async () => {
   cut.isCut = true
   let isOver = false
   void pendingCall.then(() => (isOver = true))
-  // Data may have arrived since the first check.
+  // The first check finds that data has arrived; only the second one sends a ping.
   for (const passed of [30, 30, 14]) {
     clock.step(clock.now() + seconds(passed))
     await turn()

@@ -59,7 +59,7 @@ it('discovers and calls over TLS, with concurrent calls on kept connections', as
   client.close()
 })
 
-describe('rejects a server', () => {
+describe('a discovery fails', () => {
   const failureOf = async (extensionConfig: ExtensionConfig) => {
     const client = clientOf()
     const failure = await client.discover(extensionConfig).then(

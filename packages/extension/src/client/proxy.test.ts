@@ -84,7 +84,7 @@ test('a call through the proxy verifies the certificate of the server', async ()
   await server.close(0)
 })
 
-describe('the error names the proxy when', () => {
+describe('a call fails, without the proxy password in its error, when the proxy', () => {
   const post = 'Post "https://gate.test/hooks.runtime.cluster.x-k8s.io/v1alpha1/discovery?timeout=10s": '
   const refusing = createServer().on('connect', (_, socket) => socket.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n'))
   const silent = createServer().on('connect', (_, socket) => socket.end())
@@ -96,36 +96,36 @@ describe('the error names the proxy when', () => {
 
   test.each([
     [
-      'it does not listen',
+      'does not listen',
       () => 'http://127.0.0.1:1',
       'ConnectionRefused',
       'proxyconnect tcp: dial tcp 127.0.0.1:1: connect: connection refused',
     ],
     [
-      'its name cannot be resolved',
+      'has a name that cannot be resolved',
       () => 'http://proxy.invalid',
       'DNS',
       'proxyconnect tcp: dial tcp: lookup proxy.invalid: no such host',
     ],
     [
-      'it requires authentication',
+      'requires authentication',
       () => `http://user:hunter2@127.0.0.1:${portOf(refusing)}`,
       'Unreachable',
       'Proxy Authentication Required',
     ],
     [
-      'its URL is invalid',
+      'has an invalid URL',
       () => 'http://user:hunter2@:::',
       'Unreachable',
       'invalid proxy address: the URL in HTTPS_PROXY cannot be parsed',
     ],
     [
-      'its scheme is not supported',
+      'has an unsupported scheme',
       () => 'socks5://user:hunter2@127.0.0.1:1',
       'Unreachable',
       'proxyconnect: scheme socks5 of HTTPS_PROXY: expected http or https',
     ],
-    ['it closes the connection without a response', () => `http://127.0.0.1:${portOf(silent)}`, 'Unreachable', 'unexpected EOF'],
+    ['closes the connection without a response', () => `http://127.0.0.1:${portOf(silent)}`, 'Unreachable', 'unexpected EOF'],
   ])('%s', async (_, url, problem, message) => {
     const lookup: LookupFunction = (host, _options, callback) =>
       callback(Object.assign(new Error('no'), { code: 'ENOTFOUND', syscall: 'getaddrinfo', host }), '', 4)

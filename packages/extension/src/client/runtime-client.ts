@@ -9,7 +9,7 @@ export type CallInput<H extends Hook> = Omit<RequestOf<H>, 'apiVersion' | 'kind'
 export interface RuntimeClient {
   /** Whether discovery was attempted for every ExtensionConfig since the start. Before that, "no handler" is not reliable. */
   readonly ready: boolean
-  /** Names (`handler.extensionconfig`) registered for the hook that match the object's namespace, in the order of calling. */
+  /** Names (`handler.extensionconfig`) of the hook's handlers whose selectors match the object, in the order of calling. */
   handlersFor(hook: Hook, forObject: KubeObject): Promise<readonly string[]>
   /**
    * Calls every matching handler in order and aggregates the responses: shortest retry time, messages in order.
@@ -18,7 +18,7 @@ export interface RuntimeClient {
   callAll<H extends Hook>(hook: H, forObject: KubeObject, request: CallInput<H>, options?: CallAllOptions): Promise<ResponseOf<H>>
   /**
    * Calls one handler by its registered name, as ClusterClasses name them.
-   * @throws HookFailed if it is not registered, is for a different hook or namespace, or fails
+   * @throws HookFailed if the handler is not registered, is for a different hook, does not select the object, or fails
    */
   call<H extends Hook>(
     hook: H,
@@ -27,7 +27,7 @@ export interface RuntimeClient {
     request: CallInput<H>,
     options?: CallOptions,
   ): Promise<ResponseOf<H>>
-  /** Calls `listener` with the name of each ExtensionConfig whose handlers, settings or address changed, or that was removed. */
+  /** Calls `listener` with the name of each ExtensionConfig whose handlers, selectors, settings or address changed, or that was removed. */
   onChanged?(listener: (extensionConfig: string) => void): void
 }
 

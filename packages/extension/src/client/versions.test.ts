@@ -91,7 +91,7 @@ it('converts requests for a handler of an old version, and its responses', async
   const request = { volume: { pool: 'fast', id: '7' } }
   expect(await client.call(releaseNew, volume, 'old.x', request)).toMatchObject({ status: 'Success', keep: true })
   expect(await client.callAll(releaseNew, volume, request)).toMatchObject({ retryAfterSeconds: 3, message: 'in use' })
-  // The conversion has no settings, which are the same in all versions.
+  // Settings are not converted: they are the same in all versions.
   const settings = { pool: 'fast' }
   expect(requests[0]).toEqual({
     apiVersion: 'hooks.example.com/v1alpha1',

@@ -117,7 +117,7 @@ describe('concurrent calls over the limit', () => {
     expect([(await first).status, (await patient).status]).toEqual([200, 200])
   })
 
-  it('include calls whose caller disconnected, until their handlers end', async () => {
+  it('also wait for handlers that continue after their timeout', async () => {
     const ends: (() => void)[] = []
     const call = serverOf(() => new Promise((resolve) => ends.push(() => resolve(proceedNow()))), { inFlight: 1 })
     const first = call('?timeout=5s')

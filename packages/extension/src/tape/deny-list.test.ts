@@ -113,11 +113,11 @@ function findCanary(text: string): string | undefined {
   return undefined
 }
 
-/** Returns responses of every hook with all fields set. */
 const patch = base64(JSON.stringify([{ op: 'add', path: '/spec/template/spec', value: { a: 'b', c: { d: ['e'] } } }]))
 const mergePatch = base64(JSON.stringify({ spec: { a: 'b' } }))
 const bothPatches = { patchType: 'JSONPatch', patch }
 const steps = { controlPlaneUpgrades: [{ version: 'v1.35.0' }], workersUpgrades: [{ version: 'v1.35.0' }] }
+/** Contents of responses, by hook, with all fields. The responses of other hooks have no content. */
 const contents: { readonly [hook: string]: object } = {
   Discovery: { handlers: [{ name: 'gate', requestHook: { apiVersion: 'a/v1', hook: 'X' }, failurePolicy: 'Fail' }] },
   GenerateUpgradePlan: steps,

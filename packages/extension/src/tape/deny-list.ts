@@ -94,7 +94,7 @@ function redactList(list: readonly unknown[], depth: number): unknown[] {
   return list.map((item) => redactValue(item, depth))
 }
 
-/** Redacts all values below, and keeps their types. */
+/** Redacts all strings and numbers in the value, and keeps their types. */
 function redactAll(value: unknown): unknown {
   if (typeof value === 'string') return value === '' ? '' : Redacted
   if (typeof value === 'number') return 0

@@ -138,7 +138,7 @@ describe('a tape as transport for core', () => {
     })
   })
 
-  it('has no handlers that were never called', async () => {
+  it('fails a call of a handler without calls on the tape', async () => {
     const upgrade = on(BeforeClusterUpgrade, { name: 'upgrade' }, () => proceedNow())
     const tape = await taped(server(upgrade), async () => {})
     const client = await clientOver(tapeTransport(tape))

@@ -34,7 +34,7 @@ const secretName = String.raw`(?:(?:${secretWords})(?![\w.-]{0,60}?(?:${referenc
 const separator = (one: string): string => String.raw`\\{0,4}["']?[ \t]{0,9}${one}[ \t]{0,9}`
 
 const forms: readonly Form[] = [
-  // Up to the end of the text when it is truncated.
+  // A private key, or the rest of the text if the key is cut off.
   {
     pattern: /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[\s\S]*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|$)/g,
     replace: () => Redacted,

@@ -89,7 +89,7 @@ describe('a recorder', () => {
     expect(second).not.toHaveProperty('status')
   })
 
-  it('stops at its limit with a line that records it, and reports it once', async () => {
+  it('stops at its limit, writes the reason in the last line, and reports it once', async () => {
     const { observe, close, file, reports } = recording({ maxBytes: 4000 })
     for (let i = 0; i < 10; i++) observe(call())
     await close()

@@ -1,4 +1,4 @@
-/** A tape: recorded calls of hooks as JSON lines, for people and programs, which can be replayed. See docs/reference/tapes.md. */
+/** A tape: recorded calls of hooks as JSON lines, which people and programs can read and replay. See docs/reference/tapes.md. */
 import type { Hook } from '@capstan/api'
 import { hookPath } from '@capstan/api'
 import { isRecord } from '@capstan/kube'
@@ -17,7 +17,7 @@ export interface TapeHeader {
 export const TapeFormat = 'capstan.dev/hook-calls'
 export const TapeVersion = 1
 
-/** Each line after the first: a completed call, without secrets. */
+/** A completed call, without secrets: each line after the first, except a line with the reason why the recording stopped. */
 export interface TapedCall {
   readonly group: string
   /** The hook version of the handler, request and response. */
@@ -52,7 +52,7 @@ export interface Tape {
   readonly isLastLineIncomplete: boolean
 }
 
-/** Error for a text that is not a tape, or has an unsupported version. */
+/** Error for a text that is not a tape, has an unsupported version, or has an invalid line. */
 export class TapeError extends Error {
   override readonly name = 'TapeError'
 }

@@ -114,7 +114,7 @@ class Texts {
 
 const anything: JSONSchema = {}
 
-/** Returns an arbitrary of a key in its own or another case, also with the letters that fold to s and k. */
+/** Returns an arbitrary of a key in its own or another case, also with non-ASCII letters, of which some fold to ASCII letters. */
 const keys = (name: string) =>
   fc
     .oneof(

@@ -258,7 +258,7 @@ describe('our client', () => {
       { ...success, retryAfterSeconds: 2147483647 },
     ],
     [
-      'without apiVersion and kind, or with wrong ones',
+      'with another apiVersion and kind',
       DiscoverVariables,
       '{"apiVersion":"x","kind":"y","status":"Success"}',
       { apiVersion: 'x', kind: 'y', status: 'Success' },

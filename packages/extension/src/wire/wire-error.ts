@@ -1,4 +1,4 @@
-/** Error for a text that does not match the schema, with Go's message where Go has one. */
+/** Error for a text that is not JSON or does not match the schema, with Go's message where Go has one. */
 export class WireError extends Error {
   override readonly name = 'WireError'
   /** Whether the text is valid JSON, but does not match the schema. */
