@@ -133,7 +133,7 @@ const http2Codes = [
   'HTTP_1_1_REQUIRED',
 ]
 
-/** Lists the addresses of a certificate if the host is an address, otherwise its DNS names. Upstream: crypto/x509, HostnameError, Go 1.26. */
+/** Lists a certificate's addresses if the host is an address, otherwise its DNS names. Upstream: crypto/x509, HostnameError, Go 1.26. */
 function namesText(host: string, names: string): string {
   const address = isIP(host) !== 0
   const prefix = address ? 'IP Address:' : 'DNS:'

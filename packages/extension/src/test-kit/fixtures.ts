@@ -1,6 +1,6 @@
 /**
- * A valid request for every hook, for tests of handlers. Deterministic. Requests for hooks of other providers are derived from
- * their schemas.
+ * A valid request for every hook, for tests of handlers. Deterministic. Requests for hooks of providers are derived from their
+ * schemas.
  */
 import * as hooks from '@capstan/api'
 import type { Hook } from '@capstan/api'
@@ -17,7 +17,7 @@ export type Override<T> = T extends readonly unknown[] ? T : T extends object ? 
  *
  * @example
  * fixture(BeforeClusterUpgrade, { cluster: { metadata: { labels: { tier: 'prod' } } }, toKubernetesVersion: 'v1.36.0' })
- * @throws TypeError for a hook of another provider if no valid request can be derived from its schema
+ * @throws TypeError for a hook of a provider if no valid request can be derived from its schema
  */
 export function fixture<H extends Hook>(hook: H, override: Override<CallInput<H>> = {} as Override<CallInput<H>>): CallInput<H> {
   const hasFixture = hook.group === hooks.HooksGroup && Object.hasOwn(fixtures, hook.name)
