@@ -627,7 +627,7 @@ describe('commitChanges', () => {
   })
 })
 
-test('a kind that reconciles watch is synced in each of these reconciles', async () => {
+test('a kind that two reconciles begin to watch is synced before either of them reads it', async () => {
   const childCounts: string[] = []
   const slowly = (transport: Transport): Transport => ({
     close: () => transport.close(),

@@ -53,7 +53,7 @@ interface Entry<Change> {
   tokens: number
   tokensAt: number
   timer: Timer | undefined
-  /** End of the delay. As all times of a key, by `Clock.elapsed`, so that a change of the system time has no effect on delays. */
+  /** End of the delay. All times of a key are by `Clock.elapsed`, so that a change of the system time has no effect on delays. */
   due: number
   /** Time at which the key became ready or its last run started. */
   since: number

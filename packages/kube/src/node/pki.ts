@@ -36,7 +36,7 @@ export interface IssueOptions {
 }
 
 const year = hours(24 * 365)
-/** Default for `backdate`: a clock that is ahead may be corrected while a certificate is in use. */
+/** Default for `backdate`: certificates stay valid when a clock that was ahead while they were issued is corrected. */
 const day = hours(24)
 
 /** Creates a self-signed certificate authority. */
