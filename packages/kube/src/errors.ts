@@ -100,7 +100,7 @@ export class StatusError extends Error {
   }
 
   static from(status: Status): StatusError {
-    const isKnownReason = status.reason !== undefined && status.reason in StatusReasons
+    const isKnownReason = status.reason !== undefined && Object.hasOwn(StatusReasons, status.reason)
     return new StatusError(
       isKnownReason ? (status.reason as StatusReason) : '',
       status.message ?? `the server answered ${status.code ?? 500}`,

@@ -149,7 +149,7 @@ export const hookProblems = {
   },
   BreakerOpen: {
     codes: ['unavailable'],
-    meaning: `The circuit breaker did not call the handler: its last ${failures} calls got no response, or ${inFlight} calls are in progress and none ended in time. The message has the last failure.`,
+    meaning: `The circuit breaker did not call the handler: its last ${failures} calls got no valid response, or ${inFlight} calls are in progress and none ended in time. The message has the last failure.`,
     remedy: `Correct the cause of the last failure. One call is attempted after ${durationText(shortest)}, then after twice as long each time, at most ${durationText(longest)}.`,
   },
   NotReady: {

@@ -38,7 +38,7 @@ export function callMetrics(registry: Registry): CallObserver {
   })
   const attemptsTotal = new Counter({
     name: 'capstan_runtime_sdk_handler_attempts_total',
-    help: 'Requests sent, by handler. More than the calls when a connection ended before a request was written to it.',
+    help: 'Requests sent, by handler. A request that the server has not processed, because the connection ended or the server rejected the stream, is sent again and counted again.',
     labelNames: ['extension_config', 'handler', 'hook'],
     registers: [registry],
   })
