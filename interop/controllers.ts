@@ -8,8 +8,9 @@ import { chosenByCommit, type Suite, type SuiteOptions } from './shared/suite.ts
 import { runTests } from './shared/tests.ts'
 
 /**
- * Without `machinepool.env.test.ts`: it counts revisions of the whole server, on which a real server also renews its own Lease every ten
- * seconds. Tests with `providerEnv`, such as those of the local provider's remediation, always use the embedded server.
+ * Test files that run on the real server. `machinepool.env.test.ts` is missing, because it counts revisions of the whole server, and a
+ * real server renews its own Lease every ten seconds. Tests with `providerEnv`, such as those of the local provider's remediation, are
+ * missing, because they always use the embedded server.
  */
 const files = [
   'packages/controller/src/controller.env.test.ts',

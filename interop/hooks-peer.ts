@@ -1,6 +1,7 @@
 /**
  * Compares hooks with upstream's types in Go: the decoding of 100,000 responses (values and errors), the results of patches, and
- * the OpenAPI document of the hooks. The test data of `api` contain that document, with which `npm test` compares ours.
+ * the OpenAPI document of the hooks. `packages/api/testdata` contains a recording of that document, and `npm test` compares Capstan's
+ * document with the recording.
  */
 import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'

@@ -162,7 +162,7 @@ async function runLifecycle(
   const progress = progressSince()
   const client = apiServer.client()
   const coreDeployment = await install(apiServer, programs, core, { addresses: coreAddresses, flags: ['--replicas', '2'] })
-  // The certificates are files, as from a Secret of cert-manager.
+  // The local provider reads its serving certificate from files, as from a mounted Secret of cert-manager.
   const localDeployment = await install(apiServer, programs, local)
   const certificates = new MountedCertificates(apiServer, join(programs.folder, 'serving-certs'))
   await certificates.renew()

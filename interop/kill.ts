@@ -18,7 +18,7 @@ const namespace = 'default'
 interface ReceivedState {
   /** Last acknowledged state of each ConfigMap, by name. */
   readonly acknowledged: Map<string, { revision: number; count: number }>
-  /** Last object of each name that the watch delivered. */
+  /** Revision of the last object of each name that the watch delivered. */
   readonly watched: Map<string, number>
   /** Highest resourceVersion that a client has received. */
   newest: number

@@ -297,7 +297,7 @@ const checkBlockedDeletions = (client: Client, checks: Checks): Promise<void> =>
     }
   })
 
-/** Control of `checkBlockedDeletions`: without the webhooks of the manager, dependents are deleted while the hook still blocks. */
+/** Checks the opposite of `checkBlockedDeletions`: without the manager's webhooks, dependents are deleted while the hook still blocks. */
 const checkUnprotectedDeletions = (client: Client, checks: Checks): Promise<void> =>
   withBlockingExtension(client, async (extension) => {
     for (const { how, deletedKind, destroy } of deletions) {

@@ -183,7 +183,7 @@ async function testGlobalInstall(checks: Checks, user: ExternalUser): Promise<vo
 }
 
 /**
- * Measures the time until `capstan apiserver` is ready, alternately of the installed command and of the checkout, in milliseconds.
+ * Measures how many milliseconds `capstan apiserver` needs until it is ready, alternately with the installed command and with the checkout.
  */
 async function compareColdStarts(checks: Checks, user: ExternalUser, capstan: string): Promise<void> {
   const rounds = 5

@@ -122,7 +122,7 @@ async function observeAll(
 
 /**
  * Upstream calls no extension until it has discovered every ExtensionConfig that exists when it starts. Some cases create ExtensionConfigs
- * that cannot be discovered, so they must not run before that.
+ * that cannot be discovered, so no case may run before upstream has called an extension.
  */
 async function waitUntilExtensionsAreCalled(options: ContextOptions): Promise<void> {
   const context = await CaseContext.open('first', options)

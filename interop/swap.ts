@@ -39,6 +39,7 @@ import { clusterctlOn } from './upstream/clusterctl.ts'
 import { type Component, components, install, type Managers, managersUser, startManagers } from './upstream/managers.ts'
 import { readManifests } from './upstream/manifests.ts'
 
+/** A combination of managers on one API server. */
 interface Cell {
   readonly server: 'capstan' | 'kubernetes'
   /** Capstan's providers in the cell. */

@@ -32,7 +32,7 @@ export const upstreamSuite: Suite = {
   },
 }
 
-/** Warnings that `capstan apiserver` always prints. */
+/** Lines that `capstan apiserver` always prints: that it is ready, and warnings about flags. */
 const expected = /^(API server ready|capstan: warning: --)/
 
 interface Run {
@@ -51,7 +51,7 @@ async function runOn(start: (options: ApiServerOptions) => Promise<RunningApiSer
   const { crds, mutating, validating } = managers.manifests
   const hooks = [...mutating, ...validating].reduce((sum, { webhooks = [] }) => sum + webhooks.length, 0)
   progress(`${crds.length} definitions, ${mutating.length + validating.length} configurations with ${hooks} webhooks`)
-  // Its conversion webhooks are served by the managers, which connect only to the first server.
+  // The managers serve the conversion webhooks of these kinds, but reconcile only the objects on `apiServer`.
   await using elsewhere = await startCapstanApiServer()
   await install(elsewhere.client(), crds)
   try {

@@ -78,7 +78,7 @@ const observedKinds: readonly Kind[] = [
   Event,
 ]
 
-/** Kinds of a workload cluster whose objects are compared. A case gives Pods of all its namespaces different names. */
+/** Kinds of a workload cluster whose objects are compared by name. A case must not use the same name in two namespaces. */
 const workloadKinds: readonly Kind[] = [Node, Pod]
 
 /** Objects of one namespace, as last reported by the watches. */

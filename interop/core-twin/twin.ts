@@ -51,8 +51,8 @@ const Wait = {
 const TimesEqual = 5
 
 /**
- * Maximum number of refreshes in one step before its state is reached, and again afterwards. At the first, upstream may still be
- * connecting to the workload cluster. The last one is of both sides.
+ * Maximum number of refreshes in one step before its state is reached, and again afterwards. More than one is necessary, because upstream
+ * may still be connecting to the workload cluster during the first. The last refresh includes both sides.
  */
 const MaxRefreshes = 3
 
@@ -236,7 +236,7 @@ export class Twin {
 
   /**
    * Waits until both sides are idle, and compares them. If `until` is given, first waits until both sides have reached that state.
-   * `until` is necessary for states that are reached only after a longer pause than that after which a side counts as idle.
+   * Without `until`, a side that changes nothing for two seconds counts as idle, even if a later retry would change it.
    */
   async settle(step: string, until?: (objects: readonly KubeObject[]) => boolean): Promise<void> {
     const startedAt = performance.now()

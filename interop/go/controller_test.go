@@ -156,7 +156,7 @@ func TestVersionsAreConvertedByTheWebhook(t *testing.T) {
 		`Internal error occurred: Internal error occurred: conversion webhook for shop.example.com/v1beta1, Kind=Widget failed: length "long" is no size`)
 }
 
-func TestStatusAndSpecAreApart(t *testing.T) {
+func TestStatusAndSpecAreWrittenSeparately(t *testing.T) {
 	namespace := namespaceFor(t)
 	made := widget(namespace, "apart", unmanaged)
 	made.Status.Replicas = 7
@@ -192,7 +192,7 @@ func TestNamespacesStayTerminating(t *testing.T) {
 		`configmaps "late" is forbidden: unable to create new content in namespace %s because it is being terminated`, namespace))
 }
 
-func TestDefinitionsComeAndGo(t *testing.T) {
+func TestCRDsAreInstalledAndUninstalled(t *testing.T) {
 	options := envtest.CRDInstallOptions{Paths: []string{"testdata/gadgets.yaml"}}
 	_, err := envtest.InstallCRDs(config, options)
 	must(t, err)

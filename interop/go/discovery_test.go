@@ -26,7 +26,7 @@ import (
 
 var dynamicPaths = dynamic.LegacyAPIPathResolverFunc
 
-func TestDiscoveryTellsTheSameInBothForms(t *testing.T) {
+func TestAggregatedAndLegacyDiscoveryAgree(t *testing.T) {
 	log := &requestLog{}
 	aggregated, err := discovery.NewDiscoveryClientForConfig(configFor(func(c *configCopy) { c.Wrap(log.wrap) }))
 	must(t, err)
@@ -47,7 +47,7 @@ func TestDiscoveryTellsTheSameInBothForms(t *testing.T) {
 	}
 	var one, other map[string]string
 	rounds := 0
-	// The kinds of a definition that was just deleted may disappear from one of the two forms earlier than from the other.
+	// The kind of a CRD that was just deleted may disappear from one of the two forms of discovery earlier than from the other.
 	eventually(t, func() error {
 		rounds++
 		groups, resources, err := aggregated.ServerGroupsAndResources()
@@ -100,7 +100,7 @@ func TestDiscoveryTellsTheSameInBothForms(t *testing.T) {
 	})
 }
 
-func TestTheMapperLearnsOfNewDefinitions(t *testing.T) {
+func TestRESTMapperFindsNewCRDs(t *testing.T) {
 	httpClient, err := rest.HTTPClientFor(config)
 	must(t, err)
 	mapper, err := apiutil.NewDynamicRESTMapper(config, httpClient)
@@ -118,7 +118,7 @@ func TestTheMapperLearnsOfNewDefinitions(t *testing.T) {
 	must(t, envtest.UninstallCRDs(config, options))
 }
 
-func TestALeaderLeadsAlone(t *testing.T) {
+func TestLeaderElectionHasOneLeader(t *testing.T) {
 	namespace := namespaceFor(t)
 	var mu sync.Mutex
 	var story []string

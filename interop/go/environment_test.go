@@ -52,7 +52,7 @@ func TestSeveralEnvironmentsAtOnce(t *testing.T) {
 	}
 }
 
-func TestStateIsInTheFolderOfEtcd(t *testing.T) {
+func TestStateIsStoredInTheFolderOfEtcd(t *testing.T) {
 	folder := t.TempDir()
 	var made *corev1.ConfigMap
 	for round := range 2 {
@@ -86,7 +86,7 @@ func version(t *testing.T, text string) uint64 {
 	return number
 }
 
-func TestAFlagThatIsNotKnownIsRefusedByName(t *testing.T) {
+func TestUnknownFlagIsRejectedByName(t *testing.T) {
 	var said bytes.Buffer
 	one := patient()
 	one.ControlPlane.GetAPIServer().Err = &said
@@ -96,7 +96,7 @@ func TestAFlagThatIsNotKnownIsRefusedByName(t *testing.T) {
 	check(t, "first line", strings.SplitN(said.String(), "\n", 2)[0], "Error: unknown flag: --no-such-flag")
 }
 
-func TestPluginsAreTurnedOff(t *testing.T) {
+func TestAdmissionPluginIsDisabled(t *testing.T) {
 	one := patient()
 	one.ControlPlane.GetAPIServer().Configure().Append("disable-admission-plugins", "NamespaceLifecycle")
 	access, err := one.Start()
@@ -107,7 +107,7 @@ func TestPluginsAreTurnedOff(t *testing.T) {
 	must(t, c.Create(background, configMap("nowhere", "one", nil)))
 }
 
-func TestKubectlIsThere(t *testing.T) {
+func TestKubectlOfTheEnvironmentRuns(t *testing.T) {
 	kubectl, err := environment.ControlPlane.AddUser(envtest.User{Name: "admin", Groups: []string{"system:masters"}}, nil)
 	must(t, err)
 	control, err := kubectl.Kubectl()
@@ -127,8 +127,8 @@ func TestKubectlIsThere(t *testing.T) {
 	check(t, "printed", strings.Join(strings.Fields(text.String()), " "), "shown 3 blue")
 }
 
-// The API server is killed and started again. No informer may miss an event. Each may list at most once again; interop/envtest.ts requires
-// that none does on Capstan.
+// The API server is killed and started again. No informer may miss an event. Each may list once more; on Capstan, interop/envtest.ts
+// requires that no informer lists again.
 func TestARestartLosesNothing(t *testing.T) {
 	const kinds, objects = 8, 20
 	var said bytes.Buffer
@@ -218,7 +218,7 @@ func kill(t *testing.T, environment *envtest.Environment) {
 	t.Fatal("no process of the API server")
 }
 
-// sightings counts how often an informer has reported each name as added and as deleted.
+// sightings counts by name how many informers have reported an object as added and as deleted.
 type sightings struct {
 	sync.Mutex
 	added, gone map[string]int

@@ -53,7 +53,7 @@ func protobufConfig(config *rest.Config) *rest.Config {
 	return config
 }
 
-func TestInformersOfEveryKindFollow(t *testing.T) {
+func TestInformersOfEveryTypeReceiveChanges(t *testing.T) {
 	namespace := namespaceFor(t)
 	log := &requestLog{}
 	logged := configFor(func(c *configCopy) { c.Wrap(log.wrap) })
@@ -90,13 +90,13 @@ func TestInformersOfEveryKindFollow(t *testing.T) {
 	}
 }
 
-func TestAnInformerWithoutStreamingListsReads(t *testing.T) {
+func TestListAndWatchWithoutStreamingLists(t *testing.T) {
 	namespace := namespaceFor(t)
 	one := configMap(namespace, "one", nil)
 	must(t, direct.Create(background, one))
 	ctx, cancel := context.WithCancel(background)
 	defer cancel()
-	// This ListWatch has no client in which the informer could see that streaming lists are enabled.
+	// Sends the requests of an informer that does not use streaming lists.
 	maps := clientset.CoreV1().ConfigMaps(namespace)
 	// NotOlderThan waits until the watch cache has this version. With resourceVersion 0, the response could lack the object just created.
 	list, err := maps.List(ctx, metav1.ListOptions{
@@ -111,7 +111,7 @@ func TestAnInformerWithoutStreamingListsReads(t *testing.T) {
 	check(t, "from the list's version on", next(t, watching).Object.(*corev1.ConfigMap).Name, "two")
 }
 
-func TestACacheOfControllerRuntimeFollows(t *testing.T) {
+func TestCacheOfControllerRuntimeReceivesChanges(t *testing.T) {
 	namespace := namespaceFor(t)
 	ctx, cancel := context.WithCancel(background)
 	defer cancel()

@@ -51,7 +51,7 @@ func schemaOfEveryShape() *apiextensionsv1.JSONSchemaProps {
 	}
 }
 
-func TestDefinitionsAreAcceptedAsProtobuf(t *testing.T) {
+func TestCRDsAreAcceptedAsProtobuf(t *testing.T) {
 	specs := map[string]apiextensionsv1.CustomResourceDefinitionSpec{}
 	for encoding, config := range encodings() {
 		client, err := apiextensions.NewForConfig(config)

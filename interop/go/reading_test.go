@@ -18,7 +18,7 @@ func configMap(namespace, name string, labels map[string]string) *corev1.ConfigM
 	return &corev1.ConfigMap{ObjectMeta: labelled(namespace, name, labels), Data: map[string]string{"name": name}}
 }
 
-func TestPagesAreOfOneMoment(t *testing.T) {
+func TestPagesAreOfOneRevision(t *testing.T) {
 	namespace := namespaceFor(t)
 	maps := clientset.CoreV1().ConfigMaps(namespace)
 	for i := range 7 {
@@ -46,7 +46,7 @@ func TestPagesAreOfOneMoment(t *testing.T) {
 	check(t, "the same by controller-runtime", len(list.Items), 2)
 }
 
-func TestResourceVersionsMeanWhatTheySay(t *testing.T) {
+func TestResourceVersionsSelectRevisions(t *testing.T) {
 	namespace := namespaceFor(t)
 	maps := clientset.CoreV1().ConfigMaps(namespace)
 	one, err := maps.Create(background, configMap(namespace, "one", nil), metav1.CreateOptions{})
@@ -94,7 +94,7 @@ func TestResourceVersionsMeanWhatTheySay(t *testing.T) {
 		`Operation cannot be fulfilled on ConfigMap "one": the ResourceVersion in the precondition (1) does not match the ResourceVersion in record (%s). The object might have been modified`, one.ResourceVersion))
 }
 
-func TestSelectorsChoose(t *testing.T) {
+func TestSelectorsSelectObjects(t *testing.T) {
 	namespace := namespaceFor(t)
 	for name, labels := range map[string]map[string]string{
 		"a": {"tier": "front", "track": "stable"}, "b": {"tier": "back"}, "c": {"tier": "front", "track": "canary"}, "d": nil,
@@ -172,7 +172,7 @@ func next(t *testing.T, watching watch.Interface) watch.Event {
 	}
 }
 
-func TestWatchesTellWhatHappens(t *testing.T) {
+func TestWatchesReportChanges(t *testing.T) {
 	namespace := namespaceFor(t)
 	maps := clientset.CoreV1().ConfigMaps(namespace)
 	one, err := maps.Create(background, configMap(namespace, "one", map[string]string{"seen": "yes"}), metav1.CreateOptions{})
@@ -203,7 +203,7 @@ func TestWatchesTellWhatHappens(t *testing.T) {
 	check(t, "some", tell(some), "DELETED one yes")
 }
 
-func TestBookmarksEndTheBeginningAndTheWatch(t *testing.T) {
+func TestBookmarksFollowInitialEventsAndEndTheWatch(t *testing.T) {
 	namespace := namespaceFor(t)
 	maps := clientset.CoreV1().ConfigMaps(namespace)
 	_, err := maps.Create(background, configMap(namespace, "one", nil), metav1.CreateOptions{})

@@ -11,7 +11,7 @@ const replacements: readonly (readonly [RegExp, string])[] = [
   [/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)/g, 'TIME'],
   [/\b(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d \w{3} \d{4} \d\d:\d\d:\d\d [+-]\d{4}/g, 'TIME'],
   [/\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?( [+-]\d{4}( \w+)?( m=\S+)?)?/g, 'TIME'],
-  // Removed, because it depends on timing whether a watch ends before the timeout of the command or lasts less than a second.
+  // The next two kinds of lines are removed. Whether kubectl prints them depends on the timing of watches.
   [/^I\d{4} .* reflector\.go:\d+\] "Warning: watch ended with error".*very short watch.*\n/gm, ''],
   [/^E\d{4} .* reflector\.go:\d+\] .*context deadline exceeded.*\n/gm, ''],
   // Prefix of a line of klog: severity, date, time, process.

@@ -267,7 +267,7 @@ const builtInVersions = [
   { group: 'storage.k8s.io', version: 'v1' },
 ]
 
-/** Whether an object may remain or appear: those that the server creates in each namespace. Events and Leases are in no inventory. */
+/** Whether the server creates the object in each namespace, so that it may remain after a deletion. */
 const isOfServer = (plural: string, name: string): boolean =>
   (plural === 'configmaps' && name === 'kube-root-ca.crt') || (plural === 'serviceaccounts' && name === 'default')
 

@@ -36,7 +36,7 @@ test.each<[string, Grant, AuditEvent[], string[]]>([
     [event('patch', widgets)],
     ['role: create widgets.g'],
   ],
-])('unused permissions are reported for %s', (_, role, events, texts) => {
+])('lists the permissions of a role that no request used: %s', (_, role, events, texts) => {
   expect(unused([role], events).map(rightText)).toEqual(texts)
 })
 

@@ -34,7 +34,7 @@ export const readAudit = (text: string): AuditEvent[] =>
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line) as AuditEvent)
 
-/** Returns the requests with status 403, without duplicates. */
+/** Returns the requests with status 403 or a negative decision of the authorizer, without duplicates. */
 export function forbidden(events: readonly AuditEvent[]): string[] {
   const rejected = events.filter(
     ({ responseStatus, annotations }) =>

@@ -27,7 +27,7 @@ export interface ProgramOptions {
   readonly cwd?: string
   /** The program's `argv[0]`; its path when absent. */
   readonly argv0?: string
-  /** Whether the program is killed at once: it has no state, and is slow to end after SIGTERM. */
+  /** Whether `stop` sends SIGKILL at once. For programs that are slow to end after SIGTERM and need not end cleanly. */
   readonly disposable?: boolean
 }
 

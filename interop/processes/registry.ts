@@ -22,7 +22,7 @@ export interface Tools {
   readonly typescript: string
 }
 
-/** Returns the oldest Node version of a range: 22.13.0 for `>=22.13`. */
+/** Returns the oldest Node version that libraries support: 22.13.0 if `engines` of the package `testing` is `>=22.13`. */
 export const oldestNode = (): string => {
   const { manifest } = sourcePackages().find(({ folder }) => folder === 'testing')!
   const [, major, minor] = /^>=(\d+)\.(\d+)$/.exec(manifest.engines.node)!

@@ -260,7 +260,7 @@ const removed: Case = async (options) => {
   context.record('condition afterwards', await context.waitUntilReconciled('True'))
 }
 
-/** Another version while hooks of an upgrade block: which versions are rejected, and the calls after a version that is not checked. */
+/** Sets other versions while hooks of an upgrade block. Records which versions are rejected, and the calls if the check is disabled. */
 const anotherVersion: Case = async (options) => {
   const context = await CaseContext.open('another-version', options)
   const setVersion = (version: string, { unchecked = false } = {}) => {
@@ -538,7 +538,7 @@ async function createPlannedCluster(options: ContextOptions, name: string): Prom
   return context
 }
 
-/** A plan for an upgrade over several versions. */
+/** A plan that skips a minor version, which core rejects. */
 const planned: Case = async (options) => {
   const context = await createPlannedCluster(options, 'planned')
   context.extension.setResponse('GenerateUpgradePlan', () => proceedWith({ controlPlaneUpgrades: [{ version: 'v1.36.0' }] }))

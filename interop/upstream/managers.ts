@@ -180,7 +180,10 @@ export async function startManagers(
   }
 }
 
-/** Uses server-side apply, because client-side apply would store the definition in an annotation, for which the largest is too long. */
+/**
+ * Installs CustomResourceDefinitions, with server-side apply. Client-side apply would store each of them in an annotation, and the largest
+ * exceeds the size limit of annotations.
+ */
 export async function install(client: Client, crds: Manifests['crds']): Promise<void> {
   for (const crd of crds) {
     await replaceConversionService(client, crd)
@@ -194,8 +197,8 @@ export async function install(client: Client, crds: Manifests['crds']): Promise<
 }
 
 /**
- * A manager of Capstan that stopped leaves the Service of the manifests in the definition. Upstream's release names that Service as well,
- * but here its managers are processes with a URL, and a definition cannot have both.
+ * Removes the Service from the conversion webhook of a CustomResourceDefinition, where a stopped manager of Capstan leaves it. Upstream's
+ * managers are processes with a URL here, and a webhook cannot have both a Service and a URL.
  */
 async function replaceConversionService(client: Client, { metadata: { name }, spec }: Manifests['crds'][number]): Promise<void> {
   const existing = await orAbsent(client.get(CustomResourceDefinition, { name }))
