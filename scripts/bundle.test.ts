@@ -9,7 +9,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const folder = `${root}.capstan/bundle-test`
 const manifest = `${folder}/dist/sources.json`
 
-/** Creates an installation whose programs print only whether they run from sources. */
+/** Creates an installation with a bundle of the command. Its sources only print that they run, so that tests notice which of both runs. */
 beforeAll(async () => {
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(`${folder}/src/envtest`, { recursive: true })
@@ -43,9 +43,12 @@ describe('a program', () => {
   })
 
   test.each([
-    ['has been written since', (all) => all.map(([path, changed, size], i) => [path, i === 7 ? changed - 1 : changed, size])],
+    [
+      'was written after the bundle',
+      (all) => all.map(([path, changed, size], i) => [path, i === 7 ? changed - 1 : changed, size]),
+    ],
     ['has another size', (all) => all.map(([path, changed, size], i) => [path, changed, i === 7 ? size + 1 : size])],
-    ['has gone', (all) => [...all, ['../src/gone.ts', 0, 0]]],
+    ['no longer exists', (all) => [...all, ['../src/gone.ts', 0, 0]]],
   ] as const satisfies [string, (all: ReturnType<typeof sources>) => unknown][])(
     'the command runs from its sources when a source %s',
     (_, change) => {

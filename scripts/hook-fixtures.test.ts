@@ -7,7 +7,7 @@ import { hookFixtures } from './hook-fixtures.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-it('the folder contains the generated files, and no others (otherwise run npm run gen)', async () => {
+it('packages/extension/fixtures contains the generated files, and no others (otherwise run npm run gen)', async () => {
   const files = Object.fromEntries(await hookFixtures())
   const paths = globSync('packages/extension/fixtures/**/*.json', { cwd: root })
   expect(Object.fromEntries(paths.sort().map((path) => [path, readFileSync(`${root}${path}`, 'utf8')]))).toEqual(files)

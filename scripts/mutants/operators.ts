@@ -1,4 +1,4 @@
-/** Finds the places of a TypeScript file that a mutation test may change, and the statements that record whether tests run them. */
+/** Finds the places of a TypeScript file that a mutation test may change, and the statements whose execution by tests is recorded. */
 import { parseAst } from 'rolldown/parseAst'
 
 /** A change of a file: the text from `start` to `end` becomes `replacement`. */

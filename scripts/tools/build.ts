@@ -31,7 +31,7 @@ export async function ensureTool(component: Component, place: BuildPlace): Promi
   const source = await ensureModule(module, folder, place)
   if (module.generate) await run('go', module.generate, source, place, progressOf(name, place))
   place.progress(`${name} ${module.version}: compiling, which takes some minutes; the result is kept in ${folder}`)
-  // The program is built in another folder and moved, so that no incomplete program exists after an interrupted build.
+  // The program is built under another name and renamed, so that no incomplete program exists after an interrupted build.
   const unfinished = `${program}.${process.pid}`
   try {
     const variables = Object.entries(module.variables).map(([variable, value]) => `-X ${variable}=${value}`)

@@ -20,8 +20,8 @@ export interface ToolModule {
   /** Upstream modules with the main packages, and other modules that the programs need, with their versions. */
   readonly requires: readonly { readonly path: string; readonly version: string }[]
   /**
-   * Replacement of requirements at v0.0.0 in the go.mod of the module `of`, for modules that upstream develops in the same repository: the
-   * version with which upstream publishes them.
+   * For a module `of` whose go.mod requires modules of the same repository with the version v0.0.0: the version with which upstream
+   * publishes these modules. It replaces v0.0.0.
    */
   readonly staging?: { readonly of: string; readonly version: string }
   /** Versions of upstream's replace directives, which Go ignores in dependencies. */
