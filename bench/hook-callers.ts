@@ -15,7 +15,7 @@ export interface ServerAddress {
   readonly caBundle: string
 }
 
-/** Durations of calls in milliseconds: the total, and the duration of each call. */
+/** Durations of calls: the total in seconds, and that of each call in milliseconds. */
 export interface Calls {
   readonly seconds: number
   readonly latencies: readonly number[]
