@@ -325,13 +325,13 @@ const mistakes: readonly [name: string, make: (kinds: Record<string, Any>) => vo
   ['no short name', ({ FooCluster }) => void delete FooCluster.spec.names.categories, ['short-names']],
 ]
 
-test.each(mistakes)('only its rule reports %s', (_, make, expected) => {
+test.each(mistakes)('lint reports %s, and no other mistake', (_, make, expected) => {
   const kinds = provider()
   make(kinds)
   expect(findingsOf(Object.values(kinds)).map(({ rule }) => rule)).toEqual(expected)
 })
 
-test('a missing field of the status is for the controller to set, one of the spec is not', () => {
+test('the edit for a missing field of the status mentions the controller, that for a field of the spec does not', () => {
   const { FooMachine, FooMachineTemplate } = provider()
   delete statusOf(FooMachine).initialization
   delete specOf(FooMachineTemplate).template.properties.metadata

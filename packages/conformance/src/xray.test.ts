@@ -46,7 +46,7 @@ describe('the chosen contract version', () => {
     expect(row(result, 'providerID').conclusion).toBe('core reads nothing: no contract version')
   })
 
-  test('names a version that is not served', () => {
+  test('is reported as not served when the API server does not serve it', () => {
     expect(xrayOf({}, { labels: { 'cluster.x-k8s.io/v1beta2': 'v9' } }).reason).toMatch(
       /v9 .*is not served: core cannot read the object$/,
     )
@@ -68,7 +68,7 @@ test('shows both versions of a field, and reports a value that its owner also ha
 
 test.each([
   [
-    'nothing else is copied before the milestone',
+    'a value before initialization is completed',
     {},
     'providerID',
     'not copied to Machine.spec.providerID before initialization is completed',
