@@ -11,13 +11,13 @@ import { expect, it } from 'vitest'
 const program = fileURLToPath(new URL('main.ts', import.meta.url))
 const source = readFileSync(program, 'utf8')
 
-it('is a complete extension in under 15 lines, and the one in the README of the package', () => {
+it('the program is a complete extension in under 15 lines, and equals the one in the README of the package', () => {
   expect(source.trimEnd().split('\n').length).toBeLessThan(15)
   const readme = readFileSync(new URL('../../packages/extension/README.md', import.meta.url), 'utf8')
   expect(readme.split('```ts\n')[1]!.split('```')[0]).toBe(source)
 })
 
-it('runs: an upgrade waits until its version is approved', async () => {
+it('the program blocks an upgrade until its version is approved', async () => {
   const child = spawn(process.execPath, [program, '--dev', '--health-addr', '0', '--diagnostics-address', '0'])
   try {
     const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]

@@ -18,12 +18,12 @@ const releases = ['v0.1.0', 'v0.2.0', 'v0.3.0'].map(
   (release) => JSON.parse(readFileSync(new URL(`${release}.json`, import.meta.url), 'utf8')) as ReleasedCatalog,
 )
 
-it('keeps the hooks of its earlier releases', () => {
+it('the provider keeps the hooks of its earlier releases', () => {
   const now = releasedCatalog('v0.3.1', '2026-11-21', hostHooks)
   expect(catalogProblems(createCatalog(hostHooks), now, releases)).toEqual([])
 })
 
-it('may remove a deprecated version after its support window, not before', () => {
+it('the provider may remove a deprecated version of the hook after its support window, not before', () => {
   const removal = (date: string) =>
     catalogProblems(createCatalog(nextHooks), releasedCatalog('v0.4.0', date, nextHooks), releases)
   expect(removal('2026-11-21')).toEqual([])
@@ -32,7 +32,7 @@ it('may remove a deprecated version after its support window, not before', () =>
   ])
 })
 
-it('is described beside the hooks of core', () => {
+it('the OpenAPI document describes both versions of the hook beside the hooks of core', () => {
   const paths = Object.keys(hooksOpenApi(catalog.hooks, 'v0.1.0').paths as object)
   expect(paths.filter((path) => path.includes('example.com'))).toEqual([
     '/hooks.provider.example.com/v1/beforehostprovision/{name}',
@@ -89,7 +89,7 @@ async function provider(inventory: Set<string>) {
 let env: { close(): Promise<void> }
 afterEach(() => env?.close())
 
-it('calls handlers of both versions, each with its own request', async () => {
+it('the controller calls handlers of both versions, each with a request of its version', async () => {
   const world = await provider(new Set(['default/a']))
   env = world
   await world.create('a', 8)
@@ -118,7 +118,7 @@ it('calls handlers of both versions, each with its own request', async () => {
   ])
 })
 
-it('waits for the retry time of the handlers, and continues when none of them blocks', async () => {
+it('a Host waits for the retry time of the handlers, and is provisioned when none of them blocks', async () => {
   const inventory = new Set<string>()
   const world = await provider(inventory)
   env = world
@@ -144,7 +144,7 @@ it('waits for the retry time of the handlers, and continues when none of them bl
   expect(world.asked).toEqual([])
 })
 
-it('is called again at once when a user annotates the waiting Host', async () => {
+it('the hook is called again at once when a user annotates the waiting Host', async () => {
   const inventory = new Set<string>()
   const world = await provider(inventory)
   env = world
@@ -156,7 +156,7 @@ it('is called again at once when a user annotates the waiting Host', async () =>
   expect(await world.state('a')).toEqual(['True', 'Provisioned', ''])
 })
 
-it('reports a failure, retries, and continues when the extension recovers', async () => {
+it('a Host reports a failed call, and is provisioned by a retry when the extension has recovered', async () => {
   const world = await provider(new Set(['default/a']))
   env = world
   world.world.isDown = true
@@ -171,7 +171,7 @@ it('reports a failure, retries, and continues when the extension recovers', asyn
   expect(await world.state('a')).toEqual(['True', 'Provisioned', ''])
 })
 
-it('is discovered by a core with these hooks, and rejected by one without', async () => {
+it('the extension is discovered by a core with these hooks, and rejected by a core without them', async () => {
   const discovered = async (providerHooks: typeof hostHooks) => {
     const management = await managementEnv({
       providerHooks,
