@@ -1,4 +1,7 @@
-/** Runs the complete growth tests: every list, map and text of every kind, with every verb, and of documents. `npm test` runs a sample. */
+/**
+ * Runs the growth tests with every list, map and string of every kind, of which `npm test` runs a sample, and with documents other than
+ * objects.
+ */
 import { Checks } from './processes/capstan-process.ts'
 import type { Suite } from './shared/suite.ts'
 import { runTests } from './shared/tests.ts'

@@ -61,7 +61,7 @@ const suggested: Readonly<Record<string, Pick<Step, 'expect' | 'timeoutMs' | 'en
     expect: /cluster\.cluster\.x-k8s\.io\/second (created|serverside-applied)/,
     after: [
       {
-        name: 'it becomes Available',
+        name: 'the second Cluster becomes Available',
         command: 'kubectl wait --for=condition=Available cluster/second --timeout=60s',
         expect: /condition met/,
       },

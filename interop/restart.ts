@@ -97,7 +97,7 @@ class Watcher {
     return this.#until(() => this.#gone.has(name))
   }
 
-  /** @throws Error if that takes longer than half a minute */
+  /** Waits until `holds` returns true. @throws Error after half a minute */
   async #until(holds: () => boolean): Promise<void> {
     const tooLate = Promise.withResolvers<never>()
     // A rejected promise without a handler must not end the process.
