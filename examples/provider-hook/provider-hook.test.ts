@@ -40,7 +40,10 @@ it('the OpenAPI document describes both versions of the hook beside the hooks of
   ])
 })
 
-/** Environment with the provider's manager: a client for its own hooks and those of core, a controller of ExtensionConfigs, and its own controller. */
+/**
+ * Environment with the provider's manager: a client for the provider's hooks and those of core, the controller of ExtensionConfigs, and the
+ * controller of Hosts.
+ */
 async function provider(inventory: Set<string>) {
   const clock = new VirtualClock()
   const asked: { path: string; body: object }[] = []
