@@ -239,7 +239,7 @@ async function testNewExtension(checks: Checks, user: ExternalUser): Promise<voi
   }
   const hooks = await user.try('npx', ['@capstan/cli', 'hooks', 'check'], { cwd: project })
   checks.check('npx @capstan/cli hooks check passes in a new project', hooks.code === 0, hooks.text)
-  checks.check('a new project has a Dockerfile', existsSync(join(project, 'dist/main.js')))
+  checks.check('the build of a new project writes dist/main.js', existsSync(join(project, 'dist/main.js')))
 }
 
 /** Runs the command with npx in an empty folder. */

@@ -246,7 +246,7 @@ func (s *sightings) all(informers, objects int, prefix string) error {
 	defer s.Unlock()
 	for i := range objects {
 		if name := prefix + numbered(i); s.added[name] != informers {
-			return fmt.Errorf("%s was told to %d of %d informers", name, s.added[name], informers)
+			return fmt.Errorf("%s was reported to %d of %d informers", name, s.added[name], informers)
 		}
 	}
 	return nil
@@ -256,7 +256,7 @@ func (s *sightings) deleted(informers int, name string) error {
 	s.Lock()
 	defer s.Unlock()
 	if s.gone[name] != informers {
-		return fmt.Errorf("the end of %s was told to %d of %d informers", name, s.gone[name], informers)
+		return fmt.Errorf("the end of %s was reported to %d of %d informers", name, s.gone[name], informers)
 	}
 	return nil
 }

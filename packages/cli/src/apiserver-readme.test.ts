@@ -12,7 +12,7 @@ import { runToEnd, start } from './test-io.ts'
 
 const apiserver = fileURLToPath(new URL('../../apiserver', import.meta.url))
 const readme = readFileSync(join(apiserver, 'README.md'), 'utf8')
-const [, uses = ''] = /^## Three uses$([^]*?)^## /m.exec(readme) ?? []
+const [, uses = ''] = /^## Uses$([^]*?)^## /m.exec(readme) ?? []
 const blocks = [...uses.matchAll(/^```(\w+)\n([^]*?)^```$/gm)].map(([, language, text]) => ({ language, text: text! }))
 
 const folder = mkdtempSync(join(tmpdir(), 'capstan-readme-'))
