@@ -1,18 +1,16 @@
 /** Runs controllers together over one client and one set of informers. */
 import type { Client, Clock, KubeObject, Logger, ObjectKey, Random } from '@capstan/kube'
-import { createClient, forkRandom, seconds } from '@capstan/kube'
+import { forkRandom } from '@capstan/kube'
 import { Informers } from './cache.ts'
 import type { Cache, Controller } from './controller.ts'
-import { createEventRecorders } from './events.ts'
-import { fence } from './fence.ts'
+import { createEventRecorders, type EventRecorders } from './events.ts'
 import type { Informer } from './informer.ts'
-import { LeaderElection, type LeaderElectionOptions } from './leader-election.ts'
+import { type Leadership, type LeadershipOptions, SharedLeadership, SingleLeader } from './leadership.ts'
 import { Loop } from './loop.ts'
 import type { ControllerMetrics } from './metrics.ts'
 import { createMetrics, registerLoops, registerMasterStatus } from './metrics.ts'
-import { within } from './own-writes.ts'
+import { Shards } from './shards.ts'
 import { WriteTimes } from './write-times.ts'
-import { waitForFormerHolders, ShardsAnnotation, shardsBefore, Shards } from './shards.ts'
 
 export interface ManagerOptions {
   readonly client: Client
@@ -27,16 +25,7 @@ export interface ManagerOptions {
   /** Milliseconds after which an object is reconciled again although it has not changed. If absent, this is never done. */
   readonly syncPeriod?: number
   /** Leader election: this manager reconciles and writes only while it holds the Lease. If absent, it reconciles from the start. */
-  readonly leaderElection?: LeaderElectionOptions & {
-    /** Work that only the leader may do before its reconciles begin, such as installing CRDs. */
-    prepare?(signal: AbortSignal): Promise<void>
-    /**
-     * Number of shards among which namespaces are divided, the same in every process. Managers then share the work: each reconciles the
-     * objects of the shards whose Leases it holds, and the others wait to acquire these Leases. If absent, one manager leads and reconciles
-     * all objects.
-     */
-    readonly shards?: number
-  }
+  readonly leaderElection?: LeadershipOptions
 }
 
 export interface Manager {
@@ -65,9 +54,6 @@ export interface Manager {
   informers(): readonly Informer[]
 }
 
-/** Maximum time for which `stop` waits for writes in progress. */
-const WritesTimeout = seconds(5)
-
 export function createManager(options: ManagerOptions): Manager {
   const { client, clock, random, log, controllers, namespace, eventFilter, syncPeriod, leaderElection } = options
   const abort = new AbortController()
@@ -84,31 +70,15 @@ export function createManager(options: ManagerOptions): Manager {
   // leader election, no stream is made for it.
   const ids = forkRandom(random)
   const forEvents = forkRandom(random)
-  const forElection = leaderElection ? forkRandom(random) : random
-  const count = leaderElection?.shards
-  const election =
-    leaderElection && count === undefined
-      ? new LeaderElection(
-          { ...leaderElection, annotations: { [ShardsAnnotation]: undefined } },
-          { client, clock, random: forElection, log },
-        )
-      : undefined
-  const shards =
-    leaderElection && count !== undefined
-      ? new Shards(
-          {
-            count,
-            election: leaderElection,
-            ...(leaderElection.prepare ? { prepare: (until) => leaderElection.prepare!(until) } : {}),
-            waitUntilCurrent: (until) => informers.waitUntilCurrent(until),
-            onChange: (shard) => loops.forEach((loop) => loop.enqueueShard(shard)),
-          },
-          { client, clock, random: forElection, log },
-        )
-      : undefined
-  // With shards, reconciles write through the client of their shard, and this client only reads.
-  const fenced = leaderElection && fence(client.transport, () => election?.leads ?? false)
-  const writer = fenced ? createClient(fenced.transport) : client
+  const leadership =
+    leaderElection &&
+    createLeadership(leaderElection, informers, (shard) => loops.forEach((loop) => loop.enqueueShard(shard)), {
+      client,
+      clock,
+      random: forkRandom(random),
+      log,
+    })
+  const writer = leadership?.client ?? client
   const events = createEventRecorders({ client: writer, clock, random: forEvents, log })
   const metrics = createMetrics()
   for (const declaration of controllers) declaration.metrics?.(metrics.registry)
@@ -128,107 +98,148 @@ export function createManager(options: ManagerOptions): Manager {
         times,
         ...(eventFilter ? { eventFilter } : {}),
         ...(syncPeriod === undefined ? {} : { syncPeriod }),
-        ...(shards ? { partition: shards } : {}),
+        ...(leadership?.partition ? { partition: leadership.partition } : {}),
       }),
   )
   registerLoops(metrics, () => loops.map((loop) => loop.state))
-  if (election) registerMasterStatus(metrics, () => [[leaderElection!.name, election.leads]])
-  if (shards) registerMasterStatus(metrics, () => shards.leases.map((name, shard) => [name, shards.holds(shard)] as const))
-  const ended = Promise.withResolvers<void>()
-  // For callers that do not await `ended`. The error is logged as well.
-  ended.promise.catch(() => {})
-  let started = false
-  let synced = Promise.resolve()
-  let leading = Promise.resolve()
+  if (leadership) registerMasterStatus(metrics, () => leadership.leases)
+  return new LoopManager({ informers, metrics, events, loops, leadership, abort, log })
+}
 
-  const end = (): void => {
-    started = false
-    abort.abort()
-  }
-  const run = async (): Promise<void> => {
-    await synced
-    if (!signal.aborted) for (const loop of loops) loop.run()
-  }
-  /** Waits until no manager of a former group with shards is running, then runs the `prepare` option. */
-  async function prepare({ before }: LeaderElection): Promise<void> {
-    const former = shardsBefore(before)
-    if (former !== undefined)
-      await waitForFormerHolders(leaderElection!, former, { client, clock, random: forElection, log }, signal)
-    await leaderElection?.prepare?.(signal)
-  }
-  /** Runs this manager as a process of a group with shards, until it stops or fails. */
-  async function runShards(sharedWork: Shards): Promise<void> {
-    try {
-      await Promise.all([sharedWork.run(signal), run()])
-    } catch (err) {
-      if (signal.aborted) return
-      log.error('The manager stops', { err })
-      ended.reject(err)
-      end()
-    }
-  }
-  /** Acquires the Lease and leads until the Lease is lost, the manager stops or an error occurs. */
-  async function lead(election: LeaderElection): Promise<void> {
-    try {
-      await election.acquire(signal)
-      events.of(election.identity).event(election.lease!, 'Normal', 'LeaderElection', `${election.identity} became leader`)
-      const lost = election.keep(signal)
-      // Awaited below; this handler covers a failure of `prepare` before that.
-      lost.catch(() => {})
-      await Promise.race([prepare(election), lost])
-      if (election.leads) await Promise.race([run(), lost])
-      throw new Error(`Leader election lost: ${await lost}`)
-    } catch (err) {
-      if (signal.aborted) return
-      election.resign()
-      log.error('The manager stops', { err })
-      ended.reject(err)
-      end()
-    }
+/** Creates the leadership of one manager, or of a group of managers that share the work. Calls `onChange` for each shard that changes hands. */
+function createLeadership(
+  options: LeadershipOptions,
+  informers: Informers,
+  onChange: (shard: number) => void,
+  dependencies: Pick<ManagerOptions, 'client' | 'clock' | 'random' | 'log'>,
+): Leadership {
+  if (options.shards === undefined) return new SingleLeader(options, dependencies)
+  const shards = new Shards(
+    {
+      count: options.shards,
+      election: options,
+      ...(options.prepare ? { prepare: (until) => options.prepare!(until) } : {}),
+      waitUntilCurrent: (until) => informers.waitUntilCurrent(until),
+      onChange,
+    },
+    dependencies,
+  )
+  return new SharedLeadership(shards, dependencies.client)
+}
+
+interface Parts {
+  readonly informers: Informers
+  readonly metrics: ControllerMetrics
+  readonly events: EventRecorders
+  readonly loops: readonly Loop[]
+  /** Absent: this manager always leads. */
+  readonly leadership: Leadership | undefined
+  /** Ends informers, loops and leadership. */
+  readonly abort: AbortController
+  readonly log: Logger
+}
+
+/** Starts and stops the parts of a manager in order. */
+class LoopManager implements Manager {
+  readonly #parts: Parts
+  readonly #ended = Promise.withResolvers<void>()
+  #started = false
+  #synced = Promise.resolve()
+  #leading = Promise.resolve()
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+    // For callers that do not await `ended`. The error is logged as well.
+    this.#ended.promise.catch(() => {})
   }
 
-  return {
-    cache: informers,
-    metrics,
-    ended: ended.promise,
-    get started() {
-      return started
-    },
-    get leads() {
-      return election?.leads ?? shards?.holds(0) ?? started
-    },
-    holds(key) {
-      return shards ? shards.holds(shards.shardOf(key)) : this.leads
-    },
-    get idle() {
-      return loops.every((loop) => loop.idle)
-    },
-    async start() {
-      // Controllers with the same name would share metrics and log names.
-      const names = new Set<string>()
-      for (const { controller } of loops) {
-        if (names.has(controller.name)) throw new Error(`Cannot start: two controllers are named ${controller.name}`)
-        names.add(controller.name)
-      }
-      synced = Promise.all(loops.map((loop) => loop.subscribe())).then(() => undefined)
-      if (election) leading = lead(election)
-      if (shards) leading = runShards(shards)
-      await synced
-      if (signal.aborted) return
-      started = true
-      if (!leaderElection) await run()
-    },
-    async stop() {
-      election?.resign()
-      end()
-      await informers.waitUntilStopped()
-      await events.waitUntilSent()
-      await leading
-      // While a write is in progress, the Lease is not released, so that no other candidate starts to write. The Lease then expires.
-      if (election && fenced && (await within(fenced.waitUntilIdle(), WritesTimeout, clock)) === 'done') await election.release()
-      ended.resolve()
-    },
-    waiting: () => loops.flatMap((loop) => [...loop.waiting].map(([key, reason]) => `${loop.controller.name} ${key}: ${reason}`)),
-    informers: () => informers.all(),
+  get cache(): Cache {
+    return this.#parts.informers
+  }
+
+  get metrics(): ControllerMetrics {
+    return this.#parts.metrics
+  }
+
+  get ended(): Promise<void> {
+    return this.#ended.promise
+  }
+
+  get started(): boolean {
+    return this.#started
+  }
+
+  get leads(): boolean {
+    return this.#parts.leadership?.leads ?? this.#started
+  }
+
+  holds(key: ObjectKey): boolean {
+    return this.#parts.leadership?.holds(key) ?? this.#started
+  }
+
+  get idle(): boolean {
+    return this.#parts.loops.every((loop) => loop.idle)
+  }
+
+  async start(): Promise<void> {
+    const { loops, leadership, events, abort } = this.#parts
+    requireUniqueNames(loops)
+    this.#synced = Promise.all(loops.map((loop) => loop.subscribe())).then(() => undefined)
+    if (leadership) {
+      const term = { start: () => this.#run(), events, signal: abort.signal }
+      this.#leading = leadership.run(term).catch((err) => this.#fail(err))
+    }
+    await this.#synced
+    if (abort.signal.aborted) return
+    this.#started = true
+    if (!leadership) await this.#run()
+  }
+
+  async stop(): Promise<void> {
+    const { informers, events, leadership } = this.#parts
+    leadership?.resign()
+    this.#end()
+    await informers.waitUntilStopped()
+    await events.waitUntilSent()
+    await this.#leading
+    await leadership?.release()
+    this.#ended.resolve()
+  }
+
+  waiting(): readonly string[] {
+    return this.#parts.loops.flatMap((loop) =>
+      [...loop.waiting].map(([key, reason]) => `${loop.controller.name} ${key}: ${reason}`),
+    )
+  }
+
+  informers(): readonly Informer[] {
+    return this.#parts.informers.all()
+  }
+
+  async #run(): Promise<void> {
+    await this.#synced
+    if (!this.#parts.abort.signal.aborted) for (const loop of this.#parts.loops) loop.run()
+  }
+
+  #fail(err: unknown): void {
+    const { abort, log } = this.#parts
+    if (abort.signal.aborted) return
+    log.error('The manager stops', { err })
+    this.#ended.reject(err)
+    this.#end()
+  }
+
+  #end(): void {
+    this.#started = false
+    this.#parts.abort.abort()
+  }
+}
+
+/** @throws Error for two controllers with the same name, which would share metrics and log names */
+function requireUniqueNames(loops: readonly Loop[]): void {
+  const names = new Set<string>()
+  for (const { controller } of loops) {
+    if (names.has(controller.name)) throw new Error(`Cannot start: two controllers are named ${controller.name}`)
+    names.add(controller.name)
   }
 }

@@ -1,0 +1,152 @@
+/** Leader election of a manager: by one Lease, or with shards by one Lease for each shard (`shards.ts`). */
+import type { Client, Clock, Logger, ObjectKey, Random } from '@capstan/kube'
+import { createClient, seconds } from '@capstan/kube'
+import type { EventRecorders } from './events.ts'
+import { fence } from './fence.ts'
+import { LeaderElection, type LeaderElectionOptions } from './leader-election.ts'
+import { within } from './own-writes.ts'
+import { type Partition, Shards, ShardsAnnotation, shardsBefore, waitForFormerHolders } from './shards.ts'
+
+export interface LeadershipOptions extends LeaderElectionOptions {
+  /** Work that only the leader may do before its reconciles begin, such as installing CRDs. */
+  prepare?(signal: AbortSignal): Promise<void>
+  /**
+   * Number of shards among which namespaces are divided, the same in every process. Managers then share the work: each reconciles the
+   * objects of the shards whose Leases it holds, and the others wait to acquire these Leases. If absent, one manager leads and reconciles
+   * all objects.
+   */
+  readonly shards?: number
+}
+
+interface Dependencies {
+  readonly client: Client
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+}
+
+/** What a manager runs while it leads. */
+export interface Term {
+  /** Starts the reconciles. */
+  start(): Promise<void>
+  readonly events: EventRecorders
+  /** Aborts when the manager stops. */
+  readonly signal: AbortSignal
+}
+
+/** Which objects this process reconciles, and when. */
+export interface Leadership {
+  /** Rejects writes while this process does not lead. With shards it rejects all writes: reconciles write by the client of their shard. */
+  readonly client: Client
+  /** Objects that this process reconciles; absent: all objects. */
+  readonly partition?: Partition
+  readonly leads: boolean
+  /** Names of the Leases, each with whether this process holds it. */
+  readonly leases: readonly (readonly [name: string, isHeld: boolean])[]
+  /** Whether this process reconciles the object. */
+  holds(key: ObjectKey): boolean
+  /** Acquires leadership and runs the term. Rejects when leadership was lost, the work failed or the manager stops. */
+  run(term: Term): Promise<void>
+  /** Stops leading at once, without releasing the Lease. */
+  resign(): void
+  /** Releases the Lease after `run` has ended. */
+  release(): Promise<void>
+}
+
+/** Maximum time for which `release` waits for writes in progress. */
+const WritesTimeout = seconds(5)
+
+/** Leadership of one manager, which reconciles all objects while it holds the Lease. */
+export class SingleLeader implements Leadership {
+  readonly client: Client
+  readonly #election: LeaderElection
+  readonly #fence: ReturnType<typeof fence>
+  readonly #options: LeadershipOptions
+  readonly #dependencies: Dependencies
+
+  constructor(options: LeadershipOptions, dependencies: Dependencies) {
+    this.#options = options
+    this.#dependencies = dependencies
+    this.#election = new LeaderElection({ ...options, annotations: { [ShardsAnnotation]: undefined } }, dependencies)
+    this.#fence = fence(dependencies.client.transport, () => this.#election.leads)
+    this.client = createClient(this.#fence.transport)
+  }
+
+  get leads(): boolean {
+    return this.#election.leads
+  }
+
+  get leases(): Leadership['leases'] {
+    return [[this.#options.name, this.leads]]
+  }
+
+  holds(): boolean {
+    return this.leads
+  }
+
+  async run({ start, events, signal }: Term): Promise<void> {
+    const election = this.#election
+    try {
+      await election.acquire(signal)
+      events.of(election.identity).event(election.lease!, 'Normal', 'LeaderElection', `${election.identity} became leader`)
+      const lost = election.keep(signal)
+      // Awaited below; this handler covers a failure of `#prepare` before that.
+      lost.catch(() => {})
+      await Promise.race([this.#prepare(signal), lost])
+      if (election.leads) await Promise.race([start(), lost])
+      throw new Error(`Leader election lost: ${await lost}`)
+    } catch (err) {
+      if (!signal.aborted) election.resign()
+      throw err
+    }
+  }
+
+  /** Waits until no manager of a former group with shards is running, then runs the `prepare` option. */
+  async #prepare(signal: AbortSignal): Promise<void> {
+    const former = shardsBefore(this.#election.before)
+    if (former !== undefined) await waitForFormerHolders(this.#options, former, this.#dependencies, signal)
+    await this.#options.prepare?.(signal)
+  }
+
+  resign(): void {
+    this.#election.resign()
+  }
+
+  /** While a write is in progress, the Lease is kept, so that no other candidate starts to write. The Lease then expires. */
+  async release(): Promise<void> {
+    const idle = await within(this.#fence.waitUntilIdle(), WritesTimeout, this.#dependencies.clock)
+    if (idle === 'done') await this.#election.release()
+  }
+}
+
+/** Leadership that several managers share. Each reconciles the objects of the shards whose Leases it holds. */
+export class SharedLeadership implements Leadership {
+  readonly client: Client
+  readonly partition: Shards
+
+  constructor(shards: Shards, client: Client) {
+    this.partition = shards
+    this.client = createClient(fence(client.transport, () => false).transport)
+  }
+
+  get leads(): boolean {
+    return this.partition.holds(0)
+  }
+
+  get leases(): Leadership['leases'] {
+    return this.partition.leases.map((name, shard) => [name, this.partition.holds(shard)])
+  }
+
+  holds(key: ObjectKey): boolean {
+    return this.partition.holds(this.partition.shardOf(key))
+  }
+
+  async run({ start, signal }: Term): Promise<void> {
+    await Promise.all([this.partition.run(signal), start()])
+  }
+
+  /** Does nothing: the shards are released when the signal of the term aborts. */
+  resign(): void {}
+
+  async release(): Promise<void> {}
+}
