@@ -8,13 +8,13 @@ import { type AnyResponse, assertSuccess, joinResponses } from './answers.ts'
 import type { Breaker, BreakerLimits } from './breaker.ts'
 import { type Target, targetOf } from './client-config.ts'
 import { checkDiscovery, defaultTimeout } from './discovery.ts'
-import { HookFailed, isIgnorable } from './hook-failed.ts'
-import { createObservedCalls } from './observe-calls.ts'
+import { HookFailed, isIgnorable, withContext, withContextAsync } from './hook-failed.ts'
+import { createObservedCalls, type ObservedCalls } from './observe-calls.ts'
 import type { CallObserver } from './observed-call.ts'
 import { RegisteredCalls } from './registered-calls.ts'
-import type { Registration } from './registry.ts'
 import { HandlerRegistry } from './registry.ts'
-import type { RuntimeClient } from './runtime-client.ts'
+import type { CallAllOptions, CallInput, CallOptions, RuntimeClient } from './runtime-client.ts'
+import { SelectedHandlers } from './selected-handlers.ts'
 import { globalTracer } from '../tracing.ts'
 import type { HookTransport } from './transport.ts'
 import { UnstableAfter, UnstableMessages } from './unstable-messages.ts'
@@ -64,166 +64,175 @@ export interface ExtensionClientOptions {
   readonly tracer?: Tracer
 }
 
-export function createExtensionClient({
-  transport,
-  catalog,
-  namespaceLabels,
-  clock,
-  log,
-  breaker: limits,
-  tracer = globalTracer(),
-}: ExtensionClientOptions): ExtensionClient {
-  const registry = new HandlerRegistry()
-  /** Resets the breakers of handlers that are registered again, because they may have a new address, and forgets their messages. */
-  const resetBreakers = (extensionConfig: string): void => {
-    registeredCalls.resetBreakers((name) => name.endsWith(`.${extensionConfig}`))
-    messages.forget((name) => name.endsWith(`.${extensionConfig}`))
-  }
-  const messages = new UnstableMessages()
-  const recordMessage = (hook: Hook, handler: string, forObject: KubeObject, message: string): void => {
-    if (!messages.record(handler, forObject.metadata.uid ?? '', message)) return
-    log.warn('The message of a handler differed at each of its last calls, so conditions that show it change with every call', {
-      hook: hook.name,
-      handler,
-      [forObject.kind]: keyText(keyOf(forObject)),
-      calls: UnstableAfter,
-    })
+export const createExtensionClient = (options: ExtensionClientOptions): ExtensionClient => new RegistryClient(options)
+
+/** Calls the handlers of a `HandlerRegistry`. */
+class RegistryClient implements ExtensionClient {
+  readonly catalog: Catalog
+  readonly #options: ExtensionClientOptions
+  readonly #registry = new HandlerRegistry()
+  readonly #selected: SelectedHandlers
+  readonly #observedCalls: ObservedCalls
+  readonly #registeredCalls: RegisteredCalls
+  readonly #messages = new UnstableMessages()
+  readonly #listeners: ((extensionConfig: string) => void)[] = []
+  #extraCondition: () => boolean = () => true
+
+  constructor(options: ExtensionClientOptions) {
+    const { transport, catalog, namespaceLabels, clock, breaker: limits, tracer = globalTracer() } = options
+    this.#options = options
+    this.catalog = catalog
+    this.#selected = new SelectedHandlers(this.#registry, namespaceLabels)
+    this.#observedCalls = createObservedCalls({ transport, clock, tracer })
+    this.#registeredCalls = new RegisteredCalls({ catalog, observedCalls: this.#observedCalls, clock, limits })
   }
 
-  const observedCalls = createObservedCalls({ transport, clock, tracer })
-  const registeredCalls = new RegisteredCalls({ catalog, observedCalls, clock, limits })
-  let extraCondition: () => boolean = () => true
-  const listeners: ((extensionConfig: string) => void)[] = []
-  const notifyChanged = (extensionConfig: string): void => {
-    for (const listener of listeners) listener(extensionConfig)
+  get ready(): boolean {
+    return this.#registry.ready && this.#extraCondition()
   }
 
-  const matchesNamespace = async ({ namespaceSelector }: Selection, namespace: string | undefined): Promise<boolean> => {
-    if (namespaceSelector.requirements.length === 0) return true
-    try {
-      return namespaceSelector.matches(await namespaceLabels(namespace ?? ''))
-    } catch (err) {
-      const message = `failed to match namespace: failed to get namespace ${namespace}: ${(err as Error).message}`
-      throw new HookFailed('namespace', message, { cause: err })
-    }
+  get breakers(): ReadonlyMap<string, Breaker> {
+    return this.#registeredCalls.breakers
   }
 
-  const handlersFor: RuntimeClient['handlersFor'] = async (hook, forObject) => {
-    const head = `failed to get extension handlers for hook ${JSON.stringify(groupHook(hook))}`
-    const names: string[] = []
-    for (const quarantined of registry.quarantined()) {
-      if (!matchesObject(quarantined, forObject)) continue
-      if (!(await withContextAsync(head, matchesNamespace(quarantined, forObject.metadata.namespace)))) continue
-      const name = JSON.stringify(quarantined.extensionConfig)
-      const text = `${head}: ExtensionConfig ${name} has never been discovered: ${quarantined.problem}`
-      throw new HookFailed('not-ready', text, { extensionConfig: quarantined.extensionConfig })
-    }
-    for (const registration of withContext(head, () => registry.list(hook))) {
-      if (!matchesObject(registration, forObject)) continue
-      const matches = matchesNamespace(registration, forObject.metadata.namespace)
-      if (await withContextAsync(`${head}: failed to get extension handler ${JSON.stringify(registration.name)}`, matches)) {
-        names.push(registration.name)
-      }
-    }
-    return names
+  get unstableMessages(): ReadonlyMap<string, number> {
+    return this.#messages.counts
   }
 
-  const call: ExtensionClient['call'] = async (hook, forObject, name, request, { settings, signal, onIgnored } = {}) => {
+  readyWhen(condition: () => boolean): void {
+    this.#extraCondition = condition
+  }
+
+  handlersFor(hook: Hook, forObject: KubeObject): Promise<readonly string[]> {
+    return this.#selected.namesFor(hook, forObject)
+  }
+
+  async call<H extends Hook>(
+    hook: H,
+    forObject: KubeObject,
+    name: string,
+    request: CallInput<H>,
+    { settings, signal, onIgnored }: CallOptions = {},
+  ): Promise<ResponseOf<H>> {
     const head = `failed to call extension handler ${JSON.stringify(name)}`
-    const registration = withContext(head, () => registry.get(name))
-    if (registration.hook !== hook.name || registration.group !== hook.group) {
-      throw new HookFailed('wrong-hook', `${head}: handler does not match GroupHook ${JSON.stringify(groupHook(hook))}`)
-    }
-    if (!(await withContextAsync(head, matchesNamespace(registration, forObject.metadata.namespace)))) {
-      const object = keyText(keyOf(forObject))
-      throw new HookFailed('namespace', `${head}: namespaceSelector did not match object ${object}`)
-    }
-    if (!matchesObject(registration, forObject)) {
-      const object = keyText(keyOf(forObject))
-      throw new HookFailed('namespace', `${head}: objectSelector did not match object ${object}`)
-    }
+    const registration = await withContextAsync(head, this.#selected.get(name, hook, forObject))
     const merged = { ...registration.settings, ...settings }
-    const response = await registeredCalls.call(hook, registration, request, merged, signal).catch((err) => {
+    const response = await this.#registeredCalls.call(hook, registration, request, merged, signal).catch((err) => {
       if (!(err instanceof HookFailed)) throw err
       if (registration.failurePolicy !== 'Ignore' || !isIgnorable(err)) throw err.within(head)
-      log.warn('Ignored a failed call of an extension handler', { hook: hook.name, handler: name, reason: err.message })
+      const failure = { hook: hook.name, handler: name, reason: err.message }
+      this.#options.log.warn('Ignored a failed call of an extension handler', failure)
       onIgnored?.(name, err)
       return joinResponses(hook, [])
     })
-    recordMessage(hook, name, forObject, response.message ?? '')
+    this.#recordMessage(hook, name, forObject, response.message ?? '')
     assertSuccess(response, head)
-    return response as ResponseOf<typeof hook>
+    return response as ResponseOf<H>
   }
 
-  /** Closes connections of removed servers and replaced CA bundles. */
-  const retainConnections = (): void => transport.retain?.(registry.clientConfigs().flatMap(targetIfAny))
+  async callAll<H extends Hook>(
+    hook: H,
+    forObject: KubeObject,
+    request: CallInput<H>,
+    { signal, onCall, onAnswer, onIgnored }: CallAllOptions = {},
+  ): Promise<ResponseOf<H>> {
+    const head = `failed to call extension handlers for hook ${JSON.stringify(groupHook(hook))}`
+    const responses: AnyResponse[] = []
+    for (const name of await withContextAsync(head, this.handlersFor(hook, forObject))) {
+      onCall?.(name)
+      const options = { ...(signal ? { signal } : {}), ...(onIgnored ? { onIgnored } : {}) }
+      const response = (await withContextAsync(head, this.call(hook, forObject, name, request, options))) as AnyResponse
+      onAnswer?.(name, response)
+      responses.push(response)
+    }
+    return joinResponses(hook, responses) as ResponseOf<H>
+  }
 
-  return {
-    get ready() {
-      return registry.ready && extraCondition()
-    },
-    readyWhen(condition) {
-      extraCondition = condition
-    },
-    catalog,
-    handlersFor,
-    call,
+  async discover({ metadata: { name }, spec }: ExtensionConfig, signal?: AbortSignal): Promise<ExtensionHandler[]> {
+    const head = `failed to discover extension ${JSON.stringify(name)}`
+    const discovery = async () => {
+      const target = { ...targetOf(spec.clientConfig, Discovery), extensionConfig: name }
+      const call = { hook: Discovery, target, timeoutSeconds: defaultTimeout, request: {} }
+      return this.#observedCalls.call(call, { hook: Discovery, extensionConfig: name }, signal)
+    }
+    const response = (await withContextAsync(head, discovery())) as ResponseOf<typeof Discovery>
+    assertSuccess(response, head)
+    return withContext(head, () => checkDiscovery(name, response.handlers ?? [], this.catalog))
+  }
 
-    async callAll(hook, forObject, request, { signal, onCall, onAnswer, onIgnored } = {}) {
-      const head = `failed to call extension handlers for hook ${JSON.stringify(groupHook(hook))}`
-      const responses: AnyResponse[] = []
-      for (const name of await withContextAsync(head, handlersFor(hook, forObject))) {
-        onCall?.(name)
-        const options = { ...(signal ? { signal } : {}), ...(onIgnored ? { onIgnored } : {}) }
-        const response = (await withContextAsync(head, call(hook, forObject, name, request, options))) as AnyResponse
-        onAnswer?.(name, response)
-        responses.push(response)
-      }
-      return joinResponses(hook, responses) as ResponseOf<typeof hook>
-    },
+  warmUp(configs: readonly ExtensionConfig[]): void {
+    this.#registry.warmUp(configs)
+  }
 
-    async discover(config, signal) {
-      const head = `failed to discover extension ${JSON.stringify(config.metadata.name)}`
-      const discovery = async () => {
-        const target = { ...targetOf(config.spec.clientConfig, Discovery), extensionConfig: config.metadata.name }
-        const call = { hook: Discovery, target, timeoutSeconds: defaultTimeout, request: {} }
-        return observedCalls.call(call, { hook: Discovery, extensionConfig: config.metadata.name }, signal)
-      }
-      const response = (await withContextAsync(head, discovery())) as ResponseOf<typeof Discovery>
-      assertSuccess(response, head)
-      return withContext(head, () => checkDiscovery(config.metadata.name, response.handlers ?? [], catalog))
-    },
+  register(config: ExtensionConfig): void {
+    const isChanged = this.#add(config)
+    this.#resetConnections(config.metadata.name)
+    if (isChanged) this.#notifyChanged(config.metadata.name)
+  }
 
-    warmUp: (configs) => registry.warmUp(configs),
-    register(config) {
-      const { name } = config.metadata
-      const isChanged = withContext(`failed to register ExtensionConfig ${JSON.stringify(name)}`, () => registry.add(config))
-      resetBreakers(name)
-      retainConnections()
-      if (isChanged) notifyChanged(name)
-    },
-    relocate(config) {
-      const { name } = config.metadata
-      if (!withContext(`failed to register ExtensionConfig ${JSON.stringify(name)}`, () => registry.add(config))) return
-      resetBreakers(name)
-      retainConnections()
-      notifyChanged(name)
-    },
-    unregister(name) {
-      withContext(`failed to unregister ExtensionConfig ${JSON.stringify(name)}`, () => registry.remove(name))
-      resetBreakers(name)
-      retainConnections()
-      notifyChanged(name)
-    },
-    quarantine: (config, problem) => registry.quarantine(config, problem),
-    release(name) {
-      if (registry.release(name)) notifyChanged(name)
-    },
-    onChanged: (listener) => void listeners.push(listener),
-    observe: observedCalls.observe,
-    breakers: registeredCalls.breakers,
-    unstableMessages: messages.counts,
-    close: () => transport.close(),
+  relocate(config: ExtensionConfig): void {
+    if (!this.#add(config)) return
+    this.#resetConnections(config.metadata.name)
+    this.#notifyChanged(config.metadata.name)
+  }
+
+  unregister(name: string): void {
+    withContext(`failed to unregister ExtensionConfig ${JSON.stringify(name)}`, () => this.#registry.remove(name))
+    this.#resetConnections(name)
+    this.#notifyChanged(name)
+  }
+
+  quarantine(config: ExtensionConfig, problem: string): void {
+    this.#registry.quarantine(config, problem)
+  }
+
+  release(name: string): void {
+    if (this.#registry.release(name)) this.#notifyChanged(name)
+  }
+
+  onChanged(listener: (extensionConfig: string) => void): void {
+    this.#listeners.push(listener)
+  }
+
+  observe(observer: CallObserver): void {
+    this.#observedCalls.observe(observer)
+  }
+
+  close(): void {
+    this.#options.transport.close()
+  }
+
+  /** Returns whether the handlers changed. */
+  #add(config: ExtensionConfig): boolean {
+    const context = `failed to register ExtensionConfig ${JSON.stringify(config.metadata.name)}`
+    return withContext(context, () => this.#registry.add(config))
+  }
+
+  /**
+   * Resets the breakers of handlers that are registered again, because they may have a new address, and forgets their messages. Closes
+   * connections of removed servers and replaced CA bundles.
+   */
+  #resetConnections(extensionConfig: string): void {
+    this.#registeredCalls.resetBreakers((name) => name.endsWith(`.${extensionConfig}`))
+    this.#messages.forget((name) => name.endsWith(`.${extensionConfig}`))
+    this.#options.transport.retain?.(this.#registry.clientConfigs().flatMap(targetIfAny))
+  }
+
+  #notifyChanged(extensionConfig: string): void {
+    for (const listener of this.#listeners) listener(extensionConfig)
+  }
+
+  #recordMessage(hook: Hook, handler: string, forObject: KubeObject, message: string): void {
+    if (!this.#messages.record(handler, forObject.metadata.uid ?? '', message)) return
+    this.#options.log.warn(
+      'The message of a handler differed at each of its last calls, so conditions that show it change with every call',
+      {
+        hook: hook.name,
+        handler,
+        [forObject.kind]: keyText(keyOf(forObject)),
+        calls: UnstableAfter,
+      },
+    )
   }
 }
 
@@ -233,28 +242,5 @@ function targetIfAny(config: ClientConfig): Target[] {
     return [targetOf(config, Discovery)]
   } catch {
     return []
-  }
-}
-
-type Selection = Pick<Registration, 'namespaceSelector' | 'objectSelector'>
-
-/** Whether the object selector matches. It applies to Clusters only: other objects do not have their labels. */
-const matchesObject = ({ objectSelector }: Selection, { kind, metadata }: KubeObject): boolean =>
-  kind !== 'Cluster' || objectSelector.matches(metadata.labels)
-
-/** Adds `context` to errors that `act` throws. */
-function withContext<T>(context: string, act: () => T): T {
-  try {
-    return act()
-  } catch (err) {
-    throw err instanceof HookFailed ? err.within(context) : err
-  }
-}
-
-async function withContextAsync<T>(context: string, promise: Promise<T>): Promise<T> {
-  try {
-    return await promise
-  } catch (err) {
-    throw err instanceof HookFailed ? err.within(context) : err
   }
 }

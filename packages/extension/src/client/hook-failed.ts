@@ -76,6 +76,24 @@ export class HookFailed extends Error {
   }
 }
 
+/** Adds `context` to a HookFailed that `act` throws. */
+export function withContext<T>(context: string, act: () => T): T {
+  try {
+    return act()
+  } catch (err) {
+    throw err instanceof HookFailed ? err.within(context) : err
+  }
+}
+
+/** Adds `context` to a HookFailed with which the promise rejects. */
+export async function withContextAsync<T>(context: string, promise: Promise<T>): Promise<T> {
+  try {
+    return await promise
+  } catch (err) {
+    throw err instanceof HookFailed ? err.within(context) : err
+  }
+}
+
 /** Error of a transport for a call without response. */
 export class NoAnswer extends Error {
   override readonly name = 'NoAnswer'
