@@ -3,270 +3,35 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { networkInterfaces } from 'node:os'
 import { resolve } from 'node:path'
-import type {
-  Authenticate,
-  AuthorizationMode,
-  DurableStores,
-  Endpoint,
-  ObjectEncoding,
-  Limits,
-  Listener,
-  Store,
-} from '@capstan/apiserver'
-import type { AdmissionPlugin, ApiServer, ServiceAccountTokenOptions } from '@capstan/kubernetes-kinds'
-import {
-  AuthorizationModes,
-  createHandler,
-  defaultLimits,
-  packedObjects,
-  listen,
-  memoryStore,
-  openDurable,
-  parseTokenFile,
-  storeCheck,
-} from '@capstan/apiserver'
-import { AdmissionPlugins, createApiServer } from '@capstan/kubernetes-kinds'
+import type { Authenticate, DurableStores, Endpoint, ObjectEncoding, Limits, Listener, Store } from '@capstan/apiserver'
+import type { ApiServer, ServiceAccountTokenOptions } from '@capstan/kubernetes-kinds'
+import { createHandler, packedObjects, listen, memoryStore, openDurable, parseTokenFile, storeCheck } from '@capstan/apiserver'
+import { createApiServer } from '@capstan/kubernetes-kinds'
 import type { Clock, Logger } from '@capstan/kube'
-import { apiVersionOf, messageOf, parseDuration, seconds, sleep, systemClock, systemRandom } from '@capstan/kube'
+import { apiVersionOf, messageOf, seconds, sleep, systemClock, systemRandom } from '@capstan/kube'
 import { invalidNow } from '@capstan/kube/node'
-import { Command, Option } from 'commander'
+import { Command } from 'commander'
 import type { Access } from '../access.ts'
 import { openAccess, openSigningKey, writeKubeconfig } from '../access.ts'
 import { advertisedAddress } from '../advertised-address.ts'
 import type { Io } from '../io.ts'
 import { ExitCodes, untilInterrupted, UsageError } from '../io.ts'
-import { createLogger, type LogLevel } from '../logger.ts'
-import { portOption } from '../port-option.ts'
-import { dataOption } from '../data-option.ts'
-import type { ApiSwitch, EnabledControllers } from './apiserver-flags.ts'
-import {
-  apiSwitches,
-  authorizationModes,
-  checkApiSwitches,
-  clusterRange,
-  portRange,
-  controllers,
-  count,
-  disabledPlugins,
-  duration,
-  enabledPlugins,
-  flag,
-  jwksUri,
-  knownControllers,
-  list,
-  origins,
-  onlyTrue,
-  pluginSwitches,
-  secondsCount,
-  appendValue,
-  tlsVersion,
-  verbosity,
-} from './apiserver-flags.ts'
+import { createLogger } from '../logger.ts'
+import { addApiserverOptions, type ApiserverOptions } from './apiserver-options.ts'
+import { checkApiSwitches, pluginSwitches } from './apiserver-flags.ts'
 import { upstreamFlags } from './upstream-flags.ts'
-
-interface Options {
-  bindAddress: string
-  securePort: number
-  tlsCertFile?: string
-  tlsPrivateKeyFile?: string
-  rootCaFile?: string
-  clientCaFile?: string
-  tokenAuthFile?: string
-  data?: string
-  etcdServers?: string[]
-  kubeconfig?: string
-  authorizationMode: readonly AuthorizationMode[]
-  serviceAccountIssuer?: string[]
-  serviceAccountSigningKeyFile?: string
-  serviceAccountKeyFile?: string[]
-  apiAudiences?: string[]
-  anonymousAuth: boolean
-  disableAdmissionPlugins?: AdmissionPlugin[]
-  enableAdmissionPlugins?: AdmissionPlugin[]
-  controllers: EnabledControllers
-  certDir?: string
-  serviceAccountMaxTokenExpiration?: number
-  serviceAccountExtendTokenExpiration: boolean
-  serviceAccountJwksUri?: string
-  enableGarbageCollector: boolean
-  corsAllowedOrigins?: readonly string[]
-  eventTtl: number
-  etcdCompactionInterval: number
-  serviceClusterIpRange: string
-  serviceNodePortRange: string
-  defaultNotReadyTolerationSeconds: number
-  defaultUnreachableTolerationSeconds: number
-  advertiseAddress?: string
-  runtimeConfig?: readonly ApiSwitch[]
-  maxRequestsInflight: number
-  maxMutatingRequestsInflight: number
-  enablePriorityAndFairness: boolean
-  http2MaxStreamsPerConnection: number
-  requestTimeout: number
-  minRequestTimeout: number
-  tlsMinVersion: 'TLSv1.2' | 'TLSv1.3'
-  v: LogLevel
-}
 
 /** `capstan apiserver`: the embedded API server alone. It has the flags of kube-apiserver where their meaning is the same. */
 export function apiserverCommand(io: Io, finish: (code: number) => void): Command {
   const ignoredFlags: string[] = []
-  const command = new Command('apiserver')
-    .description('Run the Kubernetes-compatible API server alone: no etcd, no other binaries')
-    .option('--bind-address <ip>', 'address to listen on; prints a warning unless it is a loopback address', '127.0.0.1')
-    .addOption(portOption('--secure-port <n>', 'port to listen on; 0 selects a free port').default(6443))
-    .option('--tls-cert-file <file>', 'serving certificate chain, PEM (default: a generated certificate)')
-    .option('--tls-private-key-file <file>', 'key of --tls-cert-file, PEM')
-    .option('--client-ca-file <file>', 'certificate authorities of client certificates, PEM (default: the generated authority)')
-    .option(
-      '--root-ca-file <file>',
-      'certificate authority of the serving certificate, PEM, published in every namespace (default: the generated authority)',
-    )
-    .option('--token-auth-file <file>', 'static tokens, in the CSV format of kube-apiserver: token,user,uid,"group1,group2"')
-    .addOption(
-      new Option('--authorization-mode <modes>', `ordered list of authorizers, of ${AuthorizationModes.join(', ')}`)
-        .argParser(authorizationModes)
-        .default(['AlwaysAllow'], 'AlwaysAllow'),
-    )
-    .option(
-      '--service-account-issuer <url>',
-      'issuer of service account tokens; further issuers, whose tokens are also accepted, may be added by repeating the flag',
-      appendValue,
-    )
-    .option(
-      '--service-account-signing-key-file <file>',
-      'private key that signs service account tokens, PEM (default: a generated key, stored in --data)',
-    )
-    .option(
-      '--service-account-key-file <file>',
-      'further key or certificate that verifies service account tokens, PEM; may be repeated',
-      appendValue,
-    )
-    .option('--api-audiences <names>', 'accepted audiences of tokens (default: the issuers)', list)
-    .option(
-      '--service-account-max-token-expiration <duration>',
-      'maximum lifetime of service account tokens (default: as requested)',
-      duration,
-    )
-    .option(
-      '--service-account-extend-token-expiration [bool]',
-      "extend the lifetime of a pod's injected token to one year",
-      flag,
-      true,
-    )
-    .option(
-      '--service-account-jwks-uri <url>',
-      'URL of the JSON Web Key Set of service account tokens (default: this server)',
-      jwksUri,
-    )
-    .option('--service-account-lookup [bool]', 'reject tokens whose bound object was deleted; cannot be turned off', onlyTrue)
-    .option('--anonymous-auth [bool]', 'accept requests without credentials, as user system:anonymous', flag, true)
-    .option(
-      '--disable-admission-plugins <names>',
-      `admission plugins to disable, of ${AdmissionPlugins.join(', ')}`,
-      disabledPlugins,
-    )
-    .option('--enable-admission-plugins <names>', 'admission plugins to enable that are off by default', enabledPlugins)
-    .addOption(
-      new Option(
-        '--controllers <names>',
-        `controllers of the server: a list of ${knownControllers.join(', ')}; * enables all, -NAME disables one`,
-      )
-        .argParser(controllers)
-        .default(controllers('*'), '*'),
-    )
-    .option(
-      '--enable-garbage-collector [bool]',
-      'run the garbage collector; false is the same as disabling garbage-collector-controller',
-      flag,
-      true,
-    )
-    .option(
-      '--max-requests-inflight <n>',
-      'maximum number of concurrent non-mutating requests',
-      count,
-      defaultLimits.maxRequestsInflight,
-    )
-    .option(
-      '--max-mutating-requests-inflight <n>',
-      'maximum number of concurrent mutating requests',
-      count,
-      defaultLimits.maxMutatingRequestsInflight,
-    )
-    .option(
-      '--enable-priority-and-fairness [bool]',
-      'share both limits among priority levels and users; false applies each limit separately, first come, first served',
-      flag,
-      true,
-    )
-    .option('--http2-max-streams-per-connection <n>', 'maximum number of concurrent requests on one connection', count, 1000)
-    .addOption(
-      new Option('--request-timeout <duration>', 'timeout of a request')
-        .argParser(duration)
-        .default(defaultLimits.requestTimeout, '1m0s'),
-    )
-    .addOption(
-      new Option('--min-request-timeout <seconds>', 'minimum duration of a watch without timeoutSeconds')
-        .argParser(secondsCount)
-        .default(defaultLimits.minRequestTimeout, '1800'),
-    )
-    .addOption(
-      new Option(
-        '--etcd-compaction-interval <duration>',
-        'maximum age of a revision at which watches and lists can start; 0 removes this limit',
-      )
-        .argParser(duration)
-        .default(parseDuration('5m'), '5m'),
-    )
-    .option('--service-cluster-ip-range <range>', 'IPv4 range of the cluster IPs of Services', clusterRange, '10.0.0.0/24')
-    .option('--service-node-port-range <range>', 'range of node ports of Services', portRange, '30000-32767')
-    .option(
-      '--advertise-address <ip>',
-      'address of the server in the Endpoints of Service `kubernetes` (default: --bind-address, or an address of this machine if that is loopback)',
-    )
-    .option(
-      '--cors-allowed-origins <patterns>',
-      'allowed origins of browser requests, as regular expressions, such as ^https://example\\.com(:|$)',
-      origins,
-    )
-    .option('--default-not-ready-toleration-seconds <n>', 'default tolerationSeconds of pods for notReady:NoExecute', count, 300)
-    .option(
-      '--default-unreachable-toleration-seconds <n>',
-      'default tolerationSeconds of pods for unreachable:NoExecute',
-      count,
-      300,
-    )
-    .addOption(
-      new Option('--event-ttl <duration>', 'time for which Events are kept after their last update')
-        .argParser(duration)
-        .default(parseDuration('1h'), '1h'),
-    )
-    .option(
-      '--runtime-config <versions>',
-      'API versions as version=true|false; accepted only where it does not change what is served',
-      apiSwitches,
-    )
-    .addOption(
-      new Option('--tls-min-version <version>', 'minimum TLS version: VersionTLS12 or VersionTLS13')
-        .argParser(tlsVersion)
-        .default('TLSv1.2', 'VersionTLS12'),
-    )
-    .option('--cert-dir <dir>', 'folder with apiserver.crt and apiserver.key, used without --tls-cert-file')
-    .option(
-      '--etcd-servers <urls>',
-      'URLs of an etcd launcher of `capstan envtest`, whose data folder is used without --data',
-      list,
-    )
-    .addOption(dataOption('folder for state and certificates (default: memory only)'))
-    .option('--kubeconfig <file>', 'file to write an administrator kubeconfig to when the server is ready')
-    .addOption(
-      new Option('-v, --v <level>', 'log verbosity; 4 and higher log everything').argParser(verbosity).default('info', '0'),
-    )
+  const command = addApiserverOptions(
+    new Command('apiserver').description('Run the Kubernetes-compatible API server alone: no etcd, no other binaries'),
+  )
     .addHelpText(
       'after',
       '\nOther flags of kube-apiserver v1.36 are accepted with a warning if they have no effect here, and rejected otherwise.',
     )
-    .action(async (options: Options) => {
+    .action(async (options: ApiserverOptions) => {
       for (const line of ignoredFlags) io.err(line)
       await serve(options, io)
       finish(ExitCodes.done)
@@ -276,7 +41,7 @@ export function apiserverCommand(io: Io, finish: (code: number) => void): Comman
   return command
 }
 
-async function serve(flags: Options, io: Io): Promise<void> {
+async function serve(flags: ApiserverOptions, io: Io): Promise<void> {
   const clock = systemClock
   const log = createLogger(io, flags.v)
   if ((flags.tlsCertFile === undefined) !== (flags.tlsPrivateKeyFile === undefined)) {
@@ -369,12 +134,12 @@ async function serve(flags: Options, io: Io): Promise<void> {
 const GraceOfRequests = seconds(1)
 
 /** Returns the CA that clients trust: --root-ca-file, otherwise the chain in --tls-cert-file, otherwise the generated authority. */
-async function caForClients({ rootCaFile, tlsCertFile }: Options, access: Access): Promise<string> {
+async function caForClients({ rootCaFile, tlsCertFile }: ApiserverOptions, access: Access): Promise<string> {
   if (rootCaFile !== undefined) return readFlag('--root-ca-file', rootCaFile, certificatePem)
   return tlsCertFile === undefined ? access.authority.certificate : access.server.certificate
 }
 
-function warningsOf({ bindAddress, authorizationMode }: Options): string[] {
+function warningsOf({ bindAddress, authorizationMode }: ApiserverOptions): string[] {
   const allPermissionsText = ', and every authenticated user has all permissions, see --authorization-mode'
   const permissionsText = authorizationMode.includes('AlwaysAllow') ? allPermissionsText : ''
   return [
@@ -394,12 +159,12 @@ async function clientAuthorities(file: string, now: number, warn: (text: string)
 }
 
 /** Returns the authority published in every namespace; undefined for a serving certificate from a file, whose authority is unknown. */
-async function publishedAuthority({ rootCaFile, tlsCertFile }: Options, access: Access): Promise<string | undefined> {
+async function publishedAuthority({ rootCaFile, tlsCertFile }: ApiserverOptions, access: Access): Promise<string | undefined> {
   if (rootCaFile !== undefined) return readFlag('--root-ca-file', rootCaFile, certificatePem)
   return tlsCertFile === undefined ? access.authority.certificate : undefined
 }
 
-function controllersOf({ controllers, enableGarbageCollector, eventTtl }: Options, authority: string | undefined) {
+function controllersOf({ controllers, enableGarbageCollector, eventTtl }: ApiserverOptions, authority: string | undefined) {
   const { rootCA, ...switches } = controllers
   return {
     ...switches,
@@ -410,7 +175,7 @@ function controllersOf({ controllers, enableGarbageCollector, eventTtl }: Option
   }
 }
 
-function limitsOf(options: Options): Limits {
+function limitsOf(options: ApiserverOptions): Limits {
   const { maxRequestsInflight, maxMutatingRequestsInflight, requestTimeout, minRequestTimeout } = options
   const priorityAndFairness = options.enablePriorityAndFairness
   if (priorityAndFairness && maxRequestsInflight + maxMutatingRequestsInflight === 0)
@@ -427,7 +192,7 @@ async function openStores(
   clock: Clock,
   log: Logger,
   encode: ObjectEncoding,
-  { data, etcdServers }: Options,
+  { data, etcdServers }: ApiserverOptions,
 ): Promise<DurableStores | undefined> {
   if (data !== undefined) return openDurable(resolve(data, 'db'), { clock, log, encode })
   if (etcdServers === undefined) return undefined
@@ -437,7 +202,7 @@ async function openStores(
 }
 
 /** Returns the values of all flags, including defaults, by flag name. */
-const flagsOf = (options: Options): { readonly [name: string]: unknown } =>
+const flagsOf = (options: ApiserverOptions): { readonly [name: string]: unknown } =>
   Object.fromEntries(
     Object.entries(options).map(([name, value]) => [name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`), value]),
   )
@@ -446,7 +211,7 @@ const flagsOf = (options: Options): { readonly [name: string]: unknown } =>
 async function accessOf(
   clock: Clock,
   warn: (line: string) => void,
-  { data, bindAddress, tlsCertFile, tlsPrivateKeyFile }: Options,
+  { data, bindAddress, tlsCertFile, tlsPrivateKeyFile }: ApiserverOptions,
 ): Promise<Access> {
   const ip = [...new Set(['127.0.0.1', '::1', ...(isWildcard(bindAddress) ? [] : [bindAddress])])]
   const access = await openAccess(clock, data === undefined ? undefined : resolve(data, 'pki'), {
@@ -486,7 +251,7 @@ function keyPem(text: string): string {
 }
 
 /** Upstream: the key pair in --cert-dir is served if it exists. */
-function withCertDir(options: Options): Options {
+function withCertDir(options: ApiserverOptions): ApiserverOptions {
   if (options.certDir === undefined || options.tlsCertFile !== undefined) return options
   const path = resolve(options.certDir, 'apiserver')
   const pair = { tlsCertFile: `${path}.crt`, tlsPrivateKeyFile: `${path}.key` }
@@ -500,7 +265,7 @@ const withoutAnonymous =
     return identity.kind === 'anonymous' ? { kind: 'rejected' } : identity
   }
 
-async function tokenOptions(options: Options): Promise<ServiceAccountTokenOptions> {
+async function tokenOptions(options: ApiserverOptions): Promise<ServiceAccountTokenOptions> {
   const { data, serviceAccountIssuer: issuers = [], serviceAccountSigningKeyFile: keyFile, apiAudiences } = options
   const verificationKey = (path: string) => readFlag('--service-account-key-file', path, (text) => text)
   return {

@@ -113,9 +113,9 @@ const workflows: Readonly<Record<ContractName, { readonly normalWorkflow: string
   },
 }
 
-function rulesOf(contract: ContractName): Rule[] {
+/** Rules about the fields of the kind and its templates. */
+function fieldRules(contract: ContractName): Rule[] {
   const { id, initialized, also, until, templateLevel, templateSection, condition } = differences[contract]
-  const { normalWorkflow, deletedWorkflow } = workflows[contract]
   const pages = [contract] as const
   const contracts = pages
   const templateHeading = templateSection ?? `${contract}Template, ${contract}TemplateList resource definition`
@@ -234,6 +234,15 @@ function rulesOf(contract: ContractName): Rule[] {
         ...['labels', 'annotations'].flatMap((name) => metadataField(claim, `spec.template.metadata.${name}`)),
       ]),
     },
+  ]
+}
+
+/** Rules about the behaviour of the controller. */
+function behaviourRules(contract: ContractName): Rule[] {
+  const { id } = differences[contract]
+  const { normalWorkflow, deletedWorkflow } = workflows[contract]
+  const pages = [contract] as const
+  return [
     {
       id: `${id}.pausing`,
       level: 'SHOULD',
@@ -299,5 +308,5 @@ function metadataField(claim: Parameters<typeof requiredField>[0], path: string)
 }
 
 export const perContract: Readonly<Record<ContractName, readonly Rule[]>> = Object.fromEntries(
-  ContractNames.map((contract) => [contract, rulesOf(contract)]),
+  ContractNames.map((contract) => [contract, [...fieldRules(contract), ...behaviourRules(contract)]]),
 ) as Record<ContractName, Rule[]>
