@@ -17,6 +17,7 @@ export {
   maskTrailingDash,
 } from './registry/resource-info.ts'
 export type { Strategy, WriteContext, WriteServices } from './registry/strategy.ts'
+export type { FlowTable } from './registry/flow-schema.ts'
 export { crdStrategy } from './registry/crd-strategy.ts'
 export { memberAt, memberText } from './registry/member.ts'
 export { nameDescription } from './registry/name-column.ts'

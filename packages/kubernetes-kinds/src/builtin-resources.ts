@@ -34,6 +34,7 @@ import { authentication, authorization, tokenRequests } from './kinds/reviews.ts
 import { resource } from './kinds/resource.ts'
 import { scheduling } from './kinds/scheduling.ts'
 import { storage } from './kinds/storage.ts'
+import { flowTable } from './flow-table.ts'
 import { messages } from './protobuf-messages.ts'
 import { isConnection } from './subresources/connect.ts'
 import { type BuiltinResources, type ResourceInfo, type GoType, maskTrailingDash, type Strategy } from '@capstan/apiserver/kinds'
@@ -184,4 +185,11 @@ const byId: ReadonlyMap<string, ResourceInfo> = new Map(all.map((info) => [idOf(
 export const builtinResource = (id: string): ResourceInfo | undefined => byId.get(id)
 
 /** Shared by all servers of a process; immutable. */
-export const builtins: BuiltinResources = { all, scale: scaleIn, protobufMessages: messages, schemas: closureOf, isConnection }
+export const builtins: BuiltinResources = {
+  all,
+  scale: scaleIn,
+  protobufMessages: messages,
+  schemas: closureOf,
+  isConnection,
+  flowTable,
+}

@@ -57,7 +57,7 @@ export function createHandler(options: HandlerOptions): HttpHandler {
     documents: new Documents(engine.resources, options.clock),
     yaml: new YAMLReader(options.clock, threadSeats(options.clock)),
     watchState: { lines: new SharedLines(), scheduler: new WatchScheduler(options.clock) },
-    runLimited: requestLimiter(options.clock, options.limits),
+    runLimited: requestLimiter(options.clock, engine.resources.flowTable, options.limits),
     version: JSON.stringify(versionInfo(versionName), undefined, 2),
     versionName,
     started: options.clock.now(),

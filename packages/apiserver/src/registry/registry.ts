@@ -1,5 +1,6 @@
 /** Resources of an API server: built-in resources, shared by all servers of the process, and custom resources. */
 import { equal } from '@capstan/kube'
+import type { FlowTable } from './flow-schema.ts'
 import type { ProtobufMessages, Resource, Resources } from './resource.ts'
 import type { ResourceInfo } from './resource-info.ts'
 
@@ -12,6 +13,7 @@ export interface BuiltinResources {
   readonly protobufMessages: ProtobufMessages
   schemas(names: Iterable<string>): ReadonlyMap<string, object>
   isConnection(subresource: string | undefined): boolean
+  readonly flowTable: FlowTable
 }
 
 export class Registry implements Resources {
@@ -46,6 +48,10 @@ export class Registry implements Resources {
 
   isConnection(subresource: string | undefined): boolean {
     return this.#builtins.isConnection(subresource)
+  }
+
+  get flowTable(): FlowTable {
+    return this.#builtins.flowTable
   }
 
   get generation(): number {

@@ -1,5 +1,6 @@
 /** Served resources as discovery, OpenAPI, tables and verbs use them. */
 import type { Column, JSONSchema, ScaleSubresource, UnknownObject, Verb } from '@capstan/kube'
+import type { FlowTable } from './flow-schema.ts'
 
 /** One served version of a resource, with the data that discovery, OpenAPI, tables and verbs need. */
 export interface Resource {
@@ -89,6 +90,8 @@ export interface Resources {
   schemas(names: Iterable<string>): ReadonlyMap<string, object>
   /** Whether a subresource opens a connection to a container, a node or a Service instead of reading or writing an object. */
   isConnection(subresource: string | undefined): boolean
+  /** Priority of requests. */
+  readonly flowTable: FlowTable
   /** Increases with every change, so that documents created from the list can be cached until the next change. */
   readonly generation: number
 }

@@ -65,6 +65,8 @@ export interface Strategy<T = UnknownObject> {
   gracePeriod?(object: T, requested: number | undefined): number
   /** Updates the status of an object when its deletion is requested, at the given time. */
   markDeleted?(object: T, now: string): void
+  /** Whether the object has finalizers outside of metadata. Its deletion waits for them as well. */
+  hasFurtherFinalizers?(object: T): boolean
   /** Validates an object. Kinds with long lists validate in pieces; the object does not change between them. */
   validate?(object: T, old: T | undefined, context: WriteContext): FieldError[] | Work<FieldError[]>
   /** Returns warnings for a valid object. */

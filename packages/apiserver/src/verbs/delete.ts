@@ -102,7 +102,7 @@ export async function removeNamed(
     // Marks the object as it is stored: converting it to another version and back could lose fields.
     const marked = markedForDeletion(server, info, current as UnknownObject, deletion)
     if (equal(marked, current)) return { state: 'pending', object: old }
-    const isRemoved = isDeletionComplete(marked)
+    const isRemoved = isDeletionComplete(info, marked)
     if (isRemoved && options.dryRun) return { state: 'removed', object: old }
     if (options.dryRun) return { state: 'pending', object: await server.converter.convert(info, freeze(marked)) }
     try {

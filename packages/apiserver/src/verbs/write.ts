@@ -71,7 +71,7 @@ export async function store(
     if (options.dryRun) return freeze(await server.converter.roundTrip(info, object))
     const { namespace, name } = (old ?? object).metadata
     const key = keyFor(info, namespace, name)
-    if (old && isDeletionComplete(object)) {
+    if (old && isDeletionComplete(info, object)) {
       await server.store.commit({ key, previous: stored, object: undefined })
       return freeze(object)
     }

@@ -2,9 +2,10 @@
  * Limits concurrent requests, in total and for each user. Health checks, superusers and watches are exempt; all other requests need a seat.
  * Upstream: k8s.io/apiserver/pkg/server/filters, maxinflight.go and priority-and-fairness.go.
  */
-import type { Clock } from '@capstan/kube'
+import type { Clock, NamedResource } from '@capstan/kube'
 import type { Attributes } from '../../auth/authorizer.ts'
 import { isSuperuser } from '../../auth/authorizer.ts'
+import type { FlowSchema, FlowTable, PriorityLevel } from '../../registry/flow-schema.ts'
 import { type Requester, TooManyRequests } from '../exchange.ts'
 import { FairSeats, type Release } from './fair-seats.ts'
 
@@ -28,26 +29,26 @@ export interface FlowControl {
 }
 
 /** `longestWait` is the maximum time in milliseconds that a request waits for its seat. */
-export function flowControl(options: FlowControlOptions, clock: Clock, longestWait: number): FlowControl {
+export function flowControl(options: FlowControlOptions, table: FlowTable, clock: Clock, longestWait: number): FlowControl {
   const { maxRequestsInflight, maxMutatingRequestsInflight, priorityAndFairness } = options
-  if (!priorityAndFairness) return readAndWriteLimits(maxRequestsInflight, maxMutatingRequestsInflight)
-  let seats: FairSeats<Level> | undefined
+  const requester = (request: Attributes) => requesterOf(request, table)
+  if (!priorityAndFairness) return { requester, ...readAndWriteLimits(maxRequestsInflight, maxMutatingRequestsInflight) }
+  let seats: FairSeats<PriorityLevel> | undefined
   return {
-    requester: requesterOf,
+    requester,
     seat(_request, { level, flow, isExempt }, signal) {
       if (isExempt) return releaseNothing
       seats ??= new FairSeats(levels, maxRequestsInflight + maxMutatingRequestsInflight, clock, longestWait)
-      return seats.take(level as Level, flow, signal)
+      return seats.take(level as PriorityLevel, flow, signal)
     },
   }
 }
 
 /** Limits reads and writes separately, without waiting. 0 means no limit. */
-function readAndWriteLimits(maxReads: number, maxWrites: number): FlowControl {
+function readAndWriteLimits(maxReads: number, maxWrites: number): Pick<FlowControl, 'seat'> {
   const read = { inFlight: 0, limit: maxReads }
   const write = { inFlight: 0, limit: maxWrites }
   return {
-    requester: requesterOf,
     seat(request, { isExempt }) {
       if (isExempt) return releaseNothing
       const counter = isRead(request) ? read : write
@@ -62,8 +63,8 @@ function readAndWriteLimits(maxReads: number, maxWrites: number): FlowControl {
 
 const releaseNothing: Release = () => {}
 
-const requesterOf = (request: Attributes): Requester => ({
-  level: levelOf(request),
+const requesterOf = (request: Attributes, table: FlowTable): Requester => ({
+  level: levelOf(request, table),
   // Each user is a flow of its own.
   flow: request.user.name,
   isExempt: isExempt(request),
@@ -76,10 +77,8 @@ const isExempt = (request: Attributes): boolean =>
   isSuperuser(request.user) ||
   (request.kind === 'path' ? /^\/(?:healthz|livez|readyz)(?:\/|$)/.test(request.path) : request.verb === 'watch')
 
-type Level = keyof typeof levels
-
 /** Upstream's suggested priority levels: relative `shares` of all seats, and the fraction of its seats that other levels may borrow. */
-const levels = {
+const levels: { readonly [level in PriorityLevel]: { readonly shares: number; readonly lendable: number } } = {
   'leader-election': { shares: 10, lendable: 0 },
   'node-high': { shares: 40, lendable: 0.25 },
   system: { shares: 30, lendable: 0.33 },
@@ -87,26 +86,17 @@ const levels = {
   'workload-low': { shares: 100, lendable: 0.9 },
   'global-default': { shares: 20, lendable: 0.5 },
   'catch-all': { shares: 5, lendable: 0 },
-} as const
-
-/**
- * Returns the level of a request as in upstream's suggested flow schemas, with one exception: get, create, update and patch of Leases have
- * the level `leader-election` for every user except nodes, because a controller must not lose its Lease when it sends many other requests.
- */
-function levelOf(request: Attributes): Level {
-  const { name, groups } = request.user
-  const isLease = isLeaseRequest(request)
-  if (groups.includes('system:nodes')) {
-    const isNode = request.kind === 'resource' && request.group === '' && request.resource === 'nodes'
-    return isLease || isNode ? 'node-high' : 'system'
-  }
-  if (isLease && leaseVerbs.has(request.verb)) return 'leader-election'
-  if (importantUsers.has(name) || name.startsWith('system:serviceaccount:kube-system:')) return 'workload-high'
-  return groups.includes('system:serviceaccounts') ? 'workload-low' : 'global-default'
 }
 
-export const isLeaseRequest = (request: Attributes): boolean =>
-  request.kind === 'resource' && request.group === 'coordination.k8s.io' && request.resource === 'leases'
+const levelOf = (request: Attributes, { schemas }: FlowTable): PriorityLevel =>
+  schemas.find((schema) => matches(schema, request))?.level ?? 'global-default'
 
-const leaseVerbs = new Set(['get', 'create', 'update', 'patch'])
-const importantUsers = new Set(['system:kube-controller-manager', 'system:kube-scheduler'])
+const matches = ({ group, user, resources, verbs }: FlowSchema, request: Attributes): boolean =>
+  (group === undefined || request.user.groups.includes(group)) &&
+  (user === undefined || user.test(request.user.name)) &&
+  (resources === undefined || isAmong(resources, request)) &&
+  (verbs === undefined || verbs.includes(request.verb))
+
+/** Reports whether the request is for one of the resources. */
+export const isAmong = (resources: readonly NamedResource[], request: Attributes): boolean =>
+  request.kind === 'resource' && resources.some(({ group, plural }) => request.group === group && request.resource === plural)

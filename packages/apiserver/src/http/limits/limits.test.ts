@@ -1,6 +1,7 @@
 import { seconds, StatusError, VirtualClock } from '@capstan/kube'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { builtins } from '../../../../kubernetes-kinds/src/builtin-resources.ts'
 import type { Attributes } from '../../auth/authorizer.ts'
 import type { HttpResponse, HttpRequest } from '../exchange.ts'
 import { TooManyRequests } from '../exchange.ts'
@@ -31,7 +32,7 @@ const okResponse: HttpResponse = { status: 200, headers: {}, body: '' }
 /** Creates a request limiter whose requests run until the test finishes them. */
 function newLimiter(limits: Partial<Limits> = {}, isMemoryFull = () => false) {
   const clock = new VirtualClock()
-  const admit = requestLimiter(clock, limits, isMemoryFull)
+  const admit = requestLimiter(clock, builtins.flowTable, limits, isMemoryFull)
   const started: { readonly user: string; readonly query: URLSearchParams; readonly request: HttpRequest; finish(): void }[] = []
   const settled = async () => {
     for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate)
@@ -91,15 +92,16 @@ describe('without priority and fairness', () => {
   })
 })
 
-test('while memory is nearly used up, requests get 429 before their body is read, except those of superusers and health checks', async () => {
+test('while memory is nearly used up, requests get 429 before their body is read, except those for Leases, of superusers and health checks', async () => {
   const { send, settled, started } = newLimiter({}, () => true)
   const body = () => Promise.reject(new Error('must not be read'))
   expect(await send({ verb: 'create' }, { body }).response).toBe(tooManyRequests)
   expect(await send({}).response).toBe(tooManyRequests)
   send({ groups: ['system:masters'] })
   send({ path: '/readyz' })
+  send({ resource: 'leases', verb: 'update' })
   await settled()
-  expect(started).toHaveLength(2)
+  expect(started).toHaveLength(3)
 })
 
 test('the 429 response is plain text with Retry-After', () => {

@@ -2,7 +2,8 @@
 import { badRequest, type Clock, messageOf, parseDuration, seconds } from '@capstan/kube'
 import type { Attributes } from '../../auth/authorizer.ts'
 import { type Requester, type HttpResponse, type HttpRequest, maxBodyBytes, TooManyRequests } from '../exchange.ts'
-import { flowControl, type FlowControlOptions, isLeaseRequest } from './flow-control.ts'
+import type { FlowTable } from '../../registry/flow-schema.ts'
+import { flowControl, type FlowControlOptions, isAmong } from './flow-control.ts'
 import { memoryCeiling } from './memory-ceiling.ts'
 
 export interface Limits extends FlowControlOptions {
@@ -27,14 +28,19 @@ type Work = (request: HttpRequest) => Promise<HttpResponse>
 export type RunLimited = (attributes: Attributes, request: HttpRequest, query: URLSearchParams, work: Work) => ReturnType<Work>
 
 /** Returns the limiter of a server. `isMemoryFull` reports whether requests are to be rejected because memory is nearly used up. */
-export function requestLimiter(clock: Clock, options: Partial<Limits> = {}, isMemoryFull = memoryCeiling(clock)): RunLimited {
+export function requestLimiter(
+  clock: Clock,
+  table: FlowTable,
+  options: Partial<Limits> = {},
+  isMemoryFull = memoryCeiling(clock),
+): RunLimited {
   const limits = { ...defaultLimits, ...options }
-  const flow = flowControl(limits, clock, limits.requestTimeout / 4)
+  const flow = flowControl(limits, table, clock, limits.requestTimeout / 4)
   let watches = 0
 
   async function runInSeat(attributes: Attributes, request: HttpRequest, ending: Ending, work: Work): Promise<HttpResponse> {
     const requester = flow.requester(attributes)
-    if (!requester.isExempt && !isLeaseRequest(attributes) && isMemoryFull()) throw new TooManyRequests()
+    if (!requester.isExempt && !isAmong(table.urgent, attributes) && isMemoryFull()) throw new TooManyRequests()
     const received = await withBody(request, requester, ending)
     const release = await flow.seat(attributes, requester, request.signal)
     try {

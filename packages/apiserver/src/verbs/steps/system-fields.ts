@@ -63,10 +63,9 @@ export function countGeneration(
   object.metadata.generation = (old.metadata.generation ?? 0) + (changed ? 1 : 0)
 }
 
-/** Reports whether an object is marked as deleted, and no finalizer (in a Namespace, also in its spec) or grace period is left. */
-export function isDeletionComplete(object: UnknownObject): boolean {
+/** Reports whether an object is marked as deleted, and no finalizer or grace period is left. */
+export function isDeletionComplete({ strategy }: ResourceInfo, object: UnknownObject): boolean {
   const { deletionTimestamp, finalizers = [], deletionGracePeriodSeconds = 0 } = object.metadata
   if (deletionTimestamp === undefined || finalizers.length > 0 || deletionGracePeriodSeconds > 0) return false
-  if (object.kind !== 'Namespace' || object.apiVersion !== 'v1') return true
-  return ((object.spec as { finalizers?: string[] } | undefined)?.finalizers ?? []).length === 0
+  return !strategy.hasFurtherFinalizers?.(object)
 }

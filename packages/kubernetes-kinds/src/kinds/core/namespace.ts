@@ -40,6 +40,7 @@ export const namespaces: BuiltinKind<Namespace> = {
       return [invalid(field, finalizer, 'name is neither a standard finalizer name nor is it fully qualified')]
     })
   },
+  hasFurtherFinalizers: ({ spec }) => (spec?.finalizers ?? []).length > 0,
   markDeleted(namespace) {
     namespace.status = { ...namespace.status, phase: 'Terminating' }
   },

@@ -1,0 +1,31 @@
+/** Priority levels of requests. Upstream: FlowSchemas and PriorityLevelConfigurations. */
+import type { NamedResource } from '@capstan/kube'
+
+export type PriorityLevel =
+  | 'leader-election'
+  | 'node-high'
+  | 'system'
+  | 'workload-high'
+  | 'workload-low'
+  | 'global-default'
+  | 'catch-all'
+
+/** Selects requests by user and resource, and gives them a priority level. A condition that is absent matches every request. */
+export interface FlowSchema {
+  readonly level: PriorityLevel
+  /** Group of the user. */
+  readonly group?: string
+  /** Name of the user. */
+  readonly user?: RegExp
+  /** Resources, also with their subresources. Non-resource requests do not match. */
+  readonly resources?: readonly NamedResource[]
+  readonly verbs?: readonly string[]
+}
+
+/** Priority of requests. It depends on built-in kinds, which their package knows. */
+export interface FlowTable {
+  /** The first schema that matches a request decides; other requests have the level `global-default`. */
+  readonly schemas: readonly FlowSchema[]
+  /** Resources whose requests are served although memory is nearly used up. */
+  readonly urgent: readonly NamedResource[]
+}
