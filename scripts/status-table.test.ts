@@ -1,0 +1,11 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { statusTable } from './status-table.ts'
+
+test('the table of implemented features in README.md is that of the declarations', () => {
+  const page = readFileSync(join(import.meta.dirname, '..', 'README.md'), 'utf8')
+  const [, table = ''] = /<!-- status[^>]*-->\n([^]*?)\n<!-- \/status -->/.exec(page) ?? []
+  expect(table).toContain('| not yet |')
+  expect(table).toBe(statusTable())
+})
