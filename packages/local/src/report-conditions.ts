@@ -16,7 +16,7 @@ export function significantFields({ status }: WithConditions): unknown {
   return { ...facts, true: conditions.filter((condition) => condition.status === 'True').map(({ type }) => type) }
 }
 
-/** Writes conditions, including Paused, to the draft of an object that is not paused. */
+/** Writes conditions, including Paused, to the draft of an object. */
 export function reportConditions(
   object: WithConditions,
   computed: readonly NewCondition[],

@@ -3,16 +3,15 @@ import {
   Cluster,
   ClusterNameLabel,
   ClusterSecretType,
-  isPaused,
+  ConditionOrder,
   type Machine,
   MachineControlPlaneLabel,
   type MachinePool,
   pausedCondition,
 } from '@capstan/api'
-import { mergeOutcomes, type Outcome, proceed, type ReconcileContext, requeue, wait } from '@capstan/controller'
+import { type Outcome, proceed, type ReconcileContext, reconcileObject, requeue, wait } from '@capstan/controller'
 import {
   controllerReference,
-  draft,
   isControlledBy,
   isDeleting,
   type NewCondition,
@@ -23,10 +22,10 @@ import {
   summary,
 } from '@capstan/kube'
 import { LocalBootstrapConfig, LocalBootstrapConfigConditions as Conditions } from '../kinds/local-bootstrap-config.ts'
-import { commit } from '../commit.ts'
 import { type Endpoint, endpointOf } from '../controlplane/endpoint.ts'
 import { LocalControlPlane } from '../kinds/local-control-plane.ts'
 import { owningMachine, owningMachinePool } from '../owner.ts'
+import { reportConditions, significantFields } from '../report-conditions.ts'
 import { createSecret, findSecret, secretData, secretText } from '../secrets.ts'
 import { retryOutcome, failureAt, timeText, progress, reportTerminal } from '../simulation.ts'
 import { roleTaint } from '../workload/node.ts'
@@ -65,38 +64,62 @@ const ownerFromMachinePool = (machinePool: MachinePool | undefined): BootstrapOw
 
 const Available = Conditions.DataSecretAvailable
 
-/** Creates the bootstrap data of one Machine or MachinePool. May be called at any time, and any number of times. */
-export async function reconcileLocalBootstrapConfig(key: ObjectKey, io: ReconcileContext): Promise<Outcome> {
-  const before = io.cache.peek(LocalBootstrapConfig, key)
-  if (!before || isDeleting(before)) return proceed()
-  const machine = owningMachine(io.cache, before)
-  const ownerFields = machine ? ownerFromMachine(machine) : ownerFromMachinePool(owningMachinePool(io.cache, before))
-  if (!ownerFields) return wait('Machine or MachinePool to own this LocalBootstrapConfig')
-  const cluster = io.cache.peek(Cluster, { namespace: key.namespace!, name: ownerFields.clusterName })
-  if (!cluster) return wait(`Cluster ${ownerFields.clusterName} to exist`)
-  const controlPlane = machine && ownerOfKind(machine, LocalControlPlane)
-  const owner = {
-    ...ownerFields,
-    endpoint: endpointOf(
-      controlPlane && io.cache.peek(LocalControlPlane, { namespace: key.namespace!, name: controlPlane.name }),
-      cluster,
-    ),
-  }
+interface Related {
+  readonly owner: BootstrapOwner | undefined
+  readonly cluster: Cluster | undefined
+}
 
-  const after = draft(before)
-  const computed: NewCondition[] = [pausedCondition(cluster, before)]
-  let outcome: Outcome = wait('reconciliation to be unpaused')
-  if (!isPaused(cluster, before)) {
-    const result = await ensureBootstrapData(after, owner, cluster, io)
-    outcome = result.outcome
-    const ready = summary([result.condition], Conditions.Ready, {
-      of: ['DataSecretAvailable'],
-      reasons: { issue: 'NotReady', unknown: 'NotReady', info: 'Ready' },
-    })
-    computed.push(result.condition, ready)
-  }
-  const postponed = await commit(io, LocalBootstrapConfig, { before, after, computed, owned: Conditions })
-  return mergeOutcomes([outcome, postponed])
+interface Scope {
+  readonly object: LocalBootstrapConfig
+  readonly owner: BootstrapOwner
+  readonly cluster: Cluster
+  conditions: readonly NewCondition[]
+}
+
+/** Creates the bootstrap data of one Machine or MachinePool. May be called at any time, and any number of times. */
+export const reconcileLocalBootstrapConfig = (key: ObjectKey, io: ReconcileContext): Promise<Outcome> =>
+  reconcileObject(key, io, {
+    kind: LocalBootstrapConfig,
+    related: (object): Related => relatedOf(object, io),
+    skip(object, { owner, cluster }) {
+      if (isDeleting(object)) return proceed()
+      if (!owner) return wait('Machine or MachinePool to own this LocalBootstrapConfig')
+      return cluster ? undefined : wait(`Cluster ${owner.clusterName} to exist`)
+    },
+    paused: (object, { cluster }) => pausedCondition(cluster, object),
+    scope: (object, { owner, cluster }): Scope => ({ object, owner: owner!, cluster: cluster!, conditions: [] }),
+    phases: (object) => [
+      async (scope) => {
+        const { outcome, condition } = await ensureBootstrapData(object, scope.owner, scope.cluster, io)
+        const ready = summary([condition], Conditions.Ready, {
+          of: ['DataSecretAvailable'],
+          reasons: { issue: 'NotReady', unknown: 'NotReady', info: 'Ready' },
+        })
+        scope.conditions = [condition, ready]
+        return outcome
+      },
+    ],
+    status({ object, cluster, conditions }) {
+      reportConditions(object, conditions, cluster, io)
+      return proceed()
+    },
+    significantFields,
+    conditions: Object.keys(Conditions),
+    order: ConditionOrder,
+    observesGeneration: false,
+  })
+
+/** Finds the owner of the data and its Cluster in the cache. */
+function relatedOf(object: LocalBootstrapConfig, { cache }: ReconcileContext): Related {
+  const machine = owningMachine(cache, object)
+  const owner = machine ? ownerFromMachine(machine) : ownerFromMachinePool(owningMachinePool(cache, object))
+  if (!owner) return { owner, cluster: undefined }
+  const namespace = object.metadata.namespace!
+  const cluster = cache.peek(Cluster, { namespace, name: owner.clusterName })
+  if (!cluster) return { owner, cluster }
+  const controlPlane = machine && ownerOfKind(machine, LocalControlPlane)
+  const endpoint = endpointOf(controlPlane && cache.peek(LocalControlPlane, { namespace, name: controlPlane.name }), cluster)
+  return { owner: { ...owner, endpoint }, cluster }
 }
 
 async function ensureBootstrapData(

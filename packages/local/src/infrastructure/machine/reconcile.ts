@@ -1,6 +1,15 @@
 /** Reconciles LocalMachines: provisions and deletes a simulated machine and its Node. */
-import { ClusterNameLabel, isPaused, pausedCondition } from '@capstan/api'
-import { commitChanges, mergeOutcomes, type Outcome, proceed, type ReconcileContext, requeue, wait } from '@capstan/controller'
+import { ClusterNameLabel, isPaused } from '@capstan/api'
+import {
+  commitChanges,
+  mergeOutcomes,
+  type Outcome,
+  postponeStatus,
+  proceed,
+  type ReconcileContext,
+  requeue,
+  wait,
+} from '@capstan/controller'
 import {
   draft,
   hasFinalizer,
@@ -13,8 +22,8 @@ import {
   summary,
 } from '@capstan/kube'
 import { LocalMachine, LocalMachineConditions as Conditions, LocalMachineFinalizer } from '../../kinds/local-machine.ts'
-import { commit } from '../../commit.ts'
 import { clusterOfMachine, labelledCluster, owningMachine, owningPool } from '../../owner.ts'
+import { type PhaseReport, reportConditions, significantFields } from '../../report-conditions.ts'
 import { retryOutcome, failureAt, progress } from '../../simulation.ts'
 import type { Workloads } from '../../workload/workloads.ts'
 import { bootInputsOf } from './boot.ts'
@@ -25,12 +34,10 @@ export interface LocalMachineDependencies {
   readonly workloads: Workloads
 }
 
-interface Result {
-  readonly outcome: Outcome
-  readonly conditions: readonly NewCondition[]
-}
-
-/** Reconciles one LocalMachine. May be called at any time, and any number of times. */
+/**
+ * Reconciles one LocalMachine. May be called at any time, and any number of times. Does not use `reconcileObject`, which writes an object
+ * only after all phases: finalizer and provider ID are written before the Node is created, in one patch.
+ */
 export async function reconcileLocalMachine(
   key: ObjectKey,
   io: ReconcileContext,
@@ -50,7 +57,7 @@ export async function reconcileLocalMachine(
   if (boot && cluster && (paused || isDeleting(before))) await restoreMachine(before, boot, cluster, io, workloads)
 
   let after = draft(before)
-  let result: Result
+  let result: PhaseReport
   if (paused) result = { outcome: wait('reconciliation to be unpaused'), conditions: [] }
   else if (isDeleting(before)) result = await remove(after, io, workloads)
   else {
@@ -68,8 +75,10 @@ export async function reconcileLocalMachine(
       conditions: [provisioned.condition, joined.condition, Conditions.Deleting.false('NotDeleting')],
     }
   }
-  const computed = [...withReady(result.conditions), pausedCondition(cluster, before)]
-  const postponed = await commit(io, LocalMachine, { before, after, computed, owned: Conditions })
+  reportConditions(after, withReady(result.conditions), cluster, io)
+  const postponed = postponeStatus(io, before, after, significantFields)
+  const options = { conditions: Object.keys(Conditions), cache: io.cache, signal: io.signal }
+  await commitChanges(io.client, LocalMachine, before, after, options)
   return mergeOutcomes([result.outcome, postponed])
 }
 
@@ -86,7 +95,7 @@ function withReady(conditions: readonly NewCondition[]): readonly NewCondition[]
 }
 
 /** Deletes the machine with its Node. Its workload API server stops with the last control plane machine. */
-async function remove(object: LocalMachine, io: ReconcileContext, workloads: Workloads): Promise<Result> {
+async function remove(object: LocalMachine, io: ReconcileContext, workloads: Workloads): Promise<PhaseReport> {
   const now = io.clock.now()
   const simulated = object.spec?.simulated
   const step = progress(Date.parse(object.metadata.deletionTimestamp!), now, {

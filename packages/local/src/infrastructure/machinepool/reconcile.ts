@@ -3,18 +3,26 @@ import {
   areReplicasManagedExternally,
   type Cluster,
   ClusterNameLabel,
+  ConditionOrder,
   DeleteMachineAnnotation,
-  isPaused,
   labelValue,
   Machine,
   MachinePool,
   MachinePoolNameLabel,
   pausedCondition,
 } from '@capstan/api'
-import { type Index, mergeOutcomes, type Outcome, proceed, type ReconcileContext, requeue, wait } from '@capstan/controller'
+import {
+  type Index,
+  mergeOutcomes,
+  type Outcome,
+  proceed,
+  type ReconcileContext,
+  reconcileObject,
+  requeue,
+  wait,
+} from '@capstan/controller'
 import {
   addFinalizer,
-  draft,
   equal,
   hasFinalizer,
   isControlledBy,
@@ -32,7 +40,6 @@ import {
   summary,
   timeLeft,
 } from '@capstan/kube'
-import { commit } from '../../commit.ts'
 import { LocalMachine } from '../../kinds/local-machine.ts'
 import {
   LocalMachinePool,
@@ -40,47 +47,70 @@ import {
   LocalMachinePoolFinalizer,
 } from '../../kinds/local-machine-pool.ts'
 import { labelledCluster, owningMachinePool } from '../../owner.ts'
+import { type PhaseReport, reportConditions, significantFields } from '../../report-conditions.ts'
 import { retryOutcome, failureAt, timeText, progress, reportTerminal } from '../../simulation.ts'
 import { leastUsedDomain, planPool } from './plan.ts'
 
-interface Result {
-  readonly outcome: Outcome
-  readonly conditions: readonly NewCondition[]
+interface Scope {
+  readonly object: LocalMachinePool
+  readonly machinePool: MachinePool | undefined
+  readonly cluster: Cluster | undefined
+  conditions: readonly NewCondition[]
 }
 
 /** Reconciles one LocalMachinePool. May be called at any time, and any number of times. */
-export async function reconcileLocalMachinePool(key: ObjectKey, io: ReconcileContext): Promise<Outcome> {
-  const before = io.cache.peek(LocalMachinePool, key)
-  if (!before) return proceed()
-  const machinePool = owningMachinePool(io.cache, before)
-  const cluster = labelledCluster(io.cache, before)
-  if (!isDeleting(before)) {
-    if (!machinePool) return wait('MachinePool to own this LocalMachinePool')
-    if (!cluster) return wait(`Cluster ${machinePool.spec.clusterName} to exist`)
-  }
+export const reconcileLocalMachinePool = (key: ObjectKey, io: ReconcileContext): Promise<Outcome> =>
+  reconcileObject(key, io, {
+    kind: LocalMachinePool,
+    related: (object) => ({ machinePool: owningMachinePool(io.cache, object), cluster: labelledCluster(io.cache, object) }),
+    skip(object, { machinePool, cluster }) {
+      // Deletion continues without owner and Cluster, because the finalizer must be removed.
+      if (isDeleting(object)) return undefined
+      if (!machinePool) return wait('MachinePool to own this LocalMachinePool')
+      return cluster ? undefined : wait(`Cluster ${machinePool.spec.clusterName} to exist`)
+    },
+    paused: (object, { cluster }) => pausedCondition(cluster, object),
+    scope: (object, related): Scope => ({ object, ...related, conditions: [] }),
+    phases: (object) => [
+      async (scope) => {
+        const { outcome, conditions } = isDeleting(object)
+          ? await remove(object, io)
+          : await provisionWithMachines(object, scope.machinePool!, scope.cluster!, io)
+        scope.conditions = conditions
+        return outcome
+      },
+    ],
+    status({ object, cluster, conditions }) {
+      reportConditions(object, withReady(conditions), cluster, io)
+      return proceed()
+    },
+    significantFields,
+    conditions: Object.keys(Conditions),
+    order: ConditionOrder,
+    observesGeneration: false,
+  })
 
-  const after = draft(before)
-  let result: Result
-  if (isPaused(cluster, before)) result = { outcome: wait('reconciliation to be unpaused'), conditions: [] }
-  else if (isDeleting(before)) result = await remove(after, io)
-  else {
-    addFinalizer(after, LocalMachinePoolFinalizer)
-    const provisioned = provision(after, cluster!, io.clock.now())
-    // The finalizer for the deletion of machines must be stored before machines are created.
-    const isProvisioned = hasFinalizer(before, LocalMachinePoolFinalizer) && after.status?.initialization?.provisioned
-    const machines = isProvisioned ? await syncMachines(after, machinePool!, io) : undefined
-    result = {
-      outcome: mergeOutcomes([provisioned.outcome, ...(machines ? [machines.outcome] : [])]),
-      conditions: [...provisioned.conditions, ...(machines?.conditions ?? []), Conditions.Deleting.false('NotDeleting')],
-    }
+/** Provisions the pool, and then its machines. */
+async function provisionWithMachines(
+  pool: LocalMachinePool,
+  machinePool: MachinePool,
+  cluster: Cluster,
+  io: ReconcileContext,
+): Promise<PhaseReport> {
+  // The finalizer for the deletion of machines must be stored before machines are created.
+  const isFinalizerStored = hasFinalizer(pool, LocalMachinePoolFinalizer)
+  addFinalizer(pool, LocalMachinePoolFinalizer)
+  const provisioned = provision(pool, cluster, io.clock.now())
+  const isProvisioned = isFinalizerStored && pool.status?.initialization?.provisioned
+  const machines = isProvisioned ? await syncMachines(pool, machinePool, io) : undefined
+  return {
+    outcome: mergeOutcomes([provisioned.outcome, ...(machines ? [machines.outcome] : [])]),
+    conditions: [...provisioned.conditions, ...(machines?.conditions ?? []), Conditions.Deleting.false('NotDeleting')],
   }
-  const computed = [...withReady(result.conditions), pausedCondition(cluster, before)]
-  const postponed = await commit(io, LocalMachinePool, { before, after, computed, owned: Conditions })
-  return mergeOutcomes([result.outcome, postponed])
 }
 
 /** Writes to the draft the state that the simulated pool, without its machines, has at the time `now`. Has no other effects. */
-function provision(pool: LocalMachinePool, cluster: Cluster, now: number): Result {
+function provision(pool: LocalMachinePool, cluster: Cluster, now: number): PhaseReport {
   const { Provisioned } = Conditions
   const status = (pool.status ??= {})
   if (status.initialization?.provisioned) return { outcome: proceed(), conditions: [Provisioned.true('Provisioned')] }
@@ -112,7 +142,7 @@ function provision(pool: LocalMachinePool, cluster: Cluster, now: number): Resul
 }
 
 /** Creates and removes machines until the pool has the wanted number with the current template, and reports the existing machines. */
-async function syncMachines(pool: LocalMachinePool, machinePool: MachinePool, io: ReconcileContext): Promise<Result> {
+async function syncMachines(pool: LocalMachinePool, machinePool: MachinePool, io: ReconcileContext): Promise<PhaseReport> {
   const replicas = await syncReplicas(pool, machinePool, io)
   const machines = io.cache.byIndex(byPool, poolText(pool))
   const reportOutcome = reportMachines(pool, machines, io.clock.now())
@@ -248,7 +278,7 @@ async function deleteOrphans(machinePool: MachinePool, machines: readonly LocalM
 }
 
 /** Deletes all machines, and then removes the finalizer of the pool. */
-async function remove(pool: LocalMachinePool, io: ReconcileContext): Promise<Result> {
+async function remove(pool: LocalMachinePool, io: ReconcileContext): Promise<PhaseReport> {
   const machines = io.cache.byIndex(byPool, poolText(pool))
   if (machines.length === 0) {
     removeFinalizer(pool, LocalMachinePoolFinalizer)
