@@ -5,10 +5,9 @@ import { dirname } from 'node:path'
 import { makeSigningKey } from '@capstan/kubernetes-kinds'
 import type { Clock } from '@capstan/kube'
 import { hours, messageOf } from '@capstan/kube'
-import type { CertifiedKey } from '@capstan/kube/node'
+import type { CertificateNames, CertifiedKey } from '@capstan/kube/node'
 import {
   formatKubeconfig,
-  hasNames,
   issueCertificate,
   isUsable,
   kubeconfigFor,
@@ -25,10 +24,6 @@ export interface Access {
   readonly admin: CertifiedKey
 }
 
-/** DNS names and IP addresses of a certificate. */
-type Names = Parameters<typeof hasNames>[1]
-const noNames: Names = { dnsNames: [], ipAddresses: [] }
-
 /** A start renews certificates that expire within this time. */
 const Margin = hours(24 * 30)
 
@@ -41,7 +36,7 @@ export async function openAccess(
   folder: string | undefined,
   addresses: { ip: readonly string[]; dns: readonly string[] },
 ): Promise<Access> {
-  const openCertificate = (name: string, make: () => Promise<CertifiedKey>, issuer?: CertifiedKey, names = noNames) =>
+  const openCertificate = (name: string, make: () => Promise<CertifiedKey>, issuer?: CertifiedKey, names?: CertificateNames) =>
     folder === undefined ? make() : loadOrCreate(clock, `${folder}/${name}`, make, issuer?.certificate, names)
   const serverNames = { dnsNames: addresses.dns, ipAddresses: addresses.ip }
   const authority = await openCertificate('ca', () => makeAuthority(clock, { commonName: 'capstan' }))
@@ -85,9 +80,18 @@ export async function openSigningKey(folder: string | undefined): Promise<string
     if ((err as NodeJS.ErrnoException).code !== 'ENOENT') throw err
   }
   const created = makeSigningKey()
-  await makeFolder(folder, 0o700)
+  await makeDataFolder(folder)
   await writeGroup({ [path]: created })
   return created
+}
+
+/** Creates a folder that only its owner can read. @throws Error naming the folder */
+async function makeDataFolder(folder: string): Promise<void> {
+  try {
+    await makeFolder(folder, 0o700)
+  } catch (err) {
+    throw new Error(`Cannot open data folder ${folder}: ${messageOf(err)}`, { cause: err })
+  }
 }
 
 function isPrivateKey(text: string): boolean {
@@ -108,12 +112,12 @@ async function loadOrCreate(
   path: string,
   make: () => Promise<CertifiedKey>,
   authority: string | undefined,
-  names: Names,
+  names: CertificateNames | undefined,
 ): Promise<CertifiedKey> {
   const existing = await readPair(path)
-  if (existing && isUsable(existing, clock.now(), Margin, authority) && hasNames(existing.certificate, names)) return existing
+  if (existing && isUsable(existing, clock.now(), Margin, authority, names)) return existing
   const created = await make()
-  await makeFolder(dirname(path), 0o700)
+  await makeDataFolder(dirname(path))
   await writeGroup({ [`${path}.key`]: created.key, [`${path}.crt`]: created.certificate })
   return created
 }

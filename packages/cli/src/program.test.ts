@@ -194,6 +194,8 @@ describe('an invalid file exits with 1 and a message that names it and the expec
       says: /Cannot write kubeconfig .*text\.pem\/k: E/,
     },
     { argv: ['up', '--data', text, '--port', '0'], says: /Cannot open data folder .*text\.pem\/db: ENOTDIR/ },
+    { argv: ['up', '--data', '/proc/x', '--port', '0'], says: /^capstan: Cannot open data folder \/proc\/x\/db: E.*$/ },
+    { argv: [...serve, '--data', '/proc/x'], says: /^capstan: Cannot open data folder \/proc\/x\/(?:db|pki): E.*$/ },
     { argv: ['manager', '--kubeconfig', missing], says: /missing\.pem/ },
   ])('$argv', async ({ argv, says }) => {
     const { code, out, err } = await runToEnd(argv)

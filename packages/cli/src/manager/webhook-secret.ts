@@ -4,7 +4,7 @@
  * servers call this manager. Only the leader renews the certificate before it expires. Used where cert-manager is not installed.
  */
 import { type Client, type Clock, isReason, type Logger, messageOf, hours, type ObjectKey, orAbsent, Secret } from '@capstan/kube'
-import { certificateExpiry, hasNames, issueCertificate, isUsable, makeAuthority } from '@capstan/kube/node'
+import { certificateExpiry, issueCertificate, isUsable, makeAuthority } from '@capstan/kube/node'
 import type { ServingCertificate } from '@capstan/extension'
 
 export interface SharedCertificateOptions {
@@ -77,12 +77,7 @@ async function currentCertificate(options: SharedCertificateOptions): Promise<Sh
   const existingSecret = await orAbsent(client.get(Secret, secret))
   const current = existingSecret && certificateIn(existingSecret)
   const margin = options.mayRenew() ? renewBefore : 0
-  if (
-    current &&
-    isUsable(current, clock.now(), margin, current.authorities) &&
-    hasNames(current.certificate, { dnsNames, ipAddresses })
-  )
-    return current
+  if (current && isUsable(current, clock.now(), margin, current.authorities, { dnsNames, ipAddresses })) return current
   const createdData = await newData(options, current)
   const type = 'kubernetes.io/tls'
   try {

@@ -70,18 +70,32 @@ export async function issueCertificate(authority: CertifiedKey, clock: Clock, op
 /** End of validity of a certificate, in milliseconds since the epoch; for a bundle, of its first certificate. */
 export const certificateExpiry = (certificate: string): number => Date.parse(new X509Certificate(certificate).validTo)
 
+/** DNS names and IP addresses of a serving certificate. */
+export interface CertificateNames {
+  readonly dnsNames: readonly string[]
+  readonly ipAddresses: readonly string[]
+}
+
 /**
- * Reports whether a certificate is valid now and for more than `margin` milliseconds, belongs to its key, and was issued by `authority` (by
- * itself when absent). False for text that is not a certificate or key.
+ * Reports whether a certificate is valid now and for more than `margin` milliseconds, belongs to its key, was issued by `authority` (by
+ * itself when absent), and contains all `names`. False for text that is not a certificate or key.
  */
-export function isUsable({ certificate, key }: CertifiedKey, now: number, margin: number, authority = certificate): boolean {
+export function isUsable(
+  { certificate, key }: CertifiedKey,
+  now: number,
+  margin: number,
+  authority = certificate,
+  { dnsNames, ipAddresses }: CertificateNames = { dnsNames: [], ipAddresses: [] },
+): boolean {
   try {
     const parsed = new X509Certificate(certificate)
     return (
       Date.parse(parsed.validFrom) <= now &&
       Date.parse(parsed.validTo) - now > margin &&
       parsed.checkPrivateKey(createPrivateKey(key)) &&
-      parsed.verify(new X509Certificate(authority).publicKey)
+      parsed.verify(new X509Certificate(authority).publicKey) &&
+      dnsNames.every((name) => parsed.checkHost(name) !== undefined) &&
+      ipAddresses.every((address) => parsed.checkIP(address) !== undefined)
     )
   } catch {
     return false
@@ -94,15 +108,6 @@ export function invalidNow(certificate: string, now: number): string | undefined
   const [from, until] = [Date.parse(validFrom), Date.parse(validTo)]
   if (from <= now && now <= until) return undefined
   return `the certificate is valid from ${timestamp(from)} to ${timestamp(until)}, and now is ${timestamp(now)}`
-}
-
-/** Reports whether a certificate that can be parsed contains all of these names. */
-export function hasNames(certificate: string, names: { dnsNames: readonly string[]; ipAddresses: readonly string[] }): boolean {
-  const parsed = new X509Certificate(certificate)
-  return (
-    names.dnsNames.every((name) => parsed.checkHost(name) !== undefined) &&
-    names.ipAddresses.every((address) => parsed.checkIP(address) !== undefined)
-  )
 }
 
 /** Creates a key pair. Synchronous, because this takes less time than the round trip to another thread. */
