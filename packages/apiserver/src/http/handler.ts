@@ -131,7 +131,9 @@ async function responseTo(server: Server, request: HttpRequest, identity: Identi
   }
   try {
     const response = await server.runLimited(attributes, request, query, (requestWithBody) =>
-      routeResponse(server, route, requestWithBody, query, caller),
+      route.kind === 'resource'
+        ? resourceResponse(server, { path: route.path, resource }, requestWithBody, query, caller)
+        : routeResponse(server, route, requestWithBody, query),
     )
     count(response.status)
     return response
@@ -143,13 +145,11 @@ async function responseTo(server: Server, request: HttpRequest, identity: Identi
 
 async function routeResponse(
   server: Server,
-  route: Route,
+  route: Exclude<Route, { kind: 'resource' }>,
   request: HttpRequest,
   query: URLSearchParams,
-  caller: Caller,
 ): Promise<HttpResponse> {
   if (route.kind === 'health') return (await healthResponse(route, server.checks, query)) ?? notFoundText()
-  if (route.kind === 'resource') return resourceResponse(server, route.path, request, query, caller)
   if (route.kind === 'none') return notFoundText()
   return documentResponse(server, route, request, query)
 }

@@ -30,15 +30,20 @@ interface Server {
   readonly watchState: WatchState
 }
 
+/** Path of a request, and the resource that it names; absent if there is none. */
+export interface RequestTarget {
+  readonly path: ResourcePath
+  readonly resource: Resource | undefined
+}
+
 export async function resourceResponse(
   server: Server,
-  requestedPath: ResourcePath,
+  { path: requestedPath, resource }: RequestTarget,
   request: HttpRequest,
   query: URLSearchParams,
   caller: Caller,
 ): Promise<HttpResponse> {
   const { engine, documents } = server
-  const resource = engine.resources.find(requestedPath.group, requestedPath.version, requestedPath.plural)
   if (!resource) {
     if (!hasBuiltin(documents.group(requestedPath.group))) return notFoundText()
     throw unknownResource()
