@@ -1,4 +1,5 @@
 /** Serves a management cluster and its simulated workload clusters over HTTPS on one port. */
+import { networkInterfaces } from 'node:os'
 import type { Endpoint, HttpHandler } from '@capstan/apiserver'
 import { authenticator, createHandler, storeCheck } from '@capstan/apiserver'
 import type { Hook } from '@capstan/api'
@@ -8,6 +9,7 @@ import type { CallObserver, HookTransport } from '@capstan/extension'
 import type { HookCall, ManagementCluster, Stores } from '@capstan/lab'
 import { createManagementCluster } from '@capstan/lab'
 import { openAccess, writeKubeconfig } from './access.ts'
+import { advertisedAddress } from './advertised-address.ts'
 import { listenOnSamePort } from './same-port.ts'
 
 export interface ServeManagementClusterOptions {
@@ -79,6 +81,7 @@ export async function serveManagementCluster(options: ServeManagementClusterOpti
     })
     const { engine, issuer, store } = management.server
     handler = createHandler({ engine, issuer, clock, log, checks: [storeCheck(store)] })
+    await management.server.advertise({ address: advertisedAddress(host, networkInterfaces()), port: listener.port })
     await writeKubeconfig(options.kubeconfig, listener.url, access)
   } catch (err) {
     await listener.close(0)

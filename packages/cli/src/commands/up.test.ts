@@ -1,14 +1,19 @@
 import { BeforeClusterCreate, Cluster, ExtensionConfig } from '@capstan/api'
 import { defineExtension, extensionServer, listen, on, proceedNow } from '@capstan/extension'
 import type { Client, DeclaredKind, KubeObject } from '@capstan/kube'
-import { createClient, Secret, seededRandom, systemClock } from '@capstan/kube'
+import { createClient, orAbsent, Secret, seededRandom, systemClock, unknownKind } from '@capstan/kube'
 import { httpsTransport, issueCertificate, loadKubeconfig, makeAuthority } from '@capstan/kube/node'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
+import { networkInterfaces, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { advertisedAddress } from '../advertised-address.ts'
 import { runToEnd, start, type Started } from '../test-io.ts'
+
+const services = unknownKind({ apiVersion: 'v1', kind: 'Service', plural: 'services' })
+const endpoints = unknownKind({ apiVersion: 'v1', kind: 'Endpoints', plural: 'endpoints' })
+const slices = unknownKind({ apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', plural: 'endpointslices' })
 
 const root = mkdtempSync(join(tmpdir(), 'capstan-up-'))
 afterAll(() => rmSync(root, { recursive: true, force: true }))
@@ -193,6 +198,29 @@ test('capstan up without --demo serves the API, and stores objects', async () =>
   await second.line(/ready at/)
   expect(await withClient((client) => client.get(Cluster, { namespace: 'default', name: 'mine' }))).toMatchObject({
     spec: { topology: { classRef: { name: 'later' } } },
+  })
+})
+
+test('capstan up publishes its address as Service, Endpoints and EndpointSlice kubernetes', async () => {
+  const command = up('--port', '0')
+  const ready = await command.line(/ready at https/)
+  const port = Number(/:(\d+)$/.exec(ready)![1])
+  const key = { namespace: 'default', name: 'kubernetes' }
+  const address = advertisedAddress('127.0.0.1', networkInterfaces())
+  // Without a network there is no address that another machine could reach.
+  const isReachable = address !== '127.0.0.1'
+  await withClient(async (client) => {
+    expect(await orAbsent(client.get(services, key))).toMatchObject({ spec: { ports: [{ port: 443, targetPort: port }] } })
+    const [published, slice] = await Promise.all([orAbsent(client.get(endpoints, key)), orAbsent(client.get(slices, key))])
+    const ports = [{ name: 'https', port, protocol: 'TCP' }]
+    expect({ published, slice }).toEqual(
+      isReachable
+        ? {
+            published: expect.objectContaining({ subsets: [{ addresses: [{ ip: address }], ports }] }),
+            slice: expect.objectContaining({ endpoints: [{ addresses: [address], conditions: { ready: true } }], ports }),
+          }
+        : { published: undefined, slice: undefined },
+    )
   })
 })
 
