@@ -1,0 +1,46 @@
+/** Tests that the generic API server names no built-in resource: `kubernetes-kinds` hands them in as tables. */
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { builtins } from '../packages/kubernetes-kinds/src/builtin-resources.ts'
+
+const root = join(import.meta.dirname, '../packages/apiserver/src')
+
+/** Groups that upstream's generic server knows as well. */
+const machineryGroups = new Set([
+  'admissionregistration.k8s.io',
+  'apiextensions.k8s.io',
+  'apiregistration.k8s.io',
+  'authentication.k8s.io',
+  'authorization.k8s.io',
+])
+
+/** Names that upstream's generic server knows as well, or that are no resources where they stand; by file. */
+const exceptions: { readonly [name: string]: readonly string[] | 'everywhere' } = {
+  // Namespaces are a concept of the API itself.
+  namespaces: 'everywhere',
+  // Users of service accounts. Upstream: k8s.io/apiserver/pkg/authentication/serviceaccount.
+  serviceaccounts: ['auth/impersonate.ts'],
+  ServiceAccount: ['auth/rules.ts'],
+  // The authorization mode. Upstream: k8s.io/apiserver/pkg/authorization.
+  Node: ['auth/authorizer.ts'],
+  // Events may not own objects. Upstream: BannedOwners of k8s.io/apimachinery.
+  Event: ['verbs/steps/metadata.ts'],
+  // Format of the scale subresource of custom resources.
+  Scale: 'everywhere',
+}
+
+const names = new Set(builtins.all.flatMap(({ group, plural, kind }) => (machineryGroups.has(group) ? [] : [plural, kind])))
+
+test('the generic server has no names of built-in resources in its code', () => {
+  const found = globSync('**/*.ts', { cwd: root, exclude: ['**/*.{test,suite}.ts', '**/golden-*.ts', 'store/crash-writer.ts'] })
+    .flatMap((file) => {
+      const code = readFileSync(join(root, file), 'utf8').replace(/\/\*[^]*?\*\/|\/\/.*$/gm, '')
+      return [...code.matchAll(/'(\w+)'/g)].map(([, name]) => ({ file, name: name! }))
+    })
+    .filter(({ file, name }) => {
+      const allowed = exceptions[name] ?? []
+      return names.has(name) && allowed !== 'everywhere' && !allowed.includes(file)
+    })
+  expect(found).toEqual([])
+})
