@@ -73,7 +73,7 @@ export function isApplied(
   const { apiVersion: _a, kind: _k, metadata: _m, ...fields } = intent
   const metadata = withoutEmpty({ labels, annotations, finalizers, ownerReferences })
   const intended = withoutAbsent({ ...(isEmpty(metadata) ? {} : { metadata }), ...fields })
-  // An API server may drop the ownership of an empty map. Without this, each reconcile would apply the intent again.
+  // An API server may drop the ownership of an empty map. Comparing the ownership would then apply the intent in every reconcile.
   const owned = ownsEmpty ? withoutEmptyMaps(entry.fieldsV1, { labels, annotations }) : entry.fieldsV1
   return hasExactly(object, intended, owned)
 }
@@ -119,8 +119,8 @@ function hasExactItems(
 }
 
 /**
- * Whether a value that is owned as a whole is the intended one. Items of a list may also have defaults of the API server, and an empty map
- * members of other managers.
+ * Whether a value that is owned as a whole is the intended one. The items of a list may also have fields that the API server has defaulted.
+ * A map whose intent is empty may have members of other managers.
  */
 function isSameAtomic(current: unknown, intended: unknown): boolean {
   const isPart = Array.isArray(intended) || (isRecord(intended) && isEmpty(intended))

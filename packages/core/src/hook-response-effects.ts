@@ -1,4 +1,4 @@
-/** Describes how core handles the response of a hook, for authors of extensions who test it before core calls it. Pure. */
+/** Describes how core handles the response of a hook, for authors who test an extension before core calls it. Pure. */
 import type { Hook, RequestOf, ResponseOf } from '@capstan/api'
 import {
   CanUpdateMachine,

@@ -384,7 +384,7 @@ test('versions of a control plane are copied even if a version is listed twice',
   expect((await env.get(Cluster, 'demo')).status?.controlPlane).toEqual({ versions })
 })
 
-test('a running Cluster keeps its failure domains and reports changes while its infrastructure has too many addresses', async () => {
+test('a running Cluster keeps its failure domains and reports changes while its infrastructure has too many failure domains', async () => {
   await env.provisionCluster()
   await env.patch(DevCluster, 'demo', { status: { failureDomains: [{ name: 'a' }] } })
   const work = await writesOf(async () => {
@@ -440,7 +440,7 @@ describe('an infrastructure machine pool', () => {
     expect(work.writes).toBeLessThan(60)
   })
 
-  test('with 5,000 equal provider IDs is copied, and refers to no Node', async () => {
+  test('with 5,000 equal provider IDs is copied, and its MachinePool refers to no Node', async () => {
     await aPool()
     const same = Array.from({ length: 5000 }, () => 'dev:///same')
     const work = await writesOf(() =>

@@ -261,7 +261,7 @@ describe('a probe', () => {
   })
 })
 
-test('reports changed Nodes with their previous state', async () => {
+test('an accessor reports changed Nodes with their previous state', async () => {
   const nodes: string[] = []
   const accessor = anAccessor((event) => {
     if (event.kind === 'node')

@@ -23,7 +23,7 @@ import {
 import { deadline } from './deadline.ts'
 
 export const Timing = {
-  /** Time between two probes of a cluster without other signs of life. */
+  /** Time between two probes. A watch event counts as a successful probe. */
   probeInterval: seconds(10),
   probeTimeout: seconds(5),
   connectTimeout: seconds(10),
@@ -210,7 +210,7 @@ export class ClusterAccessor {
     return informer
   }
 
-  /** Counts watch events as signs of life, like successful probes. */
+  /** Records each watch event as a successful probe, since it shows that the server responds. */
   async *#countEvents<Event extends WatcherEvent>(events: AsyncIterable<Event>): AsyncIterable<Event> {
     for await (const event of events) {
       if (this.#connection) this.#recordSuccess()

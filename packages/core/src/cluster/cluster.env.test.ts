@@ -9,7 +9,7 @@ afterEach(() => env.close())
 
 const demo = { namespace: 'default', name: 'demo' }
 
-test('a Cluster reports its infrastructure and control plane until it is connected to its workload cluster', async () => {
+test('a Cluster reports the state of its infrastructure, its control plane and the connection to its workload cluster', async () => {
   env = await coreEnv()
   await env.create(Cluster, 'demo', { spec: aCluster().spec })
   await env.settle()
@@ -80,7 +80,7 @@ test('a Cluster reports its infrastructure and control plane until it is connect
   ])
 })
 
-test('copied versions of the control plane are removed when the provider removes its own, and kept while it reports invalid ones', async () => {
+test('status.controlPlane.versions is removed when the control plane removes its versions, and kept while these are invalid', async () => {
   env = await coreEnv()
   await env.create(Cluster, 'demo', { spec: aCluster().spec })
   await env.create(DevControlPlane, 'demo')
@@ -97,7 +97,7 @@ test('copied versions of the control plane are removed when the provider removes
   expect(await versionsAfter([])).toBeUndefined()
 })
 
-test('reports an unresponsive workload cluster after the grace period, and its recovery', async () => {
+test('a Cluster reports an unresponsive workload cluster after the grace period, and its recovery', async () => {
   env = await coreEnv()
   await env.provisionCluster()
   env.reachable = false
@@ -141,7 +141,7 @@ test('a Cluster deletes its workers, its control plane and its infrastructure in
   expect(env.clusters.connection(demo)).toBeUndefined()
 })
 
-test('a managed topology is deleted only after BeforeClusterDelete allows it', async () => {
+test('the objects of a Cluster with a topology are deleted only after BeforeClusterDelete allows the deletion', async () => {
   env = await coreEnv()
   const topology = { classRef: { name: 'class' }, version: 'v1.34.0' }
   await env.provisionCluster({ topology })
@@ -160,7 +160,7 @@ test('a managed topology is deleted only after BeforeClusterDelete allows it', a
   expect(await orAbsent(env.get(Cluster, 'demo'))).toBeUndefined()
 })
 
-test('waits for a topology that is not generated yet', async () => {
+test('a Cluster waits for the objects of its topology', async () => {
   env = await coreEnv()
   await env.create(Cluster, 'demo', { spec: { topology: { classRef: { name: 'class' }, version: 'v1.34.0' } } })
   await env.settle()
@@ -171,7 +171,7 @@ test('waits for a topology that is not generated yet', async () => {
   }
 })
 
-test('a Cluster without control plane provider gets a kubeconfig with a certificate from the authority of the user', async () => {
+test("a Cluster without control plane provider gets a kubeconfig with a certificate of the user's certificate authority", async () => {
   env = await coreEnv()
   const spec = { infrastructureRef: aCluster().spec.infrastructureRef, controlPlaneEndpoint: { host: 'fd00::1', port: 6443 } }
   await env.create(Cluster, 'demo', { spec })

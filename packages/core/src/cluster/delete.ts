@@ -61,7 +61,7 @@ async function deleteChildren({ cluster, descendants }: ClusterScope, io: Cluste
   if (errors.length > 0) throw new AggregateError(errors, `Cannot delete ${errors.length} of the objects that the Cluster owns`)
 }
 
-/** Lists the objects that must be gone before the control plane is deleted; empty when all are. */
+/** Lists the objects that must be gone before the control plane is deleted; returns an empty text when none is left. */
 function childrenLeft({ cluster, descendants }: ClusterScope): string {
   if (!descendants) return ''
   const { controlPlaneMachines, machineDeployments, machinePools, machineSets, workerMachines } = descendants

@@ -135,7 +135,7 @@ function removedClassErrors(
   )
 }
 
-/** Returns errors for health checks that an update removes, but Clusters enable without their own checks. */
+/** Returns errors for removed health checks that Clusters use: these Clusters enable a health check and define none of their own. */
 function removedHealthCheckErrors(spec: ClassSpec, old: ClassSpec, clusters: readonly Cluster[]): FieldError[] {
   const errorsOf = (
     path: string,

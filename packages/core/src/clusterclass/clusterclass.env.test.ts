@@ -291,7 +291,7 @@ describe('admission', () => {
   })
 })
 
-describe('a change that the Clusters of a class do not permit', () => {
+describe('admission rejects an update of a class in use', () => {
   const pool = (name: string) => ({
     class: name,
     bootstrap: ref('bootstrap.example.com/v1beta1', 'DevConfigTemplate'),
@@ -320,14 +320,14 @@ describe('a change that the Clusters of a class do not permit', () => {
     return { change, machineDeployments }
   }
 
-  test('removes a class of MachinePools', async () => {
+  test('that removes a class of MachinePools', async () => {
     const { change } = await aUsedClass()
     await expect(change({ spec: { workers: { machinePools: [pool('other')] } } })).rejects.toThrow(
       'spec.workers.machinePools: Forbidden: MachinePoolClass "pool" cannot be deleted because it is used by Cluster "demo"',
     )
   })
 
-  test('removes an enabled health check', async () => {
+  test('that removes an enabled health check', async () => {
     const { change, machineDeployments } = await aUsedClass()
     const withoutCheck = machineDeployments.map(({ healthCheck: _healthCheck, ...workerClass }) => workerClass)
     await expect(change({ spec: { workers: { machineDeployments: withoutCheck } } })).rejects.toThrow(
@@ -335,7 +335,7 @@ describe('a change that the Clusters of a class do not permit', () => {
     )
   })
 
-  test('adds limits of an autoscaler', async () => {
+  test('that adds limits of an autoscaler', async () => {
     const { change, machineDeployments } = await aUsedClass()
     const metadata = { annotations: { 'cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size': '1' } }
     const autoscaled = machineDeployments.map((workerClass) => ({ ...workerClass, metadata }))

@@ -80,8 +80,8 @@ async function applyManifest(manifest: Manifest, { client, findKind, strategy, s
 }
 
 /**
- * Returns the merge patch from the current object to its manifest, if they differ in more than fields that the server sets. As upstream, it
- * removes all fields that the manifest lacks; the server keeps those that it sets.
+ * Returns the merge patch from the current object to its manifest, if they differ in more than fields that the server sets. As upstream,
+ * the patch removes all fields that the manifest lacks; the server ignores the removal of fields that it sets itself.
  */
 export function changesTo(current: UnknownObject, manifest: Manifest): object | undefined {
   if (!diffMerge(writableFields(current), writableFields(manifest))) return undefined

@@ -160,7 +160,7 @@ test('a Cluster that was unreachable gets the resources when it is reachable', a
   expect((await env.get(ClusterResourceSet, 'crs')).status?.observedGeneration).toBe(1)
 })
 
-test('reports the message of upstream for a manifest of kind List', async () => {
+test('a manifest of kind List is reported with the message of upstream', async () => {
   await openCluster()
   const list = JSON.stringify({ apiVersion: 'v1', kind: 'List', items: [] })
   await env.create(ConfigMap, 'list', { data: { a: list } })
@@ -240,7 +240,7 @@ test('a paused ClusterResourceSet applies nothing', async () => {
   expect(await appliedValue('one')).toBe('1')
 })
 
-test('removes the Cluster from the owners of a binding, to which earlier versions of upstream added it', async () => {
+test('the Cluster is removed from the owners of its binding, to which upstream versions before v1.4 added it', async () => {
   await openCluster()
   await aConfigMap('one', '1')
   await aResourceSet('crs', [configMapRef('one')])

@@ -99,7 +99,7 @@ test('resources are applied once, and with Reconcile again when their content ch
   expect(needsApply(entry, { ...ref, kind: 'Secret' as const }, 'h1', 'Reconcile')).toBe(true)
 })
 
-test('a patch removes all fields that the manifest lacks, and is left out when only fields set by the server differ', () => {
+test('the patch removes all fields that the manifest lacks; there is no patch when only fields set by the server differ', () => {
   const current = {
     apiVersion: 'v1',
     kind: 'ConfigMap',

@@ -87,8 +87,8 @@ async function reconcileResources(scope: ResourceSetScope, io: ResourceSetIO): P
 }
 
 /**
- * Returns Clusters in the namespace that the selector matches and that are not being deleted, sorted by name. An empty selector matches
- * none.
+ * Returns the Clusters of the namespace that match the selector and are not being deleted, sorted by name. An empty selector matches no
+ * Cluster.
  */
 async function selectedClusters({ metadata, spec }: ClusterResourceSet, { cache }: ResourceSetIO): Promise<Cluster[]> {
   const selector = withErrorContext('unable to convert selector', () => labelSelector(spec.clusterSelector))

@@ -1,4 +1,7 @@
-/** Warns about handlers of deprecated hook versions. The Runtime SDK proposal asks for this; upstream has not implemented it. */
+/**
+ * Warns about handlers of deprecated hook versions, as the Runtime SDK proposal asks for and upstream has not implemented, and about
+ * overrides for handlers that the extension does not have.
+ */
 import type { Catalog } from '@capstan/api'
 import { ExtensionConfig, preflight, registeredHandlers, releasedCatalog } from '@capstan/api'
 import { type Admission, admission } from '@capstan/kube'

@@ -371,7 +371,7 @@ describe('after a restart', () => {
     expect(await discovered()).toEqual(unreachable)
   })
 
-  it('the client is not ready before every ExtensionConfig was tried', async () => {
+  it('the client is not ready before discovery was tried for every ExtensionConfig', async () => {
     await create()
     await world.settle()
     server = () => new Promise(() => {})

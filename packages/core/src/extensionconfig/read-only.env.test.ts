@@ -26,7 +26,7 @@ describe.each([
   ['a manager of another provider', createReadOnlyExtensionConfigController],
   ['a manager of core that has another shard', createElsewhereController],
 ])('%s', (_, createController) => {
-  /** A process beside core. The test fails when it calls an extension. */
+  /** Starts the manager beside core. Its calls of extensions fail. */
   async function start() {
     const clock = new VirtualClock()
     const extensions = createExtensionClient({

@@ -160,7 +160,7 @@ function deprecatedHooksCondition(config: ExtensionConfig, catalog: Catalog): Ne
 const wasDiscovered = ({ metadata, status }: ExtensionConfig): boolean =>
   status?.handlers !== undefined || metadata.annotations?.[LastDiscoveredAnnotation] !== undefined
 
-/** Registers the handlers of the status. During the warm-up, only records them: its end registers all of them. */
+/** Registers the handlers of the status. During the warm-up, only records them: the end of the warm-up registers all of them. */
 function register(config: ExtensionConfig, { extensions, warmup }: ExtensionConfigIO): void {
   if (warmup.isOver) extensions.register(config)
   warmup.recordTried(config)

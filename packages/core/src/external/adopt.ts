@@ -10,7 +10,7 @@ import {
   sameOwner,
 } from '@capstan/kube'
 
-/** Metadata that a referenced object should have in its cluster. */
+/** The owner and the cluster label that a referenced object should have. */
 export interface Adoption {
   readonly owner: OwnerReference
   readonly clusterName: string

@@ -14,7 +14,7 @@ export type Observed =
 export interface Found {
   readonly state: 'found'
   readonly external: External
-  /** How the object breaks the contract, set by `readContract`. Also absent for errors that upstream reports in another form. */
+  /** How the object breaks the contract, set by `readContract`. Errors of other functions, such as `readTyped`, are not recorded here. */
   invalid?: string
 }
 

@@ -134,8 +134,8 @@ class Executor {
       const [first, second] = pipe.variables
       if (first !== undefined) {
         const values = second === undefined ? [item] : [item, key]
-        // Declared variables are on top of the stack: the variable of the key, if there is one, then that of the element. Assigned
-        // variables are found by name.
+        // Declared variables are the last ones of `#variables`: that of the key, if there is one, and after it that of the element.
+        // Assigned variables are found by name.
         if (pipe.assigns) {
           this.#assign(first, second === undefined ? item : key)
           if (second !== undefined) this.#assign(second, item)

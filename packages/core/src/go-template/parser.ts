@@ -157,7 +157,7 @@ class Parser {
     this.#add(templateName, content)
   }
 
-  /** Adds a definition. It replaces an earlier one of only white space; a second one with other content is an error. */
+  /** Adds a definition. Of two definitions of a template, at least one must be only white space; the other one applies. */
   #add(templateName: string, content: readonly Statement[]): void {
     const earlier = this.#definitions.get(templateName)
     if (earlier && !isBlank(earlier) && !isBlank(content))

@@ -47,7 +47,7 @@ async function remainingAnnotations(): Promise<string[]> {
   )
 }
 
-test('sends the desired state to the extension, and removes all annotations when it is done', async () => {
+test('sends the desired state to the extension, and removes all annotations when the update is done', async () => {
   const { requests } = await provisionMachine(() => undefined)
   await startUpdate()
   expect(requests).toMatchObject([
@@ -71,7 +71,7 @@ test('sends the desired state to the extension, and removes all annotations when
   expect((await machine()).status?.phase).toBe('Running')
 })
 
-test('calls a busy extension again after its retry time, not earlier, and reports it on the Machine', async () => {
+test('calls a busy extension again after its retry time, not earlier, and reports its message on the Machine', async () => {
   const { requests } = await provisionMachine(({ nth }) => (nth < 3 ? { wait: 20, message: `step ${nth}` } : undefined))
   await startUpdate()
   expect(await updating()).toBe('True InPlaceUpdating: In-place update in progress: step 1')
@@ -353,7 +353,7 @@ test('annotations are removed in their order, and a failed write is retried with
       ].slice(0, failingWrite),
     )
     expect(await remainingAnnotations()).toEqual([])
-    // The extension is called once more only before the first annotation is removed.
+    // If the first write fails, no annotation was removed yet, and the extension is called again.
     expect(requests).toHaveLength(failingWrite === 1 ? 2 : 1)
     if (failingWrite < 4) await env.close()
   }

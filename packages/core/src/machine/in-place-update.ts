@@ -1,6 +1,6 @@
 /**
- * Updates a Machine in place to the state that its owner has written: an extension does the work and is called until it is done. The owner
- * starts the update with two annotations, which this controller removes. Upstream:
+ * Updates a Machine in place to the state that its owner has written: calls an extension until it reports that the update is done. The
+ * owner starts the update with two annotations, which this controller removes. Upstream:
  * core/reconcilers/machine/machine_controller_inplace_update.go, v1.14.
  */
 import {
@@ -23,7 +23,7 @@ import { withWaiting } from '../waiting-records.ts'
 import type { MachineIO, MachinePhase, MachineScope } from './scope.ts'
 import type { UpdateResult, UpdateRequest } from './update-calls.ts'
 
-/** Calls the extension while the Machine has both annotations, and removes them when it is done. */
+/** Calls the extension while the Machine has both annotations, and removes them when the update is done. */
 export const inPlaceUpdate: MachinePhase = async (scope, io) => {
   const { machine } = scope
   const { metadata, status } = machine

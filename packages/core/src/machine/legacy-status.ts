@@ -95,7 +95,7 @@ const Healthy: { readonly [type: string]: string } = {
   PIDPressure: 'False',
 }
 
-/** As upstream, ignores conditions with status Unknown unless all four have it. */
+/** As upstream, returns True if some conditions have the status Unknown and the others are healthy; Unknown if all four have it. */
 function healthOfNode(type: string, { status }: Node): NewLegacyCondition {
   const reported = status?.conditions ?? []
   const unhealthy = reported.filter(

@@ -163,7 +163,7 @@ test('changes of the Node are reported at once', async () => {
   )
 })
 
-test('keeps conditions that a control plane writes during a reconcile', async () => {
+test('a Machine keeps conditions that a control plane writes during a reconcile', async () => {
   let concurrentWrite: (() => Promise<unknown>) | undefined
   const between = (transport: Transport): Transport => ({
     close: () => transport.close(),

@@ -14,7 +14,7 @@ export const owner: MachinePhase = async ({ machine, cluster }) => {
 }
 
 /**
- * Labels of Machines that another object created. That object becomes the owner, also when its reference is missing for a while, as after
- * `clusterctl move`.
+ * Labels of Machines that a MachineSet, MachinePool or control plane created. The Cluster does not become their owner, even while the owner
+ * reference of their creator is missing, for example after `clusterctl move`.
  */
 const CreatorLabels = [MachineSetNameLabel, MachinePoolNameLabel, MachineControlPlaneNameLabel]

@@ -244,7 +244,7 @@ describe('UpToDate', () => {
     expect(reported(aScope({ machineSet: aMachineSet(), machineDeployment: later }), 'UpToDate')).toBe('True UpToDate')
   })
 
-  /** Upstream compares nanoseconds: the requeue, which is precise to milliseconds, always comes after `rollout.after`. */
+  /** The requeue may run exactly at `rollout.after`, since times have millisecond precision. Upstream's requeue runs nanoseconds later. */
   test('a MachineSet created exactly at rollout.after is up to date, an older one is not', () => {
     const machineDeployment = aMachineDeployment({ spec: { rollout: { after: '2026-01-01T01:00:00Z' } } })
     expect(reported(aScope({ machineSet: aMachineSet(), machineDeployment }), 'UpToDate')).toBe(

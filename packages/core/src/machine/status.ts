@@ -128,7 +128,7 @@ function upToDateConditions(scope: MachineScope, now: number): NewCondition[] {
   if (differences.length > 0) return [UpToDate.false('NotUpToDate', differences.map((line) => `* ${line}`).join('\n'))]
   if (isUpdateInProgress(machine)) return [UpToDate.false('Updating', `* ${updatingCondition(scope).message}`)]
   const kubelet = machine.status?.nodeInfo?.kubeletVersion
-  // As upstream, also a Machine without a version.
+  // As upstream, a Machine without a version is never up to date once its Node reports a version.
   const { version = '' } = machine.spec
   if (kubelet && kubelet !== version) {
     return [UpToDate.false('Updating', `* Node.status.nodeInfo.kubeletVersion ${kubelet}, ${version} required`)]

@@ -1,5 +1,6 @@
 /**
- * Finds volumes attached to a Node. They are detached before the machine is deleted, because some storage would be deleted with it.
+ * Finds volumes attached to a Node. The deletion waits until they are detached, because some storage providers delete a disk that is still
+ * attached together with the machine.
  * Upstream: core/reconcilers/machine/machine_controller.go, shouldWaitForNodeVolumes, v1.14.
  */
 import {

@@ -134,7 +134,7 @@ describe('MachineDrainRules', () => {
     expect(decision(aPod('a', drainLabel('wait-completed')), { rules: [aRule('a', skip)] })).toBe('WaitCompleted')
   })
 
-  test('do not apply to Pods of a namespace that does not exist', () => {
+  test('fail the drain when the namespace of a Pod does not exist, unless the label of the Pod decides', () => {
     const pods = [
       aPod('b', { namespace: 'lost' }),
       aPod('a', { namespace: 'lost' }),
