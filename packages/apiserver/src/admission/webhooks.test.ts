@@ -87,7 +87,7 @@ beforeEach(async () => {
 const create = (name = 'a', spec: Partial<Widget['spec']> = {}) => hooks.hosted.client.create(Widget, aWidget(name, spec))
 
 describe('a mutating webhook', () => {
-  test('changes the written object, and its fields get no manager', async () => {
+  test('changes the written object, and the changed fields get no manager', async () => {
     await hooks.add('mutating', 'paint', () => patch({ op: 'add', path: '/spec/color', value: 'red' }))
     const created = await create()
     expect(created.spec.color).toBe('red')

@@ -258,7 +258,7 @@ async function send({ method = 'GET', url, headers = {}, body = '' }: TestReques
   return { status: response.status, headers: response.headers, text: Buffer.concat(parts).toString() }
 }
 
-/** Sends a request, and expects a response without an internal error. Errors are a Status or, where upstream does so, text. */
+/** Sends a request, and expects a response without an internal error. An error is a Status, or text where upstream responds with text. */
 async function expectNoInternalError(request: TestRequest): Promise<void> {
   internalErrors.length = 0
   const { status, headers, text } = await send(request)

@@ -176,7 +176,7 @@ describe('the durable store', () => {
     }
   })
 
-  test('only its owner can read its files', async () => {
+  test('its files can be read only by their owner', async () => {
     await put(await stores.store('main'), at('a'))
     const modes = readdirSync(join(folder, 'state')).map((name) => statSync(join(folder, 'state', name)).mode & 0o777)
     expect([statSync(folder).mode & 0o777, statSync(join(folder, 'state')).mode & 0o777, ...new Set(modes)]).toEqual([

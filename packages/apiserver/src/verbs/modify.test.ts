@@ -320,7 +320,7 @@ describe('scale', () => {
     await t.client.create(Widget, aWidget('w', { replicas: 2 }))
   })
 
-  test('reads and changes replicas as a Scale for all kinds', async () => {
+  test('reads and changes the replicas of an object as a Scale', async () => {
     expect(await t.client.transport.send({ verb: 'get', ...target })).toMatchObject({
       kind: 'Scale',
       apiVersion: 'autoscaling/v1',

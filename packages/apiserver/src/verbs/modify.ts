@@ -78,13 +78,13 @@ function checkRevision(context: RequestContext, requested: UnknownObject, old: U
   if (resourceVersion !== old.metadata.resourceVersion) throw conflict(info, name)
 }
 
-/** Error for a PUT with a uid other than the stored object has; when no object is stored, its uid is empty. */
+/** Error for a PUT whose uid is not that of the stored object. When no object is stored, the error shows an empty uid. */
 export function uidConflict(
   { info, options }: RequestContext,
   { name, namespace = '', uid: actualUID = '' }: Partial<KubeObject['metadata']> & { name: string },
   uid: string,
 ): StatusError {
-  // Upstream: keys of dry runs have no prefix of the store; keys of built-in kinds have no group.
+  // Upstream: the key lacks the prefix /registry in a dry run, and has no group for a built-in kind.
   const keyPrefix = [options.dryRun ? '' : '/registry', ...(info.builtin ? [] : [info.group])]
   keyPrefix.push(info.storagePath ?? info.plural)
   if (info.namespaced) keyPrefix.push(namespace)

@@ -227,7 +227,7 @@ describe('a watch ends', () => {
     stop.abort()
     await t.client.create(Widget, aWidget('late'))
     await quiet()
-    // A watch without a version gets a bookmark after the initial objects.
+    // A watch without a resourceVersion gets a bookmark after the initial objects.
     expect([events.ended, events.texts()]).toEqual([true, ['BOOKMARK']])
     expect(t.clock.nextDue).toBeUndefined()
   })

@@ -35,7 +35,7 @@ export function trackFields(
 }
 
 /**
- * Runs `run`, which compares objects in the versions of their managers. When it needs a version that only a conversion
+ * Runs `run`, which compares objects in the versions that the managers used. When it needs a version that only a conversion
  * webhook provides, the run is aborted and repeated after the webhook has responded. `run` must not change its arguments.
  */
 export async function withConversions<T>(
