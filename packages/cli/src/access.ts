@@ -24,7 +24,7 @@ export interface Access {
   readonly admin: CertifiedKey
 }
 
-/** A start renews certificates that expire within this time. */
+/** Certificates that expire within this time are renewed at the start. */
 const Margin = hours(24 * 30)
 
 /**

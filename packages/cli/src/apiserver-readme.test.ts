@@ -18,15 +18,19 @@ const blocks = [...uses.matchAll(/^```(\w+)\n([^]*?)^```$/gm)].map(([, language,
 const folder = mkdtempSync(join(tmpdir(), 'capstan-readme-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-test('each example has at most 15 lines', () => {
+test('the first three examples have at most 15 lines each', () => {
   expect(blocks.map(({ language }) => language)).toEqual(['ts', 'sh', 'sh', 'ts'])
   for (const { text } of blocks.slice(0, 3)) expect(text.trimEnd().split('\n').length).toBeLessThanOrEqual(15)
 })
 
-describe('programs run unchanged', () => {
+describe('programs run with another folder, but otherwise unchanged', () => {
   test.each([
     { name: 'the test in process', block: blocks[0], prints: /pass 1$/m },
-    { name: 'the server with data in a folder, behind a port', block: blocks[3], prints: /^https:\/\/127\.0\.0\.1:\d+$/m },
+    {
+      name: 'the server that stores data in a folder and listens on a port',
+      block: blocks[3],
+      prints: /^https:\/\/127\.0\.0\.1:\d+$/m,
+    },
   ])('$name', async ({ block, prints }) => {
     // Folders named in the README are created in a temporary folder.
     const code = block!.text.replaceAll("'state'", JSON.stringify(join(folder, 'own')))

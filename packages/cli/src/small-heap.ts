@@ -24,8 +24,8 @@ const builtinModules = [
   .map((name) => `node:${name}`)
 
 /**
- * Limit of V8's new space in bytes, half of which can contain objects at a time. By default, V8 lets it grow to 16 times that under
- * load.
+ * Limit of V8's new space, in bytes. At any time, only half of new space contains objects. By default, V8 lets new space grow to 16 times
+ * this limit under load.
  */
 const NewSpace = 8 * 1024 * 1024
 /** Number of idle HTTP/1.1 parsers to keep for later connections. */
@@ -44,8 +44,8 @@ const MinGrowth = 12 * 1024 * 1024
 const HeapSizeLimit = 192 * 1024 * 1024
 
 /**
- * Makes V8 collect garbage before the garbage is as large as the live data. By default, V8 lets it grow to several times that. The
- * cost is not measurable: most stored data is text, which the collector does not scan.
+ * Makes V8 collect garbage before the garbage is as large as the live data. By default, V8 lets garbage grow to several times the size of
+ * the live data. The cost is not measurable: most stored data is text, which the collector does not scan.
  */
 export function keepHeapSmall(): void {
   for (const name of builtinModules) process.getBuiltinModule(name)

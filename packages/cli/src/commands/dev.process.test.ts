@@ -172,30 +172,34 @@ describe('a saved file', patient, () => {
   })
 })
 
-test('the demo class names the handlers that a class must name, and they get the settings of the manifest', patient, async () => {
-  mkdirSync(join(folder, 'manifests'))
-  writeFileSync(join(folder, 'package.json'), '{}')
-  save(
-    'kind: ConfigMap\n---\nkind: ExtensionConfig\nmetadata: { name: from-manifest }\nspec: { settings: { why: quota } }\n',
-    'manifests/all.yaml',
-  )
-  const validation = extension({ hook: 'ValidateTopology', answer: "({ kind: 'fail', message: `refused: ${settings.why}` })" })
-  save(validation)
-  const command = dev('--output', 'json')
-  await command.line(/ExtensionNotRegistered.*ValidateTopology handlers are not called: gate\.from-manifest\. /)
-  const generation = "on(GeneratePatches, { name: 'patch' }, () => proceedWith({ items: [] }))"
-  save(
-    validation
-      .replace('{ ValidateTopology }', '{ GeneratePatches, ValidateTopology }')
-      .replace('proceedNow }', 'proceedNow, proceedWith }')
-      .replace('handlers: [', `handlers: [${generation}, `),
-  )
-  const line = await command.line(/"HookFailed"/)
-  expect(JSON.parse(line)).toMatchObject({
-    cluster: 'default/demo',
-    text: expect.stringMatching(/gate\.from-manifest: failed: .*refused: quota/),
-  })
-})
+test(
+  'the demo ClusterClass refers to topology handlers in its patches, and the handlers get the settings of the manifest',
+  patient,
+  async () => {
+    mkdirSync(join(folder, 'manifests'))
+    writeFileSync(join(folder, 'package.json'), '{}')
+    save(
+      'kind: ConfigMap\n---\nkind: ExtensionConfig\nmetadata: { name: from-manifest }\nspec: { settings: { why: quota } }\n',
+      'manifests/all.yaml',
+    )
+    const validation = extension({ hook: 'ValidateTopology', answer: "({ kind: 'fail', message: `refused: ${settings.why}` })" })
+    save(validation)
+    const command = dev('--output', 'json')
+    await command.line(/ExtensionNotRegistered.*ValidateTopology handlers are not called: gate\.from-manifest\. /)
+    const generation = "on(GeneratePatches, { name: 'patch' }, () => proceedWith({ items: [] }))"
+    save(
+      validation
+        .replace('{ ValidateTopology }', '{ GeneratePatches, ValidateTopology }')
+        .replace('proceedNow }', 'proceedNow, proceedWith }')
+        .replace('handlers: [', `handlers: [${generation}, `),
+    )
+    const line = await command.line(/"HookFailed"/)
+    expect(JSON.parse(line)).toMatchObject({
+      cluster: 'default/demo',
+      text: expect.stringMatching(/gate\.from-manifest: failed: .*refused: quota/),
+    })
+  },
+)
 
 test('a new project with every hook runs the lifecycle of a cluster', patient, async () => {
   const hooks = hookCatalog.filter(({ singleton }) => !singleton).map(({ name }) => name)

@@ -221,7 +221,7 @@ async function manage(options: Options, io: Io): Promise<void> {
     }
     if (!election) await prepare(io.signal)
 
-    // Without webhooks, `lateDefaults` sets the defaults. If the API server runs the providers' admission itself, it changes nothing.
+    // Without webhooks, `lateDefaults` sets the defaults. It changes nothing if the API server itself runs the providers' admission.
     const controllers = [
       ...tunedControllers(providers.controllers, options),
       ...(webhooks ? [] : lateDefaults(admissions, kinds)),

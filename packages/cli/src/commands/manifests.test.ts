@@ -39,7 +39,6 @@ describe.each(['core', 'local'])('the components of %s', (provider) => {
       { spec: { template: { spec: { containers: { name: string }[] } } } },
     ]
     expect(deployment.spec.template.spec.containers.map(({ name }) => name)).toEqual(['manager'])
-    // clusterctl waits for the Services that Certificates name, so each of them must be among the objects.
     expect(objects.some(({ kind }) => kind === 'Certificate')).toBe(certificates === 'cert-manager')
   })
 

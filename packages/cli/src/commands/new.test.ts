@@ -37,7 +37,7 @@ const projectFiles = [
   'manifests/60-extension-config.yaml',
 ]
 
-test('lists one template for each hook', () => {
+test('the templates of an extension are one for each hook, and those of the other files', () => {
   expect([...extensionTemplates().keys()]).toEqual(
     [
       'Dockerfile',
@@ -220,7 +220,7 @@ describe('manifests', () => {
     ])
   })
 
-  test('print a new certificate for the names of the extension', async () => {
+  test('of a new certificate are a Secret for the extension', async () => {
     const { code, out } = await runToEnd(['new', 'certificate', 'quota'])
     expect(code).toBe(0)
     expect(parseAllDocuments(out)[0]!.toJS()).toMatchObject({

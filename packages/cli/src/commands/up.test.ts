@@ -90,7 +90,7 @@ describe('capstan up --demo', () => {
     })
     expect(events.find(({ event }) => event === 'ClusterCreated')?.text).toMatch(/^found/)
     expect(events.filter(({ event }) => event.startsWith('Hook'))).toEqual([])
-    // Discovery fails until the new extension process is registered.
+    // Discovery fails until the new extension process is registered, but these failures are not printed.
     expect(events.filter(({ event }) => event === 'ExtensionNotDiscovered')).toEqual([])
     expect(readFileSync(join(data, 'kubeconfig'), 'utf8')).toBe(kubeconfig)
 

@@ -58,7 +58,7 @@ export class ExtensionProcesses {
     this.#options = options
   }
 
-  /** Loads a module. @throws LoadError with the problem of the module; the signal's reason when that aborts */
+  /** Loads a module. @throws LoadError with the problem of the module; the reason of `signal` when it aborts */
   async load(file: string, signal: AbortSignal): Promise<RunningExtension> {
     const child = this.#spare ?? this.#start()
     this.#spare = undefined

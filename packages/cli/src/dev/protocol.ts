@@ -25,8 +25,8 @@ export type ToChild =
 
 export type FromChild =
   /**
-   * Response to `load`. `files`, which the parent watches, are those of the extension's modules, and those that an import names but
-   * that do not exist. The same holds for `refused`.
+   * Response to `load`. The parent watches `files`: those of the extension's modules, and those that an import names but that do not
+   * exist. `refused` contains the same files.
    */
   | {
       readonly kind: 'loaded'

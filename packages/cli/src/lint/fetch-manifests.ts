@@ -15,7 +15,7 @@ const releaseUrl = /\/releases\/(?:tag|download)\/([^/]+)\/?$/
 /** Returns the version in the URL of a release; undefined for other URLs. */
 export const releaseOf = (url: string): string | undefined => /\/releases\/(?:tag|download)\/(v?\d+\.\d+[^/]*)/.exec(url)?.[1]
 
-/** Downloads the file, or the components file and metadata.yaml, if it exists, of the release. @throws UsageError */
+/** Downloads one file; for a release, its components file and, if it exists, its metadata.yaml. @throws UsageError */
 export async function fetchManifests(url: string): Promise<readonly Manifest[]> {
   if (!releaseUrl.test(url)) return (await fetchFile(url)) ?? failMissing(url)
   const folder = url.replace(releaseUrl, '/releases/download/$1')

@@ -26,7 +26,7 @@ import { UsageError } from '../io.ts'
 /** Name of upstream's Lease, so that upstream's core manager and ours exclude each other. */
 const CoreLease = 'controller-leader-election-capi'
 
-/** Returns the Lease name: upstream's for managers with the core provider, otherwise a name of these providers. */
+/** Returns the Lease name: upstream's for managers with the core provider, otherwise one with the names of the providers. */
 const leaseOf = (providers: readonly ProviderName[]): string =>
   providers.includes('core') ? CoreLease : `capstan-${[...providers].sort().join('-')}`
 /** Default namespace of the Lease of upstream's core manager. */

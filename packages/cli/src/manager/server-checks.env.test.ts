@@ -12,7 +12,7 @@ afterEach(async () => {
 })
 const { signal } = new AbortController()
 
-/** Starts a server; if `checks`, with the admission of the providers in the server, as in `capstan up`. */
+/** Starts a server. `checks`: whether the server itself runs the admission of the providers, as in `capstan up`. */
 async function aServer(checks: boolean): Promise<Client> {
   const admission = checks ? providerAdmission() : []
   const io = { clock: systemClock, random: seededRandom(1) }

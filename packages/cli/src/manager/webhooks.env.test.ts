@@ -107,7 +107,7 @@ test('a manager with webhooks reuses the configurations of a killed manager; a m
   await nextManager.configure()
   const { webhooks = [] } = await client.get(ValidatingWebhookConfiguration, { name: 'capstan-core' })
   expect(new Set(webhooks.map(({ clientConfig }) => new URL(clientConfig.url!).origin))).toEqual(new Set([nextManager.url]))
-  // Its server is reachable, so the configuration stays.
+  // The server of the next manager is reachable, so its configurations stay.
   await removeStaleWebhooks(client, ['core'], silent)
   expect(await configurationNames(client)).toEqual(['capstan-core', 'capstan-core'])
   await nextManager.close()

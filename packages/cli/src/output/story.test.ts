@@ -150,7 +150,7 @@ describe('output to a terminal', () => {
     `)
   })
 
-  test('shows as many clusters as fit into half of the window, unsettled ones first', () => {
+  test('shows as many clusters as fit into half of the window, and first those that are not Available', () => {
     const terminal = fakeTerminal({ rows: 10 })
     const { clusters } = start('text', terminal)
     const many = Array.from({ length: 30 }, (_, i) => state(`c${String(i).padStart(2, '0')}`))

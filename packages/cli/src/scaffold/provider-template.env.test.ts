@@ -1,4 +1,4 @@
-/** Behavior of the provider that `capstan new provider` creates and that the contracts do not require. */
+/** Tests what the provider that `capstan new provider` creates does beyond the requirements of the contracts. */
 import { X509Certificate } from 'node:crypto'
 import { Cluster } from '@capstan/api'
 import { Secret, StatusError, type Transport } from '@capstan/kube'
@@ -10,7 +10,7 @@ import { SampleCluster } from '../../templates/provider/cluster.ts'
 import { SampleControlPlane } from '../../templates/provider/control-plane.ts'
 import { controllers, kinds } from '../../templates/provider/provider.ts'
 
-test('a kubeconfig is signed by the authority that was created before the process stopped', async () => {
+test('after a restart, the kubeconfig uses the authority that was created before the process stopped', async () => {
   let stopsBeforeKubeconfig = true
   const between = (transport: Transport): Transport => ({
     watch: (request, signal) => transport.watch(request, signal),

@@ -62,7 +62,7 @@ describe.skipIf(missing.length > 0)(
       rmSync(folder, { recursive: true, force: true })
     })
 
-    it('returns the output of the page for its commands', async () => {
+    it('responds so that the commands of the page print the output in the page', async () => {
       const withoutTimes = (text: string) => text.replace(/after \d+ ms/g, 'after N ms').trim()
       const printed: string[] = []
       for (const [, command] of block('console').matchAll(/^\$ (.*)$/gm)) {
