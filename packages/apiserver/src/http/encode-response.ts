@@ -126,7 +126,7 @@ const isStatus = (body: ApiResponse['body']): body is Status =>
 export function encodeDiscovery(value: object, { headers, url }: HttpRequest, { routed }: { routed: boolean }): HttpResponse {
   const { accept, 'user-agent': userAgent } = headers
   const pretty = wantsPretty(new URLSearchParams(url.split('?', 2)[1]), userAgent)
-  // These documents have no protobuf encoding: a client that accepts only protobuf gets JSON.
+  // Discovery documents have no protobuf encoding: a client that accepts only protobuf gets JSON.
   const representation = representationOf(acceptsOnlyProtobuf(accept) ? undefined : accept, { pretty, builtin: routed })
   if (representation.as !== undefined) throw notAcceptable(accept ?? '', routed)
   return send(200, value, representation)

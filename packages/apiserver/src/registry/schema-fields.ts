@@ -13,7 +13,7 @@ type Normalization =
   | 'unless empty'
   | 'unless false'
   | 'schema'
-  /** Upstream decodes these separately, and does not report the fields that it prunes there. */
+  /** A schema that upstream decodes separately, without reporting the fields that it prunes. */
   | 'quiet schema'
   | 'map of schemas'
   | 'list of schemas'

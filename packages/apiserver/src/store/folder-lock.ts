@@ -46,8 +46,8 @@ function lockOn(path: string): DatabaseSync {
     return openLocked(path)
   } catch (err) {
     if (codeOf(err) !== NotADatabase) throw err
-    // No process holds the lock, because a process empties a file with such content before it locks it. If another process does so at the
-    // same time, truncating the empty file again changes nothing.
+    // The file is not a database, so no process holds the lock: each process empties such a file before it locks it. If another process
+    // empties the file at the same time, truncating it again changes nothing.
     truncateSync(path)
     return openLocked(path)
   }

@@ -93,7 +93,7 @@ export function definition(schema: Fields): Fields {
     if (value === undefined || unknownToV2.has(keyword) || keyword === 'allOf') continue
     if (keyword === '$ref') converted.$ref = definitionRef(value as string)
     else if (keyword === 'properties' || keyword === 'items') {
-      // Upstream omits them for schemas that allow unknown fields or null, because kubectl fails on them.
+      // Upstream omits both keywords for schemas that allow unknown fields or null, because kubectl fails on such schemas.
       if (isOpen || isNullable) continue
       converted[keyword] =
         keyword === 'items'

@@ -48,7 +48,7 @@ export class WatchScheduler {
     return undefined
   }
 
-  /** One run: notifies waiting watchers in batches until none is left. Yields to the event loop after each, so that its output is sent. */
+  /** One run: notifies waiting watchers in batches until none is left. Yields to the event loop after each batch, to send its output. */
   async #notifyAll(): Promise<void> {
     this.#isNotifying = true
     const start = this.#clock.now()
