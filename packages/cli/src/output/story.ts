@@ -102,8 +102,8 @@ function terminalStory(terminal: Terminal, clock: Clock): Story {
 const naturalOrder = new Intl.Collator('en', { numeric: true })
 
 /**
- * Returns one line per cluster, ordered by name. If the lines do not fit into half of the terminal, lists clusters that are Available and
- * have no note last, omits the clusters that do not fit, and adds a line with their number.
+ * Returns one line per cluster, ordered by name. If the lines do not fit into half of the terminal, puts Available clusters without a
+ * note at the end, omits the clusters that do not fit, and adds a line with their number.
  */
 function liveLines(states: readonly ClusterState[], { columns, rows }: Terminal): Span[][] {
   const maxLines = Math.max(1, Math.floor(rows / 2))
