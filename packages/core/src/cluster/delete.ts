@@ -85,5 +85,5 @@ function waitInStage(scope: ClusterScope, reason: DeletionStage['reason'], messa
   return wait(message)
 }
 
-/** The stage before a deletion step sets a more specific one. */
+/** Deletion stage that is reported until a deletion step sets a more specific stage. */
 export const internalError: DeletionStage = { reason: 'InternalError', message: SeeLogs }

@@ -219,7 +219,7 @@ const deleteBootstrap: Step = async (scope, io) => {
 const deleteUnlessUnread = async (observed: Observed, io: MachineIO): Promise<Observed> =>
   observed.state === 'unread' ? observed : await deleteExternal(observed, io)
 
-/** The deletion stage before the step sets a more specific one. */
+/** Deletion stage that is reported until the step sets a more specific stage. */
 const failureToDelete = (kind: string): DeletionStage => ({
   reason: 'InternalError',
   message: `Failed to delete ${kind}, please check controller logs for errors`,

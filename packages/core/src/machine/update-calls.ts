@@ -68,7 +68,7 @@ export class UpdateCalls {
    */
   async call(machine: Machine, { desired, retries, clock }: UpdateRequest, signal: AbortSignal): Promise<UpdateResult> {
     const { uid } = machine.metadata
-    // Without labels and annotations: they change on existing objects without an update, some of them continuously.
+    // The key contains no labels and annotations: they change on existing objects without an update, some of them continuously.
     const specs = Object.values(desired).map((object) => (object as { readonly spec?: unknown }).spec)
     const cacheKey = stableText([retries, ...specs])
     const identity = { machine: keyOf(machine), cacheKey }
