@@ -1,5 +1,5 @@
 /** In-place rollouts that are disturbed by the extension, the templates, or users. */
-import { Cluster, Machine, MachineSet } from '@capstan/api'
+import { Cluster, Machine, MachineDeployment, MachineSet } from '@capstan/api'
 import type { RuntimeClient } from '@capstan/extension'
 import { seconds } from '@capstan/kube'
 import { type HookScript, scriptedRuntime } from '@capstan/testing'
@@ -145,6 +145,27 @@ describe('a failing, ambiguous or late extension', () => {
     ready = true
     await env.advance(seconds(60))
     expect(await env.names()).toEqual(namesBefore)
+  })
+
+  test('leaves the v1beta1 status unchanged while the registered extensions are unknown', async () => {
+    const runtime = scriptedRuntime(ableExtension().script)
+    let ready = true
+    const late: RuntimeClient = {
+      ...runtime,
+      get ready() {
+        return ready
+      },
+    }
+    env = await inPlaceEnv(late, { replicas: 1 })
+    const legacyStatus = async () => {
+      const { status } = await env.client.get(MachineDeployment, { namespace, name: 'workers' })
+      return status?.deprecated?.v1beta1
+    }
+    const before = await legacyStatus()
+    ready = false
+    await env.patch(largerAndNewer)
+    await env.advance(seconds(30))
+    expect(await legacyStatus()).toEqual(before)
   })
 
   test('is called again when its request changes', async () => {

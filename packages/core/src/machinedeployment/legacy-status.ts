@@ -15,10 +15,13 @@ export const OwnedLegacyConditions = ['Ready', 'Available', 'MachineSetReady']
 
 /**
  * Writes the v1beta1 status on the draft. As upstream, changes nothing while the deployment is being deleted, before its sets were listed,
- * or when its rollout has failed. Changes nothing without spec.replicas either.
+ * or when the step of its rollout was not performed. Changes nothing without spec.replicas either.
  */
-export function reportLegacyStatus({ machineDeployment, machineSets, rolloutFailed }: MachineDeploymentScope, now: number): void {
-  if (!machineSets || rolloutFailed || isDeleting(machineDeployment) || machineDeployment.spec.replicas === undefined) return
+export function reportLegacyStatus(
+  { machineDeployment, machineSets, rolloutIncomplete }: MachineDeploymentScope,
+  now: number,
+): void {
+  if (!machineSets || rolloutIncomplete || isDeleting(machineDeployment) || machineDeployment.spec.replicas === undefined) return
   const least = leastAvailable(machineDeployment)
   if (least === undefined) return
   const { current } = setsByRole(machineDeployment, machineSets, now)

@@ -31,10 +31,8 @@ import { MachineDeploymentManager, type MachineDeploymentPhase, type MachineDepl
 
 /** Performs the next step of the rollout: creates a missing set, scales sets, and deletes old ones. */
 export const reconcileRollout: MachineDeploymentPhase = async (scope, io) => {
-  scope.rolloutFailed = true
-  const outcome = await performStep(scope, io)
-  scope.rolloutFailed = false
-  return outcome
+  scope.rolloutIncomplete = true
+  return performStep(scope, io)
 }
 
 const performStep: MachineDeploymentPhase = async (scope, io) => {
@@ -84,7 +82,7 @@ const performStep: MachineDeploymentPhase = async (scope, io) => {
   machineDeployment.metadata.annotations = { ...annotations, [RevisionAnnotation]: String(revision.number) }
 
   // The v1beta1 status is written also if old sets cannot be deleted.
-  scope.rolloutFailed = false
+  scope.rolloutIncomplete = false
   if (plan.length === 0 && isComplete(machineDeployment, scope.machineSets)) {
     await deleteEmptySets(old, scope, io)
     io.inPlace?.forget(keyOf(machineDeployment))
@@ -212,6 +210,7 @@ async function scalePaused(scope: MachineDeploymentScope, sets: SetsByRole, io: 
       return scale ? scalePausedSet(set, scale.to, machineDeployment, io) : set
     }),
   )
+  scope.rolloutIncomplete = false
   return wait('the rollout to be resumed: spec.paused is true')
 }
 

@@ -14,8 +14,8 @@ export interface MachineDeploymentScope {
   machineSets: readonly MachineSet[] | undefined
   /** Machines of those sets, as cached when the reconcile listed them. */
   machines: readonly Machine[] | undefined
-  /** Whether the rollout has thrown an error: as upstream, the v1beta1 status then stays unchanged. */
-  rolloutFailed?: boolean
+  /** Whether the step of the rollout failed or must wait: as upstream, the v1beta1 status then stays unchanged. */
+  rolloutIncomplete?: boolean
 }
 
 /** I/O available to phases. */
