@@ -1,22 +1,33 @@
 /** Shared steps of MachineSets and MachineDeployments for the objects that they control. */
 import type { ReconcileContext } from '@capstan/controller'
-import { isDeleting, isReason, type Kind, keyOf, type KubeObject, messageOf, type OwnerReference } from '@capstan/kube'
+import {
+  controllerReference,
+  draft,
+  ensureOwnerReference,
+  isDeleting,
+  isReason,
+  type Kind,
+  keyOf,
+  type KubeObject,
+  messageOf,
+} from '@capstan/kube'
 
 type ChildrenIO = Pick<ReconcileContext, 'client' | 'events' | 'log' | 'signal'>
 
 /**
- * Writes `ownerReferences`, which include the new owner, to the child. Returns `undefined` when the owner is being deleted, or when the
- * write failed: as upstream, the failure is recorded as an Event and the reconcile continues without the child.
+ * Makes `owner` the controller of the child, also while the owner is being deleted. Returns `undefined` when the write failed: as upstream,
+ * the failure is recorded as an Event and the reconcile continues without the child.
  */
 export async function adoptChild<T extends KubeObject>(
   kind: Kind<T>,
   child: T,
   owner: KubeObject,
-  ownerReferences: readonly OwnerReference[],
+  ownerKind: Kind,
   { client, events, log, signal }: ChildrenIO,
 ): Promise<T | undefined> {
-  if (isDeleting(owner)) return undefined
-  const { name, resourceVersion } = child.metadata
+  const owned = draft(child)
+  ensureOwnerReference(owned, controllerReference(owner, ownerKind))
+  const { name, ownerReferences, resourceVersion } = owned.metadata
   const body = { metadata: { ownerReferences, resourceVersion } }
   try {
     const adopted = await client.patch(kind, keyOf(child), { type: 'merge', body }, { signal })

@@ -1,6 +1,6 @@
 import { Machine, MachineDeployment, MachineDeploymentNameLabel, MachineSet } from '@capstan/api'
 import { proceed } from '@capstan/controller'
-import { controllerOf, controllerReference, isControlledBy, keyOf, labelSelector } from '@capstan/kube'
+import { controllerOf, isControlledBy, keyOf, labelSelector } from '@capstan/kube'
 import { adoptChild } from '../children.ts'
 import { MachineSetsByClusterName } from '../indexes.ts'
 import type { MachineDeploymentPhase } from './scope.ts'
@@ -14,8 +14,7 @@ export const machineSets: MachineDeploymentPhase = async (scope, io) => {
   for (const set of io.cache.byIndex(MachineSetsByClusterName, `${namespace}/${machineDeployment.spec.clusterName}`)) {
     if (isControlledBy(set, machineDeployment, MachineDeployment)) sets.push(set)
     else if (!controllerOf(set) && selector.requirements.length > 0 && selector.matches(set.metadata.labels)) {
-      const owners = [...(set.metadata.ownerReferences ?? []), controllerReference(machineDeployment, MachineDeployment)]
-      const adopted = await adoptChild(MachineSet, set, machineDeployment, owners, io)
+      const adopted = await adoptChild(MachineSet, set, machineDeployment, MachineDeployment, io)
       if (adopted) sets.push(adopted)
     }
   }

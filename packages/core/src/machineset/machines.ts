@@ -1,6 +1,6 @@
 import { Machine, MachineSet } from '@capstan/api'
 import { proceed } from '@capstan/controller'
-import { controllerOf, controllerReference, isControlledBy, labelSelector, type Selector, TerminalError } from '@capstan/kube'
+import { controllerOf, isControlledBy, labelSelector, type Selector, TerminalError } from '@capstan/kube'
 import { adoptChild } from '../children.ts'
 import { MachinesByClusterName } from '../indexes.ts'
 import type { MachineSetIO, MachineSetPhase } from './scope.ts'
@@ -14,8 +14,7 @@ export const machines: MachineSetPhase = async (scope, io) => {
     if (!selector.matches(machine.metadata.labels)) continue
     if (isControlledBy(machine, machineSet, MachineSet)) controlled.push(machine)
     else if (!controllerOf(machine)) {
-      const owners = [...(machine.metadata.ownerReferences ?? []), controllerReference(machineSet, MachineSet)]
-      const adopted = await adoptChild(Machine, machine, machineSet, owners, io)
+      const adopted = await adoptChild(Machine, machine, machineSet, MachineSet, io)
       if (adopted) controlled.push(adopted)
     }
   }

@@ -67,7 +67,7 @@ function moveMachine(
   const { ownerReferences = [], resourceVersion } = machine.metadata
   const owner = ownerReference(to, MachineSet, { controller: true })
   const metadata = {
-    ownerReferences: [...ownerReferences.filter(({ uid }) => uid !== from.metadata.uid), owner],
+    ownerReferences: ownerReferences.map((reference) => (reference.uid === from.metadata.uid ? owner : reference)),
     labels: { [MachineDeploymentUniqueLabel]: hash },
     annotations: { [UpdateInProgressAnnotation]: '', [PendingAcknowledgeMoveAnnotation]: '' },
     // Optimistic lock: prevents moving a Machine twice and losing owner references.

@@ -13,7 +13,7 @@ import {
   UpdateMachine,
 } from '@capstan/api'
 import { proceed } from '@capstan/controller'
-import { isDeleting, keyOf, keyText, messageOf, ownerOfKind, ownerReference } from '@capstan/kube'
+import { keyOf, keyText, messageOf, ownerOfKind, ownerReference } from '@capstan/kube'
 import { applyIntent } from '../apply-intent.ts'
 import type { ContractRef } from '../external/get.ts'
 import { observeExternal } from '../external/observe.ts'
@@ -34,7 +34,7 @@ export const startUpdates: MachineSetPhase = async (scope, io) => {
   const updatedMachines: Machine[] = []
   for (const machine of machines) {
     const isDue = isMarkedForUpdate(machine) && !isUpdatePending(machine) && isAcknowledged(machineSet, machine)
-    if (!isDue || isDeleting(machine)) {
+    if (!isDue) {
       updatedMachines.push(machine)
       continue
     }
