@@ -34,6 +34,8 @@ export async function adoptChild<T extends KubeObject>(
     events.event(owner, 'Normal', 'SuccessfulAdopt', `Adopted ${kind.kind} "${name}"`)
     return adopted
   } catch (err) {
+    // The child has changed. The watch event of its change triggers the next attempt.
+    if (isReason(err, 'Conflict')) return undefined
     log.warn('Failed to adopt', { [kind.kind]: keyOf(child), err })
     events.event(owner, 'Warning', 'FailedAdopt', `Failed to adopt ${kind.kind} "${name}": ${messageOf(err)}`)
     return undefined

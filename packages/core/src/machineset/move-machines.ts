@@ -39,7 +39,7 @@ export async function moveMachines(scope: MachineSetScope, targetName: string, c
     const machineName = machine.metadata.name
     io.log.info('Triggering in-place update for Machine by moving it', { Machine: machineName, to: targetName })
     try {
-      moved.set(machine, await moveMachine(machine, machineSet, target, hash, io))
+      moved.set(machine, await moveMachine(machine, target, hash, io))
     } catch (err) {
       if (isReason(err, 'NotFound')) continue
       const problem = `failed to trigger in-place update for Machine ${machineName} by moving to MachineSet ${targetName}`
@@ -57,17 +57,11 @@ export async function moveMachines(scope: MachineSetScope, targetName: string, c
  * As upstream, sets no field manager, and no `blockOwnerDeletion`. The next server-side apply of `capi-machineset` sets it, and so becomes
  * the only manager of the owner reference.
  */
-function moveMachine(
-  machine: Machine,
-  from: MachineSet,
-  to: MachineSet,
-  hash: string,
-  { client, signal }: MachineSetIO,
-): Promise<Machine> {
+function moveMachine(machine: Machine, to: MachineSet, hash: string, { client, signal }: MachineSetIO): Promise<Machine> {
   const { ownerReferences = [], resourceVersion } = machine.metadata
   const owner = ownerReference(to, MachineSet, { controller: true })
   const metadata = {
-    ownerReferences: ownerReferences.map((reference) => (reference.uid === from.metadata.uid ? owner : reference)),
+    ownerReferences: ownerReferences.map((reference) => (reference.controller ? owner : reference)),
     labels: { [MachineDeploymentUniqueLabel]: hash },
     annotations: { [UpdateInProgressAnnotation]: '', [PendingAcknowledgeMoveAnnotation]: '' },
     // Optimistic lock: prevents moving a Machine twice and losing owner references.
