@@ -4,19 +4,23 @@
  */
 import {
   CanUpdateMachineSet,
+  MachineDeployment,
   type MachineSet,
   onlyHandler,
   TemplateSuffix,
   uncoveredOfMachineSet,
   withoutState,
 } from '@capstan/api'
+import type { MapFunction } from '@capstan/controller'
 import type { RuntimeClient } from '@capstan/extension'
-import { keyOf, keyText, messageOf, type ObjectKey, stableText, type UnknownObject } from '@capstan/kube'
+import { controllerOf, keyOf, keyText, messageOf, type ObjectKey, stableText, type UnknownObject } from '@capstan/kube'
 import { ResponseLifetime } from '../response-lifetime.ts'
 import { RetryRequests } from '../retry-requests.ts'
 import type { ContractRef } from '../external/get.ts'
 import { observeExternal } from '../external/observe.ts'
 import { externalOf, type Observed, toObserved } from '../external/observed.ts'
+import { referredText } from '../external/reference.ts'
+import { MachineSetsByTemplate } from '../machineset/templates.ts'
 import type { MachineDeploymentIO, MachineDeploymentScope } from './scope.ts'
 
 interface Decision {
@@ -126,10 +130,11 @@ async function checkMovable(set: MachineSet, target: MachineSet, scope: MachineD
   const { name } = set.metadata
   const key = keyOf(machineDeployment)
   const handler = onlyHandler(CanUpdateMachineSet, await inPlace.runtime.handlersFor(CanUpdateMachineSet, set))
-  // Upstream reads the templates first, so that a rollout waits for templates of old sets even without extensions.
+  // Upstream reads the templates first, so that a rollout waits for templates of old sets even without extensions. It does so only with its
+  // feature gate InPlaceUpdates, which is off by default.
   if (handler === undefined) return false
 
-  const templates = await templatesOfBoth(set, scope, io)
+  const templates = await templatesOfBoth(set, target, scope, io)
   const retries = inPlace.retries.countFor(scope.cluster)
   const specs = [set, target].map(({ spec }) => spec.template.spec)
   // Independent of member order, which the server may change. Without replicas, which change with every step.
@@ -177,18 +182,25 @@ interface BothTemplates {
   readonly desired: Templates
 }
 
-/** Returns the templates of the old set and of the deployment, or the reason why an in-place update is impossible for any extension. */
+/**
+ * Returns the templates of the old set and of the deployment, or the reason why an in-place update is impossible for any extension.
+ * @throws Error when a template does not exist: as upstream, the rollout then waits
+ */
 async function templatesOfBoth(
   set: MachineSet,
+  target: MachineSet,
   { infrastructureTemplate, bootstrapTemplate }: MachineDeploymentScope,
   io: MachineDeploymentIO,
 ): Promise<BothTemplates | { readonly kind: 'obstacle'; readonly text: string }> {
   const { infrastructureRef, bootstrap } = set.spec.template.spec
-  const current = toTemplates(await readTemplate(set, infrastructureRef, io), await readTemplate(set, bootstrap.configRef, io))
-  const desired = toTemplates(infrastructureTemplate, bootstrapTemplate)
+  const current = toTemplates(
+    set,
+    await readTemplate(set, infrastructureRef, io),
+    await readTemplate(set, bootstrap.configRef, io),
+  )
+  const desired = toTemplates(target, infrastructureTemplate, bootstrapTemplate)
   const obstacle = (text: string) => ({ kind: 'obstacle', text }) as const
-  if (!current) return obstacle('a template of the MachineSet does not exist')
-  if (!desired) return obstacle('a template of the MachineDeployment does not exist')
+  if (!current || !desired) return obstacle('the infrastructure is not created from a template')
   const [from, to] = [current.bootstrapConfigTemplate, desired.bootstrapConfigTemplate]
   if ((from === undefined) !== (to === undefined))
     return obstacle('only one of the MachineSets has a template of bootstrap configs')
@@ -199,9 +211,20 @@ async function templatesOfBoth(
   return { kind: 'both', current, desired }
 }
 
-function toTemplates(infrastructure: Observed, bootstrap: Observed): Templates | undefined {
+function toTemplates({ metadata, spec }: MachineSet, infrastructure: Observed, bootstrap: Observed): Templates | undefined {
+  const {
+    infrastructureRef,
+    bootstrap: { configRef },
+  } = spec.template.spec
+  for (const [ref, { state }] of [
+    [infrastructureRef, infrastructure],
+    [configRef, bootstrap],
+  ] as const) {
+    if (ref && (state === 'missing' || state === 'unread'))
+      throw new Error(`failed to get ${ref.kind} from MachineSet ${metadata.name}: ${ref.kind} ${ref.name} does not exist`)
+  }
   const infrastructureMachineTemplate = externalOf(infrastructure)?.object
-  if (!infrastructureMachineTemplate || bootstrap.state === 'missing' || bootstrap.state === 'unread') return undefined
+  if (!infrastructureMachineTemplate) return undefined
   const config = externalOf(bootstrap)?.object
   return {
     infrastructureMachineTemplate: withoutState(infrastructureMachineTemplate) as unknown as UnknownObject,
@@ -211,8 +234,15 @@ function toTemplates(infrastructure: Observed, bootstrap: Observed): Templates |
 
 async function readTemplate(set: MachineSet, ref: ContractRef | undefined, io: MachineDeploymentIO): Promise<Observed> {
   if (!ref?.kind.endsWith(TemplateSuffix)) return { state: 'none' }
-  return toObserved(await observeExternal(io, ref, set.metadata.namespace!, () => []))
+  return toObserved(await observeExternal(io, ref, set.metadata.namespace!, machineDeploymentsOfSetTemplate))
 }
+
+/** Maps a template to the deployments whose sets refer to it, because a missing template of an old set blocks the rollout. */
+const machineDeploymentsOfSetTemplate: MapFunction = (object, cache) =>
+  cache.byIndex(MachineSetsByTemplate, referredText(object)).flatMap((set) => {
+    const owner = controllerOf(set)
+    return owner?.kind === MachineDeployment.kind ? [{ namespace: set.metadata.namespace!, name: owner.name }] : []
+  })
 
 /** Returns the parts of the templates on which the response may depend. Their labels and annotations are left out. */
 const relevantParts = (templates: Awaited<ReturnType<typeof templatesOfBoth>>): unknown =>

@@ -53,17 +53,33 @@ describe('a change that no extension can make in place', () => {
     expect(await env.events('InPlaceUpdateNotPossible')).toEqual([])
   })
 
-  test('replaces the Machines when a template of the old set does not exist', async () => {
+  test('waits for a template of the old set', async () => {
     const { script, requests } = ableExtension()
     env = await inPlaceEnv(scriptedRuntime(script), { replicas: 1 })
+    const namesBefore = await env.names()
+    const template = await env.client.get(DevMachineTemplate, { namespace, name: 'infra' })
+    await env.client.delete(DevMachineTemplate, { namespace, name: 'infra' })
+    await env.patch(largerAndNewer)
+    await env.advance(seconds(600))
+    expect(await env.counts()).toBe('v1.34.0 1/1, 1 available')
+    expect(requests).toEqual([])
+    expect(await env.events('FailedCanUpdateMachineSet')).toEqual([
+      expect.stringMatching(
+        /failed to get DevMachineTemplate from MachineSet workers-\w{5}: DevMachineTemplate infra does not exist$/,
+      ),
+    ])
+    await env.client.create(DevMachineTemplate, { metadata: { namespace, name: 'infra' }, spec: template['spec'] } as never)
+    await env.advance(seconds(20))
+    await env.expectUpdated()
+    expect(await env.names()).toEqual(namesBefore)
+  })
+
+  test('does not wait for a template of the old set when no extension is registered', async () => {
+    env = await inPlaceEnv(scriptedRuntime({}), { replicas: 1 })
     await env.client.delete(DevMachineTemplate, { namespace, name: 'infra' })
     await env.patch(largerAndNewer)
     await env.advance(seconds(60))
     await env.expectUpdated()
-    expect(requests).toEqual([])
-    expect(await env.events('InPlaceUpdateNotPossible')).toEqual([
-      expect.stringContaining('a template of the MachineSet does not exist'),
-    ])
   })
 
   test('replaces only the Machines of old sets that the extension cannot update', async () => {

@@ -78,6 +78,7 @@ export function templatesOf({ metadata, spec }: MachineSet | MachineDeployment):
 }
 
 /** MachineSets by the templates that they refer to. */
-const byTemplate: Index<MachineSet> = { name: 'MachineSet by template', kind: MachineSet, values: templatesOf }
+export const MachineSetsByTemplate: Index<MachineSet> = { name: 'MachineSet by template', kind: MachineSet, values: templatesOf }
 
-const machineSetsOfTemplate: MapFunction = (object, cache) => cache.byIndex(byTemplate, referredText(object)).map(keyOf)
+const machineSetsOfTemplate: MapFunction = (object, cache) =>
+  cache.byIndex(MachineSetsByTemplate, referredText(object)).map(keyOf)
