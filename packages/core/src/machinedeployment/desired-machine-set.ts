@@ -23,6 +23,7 @@ import {
   diffMerge,
   draft,
   hasFinalizer,
+  isDeleting,
   type Input,
   type Json,
   largest,
@@ -117,7 +118,7 @@ export function machineSetIntent(deployment: MachineDeployment, set: MachineSet,
       ...wantedMetadata(deployment, hash, role),
       ownerReferences: [controllerReference(deployment, MachineDeployment)],
       // Includes finalizers of other writers, so that the list stays unchanged.
-      finalizers: finalizers.includes(MachineSetFinalizer) ? finalizers : [...finalizers, MachineSetFinalizer],
+      finalizers: finalizers.includes(MachineSetFinalizer) || isDeleting(set) ? finalizers : [...finalizers, MachineSetFinalizer],
     },
     spec: {
       clusterName: set.spec.clusterName,
@@ -126,7 +127,8 @@ export function machineSetIntent(deployment: MachineDeployment, set: MachineSet,
   }) as Input<MachineSet>
 }
 
-function hashOf({ metadata }: MachineSet): string {
+/** Returns the hash with which a set distinguishes its Machines. @throws Error when the set lacks the label with its hash */
+export function hashOf({ metadata }: MachineSet): string {
   const { namespace, name, labels } = metadata
   const hash = labels?.[MachineDeploymentUniqueLabel]
   if (hash === undefined) {

@@ -3,9 +3,10 @@ import { proceed } from '@capstan/controller'
 import { controllerOf, isControlledBy, keyOf, labelSelector } from '@capstan/kube'
 import { adoptChild } from '../children.ts'
 import { MachineSetsByClusterName } from '../indexes.ts'
+import { plainSelector } from '../machineset/machines.ts'
 import type { MachineDeploymentPhase } from './scope.ts'
 
-/** Lists the sets that the deployment controls, and their Machines. First adopts sets without controller that its selector matches. */
+/** Lists the sets that the deployment controls. First adopts sets without controller that its selector matches. */
 export const machineSets: MachineDeploymentPhase = async (scope, io) => {
   const { machineDeployment } = scope
   const namespace = machineDeployment.metadata.namespace!
@@ -18,14 +19,19 @@ export const machineSets: MachineDeploymentPhase = async (scope, io) => {
       if (adopted) sets.push(adopted)
     }
   }
-  const labels = `${MachineDeploymentNameLabel}=${machineDeployment.metadata.name}`
-  const machines = await io.cache.list(Machine, { namespace, labelSelector: labels })
-  scope.machines = machines.items.filter((machine) => sets.some((set) => isControlledBy(machine, set, MachineSet)))
   scope.machineSets = sets
   return proceed()
 }
 
-/** Labels sets that do not name their deployment, such as adopted ones. They pass the label to their Machines, which are listed by it. */
+/** Lists the Machines that the selector matches, as upstream, including Machines without a set. */
+export const machines: MachineDeploymentPhase = async (scope, { cache }) => {
+  const { namespace } = scope.machineDeployment.metadata
+  const labelSelector = plainSelector(scope.machineDeployment).text
+  scope.machines = (await cache.list(Machine, { namespace: namespace!, labelSelector })).items
+  return proceed()
+}
+
+/** Labels sets that do not name their deployment, such as adopted ones. They pass the label to their Machines. */
 export const labelMachineSets: MachineDeploymentPhase = async (scope, { client, signal }) => {
   const { name } = scope.machineDeployment.metadata
   const labels = { [MachineDeploymentNameLabel]: name }

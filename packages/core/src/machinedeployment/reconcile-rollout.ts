@@ -8,13 +8,14 @@ import {
   RevisionAnnotation,
 } from '@capstan/api'
 import { type Outcome, proceed, type ReconcileContext, requeue, wait } from '@capstan/controller'
-import { type Input, isControlledBy, isDeleting, keyOf, messageOf, seconds } from '@capstan/kube'
+import { type Input, isControlledBy, isDeleting, isReason, keyOf, messageOf, seconds } from '@capstan/kube'
 import { applyIntent } from '../apply-intent.ts'
 import { deleteChildren } from '../children.ts'
 import { machineDeploymentCounts } from './counts.ts'
 import { setsByRole, type SetsByRole } from './current-set.ts'
 import {
   currentRevision,
+  hashOf,
   machineSetIntent,
   machineSetName,
   newMachineSet,
@@ -41,6 +42,7 @@ const performStep: MachineDeploymentPhase = async (scope, io) => {
   // Upstream treats this as an error, since its webhooks set the default. Here defaulting may happen a moment later.
   if (machineDeployment.spec.replicas === undefined) return wait('spec.replicas to be defaulted')
   const sets = setsByRole(machineDeployment, machineSets, io.clock.now())
+  machineSets.forEach(hashOf)
   if (machineDeployment.spec.paused) return scalePaused(scope, sets, io)
 
   if (!sets.current) {
@@ -159,7 +161,6 @@ async function update(
   { machineDeployment }: MachineDeploymentScope,
   io: ReconcileContext,
 ): Promise<MachineSet> {
-  if (isDeleting(set)) return set
   const { events } = io
   const { replicas } = role
   const { namespace, name } = set.metadata
@@ -172,11 +173,15 @@ async function update(
     if (isScaled) events.event(machineDeployment, 'Normal', 'SuccessfulScale', change)
     return written
   } catch (err) {
+    // The set has been deleted meanwhile.
+    if (isDeleting(set) && causeIsConflict(err)) return set
     const text = `Failed to update MachineSet ${namespace}/${name}: ${messageOf(err)}`
     events.event(machineDeployment, 'Warning', 'FailedUpdate', text)
     throw err
   }
 }
+
+const causeIsConflict = (err: unknown): boolean => err instanceof Error && isReason(err.cause, 'Conflict')
 
 /**
  * Reconciles the sets while `spec.paused` is true: creates and replaces no set, updates the sets' in-place fields, and distributes a change

@@ -5,15 +5,26 @@ import { clusterOf } from '../cluster-of.ts'
 import { unread } from '../external/observed.ts'
 import { remove } from './delete.ts'
 import { OwnedLegacyConditions } from './legacy-status.ts'
-import { labelMachineSets, machineSets } from './machine-sets.ts'
+import { labelMachineSets, machines, machineSets } from './machine-sets.ts'
+import { plainSelector } from '../machineset/machines.ts'
 import { owner } from './owner.ts'
 import { reconcileRollout } from './reconcile-rollout.ts'
 import type { MachineDeploymentIO, MachineDeploymentPhase, MachineDeploymentScope } from './scope.ts'
-import { OwnedConditions, reportStatus, significantFields } from './status.ts'
+import { OwnedConditions, reportOnlyPaused, reportStatus, significantFields } from './status.ts'
 import { templates } from './templates.ts'
 
-const unlessDeleting: MachineDeploymentPhase[] = [owner, templates, machineSets, labelMachineSets, reconcileRollout]
-const whenDeleting: MachineDeploymentPhase[] = [machineSets, remove]
+const unlessDeleting: MachineDeploymentPhase[] = [machines, owner, templates, machineSets, labelMachineSets, reconcileRollout]
+const whenDeleting: MachineDeploymentPhase[] = [machines, machineSets, remove]
+
+/** Whether Machines can be listed by the selector. As upstream, nothing else is done otherwise, and no condition reports the error. */
+function hasPlainSelector(machineDeployment: MachineDeployment): boolean {
+  try {
+    plainSelector(machineDeployment)
+    return true
+  } catch {
+    return false
+  }
+}
 
 /** Reconciles one MachineDeployment. Safe to call at any time, any number of times. */
 export const reconcileMachineDeployment = (key: ObjectKey, io: MachineDeploymentIO): Promise<Outcome> =>
@@ -31,8 +42,12 @@ export const reconcileMachineDeployment = (key: ObjectKey, io: MachineDeployment
       machineSets: undefined,
       machines: undefined,
     }),
-    phases: (machineDeployment) => (isDeleting(machineDeployment) ? whenDeleting : unlessDeleting),
-    status: (scope, { clock }) => reportStatus(scope, clock.now()),
+    phases(machineDeployment) {
+      if (!hasPlainSelector(machineDeployment)) return [machines]
+      return isDeleting(machineDeployment) ? whenDeleting : unlessDeleting
+    },
+    status: (scope, { clock }) =>
+      hasPlainSelector(scope.machineDeployment) ? reportStatus(scope, clock.now()) : reportOnlyPaused(scope, clock.now()),
     significantFields,
     conditions: OwnedConditions,
     legacyConditions: OwnedLegacyConditions,

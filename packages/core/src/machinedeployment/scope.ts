@@ -12,7 +12,7 @@ export interface MachineDeploymentScope {
   infrastructureTemplate: Observed
   /** Sets of the deployment, with the changes of this reconcile; `undefined` until they were listed. */
   machineSets: readonly MachineSet[] | undefined
-  /** Machines of those sets, as cached when the reconcile listed them. */
+  /** Machines that the selector matches, as cached when the reconcile listed them. */
   machines: readonly Machine[] | undefined
   /** Whether the step of the rollout failed or must wait: as upstream, the v1beta1 status then stays unchanged. */
   rolloutIncomplete?: boolean

@@ -78,6 +78,15 @@ export function reportStatus(scope: MachineDeploymentScope, now: number): Outcom
     : requeue(next - now, 'to report Machines whose deletion takes long or whose UpToDate grace period has ended')
 }
 
+/** Sets only the condition Paused. */
+export function reportOnlyPaused({ machineDeployment, cluster }: MachineDeploymentScope, now: number): Outcome {
+  const status = (machineDeployment.status ??= {})
+  const { generation } = machineDeployment.metadata
+  const conditions = [pausedCondition(cluster, machineDeployment)]
+  status.conditions = setConditions(status.conditions, conditions, { now, generation, order: ConditionOrder })
+  return proceed()
+}
+
 /** Returns the fields of the status whose changes are written at once; changes of other fields may be postponed. */
 export function significantFields(deployment: MachineDeployment): unknown {
   const { replicas, observedGeneration, selector } = deployment.status ?? {}

@@ -1,4 +1,4 @@
-import { Machine, MachineSet } from '@capstan/api'
+import { Machine, type MachineDeployment, MachineSet } from '@capstan/api'
 import { proceed } from '@capstan/controller'
 import { controllerOf, isControlledBy, labelSelector, type Selector, TerminalError } from '@capstan/kube'
 import { adoptChild } from '../children.ts'
@@ -34,12 +34,12 @@ export async function liveMachines(machineSet: MachineSet, { client, signal }: M
 }
 
 /**
- * Returns the selector of the set's Machines and of their objects.
+ * Returns the selector of the Machines of a set or deployment, and of their objects.
  * @throws TerminalError when the selector has more than label equalities. Upstream: metav1.LabelSelectorAsMap
  */
-export function plainSelector({ metadata, spec }: MachineSet): Selector {
+export function plainSelector({ kind, metadata, spec }: MachineSet | MachineDeployment): Selector {
   const fail = (problem: string): never => {
-    throw new TerminalError(`failed to convert MachineSet "${metadata.name}" label selector to a map: ${problem}`)
+    throw new TerminalError(`failed to convert ${kind} "${metadata.name}" label selector to a map: ${problem}`)
   }
   for (const { operator, values = [] } of spec.selector.matchExpressions ?? []) {
     if (operator === 'In') {
