@@ -3,6 +3,7 @@ import {
   ClusterTopologyUpgradeStepAnnotation,
   Machine,
   MachineDeployment,
+  MachineDeploymentNameLabel,
   MachineSet,
   RevisionAnnotation,
 } from '@capstan/api'
@@ -51,9 +52,9 @@ const machineSetsOfDeployment = (deployment: MachineDeployment, cache: Cache): O
 const byDeployment: Index<MachineSet> = {
   name: 'MachineSet by MachineDeployment',
   kind: MachineSet,
-  values(machineSet) {
-    const owner = controllerOf(machineSet)
-    return owner?.kind === MachineDeployment.kind ? [`${machineSet.metadata.namespace}/${owner.name}`] : []
+  values({ metadata }) {
+    const name = metadata.labels?.[MachineDeploymentNameLabel]
+    return name === undefined ? [] : [`${metadata.namespace}/${name}`]
   },
 }
 

@@ -1,6 +1,13 @@
-import { ConditionOrder, MachineDeployment, MachineSet, MachineSetFinalizer, pausedCondition } from '@capstan/api'
-import { type Outcome, reconcileObject } from '@capstan/controller'
-import { controllerOf, isDeleting, type ObjectKey } from '@capstan/kube'
+import {
+  ConditionOrder,
+  MachineDeployment,
+  MachineDeploymentNameLabel,
+  MachineSet,
+  MachineSetFinalizer,
+  pausedCondition,
+} from '@capstan/api'
+import { type Outcome, proceed, reconcileObject } from '@capstan/controller'
+import { isDeleting, type ObjectKey, orAbsent } from '@capstan/kube'
 import { clusterOf } from '../cluster-of.ts'
 import { unread } from '../external/observed.ts'
 import { remove } from './delete.ts'
@@ -16,26 +23,43 @@ import { syncMachines } from './sync-machines.ts'
 import { bootstrapTemplate, infrastructureTemplate } from './templates.ts'
 
 const always: MachineSetPhase[] = [owner, infrastructureTemplate, bootstrapTemplate, machines]
-const unlessDeleting: MachineSetPhase[] = [remediate, syncMachines, startUpdates, syncReplicas]
-const whenDeleting: MachineSetPhase[] = [remove]
+const whenDeleting: MachineSetPhase[] = [...always, remove]
+
+/** Performs `phase` unless the label of the set names a MachineDeployment that does not exist. */
+const ofExistingDeployment =
+  (phase: MachineSetPhase): MachineSetPhase =>
+  async (scope, io) =>
+    isDeploymentMissing(scope) ? proceed() : phase(scope, io)
+
+const unlessDeleting: MachineSetPhase[] = [
+  async ({ machineSet, machineDeployment }) => {
+    if (!isDeploymentMissing({ machineSet, machineDeployment })) return proceed()
+    const { namespace, name } = machineSet.metadata
+    throw new Error(`failed to retrieve owner MachineDeployment for MachineSet ${namespace}/${name}: it does not exist`)
+  },
+  ...[...always, remediate, syncMachines, startUpdates, syncReplicas].map(ofExistingDeployment),
+]
 
 /** Reconciles one MachineSet. Safe to call at any time, any number of times. */
 export const reconcileMachineSet = (key: ObjectKey, io: MachineSetIO): Promise<Outcome> =>
   reconcileObject(key, io, {
     kind: MachineSet,
-    related: clusterOf,
+    related: async (machineSet, context) => ({
+      cluster: await clusterOf(machineSet, context),
+      machineDeployment: await machineDeploymentOf(machineSet, context),
+    }),
     finalizer: MachineSetFinalizer,
-    paused: (machineSet, cluster) => pausedCondition(cluster, machineSet),
-    scope: (machineSet, cluster): MachineSetScope => ({
+    paused: (machineSet, { cluster }) => pausedCondition(cluster, machineSet),
+    scope: (machineSet, { cluster, machineDeployment }): MachineSetScope => ({
       machineSet,
       cluster,
-      machineDeployment: machineDeploymentOf(machineSet, io),
+      machineDeployment,
       bootstrapTemplate: unread,
       infrastructureTemplate: unread,
       machines: undefined,
       preflightProblems: [],
     }),
-    phases: (machineSet) => [...always, ...(isDeleting(machineSet) ? whenDeleting : unlessDeleting)],
+    phases: (machineSet) => (isDeleting(machineSet) ? whenDeleting : unlessDeleting),
     status: (scope, { clock }) => reportStatus(scope, clock.now()),
     significantFields,
     conditions: OwnedConditions,
@@ -43,8 +67,16 @@ export const reconcileMachineSet = (key: ObjectKey, io: MachineSetIO): Promise<O
     order: ConditionOrder,
   })
 
-function machineDeploymentOf(machineSet: MachineSet, { cache }: MachineSetIO): MachineDeployment | undefined {
-  const owner = controllerOf(machineSet)
-  if (owner?.kind !== MachineDeployment.kind) return undefined
-  return cache.peek(MachineDeployment, { namespace: machineSet.metadata.namespace!, name: owner.name })
+const isDeploymentMissing = ({ machineSet, machineDeployment }: Pick<MachineSetScope, 'machineSet' | 'machineDeployment'>) =>
+  machineSet.metadata.labels?.[MachineDeploymentNameLabel] !== undefined && machineDeployment === undefined
+
+/** Returns the MachineDeployment that the label of the set names, if there is any. */
+async function machineDeploymentOf(
+  { metadata }: MachineSet,
+  { cache, client, signal }: Pick<MachineSetIO, 'cache' | 'client' | 'signal'>,
+): Promise<MachineDeployment | undefined> {
+  const name = metadata.labels?.[MachineDeploymentNameLabel]
+  if (name === undefined) return undefined
+  const key = { namespace: metadata.namespace!, name }
+  return cache.peek(MachineDeployment, key) ?? (await orAbsent(client.get(MachineDeployment, key, { signal })))
 }

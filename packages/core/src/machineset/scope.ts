@@ -7,7 +7,7 @@ export interface MachineSetScope {
   /** A private draft, changed by phases and committed once at the end. */
   readonly machineSet: MachineSet
   readonly cluster: Cluster
-  /** The MachineDeployment that controls the set. */
+  /** The MachineDeployment that the label of the set names. */
   readonly machineDeployment: MachineDeployment | undefined
   bootstrapTemplate: Observed
   infrastructureTemplate: Observed

@@ -47,7 +47,7 @@ async function syncReferenced(
   io: MachineSetIO,
 ): Promise<void> {
   const external = await observeExternal(io, ref, machineSet.metadata.namespace!, () => [])
-  if (!external || isDeleting(external.object)) return
+  if (!external) throw new Error(`failed to get ${ref.kind} ${machineSet.metadata.namespace}/${ref.name}: it does not exist`)
   const { kind } = external
   const metadata = wantedMetadata(machineSet)
   // Has an effect only if the process stopped between the creation of the object and the transfer of its metadata to `MetadataManager`.
