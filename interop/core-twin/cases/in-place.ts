@@ -1,6 +1,7 @@
 /** Cases in which Machines of a MachineDeployment move to another MachineSet and are updated in place. */
 import {
   AcknowledgedMoveAnnotation,
+  ExtensionConfig,
   Machine,
   MachineDeployment,
   MachineSet,
@@ -8,14 +9,14 @@ import {
   PendingAcknowledgeMoveAnnotation,
 } from '@capstan/api'
 import { fail, holdFor, proceedWith } from '@capstan/extension'
-import { getCondition, isDeleting, type KubeObject, Node } from '@capstan/kube'
+import { getCondition, isDeleting, isTrue, type KubeObject, Node } from '@capstan/kube'
 import { clusterName, machineDeployment, named } from '../objects.ts'
 import { noReport } from '../providers.ts'
 import type { ScriptedResponse } from '../../runtime-extension/extension-host.ts'
 import { stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
 import { createReadyCluster } from './machine.ts'
-import { isRolledOut, ProvisioningLimit, strategy, version } from './machine-deployment.ts'
+import { isEvent, isRolledOut, ProvisioningLimit, strategy, version } from './machine-deployment.ts'
 import { addCondition, byName, createWorkerTemplates, hasLabel, labels, machinesIn } from './machine-set.ts'
 
 interface CanUpdateRequest {
@@ -80,6 +81,7 @@ async function completeUpdates(twin: Twin): Promise<void> {
   twin.setResponse('UpdateMachine', undefined)
 }
 
+const hasFailed = (machine: Machine) => getCondition(machine, 'Updating')?.reason === 'InPlaceUpdateFailed'
 const isUpdating = (machine: Machine) => getCondition(machine, 'Updating')?.message?.includes('not yet') ?? false
 const updatesOf = (objects: readonly KubeObject[]) => machinesIn(objects).filter(isUpdating).length
 const oldMachines = (objects: readonly KubeObject[]) => machinesIn(objects).filter(hasLabel('old')).length
@@ -109,7 +111,6 @@ const moved: Case = async (twin) => {
   })
   await twin.settle('the Machine is being updated', (objects) => updatesOf(objects) === 1)
   twin.setResponse('UpdateMachine', () => fail('failed'))
-  const hasFailed = (machine: Machine) => getCondition(machine, 'Updating')?.reason === 'InPlaceUpdateFailed'
   await twin.settle('the update fails', (objects) => machinesIn(objects).some(hasFailed))
   await completeUpdates(twin)
   await twin.settle('the Machine is updated', updated(1, 1))
@@ -144,7 +145,7 @@ const expectsMoves = (object: KubeObject) =>
   (object.metadata.annotations?.[MachineSetReceiveMachinesFromMachineSetsAnnotation] ?? '') !== ''
 
 /** Changes the version. Machines move while the MachineDeployment is paused, so that it has not acknowledged any of them. */
-async function moveUnacknowledged(twin: Twin, count: number): Promise<void> {
+async function moveUnacknowledged(twin: Twin, count: number, beforeResume?: () => Promise<void>): Promise<void> {
   await twin.patch(MachineSet, byName(0), pauseValue(''))
   await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
   await twin.settle('the old MachineSet is paused', (objects) => objects.some(expectsMoves))
@@ -155,6 +156,7 @@ async function moveUnacknowledged(twin: Twin, count: number): Promise<void> {
     'the moved Machines are not acknowledged',
     (objects) => machinesIn(objects).filter(isPending).length === count,
   )
+  await beforeResume?.()
   await twin.patch(MachineDeployment, 'md', pauseValue(null))
 }
 
@@ -228,10 +230,62 @@ const twoExtensions: Case = async (twin) => {
   await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
   await twin.settle('the Machine is being updated', (objects) => updatesOf(objects) === 1)
   await twin.registerExtensionAgain()
-  const hasFailed = (machine: Machine) => getCondition(machine, 'Updating')?.reason === 'InPlaceUpdateFailed'
   await twin.settle('the update fails', (objects) => machinesIn(objects).some(hasFailed))
   await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.2') })
   await twin.settle('the next rollout does not begin')
+}
+
+/** A moved Machine is deleted before its MachineDeployment has acknowledged it. Its infrastructure blocks the deletion. */
+const deletedBeforeUpdate: Case = async (twin) => {
+  await createUpdatable(twin, { replicas: 1, rollingUpdate: noSurge })
+  await moveUnacknowledged(twin, 1, async () => {
+    await twin.patch(stub.machine, byName(0), { metadata: { finalizers: ['twin.capstan.dev/hold'] } })
+    await twin.delete(Machine, byName(0))
+    await twin.settle('the moved Machine is being deleted', (objects) => machinesIn(objects).some(isDeleting))
+  })
+  await twin.settle('the update of the deleted Machine starts', (objects) =>
+    objects.some(isEvent('SuccessfulStartInPlaceUpdate')),
+  )
+  await twin.patch(stub.machine, (machines) => machines.find(isDeleting), { metadata: { finalizers: null } })
+  await twin.settle('a new Machine replaces it', (objects) => isRolledOut(1)(objects) && !machinesIn(objects).some(isDeleting))
+}
+
+/** The template of the old MachineSet does not exist when the rollout begins. */
+const oldTemplateDeleted: Case = async (twin) => {
+  await createUpdatable(twin, { replicas: 1, rollingUpdate: noSurge })
+  const template = { template: { spec: { made: 'from the template', size: 'large' } } }
+  await twin.create(stub.machineTemplate, named('large', { spec: template }))
+  await twin.delete(stub.machineTemplate, 'worker')
+  const { infrastructureRef } = machineDeployment('md').spec.template.spec
+  const large = { template: { spec: { infrastructureRef: { ...infrastructureRef, name: 'large' } } } }
+  await twin.patch(MachineDeployment, 'md', { spec: large })
+  await twin.settle('the rollout does not begin', isRollingOut)
+  await twin.create(stub.machineTemplate, named('worker', { spec: template }))
+  await twin.touch(MachineDeployment, 'md')
+  await twin.settle('the Machine is being updated', (objects) => updatesOf(objects) === 1)
+}
+
+const isRollingOut = (objects: readonly KubeObject[]) =>
+  objects.some((object) => object.kind === MachineDeployment.kind && isTrue(object as MachineDeployment, 'RollingOut'))
+
+/** The extension is removed while a Machine is being updated. */
+const noExtension: Case = async (twin) => {
+  await createUpdatable(twin, { replicas: 1, rollingUpdate: noSurge })
+  await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
+  await twin.settle('the Machine is being updated', (objects) => updatesOf(objects) === 1)
+  await twin.runOnBoth('delete the ExtensionConfig', async (client) => {
+    await client.delete(ExtensionConfig, { name: twin.namespace })
+  })
+  await twin.settle('the update fails', (objects) => machinesIn(objects).some(hasFailed))
+}
+
+/** The infrastructure of an updating Machine is deleted by another client. */
+const noInfrastructure: Case = async (twin) => {
+  await createUpdatable(twin, { replicas: 1, rollingUpdate: noSurge })
+  await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
+  await twin.settle('the Machine is being updated', (objects) => updatesOf(objects) === 1)
+  await twin.delete(stub.machine, byName(0))
+  await twin.settle('the update fails', (objects) => machinesIn(objects).some(hasFailed))
 }
 
 export const inPlaceCases: Cases = {
@@ -245,4 +299,8 @@ export const inPlaceCases: Cases = {
   'in-place-acknowledged': acknowledged,
   'in-place-deleted-machine': deletedMachine,
   'in-place-two-extensions': twoExtensions,
+  'in-place-deleted-before-update': deletedBeforeUpdate,
+  'in-place-old-template-deleted': oldTemplateDeleted,
+  'in-place-no-extension': noExtension,
+  'in-place-no-infrastructure': noInfrastructure,
 }

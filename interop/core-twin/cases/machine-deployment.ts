@@ -1,5 +1,5 @@
 import { Machine, MachineDeployment, MachineSet } from '@capstan/api'
-import { getCondition, isDeleting, keyOf, type KubeObject, Node, sleep, systemClock, timestamp } from '@capstan/kube'
+import { getCondition, isDeleting, isTrue, keyOf, type KubeObject, Node, sleep, systemClock, timestamp } from '@capstan/kube'
 import { clusterName, machineDeployment, machineSet } from '../objects.ts'
 import { everythingReady, noReport } from '../providers.ts'
 import { type Behaviour, nodeInfoOf } from '../side.ts'
@@ -7,7 +7,7 @@ import { stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
 import { createReadyCluster } from './machine.ts'
 import { reportNodeReady } from './health-check.ts'
-import { byName, createWorkerTemplates, deny, hasLabel, labels, machinesIn } from './machine-set.ts'
+import { byName, createOrphan, createWorkerTemplates, deny, hasLabel, labels, machinesIn } from './machine-set.ts'
 
 const rollout: Case = async (twin) => {
   await createReadyCluster(twin)
@@ -395,7 +395,73 @@ const rolloutAfterExpired: Case = async (twin) => {
   await twin.settle('the Machine is replaced', machinesAre('UpToDate', ''))
 }
 
+/** The infrastructure of a Machine blocks the deletion of the current MachineSet. */
+const setDeletionBlocked: Case = async (twin) => {
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
+  await twin.create(MachineDeployment, machineDeployment('md'))
+  await twin.settle('the MachineDeployment is created')
+  await twin.patch(stub.machine, byName(0), withFinalizers(['twin.capstan.dev/hold']))
+  await twin.delete(MachineSet, byName(0))
+  await twin.settle('the MachineSet is being deleted', (objects) => machinesIn(objects).some(isDeleting))
+  await twin.patch(MachineDeployment, 'md', { spec: { replicas: 2, template: { metadata: { labels: { extra: 'a' } } } } })
+  await twin.settle('the MachineSet has the new label', (objects) => objects.some(isSetWith('extra')))
+  await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
+  await twin.settle('the version changes', (objects) => machinesIn(objects).length === 3)
+  await twin.patch(stub.machine, (machines) => machines.find(isDeleting), withFinalizers(null))
+  await twin.settle('the rollout is complete', isRolledOut(2))
+}
+
+const isSetWith = (name: string) => (object: KubeObject) => object.kind === MachineSet.kind && hasLabel(name)(object)
+
+/** A user removes the label with which a MachineSet distinguishes its Machines. */
+const setUnlabelled: Case = async (twin) => {
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
+  await twin.create(MachineDeployment, machineDeployment('md'))
+  await twin.settle('the MachineDeployment is created')
+  await twin.patch(MachineSet, byName(0), { metadata: { labels: { 'machine-template-hash': null } } })
+  await twin.settle('the MachineSet has no label', (objects) => !objects.some(isSetWith('machine-template-hash')))
+  await twin.patch(MachineDeployment, 'md', { spec: { replicas: 2 } })
+  await twin.settle('the MachineDeployment is not scaled', isDeploymentPhase('ScalingUp'))
+  await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
+  await twin.settle('the rollout does not begin', (objects) => isTrue(deploymentIn(objects)!, 'RollingOut'))
+}
+
+const isDeploymentPhase = (phase: string) => (objects: readonly KubeObject[]) => deploymentIn(objects)?.status?.phase === phase
+
+/** The selector cannot be converted to labels. */
+const selectorExpression: Case = async (twin) => {
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
+  const selector = { matchExpressions: [{ key: 'deployment', operator: 'Exists' }] }
+  await twin.create(MachineDeployment, machineDeployment('md', { selector } as never))
+  await twin.settle('the MachineDeployment is created')
+}
+
+/** A Machine without MachineSet has the labels that the MachineDeployment selects. */
+const otherMachine: Case = async (twin) => {
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
+  await twin.create(MachineDeployment, machineDeployment('md'))
+  await twin.settle('the MachineDeployment is created', isRolledOut(1))
+  await twin.setReports({ machine: noReport })
+  await createOrphan(twin, 'lone', { deployment: 'none' })
+  await twin.settle('the other Machine is not ready')
+  await twin.patch(Machine, 'lone', { metadata: { labels: { deployment: 'md' } } })
+  await twin.touch(MachineDeployment, 'md')
+  await twin.settle('the MachineDeployment reports the other Machine', (objects) =>
+    (getCondition(deploymentIn(objects)!, 'MachinesReady')?.message ?? '').includes('lone'),
+  )
+  await twin.delete(MachineDeployment, 'md')
+  await twin.settle('the MachineDeployment is deleted', (objects) => deploymentIn(objects) === undefined)
+}
+
 export const machineDeploymentCases: Cases = {
+  'machinedeployment-machineset-deletion-held': setDeletionBlocked,
+  'machinedeployment-machineset-unlabelled': setUnlabelled,
+  'machinedeployment-selector-exists': selectorExpression,
+  'machinedeployment-other-machine': otherMachine,
   'machinedeployment-deadlock': deadlock,
   'machinedeployment-adoption-fails': adoptionFails,
   'machinedeployment-deletion-denied': deletionDenied,

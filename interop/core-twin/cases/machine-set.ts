@@ -537,6 +537,38 @@ const userData: Case = async (twin) => {
   await twin.settle('the user supplies the bootstrap data Secret')
 }
 
+/** The label of a MachineSet names a MachineDeployment that does not exist. */
+const noDeployment: Case = async (twin) => {
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
+  const { metadata, spec } = machineSet('ms')
+  const labels = { ...metadata.labels, 'cluster.x-k8s.io/deployment-name': 'md' }
+  await twin.create(MachineSet, { metadata: { ...metadata, labels }, spec })
+  await twin.settle('no Machine is created')
+  await twin.patch(MachineSet, 'ms', { metadata: { labels: { 'cluster.x-k8s.io/deployment-name': null } } })
+  await twin.settle('a Machine is created', (objects) => machinesIn(objects).length === 1)
+}
+
+/** The infrastructure of a Machine is being deleted, and then does not exist, while the template changes. */
+const infrastructureGone: Case = async (twin) => {
+  const label = (value: string) => ({ spec: { template: { metadata: { labels: { extra: value } } } } })
+  const has = (kind: string, value: string) => (objects: readonly KubeObject[]) =>
+    objects.some((object) => object.kind === kind && object.metadata.labels?.['extra'] === value)
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
+  await twin.create(MachineSet, machineSet('ms'))
+  await twin.settle('one Machine runs')
+  await twin.patch(stub.machine, byName(0), hold)
+  await twin.delete(stub.machine, byName(0))
+  await twin.settle('the infrastructure is being deleted')
+  await twin.patch(MachineSet, 'ms', label('a'))
+  await twin.settle('the bootstrap config has the new label', has('StubConfig', 'a'))
+  await twin.patch(stub.machine, byName(0), release)
+  await twin.settle('the infrastructure is gone', (objects) => !objects.some(({ kind }) => kind === 'StubMachine'))
+  await twin.patch(MachineSet, 'ms', label('b'))
+  await twin.settle('the Machine has the new label', has('Machine', 'b'))
+}
+
 export const machineSetCases: Cases = {
   'machineset-preflight-newer': preflight('v1.36.0', controlPlane('v1.35.0')),
   'machineset-preflight-older': preflight('v1.31.0', controlPlane('v1.35.0')),
@@ -560,6 +592,8 @@ export const machineSetCases: Cases = {
   'machineset-selector-in-one': selector({ key: 'set', operator: 'In', values: ['ms'] }),
   'machineset-selector-in-two': selector({ key: 'set', operator: 'In', values: ['ms', 'other'] }),
   'machineset-selector-exists': selector({ key: 'set', operator: 'Exists' }),
+  'machineset-no-deployment': noDeployment,
+  'machineset-infrastructure-gone': infrastructureGone,
   'machineset-no-templates': noTemplates,
   'machineset-in-place': inPlace,
   'machineset-paused': paused,

@@ -1,11 +1,11 @@
 /** Cases of owner references: adoption, release, and objects of other controllers. */
 import { Machine, MachineDeployment, MachineHealthCheck, MachineSet } from '@capstan/api'
-import { type Input, keyOf, type KubeObject } from '@capstan/kube'
+import { controllerOf, type Input, isDeleting, keyOf, type KubeObject, ownerReference } from '@capstan/kube'
 import { clusterName, machine, machineDeployment, machineSet } from '../objects.ts'
 import { stub } from '../stub-kinds.ts'
 import type { Case, Cases } from '../twin.ts'
 import { createReadyCluster, createReadyMachine } from './machine.ts'
-import { createOrphan, createWorkerTemplates } from './machine-set.ts'
+import { byName, createOrphan, createWorkerTemplates, machinesIn } from './machine-set.ts'
 
 /** Owner reference to a controller that does not exist. */
 const otherController = { apiVersion: 'v1', kind: 'ConfigMap', name: 'x', uid: 'x', controller: true }
@@ -65,6 +65,67 @@ const otherCluster: Case = async (twin) => {
   await twin.create(Machine, withMetadata(foreign, { labels: { set: 'ms', 'cluster.x-k8s.io/cluster-name': 'other' } }))
   await twin.create(MachineSet, machineSet('ms'))
   await twin.settle('the Machine is not adopted')
+}
+
+const hold = { metadata: { finalizers: ['twin.capstan.dev/hold'] } }
+
+/** Returns whether the object with this name has a controller of this kind. */
+const isControlled = (name: string, kind: string) => (objects: readonly KubeObject[]) =>
+  objects.some(({ metadata }) => metadata.name === name && controllerOf({ metadata })?.kind === kind)
+
+/** A MachineSet that is being deleted adopts a Machine, and deletes it. */
+const deletedSetAdopts: Case = async (twin) => {
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
+  await twin.create(MachineSet, machineSet('ms'))
+  await twin.settle('one Machine runs')
+  await twin.patch(stub.machine, byName(0), hold)
+  await createOrphan(
+    twin,
+    'lone',
+    { set: 'none' },
+    { annotations: { 'pre-terminate.delete.hook.machine.cluster.x-k8s.io/wait': '' } },
+  )
+  await twin.delete(MachineSet, 'ms')
+  await twin.settle('the deletion of the MachineSet is blocked', (objects) => machinesIn(objects).some(isDeleting))
+  await twin.patch(Machine, 'lone', { metadata: { labels: { set: 'ms' } } })
+  await twin.settle(
+    'the Machine is adopted and being deleted',
+    (objects) => isControlled('lone', 'MachineSet')(objects) && machinesIn(objects).every(isDeleting),
+  )
+}
+
+/** A MachineDeployment that is being deleted adopts a MachineSet, and deletes it. */
+const deletedDeploymentAdopts: Case = async (twin) => {
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
+  await twin.create(MachineDeployment, machineDeployment('md'))
+  await twin.settle('one Machine runs')
+  await twin.patch(stub.machine, byName(0), hold)
+  await twin.create(MachineSet, withMetadata(machineSet('lone', { replicas: 0 }), hold.metadata))
+  await twin.delete(MachineDeployment, 'md')
+  await twin.settle('the deletion of the MachineDeployment is blocked', (objects) => machinesIn(objects).some(isDeleting))
+  await twin.patch(MachineSet, 'lone', { metadata: { labels: { deployment: 'md' } } })
+  await twin.settle('the MachineSet is adopted', isControlled('lone', 'MachineDeployment'))
+}
+
+/** The MachineSet is already an owner of the Machine, but not its controller. */
+const plainOwner: Case = async (twin) => {
+  const pause = (value: '' | null) => ({ metadata: { annotations: { 'cluster.x-k8s.io/paused': value } } })
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
+  await createOrphan(twin, 'lone', { set: 'none' })
+  await twin.create(MachineSet, machineSet('ms', { replicas: 0 }))
+  await twin.settle('the Machine does not match')
+  await twin.patch(MachineSet, 'ms', { ...pause(''), spec: { replicas: 1 } })
+  await twin.settle('the MachineSet is paused')
+  await twin.runOnBoth('make the MachineSet an owner of the Machine', async (client) => {
+    const set = await client.get(MachineSet, { namespace: twin.namespace, name: 'ms' })
+    const body = { metadata: { ownerReferences: [ownerReference(set, MachineSet)], labels: { set: 'ms' } } }
+    await client.patch(Machine, { namespace: twin.namespace, name: 'lone' }, { type: 'merge', body })
+  })
+  await twin.patch(MachineSet, 'ms', pause(null))
+  await twin.settle('the Machine is adopted', isControlled('lone', 'MachineSet'))
 }
 
 /** A Machine refers to two objects, one of which has another controller. */
@@ -146,6 +207,9 @@ export const ownerCases: Cases = {
   'owners-machineset-strangers': someControlled,
   'owners-machineset-deleted-machine': deletedMachine,
   'owners-machineset-other-cluster': otherCluster,
+  'owners-machineset-being-deleted': deletedSetAdopts,
+  'owners-machinedeployment-being-deleted': deletedDeploymentAdopts,
+  'owners-machineset-plain-owner': plainOwner,
   'owners-machineset-one-too-many': matchesLater,
   'owners-infrastructure-controlled': controlledReference('machine'),
   'owners-bootstrap-controlled': controlledReference('config'),

@@ -25,20 +25,32 @@ const named = (prefix: string) => ({ machineNaming: { template: `${prefix}-{{ .r
 const pause = (value: '' | null) => ({ metadata: { annotations: { 'cluster.x-k8s.io/paused': value } } })
 
 interface Unhealthy {
-  readonly maxInFlight: number | string
+  readonly maxInFlight?: number | string
   readonly replicas: number
   /** Whether a user marks the oldest Machine for remediation. */
   readonly marksOldest?: boolean
+  /** Called before the MachineSet of the unhealthy Machines is resumed. */
+  readonly beforeResume?: () => Promise<void>
 }
 
 /**
  * Creates a MachineDeployment with Machines of which the oldest has the label `oldest`. All Machines become unhealthy while their MachineSet
  * is paused, so that both cores decide about all of them together. Their infrastructure blocks their deletion.
  */
-async function createUnhealthyMachines(twin: Twin, { maxInFlight, replicas, marksOldest }: Unhealthy): Promise<void> {
+async function createUnhealthyMachines(
+  twin: Twin,
+  { maxInFlight, replicas, marksOldest, beforeResume }: Unhealthy,
+): Promise<void> {
   await createReadyCluster(twin)
   await createWorkerTemplates(twin)
-  await twin.create(MachineDeployment, machineDeployment('md', { replicas: 1, remediation: { maxInFlight }, ...named('a') }))
+  await twin.create(
+    MachineDeployment,
+    machineDeployment('md', {
+      replicas: 1,
+      ...(maxInFlight === undefined ? {} : { remediation: { maxInFlight } }),
+      ...named('a'),
+    }),
+  )
   await twin.settle('one Machine runs', (objects) => machinesIn(objects).length === 1)
   await twin.patch(Machine, byName(0), labels('oldest'))
   await twin.patch(MachineDeployment, 'md', { spec: { replicas, ...named('b') } })
@@ -55,6 +67,7 @@ async function createUnhealthyMachines(twin: Twin, { maxInFlight, replicas, mark
   await twin.settle('all Machines are unhealthy', (objects) =>
     machinesIn(objects).every((machine) => isFalse(machine, 'HealthCheckSucceeded') && isFalse(machine, 'OwnerRemediated')),
   )
+  await beforeResume?.()
   await twin.patch(MachineSet, byName(0), pause(null))
 }
 
@@ -101,6 +114,40 @@ const marked: Case = async (twin) => {
     'the marked Machine is deleted, and the newest waits',
     (objects) => counts(1, 'RemediationDeferred', 1)(objects) && isDeletingOldest(objects),
   )
+}
+
+const withoutLimit: Case = async (twin) => {
+  await createUnhealthyMachines(twin, { replicas: 3 })
+  await twin.settle('all Machines are deleted', counts(3, 'MachineDeleting', 3))
+}
+
+/** A user has deleted the newest Machine, which is unhealthy too. Its deletion does not count as a remediation. */
+const deletedByUser: Case = async (twin) => {
+  const isNewest = (machine: Machine) => !hasLabel('oldest')(machine)
+  await createUnhealthyMachines(twin, {
+    maxInFlight: 1,
+    replicas: 2,
+    beforeResume: async () => {
+      await twin.delete(Machine, (machines) => machines.find(isNewest))
+      await twin.settle('the newest Machine is being deleted', counts(1, 'RemediationDeferred', 0))
+    },
+  })
+  await twin.settle('the oldest Machine is deleted', counts(2, 'MachineDeleting', 1))
+}
+
+/** The control plane is upgrading. */
+const preflightFails: Case = async (twin) => {
+  const upgrading = { initialization: { controlPlaneInitialized: true }, version: 'v1.34.0' }
+  await createUnhealthyMachines(twin, {
+    maxInFlight: 1,
+    replicas: 2,
+    beforeResume: () => twin.setReports({ controlPlane: () => ({ spec: { version: 'v1.35.0' }, status: upgrading }) }),
+  })
+  await twin.settle('both Machines wait', counts(0, 'RemediationDeferred', 2))
+  await twin.setReports({
+    controlPlane: () => ({ spec: { version: 'v1.35.0' }, status: { ...upgrading, version: 'v1.35.0' } }),
+  })
+  await twin.settle('the newest Machine is deleted', counts(1, 'RemediationDeferred', 1))
 }
 
 /** The Node of the waiting Machine becomes ready. */
@@ -150,6 +197,9 @@ export const remediationCases: Cases = {
   'remediation-percentage': percentage,
   'remediation-none': none,
   'remediation-marked-first': marked,
+  'remediation-without-limit': withoutLimit,
+  'remediation-deleted-by-user': deletedByUser,
+  'remediation-preflight-fails': preflightFails,
   'remediation-recovers': recovers,
   'remediation-during-rollout': duringRollout,
   'remediation-denied': denied,
