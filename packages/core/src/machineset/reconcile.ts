@@ -6,7 +6,7 @@ import {
   MachineSetFinalizer,
   pausedCondition,
 } from '@capstan/api'
-import { type Outcome, proceed, reconcileObject } from '@capstan/controller'
+import { type Outcome, reconcileObject } from '@capstan/controller'
 import { isDeleting, type ObjectKey, orAbsent } from '@capstan/kube'
 import { clusterOf } from '../cluster-of.ts'
 import { unread } from '../external/observed.ts'
@@ -23,22 +23,14 @@ import { syncMachines } from './sync-machines.ts'
 import { bootstrapTemplate, infrastructureTemplate } from './templates.ts'
 
 const always: MachineSetPhase[] = [owner, infrastructureTemplate, bootstrapTemplate, machines]
-const whenDeleting: MachineSetPhase[] = [...always, remove]
+const unlessDeleting: MachineSetPhase[] = [remediate, syncMachines, startUpdates, syncReplicas]
+const whenDeleting: MachineSetPhase[] = [remove]
 
-/** Performs `phase` unless the label of the set names a MachineDeployment that does not exist. */
-const ofExistingDeployment =
-  (phase: MachineSetPhase): MachineSetPhase =>
-  async (scope, io) =>
-    isDeploymentMissing(scope) ? proceed() : phase(scope, io)
-
-const unlessDeleting: MachineSetPhase[] = [
-  async ({ machineSet, machineDeployment }) => {
-    if (!isDeploymentMissing({ machineSet, machineDeployment })) return proceed()
-    const { namespace, name } = machineSet.metadata
-    throw new Error(`failed to retrieve owner MachineDeployment for MachineSet ${namespace}/${name}: it does not exist`)
-  },
-  ...[...always, remediate, syncMachines, startUpdates, syncReplicas].map(ofExistingDeployment),
-]
+/** The only phase of a set whose label names a MachineDeployment that does not exist, unless the set is being deleted. */
+const missingDeployment: MachineSetPhase = async ({ machineSet }) => {
+  const { namespace, name } = machineSet.metadata
+  throw new Error(`failed to retrieve owner MachineDeployment for MachineSet ${namespace}/${name}: it does not exist`)
+}
 
 /** Reconciles one MachineSet. Safe to call at any time, any number of times. */
 export const reconcileMachineSet = (key: ObjectKey, io: MachineSetIO): Promise<Outcome> =>
@@ -59,7 +51,10 @@ export const reconcileMachineSet = (key: ObjectKey, io: MachineSetIO): Promise<O
       machines: undefined,
       preflightProblems: [],
     }),
-    phases: (machineSet) => (isDeleting(machineSet) ? whenDeleting : unlessDeleting),
+    phases(machineSet, { machineDeployment }) {
+      if (isDeleting(machineSet)) return [...always, ...whenDeleting]
+      return isOfDeployment(machineSet) && !machineDeployment ? [missingDeployment] : [...always, ...unlessDeleting]
+    },
     status: (scope, { clock }) => reportStatus(scope, clock.now()),
     significantFields,
     conditions: OwnedConditions,
@@ -67,8 +62,7 @@ export const reconcileMachineSet = (key: ObjectKey, io: MachineSetIO): Promise<O
     order: ConditionOrder,
   })
 
-const isDeploymentMissing = ({ machineSet, machineDeployment }: Pick<MachineSetScope, 'machineSet' | 'machineDeployment'>) =>
-  machineSet.metadata.labels?.[MachineDeploymentNameLabel] !== undefined && machineDeployment === undefined
+const isOfDeployment = ({ metadata }: MachineSet): boolean => metadata.labels?.[MachineDeploymentNameLabel] !== undefined
 
 /** Returns the MachineDeployment that the label of the set names, if there is any. */
 async function machineDeploymentOf(
