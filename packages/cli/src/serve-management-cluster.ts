@@ -71,6 +71,7 @@ export async function serveManagementCluster(options: ServeManagementClusterOpti
     management = await createManagementCluster({
       stores,
       clock,
+      admissionClock: clock,
       random,
       log,
       endpoint: { host, port: listener.port },

@@ -8,7 +8,7 @@ import {
   ipAddressAdmission,
   ipAddressClaimAdmission,
 } from '@capstan/core'
-import type { Admission } from '@capstan/kube'
+import type { Admission, Clock } from '@capstan/kube'
 import { admission, admissionOf } from '@capstan/kube'
 import { localKinds } from '@capstan/local'
 
@@ -16,12 +16,13 @@ import { localKinds } from '@capstan/local'
  * Returns the defaulting and validation of core and local that schemas cannot express. The embedded API server runs them in-process.
  *
  * @param providerHooks hooks that other providers have declared
+ * @param clock clock of the wait for a new ClusterClass. Without a clock, the admission of Clusters does not wait.
  */
-export const providerAdmission = (providerHooks: readonly Hook[] = []): readonly Admission[] => [
+export const providerAdmission = (providerHooks: readonly Hook[] = [], clock?: Clock): readonly Admission[] => [
   extensionConfigAdmission(createCatalog([...hookCatalog, ...providerHooks])),
   ...admissionOf([...coreKinds, ...localKinds]),
   admission(clusterClassAdmission),
-  admission(clusterTopologyAdmission),
+  clusterTopologyAdmission(clock),
   ipAddressAdmission,
   ipAddressClaimAdmission,
   ...machineNamingAdmission,

@@ -5,7 +5,7 @@ import type { ApiServer } from '@capstan/kubernetes-kinds'
 import { createApiServer } from '@capstan/kubernetes-kinds'
 import type { Manager } from '@capstan/controller'
 import { createManager, installKinds } from '@capstan/controller'
-import type { Client, Transport } from '@capstan/kube'
+import type { Client, Clock, Transport } from '@capstan/kube'
 import { createClient } from '@capstan/kube'
 import type { Workloads } from '@capstan/local'
 import { localKinds } from '@capstan/local'
@@ -17,6 +17,11 @@ import { createProviders, ProviderNames } from './providers.ts'
 export interface ManagementClusterOptions extends Omit<ProvidersOptions, 'names' | 'client'> {
   /** Transport of the controllers to the API server, for sockets or faults. Default: in-process. */
   readonly reach?: (server: ApiServer, inProcess: Transport) => Transport | Promise<Transport>
+  /**
+   * Clock of waits within requests of clients, such as the wait for a new ClusterClass. Default: requests do not wait, because tests advance a
+   * virtual clock only between requests.
+   */
+  readonly admissionClock?: Clock
   /** Transport for calls of webhooks that users register. Default: HTTPS. */
   readonly webhooks?: WebhookTransport
 }
@@ -39,7 +44,7 @@ export async function createManagementCluster(options: ManagementClusterOptions)
     clock,
     random,
     log,
-    admission: providerAdmission(options.providerHooks),
+    admission: providerAdmission(options.providerHooks, options.admissionClock),
     webhooks: ownWebhooks([...coreKinds, ...localKinds], () => client, options.webhooks),
   })
   await server.ready

@@ -41,7 +41,7 @@ const classSpec = (overrides: object = {}) => ({
 async function aWorld(script: HookScript = {}) {
   const env = await testEnv({
     kinds: [...coreKinds, ...devKinds, ...devTemplateKinds],
-    admission: [clusterTopologyAdmission, clusterClassAdmission],
+    admission: [clusterTopologyAdmission(), clusterClassAdmission],
     controllers: [createClusterClassController({ runtime: scriptedRuntime(script) })],
   })
   closers.push(() => env.close())

@@ -112,7 +112,7 @@ async function aWorld({ runtime = aRuntime(), ...options }: WorldOptions = {}) {
   const env = await testEnv({
     ...options,
     kinds: [...coreKinds, ...devKinds, ...devTemplateKinds],
-    admission: [clusterTopologyAdmission, clusterClassAdmission],
+    admission: [clusterTopologyAdmission(), clusterClassAdmission],
     controllers: ({ clock }) => [
       createClusterClassController({ runtime: runtime.client }),
       createTopologyController({ runtime: runtime.client, clock }),

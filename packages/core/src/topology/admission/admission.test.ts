@@ -1,5 +1,5 @@
 import type { Cluster, ClusterClass } from '@capstan/api'
-import { type AdmissionRequest, type Kind, type KubeObject, notFound, type Reader } from '@capstan/kube'
+import { type AdmissionRequest, type Kind, type KubeObject, notFound, type Reader, seconds, VirtualClock } from '@capstan/kube'
 import { describe, expect, test } from 'vitest'
 import { clusterTopologyAdmission } from './admission.ts'
 
@@ -81,9 +81,49 @@ async function admit(cluster: Cluster, objects: readonly object[], oldObject?: C
   const warnings: string[] = []
   const operation = oldObject ? 'UPDATE' : 'CREATE'
   const request = { operation, oldObject, dryRun: false, reader: aReader(objects), warn: (text: string) => warnings.push(text) }
-  const errors = await clusterTopologyAdmission.validate!(cluster, request as unknown as AdmissionRequest<KubeObject>)
+  const errors = await clusterTopologyAdmission().validate!(cluster, request as unknown as AdmissionRequest<KubeObject>)
   return [...warnings.map((text) => `warning: ${text}`), ...errors.map(({ field, text }) => `${field}: ${text}`)]
 }
+
+describe('with a clock, admission', () => {
+  /** Starts the validation of a Cluster whose class is not stored yet. */
+  function startValidation() {
+    const clock = new VirtualClock()
+    const objects: object[] = []
+    const warnings: string[] = []
+    let isDone = false
+    const request = { operation: 'CREATE', dryRun: false, reader: aReader(objects), warn: (text: string) => warnings.push(text) }
+    const validation = clusterTopologyAdmission(clock).validate!(aCluster(), request as unknown as AdmissionRequest<KubeObject>)
+    void Promise.resolve(validation).then(() => (isDone = true))
+    const advance = async (ms: number) => {
+      for (let passed = 0; passed <= ms; passed += 100) {
+        await new Promise((resolve) => setImmediate(resolve))
+        if (passed < ms) clock.step(clock.now() + 100)
+      }
+    }
+    return { objects, warnings, advance, isDone: () => isDone }
+  }
+
+  test('waits until a new class is reconciled', async () => {
+    const { objects, warnings, advance, isDone } = startValidation()
+    await advance(seconds(1))
+    objects.push(aClass('quick', { ready: false }))
+    await advance(500)
+    expect(isDone()).toBe(false)
+    objects.splice(0, 1, aClass('quick'))
+    await advance(200)
+    expect([isDone(), warnings]).toEqual([true, []])
+  })
+
+  test('does not wait longer than two seconds', async () => {
+    const { warnings, advance, isDone } = startValidation()
+    await advance(1900)
+    expect(isDone()).toBe(false)
+    await advance(200)
+    expect(isDone()).toBe(true)
+    expect(warnings).toEqual([expect.stringContaining('this ClusterClass does not exist')])
+  })
+})
 
 describe('a Cluster with a class', () => {
   test.each([

@@ -29,6 +29,7 @@ import {
   type Admission,
   type AdmissionRequest,
   admission,
+  type Clock,
   draft,
   equal,
   type FieldError,
@@ -41,6 +42,8 @@ import {
   messageOf,
   orAbsent,
   type Reader,
+  seconds,
+  sleep,
 } from '@capstan/kube'
 import { getExternal } from '../../external/get.ts'
 import { autoscalerErrors } from '../desired-state/autoscaler.ts'
@@ -53,27 +56,52 @@ import { defaultAndValidateVariables } from '../variables.ts'
 
 type Request = AdmissionRequest<Cluster>
 
-/** Sets defaults of the variables of a managed Cluster, and validates it against its class. */
-export const clusterTopologyAdmission: Admission = admission<Cluster>({
-  kind: Cluster,
-  operations: ['CREATE', 'UPDATE'],
+/**
+ * Sets defaults of the variables of a managed Cluster, and validates it against its class.
+ *
+ * @param clock clock of the wait for a class that does not exist or is not reconciled yet. Without a clock, admission does not wait.
+ */
+export const clusterTopologyAdmission = (clock?: Clock): Admission =>
+  admission<Cluster>({
+    kind: Cluster,
+    operations: ['CREATE', 'UPDATE'],
 
-  async default(cluster, { reader }) {
-    if (!cluster.spec.topology || isDeleting(cluster)) return
-    const clusterClass = await readClass(cluster, reader)
-    // `validate` reports errors of variables.
-    if (clusterClass && classProblem(clusterClass) === undefined) defaultAndValidateVariables(cluster, clusterClass)
-  },
+    async default(cluster, { reader }) {
+      if (!cluster.spec.topology || isDeleting(cluster)) return
+      const clusterClass = await readReconciledClass(cluster, reader, clock)
+      // `validate` reports errors of variables.
+      if (clusterClass && classProblem(clusterClass) === undefined) defaultAndValidateVariables(cluster, clusterClass)
+    },
 
-  async validate(cluster, request) {
-    if (!cluster.spec.topology || isDeleting(cluster)) return []
-    const clusterClass = await readClass(cluster, request.reader)
-    return [...classErrors(cluster, clusterClass, request), ...(await changeErrors(cluster, clusterClass, request))]
-  },
-})
+    async validate(cluster, request) {
+      if (!cluster.spec.topology || isDeleting(cluster)) return []
+      const clusterClass = await readReconciledClass(cluster, request.reader, clock)
+      return [...classErrors(cluster, clusterClass, request), ...(await changeErrors(cluster, clusterClass, request))]
+    },
+  })
 
-const readClass = (cluster: Cluster, reader: Reader): Promise<ClusterClass | undefined> =>
-  orAbsent(reader.get(ClusterClass, classKeyOf(cluster)))
+/** Waiting times in milliseconds. */
+const ClassWait = { max: seconds(2), repeat: 200 }
+
+/**
+ * Reads the class of a Cluster. A class that was created together with the Cluster may not be reconciled yet, so that the function
+ * reads it again until it is, but at most for two seconds.
+ */
+async function readReconciledClass(
+  cluster: Cluster,
+  reader: Reader,
+  clock: Clock | undefined,
+): Promise<ClusterClass | undefined> {
+  const read = () => orAbsent(reader.get(ClusterClass, classKeyOf(cluster)))
+  let clusterClass = await read()
+  if (!clock) return clusterClass
+  const end = clock.elapsed() + ClassWait.max
+  while ((!clusterClass || classProblem(clusterClass) !== undefined) && clock.elapsed() < end) {
+    await sleep(clock, ClassWait.repeat)
+    clusterClass = await read()
+  }
+  return clusterClass
+}
 
 /**
  * Returns the errors of a Cluster that violates its class. A missing or unreconciled class leads to a warning, because the class may be
