@@ -12,12 +12,10 @@ import {
   diffMerge,
   draft,
   ensureOwnerReference,
-  type Input,
   isReason,
   type Kind,
   kindFinder,
   keyOf,
-  type KubeObject,
   messageOf,
   orAbsent,
   ownerReference,
@@ -34,6 +32,8 @@ export interface ClusterResult {
   /** Failure to report. */
   readonly report?: AppliedReport
   readonly errors: readonly unknown[]
+  /** Errors of the binding after the resources were applied. As upstream, the resources are reported as applied nevertheless. */
+  readonly bindingErrors?: readonly unknown[]
   /** Reason for waiting; a watch event triggers the next reconcile. */
   readonly wait?: string
 }
@@ -48,17 +48,19 @@ export async function applyToCluster(
   const read = await readSources(resourceSet, io)
   if (read.errors.length > 0) return read
 
-  const key = keyOf(cluster)
-  const { signal } = io
-  const existing =
-    io.cache.peek(ClusterResourceSetBinding, key) ?? (await orAbsent(io.client.get(ClusterResourceSetBinding, key, { signal })))
-  const binding = existing ? draft(existing) : newBinding(cluster)
-  ensureOwnerReference(binding as KubeObject, ownerReference(resourceSet, ClusterResourceSet))
+  let existing: ClusterResourceSetBinding
+  try {
+    existing = await getOrCreateBinding(resourceSet, cluster, io)
+  } catch (err) {
+    return { errors: [err] }
+  }
+  const binding = draft(existing)
+  ensureOwnerReference(binding, ownerReference(resourceSet, ClusterResourceSet))
   const result = await applySources(resourceSet, cluster, binding.spec, read.sources, io)
   try {
     await commitBinding(existing, binding, io)
   } catch (err) {
-    return { ...result, errors: [...result.errors, err] }
+    return { ...result, bindingErrors: [err] }
   }
   return result
 }
@@ -144,31 +146,39 @@ async function applySources(
   return { errors, ...(report ? { report } : {}) }
 }
 
-const newBinding = ({ metadata: { name, namespace } }: Cluster): Input<ClusterResourceSetBinding> => ({
-  metadata: { name, namespace: namespace! },
-  spec: { clusterName: name },
-})
+/**
+ * Returns the binding of the Cluster. A missing binding is created before resources are applied, so that none is applied that cannot be
+ * recorded.
+ *
+ * @throws StatusError Conflict when another ClusterResourceSet created the binding meanwhile
+ */
+async function getOrCreateBinding(
+  resourceSet: ClusterResourceSet,
+  cluster: Cluster,
+  { cache, client, signal }: ResourceSetIO,
+): Promise<ClusterResourceSetBinding> {
+  const key = keyOf(cluster)
+  const existing =
+    cache.peek(ClusterResourceSetBinding, key) ?? (await orAbsent(client.get(ClusterResourceSetBinding, key, { signal })))
+  if (existing) return existing
+  const { name, namespace } = cluster.metadata
+  const ownerReferences = [ownerReference(resourceSet, ClusterResourceSet)]
+  const binding = { metadata: { name, namespace: namespace!, ownerReferences }, spec: { clusterName: name } }
+  try {
+    return await client.create(ClusterResourceSetBinding, binding, { signal })
+  } catch (err) {
+    throw isReason(err, 'AlreadyExists') ? conflict(ClusterResourceSetBinding, name, 'it was created meanwhile') : err
+  }
+}
 
 /** @throws StatusError Conflict when another ClusterResourceSet changed the binding meanwhile */
 async function commitBinding(
-  before: ClusterResourceSetBinding | undefined,
-  after: Input<ClusterResourceSetBinding>,
+  before: ClusterResourceSetBinding,
+  after: ClusterResourceSetBinding,
   { client, signal }: ResourceSetIO,
 ): Promise<void> {
-  if (!before) {
-    try {
-      await client.create(ClusterResourceSetBinding, after, { signal })
-    } catch (err) {
-      throw isReason(err, 'AlreadyExists') ? bindingConflict(after) : err
-    }
-    return
-  }
-  const change = diffMerge(before, after)
-  if (!change) return
+  if (!diffMerge(before, after)) return
   const { resourceVersion, ownerReferences } = after.metadata
   const body = { metadata: { resourceVersion, ownerReferences }, spec: { bindings: after.spec.bindings } }
   await client.patch(ClusterResourceSetBinding, keyOf(before), { type: 'merge', body }, { signal })
 }
-
-const bindingConflict = ({ metadata }: Input<ClusterResourceSetBinding>) =>
-  conflict(ClusterResourceSetBinding, metadata.name!, 'it was created meanwhile')

@@ -66,11 +66,13 @@ async function reconcileResources(scope: ResourceSetScope, io: ResourceSetIO): P
 
   const failures: AppliedReport[] = []
   const errors: unknown[] = []
+  const bindingErrors: unknown[] = []
   const waitReasons: string[] = []
   for (const cluster of clusters) {
     const result = await applyToCluster(resourceSet, cluster, io)
     if (result.report) failures.push(result.report)
     appendAll(errors, result.errors)
+    appendAll(bindingErrors, result.bindingErrors ?? [])
     if (result.wait !== undefined) waitReasons.push(result.wait)
   }
   scope.isConnected = waitReasons.length === 0
@@ -78,6 +80,7 @@ async function reconcileResources(scope: ResourceSetScope, io: ResourceSetIO): P
   // others.
   if (failures[0]) scope.report = failures[0]
   else if (clusters.length > 0 && errors.length === 0) scope.report = applied
+  appendAll(errors, bindingErrors)
   if (errors.length > 0 && errors.every((err) => isReason(err, 'Conflict'))) {
     // ClusterResourceSets of one Cluster share its binding.
     return requeue(100, 'a ClusterResourceSetBinding was changed meanwhile')
