@@ -28,8 +28,10 @@ import {
   keyText,
   type Kind,
   type KubeObject,
+  messageOf,
   type ObjectKey,
   orAbsent,
+  parseApiVersion,
   type StatusError,
   type UnknownObject,
   wasRejected,
@@ -45,7 +47,7 @@ import {
   type DesiredState,
   writeMachineInfrastructureRef,
 } from './desired-state/desired-state.ts'
-import { type AppliedObjects, difference, TopologyManager } from './differences.ts'
+import { type AppliedObjects, difference, dryRunError, TopologyManager } from './differences.ts'
 import { applyHealthCheck } from './desired-state/health-checks.ts'
 import { concernedClusters } from './indexes.ts'
 import type { WorkerVersion } from './upgrade/upgrade.ts'
@@ -65,7 +67,7 @@ export async function applyInfrastructureCluster(applier: Applier, desired: Desi
 export async function applyControlPlane(applier: Applier, desired: DesiredState, current: CurrentState): Promise<void> {
   const { controlPlane, controlPlaneMachineTemplate: machineTemplate } = desired
   const existing = current.controlPlane?.machineTemplate
-  if (machineTemplate && existing && !sameGroupKind(machineTemplate, existing)) throw kindChangeError(machineTemplate, existing)
+  if (machineTemplate && existing) checkCompatible(machineTemplate, existing.object)
 
   const { cluster } = applier
   const template =
@@ -100,7 +102,7 @@ export async function applyMachineDeployments(
   current: CurrentState,
   versions: readonly WorkerVersion[],
 ): Promise<void> {
-  for (const deployment of desired.machineDeployments) {
+  for (const deployment of newFirst(desired.machineDeployments, current.machineDeployments)) {
     const existing = current.machineDeployments.get(deployment.topology.name)
     const { state } = versions.find((version) => version.name === deployment.topology.name)!
     if (existing) await applyHealthCheck(applier, deployment.healthCheck, existing.healthCheck)
@@ -117,6 +119,17 @@ export async function applyMachineDeployments(
   }
 }
 
+/** Returns the workers that do not exist yet before the others, so that a failed update does not prevent their creation. */
+const newFirst = <T extends { readonly topology: { readonly name: string } }>(
+  desired: readonly T[],
+  current: ReadonlyMap<string, unknown>,
+): T[] => {
+  const { true: existing = [], false: added = [] } = Object.groupBy(desired, ({ topology }) =>
+    current.has(topology.name) ? 'true' : 'false',
+  )
+  return [...added, ...existing]
+}
+
 /** Creates, updates and deletes MachinePools. Does not write MachinePools that must wait. */
 export async function applyMachinePools(
   applier: Applier,
@@ -124,7 +137,7 @@ export async function applyMachinePools(
   current: CurrentState,
   versions: readonly WorkerVersion[],
 ): Promise<void> {
-  for (const pool of desired.machinePools) {
+  for (const pool of newFirst(desired.machinePools, current.machinePools)) {
     const existing = current.machinePools.get(pool.topology.name)
     const { state } = versions.find((version) => version.name === pool.topology.name)!
     if (state === 'pendingCreate' || state === 'pending' || state === 'deferred') continue
@@ -169,18 +182,16 @@ async function applyMachineDeployment(
     (await checkExists(applier, MachineDeployment, ClusterTopologyMachineDeploymentNameLabel, desired.topology.name))
   )
     return
-  const { infrastructure } = current ?? {}
-  if (infrastructure && !sameGroupKind(desired.infrastructure, infrastructure))
-    throw kindChangeError(desired.infrastructure, infrastructure)
-
   const { cluster } = applier
   const { name } = desired.topology
   const base = `${cluster.metadata.name}-${name}`
   const newTemplates: DesiredObject[] = []
   const apply = async (part: 'bootstrap' | 'infrastructure') => {
-    const template = await withErrorContext(partError(MachineDeployment, current), () =>
-      applyTemplate(applier, desired[part], current?.[part], base, 'machineDeployments', name, part),
-    )
+    const existing = current?.[part]
+    const template = await withErrorContext(partError(MachineDeployment, current), async () => {
+      if (part === 'infrastructure' && existing) checkCompatible(desired[part], existing.object)
+      return await applyTemplate(applier, desired[part], existing, base, 'machineDeployments', name, part)
+    })
     if (template.isNew) newTemplates.push(template.object)
     return refToDesired(template.object)
   }
@@ -249,10 +260,13 @@ async function applyTemplate(
   if (sameGroupKind(desired, current)) {
     const differs = difference(desired.object, current.object)
     if (differs === 'none' || applier.applied.isCurrent(desired.object, current.object)) return { object: desired, isNew: false }
-    if (differs === 'metadata' || (await checkSameSpec(applier, desired, current))) {
-      await write(applier, desired)
+    const failure = dryRunError(current.kind.kind, current.object)
+    if (differs === 'metadata' || (await withErrorContext(failure, () => checkSameSpec(applier, desired, current)))) {
+      await withErrorContext(failure, () => write(applier, desired))
       return { object: desired, isNew: false }
     }
+  } else {
+    await requireSameUid(applier, desired, current)
   }
   const spec = writeJSON(readField(desired.object, InfraMachineTemplateContract.spec, desired.contract) ?? null)
   const name = templateName(applier.cluster, base, ...purpose, current.object.metadata.name, spec)
@@ -262,15 +276,37 @@ async function applyTemplate(
 }
 
 /** Determines by a dry run whether the desired spec, with the server's defaults, equals the current spec, so that nothing is rolled out. */
-async function checkSameSpec({ context }: Applier, { kind, object }: DesiredObject, current: External): Promise<boolean> {
+async function checkSameSpec(applier: Applier, desired: DesiredObject, current: External): Promise<boolean> {
   const { name } = current.object.metadata
+  const dryRunResult = await dryRun(applier, desired, { name })
+  return equal(dryRunResult['spec'], current.object['spec'])
+}
+
+/**
+ * Applies a template of another kind than the current one in a dry run with the name and uid of the current one. As upstream, the API server
+ * rejects it, so that the group and kind of a bootstrap template cannot change.
+ */
+async function requireSameUid(applier: Applier, desired: DesiredObject, { kind, object }: External): Promise<void> {
+  const { name, uid } = object.metadata
+  try {
+    await dryRun(applier, desired, { name, uid })
+  } catch (err) {
+    // Without cause, because this conflict is permanent, and conflicts are not reported.
+    throw new Error(`${dryRunError(kind.kind, object)}: ${messageOf(err)}`)
+  }
+}
+
+function dryRun(
+  { context }: Applier,
+  { kind, object }: DesiredObject,
+  identity: { readonly name: string; readonly uid?: string },
+): Promise<KubeObject & { readonly [field: string]: unknown }> {
   const annotations = { ...object.metadata.annotations, [TopologyDryRunAnnotation]: '' }
-  const dryRunResult = await context.client.apply(
+  return context.client.apply(
     kind,
-    { ...object, metadata: { ...object.metadata, name, annotations } },
+    { ...object, metadata: { ...object.metadata, ...identity, annotations } },
     { fieldManager: TopologyManager, force: true, dryRun: true, signal: context.signal },
   )
-  return equal(dryRunResult['spec'], current.object['spec'])
 }
 
 /** Creates an object or updates it when there is a difference. */
@@ -282,15 +318,9 @@ async function applyObject(
 ): Promise<void> {
   if (!current) return create(applier, desired)
   const { object } = current
-  if (object.kind !== desired.kind.kind || object.metadata.name !== desired.object.metadata.name) {
-    throw new Error(
-      `Cannot change ${object.kind} ${keyText(keyOf(object))} into ${desired.kind.kind} ${desired.object.metadata.name}: kind and name of an object are fixed`,
-    )
-  }
+  checkCompatible(desired, object)
   if (difference(desired.object, object) === 'none' || applier.applied.isCurrent(desired.object, object)) return
-  // Upstream detects changes by a dry run, whose error has this text.
-  const dryRunError = `failed to create patch helper for ${object.kind} ${keyText(keyOf(object))}: server side apply dry-run failed for modified object`
-  const written = await withErrorContext(dryRunError, () => write(applier, desired))
+  const written = await withErrorContext(dryRunError(object.kind, object), () => write(applier, desired))
   if (written.metadata.resourceVersion !== object.metadata.resourceVersion) {
     recordEvent(
       applier,
@@ -353,7 +383,8 @@ async function removeSilently(applier: Applier, kind: Kind, object: KubeObject):
 }
 
 async function remove(applier: Applier, kind: Kind, object: KubeObject): Promise<void> {
-  await removeSilently(applier, kind, object)
+  const failure = `failed to delete ${kind.kind} ${keyText(keyOf(object))}`
+  await withErrorContext(failure, () => removeSilently(applier, kind, object))
   recordEvent(applier, 'TopologyDelete', `Deleted ${objectText(object, object)}`)
 }
 
@@ -370,10 +401,23 @@ async function deleteUnused({ context }: Applier, { kind, object }: DesiredObjec
 const sameGroupKind = ({ kind }: DesiredObject, current: External): boolean =>
   kind.kind === current.kind.kind && kind.group === current.kind.group
 
-const kindChangeError = ({ kind }: DesiredObject, current: External): Error =>
-  new Error(
-    `Cannot replace ${current.kind.kind} ${keyText(keyOf(current.object))} by a ${kind.kind}: group and kind of infrastructure machine templates are fixed`,
-  )
+/** @throws Error when the desired object has another name, group or kind than the current one. Upstream: ObjectsAreStrictlyCompatible */
+function checkCompatible({ kind: desired, object }: DesiredObject, current: KubeObject): void {
+  const { name } = current.metadata
+  const { group } = parseApiVersion(current.apiVersion)
+  const problem = (path: string, field: string, from: string, to: string) =>
+    from === to
+      ? []
+      : [
+          `metadata.${path}: Forbidden: ${field} of ${current.kind}.${group}/${name} cannot be changed from ${JSON.stringify(from)} to ${JSON.stringify(to)} to prevent incompatible changes in the Cluster`,
+        ]
+  const problems = [
+    ...problem('name', 'metadata.name', name, object.metadata.name),
+    ...problem('apiVersion', 'apiVersion.group', group, desired.group),
+    ...problem('kind', 'apiVersion.kind', current.kind, desired.kind),
+  ]
+  if (problems.length > 0) throw new Error(problems.length === 1 ? problems[0] : `[${problems.join(', ')}]`)
+}
 
 function recordEvent({ cluster, context }: Applier, reason: string, message: string): void {
   context.events.event(cluster, 'Normal', reason, message)

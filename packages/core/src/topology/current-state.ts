@@ -94,9 +94,13 @@ async function observeControlPlane(cluster: Cluster, { controlPlane }: Blueprint
   const healthCheck = observeHealthCheck(object.object, context)
   if (!controlPlane.machineTemplate) return { ...object, machineTemplate: undefined, healthCheck }
   const machineRef = readField(object.object, ControlPlaneContract.machineInfrastructureRef, object.contract)
-  if (!machineRef) return { ...object, machineTemplate: undefined, healthCheck }
-  const templateRef = 'apiGroup' in machineRef ? machineRef : contractRefOf(machineRef)
   const from = describe(object.object)
+  if (!machineRef) {
+    const field = ControlPlaneContract.machineInfrastructureRef.paths[object.contract]
+    const missing = `failed to get ${field}.${object.contract === 'v1beta1' ? 'apiVersion' : 'apiGroup'} from ${object.object.kind}`
+    throw new Error(`failed to get InfrastructureMachineTemplate reference for ${from}: ${missing}`)
+  }
+  const templateRef = 'apiGroup' in machineRef ? machineRef : contractRefOf(machineRef)
   const problem = `failed to get InfrastructureMachineTemplate for ${from}`
   const reference = { namespace: cluster.metadata.namespace!, from, problem }
   const machineTemplate = await observeOwned(templateRef, controlPlane.machineTemplate, reference, context)
@@ -135,13 +139,8 @@ async function ownedByTopology<T extends KubeObject>(
   for (const object of items) {
     const topologyName = object.metadata.labels?.[label]
     if (!topologyName) throw new Error(`failed to find label ${label} in ${kind.kind} ${keyText(keyOf(object))}`)
-    const duplicate = objects.get(topologyName)
-    if (duplicate) {
-      const labelText = `label ${label}: ${topologyName}`
-      throw new Error(
-        `duplicate ${kind.kind} ${keyText(keyOf(object))} found for ${labelText} (beside ${duplicate.metadata.name})`,
-      )
-    }
+    if (objects.has(topologyName))
+      throw new Error(`duplicate ${kind.kind} ${keyText(keyOf(object))} found for label ${label}: ${topologyName}`)
     objects.set(topologyName, object)
   }
   return objects
@@ -159,7 +158,7 @@ async function observeMachinePool(
   const className = topology.workers?.machinePools?.find((pool) => pool.name === topologyName)?.class
   const poolBlueprint = className === undefined ? undefined : machinePools.get(className)
   const { bootstrap, infrastructureRef } = object.spec.template.spec
-  if (!bootstrap.configRef) throw new Error(`${describe(object)} has no spec.template.spec.bootstrap.configRef`)
+  if (!bootstrap.configRef) throw new Error(`${describe(object)} does not have a reference to a Bootstrap Config`)
   const kindOfPart = (template: External | undefined) => template && kindOfClone(template)
   return {
     object,
@@ -198,7 +197,7 @@ async function observeMachineDeployment(
   const className = topology.workers?.machineDeployments?.find((deployment) => deployment.name === topologyName)?.class
   const deploymentBlueprint = className === undefined ? undefined : machineDeployments.get(className)
   const { bootstrap, infrastructureRef } = object.spec.template.spec
-  if (!bootstrap.configRef) throw new Error(`${describe(object)} has no spec.template.spec.bootstrap.configRef`)
+  if (!bootstrap.configRef) throw new Error(`${describe(object)} does not have a reference to a Bootstrap Config`)
   return {
     object,
     bootstrap: await observeOwned(bootstrap.configRef, deploymentBlueprint?.bootstrap, ofWorkers('Bootstrap', object), context),

@@ -3,6 +3,8 @@ import {
   equal,
   type Input,
   isRecord,
+  keyOf,
+  keyText,
   type KubeObject,
   type ManagedFieldsEntry,
   readJSON,
@@ -13,6 +15,10 @@ import { digest } from './digest.ts'
 
 /** Field manager of topologies. Upstream: structuredmerge.TopologyManagerName. */
 export const TopologyManager = 'capi-topology'
+
+/** Returns the text of an error of a write that changes an object. Upstream detects changes by a dry run, whose error has this text. */
+export const dryRunError = (kind: string, object: KubeObject): string =>
+  `failed to create patch helper for ${kind} ${keyText(keyOf(object))}: server side apply dry-run failed for modified object`
 
 /** `metadata` when only labels, annotations or owners differ. */
 export type Difference = 'none' | 'metadata' | 'spec'

@@ -18,9 +18,20 @@ import {
   MachineHealthCheck,
 } from '@capstan/api'
 import type { ReconcileContext } from '@capstan/controller'
-import { draft, type Input, keyOf, keyText, type Kind, type KubeObject, orAbsent, ownerReference, typeMeta } from '@capstan/kube'
+import {
+  draft,
+  type Input,
+  keyOf,
+  keyText,
+  type Kind,
+  type KubeObject,
+  orAbsent,
+  ownerReference,
+  typeMeta,
+  withErrorContext,
+} from '@capstan/kube'
 import type { Applier } from '../apply.ts'
-import { difference, TopologyManager } from '../differences.ts'
+import { difference, dryRunError, TopologyManager } from '../differences.ts'
 import { existingOwnerOr } from './desired-object.ts'
 
 export type DesiredHealthCheck = Input<MachineHealthCheck> & { metadata: { name: string; namespace: string } }
@@ -115,7 +126,9 @@ export async function applyHealthCheck(
   if (!desired) {
     if (!current) return
     const { uid } = current.metadata
-    await orAbsent(client.delete(MachineHealthCheck, keyOf(current), { preconditions: { uid }, signal }))
+    await withErrorContext(`failed to delete MachineHealthCheck ${keyText(keyOf(current))}`, () =>
+      orAbsent(client.delete(MachineHealthCheck, keyOf(current), { preconditions: { uid }, signal })),
+    )
     applied.forget(uid)
     record(current, 'TopologyDelete', 'Deleted')
     return
@@ -123,7 +136,10 @@ export async function applyHealthCheck(
   const intent = desired as unknown as Parameters<typeof difference>[0]
   if (current && (difference(intent, current) === 'none' || applied.isCurrent(intent, current))) return
   const kind: Kind<MachineHealthCheck> = MachineHealthCheck
-  const written = await client.apply(kind, desired, { fieldManager: TopologyManager, force: true, signal })
+  const failure = current ? dryRunError(kind.kind, current) : `failed to create MachineHealthCheck ${keyText(desired.metadata)}`
+  const written = await withErrorContext(failure, () =>
+    client.apply(kind, desired, { fieldManager: TopologyManager, force: true, signal }),
+  )
   applied.record(intent, written)
   if (!current) record(written, 'TopologyCreate', 'Created')
   else if (written.metadata.resourceVersion !== current.metadata.resourceVersion) record(written, 'TopologyUpdate', 'Updated')
