@@ -275,9 +275,17 @@ export const explained: readonly Explained[] = [
   {
     what: 'Health of Machines with external remediation',
     reason:
-      'with `spec.remediation.templateRef`, upstream reports a healthy Machine only after a remediation, and nothing while the template is missing',
-    effect: 'Machines have `HealthCheckSucceeded` from the first check, and `ExternallyRemediated` names a missing template',
-    cases: ['healthcheck-external', 'healthcheck-external-no-template'],
+      'with `spec.remediation.templateRef`, upstream computes the health of each Machine, but does not write that of a healthy Machine without remediation request, nor that of an unhealthy Machine whose request exists or cannot be created. An unhealthy Machine that it does not write also ends the reconcile of the other Machines',
+    effect:
+      'Machines have `HealthCheckSucceeded` from the first check, and `ExternallyRemediated` names a missing template, or a request that could not be created',
+    cases: [
+      'healthcheck-external',
+      'healthcheck-external-no-template',
+      'healthcheck-external-creation-denied',
+      'healthcheck-external-request-deleted',
+      'healthcheck-external-request-exists',
+      'healthcheck-external-template-empty',
+    ],
     matches: ({ object, path, theirs, ours }) =>
       /HealthCheckSucceeded|ExternallyRemediated/.test(path) ||
       /HealthCheckSucceeded|UnhealthyNode/.test(ours ?? '') ||

@@ -253,7 +253,7 @@ const healthOf = (reason: string) => (objects: readonly KubeObject[]) =>
   )
 
 /** Creates a Machine without an owner that would remediate it, and its provider objects. */
-async function createLoneMachine(twin: Twin, labels: object = {}): Promise<void> {
+export async function createLoneMachine(twin: Twin, labels: object = {}): Promise<void> {
   await twin.create(stub.config, named('m', { spec: {} }))
   await twin.create(stub.machine, named('m', { spec: {} }))
   const { metadata, ...body } = machine('m')
@@ -298,7 +298,46 @@ const beforeInitialization: Case = async (twin) => {
   await twin.settle('the startup timeout expires', healthOf('NodeStartupTimeout'))
 }
 
+/** The end of the range is before its beginning. */
+const invalidRange: Case = async (twin) => {
+  await createCheckedMachines(twin, { remediation: { triggerIf: { unhealthyInRange: '[6-2]' } } }, 1)
+  await reportNodesReady(twin, 'False')
+  await twin.settle('the Machine is not remediated', (objects) =>
+    objects.some((object) => object.kind === 'MachineHealthCheck' && (object as MachineHealthCheck).status?.currentHealthy === 0),
+  )
+}
+
+/** The infrastructure provider blocks the deletion of a Machine that becomes unhealthy. */
+const deletingMachine: Case = async (twin) => {
+  await createReadyCluster(twin)
+  await createLoneMachine(twin)
+  await twin.settle('the Machine runs')
+  await twin.create(MachineHealthCheck, healthCheck() as never)
+  await twin.settle('the Machine is healthy', healthOf('HealthCheckSucceeded'))
+  await twin.patch(stub.machine, 'm', { metadata: { finalizers: ['twin.capstan.dev/hold'] } })
+  await twin.delete(Machine, 'm')
+  await twin.settle('the Machine is being deleted')
+  await reportNodesReady(twin, 'False')
+  await twin.settle('the Machine is unhealthy', healthOf('UnhealthyNode'))
+}
+
+/** The Cluster is paused while a Machine becomes unhealthy. */
+const pausedCluster: Case = async (twin) => {
+  await createCheckedMachines(twin, {}, 1)
+  await twin.patch(Cluster, clusterName, { spec: { paused: true } })
+  await twin.settle('the Cluster is paused')
+  await reportNodesReady(twin, 'False')
+  await twin.settle('the Machine is not checked')
+  await twin.patch(Cluster, clusterName, { spec: { paused: null } })
+  await twin.settle('the Machine is replaced', (objects) =>
+    objects.some(({ kind, ...event }) => kind === 'Event' && (event as { reason?: string }).reason === 'MachineMarkedUnhealthy'),
+  )
+}
+
 export const healthCheckCases: Cases = {
+  'healthcheck-invalid-range': invalidRange,
+  'healthcheck-machine-deleted': deletingMachine,
+  'healthcheck-cluster-paused': pausedCluster,
   'healthcheck-remediates': remediated(),
   'healthcheck-all-unhealthy': remediated({}, 1),
   'healthcheck-too-many': remediatedWithin({ unhealthyLessThanOrEqualTo: 0 }, 1),

@@ -4,8 +4,11 @@ import { clusterAdmissionCases } from './admission/clusters.ts'
 import { machineAdmissionCases } from './admission/machines.ts'
 import { otherAdmissionCases } from './admission/others.ts'
 import { topologyStateAdmissionCases } from './admission/topology-state.ts'
+import { bootstrapKindCases } from './bootstrap-kinds.ts'
 import { clusterCases } from './cluster.ts'
+import { deniedWriteCases } from './denied-writes.ts'
 import { drainCases } from './drain.ts'
+import { externalRemediationCases } from './external-remediation.ts'
 import { healthCheckCases } from './health-check.ts'
 import { hookCases } from './hooks.ts'
 import { inPlaceCases } from './in-place.ts'
@@ -16,6 +19,7 @@ import { machineSetCases } from './machine-set.ts'
 import { remediationCases } from './remediation.ts'
 import { resourceSetCases } from './resource-set.ts'
 import { ownerCases } from './owners.ts'
+import { topologyCurrentStateCases } from './topology-current-state.ts'
 import { topologyFailureCases } from './topology-failures.ts'
 import { topologyPoolCases } from './topology-pools.ts'
 import { topologyCases } from './topology.ts'
@@ -34,12 +38,16 @@ export const cases: Cases = {
   ...machineDeploymentCases,
   ...machinePoolCases,
   ...healthCheckCases,
+  ...externalRemediationCases,
   ...remediationCases,
   ...drainCases,
   ...resourceSetCases,
   ...topologyCases,
   ...topologyPoolCases,
   ...topologyFailureCases,
+  ...topologyCurrentStateCases,
+  ...bootstrapKindCases,
+  ...deniedWriteCases,
   ...ownerCases,
   ...unreachableCases,
   ...hookCases,

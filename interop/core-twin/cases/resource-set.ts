@@ -5,12 +5,12 @@ import { stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
 import { connected } from './machine.ts'
 
-const manifest = (name: string, value = 'x'): string =>
+export const manifest = (name: string, value = 'x'): string =>
   `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: ${name}\n  namespace: default\ndata:\n  value: ${value}\n`
 
 const labels = { addons: 'yes' }
 
-async function createLabelledCluster(twin: Twin): Promise<void> {
+export async function createLabelledCluster(twin: Twin): Promise<void> {
   await twin.startWorkload(clusterName)
   await twin.create(stub.cluster, named(clusterName, { spec: {} }))
   await twin.create(stub.controlPlane, named(clusterName, { spec: {} }))
@@ -19,12 +19,12 @@ async function createLabelledCluster(twin: Twin): Promise<void> {
   await twin.settle('both are connected to the workload cluster', connected)
 }
 
-const resourceSet = (name: string, resources: readonly object[], spec: object = {}) =>
+export const resourceSet = (name: string, resources: readonly object[], spec: object = {}) =>
   ({ metadata: { name }, spec: { clusterSelector: { matchLabels: labels }, resources, ...spec } }) as never
 const configMap = (name: string) => ({ kind: 'ConfigMap', name })
 const secret = (name: string) => ({ kind: 'Secret', name })
 
-const createSource = (twin: Twin, name: string, data: { [key: string]: string }) =>
+export const createSource = (twin: Twin, name: string, data: { [key: string]: string }) =>
   twin.create(ConfigMap, { metadata: { name }, data })
 
 /** Adds ConfigMaps of the workload cluster that the ClusterResourceSet applies to the comparison. */

@@ -89,7 +89,10 @@ const clusterDeletion: Case = async (twin) => {
   await twin.settle('the Cluster is deleted', isGone('Cluster'))
 }
 
-/** Upstream may reconcile the Machine before it is connected to the workload cluster again, and then reports a failed drain. */
+/**
+ * Events of a failed drain are not recorded, because their number is a race within upstream: after its start, it reconciles the Machine and
+ * connects to the workload cluster concurrently, and each reconcile before the connection reports a failed drain.
+ */
 const drain: Case = async (twin) => {
   await createDrainableMachine(twin)
   await denyEvents(twin, 'FailedDrainNode')

@@ -353,6 +353,17 @@ const sameNamespace: Case = async (twin) => {
   await createTopology(twin, {}, { topology: { classRef: { name: 'quick', namespace: twin.namespace } } })
 }
 
+/** The class is created together with its Cluster, whose admission waits until the class is reconciled. */
+const createdTogether: Case = async (twin) => {
+  await createTemplates(twin)
+  await twin.startWorkload(clusterName)
+  const variables = [variable('size', { type: 'integer', default: 3 })]
+  await Promise.all([twin.create(ClusterClass, aClass({ spec: { variables } })), twin.create(Cluster, aCluster())])
+  await twin.settle('the variable has its default', (objects) =>
+    objects.some((object) => object.kind === 'Cluster' && ((object as Cluster).spec.topology?.variables ?? []).length > 0),
+  )
+}
+
 /** A user deletes objects that the topology has created. */
 const deletedBehind: Case = async (twin) => {
   await createTopology(twin, { worker: { healthCheck: { checks } } })
@@ -691,6 +702,7 @@ export const topologyCases: Cases = {
     'the class has no health check',
     {},
   ]),
+  'topology-class-created-together': createdTogether,
   'topology-class-of-namespace': sameNamespace,
   'topology-deployment-deleted-behind': deletedBehind,
   'topology-health-check-deleted-behind': healthCheckDeleted,

@@ -1,0 +1,176 @@
+/** Cases in which a policy of the management cluster denies a write of core. */
+import {
+  Cluster,
+  ClusterClass,
+  ClusterResourceSet,
+  ClusterResourceSetBinding,
+  MachineDeployment,
+  MachineHealthCheck,
+  MachineSet,
+} from '@capstan/api'
+import { getCondition, type KubeObject } from '@capstan/kube'
+import { clusterName, machineDeployment } from '../objects.ts'
+import { noReport } from '../providers.ts'
+import { stub } from '../stub-kinds.ts'
+import type { Case, Cases, Twin } from '../twin.ts'
+import { createReadyCluster } from './machine.ts'
+import { version } from './machine-deployment.ts'
+import { createWorkerTemplates, deny } from './machine-set.ts'
+import { type DeniedRequests, endPolicy } from './policy.ts'
+import { createLabelledCluster, createSource, manifest, resourceSet } from './resource-set.ts'
+import { reports } from './topology-pools.ts'
+import { aClass, checks, createTemplates, createTopology, worker, workers } from './topology.ts'
+
+const allow = (twin: Twin) => twin.runOnBoth('delete the policy', (client) => endPolicy(client, twin.namespace))
+const hasEvent = (reason: string) => (objects: readonly KubeObject[]) =>
+  objects.some((object) => object.kind === 'Event' && (object as { reason?: string }).reason === reason)
+
+interface DeniedChange extends Omit<DeniedRequests, 'group' | 'resource' | 'namespace'> {
+  /** Kind of the denied object. */
+  readonly kind: { readonly group: string; readonly plural: string }
+  /** Names of the workers before the change. */
+  readonly before: readonly string[]
+  readonly change: (twin: Twin) => Promise<void>
+}
+
+/** Changes a Cluster with a class, and denies a write that the change requires. */
+const ofTopology =
+  ({ kind, before, change, ...denied }: DeniedChange): Case =>
+  async (twin) => {
+    await createTopology(twin, { worker: { healthCheck: { checks } } }, { workers: before.map((name) => worker(name)) })
+    await deny(twin, { ...denied, group: kind.group, resource: kind.plural })
+    await change(twin)
+    await twin.settleRetries('the write fails', reports('ReconcileFailed', 'not here'))
+    await allow(twin)
+    await twin.touch(Cluster, clusterName)
+    await twin.settle('the write succeeds', reports('ReconcileSucceeded'))
+  }
+
+const toWorkers =
+  (...names: readonly string[]) =>
+  (twin: Twin) =>
+    twin.patch(Cluster, clusterName, workers(...names.map((name) => worker(name))))
+
+const longerStartup = { enabled: true, checks: { ...checks, nodeStartupTimeoutSeconds: 900 } }
+
+/** The templates of a class cannot be changed, so that the class cannot adopt them. */
+const adoption: Case = async (twin) => {
+  await createTemplates(twin)
+  const { group, plural } = stub.configTemplate
+  await deny(twin, { group, resource: plural, operation: 'UPDATE' })
+  await twin.create(ClusterClass, aClass())
+  await twin.settle('a template cannot be adopted', (objects) =>
+    objects.some(
+      (object) =>
+        object.kind === 'ClusterClass' && getCondition(object as ClusterClass, 'RefVersionsUpToDate')?.reason === 'InternalError',
+    ),
+  )
+  await allow(twin)
+  await twin.touch(ClusterClass, 'quick')
+  await twin.settle('all templates are adopted', (objects) =>
+    objects.some(({ kind, metadata }) => kind === stub.configTemplate.kind && metadata.ownerReferences !== undefined),
+  )
+}
+
+/** A paused MachineDeployment with two MachineSets cannot be scaled. */
+const scaling: Case = async (twin) => {
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
+  await twin.setReports({ machine: noReport })
+  await twin.create(MachineDeployment, machineDeployment('md', { replicas: 3 }))
+  await twin.settle('the Machines do not start')
+  await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
+  await twin.settle('there are two MachineSets', (objects) => objects.filter(({ kind }) => kind === 'MachineSet').length === 2)
+  await twin.patch(MachineDeployment, 'md', { spec: { paused: true } })
+  await twin.settle('the rollout is paused')
+  await deny(twin, {
+    group: MachineSet.group,
+    resource: MachineSet.plural,
+    operation: 'UPDATE',
+    accepted: 'object.spec.replicas == oldObject.spec.replicas',
+  })
+  await twin.patch(MachineDeployment, 'md', { spec: { replicas: 6 } })
+  await twin.settle('the MachineSets cannot be scaled', hasEvent('FailedScale'))
+  await allow(twin)
+  await twin.touch(MachineDeployment, 'md')
+  await twin.settle('the MachineSets are scaled', hasEvent('SuccessfulScale'))
+}
+
+/** A ClusterResourceSet cannot write an object in the management cluster. */
+const ofResourceSet =
+  (group: string, resource: string, operation: 'CREATE' | 'UPDATE', isWritten: (object: KubeObject) => boolean): Case =>
+  async (twin) => {
+    await createLabelledCluster(twin)
+    await createSource(twin, 'a', { 'a.yaml': manifest('one') })
+    await deny(twin, { group, resource, operation })
+    await twin.create(ClusterResourceSet, resourceSet('crs', [{ kind: 'ConfigMap', name: 'a' }]))
+    await twin.settle('the write fails')
+    await allow(twin)
+    await twin.touch(ClusterResourceSet, 'crs')
+    await twin.settle('the write succeeds', (objects) => objects.some(isWritten))
+  }
+
+export const deniedWriteCases: Cases = {
+  'topology-health-check-creation-denied': ofTopology({
+    kind: MachineHealthCheck,
+    operation: 'CREATE',
+    before: ['a'],
+    change: toWorkers('a', 'b'),
+  }),
+  'topology-health-check-update-denied': ofTopology({
+    kind: MachineHealthCheck,
+    operation: 'UPDATE',
+    before: ['a'],
+    change: (twin) => twin.patch(Cluster, clusterName, workers(worker('a', { healthCheck: longerStartup }))),
+  }),
+  'topology-health-check-deletion-denied': ofTopology({
+    kind: MachineHealthCheck,
+    operation: 'DELETE',
+    before: ['a', 'b'],
+    change: toWorkers('a'),
+  }),
+  'topology-deployment-deletion-denied': ofTopology({
+    kind: MachineDeployment,
+    operation: 'DELETE',
+    before: ['a', 'b'],
+    change: toWorkers('a'),
+  }),
+  // New MachineDeployments are created before others are updated.
+  'topology-deployment-update-denied': ofTopology({
+    kind: MachineDeployment,
+    operation: 'UPDATE',
+    accepted: 'object.spec.replicas != 2',
+    before: ['a'],
+    change: (twin) => twin.patch(Cluster, clusterName, workers(worker('a', { replicas: 2 }), worker('b'))),
+  }),
+  'topology-template-update-denied': ofTopology({
+    kind: stub.machineTemplate,
+    operation: 'UPDATE',
+    accepted: 'object.metadata.name.startsWith("quick")',
+    before: ['a'],
+    change: async (twin) => {
+      await twin.patch(stub.machineTemplate, 'quick-worker', { spec: { template: { spec: { made: 'anew' } } } })
+      await twin.touch(Cluster, clusterName)
+    },
+  }),
+  'topology-class-adoption-denied': adoption,
+  'machinedeployment-scaling-denied': scaling,
+  'resourceset-source-denied': ofResourceSet(
+    '',
+    'configmaps',
+    'UPDATE',
+    ({ kind, metadata }) => kind === 'ConfigMap' && metadata.ownerReferences !== undefined,
+  ),
+  'resourceset-binding-denied': ofResourceSet(
+    ClusterResourceSetBinding.group,
+    ClusterResourceSetBinding.plural,
+    'CREATE',
+    ({ kind }) => kind === 'ClusterResourceSetBinding',
+  ),
+  'resourceset-binding-update-denied': ofResourceSet(
+    ClusterResourceSetBinding.group,
+    ClusterResourceSetBinding.plural,
+    'UPDATE',
+    (object) => object.kind === 'ClusterResourceSetBinding' && (object as ClusterResourceSetBinding).spec?.bindings !== undefined,
+  ),
+}

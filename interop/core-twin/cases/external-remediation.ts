@@ -1,0 +1,88 @@
+/** Cases in which a MachineHealthCheck remediates by objects from a template. */
+import { MachineHealthCheck } from '@capstan/api'
+import type { KubeObject } from '@capstan/kube'
+import { named } from '../objects.ts'
+import { stub } from '../stub-kinds.ts'
+import type { Case, Cases, Twin } from '../twin.ts'
+import { createLoneMachine, healthCheck, reportNodesReady } from './health-check.ts'
+import { createReadyCluster } from './machine.ts'
+import { deny } from './machine-set.ts'
+import { endPolicy } from './policy.ts'
+
+const templateRef = { apiVersion: `${stub.group}/v1`, kind: 'StubRemediationTemplate', name: 'r' }
+
+/** Creates a healthy Machine that is checked, and the remediation template. */
+async function createCheckedMachine(twin: Twin, template: object = { template: { spec: { how: 'x' } } }): Promise<void> {
+  await twin.create(stub.remediationTemplate, named('r', { spec: template }))
+  await createReadyCluster(twin)
+  await createLoneMachine(twin)
+  await twin.settle('the Machine runs')
+  await twin.create(MachineHealthCheck, healthCheck({ remediation: { templateRef } }) as never)
+  await twin.settle('the Machine is healthy', hasHealthy(1))
+}
+
+const hasHealthy = (count: number) => (objects: readonly KubeObject[]) =>
+  objects.some(
+    (object) => object.kind === 'MachineHealthCheck' && (object as MachineHealthCheck).status?.currentHealthy === count,
+  )
+
+const isRequest = ({ kind }: KubeObject): boolean => kind === stub.remediation.kind
+
+const creationDenied: Case = async (twin) => {
+  await createCheckedMachine(twin)
+  await deny(twin, { group: stub.group, resource: 'stubremediations', operation: 'CREATE' })
+  await reportNodesReady(twin, 'False')
+  await twin.settle('the request cannot be created', (objects) =>
+    objects.some(
+      (object) =>
+        object.kind === 'MachineHealthCheck' &&
+        (object as MachineHealthCheck).status?.deprecated?.v1beta1?.conditions?.some(
+          ({ reason }) => reason === 'ExternalRemediationRequestCreationFailed',
+        ),
+    ),
+  )
+  await twin.runOnBoth('delete the policy', (client) => endPolicy(client, twin.namespace))
+  await twin.settle('the request is created', (objects) => objects.some(isRequest))
+}
+
+/** A user has created an object with the name of the request. */
+const requestExists: Case = async (twin) => {
+  await createCheckedMachine(twin)
+  const ownerReferences = [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'other', uid: 'ad9ac7c7-6bd9-4a4c-a7ab-b5ad2d4f6f37' }]
+  await twin.create(stub.remediation, { metadata: { name: 'm', finalizers: ['twin.capstan.dev/hold'], ownerReferences } })
+  await reportNodesReady(twin, 'False')
+  await twin.settle('the Machine is unhealthy', hasHealthy(0))
+  await reportNodesReady(twin, 'True')
+  await twin.settle('the request is being deleted', (objects) =>
+    objects.some((object) => isRequest(object) && object.metadata.deletionTimestamp !== undefined),
+  )
+  await twin.patch(stub.remediation, 'm', { metadata: { finalizers: null } })
+  await twin.settle('the request is deleted', (objects) => !objects.some(isRequest))
+}
+
+/** The Machine stays unhealthy, and its request is deleted by its controller. */
+const requestDeleted: Case = async (twin) => {
+  await createCheckedMachine(twin)
+  await reportNodesReady(twin, 'False')
+  await twin.settle('the request is created', (objects) => objects.some(isRequest))
+  await twin.patch(stub.remediation, 'm', { metadata: { labels: { first: '' } } })
+  await twin.delete(stub.remediation, 'm')
+  await twin.touch(MachineHealthCheck, 'mhc')
+  await twin.settle('another request is created', (objects) =>
+    objects.some((object) => isRequest(object) && object.metadata.labels?.first === undefined),
+  )
+}
+
+/** The template lacks `spec.template`. */
+const emptyTemplate: Case = async (twin) => {
+  await createCheckedMachine(twin, {})
+  await reportNodesReady(twin, 'False')
+  await twin.settle('no request is created', hasHealthy(0))
+}
+
+export const externalRemediationCases: Cases = {
+  'healthcheck-external-creation-denied': creationDenied,
+  'healthcheck-external-request-exists': requestExists,
+  'healthcheck-external-request-deleted': requestDeleted,
+  'healthcheck-external-template-empty': emptyTemplate,
+}

@@ -1,0 +1,80 @@
+/** Cases in which a user changes objects of a topology, so that the topology cannot read its current state. */
+import { Cluster, MachineDeployment, MachinePool } from '@capstan/api'
+import type { Kind } from '@capstan/kube'
+import { clusterName } from '../objects.ts'
+import { stub, type StubObject } from '../stub-kinds.ts'
+import type { Case, Cases, Target, Twin } from '../twin.ts'
+import { createPoolTopology, poolReport, poolTopology, reports } from './topology-pools.ts'
+import { createTopology } from './topology.ts'
+
+const withoutLabel = (label: string) => ({ metadata: { labels: { [`topology.cluster.x-k8s.io/${label}`]: null } } })
+const onlySecret = { spec: { template: { spec: { bootstrap: { configRef: null, dataSecretName: 'data' } } } } }
+
+/** Selects the template that the topology has created. */
+const created: Target<StubObject> = (templates) =>
+  templates.find(({ metadata }) => metadata.labels?.['topology.cluster.x-k8s.io/owned'] !== undefined)
+const ofControlPlane: Target<StubObject> = (templates) =>
+  templates.find(
+    ({ metadata: { labels = {} } }) =>
+      labels['topology.cluster.x-k8s.io/owned'] !== undefined &&
+      labels['topology.cluster.x-k8s.io/deployment-name'] === undefined,
+  )
+const ofWorkers: Target<StubObject> = (templates) =>
+  templates.find(({ metadata }) => metadata.labels?.['topology.cluster.x-k8s.io/deployment-name'] !== undefined)
+const first = <T>([object]: readonly T[]): T | undefined => object
+
+const fails = async (twin: Twin, text: string) => {
+  await twin.touch(Cluster, clusterName)
+  await twin.settle('the topology fails', reports('ReconcileFailed', text))
+}
+
+const changed =
+  <T extends StubObject | MachineDeployment>(kind: Kind<T>, target: Target<T>, patch: object, text: string): Case =>
+  async (twin) => {
+    await createTopology(twin)
+    await twin.patch(kind, target, patch)
+    await fails(twin, text)
+  }
+
+const deleted =
+  (kind: Kind<StubObject>, target: Target<StubObject>, text: string): Case =>
+  async (twin) => {
+    await createTopology(twin)
+    await twin.delete(kind, target)
+    await fails(twin, text)
+  }
+
+const changedPool =
+  <T extends StubObject | MachinePool>(kind: Kind<T>, target: Target<T>, patch: object, text: string): Case =>
+  async (twin) => {
+    await twin.setReports({ machine: () => poolReport() })
+    await createPoolTopology(twin, poolTopology('p'))
+    await twin.patch(kind, target, patch)
+    await fails(twin, text)
+  }
+
+const notOwned = 'is not topology owned'
+const owned = withoutLabel('owned')
+
+export const topologyCurrentStateCases: Cases = {
+  'topology-infrastructure-disowned': changed(stub.cluster, first, owned, notOwned),
+  'topology-control-plane-template-disowned': changed(stub.machineTemplate, ofControlPlane, owned, notOwned),
+  'topology-machine-template-disowned': changed(stub.machineTemplate, ofWorkers, owned, notOwned),
+  'topology-config-template-disowned': changed(stub.configTemplate, ofWorkers, owned, notOwned),
+  'topology-deployment-without-name': changed(MachineDeployment, first, withoutLabel('deployment-name'), 'failed to find label'),
+  'topology-deployment-without-config': changed(MachineDeployment, first, onlySecret, 'does not have a reference'),
+  'topology-control-plane-without-template': changed(
+    stub.controlPlane,
+    first,
+    { spec: { machineTemplate: { spec: { infrastructureRef: null } } } },
+    'failed to get InfrastructureMachineTemplate reference',
+  ),
+  'topology-infrastructure-removed': deleted(stub.cluster, first, 'failed to read'),
+  'topology-control-plane-removed': deleted(stub.controlPlane, first, 'failed to read'),
+  'topology-control-plane-template-removed': deleted(stub.machineTemplate, ofControlPlane, 'failed to get'),
+  'topology-machine-template-removed': deleted(stub.machineTemplate, ofWorkers, 'could not be retrieved'),
+  'topology-pools-infrastructure-disowned': changedPool(stub.machine, created, owned, notOwned),
+  'topology-pools-config-disowned': changedPool(stub.config, created, owned, notOwned),
+  'topology-pools-without-name': changedPool(MachinePool, first, withoutLabel('pool-name'), 'failed to find label'),
+  'topology-pools-without-config': changedPool(MachinePool, first, onlySecret, 'does not have a reference'),
+}
