@@ -1,5 +1,5 @@
 import { Cluster, ClusterClass, MachineDeployment, MachineHealthCheck } from '@capstan/api'
-import { isTrue, type Input, keyOf, type KubeObject } from '@capstan/kube'
+import { isTrue, type Input, keyOf, type KubeObject, sleep, systemClock } from '@capstan/kube'
 import { clusterName, named } from '../objects.ts'
 import { everythingReady, noReport } from '../providers.ts'
 import type { Behaviour } from '../side.ts'
@@ -353,12 +353,16 @@ const sameNamespace: Case = async (twin) => {
   await createTopology(twin, {}, { topology: { classRef: { name: 'quick', namespace: twin.namespace } } })
 }
 
-/** The class is created together with its Cluster, whose admission waits until the class is reconciled. */
+/** The class is created while the admission of its Cluster waits for it. */
 const createdTogether: Case = async (twin) => {
   await createTemplates(twin)
   await twin.startWorkload(clusterName)
   const variables = [variable('size', { type: 'integer', default: 3 })]
-  await Promise.all([twin.create(ClusterClass, aClass({ spec: { variables } })), twin.create(Cluster, aCluster())])
+  const createClass = async () => {
+    await sleep(systemClock, 300)
+    await twin.create(ClusterClass, aClass({ spec: { variables } }))
+  }
+  await Promise.all([twin.create(Cluster, aCluster()), createClass()])
   await twin.settle('the variable has its default', (objects) =>
     objects.some((object) => object.kind === 'Cluster' && ((object as Cluster).spec.topology?.variables ?? []).length > 0),
   )
