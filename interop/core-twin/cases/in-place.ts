@@ -7,9 +7,11 @@ import {
   MachineSet,
   MachineSetReceiveMachinesFromMachineSetsAnnotation,
   PendingAcknowledgeMoveAnnotation,
+  PendingHooksAnnotation,
+  UpdateInProgressAnnotation,
 } from '@capstan/api'
 import { fail, holdFor, proceedWith } from '@capstan/extension'
-import { getCondition, isDeleting, isTrue, type KubeObject, Node } from '@capstan/kube'
+import { getCondition, isDeleting, isTrue, type KubeObject, Node, sleep, systemClock, timestamp } from '@capstan/kube'
 import { clusterName, machineDeployment, named } from '../objects.ts'
 import { noReport } from '../providers.ts'
 import type { ScriptedResponse } from '../../runtime-extension/extension-host.ts'
@@ -288,6 +290,71 @@ const noInfrastructure: Case = async (twin) => {
   await twin.settle('the update fails', (objects) => machinesIn(objects).some(hasFailed))
 }
 
+const withoutMark = { metadata: { annotations: { [UpdateInProgressAnnotation]: null } } }
+const isWaiting = ({ metadata }: Machine) => metadata.annotations?.[PendingHooksAnnotation] !== undefined
+
+/** A user ends the update of a Machine. */
+const markRemoved: Case = async (twin) => {
+  await createUpdatable(twin, { replicas: 1, rollingUpdate: noSurge })
+  await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
+  await twin.settle('the Machine is being updated', (objects) => updatesOf(objects) === 1)
+  await twin.patch(Machine, byName(0), withoutMark)
+  await twin.settle('the hook is not pending', (objects) => !machinesIn(objects).some(isWaiting))
+}
+
+/** The infrastructure of an updating Machine loses the annotation with which its owner started the update. */
+const infrastructureUnmarked: Case = async (twin) => {
+  await createUpdatable(twin, { replicas: 1, rollingUpdate: noSurge })
+  await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
+  await twin.settle('the Machine is being updated', (objects) => updatesOf(objects) === 1)
+  await twin.patch(stub.machine, byName(0), withoutMark)
+  await twin.settle('the update waits', (objects) => machinesIn(objects).some(isWaiting) && updatesOf(objects) === 0)
+  await twin.patch(stub.machine, byName(0), { metadata: { annotations: { [UpdateInProgressAnnotation]: '' } } })
+  await completeUpdates(twin)
+  await twin.settle('the Machine is updated', updated(1, 1))
+}
+
+/** The MachineDeployment is scaled up during an update. */
+const scaledUp: Case = async (twin) => {
+  await createUpdatable(twin, { replicas: 2, rollingUpdate: noSurge })
+  await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
+  await twin.settle('the first Machine is being updated', (objects) => updatesOf(objects) === 1)
+  await twin.patch(MachineDeployment, 'md', { spec: { replicas: 3 } })
+  await twin.settle(
+    'a Machine is created, and another is being updated',
+    (objects) => machinesIn(objects).length === 3 && updatesOf(objects) === 1,
+  )
+}
+
+/** The rollout is paused during an update. */
+const rolloutPaused: Case = async (twin) => {
+  await createUpdatable(twin, { replicas: 2, rollingUpdate: noSurge })
+  await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
+  await twin.settle('the first Machine is being updated', (objects) => updatesOf(objects) === 1)
+  await twin.patch(MachineDeployment, 'md', { spec: { paused: true } })
+  await twin.settle('the rollout is paused')
+  twin.setResponse('UpdateMachine', undefined)
+  await twin.settle('the first Machine is updated', (objects) => !machinesIn(objects).some(isWaiting))
+}
+
+/** The MachineDeployment is deleted during an update. */
+const deploymentDeleted: Case = async (twin) => {
+  await createUpdatable(twin, { replicas: 2, rollingUpdate: noSurge })
+  await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
+  await twin.settle('the first Machine is being updated', (objects) => updatesOf(objects) === 1)
+  await twin.delete(MachineDeployment, 'md')
+  await twin.settle('all objects are deleted', (objects) => !objects.some(({ kind }) => kind === MachineDeployment.kind))
+}
+
+/** All Machines must be replaced. */
+const rolloutAfter: Case = async (twin) => {
+  await createUpdatable(twin, { replicas: 1, rollingUpdate: noSurge })
+  const after = timestamp(Date.now() + 2_000)
+  await sleep(systemClock, 3_000)
+  await twin.patch(MachineDeployment, 'md', { spec: { rollout: { after } } })
+  await twin.settle('the Machine is replaced', updated(1, 0))
+}
+
 export const inPlaceCases: Cases = {
   'in-place-moved': moved,
   'in-place-one-by-one': oneByOne,
@@ -301,6 +368,12 @@ export const inPlaceCases: Cases = {
   'in-place-two-extensions': twoExtensions,
   'in-place-deleted-before-update': deletedBeforeUpdate,
   'in-place-old-template-deleted': oldTemplateDeleted,
+  'in-place-mark-removed': markRemoved,
+  'in-place-infrastructure-unmarked': infrastructureUnmarked,
+  'in-place-scaled-up': scaledUp,
+  'in-place-rollout-paused': rolloutPaused,
+  'in-place-deployment-deleted': deploymentDeleted,
+  'in-place-rollout-after': rolloutAfter,
   'in-place-no-extension': noExtension,
   'in-place-no-infrastructure': noInfrastructure,
 }

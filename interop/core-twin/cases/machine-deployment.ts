@@ -457,8 +457,21 @@ const otherMachine: Case = async (twin) => {
   await twin.settle('the MachineDeployment is deleted', (objects) => deploymentIn(objects) === undefined)
 }
 
+/** The MachineDeployment refers to a kind that does not exist. */
+const unknownKind: Case = async (twin) => {
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
+  await twin.create(MachineDeployment, machineDeployment('md'))
+  await twin.settle('the MachineDeployment is created', isRolledOut(1))
+  const { infrastructureRef } = machineDeployment('md').spec.template.spec
+  const template = { spec: { infrastructureRef: { ...infrastructureRef, kind: 'StubUnknownTemplate' } } }
+  await twin.patch(MachineDeployment, 'md', { spec: { replicas: 2, template } })
+  await twin.settle('the reconcile fails', isDeploymentPhase('Unknown'))
+}
+
 export const machineDeploymentCases: Cases = {
   'machinedeployment-machineset-deletion-held': setDeletionBlocked,
+  'machinedeployment-unknown-kind': unknownKind,
   'machinedeployment-machineset-unlabelled': setUnlabelled,
   'machinedeployment-selector-exists': selectorExpression,
   'machinedeployment-other-machine': otherMachine,

@@ -1,6 +1,6 @@
 import { Cluster, Machine, MachineSet, PendingHooksAnnotation, UpdateInProgressAnnotation } from '@capstan/api'
 import { holdFor } from '@capstan/extension'
-import { isDeleting, type Kind, keyOf, type KubeObject, ownerReference } from '@capstan/kube'
+import { isDeleting, isTrue, type Kind, keyOf, type KubeObject, ownerReference } from '@capstan/kube'
 import { clusterName, machine, machineSet, named } from '../objects.ts'
 import { noReport } from '../providers.ts'
 import type { Report } from '../side.ts'
@@ -84,10 +84,13 @@ const controllerRemoved: Case = async (twin) => {
   await createWorkerTemplates(twin)
   await twin.create(MachineSet, machineSet('ms'))
   await twin.settle('a Node names its controller', (objects) => objects.some(isNodeOf('MachineSet', 'ms')))
-  await twin.patch(MachineSet, 'ms', { spec: { replicas: 0 } })
+  const pause = (value: '' | null) => ({ metadata: { annotations: { 'cluster.x-k8s.io/paused': value } } })
+  await twin.patch(MachineSet, 'ms', { ...pause(''), spec: { replicas: 0 } })
+  await twin.settle('the MachineSet is paused')
   const setName = 'cluster.x-k8s.io/set-name'
   const released = { metadata: { labels: { set: 'other', [setName]: null }, ownerReferences: null } }
   await twin.patch(Machine, ([first]) => first, released)
+  await twin.patch(MachineSet, 'ms', pause(null))
   await twin.settle('the Node names no controller', (objects) => objects.some(isNodeOf(undefined, undefined)))
   await twin.create(MachineSet, machineSet('other'))
   await twin.settle('the Node names another controller', (objects) => objects.some(isNodeOf('MachineSet', 'other')))
@@ -569,6 +572,29 @@ const infrastructureGone: Case = async (twin) => {
   await twin.settle('the Machine has the new label', has('Machine', 'b'))
 }
 
+/** The MachineSet refers to a kind that does not exist. */
+const unknownKind =
+  (role: 'infrastructure' | 'bootstrap'): Case =>
+  async (twin) => {
+    await createReadyCluster(twin)
+    await createWorkerTemplates(twin)
+    const { metadata, spec } = machineSet('ms')
+    const { infrastructureRef, bootstrap, ...rest } = spec.template.spec
+    const references =
+      role === 'infrastructure'
+        ? { infrastructureRef: { ...infrastructureRef, kind: 'StubUnknownTemplate' }, bootstrap }
+        : { infrastructureRef, bootstrap: { configRef: { ...bootstrap.configRef!, kind: 'StubUnknownTemplate' } } }
+    await twin.create(MachineSet, {
+      metadata,
+      spec: { ...spec, template: { ...spec.template, spec: { ...rest, ...references } } },
+    })
+    await twin.settle('no Machine is created', (objects) =>
+      objects.some((object) => object.kind === MachineSet.kind && isTrue(object as MachineSet, 'ScalingUp')),
+    )
+    await twin.delete(MachineSet, 'ms')
+    await twin.settle('the deletion is requested')
+  }
+
 export const machineSetCases: Cases = {
   'machineset-preflight-newer': preflight('v1.36.0', controlPlane('v1.35.0')),
   'machineset-preflight-older': preflight('v1.31.0', controlPlane('v1.35.0')),
@@ -592,6 +618,8 @@ export const machineSetCases: Cases = {
   'machineset-selector-in-one': selector({ key: 'set', operator: 'In', values: ['ms'] }),
   'machineset-selector-in-two': selector({ key: 'set', operator: 'In', values: ['ms', 'other'] }),
   'machineset-selector-exists': selector({ key: 'set', operator: 'Exists' }),
+  'machineset-unknown-infrastructure': unknownKind('infrastructure'),
+  'machineset-unknown-bootstrap': unknownKind('bootstrap'),
   'machineset-no-deployment': noDeployment,
   'machineset-infrastructure-gone': infrastructureGone,
   'machineset-no-templates': noTemplates,

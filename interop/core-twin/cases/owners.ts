@@ -1,6 +1,15 @@
 /** Cases of owner references: adoption, release, and objects of other controllers. */
 import { Machine, MachineDeployment, MachineHealthCheck, MachineSet } from '@capstan/api'
-import { controllerOf, type Input, isDeleting, keyOf, type KubeObject, ownerReference } from '@capstan/kube'
+import {
+  ConfigMap,
+  controllerOf,
+  controllerReference,
+  type Input,
+  isDeleting,
+  keyOf,
+  type KubeObject,
+  ownerReference,
+} from '@capstan/kube'
 import { clusterName, machine, machineDeployment, machineSet } from '../objects.ts'
 import { stub } from '../stub-kinds.ts'
 import type { Case, Cases } from '../twin.ts'
@@ -34,8 +43,15 @@ const someControlled: Case = async (twin) => {
   await createReadyCluster(twin)
   await createWorkerTemplates(twin)
   await createOrphan(twin, 'lone', { set: 'ms' })
-  await createOrphan(twin, 'controlled', { set: 'ms' }, controlledByOther)
+  await createOrphan(twin, 'controlled', { set: 'none' })
   await twin.settle('both Machines run')
+  // The controller exists. Otherwise the Machine would be garbage.
+  await twin.runOnBoth('set another controller', async (client) => {
+    const other = await client.create(ConfigMap, { metadata: { namespace: twin.namespace, name: 'x' } })
+    const body = { metadata: { labels: { set: 'ms' }, ownerReferences: [controllerReference(other, ConfigMap)] } }
+    await client.patch(Machine, { namespace: twin.namespace, name: 'controlled' }, { type: 'merge', body })
+  })
+  await twin.settle('a Machine has another controller', isControlled('controlled', 'ConfigMap'))
   await twin.create(MachineSet, machineSet('ms', { replicas: 2 }))
   await twin.settle('one Machine is adopted, and another is created')
 }

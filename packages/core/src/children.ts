@@ -1,6 +1,7 @@
 /** Shared steps of MachineSets and MachineDeployments for the objects that they control. */
 import type { ReconcileContext } from '@capstan/controller'
 import {
+  controllerOf,
   controllerReference,
   draft,
   ensureOwnerReference,
@@ -10,6 +11,7 @@ import {
   keyOf,
   type KubeObject,
   messageOf,
+  type OwnerReference,
 } from '@capstan/kube'
 
 type ChildrenIO = Pick<ReconcileContext, 'client' | 'events' | 'log' | 'signal'>
@@ -23,22 +25,43 @@ export async function adoptChild<T extends KubeObject>(
   child: T,
   owner: KubeObject,
   ownerKind: Kind,
-  { client, events, log, signal }: ChildrenIO,
+  io: ChildrenIO,
 ): Promise<T | undefined> {
-  const owned = draft(child)
-  ensureOwnerReference(owned, controllerReference(owner, ownerKind))
-  const { name, ownerReferences, resourceVersion } = owned.metadata
-  const body = { metadata: { ownerReferences, resourceVersion } }
+  const { events, log } = io
+  const { name } = child.metadata
   try {
-    const adopted = await client.patch(kind, keyOf(child), { type: 'merge', body }, { signal })
+    const adopted = await makeController(kind, child, controllerReference(owner, ownerKind), io)
+    if (!adopted) return undefined
     events.event(owner, 'Normal', 'SuccessfulAdopt', `Adopted ${kind.kind} "${name}"`)
     return adopted
   } catch (err) {
-    // The child has changed. The watch event of its change triggers the next attempt.
-    if (isReason(err, 'Conflict')) return undefined
     log.warn('Failed to adopt', { [kind.kind]: keyOf(child), err })
     events.event(owner, 'Warning', 'FailedAdopt', `Failed to adopt ${kind.kind} "${name}": ${messageOf(err)}`)
     return undefined
+  }
+}
+
+/**
+ * Adds the reference to the controller to the newest version of the child: without the child, the owner would create another. Returns
+ * `undefined` when another object has become the controller.
+ */
+async function makeController<T extends KubeObject>(
+  kind: Kind<T>,
+  child: T,
+  reference: OwnerReference,
+  { client, signal }: ChildrenIO,
+): Promise<T | undefined> {
+  for (let newest = child; ; newest = await client.get(kind, keyOf(child), { signal })) {
+    if (controllerOf(newest)) return undefined
+    const owned = draft(newest)
+    ensureOwnerReference(owned, reference)
+    const { ownerReferences, resourceVersion } = owned.metadata
+    const body = { metadata: { ownerReferences, resourceVersion } }
+    try {
+      return await client.patch(kind, keyOf(child), { type: 'merge', body }, { signal })
+    } catch (err) {
+      if (!isReason(err, 'Conflict')) throw err
+    }
   }
 }
 

@@ -32,11 +32,6 @@ import { MachineDeploymentManager, type MachineDeploymentPhase, type MachineDepl
 
 /** Performs the next step of the rollout: creates a missing set, scales sets, and deletes old ones. */
 export const reconcileRollout: MachineDeploymentPhase = async (scope, io) => {
-  scope.rolloutIncomplete = true
-  return performStep(scope, io)
-}
-
-const performStep: MachineDeploymentPhase = async (scope, io) => {
   const { machineDeployment, machineSets } = scope
   if (!machineSets) return proceed()
   // Upstream treats this as an error, since its webhooks set the default. Here defaulting may happen a moment later.

@@ -14,7 +14,9 @@ export interface MachineDeploymentScope {
   machineSets: readonly MachineSet[] | undefined
   /** Machines that the selector matches, as cached when the reconcile listed them. */
   machines: readonly Machine[] | undefined
-  /** Whether the step of the rollout failed or must wait: as upstream, the v1beta1 status then stays unchanged. */
+  /** Whether a phase has failed. Later phases are not performed then. */
+  hasFailed?: boolean
+  /** True until the step of the rollout was performed: as upstream, the v1beta1 status stays unchanged if it fails or must wait. */
   rolloutIncomplete?: boolean
 }
 

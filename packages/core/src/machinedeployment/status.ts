@@ -161,8 +161,8 @@ export function deletingCondition(
   now: number,
 ): NewCondition {
   const { Deleting } = MachineDeploymentConditions
-  if (!isDeleting(machineDeployment)) return Deleting.false('NotDeleting')
   if (!machineSets || !machines) return Deleting.unknown('InternalError', SeeLogs)
+  if (!isDeleting(machineDeployment)) return Deleting.false('NotDeleting')
   if (machines.length > 0) {
     return Deleting.true('Deleting', withBullet(`Deleting ${counted(machines.length, 'Machine')}`, longDeletion(machines, now)))
   }
