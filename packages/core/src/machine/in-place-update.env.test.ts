@@ -156,6 +156,18 @@ test.each([
   expect(await updating()).toBe('False NotUpdating')
 })
 
+test('an extension that is removed right before its call does not complete the update', async () => {
+  const runtime: RuntimeClient = {
+    ...scriptedRuntime({ UpdateMachine: () => undefined }),
+    // As the real client, when the handler was removed after its name was read.
+    callAll: () => Promise.resolve({ status: 'Success', retryAfterSeconds: 0 } as never),
+    call: () => Promise.reject(new Error('handler is not registered')),
+  }
+  await provisionMachine(() => undefined, { runtime })
+  await startUpdate()
+  expect(await updating()).toBe('True InPlaceUpdateFailed: UpdateMachine hook failed: please check controller logs for errors')
+})
+
 test('an extension that changes during its call is called again at once', async () => {
   let changed: (extensionConfig: string) => void = () => {}
   let calls = 0

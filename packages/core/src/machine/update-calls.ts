@@ -99,13 +99,15 @@ export class UpdateCalls {
   async #callExtension(
     machine: Machine,
     request: CallInput<typeof UpdateMachine>,
-    identity: Pick<PendingCall, 'machine' | 'handler' | 'cacheKey'>,
+    identity: Pick<PendingCall, 'machine' | 'cacheKey'> & { readonly handler: string },
     clock: Clock,
     signal: AbortSignal,
   ): Promise<PendingCall | undefined> {
     const calledAt = clock.elapsed()
     const now = clock.now()
-    const { retryAfterSeconds, message = '' } = await this.#runtime!.callAll(UpdateMachine, machine, request, { signal })
+    // Not `callAll`: if the handler was removed meanwhile, it would call none, and the update would count as done.
+    const response = await this.#runtime!.call(UpdateMachine, machine, identity.handler, request, { signal })
+    const { retryAfterSeconds, message = '' } = response
     if (retryAfterSeconds <= 0) return undefined
     dropExpiredResponses(this.#pendingCalls, calledAt)
     const retryAfter = seconds(retryAfterSeconds)
