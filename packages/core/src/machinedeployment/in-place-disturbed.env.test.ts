@@ -163,7 +163,7 @@ describe('a failing, ambiguous or late extension', () => {
     expect(await env.names()).toEqual(namesBefore)
   })
 
-  test('leaves the v1beta1 status unchanged while the registered extensions are unknown', async () => {
+  test('leaves v1beta1 status and observedGeneration unchanged while the registered extensions are unknown', async () => {
     const runtime = scriptedRuntime(ableExtension().script)
     let ready = true
     const late: RuntimeClient = {
@@ -173,15 +173,15 @@ describe('a failing, ambiguous or late extension', () => {
       },
     }
     env = await inPlaceEnv(late, { replicas: 1 })
-    const legacyStatus = async () => {
+    const observed = async () => {
       const { status } = await env.client.get(MachineDeployment, { namespace, name: 'workers' })
-      return status?.deprecated?.v1beta1
+      return [status?.deprecated?.v1beta1, status?.observedGeneration]
     }
-    const before = await legacyStatus()
+    const before = await observed()
     ready = false
     await env.patch(largerAndNewer)
     await env.advance(seconds(30))
-    expect(await legacyStatus()).toEqual(before)
+    expect(await observed()).toEqual(before)
   })
 
   test('is called again when its request changes', async () => {

@@ -60,6 +60,7 @@ export const reconcileMachineDeployment = (key: ObjectKey, io: MachineDeployment
     status: (scope, { clock }) =>
       hasPlainSelector(scope.machineDeployment) ? reportStatus(scope, clock.now()) : reportOnlyPaused(scope, clock.now()),
     significantFields,
+    observesGeneration: ({ machineDeployment, rolloutIncomplete }) => isDeleting(machineDeployment) || !rolloutIncomplete,
     conditions: OwnedConditions,
     legacyConditions: OwnedLegacyConditions,
     order: ConditionOrder,

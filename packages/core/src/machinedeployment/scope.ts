@@ -16,7 +16,10 @@ export interface MachineDeploymentScope {
   machines: readonly Machine[] | undefined
   /** Whether a phase has failed. Later phases are not performed then. */
   hasFailed?: boolean
-  /** True until the step of the rollout was performed: as upstream, the v1beta1 status stays unchanged if it fails or must wait. */
+  /**
+   * True until the step of the rollout was performed. As upstream, the v1beta1 status and `observedGeneration` stay unchanged if it fails
+   * or must wait.
+   */
   rolloutIncomplete?: boolean
 }
 
