@@ -1,6 +1,6 @@
 /** Cases in which a MachineSet of a MachineDeployment remediates unhealthy Machines, or does not. */
 import { Machine, MachineDeployment, MachineHealthCheck, MachineSet } from '@capstan/api'
-import { getCondition, isDeleting, isFalse, type KubeObject } from '@capstan/kube'
+import { getCondition, isDeleting, isFalse, isTrue, type KubeObject } from '@capstan/kube'
 import { machineDeployment } from '../objects.ts'
 import { noReport } from '../providers.ts'
 import { stub } from '../stub-kinds.ts'
@@ -116,8 +116,16 @@ const marked: Case = async (twin) => {
   )
 }
 
+/** Otherwise, a health check may request the remediation of a Machine again, right before upstream deletes it. */
+async function pauseChecks(twin: Twin): Promise<void> {
+  await twin.patch(MachineHealthCheck, 'mhc', pause(''))
+  await twin.settle('checks are paused', (objects) =>
+    objects.some((object) => object.kind === MachineHealthCheck.kind && isTrue(object as MachineHealthCheck, 'Paused')),
+  )
+}
+
 const withoutLimit: Case = async (twin) => {
-  await createUnhealthyMachines(twin, { replicas: 3 })
+  await createUnhealthyMachines(twin, { replicas: 3, beforeResume: () => pauseChecks(twin) })
   await twin.settle('all Machines are deleted', counts(3, 'MachineDeleting', 3))
 }
 
@@ -128,6 +136,7 @@ const deletedByUser: Case = async (twin) => {
     maxInFlight: 1,
     replicas: 2,
     beforeResume: async () => {
+      await pauseChecks(twin)
       await twin.delete(Machine, (machines) => machines.find(isNewest))
       await twin.settle('the newest Machine is being deleted', counts(1, 'RemediationDeferred', 0))
     },
@@ -141,7 +150,10 @@ const preflightFails: Case = async (twin) => {
   await createUnhealthyMachines(twin, {
     maxInFlight: 1,
     replicas: 2,
-    beforeResume: () => twin.setReports({ controlPlane: () => ({ spec: { version: 'v1.35.0' }, status: upgrading }) }),
+    beforeResume: async () => {
+      await pauseChecks(twin)
+      await twin.setReports({ controlPlane: () => ({ spec: { version: 'v1.35.0' }, status: upgrading }) })
+    },
   })
   await twin.settle('both Machines wait', counts(0, 'RemediationDeferred', 2))
   await twin.setReports({
