@@ -328,13 +328,13 @@ const scaledUp: Case = async (twin) => {
 
 /** The rollout is paused during an update. */
 const rolloutPaused: Case = async (twin) => {
-  await createUpdatable(twin, { replicas: 2, rollingUpdate: noSurge })
+  await createUpdatable(twin, { replicas: 1, rollingUpdate: noSurge })
   await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
-  await twin.settle('the first Machine is being updated', (objects) => updatesOf(objects) === 1)
+  await twin.settle('the Machine is being updated', (objects) => updatesOf(objects) === 1)
   await twin.patch(MachineDeployment, 'md', { spec: { paused: true } })
   await twin.settle('the rollout is paused')
   twin.setResponse('UpdateMachine', undefined)
-  await twin.settle('the first Machine is updated', (objects) => !machinesIn(objects).some(isWaiting))
+  await twin.settle('the Machine is updated', (objects) => !machinesIn(objects).some(isWaiting))
 }
 
 /** The MachineDeployment is deleted during an update. */
