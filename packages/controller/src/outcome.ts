@@ -27,8 +27,16 @@ export interface PhaseResult {
   readonly errors: readonly unknown[]
 }
 
-/** Runs all phases in order, even after a phase has failed, so that the status covers all of them. As upstream. */
-export async function runPhases<Scope, IO>(phases: readonly Phase<Scope, IO>[], scope: Scope, io: IO): Promise<PhaseResult> {
+/**
+ * Runs the phases in order. As upstream, a phase that fails ends all further phases if `endsAtFailure` is true; otherwise they still run, so
+ * that the status covers all of them.
+ */
+export async function runPhases<Scope, IO>(
+  phases: readonly Phase<Scope, IO>[],
+  scope: Scope,
+  io: IO,
+  { endsAtFailure = false }: { readonly endsAtFailure?: boolean | undefined } = {},
+): Promise<PhaseResult> {
   const outcomes: Outcome[] = []
   const errors: unknown[] = []
   for (const phase of phases) {
@@ -36,6 +44,7 @@ export async function runPhases<Scope, IO>(phases: readonly Phase<Scope, IO>[], 
       outcomes.push(await phase(scope, io))
     } catch (err) {
       errors.push(err)
+      if (endsAtFailure) break
     }
   }
   return { outcome: mergeOutcomes(outcomes), errors }

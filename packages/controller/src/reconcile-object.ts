@@ -23,6 +23,8 @@ export interface ObjectReconciler<T extends Reconcilable, Related, Scope, IO ext
   /** Makes the scope that phases read and change. The object is a private draft of the cached object. */
   readonly scope: (object: T, related: Related, io: IO) => Scope
   readonly phases: (object: T, related: Related) => readonly Phase<Scope, IO>[]
+  /** Whether a phase that fails ends all further phases. Default false. */
+  readonly endsAtFailure?: boolean
   /**
    * Writes status and conditions to the draft, even after failed phases. Returns a requeue if the status will change later without a watch
    * event.
@@ -76,7 +78,7 @@ export async function reconcileObject<T extends Reconcilable, Related, Scope, IO
 
   const object = draft(before)
   const scope = reconciler.scope(object, related, io)
-  const { outcome, errors } = await runPhases(reconciler.phases(object, related), scope, io)
+  const { outcome, errors } = await runPhases(reconciler.phases(object, related), scope, io, reconciler)
 
   anticipateGeneration(before, object)
   // Written even when a phase failed, so that users see the failure.

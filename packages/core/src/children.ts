@@ -51,7 +51,8 @@ async function makeController<T extends KubeObject>(
   reference: OwnerReference,
   { client, signal }: ChildrenIO,
 ): Promise<T | undefined> {
-  for (let newest = child; ; newest = await client.get(kind, keyOf(child), { signal })) {
+  let newest = child
+  for (let attempts = 1; ; attempts++) {
     if (controllerOf(newest)) return undefined
     const owned = draft(newest)
     ensureOwnerReference(owned, reference)
@@ -60,10 +61,13 @@ async function makeController<T extends KubeObject>(
     try {
       return await client.patch(kind, keyOf(child), { type: 'merge', body }, { signal })
     } catch (err) {
-      if (!isReason(err, 'Conflict')) throw err
+      if (!isReason(err, 'Conflict') || attempts === MaxAttempts) throw err
+      newest = await client.get(kind, keyOf(child), { signal })
     }
   }
 }
+
+const MaxAttempts = 10
 
 /**
  * Deletes children that are not being deleted already. Attempts every deletion, then throws one error with all failures. With `owner`,

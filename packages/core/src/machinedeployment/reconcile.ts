@@ -1,5 +1,5 @@
 import { ConditionOrder, MachineDeployment, MachineDeploymentFinalizer, pausedCondition } from '@capstan/api'
-import { type Outcome, proceed, reconcileObject } from '@capstan/controller'
+import { type Outcome, reconcileObject } from '@capstan/controller'
 import { isDeleting, type ObjectKey } from '@capstan/kube'
 import { clusterOf } from '../cluster-of.ts'
 import { unread } from '../external/observed.ts'
@@ -13,18 +13,8 @@ import type { MachineDeploymentIO, MachineDeploymentPhase, MachineDeploymentScop
 import { OwnedConditions, reportOnlyPaused, reportStatus, significantFields } from './status.ts'
 import { templates } from './templates.ts'
 
-/** Performs the phases until one fails, as upstream. */
-const untilFailure = (...phases: readonly MachineDeploymentPhase[]): MachineDeploymentPhase[] =>
-  phases.map((phase) => async (scope, io) => {
-    if (scope.hasFailed) return proceed()
-    scope.hasFailed = true
-    const outcome = await phase(scope, io)
-    scope.hasFailed = false
-    return outcome
-  })
-
-const unlessDeleting = untilFailure(machines, owner, templates, machineSets, labelMachineSets, reconcileRollout)
-const whenDeleting = untilFailure(machines, machineSets, remove)
+const unlessDeleting: MachineDeploymentPhase[] = [machines, owner, templates, machineSets, labelMachineSets, reconcileRollout]
+const whenDeleting: MachineDeploymentPhase[] = [machines, machineSets, remove]
 
 /** Whether Machines can be listed by the selector. As upstream, nothing else is done otherwise, and no condition reports the error. */
 function hasPlainSelector(machineDeployment: MachineDeployment): boolean {
@@ -57,6 +47,7 @@ export const reconcileMachineDeployment = (key: ObjectKey, io: MachineDeployment
       if (!hasPlainSelector(machineDeployment)) return [machines]
       return isDeleting(machineDeployment) ? whenDeleting : unlessDeleting
     },
+    endsAtFailure: true,
     status: (scope, { clock }) =>
       hasPlainSelector(scope.machineDeployment) ? reportStatus(scope, clock.now()) : reportOnlyPaused(scope, clock.now()),
     significantFields,

@@ -14,8 +14,6 @@ export interface MachineDeploymentScope {
   machineSets: readonly MachineSet[] | undefined
   /** Machines that the selector matches, as cached when the reconcile listed them. */
   machines: readonly Machine[] | undefined
-  /** Whether a phase has failed. Later phases are not performed then. */
-  hasFailed?: boolean
   /**
    * True until the step of the rollout was performed. As upstream, the v1beta1 status and `observedGeneration` stay unchanged if it fails
    * or must wait.
