@@ -137,7 +137,7 @@ async function checkMovable(set: MachineSet, target: MachineSet, scope: MachineD
   const templates = await templatesOfBoth(set, target, scope, io)
   const retries = inPlace.retries.countFor(scope.cluster)
   const specs = [set, target].map(({ spec }) => spec.template.spec)
-  // Independent of member order, which the server may change. Without replicas, which change with every step.
+  // The key is independent of the order of members, which the server may change. It contains no replicas, which change with every step.
   const requestKey = stableText([name, handler, retries, specs, relevantParts(templates)])
   const earlierDecision = inPlace.findDecision(key, requestKey, clock.elapsed())
   if (earlierDecision) return earlierDecision.uncovered.length === 0

@@ -33,7 +33,7 @@ test.each([
     'unknown',
   ],
   [
-    'has no known health while it is deleted',
+    'has no known health while it is being deleted',
     false,
     { ...withNode, machine: { ...machine, metadata: { ...machine.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } } },
     'unknown',

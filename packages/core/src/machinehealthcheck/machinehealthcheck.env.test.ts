@@ -184,7 +184,7 @@ describe('a MachineHealthCheck', () => {
 })
 
 describe('external remediation', () => {
-  // Any template is sufficient: this test does not read its objects.
+  // For this test, a template of any kind is sufficient.
   const templateRef = { apiVersion: 'infra.example.com/v1beta1', kind: 'DevClusterTemplate', name: 'reboot' }
   const requests = async () =>
     (await env.client.list(DevCluster, { namespace: 'default' })).items.map(({ metadata }) => metadata.name)

@@ -95,7 +95,7 @@ describe('conditions', () => {
       'False NotRemediating: Machine a is not healthy (not to be remediated by MachineSet)',
     ],
     [
-      'Remediating for many such Machines',
+      'Remediating for many unhealthy Machines that the owner does not remediate',
       remediatingCondition(
         ['e', 'd', 'c', 'b', 'a'].map((name) => aMachine(name, unhealthy)),
         'MachineDeployment',

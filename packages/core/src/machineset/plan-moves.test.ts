@@ -23,7 +23,7 @@ describe('the surplus of a set', () => {
     ['is the number of Machines beyond its replicas', aSet(), [m1, m2, m3], 1, 2],
     ['is 0 below its replicas', aSet(), [m1], 3, 0],
     ['excludes moved Machines that the deployment has not counted yet', receiving(), [m1, m2, arrived], 1, 1],
-    ['is 0 when only such Machines exceed the replicas', receiving(), [m1, arrived], 1, 0],
+    ['is 0 when only moved Machines that are not counted yet exceed the replicas', receiving(), [m1, arrived], 1, 0],
     ['includes moved Machines when the set expects no more moves', aSet(), [m1, arrived], 1, 1],
   ])('%s', (_, set, machines, replicas, count) => {
     expect(surplus(set, machines, replicas)).toBe(count)
@@ -33,7 +33,7 @@ describe('the surplus of a set', () => {
 describe('an update begins', () => {
   test.each([
     ['not before the deployment has counted the Machine', receiving(), arrived, false],
-    ['when the deployment has counted it', receiving('other,arrived'), arrived, true],
+    ['when the deployment has counted the Machine', receiving('other,arrived'), arrived, true],
     ['when the set expects no more moves', aSet(), arrived, true],
     ['for a Machine that was acknowledged before', receiving(), m1, true],
   ])('%s', (_, set, machine, expected) => {

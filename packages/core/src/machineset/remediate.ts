@@ -84,8 +84,8 @@ async function deleteUnhealthy(scope: MachineSetScope, unhealthy: readonly Machi
     try {
       await orAbsent(io.client.delete(Machine, keyOf(machine), { preconditions: { uid }, signal: io.signal }))
     } finally {
-      // Written last: a health check takes this condition of a Machine that is not being deleted for an earlier remediation, and requests
-      // another.
+      // Written last: if the Machine is not being deleted, a health check regards this condition as that of an earlier remediation, and
+      // requests another remediation.
       if (reported) await reportOn(scope, reported, { legacy: legacyTrue(type) }, io)
     }
   })

@@ -291,7 +291,7 @@ async function requireSameUid(applier: Applier, desired: DesiredObject, { kind, 
   try {
     await dryRun(applier, desired, { name, uid })
   } catch (err) {
-    // Without cause, because this conflict is permanent, and conflicts are not reported.
+    // The error has no cause, because this conflict is permanent, and conflicts are not reported.
     throw new Error(`${dryRunError(kind.kind, object)}: ${messageOf(err)}`)
   }
 }

@@ -181,7 +181,7 @@ function schemaOf({ definitions: [first] }: ClusterClassStatusVariable): Structu
   const schema = first?.schema.openAPIV3Schema ?? {}
   let structuralSchema = compiled.get(schema)
   if (!structuralSchema) {
-    // Wrapped in an object, because defaulting and pruning apply to members of objects.
+    // The schema is wrapped in an object, because defaulting and pruning apply to members of objects.
     structuralSchema = structural({ type: 'object', properties: { value: schema as JSONSchema } })
     compiled.set(schema, structuralSchema)
   }

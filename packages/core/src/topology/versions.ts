@@ -85,7 +85,7 @@ export async function decideVersions(
       return { proceeds: scope.recordResult(result), called: result.called }
     })
     responses.set(hook, proceeds ? 'proceed' : 'blocked')
-    // Records that BeforeClusterUpgrade has allowed the upgrade, so that it is not called again while the next hook blocks.
+    // Records that BeforeClusterUpgrade has allowed the upgrade, so that this hook is not called again while the next hook blocks.
     const hasBegun =
       (hook === 'BeforeClusterUpgrade' && proceeds && called) || (hook === 'BeforeControlPlaneUpgrade' && !proceeds)
     if (hasBegun) await scope.change({ add: ['AfterClusterUpgrade'] })

@@ -84,8 +84,8 @@ export const clusterTopologyAdmission = (clock?: Clock): Admission =>
 const ClassWait = { max: seconds(2), repeat: 200 }
 
 /**
- * Reads the class of a Cluster. A class that was created together with the Cluster may not be reconciled yet, so that the function
- * reads it again until it is, but at most for two seconds.
+ * Reads the class of a Cluster. A class that was created together with the Cluster may not be reconciled yet, so the function reads the
+ * class again until the class is reconciled, for at most two seconds.
  */
 async function readReconciledClass(
   cluster: Cluster,

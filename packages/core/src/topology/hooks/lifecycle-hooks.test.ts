@@ -147,7 +147,7 @@ describe('a blocking response', () => {
     expect([await calls(requested('now')), await calls(requested('now'))]).toEqual([1, 0])
     expect([await calls(requested('again')), await calls(aCluster())]).toEqual([1, 0])
     expect([await calls(requested('again')), await calls(requested('again'))]).toEqual([1, 0])
-    // Written again before this process has seen the Cluster without it.
+    // The annotation is written again before this process has seen the Cluster without it.
     hooks.retryRequestRemoved(requested('again'))
     expect([await calls(requested('again')), await calls(aCluster())]).toEqual([1, 0])
 

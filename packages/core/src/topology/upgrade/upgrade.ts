@@ -78,8 +78,8 @@ export function controlPlaneVersion(facts: UpgradeFacts): ControlPlaneDecision {
   if (controlPlane.provisioning) return keep('provisioning')
   if (controlPlane.upgrading) return keep('upgrading')
   /**
-   * Returns the decision for a pending hook: to call it, or to keep the version because it blocks. `undefined` if the hook is not pending,
-   * or the start of the step was interrupted.
+   * Returns the decision for a pending hook: to call the hook, or to keep the version because the hook blocks. `undefined` if the hook is
+   * not pending, or the start of the step was interrupted.
    */
   const due = (hook: UpgradeHook): ControlPlaneDecision | undefined => {
     if (!hooks.has(hook) || startWasInterrupted(facts)) return undefined
