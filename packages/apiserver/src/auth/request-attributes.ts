@@ -1,5 +1,5 @@
 /** Attributes of a request for authorization, from its method and path or from an in-process call. */
-import { type ApiRequest, parseFieldSelector, type ResourcePath, verbOf } from '@capstan/kube'
+import { type ApiRequest, parseFieldSelector, pathSegmentProblems, type ResourcePath, verbOf } from '@capstan/kube'
 import type { User } from './user.ts'
 import type { ResourceAttributes } from './authorizer.ts'
 
@@ -7,7 +7,8 @@ import type { ResourceAttributes } from './authorizer.ts'
 export function attributesOfPath(user: User, method: string, path: ResourcePath, query: URLSearchParams): ResourceAttributes {
   // An unsupported method is authorized before it is rejected: 403 comes before 405.
   const verb = path.watch ? 'watch' : (verbOf(method === 'HEAD' ? 'GET' : method, path, query) ?? methodVerbs[method] ?? '')
-  return attributes(user, { ...path, verb }, query.get('fieldSelector') ?? undefined)
+  // Upstream does not read the selector of a path with the deprecated prefix `watch`.
+  return attributes(user, { ...path, verb }, path.watch ? undefined : (query.get('fieldSelector') ?? undefined))
 }
 
 const methodVerbs: { readonly [method: string]: string } = { POST: 'create', PUT: 'update', PATCH: 'patch' }
@@ -27,7 +28,6 @@ function attributes(
   }: Pick<ApiRequest, 'group' | 'plural' | 'subresource' | 'namespace' | 'name'> & { verb: string },
   fieldSelector: string | undefined,
 ): ResourceAttributes {
-  const objectName = name ?? nameSelected(fieldSelector)
   return {
     kind: 'resource',
     user,
@@ -38,15 +38,22 @@ function attributes(
     subresource: subresource?.split('/', 1)[0],
     // Upstream: a request for a Namespace object is authorized in the namespace of that name.
     namespace: group === '' && plural === 'namespaces' && name !== undefined ? name : namespace || undefined,
-    name: objectName,
+    name: name ?? (readsMany.has(verb) ? nameSelected(fieldSelector) : undefined),
   }
 }
+
+/**
+ * Verbs of reads that a field selector may limit to one object. A creation or deletion of many must not be authorized by the selector for one
+ * name: the selector has no effect on a creation.
+ */
+const readsMany: ReadonlySet<string> = new Set(['list', 'watch'])
 
 /** Returns the name that a field selector selects: a list or a watch of one object is authorized for that object. */
 function nameSelected(fieldSelector: string | undefined): string | undefined {
   if (fieldSelector === undefined || fieldSelector === '') return undefined
   try {
-    return parseFieldSelector(fieldSelector).find(({ field, equals }) => field === 'metadata.name' && equals)?.value
+    const name = parseFieldSelector(fieldSelector).find(({ field, equals }) => field === 'metadata.name' && equals)?.value
+    return name !== undefined && pathSegmentProblems(name).length === 0 ? name : undefined
   } catch {
     // The list or watch itself rejects the selector later.
     return undefined
