@@ -35,7 +35,7 @@ describe('changes', () => {
     ['the status', machine({}, { status: { phase: 'Deleting' } })],
     ['the resourceVersion', machine({ resourceVersion: '2' })],
     [
-      'the time and the status of field managers',
+      'the times of managedFields entries, and the entries of the status subresource',
       machine({
         managedFields: [
           {
@@ -100,11 +100,11 @@ describe('replaced', () => {
 
 describe('hasExactly', () => {
   test.each<[string, object, boolean]>([
-    ['exactly the desired labels', { keep: 'ours', other: 'x' }, true],
+    ['the desired labels and an unrelated label', { keep: 'ours', other: 'x' }, true],
     ['a label that is left over', { keep: 'ours', go: 'before' }, false],
     ['another value', { keep: 'before' }, false],
     ['no label', {}, false],
-  ])('compares the labels of the take-over with %s', (_, labels, holds) => {
+  ])('compares the labels keep and go of an object with the desired labels: %s', (_, labels, holds) => {
     expect(hasExactly({ keep: 'ours' }, machine({ labels }))).toBe(holds)
   })
 })

@@ -33,7 +33,7 @@ export function deepestPath(schema: JSONSchema, path: string): string {
   return names.join('.')
 }
 
-/** Returns the path of a field's schema below the schema of the object: `properties.status.properties.ready`. */
+/** Returns the path to append to the path of an object's schema, for example `.properties.status.properties.ready`. */
 export const propertiesPath = (path: string): string =>
   path === ''
     ? ''

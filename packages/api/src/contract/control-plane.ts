@@ -30,7 +30,7 @@ const timeout = (v1beta1: string, step: string) =>
 export const ControlPlaneContract = {
   initialized: field<boolean>(
     { v1beta1: 'status.initialized', v1beta2: 'status.initialization.controlPlaneInitialized' },
-    'True once the API server accepted requests for the first time. Core never resets the milestone.',
+    'True once the API server accepted requests for the first time. Core never sets status.initialization.controlPlaneInitialized of the Cluster back to false.',
     { mandatory: true },
   ),
   controlPlaneEndpoint: field<ContractEndpoint>(

@@ -11,7 +11,7 @@ type FailureDomainMap = { [name: string]: { controlPlane?: boolean; attributes?:
 export const InfraClusterContract = {
   provisioned: field<boolean>(
     { v1beta1: 'status.ready', v1beta2: 'status.initialization.provisioned' },
-    'True once the infrastructure is provisioned. Core then copies endpoint and failure domains; it never resets the milestone.',
+    'True once the infrastructure is provisioned. Core then copies endpoint and failure domains, and never sets status.initialization.infrastructureProvisioned of the Cluster back to false.',
     { mandatory: true },
   ),
   controlPlaneEndpoint: field<ContractEndpoint>(

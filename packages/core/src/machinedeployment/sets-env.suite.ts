@@ -113,13 +113,13 @@ function createMachineStandIn(delay: number): Controller<Machine> {
   }
 }
 
-/** Transfers the objects that the set created for a Machine to the Machine. */
+/** Makes the Machine the controller of the provider objects that the MachineSet created for it. */
 async function adoptObjects(client: Client, machine: Machine, signal: AbortSignal): Promise<void> {
   const body = { metadata: { ownerReferences: [controllerReference(machine, Machine)] } }
   for (const kind of [DevMachine, DevConfig]) await client.patch<any>(kind, keyOf(machine), { type: 'merge', body }, { signal })
 }
 
-/** Removes the annotations in the Machine controller's order: the Machine's own first, the pending hook last. */
+/** Removes the annotations in the Machine controller's order: the Machine's update annotation first, its pending hook last. */
 async function endUpdate(client: Client, { metadata: { namespace, name } }: Machine, signal: AbortSignal): Promise<void> {
   const without = (annotation: string) => ({
     type: 'merge' as const,

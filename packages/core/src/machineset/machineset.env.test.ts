@@ -120,7 +120,7 @@ describe('a MachineSet', () => {
     expect(await names(env.client, Machine)).toHaveLength(2)
   })
 
-  test('copies an object of a kind that is no template', async () => {
+  test('fails to copy an object that has no spec.template, and does not make the Cluster its owner', async () => {
     env = await setsEnv()
     await createClusterWithTemplates(env)
     await env.client.create(DevMachine, { metadata: { namespace: 'default', name: 'infra' }, spec: { size: 'big' } })
@@ -156,7 +156,7 @@ describe('a MachineSet', () => {
       'BootstrapTemplateCloningFailed: failed to create BootstrapConfig: failed to compute desired BootstrapConfig: failed to retrieve DevConfigTemplate default/bootstrap: DevConfigTemplate.bootstrap.test "bootstrap" not found',
     ],
   ])(
-    'reports a missing template in MachinesCreated, and keeps observedGeneration: %s',
+    'reports a missing template in MachinesCreated, and does not report observedGeneration: %s',
     async (name, kind, annotations, expected) => {
       env = await setsEnv()
       await createClusterWithTemplates(env)

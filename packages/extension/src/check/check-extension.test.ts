@@ -87,12 +87,12 @@ test.each<[string, Handler, string]>([
   [
     'a random retryAfterSeconds',
     on(BeforeClusterCreate, { name: 'gate' }, () => holdFor(10 + (calls++ % 2), 'wait')),
-    'BeforeClusterCreate of gate: retryAfterSeconds is 10, and 11 for the same request: use a constant, so that core does not write again at each call (the fixture)',
+    'BeforeClusterCreate of gate: retryAfterSeconds is 10, and 11 for the same request: use a constant, so that equal requests get equal responses (the fixture)',
   ],
   [
     'a different response to the same request',
     on(BeforeClusterCreate, { name: 'gate' }, () => (calls++ % 2 === 0 ? proceedNow() : holdFor(5, 'wait'))),
-    'BeforeClusterCreate of gate: its first response proceeds, and its response to the same request blocks (the fixture)',
+    'BeforeClusterCreate of gate: its first response proceeds, and its second response to the same request blocks (the fixture)',
   ],
   [
     'the time in a patch',
@@ -125,7 +125,7 @@ test.each<[string, Handler, string]>([
       const { spec } = object as { spec: { args?: string[] } }
       return { args: [...(spec.args ?? []), '--x'] }
     }),
-    'GeneratePatches of patches: its response to its own result has further changes: LocalClusterTemplate of Cluster demo.spec.args[1]: nothing after its first response, "--x" after its second response (the fixture)',
+    'GeneratePatches of patches: its response for objects that it has already patched has further changes: LocalClusterTemplate of Cluster demo.spec.args[1]: nothing after its first response, "--x" after its second response (the fixture)',
   ],
   [
     'an operation that applies only once',
@@ -144,7 +144,7 @@ test.each<[string, Handler, string]>([
       const { version } = request.current.machine.spec
       return proceedWith({ machinePatch: { patchType: 'JSONMergePatch', patch: json({ spec: { version: `${version}+1` } }) } })
     }),
-    'CanUpdateMachine of can: its response to its own result has further changes: current.machine.spec.version: "v1.34.0+1" after its first response, "v1.34.0+1+1" after its second response (the fixture)',
+    'CanUpdateMachine of can: its response for objects that it has already patched has further changes: current.machine.spec.version: "v1.34.0+1" after its first response, "v1.34.0+1+1" after its second response (the fixture)',
   ],
   [
     'a handler that changes its request',

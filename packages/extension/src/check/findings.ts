@@ -45,8 +45,8 @@ export interface Finding {
 export const findingsOf = (observations: readonly Observation[]): Finding[] => firstOfEachKind(observations.flatMap(findingsIn))
 
 /**
- * Returns findings from repeating the requests in another process. `causeOf` returns the difference of the process: `at another
- * time`.
+ * Returns findings from repeating the requests in another process. `causeOf` describes how the environment of that process
+ * differs, for example `at another time`.
  */
 export const processFindings = (
   observations: readonly Observation[],
@@ -96,12 +96,12 @@ function findingsOfRepeat(observation: Observation): Finding[] {
       finding(
         observation,
         'retry',
-        'its first response proceeds, and its response to the same request blocks',
+        'its first response proceeds, and its second response to the same request blocks',
         'retryAfterSeconds',
       ),
     )
   } else if (firstRetry > 0 && secondRetry > 0 && firstRetry !== secondRetry) {
-    const text = `retryAfterSeconds is ${firstRetry}, and ${secondRetry} for the same request: use a constant, so that core does not write again at each call`
+    const text = `retryAfterSeconds is ${firstRetry}, and ${secondRetry} for the same request: use a constant, so that equal requests get equal responses`
     findings.push(finding(observation, 'retry', text, 'retryAfterSeconds'))
   }
   // A handler may first block and then proceed, with a different message.
@@ -150,7 +150,14 @@ function findingsOfPatched(observation: Observation): Finding[] {
   const [difference] = differences(documentsBefore, documentsAfter)
   if (!difference) return []
   const text = differenceText(difference, ['after its first response', 'after its second response'])
-  return [finding(observation, 'not-idempotent', `its response to its own result has further changes: ${text}`, difference.path)]
+  return [
+    finding(
+      observation,
+      'not-idempotent',
+      `its response for objects that it has already patched has further changes: ${text}`,
+      difference.path,
+    ),
+  ]
 }
 
 const finding = ({ hook, handler, from }: Observation, kind: FindingKind, text: string, path?: string): Finding => ({
@@ -193,7 +200,8 @@ const withoutUids = (byTemplate: { [name: string]: { uid: string }[] | undefined
   )
 
 /**
- * Returns the documents after the response is applied; for hooks without patches the response; `undefined` if there is no response.
+ * Returns the documents after the response is applied; for hooks without patches the response; `undefined` if there is no response, or if
+ * core would reject its patches.
  */
 function outcome(observation: Observation, result: CallResult): unknown {
   if (!('response' in result)) return undefined

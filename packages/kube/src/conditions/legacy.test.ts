@@ -84,13 +84,13 @@ describe('mirrors of Ready', () => {
     ],
     ['the condition in a list with invalid entries', [null, { type: 'Ready' }, { type: 'Ready', status: 'True' }], 'True'],
     ['the fallback when its conditions are not a list', 'conditions', 'False/Info WaitingForInfrastructure'],
-  ])('for the object of a provider are %s', (_, conditions, expected) => {
+  ])('a mirror of the Ready condition of a provider object is %s', (_, conditions, expected) => {
     const mirrored = mirrorProviderReady({ status: { conditions } }, 'InfrastructureReady', fallback)
     expect(text(mirrored)).toBe(expected)
     expect(mirrored.type).toBe('InfrastructureReady')
   })
 
-  test('for an object of our own kinds are copies of its legacy condition, with its time', () => {
+  test('a mirror of the Ready condition of an object of our own kinds is a copy of its legacy condition, with its time', () => {
     const status = {
       conditions: [since(legacyTrue('Ready'))],
       deprecated: { v1beta1: { conditions: [since(legacyFalse('Ready', 'No', 'Info'))] } },
@@ -145,11 +145,11 @@ describe('legacySummary', () => {
     ],
     ['all steps are completed', [legacyTrue('A'), legacyTrue('B')], 'True'],
     [
-      'steps are not counted when another condition is reported',
+      'a condition that is not a step is reported, so that steps are not counted',
       [legacyTrue('A'), legacyTrue('B'), legacyFalse('C', 'Sick', 'Warning', 'm')],
       'False/Warning Sick: m',
     ],
-  ])('the summary counts steps when %s', (_, conditions, expected) => {
+  ])('the summary has the expected message when %s', (_, conditions, expected) => {
     expect(text(legacySummary(conditions, { of: ['A', 'B', 'C'], steps: ['A', 'B'] }))).toBe(expected)
   })
 })

@@ -3,7 +3,7 @@ import { countSteps } from './count-steps.ts'
 
 const range = (count: number) => Array.from({ length: count }, (_, index) => index)
 
-/** Returns the growth of the steps of `work` for two doublings of its input. */
+/** Doubles the input of `work` three times; returns the ratio of each increase of the step count to the previous increase. */
 async function ratios(work: (input: number[]) => unknown): Promise<number[]> {
   const steps: number[] = []
   for (const count of [500, 1000, 2000, 4000]) {

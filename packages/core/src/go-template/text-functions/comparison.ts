@@ -97,7 +97,7 @@ function satisfies(constraint: string, version: Version): boolean {
 }
 
 function meets(operator: string, required: string, version: semver.SemVer): boolean {
-  // Pre-releases match only where the constraint names one.
+  // A pre-release satisfies a comparator only if that comparator names a pre-release.
   if (version.prerelease.length > 0 && !required.includes('-')) return false
   const options = { includePrerelease: true }
   if (operator === '!=') return !semver.satisfies(version, required, options)

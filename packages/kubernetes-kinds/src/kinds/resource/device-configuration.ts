@@ -6,7 +6,7 @@ import { driverErrors } from './names.ts'
 export const MaxConfigurations = 32
 const MaxSize = 10 * 1024
 
-/** `isStored`: the stored object has the configuration, which may be from before the size was limited. */
+/** Validates a device configuration. With `isStored`, the size is not checked: a stored configuration may be older than the limit. */
 export function configurationErrors(
   field: string,
   { opaque }: { readonly opaque?: OpaqueDeviceConfiguration },
