@@ -132,6 +132,12 @@ function* eachFrom<T>(
   }
 }
 
+/** Like `each`, as work. */
+export function* visiting<T>(elements: readonly T[], act: (element: T) => RemainingWork): Work<void> {
+  const rest = each(elements, act)
+  if (rest) yield* rest
+}
+
 /** Runs `act` after the remaining part of earlier work, if any. */
 export function after(rest: RemainingWork, act: () => RemainingWork): RemainingWork {
   return rest ? continueWith(rest, act) : act()

@@ -44,7 +44,7 @@ function valuesLeft(value: unknown, limit: number): number {
 }
 
 /** Returns an empty list for a list, an empty object for an object, and any other value unchanged. */
-const emptyLike = (value: unknown): unknown => (Array.isArray(value) ? [] : isRecord(value) ? {} : value)
+export const emptyLike = (value: unknown): unknown => (Array.isArray(value) ? [] : isRecord(value) ? {} : value)
 
 function copyMembers(to: unknown, from: unknown): RemainingWork {
   if (typeof from !== 'object' || from === null) return undefined

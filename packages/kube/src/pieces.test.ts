@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest'
 import { after, asWork, atOnce, each, sorting, type Work } from './clock.ts'
 import { applyMergePatch, applyingMergePatch } from './patch/merge-patch.ts'
+import { applyingStrategicPatch } from './patch/strategic-patch.ts'
 import { countingKeys } from './json-scan.ts'
 import { writeJSON } from './json-text.ts'
 import { draft, drafting, isLong } from './json.ts'
@@ -40,6 +41,20 @@ const schema: JSONSchema = {
     },
   },
 }
+const named = (count: number) => names(count).map((name) => ({ name }))
+const patching = (object: object, patch: object) =>
+  applyingStrategicPatch(object, patch, {
+    type: 'object',
+    properties: {
+      items: {
+        type: 'array',
+        'x-kubernetes-list-type': 'map',
+        'x-kubernetes-list-map-keys': ['name'],
+        items: { type: 'object', properties: { name: { type: 'string' } } },
+      },
+      set: { type: 'array', 'x-kubernetes-list-type': 'set', items: { type: 'string' } },
+    },
+  })
 const objects = (count: number) => ({ spec: { texts: mapOf(count, null), items: names(count).map((x) => ({ a: null, x })) } })
 const filled = (change: (object: object) => Work<unknown>) =>
   function* (count: number): Work<unknown> {
@@ -72,6 +87,22 @@ test.each<[string, (count: number) => Work<unknown>, (count: number) => unknown]
   ['JSON of a map', (n) => writingJSON({ a: undefined, b: mapOf(n) }), (n) => writeJSON({ b: mapOf(n) })],
   ['JSON of lists', (n) => writingJSON(listsOf(n)), (n) => writeJSON(listsOf(n))],
   ['a merge patch', (n) => applyingMergePatch({ a: {}, b: 1 }, { a: mapOf(n), b: null }), (n) => ({ a: mapOf(n) })],
+  ['a strategic merge patch of members', (n) => patching({ a: {}, b: 1 }, { a: mapOf(n), b: null }), (n) => ({ a: mapOf(n) })],
+  [
+    'a strategic merge patch of new members without their nulls',
+    (n) => patching({}, { a: { b: mapOf(n, { c: null }) } }),
+    (n) => ({ a: { b: mapOf(n, {}) } }),
+  ],
+  [
+    'a strategic merge patch of items',
+    (n) => patching({ items: named(n) }, { items: named(n).map((item) => ({ ...item, v: [item] })) }),
+    (n) => ({ items: named(n).map((item) => ({ ...item, v: [item] })) }),
+  ],
+  [
+    'a strategic merge patch of values',
+    (n) => patching({ set: names(n) }, { '$deleteFromPrimitiveList/set': names(n), set: ['a'] }),
+    () => ({ set: ['a'] }),
+  ],
   [
     'fields of managers',
     (n) => encodeFields(itemsOf(n)),

@@ -1,8 +1,7 @@
 import {
-  asWork,
   applyingJsonPatch,
   applyingMergePatch,
-  applyStrategicPatch,
+  applyingStrategicPatch,
   badRequest,
   inPieces,
   isRecord,
@@ -49,7 +48,7 @@ export function patcher({ info, request: { patchType, body } }: RequestContext):
     case 'application/strategic-merge-patch+json': {
       if (!info.builtin) throw unsupportedPatch(info.builtin)
       const changes = body === null ? {} : objectOf(body, '')
-      return (current) => inOnePiece(() => applyStrategicPatch(current, changes, info.schema))
+      return (current) => applyingStrategicPatch(current, changes, info.schema)
     }
     case 'application/apply-patch+yaml':
     case undefined:
@@ -57,9 +56,6 @@ export function patcher({ info, request: { patchType, body } }: RequestContext):
       throw unsupportedPatch(info.builtin)
   }
 }
-
-/** Returns work that runs without yielding. */
-const inOnePiece = (run: () => object): Work<object> => asWork(() => undefined, run)
 
 function objectOf(body: unknown, errorPrefix: string): Record<string, unknown> {
   if (isRecord(body)) return body

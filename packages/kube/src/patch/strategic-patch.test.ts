@@ -176,3 +176,9 @@ test('a patch may create absent fields, without its directives and nulls', () =>
     ),
   ).toEqual({ containers: [{ name: 'a' }] })
 })
+
+test('deeply nested objects are merged and added', () => {
+  const nested = (value: unknown) => Array.from({ length: 990 }).reduce((inner) => ({ a: inner }), value) as object
+  expect(JSON.stringify(applyStrategicPatch(nested(1), nested(2), {}))).toBe(JSON.stringify(nested(2)))
+  expect(JSON.stringify(applyStrategicPatch({}, nested(2), {}))).toBe(JSON.stringify(nested(2)))
+})

@@ -3,10 +3,11 @@
  * `$deleteFromPrimitiveList`. Only for built-in kinds.
  * Upstream: k8s.io/apimachinery/pkg/util/strategicpatch, v0.36.
  */
+import { after, asWork, atOnce, each, type RemainingWork, sorting, visiting, type Work } from '../clock.ts'
 import { badRequest, StatusError } from '../errors.ts'
 import { appendAll } from '../lists.ts'
 import { goText } from '../go-text.ts'
-import { draft, equal, getMember, isRecord, setMember, valueKey } from '../json.ts'
+import { drafting, emptyLike, equal, getMember, isRecord, setMember, valueKey } from '../json.ts'
 import type { JSONSchema } from '../schema.ts'
 import { ObjectMetaSchema } from '../structural/object-meta.ts'
 
@@ -17,9 +18,16 @@ type Members = Record<string, unknown>
  *
  * @throws StatusError without a reason, code 500, when the patch contradicts itself or the schema
  */
-export function applyStrategicPatch<T extends object>(object: T, patch: object, schema: JSONSchema): T {
+export const applyStrategicPatch = <T extends object>(object: T, patch: object, schema: JSONSchema): T =>
+  atOnce(applyingStrategicPatch(object, patch, schema))
+
+/** `applyStrategicPatch` in pieces. */
+export function* applyingStrategicPatch<T extends object>(object: T, patch: object, schema: JSONSchema): Work<T> {
   const root: JSONSchema = { ...schema, properties: { ...schema.properties, metadata: ObjectMetaSchema } }
-  return mergeObject(draft(object) as Members, draft(patch) as Members, root) as T
+  const result: Members = { object: yield* drafting(object) }
+  const patchCopy = (yield* drafting(patch)) as Members
+  yield* asWork(() => mergeObject(result, 'object', patchCopy, root))
+  return result.object as T
 }
 
 const Directive = '$patch'
@@ -27,26 +35,49 @@ const RetainKeys = '$retainKeys'
 const SetOrder = '$setElementOrder'
 const DeleteValues = '$deleteFromPrimitiveList/'
 
-function mergeObject(object: Members, patch: Members, schema: JSONSchema | undefined): Members {
+/** Merges the patch into a member or item, which is an object. Not a generator, so that deeply nested objects do not exhaust the stack. */
+function mergeObject(
+  parent: Members | unknown[],
+  key: string | number,
+  patch: Members,
+  schema: JSONSchema | undefined,
+): RemainingWork {
   if (Object.hasOwn(patch, Directive)) {
-    const { [Directive]: directive, ...replacement } = patch
-    if (directive === 'replace') return replacement
-    if (directive === 'delete') return {}
-    throw unknownDirective(patch)
+    setMember(parent as Members, `${key}`, replacementOf(patch))
+    return undefined
   }
+  const object = (parent as Members)[key] as Members
   retainKeys(object, patch)
-  const orders = elementOrders(patch)
-  for (const key of Object.keys(patch)) {
-    if (key === RetainKeys || key.startsWith(SetOrder)) continue
-    if (key.startsWith(DeleteValues)) deleteValues(object, key.slice(DeleteValues.length), patch[key])
-    else mergeMember(object, key, patch[key], propertyOf(schema, key), orders.get(key))
-  }
+  const keys = Object.keys(patch)
+  const orders = elementOrders(patch, keys)
+  const rest = each(keys, (member) => {
+    if (member === RetainKeys || member.startsWith(SetOrder)) return undefined
+    return member.startsWith(DeleteValues)
+      ? deletingValues(object, member.slice(DeleteValues.length), patch[member])
+      : mergeMember(object, member, patch[member], propertyOf(schema, member), orders.get(member))
+  })
+  return orders.size === 0 ? rest : after(rest, () => sortingMembers(object, patch, orders, schema))
+}
+
+/** Returns the object that replaces another by a directive. */
+function replacementOf({ [Directive]: directive, ...replacement }: Members): Members {
+  if (directive === 'replace') return replacement
+  if (directive === 'delete') return {}
+  throw unknownDirective({ [Directive]: directive, ...replacement })
+}
+
+/** Sorts the lists that the patch orders without changing them. */
+function* sortingMembers(
+  object: Members,
+  patch: Members,
+  orders: ReadonlyMap<string, unknown[]>,
+  schema: JSONSchema | undefined,
+): Work<void> {
   for (const [key, order] of orders) {
     const list = getMember(object, key)
     if (Object.hasOwn(patch, key) || !Array.isArray(list)) continue
-    setMember(object, key, sortByOrder(list, order, list, strategyOf(propertyOf(schema, key)).mergeKey))
+    setMember(object, key, yield* sortingByOrder(list, order, list, strategyOf(propertyOf(schema, key)).mergeKey))
   }
-  return object
 }
 
 function mergeMember(
@@ -55,31 +86,38 @@ function mergeMember(
   change: unknown,
   schema: JSONSchema | undefined,
   order: unknown[] | undefined,
-): void {
-  if (change === null) {
-    delete object[key]
-    return
+): RemainingWork {
+  if (typeof change === 'object' && change !== null) {
+    const replaces = schema?.['x-kubernetes-patch-strategy']?.includes('replace')
+    return !replaces && isRecord(change) && isRecord(getMember(object, key))
+      ? mergeObject(object, key, change, schema)
+      : settingMember(object, key, change, schema, order)
   }
+  if (change === null) delete object[key]
+  else setMember(object, key, change)
+  return undefined
+}
+
+/** Merges a list into a member that is a list; replaces any other member. */
+function* settingMember(
+  object: Members,
+  key: string,
+  change: object,
+  schema: JSONSchema | undefined,
+  order: unknown[] | undefined,
+): Work<void> {
   const current = getMember(object, key)
   const { merges, mergeKey } = strategyOf(schema)
-  if (isRecord(current) && isRecord(change)) {
-    setMember(
-      object,
-      key,
-      schema?.['x-kubernetes-patch-strategy']?.includes('replace')
-        ? withoutDirectives(change)
-        : mergeObject(current, change, schema),
-    )
-  } else if (Array.isArray(current) && Array.isArray(change)) {
+  if (Array.isArray(current) && Array.isArray(change)) {
     if (order) checkOrder(change, order, mergeKey)
     const merged = merges
-      ? mergeList(current, change, mergeKey, schema?.items)
-      : { list: withoutDirectives(change) as unknown[], added: [] }
-    setMember(object, key, merges ? sortByOrder(merged.list, order ?? merged.added, current, mergeKey) : merged.list)
+      ? yield* mergingList(current, change, mergeKey, schema?.items)
+      : { list: (yield* withoutDirectives(change)) as unknown[], added: [] }
+    setMember(object, key, merges ? yield* sortingByOrder(merged.list, order ?? merged.added, current, mergeKey) : merged.list)
   } else {
-    const plain = withoutDirectives(change)
+    const plain = yield* withoutDirectives(change)
     if (plain === undefined) delete object[key]
-    else setMember(object, key, Array.isArray(plain) && order ? sortByOrder(plain, order, [], mergeKey) : plain)
+    else setMember(object, key, Array.isArray(plain) && order ? yield* sortingByOrder(plain, order, [], mergeKey) : plain)
   }
 }
 
@@ -99,15 +137,18 @@ function strategyOf(schema: JSONSchema | undefined): { merges: boolean; mergeKey
 }
 
 /** Merges items of the patch into the items with the same key, or appends them. `added` are the items of the patch without directives. */
-function mergeList(
+function* mergingList(
   current: readonly unknown[],
   patch: readonly unknown[],
   mergeKey: string | undefined,
   schema: JSONSchema | undefined,
-): { list: unknown[]; added: unknown[] } {
+): Work<{ list: unknown[]; added: unknown[] }> {
   if (![...current, ...patch].some(isRecord)) {
     const list = new Map<unknown, unknown>()
-    for (const value of [...current, ...patch]) if (!list.has(valueKey(value))) list.set(valueKey(value), value)
+    yield* visiting([...current, ...patch], (value): undefined => {
+      const key = valueKey(value)
+      if (!list.has(key)) list.set(key, value)
+    })
     return { list: [...list.values()], added: [...patch] }
   }
   if (mergeKey === undefined) throw patchError('cannot merge lists without merge key')
@@ -116,7 +157,6 @@ function mergeList(
     if (!Object.hasOwn(item, mergeKey)) throw patchError(`map: ${goText(item)} does not contain declared merge key: ${mergeKey}`)
     return item[mergeKey]
   }
-  const isDirective = (item: unknown): item is Members => isRecord(item) && Object.hasOwn(item, Directive)
   const added = patch.filter((item) => !isDirective(item))
   const deletedKeys = new Set<unknown>()
   let replaces = false
@@ -132,23 +172,26 @@ function mergeList(
   }
   if (replaces) return { list: added, added }
   const list = deletedKeys.size === 0 ? [...current] : current.filter((item) => !deletedKeys.has(valueKey(keyOf(item))))
-  const indexes = firstIndexes(added.length === 0 ? [] : list, keyOf)
-  for (const item of added) {
+  const indexes = yield* indexing(added.length === 0 ? [] : list, keyOf)
+  yield* visiting(added, (item) => {
     const key = valueKey(keyOf(item))
     const index = indexes.get(key)
-    if (index === undefined) indexes.set(key, list.push(item) - 1)
-    else list[index] = mergeObject(list[index] as Members, item as Members, schema)
-  }
+    if (index !== undefined) return mergeObject(list, index, item as Members, schema)
+    indexes.set(key, list.push(item) - 1)
+    return undefined
+  })
   return { list, added }
 }
 
 /** Returns the first index of each key in the list. */
-function firstIndexes(list: readonly unknown[], keyOf: (item: unknown) => unknown): Map<unknown, number> {
+function* indexing(list: readonly unknown[], keyOf: (item: unknown) => unknown): Work<Map<unknown, number>> {
   const indexes = new Map<unknown, number>()
-  for (const [index, item] of list.entries()) {
+  let index = 0
+  yield* visiting(list, (item): undefined => {
     const key = valueKey(keyOf(item))
     if (!indexes.has(key)) indexes.set(key, index)
-  }
+    index++
+  })
   return indexes
 }
 
@@ -156,21 +199,23 @@ function firstIndexes(list: readonly unknown[], keyOf: (item: unknown) => unknow
  * Sorts the items that `order` names by that order. Other items keep their order, and their place relative to the named items in `current`
  * as far as possible; without a known place, named items come first.
  */
-function sortByOrder(
+function* sortingByOrder(
   list: readonly unknown[],
   order: readonly unknown[],
   current: readonly unknown[],
   mergeKey: string | undefined,
-): unknown[] {
+): Work<unknown[]> {
   const idOf = (item: unknown) => (mergeKey !== undefined && isRecord(item) ? getMember(item, mergeKey) : item)
-  const inOrder = firstIndexes(order, idOf)
-  const inCurrent = firstIndexes(current, idOf)
-  const ranked = list.map((item) => {
+  const inOrder = yield* indexing(order, idOf)
+  const inCurrent = yield* indexing(current, idOf)
+  const named: Ranked[] = []
+  const unranked: Ranked[] = []
+  yield* visiting(list, (item): undefined => {
     const key = valueKey(idOf(item))
-    return { item, rank: inOrder.get(key) ?? -1, place: inCurrent.get(key) ?? -1 }
+    const rank = inOrder.get(key) ?? -1
+    ;(rank < 0 ? unranked : named).push({ item, rank, place: inCurrent.get(key) ?? -1 })
   })
-  const named = ranked.filter(({ rank }) => rank >= 0).sort((a, b) => a.rank - b.rank)
-  const unranked = ranked.filter(({ rank }) => rank < 0)
+  yield* sorting(named, (a, b) => a.rank - b.rank)
   const result: unknown[] = []
   let [nextNamed, nextOther] = [0, 0]
   while (nextNamed < named.length && nextOther < unranked.length) {
@@ -185,9 +230,17 @@ function sortByOrder(
   return result
 }
 
-function elementOrders(patch: Members): Map<string, unknown[]> {
+interface Ranked {
+  readonly item: unknown
+  /** Index in the order that the patch names; -1 without one. */
+  readonly rank: number
+  /** Index in the current list; -1 for a new item. */
+  readonly place: number
+}
+
+function elementOrders(patch: Members, keys: readonly string[]): Map<string, unknown[]> {
   const orders = new Map<string, unknown[]>()
-  for (const key of Object.keys(patch)) {
+  for (const key of keys) {
     if (!key.startsWith(SetOrder)) continue
     const order = patch[key]
     if (!Array.isArray(order)) throw patchError(`expected a []interface {}, but received a ${goKind(order)}`)
@@ -219,31 +272,49 @@ function retainKeys(object: Members, patch: Members): void {
   for (const key of Object.keys(object)) if (!retained.has(key)) delete object[key]
 }
 
-function deleteValues(object: Members, key: string, values: unknown): void {
+function* deletingValues(object: Members, key: string, values: unknown): Work<void> {
   const list = getMember(object, key)
   if (!Array.isArray(values)) throw badRequest('invalid patch format of primitive list')
   if (!Array.isArray(list)) return
-  const deletedValues = new Set(values.map(valueKey))
-  setMember(
-    object,
-    key,
-    list.filter((value) => !deletedValues.has(valueKey(value))),
-  )
+  const deletedValues = yield* indexing(values, (value) => value)
+  const kept: unknown[] = []
+  yield* visiting(list, (value): undefined => {
+    if (!deletedValues.has(valueKey(value))) kept.push(value)
+  })
+  setMember(object, key, kept)
 }
 
 /** Returns the value that a patch adds, without directives and nulls; `undefined` for a directive. */
-function withoutDirectives(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withoutDirectives).filter((item) => item !== undefined)
-  if (!isRecord(value)) return value
-  if (Object.hasOwn(value, Directive)) return undefined
-  const plain: Members = {}
-  for (const key of Object.keys(value)) {
-    const isDirectiveKey = key === RetainKeys || key.startsWith(SetOrder) || key.startsWith(DeleteValues)
-    const member = isDirectiveKey || value[key] === null ? undefined : withoutDirectives(value[key])
-    if (member !== undefined) setMember(plain, key, member)
-  }
+function* withoutDirectives(value: unknown): Work<unknown> {
+  if (isDirective(value)) return undefined
+  const plain = emptyLike(value)
+  const rest = addWithoutDirectives(plain, value)
+  if (rest) yield* rest
   return plain
 }
+
+/** Adds the items or members of `value` to a copy. */
+function addWithoutDirectives(copy: unknown, value: unknown): RemainingWork {
+  if (Array.isArray(value)) {
+    return each(value, (item) => {
+      if (isDirective(item)) return undefined
+      const plain = emptyLike(item)
+      ;(copy as unknown[]).push(plain)
+      return addWithoutDirectives(plain, item)
+    })
+  }
+  if (!isRecord(value)) return undefined
+  return each(Object.keys(value), (key) => {
+    const member = value[key]
+    const isDirectiveKey = key === RetainKeys || key.startsWith(SetOrder) || key.startsWith(DeleteValues)
+    if (isDirectiveKey || member === null || member === undefined || isDirective(member)) return undefined
+    const plain = emptyLike(member)
+    setMember(copy as Members, key, plain)
+    return addWithoutDirectives(plain, member)
+  })
+}
+
+const isDirective = (value: unknown): value is Members => isRecord(value) && Object.hasOwn(value, Directive)
 
 const patchError = (message: string): StatusError => new StatusError('', message)
 const unknownDirective = (patch: Members): StatusError =>
