@@ -173,3 +173,25 @@ test.each(['', '   ', 'null', '# nothing'])(
     expect(await readObject(request(text, 'application/yaml'), builtin, {}, readers)).toEqual({ body: {}, duplicates: [] })
   },
 )
+
+test('a protobuf body is rejected as by a real server', async () => {
+  const protobuf = (base64: string) =>
+    outcomeOf(
+      readObject(
+        { ...request('', 'application/vnd.kubernetes.protobuf'), body: () => Promise.resolve(Buffer.from(base64, 'base64')) },
+        configMaps,
+        {},
+        { ...readers, protobufMessages: { 'core/v1.ConfigMap': '2 data {}string' } },
+      ),
+    )
+  expect(await protobuf('azhz')).toContain(
+    '400 the object provided is unrecognized (must be of type ConfigMap): provided data does not',
+  )
+  // A ConfigMap whose data is a varint, and one with the key "__proto__".
+  const envelope = Buffer.from('k8s\0\n\x0f\n\x02v1\x12\tConfigMap\x12').toString('latin1')
+  const configMap = (message: string) => protobuf(Buffer.from(`${envelope}${message}`, 'latin1').toString('base64'))
+  expect(await configMap('\x02\x10\x05')).toBe(
+    '400 ConfigMap in version "v1" cannot be handled as a ConfigMap: proto: wrong wireType = 0 for field Data',
+  )
+  expect(await configMap('\x10\x12\x0e\n\x09__proto__\x12\x01a')).toBe('400 the key "__proto__" is not allowed in any object')
+})

@@ -16,7 +16,7 @@ import type { ProtobufMessages, Resource } from '../../registry/resource.ts'
 import type { HttpRequest } from '../exchange.ts'
 import { BodyTooLarge, maxBodyBytes } from '../exchange.ts'
 import { tooLarge, unsupportedBody } from '../errors.ts'
-import { decodeProtobuf, ProtobufError } from '../protobuf/protobuf.ts'
+import { decodingProtobuf, ProtobufError } from '../protobuf/protobuf.ts'
 import { schemeName } from '../../verbs/errors.ts'
 import { duplicateField } from '../../verbs/steps/field-validation.ts'
 import type { YAMLParser } from './read-yaml.ts'
@@ -49,7 +49,10 @@ export async function readObject(
   // Upstream does not accept protobuf for custom resources.
   if (type === protobuf && resource.builtin) {
     return {
-      body: readProtobuf(protobufMessages, await readBytes(request), { apiVersion: apiVersionOf(resource), kind: resource.kind }),
+      body: await inPieces(
+        clock,
+        readProtobuf(protobufMessages, await readBytes(request), { apiVersion: apiVersionOf(resource), kind: resource.kind }),
+      ),
       duplicates: [],
     }
   }
@@ -74,7 +77,8 @@ export async function readDeleteOptions(request: HttpRequest, { yaml, protobufMe
   const bytes = await readBytes(request)
   if (bytes.length === 0) return undefined
   const type = mediaType(request, 'application/json')
-  if (type === protobuf) return readProtobuf(protobufMessages, bytes, { apiVersion: 'v1', kind: 'DeleteOptions' })
+  if (type === protobuf)
+    return inPieces(clock, readProtobuf(protobufMessages, bytes, { apiVersion: 'v1', kind: 'DeleteOptions' }))
   const text = bytes.toString('utf8')
   if (type !== 'application/json' && type !== 'application/yaml') throw unsupportedBody(type)
   const value =
@@ -108,12 +112,15 @@ async function readBytes(request: HttpRequest): Promise<Buffer> {
 
 const protobuf = 'application/vnd.kubernetes.protobuf'
 
-function readProtobuf(messages: ProtobufMessages, bytes: Buffer, type: { apiVersion: string; kind: string }): object {
+function* readProtobuf(messages: ProtobufMessages, bytes: Buffer, type: { apiVersion: string; kind: string }): Work<unknown> {
   try {
-    return decodeProtobuf(messages, bytes, type)
+    const object = yield* decodingProtobuf(messages, bytes, type, maxDepth)
+    return rejectUnstorable(object, bytes.toString('latin1'), (error) => unrecognized(type.kind, error, bytes))
   } catch (err) {
-    if (err instanceof ProtobufError) throw unrecognized(type.kind, err.message, bytes)
-    throw err
+    if (!(err instanceof ProtobufError)) throw err
+    const { kind, version } = err.sentType ?? {}
+    if (kind === undefined) throw unrecognized(type.kind, err.message, bytes)
+    throw badRequest(`${kind} in version ${JSON.stringify(version)} cannot be handled as a ${type.kind}: ${err.message}`)
   }
 }
 

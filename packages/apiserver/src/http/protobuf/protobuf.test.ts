@@ -1,9 +1,11 @@
+import { atOnce } from '@capstan/kube'
 import { expect, test } from 'vitest'
 import { builtins } from '../../../../kubernetes-kinds/src/builtin-resources.ts'
 import { messages } from '../../../../kubernetes-kinds/src/protobuf-messages.ts'
-import { decodeProtobuf as decode } from './protobuf.ts'
+import { decodingProtobuf } from './protobuf.ts'
 
-const decodeProtobuf = (bytes: Buffer, type: { apiVersion: string; kind: string }) => decode(messages, bytes, type)
+const decodeProtobuf = (bytes: Buffer, type: { apiVersion: string; kind: string }) =>
+  atOnce(decodingProtobuf(messages, bytes, type, 1000))
 
 const fallback = { apiVersion: 'v1', kind: 'ConfigMap' }
 
@@ -40,6 +42,7 @@ type Wire = readonly (readonly [number, number | string | Buffer | Wire])[]
 function encode(fields: Wire): Buffer {
   return Buffer.concat(
     fields.map(([number, value]) => {
+      if (value === Infinity) return Buffer.concat([varint((number << 3) | 1), Buffer.from('000000000000f07f', 'hex')])
       if (typeof value === 'number') return Buffer.concat([varint(number << 3), varint(value)])
       const bytes = typeof value === 'string' ? Buffer.from(value) : Buffer.isBuffer(value) ? value : encode(value)
       return Buffer.concat([varint((number << 3) | 2), varint(bytes.length), bytes])
@@ -57,7 +60,7 @@ function varint(value: number): Buffer {
   return Buffer.from(bytes)
 }
 
-const envelope = (apiVersion: string, kind: string, message: Wire): Buffer =>
+const envelope = (apiVersion: string, kind: string, message: Wire | Buffer): Buffer =>
   Buffer.concat([
     Buffer.from('k8s\0'),
     encode([
@@ -68,7 +71,7 @@ const envelope = (apiVersion: string, kind: string, message: Wire): Buffer =>
           [2, kind],
         ],
       ],
-      [2, encode(message)],
+      [2, message],
     ]),
   ])
 
@@ -369,4 +372,96 @@ test.each([
   ['k8s\0\u0007', 'illegal'],
 ])('%j is rejected: %s', (bytes, message) => {
   expect(() => decodeProtobuf(Buffer.from(bytes, 'latin1'), fallback)).toThrow(message)
+})
+
+test('a long message is decoded in pieces', () => {
+  const entry = (index: number) =>
+    [
+      2,
+      encode([
+        [1, `k${index}`],
+        [2, 'v'],
+      ]),
+    ] as const
+  const decode = (count: number) => {
+    const work = decodingProtobuf(
+      messages,
+      envelope(
+        'v1',
+        'ConfigMap',
+        Array.from({ length: count }, (_, index) => entry(index)),
+      ),
+      fallback,
+      1000,
+    )
+    for (let pieces = 1; ; pieces++) {
+      const piece = work.next()
+      if (piece.done) return { pieces, keys: Object.keys(piece.value.data as object).length }
+    }
+  }
+  expect(decode(1)).toEqual({ pieces: 1, keys: 1 })
+  const long = decode(5000)
+  expect(long.keys).toBe(5000)
+  expect(long.pieces).toBeGreaterThan(4)
+})
+
+const metadata = (...fields: Wire): Buffer => envelope('v1', 'ConfigMap', [[1, fields]])
+const property = (...fields: Wire): Buffer =>
+  envelope('apiextensions.k8s.io/v1', 'CustomResourceDefinition', [[2, [[7, [[4, [[1, fields]]]]]]]])
+const nestedSchemas = (depth: number): Buffer =>
+  Array.from({ length: depth }).reduce<Buffer>((inner) => encode([[27, inner]]), Buffer.alloc(0))
+const raw = (...bytes: number[]): Buffer => envelope('v1', 'ConfigMap', Buffer.from(bytes))
+
+/** Errors as from a real kube-apiserver, except for times and depth: there the real server responds with 201, or with 500. */
+test.each<[string, Buffer, string]>([
+  ['a text as a varint', metadata([1, 5]), 'proto: wrong wireType = 0 for field Name'],
+  ['a message as a varint', envelope('v1', 'ConfigMap', [[1, 5]]), 'proto: wrong wireType = 0 for field ObjectMeta'],
+  ['a bool as a text', envelope('v1', 'ConfigMap', [[4, 'a']]), 'proto: wrong wireType = 2 for field Immutable'],
+  ['a double as a text', property([9, 'abc']), 'proto: wrong wireType = 2 for field Maximum'],
+  ['a part of a text', raw(0x12, 50, 1), 'unexpected EOF'],
+  ['a part of a varint', raw(0x20, 0x80), 'unexpected EOF'],
+  ['a varint of eleven bytes', raw(0x20, ...Array<number>(11).fill(0xff)), 'proto: integer overflow'],
+  ['an unknown wire type', raw(0x7e), 'proto: illegal wireType 6'],
+  ['JSON that ends early', property([8, [[1, '{"a":']]]), 'unexpected end of JSON input'],
+  ['text instead of JSON', property([8, [[1, 'abc']]]), "invalid character 'a' looking for beginning of value"],
+  ['an infinite double', property([9, Infinity]), 'json: unsupported value: +Inf'],
+  ['a time after the year 9999', metadata([8, [[1, 253_402_300_800]]]), 'Time: year outside of range [0,9999]'],
+  ['a time beyond the range of dates', metadata([8, [[1, 2 ** 60]]]), 'Time: year outside of range [0,9999]'],
+  ['too many nested messages', property([27, nestedSchemas(500)]), 'exceeded max depth'],
+  ['too deeply nested JSON', property([8, [[1, `${'['.repeat(1001)}${']'.repeat(1001)}`]]]), 'exceeded max depth'],
+  ['an unknown kind', envelope('v1', 'toString', []), 'no kind "toString" is registered for version "v1" in scheme'],
+  ['nothing', Buffer.alloc(0), 'empty data'],
+  ['only the prefix', Buffer.from('k8s\0'), 'empty body'],
+])('%s is rejected', (_, bytes, message) => {
+  expect(() => decodeProtobuf(bytes, fallback)).toThrow(expect.objectContaining({ name: 'ProtobufError' }))
+  expect(() => decodeProtobuf(bytes, fallback)).toThrow(message)
+})
+
+test('values that upstream accepts are decoded: nested messages, a key "__proto__", invalid UTF-8, negative nanoseconds', () => {
+  expect(JSON.stringify(decodeProtobuf(property([27, nestedSchemas(400)]), fallback))).toContain('"anyOf":[{"anyOf":[{')
+  const data = envelope('v1', 'ConfigMap', [
+    [
+      2,
+      [
+        [1, '__proto__'],
+        [2, Buffer.from([0x66, 0xff])],
+      ],
+    ],
+  ])
+  expect(JSON.stringify(decodeProtobuf(data, fallback).data)).toBe('{"__proto__":"f\ufffd"}')
+  const lease = envelope('coordination.k8s.io/v1', 'Lease', [
+    [
+      2,
+      [
+        [
+          4,
+          [
+            [1, 5],
+            [2, 2 ** 31],
+          ],
+        ],
+      ],
+    ],
+  ])
+  expect(decodeProtobuf(lease, fallback)).toMatchObject({ spec: { renewTime: '1970-01-01T00:00:02.852517Z' } })
 })

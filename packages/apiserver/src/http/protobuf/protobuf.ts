@@ -3,40 +3,68 @@
  * all of these clients accept.
  * Upstream: k8s.io/apimachinery/pkg/runtime/serializer/protobuf.
  */
-import { exactInteger, parseApiVersion, readJSON } from '@capstan/kube'
+import { exactInteger, measureJSON, parseApiVersion, readJSON, scanJSON, seconds, setMember, type Work } from '@capstan/kube'
 import type { ProtobufMessages } from '../../registry/resource.ts'
+import { schemeName } from '../../verbs/errors.ts'
 
 /** Error for bytes that are not a message of the type, with Go's text. */
 export class ProtobufError extends Error {
   override readonly name = 'ProtobufError'
+  /** Kind and version of the message; `undefined` when the envelope is invalid. */
+  sentType: { readonly kind: string; readonly version: string } | undefined
 }
 
 const prefix = Buffer.from('k8s\0')
 
+interface Members {
+  [field: string]: unknown
+}
+
 /**
- * Decodes a message with its envelope.
+ * Decodes a message with its envelope, in pieces.
  * @param messages messages of built-in kinds
  * @param fallback type of the message when its envelope names none
+ * @param maxDepth maximum nesting depth of messages and of JSON
  * @throws ProtobufError
  */
-export function decodeProtobuf(
+export function* decodingProtobuf(
   messages: ProtobufMessages,
   bytes: Buffer,
   fallback: { apiVersion: string; kind: string },
-): { [field: string]: unknown } {
-  if (!bytes.subarray(0, 4).equals(prefix)) {
+  maxDepth: number,
+): Work<Members> {
+  if (bytes.length === 0) throw new ProtobufError('empty data')
+  if (!bytes.subarray(0, prefix.length).equals(prefix)) {
     throw new ProtobufError('provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]')
   }
-  const { typeMeta, raw } = readMessage(messages, 'envelope', bytes.subarray(4)) as {
-    typeMeta?: { apiVersion?: string; kind?: string }
-    raw?: string
+  if (bytes.length === prefix.length) throw new ProtobufError('empty body')
+  const { apiVersion = fallback.apiVersion, kind = fallback.kind, message } = readEnvelope(bytes)
+  try {
+    const name = messageOf(messages, apiVersion, kind)
+    if (name === undefined) {
+      const unknown = `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)}`
+      throw new ProtobufError(`${unknown} in scheme ${JSON.stringify(schemeName)}`)
+    }
+    return { apiVersion, kind, ...(yield* decodingMessage({ messages, maxDepth, fields: 0 }, name, message, 1)) }
+  } catch (err) {
+    if (err instanceof ProtobufError) err.sentType = { kind, version: parseApiVersion(apiVersion).version }
+    throw err
   }
-  const apiVersion = typeMeta?.apiVersion ?? fallback.apiVersion
-  const kind = typeMeta?.kind ?? fallback.kind
-  const message = messageOf(messages, apiVersion, kind)
-  if (message === undefined)
-    throw new ProtobufError(`no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)}`)
-  return { apiVersion, kind, ...readMessage(messages, message, Buffer.from(raw ?? '', 'base64')) }
+}
+
+function readEnvelope(bytes: Buffer): { apiVersion?: string; kind?: string; message: WireReader } {
+  const envelope = new WireReader(bytes, prefix.length, bytes.length)
+  const type: { apiVersion?: string; kind?: string } = {}
+  let message = new WireReader(bytes, 0, 0)
+  while (envelope.next()) {
+    if (envelope.number === 2) message = envelope.message('Raw')
+    if (envelope.number !== 1) continue
+    for (const typeMeta = envelope.message('TypeMeta'); typeMeta.next(); ) {
+      if (typeMeta.number === 1) type.apiVersion = typeMeta.text('APIVersion')
+      if (typeMeta.number === 2) type.kind = typeMeta.text('Kind')
+    }
+  }
+  return { ...type, message }
 }
 
 /** Returns the name of the message of a kind. DeleteOptions exist in every group. */
@@ -44,11 +72,13 @@ function messageOf(messages: ProtobufMessages, apiVersion: string, kind: string)
   if (kind === 'DeleteOptions') return 'meta/v1.DeleteOptions'
   const { group, version } = parseApiVersion(apiVersion)
   const message = `${group === '' ? 'core' : group.split('.')[0]!}/${version}.${kind}`
-  return message in messages ? message : undefined
+  return Object.hasOwn(messages, message) ? message : undefined
 }
 
 interface Field {
   readonly name: string
+  /** Name in Go, for error texts. */
+  readonly goName: string
   readonly type: string
   readonly shape: 'one' | 'list' | 'map'
   /** Whether the members of the field belong to the surrounding object in JSON. */
@@ -57,23 +87,13 @@ interface Field {
   readonly keepsZero: boolean
 }
 
-/** Messages of the encoding itself, which are not API types. */
-const encodingMessages: { readonly [message: string]: string } = {
-  envelope: '1 typeMeta typeMeta, 2 raw bytes',
-  typeMeta: '1 apiVersion string, 2 kind string',
-}
-
 const parsedFields = new WeakMap<ProtobufMessages, Map<string, ReadonlyMap<number, Field>>>()
 
 function fieldsOf(messages: ProtobufMessages, message: string): ReadonlyMap<number, Field> {
   let fieldsByMessage = parsedFields.get(messages)
   if (!fieldsByMessage) parsedFields.set(messages, (fieldsByMessage = new Map()))
   let fields = fieldsByMessage.get(message)
-  if (!fields)
-    fieldsByMessage.set(
-      message,
-      (fields = new Map((messages[message] ?? encodingMessages[message] ?? '').split(', ').map(parseField))),
-    )
+  if (!fields) fieldsByMessage.set(message, (fields = new Map((messages[message] ?? '').split(', ').map(parseField))))
   return fields
 }
 
@@ -81,173 +101,326 @@ function parseField(text: string): [number, Field] {
   const [number, name = '', type = '', keep] = text.split(' ')
   const shape = type.startsWith('[]') ? 'list' : type.startsWith('{}') ? 'map' : 'one'
   const item = shape === 'one' ? type : type.slice(2)
-  return [Number(number), { name, type: item, shape, isInline: name === '.', keepsZero: keep !== undefined }]
+  return [
+    Number(number),
+    { name, goName: goName(name), type: item, shape, isInline: name === '.', keepsZero: keep !== undefined },
+  ]
 }
 
-function readMessage(messages: ProtobufMessages, message: string, bytes: Buffer): { [field: string]: unknown } {
-  const fields = fieldsOf(messages, message)
-  const object: { [field: string]: unknown } = {}
-  for (const { number, value } of wireFields(bytes)) {
-    const field = fields.get(number)
+/** State of one decoding. */
+interface Decoding {
+  readonly messages: ProtobufMessages
+  /** Maximum depth of the JSON. Also limits the nested generators, so that they do not exhaust the stack. */
+  readonly maxDepth: number
+  /** Number of fields that were read in the current piece. */
+  fields: number
+}
+
+/** Number of fields that are read in one piece. */
+const FieldsInPiece = 1024
+
+function* decodingMessage(decoding: Decoding, message: string, reader: WireReader, depth: number): Work<Members> {
+  if (depth > decoding.maxDepth) throw new ProtobufError('exceeded max depth')
+  const fields = fieldsOf(decoding.messages, message)
+  const object: Members = {}
+  while (reader.next()) {
+    if (++decoding.fields > FieldsInPiece) {
+      yield
+      decoding.fields = 0
+    }
+    const field = fields.get(reader.number)
     // Fields of later versions are ignored, as by upstream's decoder.
     if (!field) continue
     const { name, type, shape } = field
     if (shape === 'map') {
-      const entry = readEntry(messages, type, value)
-      Object.assign((object[name] ??= {}) as object, entry)
-    } else if (shape === 'list') {
-      const list = (object[name] ??= []) as unknown[]
-      list.push(readValue(messages, type, value))
-    } else if (field.isInline) {
-      Object.assign(object, readValue(messages, type, value))
-    } else {
-      const decoded = readValue(messages, type, value)
-      if (field.keepsZero || !isZero(decoded)) object[name] = decoded
+      const [key, member] = yield* decodingEntry(decoding, field, reader.message(field.goName), depth + 1)
+      setMember((object[name] ??= {}) as Members, key, member)
+      continue
     }
+    const value = isScalar(type)
+      ? readScalar(decoding, field, reader, depth)
+      : yield* decodingValue(decoding, field, reader, depth + (shape === 'list' ? 2 : 1))
+    if (shape === 'list') ((object[name] ??= []) as unknown[]).push(value)
+    else if (field.isInline) Object.assign(object, value)
+    else if (field.keepsZero || !isZero(value)) object[name] = value
   }
   return object
 }
 
-function readEntry(messages: ProtobufMessages, type: string, value: bigint | Buffer): { [key: string]: unknown } {
+/** Decodes a member of a map: its key is field 1, its value field 2. */
+function* decodingEntry(
+  decoding: Decoding,
+  field: Field,
+  entry: WireReader,
+  depth: number,
+): Work<readonly [key: string, member: unknown]> {
+  const { type, goName } = field
   let key = ''
-  let member: unknown = readValue(messages, type, Buffer.alloc(0))
-  for (const { number, value: part } of wireFields(bytesOf(value))) {
-    if (number === 1) key = bytesOf(part).toString('utf8')
-    else if (number === 2) member = readValue(messages, type, part)
+  let member: unknown
+  while (entry.next()) {
+    if (entry.number === 1) key = entry.text(goName)
+    else if (entry.number === 2)
+      member = isScalar(type)
+        ? readScalar(decoding, field, entry, depth)
+        : yield* decodingValue(decoding, field, entry, depth + 1)
   }
-  return { [key]: member }
+  return [key, member === undefined ? emptyValue(type) : member]
 }
 
-function readValue(messages: ProtobufMessages, type: string, value: bigint | Buffer): unknown {
+/** Returns the value of a type in a map whose entry has no value. */
+function emptyValue(type: string): unknown {
+  const zeros: Members = { string: '', bytes: '', int: 0, bool: false, double: 0, Quantity: '0', IntOrString: 0 }
+  if (isScalar(type)) return zeros[type] ?? null
+  return type.startsWith('[]') ? [] : type.startsWith('SchemaOr') ? null : {}
+}
+
+/** Decodes a value that may contain messages. */
+function decodingValue(decoding: Decoding, { goName, type }: NamedType, reader: WireReader, depth: number): Work<unknown> {
+  const value = reader.message(goName)
+  return type.startsWith('[]') || type.startsWith('SchemaOr')
+    ? decodingSpecial(decoding, type, value, depth)
+    : decodingMessage(decoding, type, value, depth)
+}
+
+type NamedType = Pick<Field, 'goName' | 'type'>
+
+function* decodingSpecial(decoding: Decoding, type: string, value: WireReader, depth: number): Work<unknown> {
   switch (type) {
-    case 'string':
-      return bytesOf(value).toString('utf8')
-    case 'bytes':
-      return bytesOf(value).toString('base64')
-    case 'int':
-      return exactInteger(BigInt.asIntN(64, varintOf(value)))
-    case 'bool':
-      return varintOf(value) !== 0n
-    case 'double':
-      return bytesOf(value).readDoubleLE(0)
-    case 'Quantity': {
-      const text = wireFields(bytesOf(value)).find(({ number }) => number === 1)?.value
-      return text === undefined ? '0' : bytesOf(text).toString('utf8')
-    }
-    case 'Time':
-    case 'MicroTime':
-      return readTime(type, bytesOf(value))
-    case 'IntOrString': {
-      const parts = new Map(wireFields(bytesOf(value)).map(({ number, value: part }) => [number, part]))
-      return varintOf(parts.get(1) ?? 0n) === 0n
-        ? Number(BigInt.asIntN(64, varintOf(parts.get(2) ?? 0n)))
-        : bytesOf(parts.get(3) ?? Buffer.alloc(0)).toString('utf8')
-    }
-    case 'JSON': {
-      const raw = wireFields(bytesOf(value)).find(({ number }) => number === 1)?.value
-      return raw === undefined ? null : readJSON(bytesOf(raw).toString('utf8'))
-    }
     case 'SchemaOrSchemas':
-      return oneOrMany(messages, value, (items) => items.map((item) => readMessage(messages, schema, bytesOf(item))))
-    case 'SchemaOrStrings':
-      return oneOrMany(messages, value, (items) => items.map((item) => bytesOf(item).toString('utf8')))
-    case 'SchemaOrBool': {
-      const parts = new Map(wireFields(bytesOf(value)).map(({ number, value: part }) => [number, part]))
-      const nested = parts.get(2)
-      return nested === undefined ? varintOf(parts.get(1) ?? 0n) !== 0n : readMessage(messages, schema, bytesOf(nested))
-    }
-    default:
-      // A named list type is encoded as a message whose first field is the list.
-      if (type.startsWith('[]')) {
-        const items = wireFields(bytesOf(value)).filter(({ number }) => number === 1)
-        return items.map((item) => readValue(messages, type.slice(2), item.value))
+    case 'SchemaOrStrings': {
+      // The type is one schema (field 1) or a list (field 2). Its JSON is the schema or the list.
+      let single: unknown = null
+      let list: unknown[] | undefined
+      while (value.next()) {
+        if (value.number === 1) single = yield* decodingMessage(decoding, schema, value.message('Schema'), depth + 1)
+        else if (value.number === 2 && type === 'SchemaOrStrings') (list ??= []).push(value.text('Property'))
+        else if (value.number === 2) {
+          ;(list ??= []).push(yield* decodingMessage(decoding, schema, value.message('JSONSchemas'), depth + 1))
+        }
       }
-      return readMessage(messages, type, bytesOf(value))
+      return list ?? single
+    }
+    case 'SchemaOrBool': {
+      let allows = false
+      let nested: Members | undefined
+      while (value.next()) {
+        if (value.number === 1) allows = value.integer('Allows') !== 0
+        else if (value.number === 2) nested = yield* decodingMessage(decoding, schema, value.message('Schema'), depth + 1)
+      }
+      return nested ?? allows
+    }
+    default: {
+      // A named list type is encoded as a message whose first field is the list.
+      const item = { goName: 'Items', type: type.slice(2) }
+      const list: unknown[] = []
+      while (value.next()) {
+        if (value.number !== 1) continue
+        list.push(
+          isScalar(item.type) ? readScalar(decoding, item, value, depth) : yield* decodingValue(decoding, item, value, depth + 1),
+        )
+      }
+      return list
+    }
   }
 }
 
 /** Message of a schema in a CustomResourceDefinition. */
 const schema = 'apiextensions/v1.JSONSchemaProps'
 
-/** Decodes a type that is one schema (field 1) or a list (field 2). Its JSON is the schema or the list. */
-function oneOrMany(
-  messages: ProtobufMessages,
-  value: bigint | Buffer,
-  readItems: (items: readonly (bigint | Buffer)[]) => readonly unknown[],
-): unknown {
-  const fields = wireFields(bytesOf(value))
-  const items = fields.filter(({ number }) => number === 2)
-  const single = fields.find(({ number }) => number === 1)
-  if (items.length > 0) return readItems(items.map((item) => item.value))
-  return single === undefined ? null : readMessage(messages, schema, bytesOf(single.value))
+const scalars = ['string', 'bytes', 'int', 'bool', 'double', 'Quantity', 'Time', 'MicroTime', 'IntOrString', 'JSON'] as const
+type Scalar = (typeof scalars)[number]
+const scalarNames: ReadonlySet<string> = new Set(scalars)
+const isScalar = (type: string): type is Scalar => scalarNames.has(type)
+
+function readScalar({ maxDepth }: Decoding, { goName: name, type }: NamedType, reader: WireReader, depth: number): unknown {
+  switch (type as Scalar) {
+    case 'string':
+      return reader.text(name)
+    case 'bytes':
+      return reader.text(name, 'base64')
+    case 'int':
+      return reader.integer(name)
+    case 'bool':
+      return reader.integer(name) !== 0
+    case 'double':
+      return reader.double(name)
+    case 'Quantity': {
+      let text = '0'
+      for (const quantity = reader.message(name); quantity.next(); ) if (quantity.number === 1) text = quantity.text('String_')
+      return text
+    }
+    case 'Time':
+    case 'MicroTime':
+      return readTime(type as 'Time' | 'MicroTime', reader.message(name))
+    case 'IntOrString':
+      return readIntOrString(reader.message(name))
+    case 'JSON': {
+      let text = ''
+      for (const json = reader.message(name); json.next(); ) if (json.number === 1) text = json.text('Raw')
+      return text === '' ? null : parseJSON(text, maxDepth - depth)
+    }
+  }
 }
 
+function parseJSON(text: string, maxDepth: number): unknown {
+  if (measureJSON(text).depth > maxDepth) throw new ProtobufError('exceeded max depth')
+  try {
+    return readJSON(text)
+  } catch {
+    throw new ProtobufError(scanJSON(text).error ?? 'unexpected end of JSON input')
+  }
+}
+
+function readIntOrString(parts: WireReader): number | bigint | string {
+  let isText = false
+  let integer: number | bigint = 0
+  let text = ''
+  while (parts.next()) {
+    if (parts.number === 1) isText = parts.integer('Type') !== 0
+    else if (parts.number === 2) integer = parts.integer('IntVal')
+    else if (parts.number === 3) text = parts.text('StrVal')
+  }
+  return isText ? text : integer
+}
+
+/** Seconds since the epoch of the first and the last moment that RFC 3339 can express. */
+const Times = { first: -62_167_219_200, last: 253_402_300_799 }
+
 /** Decodes seconds and nanoseconds since the epoch; an empty message is null. */
-function readTime(type: 'Time' | 'MicroTime', bytes: Buffer): string | null {
-  if (bytes.length === 0) return null
-  const parts = new Map(wireFields(bytes).map(({ number, value }) => [number, Number(BigInt.asIntN(64, varintOf(value)))]))
-  const text = new Date((parts.get(1) ?? 0) * 1000).toISOString().slice(0, 19)
-  if (type === 'Time') return `${text}Z`
-  const micros = Math.floor((parts.get(2) ?? 0) / 1000)
-  return `${text}.${String(micros).padStart(6, '0')}Z`
+function readTime(type: 'Time' | 'MicroTime', parts: WireReader): string | null {
+  if (parts.isEmpty) return null
+  let time = 0
+  let nanoseconds = 0
+  while (parts.next()) {
+    if (parts.number === 1) time = Number(parts.integer('Seconds'))
+    else if (parts.number === 2) nanoseconds = Number(BigInt.asIntN(32, BigInt(parts.integer('Nanos'))))
+  }
+  // Upstream truncates to microseconds. The nanoseconds may be negative.
+  const microseconds = Math.trunc(nanoseconds / 1000)
+  time += Math.floor(microseconds / 1e6)
+  if (time < Times.first || time > Times.last) throw new ProtobufError(`${type}: year outside of range [0,9999]`)
+  const text = new Date(seconds(time)).toISOString().slice(0, 19)
+  const fraction = microseconds - Math.floor(microseconds / 1e6) * 1e6
+  return type === 'Time' ? `${text}Z` : `${text}.${String(fraction).padStart(6, '0')}Z`
 }
 
 const isZero = (value: unknown): boolean => value === '' || value === 0 || value === false || value === null
 
-interface WireField {
-  readonly number: number
-  /** A varint as a bigint, other values as bytes. */
-  readonly value: bigint | Buffer
-}
+const goName = (name: string): string => (name === 'metadata' ? 'ObjectMeta' : `${name.charAt(0).toUpperCase()}${name.slice(1)}`)
 
-function wireFields(bytes: Buffer): WireField[] {
-  const fields: WireField[] = []
-  let position = 0
-  const take = (length: number): Buffer => {
-    if (length < 0 || position + length > bytes.length) throw new ProtobufError('unexpected EOF')
-    position += length
-    return bytes.subarray(position - length, position)
+/** Wire types of protobuf. */
+const Wire = { varint: 0, fixed64: 1, bytes: 2, fixed32: 5 } as const
+
+const LastFieldNumber = 2 ** 29 - 1
+
+/** Reads the fields of a message one after the other. */
+class WireReader {
+  /** Number and wire type of the current field. */
+  number = 0
+  #wireType = 0
+  /** Value of the current field if it is a varint. */
+  #varint: number | bigint = 0
+  /** Position of the value of the current field if it is not a varint. */
+  #from = 0
+  readonly #bytes: Buffer
+  #position: number
+  readonly #end: number
+
+  constructor(bytes: Buffer, start: number, end: number) {
+    this.#bytes = bytes
+    this.#position = start
+    this.#end = end
   }
-  const varint = (): bigint => {
+
+  get isEmpty(): boolean {
+    return this.#position === this.#end
+  }
+
+  /** Reads the next field. Returns false at the end. @throws ProtobufError */
+  next(): boolean {
+    if (this.isEmpty) return false
+    const key = Number(this.#readVarint())
+    this.number = Math.floor(key / 8)
+    this.#wireType = key % 8
+    if (this.number === 0 || this.number > LastFieldNumber) throw new ProtobufError('proto: illegal tag 0')
+    switch (this.#wireType) {
+      case Wire.varint:
+        this.#varint = this.#readVarint()
+        break
+      case Wire.fixed64:
+        this.#skip(8)
+        break
+      case Wire.bytes:
+        this.#skip(Number(this.#readVarint()))
+        break
+      case Wire.fixed32:
+        this.#skip(4)
+        break
+      default:
+        throw new ProtobufError(`proto: illegal wireType ${this.#wireType}`)
+    }
+    return true
+  }
+
+  integer(name: string): number | bigint {
+    this.#expect(Wire.varint, name)
+    return typeof this.#varint === 'number' ? this.#varint : exactInteger(BigInt.asIntN(64, this.#varint))
+  }
+
+  double(name: string): number {
+    this.#expect(Wire.fixed64, name)
+    const value = this.#bytes.readDoubleLE(this.#from)
+    if (Number.isFinite(value)) return value
+    const text = Number.isNaN(value) ? 'NaN' : value > 0 ? '+Inf' : '-Inf'
+    throw new ProtobufError(`json: unsupported value: ${text}`)
+  }
+
+  /** Invalid UTF-8 is replaced, as upstream does when it writes JSON. */
+  text(name: string, encoding: 'utf8' | 'base64' = 'utf8'): string {
+    this.#expect(Wire.bytes, name)
+    return this.#bytes.toString(encoding, this.#from, this.#position)
+  }
+
+  message(name: string): WireReader {
+    this.#expect(Wire.bytes, name)
+    return new WireReader(this.#bytes, this.#from, this.#position)
+  }
+
+  #expect(wireType: number, name: string): void {
+    if (this.#wireType !== wireType) throw new ProtobufError(`proto: wrong wireType = ${this.#wireType} for field ${name}`)
+  }
+
+  #skip(length: number): void {
+    if (length > this.#end - this.#position) throw new ProtobufError('unexpected EOF')
+    this.#from = this.#position
+    this.#position += length
+  }
+
+  #readVarint(): number | bigint {
+    const start = this.#position
+    let value = 0
+    // Seven bytes have 49 bits, which a number holds exactly.
+    for (let factor = 1; factor < 2 ** 49; factor *= 2 ** 7) {
+      const byte = this.#readByte()
+      value += (byte & 0x7f) * factor
+      if (byte < 0x80) return value
+    }
+    this.#position = start
+    return this.#readLongVarint()
+  }
+
+  #readLongVarint(): bigint {
     let value = 0n
     for (let shift = 0n; shift < 70n; shift += 7n) {
-      const byte = take(1)[0]!
+      const byte = this.#readByte()
       value |= BigInt(byte & 0x7f) << shift
       if (byte < 0x80) return BigInt.asUintN(64, value)
     }
     throw new ProtobufError('proto: integer overflow')
   }
-  while (position < bytes.length) {
-    const key = Number(varint())
-    const number = key >>> 3
-    if (number === 0) throw new ProtobufError('proto: illegal tag 0')
-    switch (key & 7) {
-      case 0:
-        fields.push({ number, value: varint() })
-        break
-      case 1:
-        fields.push({ number, value: take(8) })
-        break
-      case 2:
-        fields.push({ number, value: take(Number(varint())) })
-        break
-      case 5:
-        fields.push({ number, value: take(4) })
-        break
-      default:
-        throw new ProtobufError(`proto: illegal wireType ${key & 7}`)
-    }
+
+  #readByte(): number {
+    if (this.isEmpty) throw new ProtobufError('unexpected EOF')
+    return this.#bytes[this.#position++]!
   }
-  return fields
-}
-
-function bytesOf(value: bigint | Buffer): Buffer {
-  if (typeof value === 'bigint') throw new ProtobufError('proto: wrong wireType = 0')
-  return value
-}
-
-function varintOf(value: bigint | Buffer): bigint {
-  if (typeof value === 'bigint') return value
-  if (value.length === 0) return 0n
-  throw new ProtobufError('proto: wrong wireType = 2')
 }
