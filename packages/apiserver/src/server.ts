@@ -130,12 +130,12 @@ export function createGenericServer(options: GenericServerOptions): GenericServe
     (authorized ? authorizedInProcess : inProcess)(engine, { ...Administrator, ...caller }, clock)
   const clientAs: ClientAs = (agent, name) => createClient(transport({ agent, ...(name === undefined ? {} : { name }) }))
   const caller = new WebhookCaller({ clock, ...options.webhooks })
-  const converter = new Converter({ random, caller })
+  const converter = new Converter({ clock, random, caller })
   const inVersions = {
     versions: ({ storage }: ResourceInfo) => registry.list().filter((info) => info.storage === storage),
     convert: async (to: ResourceInfo, object: KubeObject) => draft(await converter.convert(to, object)) as UnknownObject,
   }
-  const webhooks = new Webhooks({ store, random, caller, log, authorizer, enabled, ...inVersions })
+  const webhooks = new Webhooks({ store, clock, random, caller, log, authorizer, enabled, ...inVersions })
   const isEnabled = enabled.has('ValidatingAdmissionPolicy')
   const policies = new Policies({ store, registry, authorizer, isEnabled, ...inVersions })
   cleanups.push(() => policies.close())

@@ -57,6 +57,7 @@ async function handleRequest(request: IncomingMessage, response: ServerResponse)
     respond({ apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response: { uid, ...decision } })
   const path = request.url?.split('?', 1)[0]
   if (path === '/hang') onHang()
+  else if (path === '/long') review({ allowed: true, other: 'x'.repeat(3_000_000) })
   else if (path === '/deny') review({ allowed: false, status: { message: 'no' }, warnings: ['be careful'] })
   else if (path === '/convert') {
     const apiVersion = reviewed.desiredAPIVersion
@@ -184,6 +185,13 @@ test('a call of an unresponsive webhook times out', async () => {
   await reached
   apiServer.clock.step(apiServer.clock.now() + 5000)
   expect(await error).toContain(`Post "https://127.0.0.1:${port}/hang?timeout=5s": context deadline exceeded`)
+})
+
+test('a response may be longer than the limit only if the request is long, too', async () => {
+  await using apiServer = await serverWithWebhook(webhookAt('/long'))
+  expect(await rejection(apiServer.client.create(Widget, aWidget('a')))).toMatch(/the response is longer than 2\d{6} bytes$/)
+  const free = { text: 'x'.repeat(600_000) }
+  expect(await rejection(apiServer.client.create(Widget, aWidget('b', { free })))).toBe('accepted')
 })
 
 test('a conversion webhook is called over HTTPS as well', async () => {

@@ -3,7 +3,7 @@
  * k8s.io/apiserver/pkg/admission/plugin/webhook/request and errors, v0.36, with their texts.
  */
 import {
-  applyJsonPatch,
+  applyingJsonPatch,
   jsonTypeName,
   isRecord,
   type JsonPatchOperation,
@@ -16,6 +16,7 @@ import {
   StatusError,
   type StatusReason,
   StatusReasons,
+  type Work,
 } from '@capstan/kube'
 import type { Caller, User } from '../auth/user.ts'
 import type { GroupVersionResource, Hook, HookType, Target } from './hook.ts'
@@ -195,18 +196,21 @@ export class UndecodablePatch extends Error {
 }
 
 function operationsOf(text: string): readonly JsonPatchOperation[] {
-  const { error } = scanJSON(text)
   const reject = (reason: string) => new UndecodablePatch(`received undecodable patch in webhook response: ${reason}`)
-  if (error !== undefined) throw reject(error)
-  const operations = readJSON(text)
+  let operations: unknown
+  try {
+    operations = readJSON(text)
+  } catch {
+    throw reject(scanJSON(text).error ?? 'unexpected end of JSON input')
+  }
   if (Array.isArray(operations)) return parseJsonPatch(operations)
   throw reject(`json: cannot unmarshal ${jsonTypeName(operations)} into Go value of type jsonpatch.Patch`)
 }
 
-/** @throws StatusError InternalError when the patch does not apply, or its result is not an object with metadata */
-export function applyPatch(object: object, operations: readonly JsonPatchOperation[]): Record<string, unknown> {
+/** Applies a patch in pieces. @throws StatusError InternalError when it does not apply, or its result is not an object with metadata */
+export function* applyingPatch(object: object, operations: readonly JsonPatchOperation[]): Work<Record<string, unknown>> {
   try {
-    const result = applyJsonPatch<unknown>(object, operations)
+    const result = yield* applyingJsonPatch<unknown>(object, operations)
     if (isRecord(result) && isRecord(result.metadata)) return result
   } catch (err) {
     throw internalError(patchErrorText(operations, err))

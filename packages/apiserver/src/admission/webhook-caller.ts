@@ -4,7 +4,18 @@
  */
 import { posix } from 'node:path'
 import { Agent, request as httpsRequest } from 'node:https'
-import { type Clock, isRecord, jsonTypeName, readJSON, seconds, type WebhookClientConfig, writeJSON } from '@capstan/kube'
+import {
+  type Clock,
+  inPieces,
+  isLong,
+  isRecord,
+  jsonTypeName,
+  readJSON,
+  seconds,
+  type WebhookClientConfig,
+  writeJSON,
+  writingJSON,
+} from '@capstan/kube'
 
 /** Returns the address of a Service; `undefined` when the Service does not exist. */
 export type ResolveService = (namespace: string, name: string, port: number) => URL | undefined
@@ -54,14 +65,22 @@ export class WebhookCaller {
 
   /**
    * Sends `review` to a webhook, and returns the JSON document of the response.
+   * @param review an object, or its JSON
    * @throws WebhookUnreachable
    */
-  async call(config: WebhookClientConfig, timeoutSeconds: number, review: object, signal?: AbortSignal): Promise<unknown> {
+  async call(
+    config: WebhookClientConfig,
+    timeoutSeconds: number,
+    review: object | string,
+    signal?: AbortSignal,
+  ): Promise<unknown> {
     const calledUrl = urlText(config, timeoutSeconds)
     const fail = (reason: string) => new WebhookUnreachable(`Post ${JSON.stringify(calledUrl)}: ${reason}`)
     const target = this.#target(config, timeoutSeconds)
     if (typeof target === 'string') throw fail(target)
 
+    const body =
+      typeof review === 'string' ? review : isLong(review) ? await inPieces(this.#clock, writingJSON(review)) : writeJSON(review)
     const ending = new AbortController()
     const cancel = () => ending.abort(new Error('context canceled'))
     const timer = this.#clock.schedule(seconds(timeoutSeconds), () => ending.abort(new Error('context deadline exceeded')))
@@ -72,7 +91,7 @@ export class WebhookCaller {
     }
     let response: WebhookHttpResponse
     try {
-      response = await unlessAborted(this.#transport.post(target, writeJSON(review), ending.signal), ending.signal)
+      response = await unlessAborted(this.#transport.post(target, body, ending.signal), ending.signal)
     } catch (err) {
       throw fail(ending.signal.aborted ? (ending.signal.reason as Error).message : (err as Error).message)
     } finally {
@@ -123,6 +142,7 @@ const cleanPath = (path: string): string => posix.join('/', path).replace(/(.)\/
 function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason)
+    if (signal.aborted) abort()
     signal.addEventListener('abort', abort, { once: true })
     promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
   })
@@ -176,8 +196,8 @@ const byStatus: { readonly [status: number]: string } = {
 const MaxSockets = 64
 /** Maximum number of targets whose connections are kept open. */
 const MaxAgents = 64
-/** Maximum size of a response in bytes. Large, because a conversion webhook returns a whole list in one response. */
-const MaxAnswer = 256 << 20
+/** Maximum size of a response in bytes, beyond twice the size of the request: a webhook returns changed objects, or a patch in base64. */
+const MaxAnswer = 2 << 20
 
 /** Sends requests over HTTPS, with separate persistent connections for each target. */
 export function httpsWebhooks(): WebhookTransport {
@@ -247,10 +267,11 @@ function post({ url }: WebhookTarget, agent: Agent, body: Buffer, signal: AbortS
     })
     outgoing.on('response', (response) => {
       const chunks: Buffer[] = []
+      const limit = MaxAnswer + 2 * body.length
       let size = 0
       response.on('data', (chunk: Buffer) => {
         size += chunk.length
-        if (size > MaxAnswer) outgoing.destroy(new Error(`the response is longer than ${MaxAnswer} bytes`))
+        if (size > limit) outgoing.destroy(new Error(`the response is longer than ${limit} bytes`))
         else chunks.push(chunk)
       })
       response.on('end', () => {

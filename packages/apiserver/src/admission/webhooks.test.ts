@@ -120,6 +120,29 @@ describe('a mutating webhook', () => {
     expect(request).not.toHaveProperty('subResource')
   })
 
+  test.each(['mutating', 'validating'] as const)('a long object is sent to a %s webhook in pieces', async (type) => {
+    let pieces = 0
+    Object.assign(hooks.hosted.clock, { yieldIfDue: () => void pieces++ })
+    const piecesOf = async (name: string) => {
+      const before = pieces
+      await create(name, { free: Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`k${index}`, 1])) })
+      return pieces - before
+    }
+    const without = await piecesOf('a')
+    await hooks.add(type, 'look', () => ({ allowed: true }))
+    expect(await piecesOf('b')).toBeGreaterThan(without + 15)
+  })
+
+  test('has its patch applied in pieces', async () => {
+    let pieces = 0
+    Object.assign(hooks.hosted.clock, { yieldIfDue: () => void pieces++ })
+    const free = Array.from({ length: 300 }, (_, index) => ({ op: 'add', path: `/spec/free/k${index}`, value: 1 }))
+    await hooks.add('mutating', 'add', () => patch({ op: 'add', path: '/spec/free', value: {} }, ...free))
+    const before = pieces
+    await create()
+    expect(pieces - before).toBeGreaterThan(300)
+  })
+
   test('receives an object with generateName before its name is generated', async () => {
     await hooks.add('mutating', 'look', () => ({ allowed: true }))
     await hooks.hosted.client.create(Widget, { metadata: { generateName: 'w-', namespace }, spec: { replicas: 1 } })

@@ -5,7 +5,9 @@
 import {
   messageOf,
   badRequest,
+  type Clock,
   equal,
+  inPieces,
   type KubeObject,
   type Labels,
   type Logger,
@@ -35,7 +37,7 @@ import {
   type AdmissionAttributes,
   type VersionedAttributes,
   internalError,
-  applyPatch,
+  applyingPatch,
   requestOf,
   reviewOf,
   UndecodablePatch,
@@ -56,6 +58,7 @@ const pluginNames = {
 
 export interface WebhooksOptions {
   readonly store: Store
+  readonly clock: Clock
   readonly random: Random
   readonly caller: WebhookCaller
   readonly log: Logger
@@ -80,6 +83,9 @@ export interface Write extends AdmissionAttributes {
   /** Returns a signal that aborts when no client waits for the response any more. */
   readonly ended: (() => AbortSignal) | undefined
 }
+
+/** Converts a patched document to an object of the resource. */
+type ToObject = (document: Record<string, unknown>) => UnknownObject | Promise<UnknownObject>
 
 type HooksByType = { readonly [type in HookType]: readonly Hook[] }
 
@@ -110,7 +116,7 @@ export class Webhooks {
    * @returns the resulting object: the same object when no webhook changed it
    * @throws StatusError when a webhook denies the write or cannot be called
    */
-  async mutate(write: Write, toObject: (document: Record<string, unknown>) => UnknownObject): Promise<UnknownObject | undefined> {
+  async mutate(write: Write, toObject: ToObject): Promise<UnknownObject | undefined> {
     let { object } = write
     const hooks = this.#hooksFor(write.info).mutating
     const reinvocable: Hook[] = []
@@ -277,14 +283,14 @@ export class Webhooks {
     { versioned, response }: { versioned: VersionedAttributes; response: WebhookResponse },
     object: UnknownObject | undefined,
     { info, isView }: Write,
-    toObject: (document: Record<string, unknown>) => UnknownObject,
+    toObject: ToObject,
   ): Promise<UnknownObject | undefined> {
     if (response.patch === undefined) return object
     if (!object || !versioned.object) {
       const name = JSON.stringify(hook.webhook.name)
       throw internalError(`admission webhook ${name} attempted to modify the object, which is not supported for this operation`)
     }
-    const document = applyPatch(versioned.object, response.patch)
+    const document = await inPieces(this.#options.clock, applyingPatch(versioned.object, response.patch))
     if (equal(document, versioned.object)) return object
     const needsConversion = !isView && versioned.resource.version !== info.version
     return toObject(needsConversion ? await this.#options.convert(info, document as UnknownObject) : document)

@@ -4,19 +4,14 @@
  */
 import { draft, equal, isRecord, type KubeObject, parseApiVersion, type UnknownObject } from '@capstan/kube'
 
-/** Builds the ConversionReview that a webhook receives. `version` is its API version, `v1` or `v1beta1`. */
-export function conversionReview(
-  version: string,
-  uid: string,
-  desiredAPIVersion: string,
-  objects: readonly KubeObject[],
-): object {
-  return {
-    kind: 'ConversionReview',
-    apiVersion: `apiextensions.k8s.io/${version}`,
-    request: { uid, desiredAPIVersion, objects },
-    response: { uid: '', convertedObjects: null, result: { metadata: {} } },
-  }
+/**
+ * Builds the JSON of the ConversionReview that a webhook receives. `version` is its API version, `v1` or `v1beta1`; `objects` are JSON,
+ * too, because many objects are encoded one after the other.
+ */
+export function conversionReview(version: string, uid: string, desiredAPIVersion: string, objects: readonly string[]): string {
+  const type = `"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/${version}"`
+  const request = `{"uid":"${uid}","desiredAPIVersion":${JSON.stringify(desiredAPIVersion)},"objects":[${objects.join()}]}`
+  return `{${type},"request":${request},"response":{"uid":"","convertedObjects":null,"result":{"metadata":{}}}}`
 }
 
 /**

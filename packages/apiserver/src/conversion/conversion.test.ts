@@ -162,6 +162,22 @@ describe('objects of a CRD with a conversion webhook', () => {
     expect(server.calls.at(-1)!.objects).toHaveLength(2)
   })
 
+  test('are listed with several webhook calls if they are long', async () => {
+    const size = 400_000
+    for (const name of ['a', 'b', 'c', 'd']) {
+      await server.client.create(V2, conv({ width: 1, ...(name === 'd' ? {} : { color: 'x'.repeat(size) }) }, name))
+    }
+    expect(await server.callsOf(server.client.list(V1, { namespace }))).toBe(2)
+    expect(server.calls.slice(-2).map(({ objects }) => objects.length)).toEqual([3, 1])
+    const { items } = await server.client.list(V1, { namespace })
+    expect(items.map(({ metadata }) => metadata.name)).toEqual(['a', 'b', 'c', 'd'])
+    server.changeResponse = (response) => ({
+      ...response,
+      convertedObjects: response.convertedObjects.map((object) => (object.metadata.name === 'd' ? {} : object)),
+    })
+    expect(await rejection(server.client.list(V1, { namespace }))).toContain('at index 3')
+  })
+
   test('are patched and deleted in either version', async () => {
     await server.client.create(V2, conv({ width: 1, color: 'blue' }))
     await server.client.patch(V1, at, { type: 'merge', body: { spec: { size: 2 } } })

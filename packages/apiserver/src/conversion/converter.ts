@@ -1,19 +1,36 @@
 /** Converts objects between the versions of a CRD, through its conversion webhook. */
-import { freeze, type KubeObject, parseApiVersion, type Random, randomUUID, StatusError, type UnknownObject } from '@capstan/kube'
+import {
+  appendAll,
+  type Clock,
+  freeze,
+  type KubeObject,
+  parseApiVersion,
+  pauseIfDue,
+  type Random,
+  randomUUID,
+  StatusError,
+  type UnknownObject,
+} from '@capstan/kube'
 import type { WebhookCaller } from '../admission/webhook-caller.ts'
 import { type ResourceInfo, inVersion } from '../registry/resource-info.ts'
+import { jsonOf } from '../store/packed.ts'
 import { checkedConversion, conversionReview, convertedObjects, InvalidConversion } from './conversion-review.ts'
 
 /** Timeout of a conversion, as upstream. */
 const TimeoutSeconds = 30
 
+/** Characters of the objects of one call, after which the next objects are converted by another call. */
+const MaxCharacters = 1 << 20
+
 export class Converter {
+  readonly #clock: Clock
   readonly #random: Random
   readonly #caller: WebhookCaller
   /** Conversions for watchers, so that all watchers share one conversion of a change. */
   readonly #sharedConversions = new WeakMap<ResourceInfo, WeakMap<KubeObject, Promise<KubeObject>>>()
 
-  constructor(options: { random: Random; caller: WebhookCaller }) {
+  constructor(options: { clock: Clock; random: Random; caller: WebhookCaller }) {
+    this.#clock = options.clock
     this.#random = options.random
     this.#caller = options.caller
   }
@@ -33,7 +50,7 @@ export class Converter {
     return info.stored && info.conversion ? this.convert(info, await this.convert(info.stored, object)) : object
   }
 
-  /** Like `convert` for many objects, with one webhook call for all objects that need it. */
+  /** Like `convert` for many objects. One webhook call converts all objects that need it, except when they are long. */
   async convertAll(info: ResourceInfo, objects: readonly KubeObject[]): Promise<readonly KubeObject[]> {
     const toConvert = objects.filter((object) => needsWebhook(info, object))
     if (toConvert.length === 0) return objects.map((object) => inVersion(info, object))
@@ -58,31 +75,60 @@ export class Converter {
 
   /** @throws StatusError without a reason, when the webhook fails or returns invalid objects */
   async #callWebhook(to: ResourceInfo, objects: readonly KubeObject[]): Promise<readonly UnknownObject[]> {
+    const converted: UnknownObject[] = []
+    let sources: KubeObject[] = []
+    let texts: string[] = []
+    let characters = 0
+    for (const [index, object] of objects.entries()) {
+      const source = withStorageDefaults(to, object)
+      const text = jsonOf(source)
+      sources.push(source)
+      texts.push(text)
+      characters += text.length
+      const pause = pauseIfDue(this.#clock)
+      if (pause) await pause
+      if (characters < MaxCharacters && index < objects.length - 1) continue
+      appendAll(converted, await this.#convertPart(to, sources, texts, { start: converted.length, total: objects.length }))
+      ;[sources, texts, characters] = [[], [], 0]
+    }
+    return converted
+  }
+
+  /** Converts objects with one call. `start` is the index of the first object, for error texts. */
+  async #convertPart(
+    to: ResourceInfo,
+    sources: readonly KubeObject[],
+    texts: readonly string[],
+    { start, total }: { start: number; total: number },
+  ): Promise<readonly UnknownObject[]> {
     const { clientConfig, reviewVersion } = to.conversion!
-    const sources = objects.map((object) => withStorageDefaults(to, object))
     const { group, version } = parseApiVersion(sources[0]!.apiVersion)
     const fail = (text: string) => new StatusError('', `conversion webhook for ${group}/${version}, Kind=${to.kind} ${text}`)
     const uid = randomUUID(this.#random)
     let converted: readonly unknown[]
     try {
-      const review = conversionReview(reviewVersion, uid, to.apiVersion, sources)
+      const review = conversionReview(reviewVersion, uid, to.apiVersion, texts)
       converted = convertedObjects(reviewVersion, uid, await this.#caller.call(clientConfig, TimeoutSeconds, review))
     } catch (err) {
       throw fail(`failed: ${(err as Error).message}`)
     }
     if (converted.length !== sources.length) throw fail(`returned ${converted.length} objects, expected ${sources.length}`)
-    return sources.map((source, index) => {
+    const checked: UnknownObject[] = []
+    for (const [index, source] of sources.entries()) {
+      const pause = pauseIfDue(this.#clock)
+      if (pause) await pause
       try {
         const object = checkedConversion(source, converted[index], to.apiVersion)
         to.structural.prune(object)
-        return freeze(object)
+        checked.push(freeze(object))
       } catch (err) {
         if (!(err instanceof InvalidConversion)) throw err
-        if (err.part === 'type') throw fail(`returned invalid object at index ${index}: ${err.message}`)
-        const where = sources.length === 1 ? '' : ` at index ${index}`
-        throw fail(`returned invalid ${sources.length === 1 ? '' : 'converted '}${err.part}${where}: ${err.message}`)
+        if (err.part === 'type') throw fail(`returned invalid object at index ${start + index}: ${err.message}`)
+        const where = total === 1 ? '' : ` at index ${start + index}`
+        throw fail(`returned invalid ${total === 1 ? '' : 'converted '}${err.part}${where}: ${err.message}`)
       }
-    })
+    }
+    return checked
   }
 }
 

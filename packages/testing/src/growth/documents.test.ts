@@ -4,12 +4,12 @@
  * text.
  */
 import { GeneratePatches } from '@capstan/api'
-import { customResourceDefinition } from '@capstan/kube'
+import { atOnce, customResourceDefinition } from '@capstan/kube'
 import { compileRules } from '@capstan/kube/cel'
 import { testServer, Widget } from '@capstan/kubernetes-kinds/test-server'
 import { expect, test } from 'vitest'
 import { hooksOf } from '../../../apiserver/src/admission/hook.ts'
-import { applyPatch, decodeResponse } from '../../../apiserver/src/admission/review.ts'
+import { applyingPatch, decodeResponse } from '../../../apiserver/src/admission/review.ts'
 import { openAPIParts } from '../../../apiserver/src/http/openapi/openapi.ts'
 import { swaggerHead, swaggerJSON, swaggerOf } from '../../../apiserver/src/http/openapi/swagger.ts'
 import { jsonPath } from '../../../apiserver/src/http/table/json-path.ts'
@@ -62,7 +62,7 @@ test.each<[string, (size: number) => unknown]>([
     (size) => {
       const operations = many(size, (index) => ({ op: 'add', path: `/spec/n${index}`, value: 1 }))
       const { patch } = verdict({ patchType: 'JSONPatch', patch: Buffer.from(JSON.stringify(operations)).toString('base64') })
-      return applyPatch({ metadata: {}, spec: {} }, patch!)
+      return atOnce(applyingPatch({ metadata: {}, spec: {} }, patch!))
     },
   ],
   ['the response of a webhook with many warnings', (size) => verdict({ warnings: many(size, (index) => `warning ${index}`) })],

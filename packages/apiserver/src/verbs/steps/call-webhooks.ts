@@ -1,5 +1,5 @@
 /** Calls webhooks and policies for a write, and decodes the objects that mutating webhooks return. */
-import { atOnce, isRecord, messageOf, type UnknownObject } from '@capstan/kube'
+import { inPieces, isRecord, messageOf, type UnknownObject, type Work } from '@capstan/kube'
 import { type GroupVersionKind, internalError } from '../../admission/review.ts'
 import type { Write } from '../../admission/webhooks.ts'
 import { checkNameAndNamespace } from './decode.ts'
@@ -21,7 +21,7 @@ export interface AdmissionView {
  * denies the request or cannot be called
  */
 export async function mutateWebhooks(
-  { webhooks }: ServerContext,
+  { webhooks, clock }: ServerContext,
   context: RequestContext,
   operation: Operation,
   object: UnknownObject,
@@ -30,7 +30,8 @@ export async function mutateWebhooks(
 ): Promise<UnknownObject> {
   if (context.isInternal || !webhooks.mayApplyTo(context.info, 'mutating')) return object
   const write = writeOf(context, operation, object, old, view)
-  if (!view) return (await webhooks.mutate(write, (document) => decodeMutated(context, document, old))) ?? object
+  if (!view)
+    return (await webhooks.mutate(write, (document) => inPieces(clock, decodingMutated(context, document, old)))) ?? object
   const mutated = await webhooks.mutate(write, (document) => document as UnknownObject)
   if (mutated && mutated !== write.object) view.applyTo(object, mutated)
   return object
@@ -63,11 +64,11 @@ export async function callDeletionWebhooks(server: ServerContext, context: Reque
 }
 
 /** Decodes an object that a mutating webhook has patched. @throws StatusError */
-function decodeMutated(
+function* decodingMutated(
   context: RequestContext,
   document: Record<string, unknown>,
   old: UnknownObject | undefined,
-): UnknownObject {
+): Work<UnknownObject> {
   const { info } = context
   const { apiVersion, kind, structural } = info
   if (document.apiVersion !== apiVersion || document.kind !== kind) {
@@ -81,13 +82,13 @@ function decodeMutated(
   const object = document as UnknownObject
   const { goType } = info
   if (goType) {
-    const problem = atOnce(goType.jsonProblem(object))
+    const problem = yield* goType.jsonProblem(object)
     if (problem !== undefined) throw internalError(problem)
-    atOnce(goType.readNulls(object))
+    yield* goType.readNulls(object)
   }
-  structural.prune(object)
-  structural.dropNulls(object)
-  structural.default(object)
+  yield* structural.pruning(object)
+  yield* structural.droppingNulls(object)
+  yield* structural.defaulting(object)
   info.strategy.default?.(object, old)
   checkNameAndNamespace(context, object)
   return object
