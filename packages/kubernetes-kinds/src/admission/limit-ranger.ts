@@ -1,5 +1,5 @@
 /** Enforces the LimitRanges of a namespace on pods and claims. Upstream: plugin/pkg/admission/limitranger, v1.36. */
-import { appendAll, merged, parseQuantity } from '@capstan/kube'
+import { appendAll, inPieces, merged, parseQuantity, type Work } from '@capstan/kube'
 import { compareAmounts } from '../kinds/checks.ts'
 import { podResources } from '../kinds/pod/resources.ts'
 import type {
@@ -16,6 +16,12 @@ type Amounts = { readonly [name: string]: string | number }
 
 const Annotation = 'kubernetes.io/limit-ranger'
 
+/**
+ * Characters of the annotation after which no further container gets defaults. The annotation is then longer than validation allows, so
+ * the pod is rejected.
+ */
+const LongestAnnotation = 262_144
+
 export const limitRanger: Plugin = {
   name: 'LimitRanger',
   appliesTo: ({ storage }) => storage === 'pods' || storage === 'persistentvolumeclaims',
@@ -23,12 +29,12 @@ export const limitRanger: Plugin = {
     if (write.info.storage !== 'pods' || !isChecked(write)) return
     for (const { spec } of rangesOf(write)) setDefaults(write.object as unknown as Pod, spec.limits ?? [])
   },
-  validate(write) {
+  async validate(write) {
     if (!isChecked(write)) return
     for (const { spec } of rangesOf(write)) {
       const problems =
         write.info.storage === 'pods'
-          ? podProblems(write.object as unknown as Pod, spec.limits ?? [])
+          ? await inPieces(write.clock, findingPodProblems(write.object as unknown as Pod, spec.limits ?? []))
           : claimProblems(write.object as unknown as PersistentVolumeClaim, spec.limits ?? [])
       const texts = [...new Set(problems)]
       if (texts.length > 0) throw forbidden(write, texts.length === 1 ? texts[0]! : `[${texts.join(', ')}]`)
@@ -48,15 +54,17 @@ function setDefaults(pod: Pod, limits: readonly LimitRangeItem[]): void {
   const defaultLimits: Amounts = merged(items.map((item) => item.default))
   const defaultRequests: Amounts = merged(items.map(({ defaultRequest }) => defaultRequest))
   const notes: string[] = []
+  let characters = 0
   const fill = (container: Container, containerType: string): void => {
+    if (characters > LongestAnnotation) return
     const resources: ResourceRequirements = (container.resources ??= {})
     const add = (member: 'requests' | 'limits', amounts: Amounts): void => {
       const missing = Object.keys(amounts).filter((name) => resources[member]?.[name] === undefined)
       if (missing.length === 0) return
       resources[member] = { ...Object.fromEntries(missing.map((name) => [name, amounts[name]!])), ...resources[member] }
-      notes.push(
-        `${missing.sort().join(', ')} ${member === 'limits' ? 'limit' : 'request'} for ${containerType} ${container.name}`,
-      )
+      const note = `${missing.sort().join(', ')} ${member === 'limits' ? 'limit' : 'request'} for ${containerType} ${container.name}`
+      characters += note.length
+      notes.push(note)
     }
     add('requests', defaultRequests)
     add('limits', defaultLimits)
@@ -68,13 +76,18 @@ function setDefaults(pod: Pod, limits: readonly LimitRangeItem[]): void {
   pod.metadata.annotations = { ...pod.metadata.annotations, [Annotation]: text }
 }
 
-function podProblems({ spec }: Pod, limits: readonly LimitRangeItem[]): string[] {
+/** In pieces, because each limit is compared with each container. */
+function* findingPodProblems({ spec }: Pod, limits: readonly LimitRangeItem[]): Work<Set<string>> {
   const containers = [...(spec.containers ?? []), ...(spec.initContainers ?? [])]
-  return limits.flatMap((item) => {
-    if (item.type === 'Container') return containers.flatMap(({ resources }) => problemsOf(item, resources))
-    if (item.type === 'Pod') return problemsOf(item, podResources(spec))
-    return []
-  })
+  const problems = new Set<string>()
+  for (const item of limits) {
+    const checked = item.type === 'Container' ? containers : item.type === 'Pod' ? [{ resources: podResources(spec) }] : []
+    for (const { resources } of checked) {
+      for (const problem of problemsOf(item, resources)) problems.add(problem)
+      yield
+    }
+  }
+  return problems
 }
 
 function claimProblems({ spec }: PersistentVolumeClaim, limits: readonly LimitRangeItem[]): string[] {

@@ -2,6 +2,7 @@
 import { unknownKind } from '@capstan/kube'
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { Pod } from '../kinds/schemas/types.ts'
+import { limitRanger } from './limit-ranger.ts'
 import { at, rejection, type TestServer, testServer } from '../test-server.ts'
 
 const kind = (name: string, plural: string) => unknownKind({ apiVersion: 'v1', kind: name, plural })
@@ -34,6 +35,31 @@ describe('limits', () => {
     expect(pod.metadata.annotations).toEqual({
       'kubernetes.io/limit-ranger': 'LimitRanger plugin set: cpu request for container c; cpu limit for container c',
     })
+  })
+
+  test('of many resources are set until the annotation is longer than allowed, and checked in pieces', async () => {
+    let pieces = 0
+    Object.assign(t.clock, { yieldIfDue: () => void pieces++ })
+    const defaults = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`example.com/resource-${index}`, '1']))
+    await limit({ type: 'Container', default: defaults })
+    const containers = Array.from({ length: 200 }, (_, index) => ({ name: `c${index}`, image: 'i' }))
+    expect(await rejection(t.client.create(pods, aPod('p', {}, { containers })))).toContain(
+      'metadata.annotations: Too long: may not be more than 262144 bytes',
+    )
+    const range = { spec: { limits: [{ type: 'Container', default: defaults }] } }
+    const write = {
+      operation: 'CREATE',
+      info: { storage: 'pods' },
+      namespace: 'default',
+      object: { metadata: {}, spec: { containers } },
+      store: { list: () => [range] },
+      clock: t.clock,
+    } as never
+    await limitRanger.mutate!(write)
+    expect([0, 199].map((index) => 'resources' in containers[index]!)).toEqual([true, false])
+    pieces = 0
+    await limitRanger.validate!({ ...(write as object), object: { spec: { containers: containers.slice(0, 50) } } } as never)
+    expect(pieces).toBe(50)
   })
 
   test.each<[object, object, string]>([
