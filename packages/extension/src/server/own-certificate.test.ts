@@ -103,6 +103,15 @@ describe('a generated certificate', () => {
     later.close()
   })
 
+  it('is signed by a new authority if the stored authority is not valid yet', async () => {
+    const authority = await makeAuthority(clock, { commonName: 'kept', validity: 90 * day })
+    clock.shift(-10 * day)
+    const own = await keep({ authority })
+    expect(storedAuthorities).toHaveLength(1)
+    expect(isGood()).toBe(true)
+    own.close()
+  })
+
   it('is still valid and trusted if publishing or serving a new certificate fails, because both are retried in order', async () => {
     const failures = new Set<number>()
     let calls = 0

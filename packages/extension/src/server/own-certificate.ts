@@ -5,7 +5,7 @@
 import { X509Certificate } from 'node:crypto'
 import type { Clock, Logger } from '@capstan/kube'
 import { hours, messageOf, minutes } from '@capstan/kube'
-import { type CertifiedKey, certificateExpiry, issueCertificate, makeAuthority } from '@capstan/kube/node'
+import { type CertifiedKey, certificateExpiry, invalidNow, issueCertificate, makeAuthority } from '@capstan/kube/node'
 
 export interface OwnCertificateOptions {
   readonly commonName: string
@@ -69,7 +69,7 @@ class Rotation {
   #previous: CertifiedKey | undefined
   /** The published CA bundle, and the time of its publication. */
   #trusted = { bundle: '', at: 0 }
-  #serving: { readonly signer: CertifiedKey; readonly at: number; readonly until: number } | undefined
+  #serving: { readonly certified: CertifiedKey; readonly signer: CertifiedKey; readonly at: number } | undefined
 
   constructor(options: OwnCertificateOptions) {
     this.#options = options
@@ -80,31 +80,35 @@ class Rotation {
   async step(): Promise<number> {
     const { clock, keep, serve } = this.#options
     const now = clock.now()
-    if (!this.#authority || now >= renewalOf(this.#authority)) {
-      if (this.#serving && expiryOf(this.#serving.signer) > now) this.#previous = this.#serving.signer
+    const isValid = ({ certificate }: CertifiedKey) => invalidNow(certificate, now) === undefined
+    if (!this.#authority || now >= renewalOf(this.#authority) || !isValid(this.#authority)) {
+      if (this.#serving && isValid(this.#serving.signer)) this.#previous = this.#serving.signer
       this.#authority = await this.#newAuthority()
       keep?.(this.#authority)
     }
     const authority = this.#authority
     await this.#trust(authority)
     const signsFrom = this.#previous ? this.#trusted.at + Spread : now
-    const isDue = !this.#serving || now >= renewalBetween(this.#serving.at, this.#serving.until)
+    const isDue =
+      !this.#serving ||
+      !isValid(this.#serving.certified) ||
+      now >= renewalBetween(this.#serving.at, expiryOf(this.#serving.certified))
     const isToBeReplaced = this.#serving?.signer !== authority && now >= signsFrom
     if (isDue || isToBeReplaced) {
       const signer = now >= signsFrom ? authority : this.#previous!
       const certified = await this.#newCertificate(signer)
       await serve(certified)
-      this.#serving = { signer, at: now, until: expiryOf(certified) }
+      this.#serving = { certified, signer, at: now }
     }
 
-    const { signer, at: issuedAt, until } = this.#serving!
+    const { certified, signer, at: issuedAt } = this.#serving!
     const dropsFrom = issuedAt + Spread
     if (this.#previous && signer === authority && now >= dropsFrom) {
       this.#previous = undefined
       await this.#trust(authority)
     }
     const rotation = !this.#previous ? renewalOf(authority) : signer === authority ? dropsFrom : signsFrom
-    return Math.min(renewalBetween(issuedAt, until), rotation)
+    return Math.min(renewalBetween(issuedAt, expiryOf(certified)), rotation)
   }
 
   /** Publishes the CA bundle if it has changed. */

@@ -25,6 +25,7 @@ describe('a kubeconfig', () => {
     ['that has more than half its validity left is kept', 182, false],
     ['that has less than half its validity left is renewed', 183, true],
     ['that has expired is renewed', 400, true],
+    ['that is not valid yet is renewed', -2, true],
   ])('%s', (_, age, expected) => {
     expect(needsRenewal(kubeconfig, authority, new VirtualClock(start + days(age)))).toBe(expected)
   })

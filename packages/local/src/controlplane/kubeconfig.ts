@@ -2,7 +2,14 @@
 import { type Cluster, ClusterNameLabel, ClusterSecretType } from '@capstan/api'
 import type { ReconcileContext } from '@capstan/controller'
 import { type Clock, controllerReference, hours, isControlledBy, keyOf, Secret } from '@capstan/kube'
-import { type CertifiedKey, certificateExpiry, formatKubeconfig, issueCertificate, type Kubeconfig } from '@capstan/kube/node'
+import {
+  type CertifiedKey,
+  certificateExpiry,
+  formatKubeconfig,
+  invalidNow,
+  issueCertificate,
+  type Kubeconfig,
+} from '@capstan/kube/node'
 import { LocalControlPlane } from '../kinds/local-control-plane.ts'
 import { createSecret, secretData, secretText } from '../secrets.ts'
 import { serverNameOf } from '../workload/server-name.ts'
@@ -46,7 +53,10 @@ export async function ensureKubeconfig(
   }
 }
 
-/** Whether less than half the validity of the client certificate is left, the certificate cannot be read, or the authority has changed. */
+/**
+ * Reports whether less than half the validity of the client certificate is left, the certificate is not valid yet or cannot be read, or the
+ * authority has changed.
+ */
 export function needsRenewal(text: string | undefined, authority: Pick<CertifiedKey, 'certificate'>, clock: Clock): boolean {
   // Called in every reconcile. The YAML need not be parsed, because this provider has written the text.
   const [, trusted] = /certificate-authority-data: ([A-Za-z0-9+/=]+)/.exec(text ?? '') ?? []
@@ -54,7 +64,8 @@ export function needsRenewal(text: string | undefined, authority: Pick<Certified
   const [, certificate] = /client-certificate-data: ([A-Za-z0-9+/=]+)/.exec(text ?? '') ?? []
   if (certificate === undefined) return true
   try {
-    return certificateExpiry(Buffer.from(certificate, 'base64').toString('utf8')) - clock.now() < Validity / 2
+    const pem = Buffer.from(certificate, 'base64').toString('utf8')
+    return invalidNow(pem, clock.now()) !== undefined || certificateExpiry(pem) - clock.now() < Validity / 2
   } catch {
     return true
   }
