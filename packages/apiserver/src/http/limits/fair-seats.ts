@@ -120,6 +120,7 @@ export class FairSeats<Name extends string> {
   }
 
   #wait(level: Level, flow: string, signal: AbortSignal): Promise<Release> {
+    if (signal.aborted) return Promise.reject(new TooManyRequests())
     return new Promise((resolve, reject) => {
       const end = () => {
         timer.cancel()

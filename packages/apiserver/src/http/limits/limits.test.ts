@@ -316,6 +316,16 @@ test('seats are never assigned twice or lost, and no request waits while a seat 
   )
 })
 
+test('a request that has ended before it waits for a seat is rejected, and leaves the queue', async () => {
+  const clock = new VirtualClock()
+  const seats = new FairSeats({ only: { shares: 1, lendable: 0 } }, 1, clock, 1000)
+  const first = seats.take('only', 'a', new AbortController().signal) as Release
+  await expect(seats.take('only', 'b', AbortSignal.abort())).rejects.toThrow(TooManyRequests)
+  expect(clock.nextDue).toBeUndefined()
+  first()
+  expect(seats.take('only', 'c', new AbortController().signal)).toBeTypeOf('function')
+})
+
 test('of flows with the same number of seats, the one that has waited longest gets the next seat', async () => {
   const seats = new FairSeats({ only: { shares: 1, lendable: 0 } }, 1, new VirtualClock(), 1000)
   const { signal } = new AbortController()
