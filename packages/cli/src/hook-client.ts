@@ -29,14 +29,14 @@ export interface HookClient {
  *
  * @throws UsageError when only one of the two flags is given, a file cannot be read, or certificate and key do not match
  */
-export function hookClient(options: HookClientOptions, env: Io['env'], log: Logger): HookClient {
+export async function hookClient(options: HookClientOptions, env: Io['env'], log: Logger): Promise<HookClient> {
   const { runtimeExtensionClientCertFile: certificate, runtimeExtensionClientKeyFile: key } = options
   const hookTransport = httpsHookTransport({ env })
   if (certificate === undefined && key === undefined) return { hookTransport, close: () => hookTransport.close() }
   if (certificate === undefined || key === undefined)
     throw new UsageError('--runtime-extension-client-cert-file and --runtime-extension-client-key-file must be given together')
   try {
-    const files = presentFrom({ certificate, key }, hookTransport, log)
+    const files = await presentFrom({ certificate, key }, hookTransport, log)
     return {
       hookTransport,
       close() {

@@ -140,7 +140,7 @@ async function manage(options: Options, io: Io): Promise<void> {
   const election = leaderElection(options, options.providers, random)
   const providerHooks = await loadProviderHooks(options)
   const admissions = providerAdmission(providerHooks, clock)
-  const extensionClient = hookClient(options, io.env, log)
+  const extensionClient = await hookClient(options, io.env, log)
   const { access, isInCluster } = await managementAccess(options, io.env)
   if (isInCluster) log.info('Using the service account of this pod', { server: access.server })
   const requests = requestCounter(access.server)

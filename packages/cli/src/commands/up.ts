@@ -68,7 +68,7 @@ async function up(options: Options, io: Io): Promise<number> {
   if (options.exitWhenReady && !options.demo) throw new UsageError('--exit-when-ready waits for the cluster of --demo')
   const folder = dataFolder(io, options.data)
   const providerHooks = await loadProviderHooks(options)
-  const extensionClient = hookClient(options, io.env, silent)
+  const extensionClient = await hookClient(options, io.env, silent)
   const playing = options.replayHooks === undefined ? undefined : playHooks(options.replayHooks)
   const recording = await recordHooks(options, clock, (text) => report({ subject: 'Tape', event: 'RecordingStopped', text }))
   const stores: Stores = options.memory ? memoryStores() : await openFolder(folder, clock)

@@ -270,9 +270,9 @@ async function certificatesIn(folder: string, { trust, serve, log }: Certificate
   }
   const watched: WatchedFiles[] = []
   try {
-    watched.push(watchFiles([join(folder, 'ca.crt')], ([authorities = '']) => runInOrder(() => trust(authorities)), log))
+    watched.push(await watchFiles([join(folder, 'ca.crt')], ([authorities = '']) => runInOrder(() => trust(authorities)), log))
     const files = { certificate: join(folder, 'tls.crt'), key: join(folder, 'tls.key') }
-    watched.push(servingCertificateFrom(files, (serving) => runInOrder(() => serve(serving)), log))
+    watched.push(await servingCertificateFrom(files, (serving) => runInOrder(() => serve(serving)), log))
     await latest
   } catch (err) {
     for (const watchedFile of watched) watchedFile.close()

@@ -23,7 +23,7 @@ export function servingCertificateFrom(
   use: (serving: ServingCertificate) => void,
   log: Logger,
   clock: Clock = systemClock,
-): WatchedFiles {
+): Promise<WatchedFiles> {
   const { clientCA } = files
   const paths = [files.certificate, files.key, ...(clientCA === undefined ? [] : [clientCA])]
   return watchFiles(
@@ -53,7 +53,7 @@ export function presentFrom(
   transport: Pick<HttpsHookTransport, 'present'>,
   log: Logger,
   clock: Clock = systemClock,
-): WatchedFiles {
+): Promise<WatchedFiles> {
   const use = ([certificate = '', key = '']: readonly string[]) => {
     assertPair(certificate, key, files)
     warnIfInvalid(certificate, files.certificate, log, clock)

@@ -161,7 +161,9 @@ async function certificateOf(name: string, flags: ExtensionFlags, log: Logger, c
     caBundle ??= Buffer.from(bundle).toString('base64')
   }
   const names = { commonName: name, dnsNames: ['localhost'], ipAddresses: ['127.0.0.1', '::1'] }
-  const source = flags.dev ? await keepOwnCertificate({ ...names, clock, log, trust, serve: take }) : filesOf(flags, take, log)
+  const source = flags.dev
+    ? await keepOwnCertificate({ ...names, clock, log, trust, serve: take })
+    : await filesOf(flags, take, log)
   return {
     serving: () => current!,
     caBundle: caBundle === undefined ? {} : { caBundle },
@@ -170,9 +172,13 @@ async function certificateOf(name: string, flags: ExtensionFlags, log: Logger, c
   }
 }
 
-function filesOf({ files }: ExtensionFlags, take: (serving: ServingCertificate) => void, log: Logger): WatchedFiles {
+async function filesOf(
+  { files }: ExtensionFlags,
+  take: (serving: ServingCertificate) => void,
+  log: Logger,
+): Promise<WatchedFiles> {
   try {
-    return servingCertificateFrom(files, take, log)
+    return await servingCertificateFrom(files, take, log)
   } catch (err) {
     throw new Error(`Cannot serve without a certificate: ${messageOf(err)} (--dev makes one)`, { cause: err })
   }

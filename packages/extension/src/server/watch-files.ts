@@ -1,5 +1,6 @@
 /** Watches files that are replaced while they are in use, such as certificates. */
-import { type FSWatcher, readFileSync, watch } from 'node:fs'
+import { constants, type FSWatcher, watch } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { basename, dirname, resolve } from 'node:path'
 import { type Logger, messageOf } from '@capstan/kube'
 
@@ -10,38 +11,85 @@ export interface WatchedFiles {
 /**
  * Reads files together, and again after each change in their folders: a file is written or renamed, or a link is swapped, as Kubernetes
  * does with the contents of a Secret. There is no polling. `use` gets the contents in the order of the files. When a file cannot be read or
- * `use` throws, the error is logged and the earlier contents stay in use.
+ * `use` throws, the error is logged and the earlier contents stay in use. A file that is no regular file, such as a pipe, or that is longer
+ * than `MaxBytes`, cannot be read.
  *
  * @throws the error of the first reading
  */
-export function watchFiles(files: readonly string[], use: (contents: readonly string[]) => void, log: Logger): WatchedFiles {
+export async function watchFiles(
+  files: readonly string[],
+  use: (contents: readonly string[]) => void,
+  log: Logger,
+): Promise<WatchedFiles> {
   const paths = files.map((file) => resolve(file))
-  const read = () => paths.map((path) => readFileSync(path, 'utf8'))
-  let used = read()
+  const read = () => Promise.all(paths.map(readText))
+  let used = await read()
   use(used)
   /** The last rejected contents with their error, which is logged only once. */
   let rejected = ''
 
-  const readAgain = (): void => {
+  let isClosed = false
+  let isReading = false
+  /** Whether the files have changed since the last reading began. */
+  let hasChanged = false
+  const readAgain = async (): Promise<void> => {
     let contents: string[] = []
     try {
-      contents = read()
+      contents = await read()
+      if (isClosed || hasChanged) return
       if (contents.every((content, index) => content === used[index])) return
       use(contents)
       used = contents
       rejected = ''
       log.info('Reloaded changed files', { files: paths })
     } catch (err) {
+      if (isClosed || hasChanged) return
       const rejection = `${messageOf(err)} ${contents.join()}`
       if (rejection === rejected) return
       rejected = rejection
       log.warn('Cannot use changed files: the earlier ones stay in use', { files: paths, reason: messageOf(err) })
     }
   }
-  const watchers = [...new Set(paths.map((path) => dirname(path)))].map((folder) => watchFolder(folder, readAgain, log))
+  const changed = async (): Promise<void> => {
+    hasChanged = true
+    if (isReading) return
+    isReading = true
+    while (hasChanged && !isClosed) {
+      hasChanged = false
+      await readAgain()
+    }
+    isReading = false
+  }
+  const watchers = [...new Set(paths.map((path) => dirname(path)))].map((folder) =>
+    watchFolder(folder, () => void changed(), log),
+  )
   // A change between reading and watching triggers no event.
-  readAgain()
-  return { close: () => watchers.forEach((close) => close()) }
+  await changed()
+  return {
+    close() {
+      isClosed = true
+      watchers.forEach((close) => close())
+    },
+  }
+}
+
+/** Maximum size of a file. Bundles of certificate authorities have up to 300 kB. */
+const MaxBytes = 4 << 20
+
+/** Reads a file without blocking the thread. @throws Error for a file that is too long or that is not a regular file */
+async function readText(path: string): Promise<string> {
+  // Without O_NONBLOCK, opening a pipe waits for a writer.
+  const file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
+  try {
+    const stats = await file.stat()
+    if (!stats.isFile()) throw new Error(`${path} is not a file`)
+    // One byte more, because the file may grow.
+    const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(Math.min(stats.size, MaxBytes) + 1), position: 0 })
+    if (bytesRead > MaxBytes) throw new Error(`${path} is longer than ${MaxBytes} bytes`)
+    return buffer.toString('utf8', 0, bytesRead)
+  } finally {
+    await file.close()
+  }
 }
 
 /** Watches a folder, also after the folder itself is replaced. */
