@@ -37,6 +37,12 @@ type Method = (this: unknown, ...args: unknown[]) => unknown
 
 /** Built-in functions that scan lists and strings, which V8's coverage does not count. */
 const scanning: readonly (readonly [holder: object, names: readonly string[]])[] = [
+  [JSON, ['parse', 'stringify']],
+  [Object, ['assign', 'entries', 'keys', 'values']],
+  // All methods of strings and regular expressions call `exec` when it is replaced.
+  [RegExp.prototype, ['exec']],
+  // Called for each element of a spread list.
+  [Object.getPrototypeOf([].values()) as object, ['next']],
   [
     Array.prototype,
     [
@@ -49,12 +55,17 @@ const scanning: readonly (readonly [holder: object, names: readonly string[]])[]
       'reverse',
       'shift',
       'slice',
+      'sort',
       'splice',
       'toReversed',
+      'toSorted',
       'unshift',
     ],
   ],
-  [String.prototype, ['includes', 'indexOf', 'lastIndexOf', 'match', 'matchAll', 'replace', 'replaceAll', 'split']],
+  [
+    String.prototype,
+    ['includes', 'indexOf', 'lastIndexOf', 'normalize', 'replaceAll', 'repeat', 'split', 'toLowerCase', 'toUpperCase', 'trim'],
+  ],
 ]
 
 /** Wraps the scanning built-ins to count elements. The returned function restores them and returns the count. */
@@ -67,8 +78,9 @@ function countBuiltIns(): () => number {
       originals.push([holder, name, original])
       const counting = {
         [name](this: unknown, ...args: unknown[]): unknown {
+          const from = this instanceof RegExp ? this.lastIndex : 0
           const result = Reflect.apply(original, this, args)
-          steps += stepsOf(name, this, args, result)
+          steps += this instanceof RegExp ? stepsOfMatch(this, String(args[0]), from, result) : stepsOf(name, this, args, result)
           return result
         },
       }[name]!
@@ -82,10 +94,40 @@ function countBuiltIns(): () => number {
   }
 }
 
+/** Returns the characters that a search visits, from the start of the search to the end of the match. Backtracking is not counted. */
+function stepsOfMatch({ sticky, global }: RegExp, text: string, from: number, result: unknown): number {
+  const match = result as RegExpExecArray | null
+  const start = sticky || global ? from : 0
+  const end = match ? match.index + match[0].length : sticky ? start : text.length
+  return 1 + Math.max(0, end - start) / 16
+}
+
 /** Returns an estimate of the elements that a call visits, copies or moves. Characters of strings count for a sixteenth. */
 function stepsOf(name: string, receiver: unknown, args: readonly unknown[], result: unknown): number {
-  const { length } = receiver as { length: number }
+  const { length = 0 } = receiver as { length?: number }
   switch (name) {
+    case 'next':
+      return 1
+    case 'parse':
+      return String(args[0]).length / 16
+    case 'stringify':
+      return (typeof result === 'string' ? result.length : 0) / 16
+    case 'keys':
+    case 'values':
+    case 'entries':
+      return (result as readonly unknown[]).length
+    case 'assign':
+      return args.slice(1).reduce<number>((sum, source) => sum + (source ? Reflect.ownKeys(source as object).length : 0), 0)
+    case 'sort':
+    case 'toSorted':
+      return length * Math.log2(length + 1)
+    case 'repeat':
+      return (result as string).length / 16
+    case 'toLowerCase':
+    case 'toUpperCase':
+    case 'normalize':
+    case 'trim':
+      return length / 16
     case 'indexOf':
       return (result as number) < 0 ? length : (result as number)
     case 'splice':
@@ -93,8 +135,6 @@ function stepsOf(name: string, receiver: unknown, args: readonly unknown[], resu
       return Math.max(0, length - Number(args[0] ?? 0))
     case 'slice':
       return (result as { length: number }).length
-    case 'match':
-    case 'replace':
     case 'replaceAll':
     case 'split':
     case 'includes':

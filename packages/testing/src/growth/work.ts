@@ -3,6 +3,7 @@ import {
   applyJsonPatch,
   applyMergePatch,
   applyStrategicPatch,
+  formatCheck,
   type JSONSchema,
   labelSelector,
   labelSelectorErrors,
@@ -29,6 +30,42 @@ function validate(size: number, items: JSONSchema): unknown {
   const { validateSchema } = structural(schema)
   return [validateSchema(object('a') as never, undefined), validateSchema(object('a') as never, object('b') as never)]
 }
+
+/** Formats of strings in schemas. */
+const formats =
+  'bsonobjectid uri email hostname ipv4 ipv6 cidr mac uuid isbn creditcard ssn hexcolor rgbcolor byte date duration datetime k8s-short-name k8s-long-name'.split(
+    ' ',
+  )
+
+/** Parts of texts that are nearly valid for some format. Repeated, they make regular expressions and parsers search as far as possible. */
+const hostileParts = [
+  'a',
+  '1',
+  ' ',
+  '-',
+  '.',
+  '/',
+  ':',
+  '%',
+  '@',
+  '"',
+  '\\',
+  '[',
+  '(',
+  ',',
+  '1.',
+  '1:',
+  'a@',
+  'a-',
+  '1h',
+  '%4',
+  'é',
+  '😀',
+]
+
+/** Checks long texts of one repeated part, each also with an invalid end. */
+const checkHostileTexts = (format: string, size: number): boolean[] =>
+  hostileParts.flatMap((part) => [part.repeat(size), `a${part.repeat(size)}\x01`].map(formatCheck(format)!))
 
 const rejectingSchema: JSONSchema = { type: 'object', properties: { value: { type: 'string', maxLength: 0 } } }
 
@@ -116,4 +153,7 @@ export const workOutsideRequests: readonly (readonly [name: string, work: (size:
   ],
   ['validation of many items under not', (size) => validate(size, { type: 'object', not: rejectingSchema as never })],
   ['validation of many wrong items', (size) => validate(size, rejectingSchema)],
+  ...formats.map(
+    (format) => [`hostile texts of the format ${format}`, (size: number) => checkHostileTexts(format, size)] as const,
+  ),
 ]
