@@ -13,7 +13,7 @@ const Sizes = [120, 240, 480, 960]
 const LargerSizes = [1920, 3840, 7680, 15_360]
 
 /** Work with fewer added steps for each element counts as constant, because such differences are random. */
-const FewSteps = 2
+const FewSteps = 4
 
 /** Number of additional measurements of work that seems to grow too much. */
 const MaxRepeated = 3

@@ -1,4 +1,5 @@
 /** Measures every verb of the API server with a grown object. */
+import { isStored } from '@capstan/apiserver'
 import type { ApiRequest, PatchType } from '@capstan/kube'
 import type { ApiServer } from '@capstan/kubernetes-kinds'
 import type { GrowthCase } from './cases.ts'
@@ -33,7 +34,8 @@ export async function measureVerbs(server: ApiServer, one: GrowthCase, verbs: 'c
   }
 
   await measure('create', create)
-  if (created.size === 0 || verbs === 'create') return measurements
+  // Reviews can only be created.
+  if (created.size === 0 || verbs === 'create' || !isStored(one.resource)) return measurements
   const changed = (size: number, extra: object = {}): object => {
     const object = one.object(nameOf(size), size) as { metadata: object }
     return { ...object, ...extra, metadata: { ...object.metadata, annotations: { growth: 'changed' } } }
