@@ -1,0 +1,14 @@
+import { setImmediate } from 'node:timers/promises'
+import { VirtualClock } from '@capstan/kube'
+import { expect, test } from 'vitest'
+import { WebhookCaller } from './webhook-caller.ts'
+
+test('a call fails if its request has already ended, even if the transport ignores that', async () => {
+  const clock = new VirtualClock()
+  const transport = { post: () => new Promise<never>(() => {}), close() {} }
+  const caller = new WebhookCaller({ clock, transport })
+  const call = caller.call({ url: 'https://127.0.0.1:9443/x' }, 10, {}, AbortSignal.abort())
+  const pending = setImmediate('still pending')
+  await expect(Promise.race([call, pending])).rejects.toThrow('context canceled')
+  expect(clock.nextDue).toBeUndefined()
+})
