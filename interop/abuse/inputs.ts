@@ -36,6 +36,7 @@ const service =
 
 /** Objects with long lists, maps and texts: description, path, and a function that creates an object of a size. */
 const objects: readonly (readonly [what: string, path: string, make: Make])[] = [
+  ['empty containers', `${namespace}/pods`, pod((n) => ({ containers: many(n, () => ({})) }))],
   ['equal container ports', `${namespace}/pods`, container((n) => ({ ports: many(n, () => ({ containerPort: 80 })) }))],
   [
     'different container ports',

@@ -27,5 +27,5 @@ test('keys that appear twice are found with their paths, each once', () => {
 })
 
 test('keys and depth are counted without brackets, quotes and colons inside of strings', () => {
-  expect(measureJSON('{"a":"x:y\\":{","b":[{"c:":1}]}')).toEqual({ keys: 3, depth: 3 })
+  expect(measureJSON('{"a":"x:y\\":{","b":[{"c:":1}]}')).toEqual({ keys: 3, objects: 3, depth: 3 })
 })

@@ -1,4 +1,5 @@
 /** JSON Patch, RFC 6902, as lenient as a real API server. */
+import { MaxObjects, measureJSON } from '../json-scan.ts'
 import { atOnce, type Work } from '../clock.ts'
 import { appendAll } from '../lists.ts'
 import { jsonTypeName } from '../go-text.ts'
@@ -60,7 +61,7 @@ export const applyJsonPatch = <T>(document: T, operations: readonly JsonPatchOpe
 export function* applyingJsonPatch<T>(document: T, operations: readonly JsonPatchOperation[]): Work<T> {
   // The root is one level above the document, so that operations on the whole document change a member of the root.
   const root: Record<string, unknown> = { document: yield* drafting(document) }
-  const copies = { left: MaxCopied }
+  const copies = { left: MaxCopied, objectsLeft: MaxObjects }
   for (const [index, operation] of operations.entries()) {
     yield
     try {
@@ -82,7 +83,11 @@ class PatchError extends Error {
 /** Upstream: limit of the bytes that all copies of a patch add, since each copy can double an object. */
 const MaxCopied = 3 * 1024 * 1024
 
-function apply(root: Record<string, unknown>, operation: JsonPatchOperation, copies: { left: number }): void {
+function apply(
+  root: Record<string, unknown>,
+  operation: JsonPatchOperation,
+  copies: { left: number; objectsLeft: number },
+): void {
   switch (operation.op) {
     case 'add':
       return locate(root, operation.path).add(draft(operation.value ?? null))
@@ -97,8 +102,12 @@ function apply(root: Record<string, unknown>, operation: JsonPatchOperation, cop
     }
     case 'copy': {
       const value = valueAt(root, operation.from)
-      copies.left -= writeJSON(value).length
+      const json = writeJSON(value)
+      copies.left -= json.length
+      copies.objectsLeft -= measureJSON(json).objects
       if (copies.left < 0) throw new PatchError(`the copied values are longer than ${MaxCopied} bytes in total`)
+      if (copies.objectsLeft < 0)
+        throw new PatchError(`the copied values have more than ${MaxObjects} objects and lists in total`)
       return locate(root, operation.path).add(draft(value))
     }
     case 'move': {

@@ -90,6 +90,18 @@ describe('JSON patch', () => {
     )
   })
 
+  test('copies of more than 250,000 objects and lists in total are rejected', () => {
+    const lists = { lists: Array.from({ length: 2_500 }, () => []) }
+    const copies = (count: number) =>
+      Array.from({ length: count }, (_, index) => ({ op: 'copy', from: '/lists', path: `/copy${index}` }) as const)
+    expect(Object.keys(applyJsonPatch(lists, copies(99)))).toHaveLength(100)
+    expect(() => applyJsonPatch(lists, copies(100))).toThrow(
+      expect.objectContaining({
+        cause: expect.objectContaining({ message: expect.stringContaining('have more than 250000 objects and lists in total') }),
+      }),
+    )
+  })
+
   test('a member named __proto__ is an ordinary member', () => {
     const patched = applyJsonPatch<object>({}, [{ op: 'add', path: '/__proto__', value: { polluted: true } }])
     expect(JSON.stringify(patched)).toBe('{"__proto__":{"polluted":true}}')

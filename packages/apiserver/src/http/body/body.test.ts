@@ -1,5 +1,5 @@
 import { StatusError, VirtualClock } from '@capstan/kube'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { Resource } from '../../registry/resource.ts'
 import { builtinResource } from '../../../../kubernetes-kinds/src/builtin-resources.ts'
 import { type Decoded, readObject } from './body.ts'
@@ -173,6 +173,40 @@ test.each(['', '   ', 'null', '# nothing'])(
     expect(await readObject(request(text, 'application/yaml'), builtin, {}, readers)).toEqual({ body: {}, duplicates: [] })
   },
 )
+
+describe('a body with more than 250,000 objects and lists', () => {
+  const tooLarge = '413 Request entity too large: The allowed maximum of objects and lists in a body is 250000'
+  const lists = (count: number) => `[${Array(count).fill('[]').join(',')}]`
+  const manyLists = `{"kind":"W","apiVersion":"e.com/v1","a":${lists(250_000)}}`
+
+  test('is rejected as JSON, and accepted with fewer', async () => {
+    const read = (text: string) => outcomeOf(readObject(request(text, 'application/json'), widgets, {}, readers))
+    expect(await read(manyLists)).toBe(tooLarge)
+    expect(await read(manyLists.replaceAll('[],[],', '[],'))).toMatchObject({ duplicates: [] })
+  })
+
+  test.each(['application/merge-patch+json', 'application/apply-patch+yaml'] as const)('is rejected as %s', async (type) =>
+    expect(await outcomeOf(readPatch(request(manyLists, type), type, {}, readers))).toBe(tooLarge),
+  )
+
+  test('is rejected as YAML, with the copies of its aliases', async () => {
+    const text = `a: &a ${lists(2_600)}\nb: [${Array(96).fill('*a').join(',')}]`
+    expect(await outcomeOf(readObject(request(text, 'application/yaml'), widgets, {}, readers))).toBe(tooLarge)
+  })
+
+  test('is rejected as protobuf', async () => {
+    const message = Buffer.from('\n\0'.repeat(250_001))
+    const length = [0x80 | (message.length & 0x7f), 0x80 | ((message.length >> 7) & 0x7f), message.length >> 14]
+    const body = Buffer.concat([Buffer.from('k8s\0\n\x0f\n\x02v1\x12\tConfigMap\x12'), Buffer.from(length), message])
+    const reading = readObject(
+      { ...request('', 'application/vnd.kubernetes.protobuf'), body: () => Promise.resolve(body) },
+      configMaps,
+      {},
+      { ...readers, protobufMessages: { 'core/v1.ConfigMap': '1 items []core/v1.ConfigMap' } },
+    )
+    expect(await outcomeOf(reading)).toBe(tooLarge)
+  })
+})
 
 test('a protobuf body is rejected as by a real server', async () => {
   const protobuf = (base64: string) =>

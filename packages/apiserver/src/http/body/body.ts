@@ -7,6 +7,7 @@ import {
   inPieces,
   isRecord,
   jsonTypeName,
+  MaxObjects,
   measureJSON,
   readJSON,
   scanJSON,
@@ -21,7 +22,7 @@ import { schemeName } from '../../verbs/errors.ts'
 import { duplicateField } from '../../verbs/steps/field-validation.ts'
 import type { YAMLParser } from './read-yaml.ts'
 import { parseYAML } from './parse-yaml.ts'
-import { maxDepth, rejectUnstorable } from './storable.ts'
+import { maxDepth, rejectUnstorable, tooManyObjects } from './storable.ts'
 
 /** Decoders of request bodies. */
 export interface BodyReaders {
@@ -118,6 +119,7 @@ function* readProtobuf(messages: ProtobufMessages, bytes: Buffer, type: { apiVer
     return rejectUnstorable(object, bytes.toString('latin1'), (error) => unrecognized(type.kind, error, bytes))
   } catch (err) {
     if (!(err instanceof ProtobufError)) throw err
+    if (err.hasTooManyObjects) throw tooManyObjects()
     const { kind, version } = err.sentType ?? {}
     if (kind === undefined) throw unrecognized(type.kind, err.message, bytes)
     throw badRequest(`${kind} in version ${JSON.stringify(version)} cannot be handled as a ${type.kind}: ${err.message}`)
@@ -154,8 +156,9 @@ type Parsed = { readonly value: unknown; readonly keys: number }
 
 export function* parseJSON(text: string, reject: (error: string) => StatusError): Work<Parsed> {
   yield
-  const { keys, depth } = measureJSON(text)
+  const { keys, objects, depth } = measureJSON(text)
   if (depth > maxDepth) throw reject('exceeded max depth')
+  if (objects > MaxObjects) throw tooManyObjects()
   yield
   let value: unknown
   try {

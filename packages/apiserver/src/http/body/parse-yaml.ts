@@ -1,8 +1,8 @@
 /** Parses YAML bodies, and limits what their aliases expand to. */
-import { messageOf, readJSON, type StatusError, writeJSON } from '@capstan/kube'
+import { MaxObjects, messageOf, readJSON, type StatusError, writeJSON } from '@capstan/kube'
 import { maxBodyBytes, TooManyRequests } from '../exchange.ts'
 import type { YAMLParser } from './read-yaml.ts'
-import { maxDepth, rejectUnstorable } from './storable.ts'
+import { maxDepth, rejectUnstorable, tooManyObjects } from './storable.ts'
 import type { YAMLDocument } from './yaml.ts'
 
 export async function parseYAML(text: string, yaml: YAMLParser, reject: (error: string) => StatusError): Promise<YAMLDocument> {
@@ -16,7 +16,7 @@ export async function parseYAML(text: string, yaml: YAMLParser, reject: (error: 
   const { value, duplicates } = document
   const hasAliases = text.includes('*')
   const problem = expansionProblem(value, hasAliases)
-  if (problem !== undefined) throw reject(problem)
+  if (problem !== undefined) throw typeof problem === 'string' ? reject(problem) : problem
   rejectUnstorable(value, text, reject)
   // The occurrences of an alias must not share one object, because each occurrence is defaulted separately.
   return hasAliases ? { value: readJSON(writeJSON(value)), duplicates } : document
@@ -25,12 +25,12 @@ export async function parseYAML(text: string, yaml: YAMLParser, reject: (error: 
 const tooManyAliases = 'yaml: document contains excessive aliasing'
 
 /**
- * Returns why a value cannot be written with its aliases expanded: it is nested too deeply, has too many characters, or consists
+ * Returns why a value cannot be written with its aliases expanded: it is nested too deeply, has too many characters or objects, or consists
  * almost only of repeated aliases.
  */
-function expansionProblem(value: unknown, hasAliases: boolean): string | undefined {
+function expansionProblem(value: unknown, hasAliases: boolean): string | StatusError | undefined {
   let remaining = hasAliases ? 2 * maxBodyBytes : Infinity
-  let [nodes, nodesOfAliases] = [0, 0]
+  let [nodes, nodesOfAliases, objects] = [0, 0, 0]
   const anchored = new Set<object>()
   const visit = (part: unknown, depth: number, isAlias: boolean): string | undefined => {
     nodes++
@@ -38,6 +38,7 @@ function expansionProblem(value: unknown, hasAliases: boolean): string | undefin
     if (nodesOfAliases > 100 && nodes > 1000 && nodesOfAliases / nodes > allowedRatio(nodes)) return tooManyAliases
     if (typeof part !== 'object' || part === null) remaining -= typeof part === 'string' ? part.length : 4
     else {
+      objects++
       if (depth === 0) return 'yaml: exceeded max depth'
       const isRepeated = isAlias || anchored.has(part)
       if (hasAliases) anchored.add(part)
@@ -49,7 +50,8 @@ function expansionProblem(value: unknown, hasAliases: boolean): string | undefin
     }
     return remaining < 0 ? tooManyAliases : undefined
   }
-  return visit(value, maxDepth, false)
+  const problem = visit(value, maxDepth, false)
+  return problem === undefined && objects > MaxObjects ? tooManyObjects() : problem
 }
 
 /**

@@ -91,7 +91,7 @@ function* parseIfJSON(text: string): Work<{ readonly value: unknown; readonly ke
     return yield* parseJSON(text, badRequest)
   } catch (err) {
     // The YAML parser parses the text, or reports its error.
-    if (err instanceof StatusError) return undefined
+    if (err instanceof StatusError && err.reason !== 'RequestEntityTooLarge') return undefined
     throw err
   }
 }

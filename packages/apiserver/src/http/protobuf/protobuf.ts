@@ -3,7 +3,17 @@
  * all of these clients accept.
  * Upstream: k8s.io/apimachinery/pkg/runtime/serializer/protobuf.
  */
-import { exactInteger, measureJSON, parseApiVersion, readJSON, scanJSON, seconds, setMember, type Work } from '@capstan/kube'
+import {
+  exactInteger,
+  MaxObjects,
+  measureJSON,
+  parseApiVersion,
+  readJSON,
+  scanJSON,
+  seconds,
+  setMember,
+  type Work,
+} from '@capstan/kube'
 import type { ProtobufMessages } from '../../registry/resource.ts'
 import { schemeName } from '../../verbs/errors.ts'
 
@@ -12,6 +22,8 @@ export class ProtobufError extends Error {
   override readonly name = 'ProtobufError'
   /** Kind and version of the message; `undefined` when the envelope is invalid. */
   sentType: { readonly kind: string; readonly version: string } | undefined
+  /** Whether the message has more than `MaxObjects` messages and lists. */
+  hasTooManyObjects = false
 }
 
 const prefix = Buffer.from('k8s\0')
@@ -45,7 +57,7 @@ export function* decodingProtobuf(
       const unknown = `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)}`
       throw new ProtobufError(`${unknown} in scheme ${JSON.stringify(schemeName)}`)
     }
-    return { apiVersion, kind, ...(yield* decodingMessage({ messages, maxDepth, fields: 0 }, name, message, 1)) }
+    return { apiVersion, kind, ...(yield* decodingMessage({ messages, maxDepth, fields: 0, objects: 0 }, name, message, 1)) }
   } catch (err) {
     if (err instanceof ProtobufError) err.sentType = { kind, version: parseApiVersion(apiVersion).version }
     throw err
@@ -114,6 +126,14 @@ interface Decoding {
   readonly maxDepth: number
   /** Number of fields that were read in the current piece. */
   fields: number
+  /** Number of messages that were read. */
+  objects: number
+}
+
+function tooManyMessages(): ProtobufError {
+  const error = new ProtobufError('too many messages')
+  error.hasTooManyObjects = true
+  return error
 }
 
 /** Number of fields that are read in one piece. */
@@ -121,6 +141,7 @@ const FieldsInPiece = 1024
 
 function* decodingMessage(decoding: Decoding, message: string, reader: WireReader, depth: number): Work<Members> {
   if (depth > decoding.maxDepth) throw new ProtobufError('exceeded max depth')
+  if (++decoding.objects > MaxObjects) throw tooManyMessages()
   const fields = fieldsOf(decoding.messages, message)
   const object: Members = {}
   while (reader.next()) {
