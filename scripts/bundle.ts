@@ -136,7 +136,7 @@ const builtinsInPart: Plugin = {
         const module = `globalThis.process.getBuiltinModule("${name}")`
         if (names === undefined) return `${module};`
         if (/[,*]/.test(names.replace(/^\{.*\}$/, '')))
-          this.error(`a bundle supports only named imports of Node's modules: ${line}`)
+          this.error(`a bundle supports only named imports or one default import of a Node module: ${line}`)
         return `const ${names.replaceAll(' as ', ': ')} = ${module};`
       },
     )
@@ -155,5 +155,5 @@ function stateOf(path: string, folder: string, began: number): readonly [string,
 
 if (import.meta.main) {
   const sources = await bundle(join(cli, 'dist'))
-  console.log(`packages/cli/dist: the command, of ${sources.length} sources`)
+  console.log(`packages/cli/dist: bundled the command from ${sources.length} sources`)
 }

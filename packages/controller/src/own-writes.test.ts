@@ -35,7 +35,7 @@ test('a reconcile waits until the cache contains the created object', async () =
   expect(writes.waitUntilCached()).toBeUndefined()
 })
 
-test('the cache has the result of a write before its watch event, until a newer event', async () => {
+test('newest() returns the result of a write until the watch delivers an event of that or a later revision', async () => {
   const { informer, writes } = await startWith()
   const created = await writes.client.create(ConfigMap, { metadata: key })
   await writes.waitUntilCached()

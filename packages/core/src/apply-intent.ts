@@ -22,7 +22,7 @@ import {
 type ApplyIO = Pick<ReconcileContext, 'client' | 'clock' | 'signal'>
 
 export interface IntentOptions {
-  /** Whether the manager also owns empty labels and annotations of the intent, as upstream's intents for provider objects do. */
+  /** Whether the request includes empty labels and annotations, so that the manager owns them. Upstream: requests for provider objects. */
   readonly ownsEmpty?: boolean
 }
 
@@ -90,7 +90,7 @@ function withoutEmptyMaps(fieldsV1: { readonly [field: string]: unknown }, inten
 
 /**
  * Whether the value `current` of an object has all of `intended`, and whether the manager owns exactly the fields of `intended`. A value
- * without fields of its own is owned as a whole.
+ * is owned as a whole if its entry in `fields` (fieldsV1) has no children.
  */
 function hasExactly(current: unknown, intended: unknown, fields: unknown): boolean {
   if (!isRecord(fields)) return false
@@ -239,8 +239,8 @@ interface WantedMetadata {
 }
 
 /**
- * Returns the entries after the transfer; `undefined` when the first manager owns no labels. It then keeps its annotations, which it has
- * applied for an in-place update. Pure.
+ * Returns the entries after the transfer; `undefined` when `managers.from` owns no labels. In that case `managers.from` keeps its
+ * annotations, because it applied them for an in-place update. Pure.
  */
 function handedOverEntries(
   { metadata: { managedFields: entries = [] } }: KubeObject,

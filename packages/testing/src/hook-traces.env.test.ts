@@ -18,7 +18,7 @@ const callsOf = ({ calls }: Story, hook: string): number[] =>
 
 const once = (hook: string, calls: number) => (perStep.includes(hook) ? [calls, calls] : [calls])
 
-test('calls each hook once per version, in order, when no handler blocks', async () => {
+test('calls each hook once per Cluster or once per upgrade step, in order, when no handler blocks', async () => {
   const story = await runScenario()
   expect(story.order.violations).toEqual([])
   expect(story.trace.join('\n')).toMatchInlineSnapshot(`
@@ -75,7 +75,7 @@ describe('a blocking handler', async () => {
 
   test('blocks all later steps, and no others', () => expect(story.order.violations).toEqual([]))
 
-  test.each(names)('%s is called again after its retry time, not earlier', (hook) => {
+  test.each(names)('of %s is called again after its retry time, not earlier, if the hook can block', (hook) => {
     expect(callsOf(story, hook)).toEqual(once(hook, hook === 'AfterControlPlaneInitialized' ? 1 : 2))
   })
 
@@ -184,8 +184,8 @@ describe('a blocking handler', async () => {
 })
 
 /**
- * Kills the first process that calls the hook: at once for 0, otherwise this number of writes after the hook allowed core to
- * proceed.
+ * Kills the process that makes the first call of a hook for a version: during the call if `writes` is 0, otherwise after that number of
+ * further writes.
  */
 const killed = (writes: number): NonNullable<HookScenario['respond']> => {
   return ({ nth, by }) => {
@@ -194,7 +194,7 @@ const killed = (writes: number): NonNullable<HookScenario['respond']> => {
   }
 }
 
-/** All hooks block for an hour until they are removed. AfterControlPlaneInitialized cannot block, and fails. */
+/** Handlers respond with a retry time of one hour and are removed while they block. AfterControlPlaneInitialized cannot block: it fails. */
 const untilRemoved = (how: 'unregister' | 'delete'): HookScenario => ({
   respond: ({ hook }) => (hook === 'AfterControlPlaneInitialized' ? fail('broken') : holdFor(3600, 'for long')),
   async everySecond({ blocking, remove }) {
@@ -228,7 +228,7 @@ describe.each<[what: string, scenario: HookScenario, calls: (hook: string) => un
   const story = await runScenario(scenario)
   test('causes no violation of the order', () => expect(story.order.violations).toEqual([]))
   test('does not delay the Cluster afterwards', () => expect(story.took).toBeLessThan(minutes(scenario.leaderElection ? 10 : 1)))
-  test.each(names)('%s', (hook) => expect(callsOf(story, hook)).toEqual(calls(hook)))
+  test.each(names)('of %s is called the expected number of times', (hook) => expect(callsOf(story, hook)).toEqual(calls(hook)))
 })
 
 /** Expected number of calls of a hook that is removed: one, and for AfterControlPlaneInitialized, which fails until then, any number. */

@@ -88,17 +88,17 @@ test.each<[string, MachineDeploymentScope, string[]]>([
     ],
   ],
   [
-    'a set without status',
+    'a set without conditions',
     aScope([aSet('now', { replicas: 0 })]),
     ['0 0 0 0', `Ready ${minimum(3, 0)}`, `Available ${minimum(3, 0)}`, 'MachineSetReady False/Info WaitingForMachineSet'],
   ],
   [
-    'decides by available Nodes, but reports available Machines',
-    aScope([aSet('now', { replicas: 3, ready: 2, available: 2, availableMachines: 1, condition: scaling })]),
-    ['3 2 2 1', `Ready ${minimum(3, 1)}`, `Available ${minimum(3, 1)}`, 'MachineSetReady False/Warning ScalingUp: Scaling up'],
+    'the v1beta1 count decides the condition Available, but the message has the v1beta2 count',
+    aScope([aSet('now', { replicas: 3, ready: 2, available: 2, availableMachines: 3, condition: scaling })]),
+    ['3 2 2 1', `Ready ${minimum(3, 3)}`, `Available ${minimum(3, 3)}`, 'MachineSetReady False/Warning ScalingUp: Scaling up'],
   ],
   [
-    'counts wanted replicas as unavailable, not those that are being deleted',
+    'counts replicas that do not exist yet as unavailable, but not replicas that are being deleted',
     aScope([
       aSet('before', { replicas: 3, wanted: 0, version: 'v1.33.0' }),
       aSet('now', { replicas: 0, wanted: 2, condition: scaling }),

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { machineNamingErrors } from './machine-naming-admission.ts'
 
 test.each([
-  ['accepts no template', undefined, undefined],
+  ['accepts an absent template', undefined, undefined],
   ['accepts a valid template', '{{ .cluster.name }}-{{ .machineSet.name }}-{{ .random }}', undefined],
   [
     'rejects a template that does not parse',

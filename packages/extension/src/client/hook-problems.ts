@@ -7,7 +7,7 @@ import { maxBodyBytes } from '../wire/wire.ts'
 const { failures, inFlight, shortest, longest } = defaultBreakerLimits
 
 interface ProblemEntry {
-  /** Codes of the failures with this problem, for uses without details, such as metrics. */
+  /** Codes of the failures that can have this problem. A code is less specific than a problem; metrics report the code. */
   readonly codes: readonly HookFailureCode[]
   readonly meaning: string
   readonly remedy: string
@@ -39,7 +39,7 @@ export const hookProblems = {
   Unreachable: {
     codes: ['unreachable'],
     meaning:
-      'No connection, for another reason than those above: no route, no response to the connection attempt, another TLS error.',
+      'No connection, for a reason without its own entry: no route, no response to the connection attempt, or a TLS error that is not listed.',
     remedy: 'Read the message. The most frequent causes are network policies and firewalls.',
   },
   Timeout: {
@@ -123,7 +123,7 @@ export const hookProblems = {
   ExtensionFailure: {
     codes: ['failure'],
     meaning: 'The extension responded with status Failure. No failure policy ignores it.',
-    remedy: "The text after the colon is the extension's own message.",
+    remedy: "The text after `got failure response with message:` is the extension's own message.",
   },
   InvalidAnswer: {
     codes: ['failure'],
@@ -149,7 +149,7 @@ export const hookProblems = {
   },
   BreakerOpen: {
     codes: ['unavailable'],
-    meaning: `The circuit breaker did not call the handler: its last ${failures} calls got no valid response, or ${inFlight} calls are in progress and none ended in time. The message has the last failure.`,
+    meaning: `The circuit breaker did not call the handler: its last ${failures} calls got no valid response, or ${inFlight} calls are in progress and none ended in time. In the first case, the message has the last failure.`,
     remedy: `Correct the cause of the last failure. One call is attempted after ${durationText(shortest)}, then after twice as long each time, at most ${durationText(longest)}.`,
   },
   NotReady: {

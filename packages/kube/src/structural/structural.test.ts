@@ -135,7 +135,7 @@ describe('validation', () => {
       .map(({ field, text }) => `${field}: ${text}`)
 
   test.each<[string, JSONSchema, unknown, string[]]>([
-    ['a required field at the root of the value', props({}, { required: ['a'] }), {}, ['spec.a: Required value']],
+    ['a missing required field at the root of the value', props({}, { required: ['a'] }), {}, ['spec.a: Required value']],
     [
       'a boolean instead of a 32-bit integer',
       { type: 'integer', format: 'int32' },
@@ -174,7 +174,7 @@ describe('validation', () => {
         'spec.metadata.ownerReferences.uid: Invalid value: "": must not be empty',
       ] as string[],
     ],
-    ['a whole number instead of a float', { type: 'number' }, 3, []],
+    ['no error for a whole number instead of a float', { type: 'number' }, 3, []],
     ['length in characters, not in UTF-16 units', { type: 'string', maxLength: 2 }, '😀😀', []],
     [
       'an enumeration of numbers',

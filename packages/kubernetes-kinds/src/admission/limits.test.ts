@@ -37,7 +37,7 @@ describe('limits', () => {
     })
   })
 
-  test('of many resources are set until the annotation is longer than allowed, and checked in pieces', async () => {
+  test('of many resources are set until the annotation exceeds its maximum length; validation may yield after each container', async () => {
     let pieces = 0
     Object.assign(t.clock, { yieldIfDue: () => void pieces++ })
     const defaults = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`example.com/resource-${index}`, '1']))
