@@ -112,7 +112,7 @@ describe('RemoteConnectionProbe', () => {
     ['responsive',                            health(5, 0),          undefined, 'True ProbeSucceeded'],
     ['unresponsive within the grace period',  health(40, 4),         'True',    'True ProbeSucceeded'],
     ['unresponsive beyond the grace period',  health(51, 5),         'True',    'False ProbeFailed: Remote connection probe failed, probe last succeeded at 2026-01-01T00:59:09Z'],
-    ['without recent probe, no failure',      health(151, 0),        'True',    'True ProbeSucceeded'],
+    ['last success long ago, no failure',     health(151, 0),        'True',    'True ProbeSucceeded'],
     ['not connected yet',                     health(undefined, 1),  undefined, 'False ProbeFailed: Remote connection not established yet'],
     ['not connected after a restart of core', health(undefined, 1),  'True',    undefined],
     ['never reachable',                       health(undefined, 5),  'True',    'False ProbeFailed: Remote connection probe failed'],

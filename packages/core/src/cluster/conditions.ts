@@ -34,7 +34,7 @@ export function workersAvailableCondition({ descendants }: ClusterScope): NewCon
   })
 }
 
-/** The conditions ControlPlaneMachinesReady and WorkerMachinesReady. */
+/** Returns the condition ControlPlaneMachinesReady or WorkerMachinesReady, depending on the role. */
 export function machinesReadyCondition({ descendants }: ClusterScope, role: 'ControlPlane' | 'Worker'): NewCondition {
   const condition = role === 'ControlPlane' ? ClusterConditions.ControlPlaneMachinesReady : ClusterConditions.WorkerMachinesReady
   if (!descendants) return condition.unknown('InternalError', SeeLogs)
@@ -52,7 +52,7 @@ export function machinesReadyCondition({ descendants }: ClusterScope, role: 'Con
  */
 const UpToDateDelay = seconds(10)
 
-/** The conditions ControlPlaneMachinesUpToDate and WorkerMachinesUpToDate. */
+/** Returns the condition ControlPlaneMachinesUpToDate or WorkerMachinesUpToDate, depending on the role. */
 export function machinesUpToDateCondition(
   { descendants }: ClusterScope,
   role: 'ControlPlane' | 'Worker',
@@ -78,7 +78,10 @@ export const awaitsUpToDate = (machine: Machine, now: number): boolean =>
 export const untilUpToDate = ({ metadata }: Machine, now: number): number =>
   timeLeft({ since: Date.parse(metadata.creationTimestamp), length: UpToDateDelay, now })
 
-/** The conditions RollingOut, ScalingUp and ScalingDown: True while any part of the cluster rolls out, or scales up or down. */
+/**
+ * Returns the condition RollingOut, ScalingUp or ScalingDown: True while this condition is True on the control plane object or a
+ * MachineDeployment; for scaling, also on a stand-alone MachineSet. MachinePools are not included.
+ */
 export function aggregateProgress(
   scope: ClusterScope,
   condition: ConditionType<'RollingOut' | 'ScalingUp' | 'ScalingDown', string>,

@@ -8,7 +8,10 @@ import { SeeLogs } from '../see-logs.ts'
 import { WaitingForTopology, awaitsTopology, deletedText, observeAndAdopt } from './reference.ts'
 import type { ClusterIO, ClusterPhase, ClusterScope } from './scope.ts'
 
-/** Adopts the control plane and records that it is initialized. This record is never removed. */
+/**
+ * Adopts the control plane object. Once the control plane is initialized, records that in the Cluster's status, which is never undone, and
+ * copies its endpoint if the Cluster has none.
+ */
 export const controlPlane: ClusterPhase = async (scope, io) => {
   const { cluster } = scope
   const ref = cluster.spec.controlPlaneRef

@@ -12,7 +12,7 @@ import { indexByLabel, proceed } from '@capstan/controller'
 import { isOwnedBy, keyOf, keyText, type KubeObject } from '@capstan/kube'
 import type { ClusterPhase } from './scope.ts'
 
-/** Lists all objects with the Cluster's name label. */
+/** Lists the MachineDeployments, MachinePools, MachineSets and Machines with the Cluster's name label. */
 export const descendants: ClusterPhase = async (scope, { cache }) => {
   const { cluster } = scope
   const name = keyText(keyOf(cluster))

@@ -7,7 +7,10 @@ import { readEndpoint, readTyped } from '../external/observed.ts'
 import { WaitingForTopology, awaitsTopology, deletedText, observeAndAdopt } from './reference.ts'
 import type { ClusterPhase, ClusterScope } from './scope.ts'
 
-/** Adopts the infrastructure and, once it is provisioned, copies its endpoint and failure domains. */
+/**
+ * Adopts the infrastructure object. Once it is provisioned, records that in the Cluster's status, and copies its failure domains, and its
+ * endpoint if the Cluster has none.
+ */
 export const infrastructure: ClusterPhase = async (scope, io) => {
   const { cluster } = scope
   const { name } = cluster.metadata

@@ -1,4 +1,4 @@
-/** Counts the Machines of a Cluster and their versions. Pure, except for the draft that it changes. */
+/** Computes the replica counts and versions of a Cluster's control plane and workers. Pure, except for the draft that it changes. */
 import {
   availableReplicasOf,
   type Cluster,
@@ -116,7 +116,7 @@ function workerCounts({ cluster, descendants }: ClusterScope): Counts | undefine
 }
 
 function machineCounts(machines: readonly Machine[]): Counts {
-  // As upstream, the count is absent when there are no Machines.
+  // As upstream, a count of 0 is absent.
   const count = (condition: string) => machines.filter((machine) => isTrue(machine, condition)).length || undefined
   const versions = mergeVersions(machines.flatMap(versionOf))
   return withoutUndefined({

@@ -15,7 +15,7 @@ export interface ClusterScope {
   deletion: DeletionStage
 }
 
-/** All objects with the Cluster's name label. */
+/** The MachineDeployments, MachinePools, MachineSets and Machines with the Cluster's name label. */
 export interface Descendants {
   readonly machineDeployments: readonly MachineDeployment[]
   readonly machinePools: readonly MachinePool[]

@@ -101,7 +101,7 @@ export function significantFields(cluster: Cluster): unknown {
   }
 }
 
-/** Returns the phase by the first rule that applies. If no rule applies, the earlier phase stays. */
+/** Returns the phase by the first rule that applies. If no rule applies, the earlier phase stays; a Cluster without phase is Pending. */
 export function phaseOf({ metadata, spec, status }: Cluster): NonNullable<NonNullable<Cluster['status']>['phase']> {
   if (isDeleting({ metadata })) return 'Deleting'
   if (status?.initialization?.infrastructureProvisioned && isValidEndpoint(spec.controlPlaneEndpoint)) return 'Provisioned'
