@@ -71,7 +71,7 @@ async function aWorld(script: HookScript = {}) {
 const everyTemplate = [DevClusterTemplate, DevControlPlaneTemplate, DevMachineTemplate, DevConfigTemplate]
 
 describe('the controller', () => {
-  test('adopts the templates, and publishes variables by name', async () => {
+  test('adopts the templates, and publishes variables sorted by name', async () => {
     const world = await aWorld()
     await world.templates(...everyTemplate)
     const schema = { openAPIV3Schema: { type: 'string' } }
@@ -264,7 +264,7 @@ describe('admission', () => {
     await expect(world.create(ClusterClass, 'quick', { spec })).resolves.toBeDefined()
   })
 
-  test('rejects removing a class, or parts of it, that Clusters use', async () => {
+  test('rejects deleting a ClusterClass that a Cluster uses, or removing a worker class or Kubernetes version that it uses', async () => {
     const world = await aWorld()
     await world.templates(...everyTemplate)
     await world.create(ClusterClass, 'quick', { spec: classSpec() })
@@ -327,7 +327,7 @@ describe('admission rejects an update of a class in use', () => {
     )
   })
 
-  test('that removes an enabled health check', async () => {
+  test('that removes a health check that a Cluster enables', async () => {
     const { change, machineDeployments } = await aUsedClass()
     const withoutCheck = machineDeployments.map(({ healthCheck: _healthCheck, ...workerClass }) => workerClass)
     await expect(change({ spec: { workers: { machineDeployments: withoutCheck } } })).rejects.toThrow(
@@ -335,7 +335,7 @@ describe('admission rejects an update of a class in use', () => {
     )
   })
 
-  test('that adds limits of an autoscaler', async () => {
+  test('that adds autoscaler limits to a worker class for which a Cluster sets replicas', async () => {
     const { change, machineDeployments } = await aUsedClass()
     const metadata = { annotations: { 'cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size': '1' } }
     const autoscaled = machineDeployments.map((workerClass) => ({ ...workerClass, metadata }))
