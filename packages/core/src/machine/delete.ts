@@ -81,7 +81,7 @@ const waiting = (outcome: Outcome): StepResult => ({ state: 'waiting', outcome }
 
 /**
  * Returns the name of the Node to drain and delete; `undefined` when there is none, when the Cluster or its control plane object is being
- * deleted, or when no control plane Machine would remain.
+ * deleted, or when no control plane Machine would remain and the control plane is not managed externally.
  */
 async function nodeToDelete(scope: MachineScope, io: MachineIO): Promise<string | undefined> {
   const { machine, cluster } = scope
@@ -253,7 +253,10 @@ const deleteNode: Step = async (scope, io, name) => {
   }
 }
 
-/** Whether the host may still run Pods: the pre-terminate hooks have not been waited for, and the infrastructure is not being deleted. */
+/**
+ * Whether the host may still run Pods: the deletion has not waited for pre-terminate hooks, and the infrastructure exists and is not being
+ * deleted.
+ */
 function isStillRunning({ machine, infrastructure }: MachineScope): boolean {
   if (machine.status?.deletion?.waitForPreTerminateHookStartTime) return false
   const infra = externalOf(infrastructure)

@@ -189,7 +189,7 @@ test('an extension that changes during its call is called again at once', async 
   expect(calls).toBe(2)
 })
 
-test('a changed extension is called at once, and a removed one is reported at once', async () => {
+test('a changed extension is called at once, a removed one is reported, and a newly registered one is called at once', async () => {
   let names: readonly string[] = ['a.x']
   let changed: (extensionConfig: string) => void = () => {}
   let calls = 0
@@ -284,7 +284,7 @@ test.each([
   expect(await remainingAnnotations()).toEqual([])
 })
 
-test('an annotation removed by a user ends the update without a call', async () => {
+test('an annotation removed by a user ends the update without another call', async () => {
   const { requests } = await provisionMachine(() => ({ wait: 3600 }))
   await startUpdate()
   await env.patch(Machine, 'm1', { metadata: { annotations: { [inProgress]: null } } })
@@ -304,7 +304,7 @@ test('other pending hooks stay pending', async () => {
   expect((await machine()).metadata.annotations).toEqual({ [pendingHooks]: 'Another' })
 })
 
-test('a Machine without infrastructure cannot be updated', async () => {
+test('a Machine whose infrastructure machine was deleted cannot be updated in place', async () => {
   const { requests } = await provisionMachine(() => ({ wait: 5 }))
   await startUpdate()
   await env.client.delete(DevMachine, { namespace: 'default', name: 'm1' })
@@ -332,7 +332,7 @@ test('a Machine that is deleted during an update is removed without further call
   await expect(machine()).rejects.toThrow('not found')
 })
 
-test('annotations are removed in their order, and a failed write is retried without another call', async () => {
+test('annotations are removed in order; a failed removal is retried, and the extension is called again only if the first removal failed', async () => {
   for (let failingWrite = 1; failingWrite <= 4; failingWrite++) {
     const writes: string[] = []
     let isFailing = false

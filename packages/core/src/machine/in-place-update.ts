@@ -23,7 +23,10 @@ import { withWaiting } from '../waiting-records.ts'
 import type { MachineIO, MachinePhase, MachineScope } from './scope.ts'
 import type { UpdateResult, UpdateRequest } from './update-calls.ts'
 
-/** Calls the extension while the Machine has both annotations, and removes them when the update is done. */
+/**
+ * Calls the extension while the Machine has both annotations, and removes them when the update is done. When a user has removed the
+ * annotation `update-in-progress`, removes the pending hook without a call.
+ */
 export const inPlaceUpdate: MachinePhase = async (scope, io) => {
   const { machine } = scope
   const { metadata, status } = machine
@@ -100,7 +103,7 @@ async function callUpdateMachine(scope: MachineScope, desired: UpdateRequest['de
 }
 
 /**
- * Removes all annotations. The update annotation of the Machine is removed first, so that an interrupted removal leads to no further call.
+ * Removes the annotations of the update from the Machine and its objects. That of the Machine itself is removed first, so that an interrupted removal leads to no further call.
  * The pending hook is removed last, by the reconcile's commit: as long as it exists, an interrupted removal is repeated.
  */
 async function complete(scope: MachineScope, { client, clock, log, signal, updates }: MachineIO): Promise<void> {

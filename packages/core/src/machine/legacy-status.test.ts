@@ -145,7 +145,7 @@ describe('Ready', () => {
     ['one step pending',          { machine: newMachine(), infrastructure: infra() },                      'False/Info WaitingForInfrastructure: 1 of 2 completed'],
     ['unhealthy',                 { machine: unhealthy },                                             'False/Warning UnhealthyNode'],
     ['all conditions are met',                   {},                                                                 'True'],
-    ['ignores an unhealthy Node', { node: missing },                              'True'],
+    ['ignores a missing Node',    { node: missing },                              'True'],
     ['infrastructure deleted',                  { machine: deletingMachine(), bootstrap: missing, infrastructure: missing, steps: { infrastructure: { state: 'done' } } }, 'False/Info Deleted'],
   ])('%s', (_, scope, expected) => {
     expect(reported(aScope(scope), 'Ready')).toBe(expected)

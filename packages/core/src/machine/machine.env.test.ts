@@ -27,7 +27,7 @@ import { afterEach, expect, test } from 'vitest'
 let env: CoreEnv
 afterEach(() => env.close())
 
-test('a Machine copies provider ID and addresses from its infrastructure, finds its Node, and is Available', async () => {
+test('a Machine copies the provider ID and the name of its data Secret, finds and labels its Node, and is Available', async () => {
   env = await coreEnv()
   await env.provisionCluster()
   await env.provisionMachine('m1', { labels: { 'node-role.kubernetes.io/worker': '', 'example.com/kept': 'here' } })
@@ -130,7 +130,7 @@ test('provider texts that are longer than the status allows are truncated, so th
   for (const text of texts) expect(text).toMatch(/😀\.\.\. \(truncated\)$/)
 })
 
-test('a Machine is Available only after it was Ready for a while', async () => {
+test('a Machine is Available only after it was Ready for minReadySeconds', async () => {
   env = await coreEnv()
   await env.provisionCluster()
   await env.provisionMachine('m1', { spec: { minReadySeconds: 60 } })
@@ -333,7 +333,7 @@ test('the Node of the last control plane Machine is not deleted', async () => {
   expect(await env.workload.get(Node, { name: 'node-cp' })).toBeDefined()
 })
 
-test('a Machine reports an internal error when core cannot read the control plane, which determines whether the Node is deleted', async () => {
+test('a Machine being deleted reports an internal error when its control plane object cannot be read', async () => {
   let fails = false
   const between = (transport: Transport): Transport => ({
     close: () => transport.close(),

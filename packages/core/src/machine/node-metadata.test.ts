@@ -76,7 +76,7 @@ describe('labels', () => {
   })
 })
 
-test('annotations name the Machine and its owner, and record which labels were copied', () => {
+test('annotations name the Machine, its Cluster and its owner, and record which labels, annotations and taints were copied', () => {
   const owner = { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'MachineSet', name: 'ms', uid: 'u', controller: true }
   const machine = aMachine({
     metadata: { ownerReferences: [owner], annotations: { 'node.cluster.x-k8s.io/note': 'x', other: 'y' } },

@@ -124,7 +124,7 @@ describe('NodeHealthy', () => {
     ['never connected after five failures',             {}, failing(5),  'Unknown ConnectionDown'],
     ['unresponsive beyond the grace period', {}, unresponsiveFor(6), 'Unknown ConnectionDown: Last successful probe at 2026-01-01T00:54:00Z'],
     ['unresponsive within the grace period', { node: { state: 'disconnected' } }, unresponsiveFor(1), 'Unknown ConnectionDown: Last successful probe at 2026-01-01T00:59:00Z'],
-    ['without recent probe, no failure',     { node: node({}) }, { ...unresponsiveFor(6), consecutiveFailures: 0 }, 'True NodeHealthy'],
+    ['last success long ago, no failure',    { node: node({}) }, { ...unresponsiveFor(6), consecutiveFailures: 0 }, 'True NodeHealthy'],
     ['read failed',                          { node: { state: 'unread' } }, healthy, 'Unknown InternalError: Please check controller logs for errors'],
     ['no providerID',                        { node: { state: 'noProviderID' } }, healthy, 'Unknown InspectionFailed: Waiting for DevMachine to report spec.providerID'],
     ['no Node yet',                          { node: { state: 'missing' }, machine: aMachine({ spec: { providerID: 'dev:///m1' } }) }, healthy, 'Unknown InspectionFailed: Waiting for a Node with spec.providerID dev:///m1 to exist'],

@@ -99,7 +99,7 @@ export function significantFields(machine: Machine): unknown {
   }
 }
 
-/** Returns the phase by the first rule that applies. If no rule applies, the earlier phase stays. */
+/** Returns the phase by the first rule that applies. If no rule applies, the earlier phase stays; a Machine without phase is Pending. */
 function phaseOf({ metadata, spec, status }: Machine): NonNullable<NonNullable<Machine['status']>['phase']> {
   const initialization = status?.initialization
   if (isDeleting({ metadata })) return 'Deleting'
@@ -115,7 +115,7 @@ function deletingCondition({ machine, deletion }: MachineScope): NewCondition {
   return isDeleting(machine) ? Deleting.true(deletion.reason, deletion.message) : Deleting.false('NotDeleting')
 }
 
-/** Returns the UpToDate condition of a Machine of a MachineDeployment. Owners of other Machines report this condition themselves. */
+/** Returns the UpToDate condition of a Machine of a MachineDeployment; none for other Machines. Control plane providers report theirs. */
 function upToDateConditions(scope: MachineScope, now: number): NewCondition[] {
   const { machine, machineSet, machineDeployment } = scope
   if (!machineSet || !machineDeployment) return []
@@ -176,7 +176,7 @@ function deletingSummary(machine: Machine, now: number): NewCondition {
   return MachineConditions.Deleting.true('Deleting', `Machine deletion in progress${since}, stage: ${reason}${delay}`)
 }
 
-/** Merges equal lines of all control plane components into one. */
+/** Merges the lines of control plane components into one if they all have the same text. */
 function mergeControlPlaneComponents(lines: string[]): string[] {
   const isComponent = (line: string) => /^\* (APIServer|ControllerManager|Scheduler|EtcdPodHealthy:)/.test(line)
   const textOf = (line: string) => line.slice(line.indexOf(':') + 1)

@@ -57,7 +57,7 @@ export interface AttachedVolumes {
 }
 
 /**
- * Describes attached volumes by their claims. Pure.
+ * Describes attached volumes by their claims, or else by the names of the volumes. Pure.
  * @param skippedClaims claims, `namespace/name`, of Pods that are not drained: their volumes stay attached while the Node runs
  */
 export function describeVolumes(

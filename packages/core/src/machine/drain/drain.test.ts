@@ -67,7 +67,7 @@ async function drain({ pods, node, rules = [], evict }: Scenario) {
 const rejection = (reason: 'TooManyRequests' | 'Forbidden', message: string, causes?: { reason?: string; message?: string }[]) =>
   new StatusError(reason, message, causes ? { details: { causes } } : {})
 
-test('failed evictions are described by the error messages of the API server', async () => {
+test('failed evictions are reported with the message of the API server, except in a terminating namespace', async () => {
   const violated = "Cannot evict pod as it would violate the pod's disruption budget."
   const budget = { reason: 'DisruptionBudget', message: 'The disruption budget web needs 1 healthy pods and has 1 currently' }
   const { lines } = await drain({

@@ -67,7 +67,7 @@ test.each<[string, Pod, string]>([
   expect(decision(pod)).toBe(expected)
 })
 
-test('skips Pods that an unreachable kubelet should have ended more than a whole second ago', () => {
+test('skips Pods that an unreachable kubelet should have ended at least two seconds ago', () => {
   const pods = [aPod('old', deletedAt('00:59:58')), aPod('recent', deletedAt('00:59:59')), aPod('new', deletedAt('01:00:00'))]
   const decided = classifyPods(input(pods, { isNodeUnreachable: true, now: now + 999 }))
   expect(decided.map(({ pod, behavior }) => [pod.metadata.name, behavior])).toEqual([
@@ -114,7 +114,7 @@ describe('MachineDrainRules', () => {
     )
   })
 
-  test('of several that select a Pod, only the first applies', () => {
+  test('apply to a Pod only if no earlier rule selects it', () => {
     const rules = [
       aRule('a', {
         drain: { behavior: 'Drain', order: 5 },

@@ -14,7 +14,7 @@ const violated =
   "evict pod as it would violate the pod's disruption budget. The disruption budget pdb needs 20 healthy pods and has 20 currently"
 
 // The texts are upstream's: TestEvictionResult_ConditionMessage.
-test('the progress lists all Pods that the drain waits for', () => {
+test('the progress groups the Pods that the drain waits for by state and message, with at most three names each', () => {
   const result: DrainResult = {
     deleting: pods('d', 'a', 'b', 'c'),
     failed: [
