@@ -62,7 +62,7 @@ describe('conditions', () => {
   const inRemediation: Reported = { ...unhealthy, OwnerRemediated: ['False', 'MachineDeleting', 'Machine is deleting'] }
   test.each([
     [
-      'MachinesReady for unknown Machines',
+      'MachinesReady when the Machines could not be listed',
       machinesReadyCondition(undefined),
       'Unknown InternalError: Please check controller logs for errors',
     ],

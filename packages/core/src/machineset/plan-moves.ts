@@ -15,7 +15,7 @@ import {
 import { isDeleting, isFalse } from '@capstan/kube'
 import { machinesToDelete } from './deletion-priority.ts'
 
-/** Whether a moved Machine may not be included in its set's `spec.replicas` yet. */
+/** Whether a moved Machine is possibly not included in `spec.replicas` of its set yet. */
 export const isPendingAcknowledge = ({ metadata }: Machine): boolean =>
   metadata.annotations?.[PendingAcknowledgeMoveAnnotation] !== undefined
 

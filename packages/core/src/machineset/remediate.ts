@@ -31,8 +31,9 @@ const { HealthCheckSucceeded, OwnerRemediated } = MachineConditions
 const type = OwnerRemediated.type
 
 /**
- * Deletes Machines whose remediation a MachineHealthCheck has requested; `replicas.ts` then creates new Machines. The condition is written
- * before the deletion, because a Machine that is being deleted is not processed here again.
+ * Deletes Machines whose remediation a MachineHealthCheck has requested; `replicas.ts` then creates new Machines. Removes the request from
+ * Machines that have recovered. The condition is written before the deletion, because a Machine that is being deleted is not processed here
+ * again.
  */
 export const remediate: MachineSetPhase = async (scope, io) => {
   if (!scope.machines) return proceed()

@@ -17,7 +17,7 @@ import { preflight } from './preflight.ts'
 import { missingText } from './templates.ts'
 import type { CreationFailure, MachineSetIO, MachineSetPhase, MachineSetScope } from './scope.ts'
 
-/** Creates missing Machines; deletes surplus Machines, or moves them to the set that updates them in place. */
+/** Deletes orphans; creates missing Machines; deletes surplus Machines, or moves them to the set that updates them in place. */
 export const syncReplicas: MachineSetPhase = async (scope, io) => {
   const { machineSet, machines } = scope
   const { replicas } = machineSet.spec

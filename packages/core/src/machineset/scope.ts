@@ -28,7 +28,7 @@ export interface CreationFailure {
 }
 
 export interface MachineSetSettings {
-  /** Preflight checks to run before Machines are created. */
+  /** Preflight checks to run before Machines are created or remediated. */
   readonly preflightChecks: readonly PreflightCheck[]
 }
 

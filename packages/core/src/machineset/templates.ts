@@ -37,7 +37,7 @@ function outcome(scope: MachineSetScope, template: Observed, ref: ContractRef | 
 export const missingText = ({ metadata }: MachineSet, { apiGroup, kind, name }: ContractRef): string =>
   `failed to retrieve ${kind} ${metadata.namespace}/${name}: ${kind}.${apiGroup} ${JSON.stringify(name)} not found`
 
-/** Whether the set is an old set of its MachineDeployment, which creates no Machines and needs no templates. */
+/** Whether the set has another revision than its MachineDeployment. A missing template of such an old set is no error. */
 export function isOldRevision({
   machineSet,
   machineDeployment,
