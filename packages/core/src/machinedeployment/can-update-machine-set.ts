@@ -94,7 +94,7 @@ export class InPlaceDecisions {
 
 /**
  * Returns the names of the sets whose Machines can be updated in place to `target`, which may not exist yet. For other sets, an event lists
- * the uncovered differences, once per request.
+ * the uncovered differences, once per request; without a handler, there is no event.
  * @throws Error when several handlers are registered, or the handler fails: the rollout then waits
  */
 export async function findMovableSets(

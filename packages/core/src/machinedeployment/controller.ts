@@ -26,7 +26,7 @@ export function createMachineDeploymentController({
     aggregates: [MachineSet],
     watches: [
       watches(MachineSet, machineDeploymentsOfOrphan),
-      // The watch only fills the cache, for conditions: changes of Machines arrive through their MachineSets.
+      // The watch only updates the cache: changes of Machines arrive through their MachineSets.
       watches(Machine, () => []),
       watches(
         Cluster,

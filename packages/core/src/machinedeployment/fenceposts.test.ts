@@ -21,7 +21,7 @@ test('OnDelete has neither maxSurge nor maxUnavailable', () => {
   expect(fenceposts(aDeployment(3, { maxUnavailable: 2 }, 'OnDelete'))).toEqual({ maxSurge: 0, maxUnavailable: 0 })
 })
 
-test('rejects a value that is not a number, with the name of the field', () => {
+test('rejects a value that is neither a number nor a percentage, with the name of the field', () => {
   expect(() => fenceposts(aDeployment(3, { maxSurge: 'many' }))).toThrow(
     'spec.rollout.strategy.rollingUpdate.maxSurge: Invalid value: "many": must be either an int or a percentage',
   )

@@ -22,7 +22,7 @@ const namespace = 'default'
 /** Responses without patches: differences remain uncovered. */
 const unableExtension: HookScript = { CanUpdateMachineSet: () => undefined }
 
-describe('a change that no extension can make in place', () => {
+describe('a change of the template', () => {
   test('replaces the Machines, and records an event with the reason', async () => {
     env = await inPlaceEnv(scriptedRuntime(unableExtension), { replicas: 2 })
     const namesBefore = await env.names()

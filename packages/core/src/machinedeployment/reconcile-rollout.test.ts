@@ -7,7 +7,7 @@ import type { MachineDeploymentScope } from './scope.ts'
 
 const blank = { metadata: { name: 'md', namespace: 'default' }, spec: {} }
 
-test('waits until spec.replicas is defaulted, without an error', async () => {
+test('a MachineDeployment and a MachineSet wait until spec.replicas is defaulted, without an error', async () => {
   const deployment = { machineDeployment: blank, machineSets: [] } as unknown as MachineDeploymentScope
   expect(await reconcileRollout(deployment, {} as never)).toEqual(wait('spec.replicas to be defaulted'))
   const set = { machineSet: blank, machines: [] } as unknown as MachineSetScope
