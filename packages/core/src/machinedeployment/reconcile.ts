@@ -16,7 +16,7 @@ import { templates } from './templates.ts'
 const unlessDeleting: MachineDeploymentPhase[] = [machines, owner, templates, machineSets, labelMachineSets, reconcileRollout]
 const whenDeleting: MachineDeploymentPhase[] = [machines, machineSets, remove]
 
-/** Whether Machines can be listed by the selector. As upstream, nothing else is done otherwise, and no condition reports the error. */
+/** Whether the selector has only label equalities. As upstream, the reconcile only fails otherwise, and no condition reports the error. */
 function hasPlainSelector(machineDeployment: MachineDeployment): boolean {
   try {
     plainSelector(machineDeployment)

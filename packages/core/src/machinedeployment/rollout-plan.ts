@@ -23,7 +23,7 @@ export interface Rollout {
   readonly current: SetCounts
   /** All other sets, the oldest first. */
   readonly old: readonly SetCounts[]
-  /** In-place updates; absent when they are not possible, as with the strategy OnDelete. */
+  /** In-place updates; absent with the strategy OnDelete, which has none. */
   readonly inPlace?: InPlaceRollout
 }
 

@@ -132,7 +132,7 @@ async function endUpdate(client: Client, { metadata: { namespace, name } }: Mach
 }
 
 export interface SetsEnv extends TestEnv {
-  /** Version and replicas of each MachineSet, oldest first. */
+  /** Version, replicas (existing/wanted) and available replicas of each MachineSet, oldest first. */
   counts(): Promise<string>
 }
 

@@ -6,7 +6,7 @@ import { referredText } from '../external/reference.ts'
 import { observeTemplate, templatesOf } from '../machineset/templates.ts'
 import type { MachineDeploymentPhase, MachineDeploymentScope } from './scope.ts'
 
-/** Reads the templates. A missing template is reported, and only prevents the creation of new sets. */
+/** Reads the templates. A missing template is reported, and prevents only the creation of new sets and in-place updates. */
 export const templates: MachineDeploymentPhase = async (scope, io) => {
   const { bootstrap, infrastructureRef } = scope.machineDeployment.spec.template.spec
   scope.infrastructureTemplate = await readTemplate(scope, io, infrastructureRef)

@@ -133,14 +133,14 @@ export async function observeBlueprint(
   }
 }
 
-/** Returns the worker class of a topology entry. */
+/** Returns the MachineDeployment class with this name. @throws Error when the ClusterClass has none */
 export function blueprintOf({ machineDeployments, class: clusterClass }: Blueprint, name: string): MachineDeploymentBlueprint {
   const blueprint = machineDeployments.get(name)
   if (!blueprint) throw new Error(missingClass('MachineDeployment', name, clusterClass))
   return blueprint
 }
 
-/** Returns the MachinePool class of a topology entry. */
+/** Returns the MachinePool class with this name. @throws Error when the ClusterClass has none */
 export function poolBlueprintOf({ machinePools, class: clusterClass }: Blueprint, name: string): MachinePoolBlueprint {
   const blueprint = machinePools.get(name)
   if (!blueprint) throw new Error(missingClass('MachinePool', name, clusterClass))

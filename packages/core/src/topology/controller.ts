@@ -29,8 +29,8 @@ const isObserved: Predicate<ClusterClass> = ({ previous, object }) =>
   !previous || !object || classProblem(previous) !== undefined || previous.metadata.generation === object.metadata.generation
 
 /**
- * Ignores this controller's own status writes: after a failed call, they would trigger the next call at once, endlessly when each error
- * message differs.
+ * Ignores Clusters without a topology, and changes of the status except the initialization of the control plane: after a failed call, this
+ * controller's own status write would trigger the next call at once, endlessly when each error message differs.
  */
 const clusterMatters: Predicate<Cluster> = ({ previous, object }) =>
   (object ?? previous)?.spec.topology !== undefined && !equal(factsOf(previous), factsOf(object))
@@ -47,7 +47,7 @@ const factsOf = (cluster: Cluster | undefined) => {
 const changesLabels: Predicate<Namespace> = ({ previous, object }) =>
   previous !== undefined && object !== undefined && !equal(previous.metadata.labels ?? {}, object.metadata.labels ?? {})
 
-/** Accepts edits and deletions of a MachineHealthCheck by users and other controllers. */
+/** Accepts changes of a MachineHealthCheck's spec and labels, and its deletion. */
 const specChanged = whenChanged(({ metadata: { uid, generation, labels } }: MachineHealthCheck) => ({ uid, generation, labels }))
 
 const changesVersion: Predicate<Machine> = ({ previous, object }) =>

@@ -20,7 +20,7 @@ export const TopologyManager = 'capi-topology'
 export const dryRunError = (kind: string, object: KubeObject): string =>
   `failed to create patch helper for ${kind} ${keyText(keyOf(object))}: server side apply dry-run failed for modified object`
 
-/** `metadata` when only labels, annotations or owners differ. */
+/** `metadata` when only labels, annotations or owners differ, or only the managedFields entry of this manager is missing. */
 export type Difference = 'none' | 'metadata' | 'spec'
 
 /**

@@ -100,7 +100,7 @@ function linesOf(
   { controlPlane: { version }, plan }: UpgradeReport,
 ): { readonly lines: string[]; readonly isDeferredOnly: boolean } {
   const lines: string[] = []
-  // A MachineDeployment that is upgrading is not listed as deferred or pending, even if it is deferred or pending for a later version.
+  // Workers that are upgrading are not listed as deferred or pending, even if they are deferred or pending for a later version.
   const upgradingNames = namesOf(workers.filter((worker) => worker.upgrading))
   const deferred = namesOf(workers.filter((worker) => !worker.upgrading && worker.state === 'deferred'))
   const pending = namesOf(workers.filter((worker) => !worker.upgrading && worker.state === 'pending'))

@@ -217,7 +217,7 @@ async function createCluster(world: World, overrides: object = {}) {
   await world.settle()
 }
 
-/** Reports infrastructure and control plane as ready, as the Cluster controller would. */
+/** Reports the version of the control plane, as its provider would, and that it is initialized, as the Cluster controller would. */
 async function becomeReady(world: World, version = 'v1.34.0') {
   await world.reportControlPlane(version)
   const condition = {
@@ -871,7 +871,7 @@ describe('an upgrade', () => {
     expect((await world.only(DevControlPlane))['spec']).toMatchObject({ version: 'v1.35.0' })
   })
 
-  test('rejects an invalid plan without changes', async () => {
+  test('fails with an invalid plan of an extension', async () => {
     const world = await aWorld()
     world.runtime.on('GenerateUpgradePlan', () => ({ controlPlaneUpgrades: [{ version: 'v1.36.2' }] }))
     await createClass(world, { ...classSpec, upgrade: { external: { generateUpgradePlanExtension: 'plan.test' } } })
@@ -898,7 +898,7 @@ describe('an upgrade', () => {
 })
 
 describe('changes', () => {
-  test('another size creates new templates, and the old template of the control plane is deleted', async () => {
+  test('another size creates new templates, and the control plane refers to its new template, with the events of upstream', async () => {
     const world = await aWorld()
     await createClass(world)
     await createCluster(world)
@@ -963,7 +963,7 @@ describe('changes', () => {
     )
   })
 
-  test('labels of the topology are applied to templates in place, without a rollout', async () => {
+  test('labels of a template of the class and of the topology are applied in place, without new templates', async () => {
     const world = await aWorld()
     await createClass(world)
     await createCluster(world)
@@ -1259,7 +1259,7 @@ describe('patches of extensions', () => {
       .filter(({ metadata: { name } }) => name !== 'quick')
       .map((template) => (template as unknown as WireItem['object']).spec.template.spec)
 
-  test('see every template with its variables, after the patches before them, and change spec, labels and annotations', async () => {
+  test('see every template with its variables, after the patches before them, and change the spec', async () => {
     const { world, requests } = await aPatchedCluster((request) => ({
       items: [
         json(itemOf(request, 'DevMachineTemplate', 'spec.template.spec'), {
@@ -1292,7 +1292,7 @@ describe('patches of extensions', () => {
     expect(first!.variables[0]!.value).toMatchObject({ cluster: { metadata: { labels } } })
     expect(first!.items[4]!.variables?.[0]?.value).toMatchObject({ machineDeployment: { topologyName: 'md-0', replicas: 2 } })
     expect(first!.items[0]!.variables).toBeUndefined()
-    // The request is the same in every reconcile.
+    // The uids of the templates are the same in every reconcile.
     expect(new Set(requests.map(({ items }) => items.map(({ uid }) => uid).join())).size).toBe(1)
 
     expect(await machineTemplates(world)).toEqual(
@@ -1393,7 +1393,7 @@ describe('patches of extensions', () => {
         'failed to call extension handler "check.ext": got failure response with message: no disks',
     )
     expect(await world.names(DevCluster)).toEqual([])
-    // Validation follows all patches, and its templates have no names.
+    // The validation runs after all patches, and its items have no uid.
     expect(requests[0]!.items[4]!.object.spec.template.spec).toEqual({ disk: 1, size: 'm' })
     expect(requests[0]!.items[0]!.uid).toBeUndefined()
     accepts = true

@@ -245,7 +245,7 @@ async function classChangeErrors(
   return classIncompatibilities(oldClass.spec, clusterClass.spec)
 }
 
-/** As upstream, an upgrade may begin only after the previous upgrade is complete. */
+/** Returns an error for a lower or too high version, and, as upstream, for a change before the previous upgrade is complete. */
 async function versionChangeErrors(
   cluster: Cluster,
   old: Cluster,

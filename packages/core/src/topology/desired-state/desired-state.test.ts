@@ -192,7 +192,7 @@ describe('desired state', () => {
     expect((await computeDesiredState(aCluster())).infrastructureCluster.object['spec']).toEqual({ region: 'x' })
   })
 
-  test('the selector of a MachineDeployment contains only the labels of its topology, and it gets no upgrade annotations', async () => {
+  test('a MachineDeployment selects Machines only by the labels of its topology, and gets no upgrade annotations', async () => {
     const { object } = (await computeDesiredState(aCluster())).machineDeployments[0]!
     const labels = {
       'cluster.x-k8s.io/cluster-name': 'demo',

@@ -75,7 +75,7 @@ describe('a blocking response', () => {
     expect(state.calls).toBe(2)
   })
 
-  test('is cached no longer when the clock is set back', async () => {
+  test('is not cached for a longer time when the clock is set back', async () => {
     const clock = new VirtualClock()
     const { client } = aRuntime([{ retryAfterSeconds: 10, message: 'wait' }, { retryAfterSeconds: 0 }])
     const hooks = new LifecycleHooks(client, clock)

@@ -27,7 +27,7 @@ export interface BlockingHook extends WaitingFor {
 export type FailedHook = Omit<WaitingFor, 'until'>
 
 export type HookResult =
-  /** The upgrade, creation or deletion may proceed. `called` is false when no handler is registered. */
+  /** The upgrade, creation or deletion may proceed. `called` is false when no handler is registered, or a cached plan was used. */
   | { readonly kind: 'proceed'; readonly hook: string; readonly called: boolean }
   | ({ readonly kind: 'blocked' } & BlockingHook)
   | ({ readonly kind: 'failed'; readonly error: unknown } & FailedHook)
@@ -40,7 +40,7 @@ type PlanResult =
 /** Members of the reconcile context that calling a hook needs. */
 export type CallContext = Pick<ReconcileContext, 'signal' | 'withoutWorker'>
 
-/** A blocking response, with its request. */
+/** A blocking response or a failed call, with its request. */
 interface CachedResponse {
   /** Hash of the parts of the request on which the response may depend. */
   readonly requestKey: string
@@ -174,7 +174,7 @@ export class LifecycleHooks {
 
   /**
    * Calls the handlers of a hook, unless a cached response is still valid.
-   * Returns `failed` for an extension that was never discovered.
+   * Returns `failed` when a call fails, and for an extension that was never discovered.
    * @throws the reason of an abort, and other errors of the runtime client's `handlersFor`
    */
   async call<H extends Hook>(

@@ -18,7 +18,7 @@ export interface UpgradePlanInput {
   readonly controlPlane: string | undefined
   /** One version per existing worker topology. */
   readonly workers: readonly string[]
-  /** `spec.kubernetesVersions` of the ClusterClass; without it an upgrade is limited to one minor version. */
+  /** `spec.kubernetesVersions` of the ClusterClass. If it is empty and no extension plans, an upgrade is limited to one minor version. */
   readonly known: readonly string[]
   /** The plan of an extension, if one is called. */
   readonly extensionPlan?: UpgradePlan
@@ -28,7 +28,7 @@ export interface UpgradeDue extends UpgradePlanInput {
   readonly controlPlane: string
 }
 
-/** @throws Error when the version cannot be reached */
+/** Returns the steps to the topology's version. @throws Error when it cannot be reached, or the plan of the extension is invalid */
 export function upgradePlan({ desired, controlPlane, workers, known, extensionPlan }: UpgradePlanInput): UpgradePlan {
   if (controlPlane === undefined) return { controlPlane: [], workers: [] }
   const lowest = lowestVersion(workers, controlPlane)
