@@ -27,7 +27,8 @@ export interface IntentOptions {
 }
 
 /**
- * Creates the object or updates it to the intent. Removes fields that the manager owned and that the intent no longer contains.
+ * Creates the object or updates it to the intent. Removes fields that the manager owned and that the intent no longer contains. Returns
+ * `existing` when nothing differs, or when the object was deleted meanwhile.
  * @throws Error with upstream's text, caused by the API server's error
  */
 export async function applyIntent<T extends KubeObject>(

@@ -25,6 +25,6 @@ test.each<[string, Machine | undefined, boolean]>([
   expect(when({ previous: stored, object })).toBe(matters)
 })
 
-test('accepts the first event of an object', () => {
+test('changedByOthers accepts the first event of an object', () => {
   expect(when({ previous: undefined, object: stored })).toBe(true)
 })

@@ -17,8 +17,8 @@ import {
 type ChildrenIO = Pick<ReconcileContext, 'client' | 'events' | 'log' | 'signal'>
 
 /**
- * Makes `owner` the controller of the child, also while the owner is being deleted. Returns `undefined` when the write failed: as upstream,
- * the failure is recorded as an Event and the reconcile continues without the child.
+ * Makes `owner` the controller of the child, also while the owner is being deleted. Returns `undefined` when another object has become the
+ * controller, or the write failed: as upstream, the failure is recorded as an Event and the reconcile continues without the child.
  */
 export async function adoptChild<T extends KubeObject>(
   kind: Kind<T>,
@@ -42,8 +42,8 @@ export async function adoptChild<T extends KubeObject>(
 }
 
 /**
- * Adds the reference to the controller to the newest version of the child: without the child, the owner would create another. Returns
- * `undefined` when another object has become the controller.
+ * Adds the reference to the controller to the child, and after a conflict to its newest version: without the child, the owner would create
+ * another. Returns `undefined` when another object has become the controller.
  */
 async function makeController<T extends KubeObject>(
   kind: Kind<T>,

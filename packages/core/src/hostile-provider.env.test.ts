@@ -407,7 +407,7 @@ describe('an infrastructure machine pool', () => {
     expect(work.writes).toBeLessThan(20)
   })
 
-  test('that repeatedly disappears and returns leads to few writes, and to a condition', async () => {
+  test('that repeatedly disappears and returns leads to a failure message, and to a proportional number of writes', async () => {
     await aPool()
     await env.patch(DevMachinePool, 'mp', { status: { ...provisioned, replicas: 0 } })
     const work = await writesOf(() => deleteAndRecreate(DevMachinePool, 'mp', 20))

@@ -5,7 +5,7 @@ import { draft, isDeleting, keyOf, type ObjectKey, orAbsent, removeOwnerReferenc
 
 /**
  * Deletes a binding whose Cluster does not exist or is being deleted. If the Cluster has a topology, waits until BeforeClusterDelete allows
- * the deletion.
+ * the deletion. Also removes the Cluster from the owners of the binding.
  */
 export async function reconcileClusterResourceSetBinding(key: ObjectKey, io: ReconcileContext): Promise<Outcome> {
   const binding = io.cache.peek(ClusterResourceSetBinding, key)

@@ -56,7 +56,7 @@ const beginWarmup = (warmup: Warmup, extensions: ExtensionClient): Source => ({
 
 const everyConfig: Index<ExtensionConfig> = { name: 'every extensionconfig', kind: ExtensionConfig, values: () => [''] }
 
-/** Accepts all changes except this controller's own writes of the status and of the time of the last discovery. */
+/** Accepts new and deleted objects, and changes of the spec and of annotations, except the time of the last discovery. */
 const configMatters = whenChanged(({ metadata: { uid, generation, annotations, deletionTimestamp } }: ExtensionConfig) => ({
   uid,
   generation,

@@ -298,7 +298,7 @@ describe('an ExtensionConfig', () => {
     expect(await world.handlers()).toEqual([])
   })
 
-  it('is not called while it is paused', async () => {
+  it('is not discovered while it is paused', async () => {
     await create({ 'cluster.x-k8s.io/paused': '' })
     await world.settle()
     expect(getCondition(await world.read(), 'Paused')).toMatchObject({
