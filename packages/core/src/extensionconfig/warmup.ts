@@ -35,7 +35,7 @@ export class Warmup {
     return this.#tried.get(metadata.name) === metadata.uid
   }
 
-  /** Records that discovery of an ExtensionConfig was tried. Its handlers are registered at the end of the warm-up. */
+  /** Records that discovery of an ExtensionConfig was tried. During the warm-up, its handlers are registered when the warm-up ends. */
   recordTried(config: ExtensionConfig): void {
     this.#tried.set(config.metadata.name, config.metadata.uid)
     if (this.#isOver) return

@@ -76,7 +76,10 @@ function nodeOf({ status }: Machine, workload: WorkloadCluster | undefined): Tar
   return node ? { state: 'found', node } : { state: 'deleted', name }
 }
 
-/** Writes the health of a Machine. An unhealthy Machine is remediated by its owner, or by an object from the remediation template. */
+/**
+ * Writes the health of a Machine once it is known. If remediation is allowed, also asks the owner to remediate an unhealthy Machine.
+ * With a remediation template, creates a remediation object instead, and ends the remediation of a healthy Machine.
+ */
 async function report(target: CheckedTarget, scope: MachineHealthCheckScope, io: MachineHealthCheckIO): Promise<void> {
   const { machine, health } = target
   if (health.kind === 'pending' || health.kind === 'unknown') return

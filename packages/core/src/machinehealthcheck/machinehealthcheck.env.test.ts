@@ -123,7 +123,7 @@ describe('a MachineHealthCheck', () => {
     expect(await health('late')).toBe('False NodeStartupTimeout: Health check failed:\n  * Node failed to report startup in 1m0s')
   })
 
-  test('reports a Machine that a user marks as unhealthy, and checks no excluded or paused Machine', async () => {
+  test('reports a Machine that a user marks for remediation as unhealthy, and checks no excluded or paused Machine', async () => {
     await startEnv({}, ['a', 'b', 'c'])
     await env.patch(Machine, 'a', { metadata: { annotations: { 'cluster.x-k8s.io/remediate-machine': '' } } })
     await env.patch(Machine, 'b', { metadata: { annotations: { 'cluster.x-k8s.io/skip-remediation': '' } } })

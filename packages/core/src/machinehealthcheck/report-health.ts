@@ -20,15 +20,18 @@ import type { MachineHealthCheckIO } from './scope.ts'
 export interface MachineChange {
   readonly conditions: NewCondition[]
   readonly legacy: NewLegacyCondition[]
-  /** Requests remediation by the Machine's owner, unless it was requested already. */
+  /** Requests remediation by the Machine's owner, unless it was requested already or the Machine is being deleted. */
   remediateByOwner?: boolean
-  /** Whether remediation is not allowed. An unhealthy Machine is then only reported. */
+  /** Whether remediation is not allowed. No event is then recorded. */
   readonly isRestricted: boolean
 }
 
 const { HealthCheckSucceeded, OwnerRemediated } = MachineConditions
 
-/** Writes the health of a Machine, and records an event when it becomes unhealthy or its remediation is requested. */
+/**
+ * Writes the health of a Machine. Unless remediation is restricted, records an event when the Machine becomes unhealthy, the reason
+ * changes, or remediation by the owner is requested.
+ */
 export async function reportHealth(
   before: Machine,
   change: MachineChange,

@@ -294,7 +294,7 @@ describe('a MachinePool', () => {
     )
   })
 
-  test('is Available minReadySeconds after its Nodes are Ready', async () => {
+  test('counts a Node as available minReadySeconds after it became Ready', async () => {
     env = await coreEnv()
     const spec = aMachinePool().spec
     await aPool(kind, { template: { spec: { ...spec.template.spec, minReadySeconds: 60 } } })
