@@ -130,7 +130,7 @@ const strategyOf = (component: string, declared: BuiltinKind): Strategy =>
 
 const idOf = (group: string, version: string, plural: string): string => `${group}/${version}/${plural}`
 
-/** Paths in etcd, by `plural.group`, of resources that upstream does not store under their plural. */
+/** Paths in etcd, by `plural.group`, of resources whose path upstream is not just their plural. */
 const storagePaths: { readonly [resource: string]: string } = {
   'services.': 'services/specs',
   'endpoints.': 'services/endpoints',

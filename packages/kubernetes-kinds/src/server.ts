@@ -69,13 +69,13 @@ export interface ApiServerOptions {
     readonly serviceAccounts?: boolean
     /** Writes tokens into Secrets of type service-account-token; disabled by default. */
     readonly tokenSecrets?: boolean
-    /** Publishes this CA certificate (PEM) in every namespace, as ConfigMap `kube-root-ca.crt`. */
+    /** Publishes this CA certificate (PEM) in every namespace, as ConfigMap `kube-root-ca.crt`; absent: not published. */
     readonly rootCA?: string
     /** Deletes events this many milliseconds after they were last written; absent: events are kept. Upstream: --event-ttl. */
     readonly eventLifetime?: number
     /**
      * Creates the objects that kube-apiserver creates at its start: system priority classes, flow schemas and priority levels, and an
-     * APIService for every group and version; disabled by default.
+     * APIService for every version of every group except apiregistration.k8s.io; disabled by default.
      */
     readonly systemObjects?: boolean
     /** Creates default, kube-system, kube-public and kube-node-lease. */

@@ -1,4 +1,4 @@
-/** Plugins that set defaults, or finalizers and taints for controllers. */
+/** Plugins that set defaults, finalizers or taints, and the plugin PersistentVolumeClaimResize. */
 import { type UnknownObject, unknownKind } from '@capstan/kube'
 import { describe, expect, test } from 'vitest'
 import type { Node, PersistentVolumeClaim, Pod } from '../kinds/schemas/types.ts'
@@ -48,7 +48,7 @@ describe('DefaultTolerationSeconds', () => {
   })
 })
 
-test('new nodes get a taint and volumes in use a finalizer when the plugins for controllers are enabled', async () => {
+test('new Nodes get a taint and new PersistentVolumeClaims a finalizer only when `controllerPlugins` are enabled', async () => {
   const { client } = await testServer({ admissionPlugins: { enable: controllerPlugins } })
   const node = await as<Node>(client.create(nodes, { metadata: { name: 'n' } } as never))
   expect(node.spec.taints).toEqual([{ key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' }])

@@ -76,7 +76,7 @@ function setDefaults(pod: Pod, limits: readonly LimitRangeItem[]): void {
   pod.metadata.annotations = { ...pod.metadata.annotations, [Annotation]: text }
 }
 
-/** In pieces, because each limit is compared with each container. */
+/** Returns the texts of violated limits. Works in pieces, because each limit is compared with each container. */
 function* findingPodProblems({ spec }: Pod, limits: readonly LimitRangeItem[]): Work<Set<string>> {
   const containers = [...(spec.containers ?? []), ...(spec.initContainers ?? [])]
   const problems = new Set<string>()

@@ -1,10 +1,10 @@
 /**
- * Names of kube-apiserver's admission plugins: which are implemented here, and which are enabled by default. Upstream:
+ * Names of kube-apiserver's admission plugins: which are implemented here, and which upstream enables by default. Upstream:
  * pkg/kubeapiserver/options/plugins.go, v1.36.
  */
 
 /**
- * `on` and `off`: implemented, and enabled or disabled by default. `absent`: enabled by default upstream, not implemented here,
+ * `on` and `off`: implemented, and enabled or disabled by default upstream. `absent`: enabled by default upstream, not implemented here,
  * see docs/reference/gaps.md. `rejected`: disabled by default upstream, not implemented here; enabling it is an error.
  */
 const plugins = {
@@ -75,5 +75,8 @@ export interface AdmissionPluginSwitches {
 export const enabledPlugins = ({ enable = [], disable = [] }: AdmissionPluginSwitches = {}): ReadonlySet<AdmissionPlugin> =>
   new Set(AdmissionPlugins.filter((name) => enable.includes(name) || (plugins[name] === 'on' && !disable.includes(name))))
 
-/** Plugins that rely on controllers outside of this server: enabled only where those controllers run. */
+/**
+ * Plugins that rely on controllers. `createApiServer` disables them by default, except ServiceAccount when `controllers.serviceAccounts` is
+ * set.
+ */
 export const controllerPlugins = ['ServiceAccount', 'StorageObjectInUseProtection', 'TaintNodesByCondition'] as const

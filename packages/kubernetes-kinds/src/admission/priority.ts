@@ -43,7 +43,7 @@ function setPriority(write: PluginWrite): void {
   spec.preemptionPolicy = preemptionPolicy
 }
 
-/** Keeps the priority when a client that does not know the field omits it. */
+/** Keeps priority and preemptionPolicy of a pod when an update omits them, because its client may not know these fields. */
 function keepPriority({ object, old }: PluginWrite): void {
   const [spec, before] = [specOf(object), specOf(old)]
   if (spec.priority === undefined && before.priority !== undefined) spec.priority = before.priority

@@ -1,5 +1,6 @@
 /**
- * Sets the service account of pods, requires that it exists, and mounts its token where client libraries read it. Upstream:
+ * Sets the service account of pods, requires that it exists, copies its imagePullSecrets, and mounts its token where client libraries read
+ * it. Rejects pods with Secrets that their service account does not allow, and mirror pods with service accounts or Secrets. Upstream:
  * plugin/pkg/admission/serviceaccount.
  */
 import { type Clock, isRecord, type KubeObject, notFound, randomSuffix, type UnknownObject } from '@capstan/kube'
@@ -153,7 +154,7 @@ function secretsOf(spec: Fields): SecretUse[] {
   return [...volumes, ...containers(spec.initContainers, 'init container'), ...containers(spec.containers, 'container')]
 }
 
-/** Returns the error text for a Secret that the account does not list, when the account enforces mountable secrets. */
+/** Returns the error text for the first Secret of the pod that the account does not list; `undefined` if it lists all. */
 function secretProblem({ metadata, secrets = [], imagePullSecrets = [] }: Account, spec: Fields): string | undefined {
   const mountable = new Set(secrets.map(({ name }) => name))
   const unlistedUse = secretsOf(spec).find(({ secret }) => !mountable.has(secret))

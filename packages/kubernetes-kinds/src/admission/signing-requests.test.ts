@@ -59,7 +59,7 @@ test('approving and signing require permission for the signer or its domain', as
   expect(await patch('mine', 'status', {})).toBe('accepted')
 })
 
-test("requests to the API server's own signer for the group system:masters are rejected", async () => {
+test('requests for the group system:masters are rejected only for the signer kubernetes.io/kube-apiserver-client', async () => {
   const { client } = await testServer()
   const signer = 'kubernetes.io/kube-apiserver-client'
   expect(await rejection(client.create(Request, request('a', signer, requestOfMasters)))).toContain(

@@ -1,6 +1,6 @@
 /**
- * Requires permission on the signer to approve or sign a CertificateSigningRequest, and rejects requests for client certificates of the
- * group system:masters. Upstream: plugin/pkg/admission/certificates.
+ * Requires permission on the signer to approve or sign a CertificateSigningRequest, and rejects requests for the group system:masters to the
+ * signer kubernetes.io/kube-apiserver-client. Upstream: plugin/pkg/admission/certificates.
  */
 import { equal, messageOf, type UnknownObject } from '@capstan/kube'
 import { decodedPem, parseSigningRequest } from '../kinds/certificates/request.ts'

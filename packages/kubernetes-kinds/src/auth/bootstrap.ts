@@ -1,6 +1,7 @@
 /**
- * Creates and completes the roles and bindings of `bootstrap-roles.ts` at start. Keeps permissions that a user added, and does not change
- * objects with the annotation `rbac.authorization.kubernetes.io/autoupdate: "false"`. Upstream: pkg/registry/rbac/reconciliation.
+ * Creates and completes the roles and bindings of `bootstrap-roles.ts` at start. Keeps rules and subjects that a user added, except in a
+ * binding to another role, which is replaced. Does not change objects with the annotation
+ * `rbac.authorization.kubernetes.io/autoupdate: "false"`. Upstream: pkg/registry/rbac/reconciliation.
  */
 import {
   type Client,

@@ -38,7 +38,7 @@ import {
 } from '@capstan/apiserver/kinds'
 
 export interface ServiceAccountTokenOptions {
-  /** Issuers: the first issuer is written into tokens, and tokens of all issuers are accepted. */
+  /** Issuers whose tokens are accepted; new tokens name the first issuer. Default: https://kubernetes.default.svc.cluster.local. */
   readonly issuers?: readonly string[]
   /** EC or RSA private key, PEM. Default: generated when first needed, and lost with the process. */
   readonly signingKey?: string
@@ -81,7 +81,7 @@ export interface ServiceAccountTokens extends TokenIssuer {
   readonly extendExpiration: boolean
   readonly authenticate: AuthenticateToken
   issue(account: ServiceAccount, contents: TokenContents): string
-  /** Issues a token without expiry, which is valid as long as the Secret that contains it exists. */
+  /** Issues a token without expiry, which is valid as long as the service account and the Secret that contains the token exist. */
   issueForSecret(account: ServiceAccount, secret: string): string
 }
 

@@ -1,6 +1,6 @@
 /**
- * Maintains an APIService for every group and version: for built-in versions from the start, for versions of custom resources while a CRD
- * serves them. API aggregation is not implemented. Upstream: kube-aggregator, pkg/controllers/autoregister, and
+ * Maintains an APIService for every version of every group except apiregistration.k8s.io: for built-in versions from the start, for versions
+ * of custom resources while a CRD serves them. API aggregation is not implemented. Upstream: kube-aggregator, pkg/controllers/autoregister, and
  * pkg/controlplane/apiserver/aggregator.go, v1.36.
  */
 import { type CustomResourceDefinition, isReason, timestamp, unknownKind, type UnknownObject } from '@capstan/kube'
@@ -62,7 +62,7 @@ export function runAPIServices({ store, client, clock, log }: Options): () => vo
     }
   }
 
-  /** Writes the condition Available=False of an APIService with a Service, because aggregation is not implemented. */
+  /** Writes Available=False into an APIService that has a Service and no conditions yet, because aggregation is not implemented. */
   async function reportUnavailable({ metadata: { name }, spec, status }: UnknownObject): Promise<void> {
     const { service } = spec as { service?: { namespace: string; name: string } }
     if (!service || (status as { conditions?: unknown[] } | undefined)?.conditions) return

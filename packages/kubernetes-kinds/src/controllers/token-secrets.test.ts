@@ -45,7 +45,7 @@ test('the token of a Secret is invalid after the Secret or its content is delete
   expect([token, next].map((candidate) => authenticateToken(candidate).kind)).toEqual(['rejected', 'rejected'])
 })
 
-test('a Secret is deleted with its account, also when a new account has the same name', async () => {
+test('a Secret is deleted when its account does not exist or is deleted, also when a new account has the same name', async () => {
   const { client, server, tokenIn } = await start()
   await client.create(Secret, tokenSecret('nobody', 'nobody'))
   await client.create(Secret, tokenSecret('s', 'robot'))

@@ -102,7 +102,10 @@ function stateOf(types: readonly string[], isIssued: boolean): string {
 const ofType = (conditions: readonly Condition[] | undefined, type: string): Condition[] =>
   (conditions ?? []).filter((condition) => condition.type === type)
 
-/** Restores the conditions Approved and Denied: they cannot be changed through `status`, with which signers issue certificates. */
+/**
+ * Restores the conditions Approved and Denied: they cannot be changed through `status`, with which signers issue certificates. Does not
+ * restore added or removed conditions, because validation rejects them.
+ */
 function keepDecisions({ status }: CertificateSigningRequest, { status: old }: CertificateSigningRequest): void {
   for (const type of ['Approved', 'Denied']) {
     const before = ofType(old.conditions, type)

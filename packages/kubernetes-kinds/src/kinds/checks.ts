@@ -32,7 +32,7 @@ export const missing = (field: string, value: unknown, detail = ''): FieldError 
 export const oneOf = (field: string, value: string | undefined, supported: readonly string[]): FieldError[] =>
   supported.includes(value ?? '') ? [] : [notSupported(field, value ?? '', supported)]
 
-/** Like `oneOf`, but the value is required. */
+/** Like `oneOf`, but the error for an absent or empty value is `Required value`. */
 export const requiredOneOf = (field: string, value: string | undefined, supported: readonly string[]): FieldError[] =>
   value ? oneOf(field, value, supported) : [required(field)]
 

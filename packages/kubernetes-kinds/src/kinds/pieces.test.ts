@@ -1,4 +1,4 @@
-/** Kinds with long lists are validated in pieces: other requests run between them. */
+/** Long lists are validated in pieces, so that other requests run between the pieces. */
 import type { FieldError, Work } from '@capstan/kube'
 import { atOnce, PieceSize } from '@capstan/kube'
 import { expect, test } from 'vitest'

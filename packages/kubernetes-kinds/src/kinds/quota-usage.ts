@@ -47,7 +47,7 @@ export function usageOf(storage: string, object: KubeObject): Amounts {
   return usage
 }
 
-/** Returns the usage of a pod, without its object count; empty for a finished pod. */
+/** Returns the usage of a pod, without `count/pods`; empty for a finished pod. */
 function podUsage(pod: Pod): Amounts {
   const { phase } = pod.status
   if (phase === 'Failed' || phase === 'Succeeded') return {}

@@ -37,7 +37,7 @@ test('an eviction is counted, and the last allowed eviction changes the conditio
   })
 })
 
-describe('an eviction is rejected, and not counted,', () => {
+describe('an eviction is rejected', () => {
   const condition = { type: 'DisruptionAllowed', status: 'False' as const, lastTransitionTime: now, message: 'no such scale' }
 
   test.each([
@@ -65,7 +65,7 @@ describe('an eviction is rejected, and not counted,', () => {
   })
 })
 
-test('finished pods, and pods that have not started, need no budget', () => {
+test('pods that have finished, have not started or are being deleted need no budget', () => {
   for (const phase of ['Succeeded', 'Failed', 'Pending']) expect(needsBudget(pod({ phase }))).toBe(false)
   expect(needsBudget(pod({ phase: 'Running' }))).toBe(true)
   expect(needsBudget({ ...pod({ phase: 'Running' }), metadata: { name: 'a', deletionTimestamp: now } } as never)).toBe(false)

@@ -23,7 +23,7 @@ export const allowsUnreadyEviction = ({ spec, status }: PodDisruptionBudget): bo
 /**
  * Counts the eviction of a pod in the status of its budget, a draft.
  * @throws StatusError TooManyRequests when the budget allows no more disruptions, or its controller has not observed the latest spec;
- * Forbidden when the status is invalid
+ * Forbidden when `disruptionsAllowed` is negative, or too many evictions are not confirmed
  */
 export function countDisruption({ metadata, status }: PodDisruptionBudget, pod: string, now: string): void {
   const { name, generation = 0 } = metadata

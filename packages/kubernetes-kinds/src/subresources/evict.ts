@@ -96,7 +96,7 @@ async function callEvictionWebhooks(
 /**
  * Counts the eviction in the budget of the pod. If the budget allows the eviction only because the pod is not ready, returns the name of
  * the budget instead.
- * @throws StatusError TooManyRequests while the budget does not allow the eviction
+ * @throws StatusError when the pod has several budgets, and the errors of `countDisruption`
  */
 async function checkBudget(server: ServerContext, context: RequestContext, pod: Pod): Promise<string | undefined> {
   const { namespace, labels, name } = pod.metadata
@@ -117,7 +117,7 @@ async function checkBudget(server: ServerContext, context: RequestContext, pod: 
   return undefined
 }
 
-/** Writes the condition DisruptionTarget into the pod's status, and deletes the pod. */
+/** Writes the condition DisruptionTarget into the pod's status, except in a dry run, and deletes the pod. */
 async function removePod(server: ServerContext, context: RequestContext, deletion: Deletion): Promise<void> {
   const { info, options, request } = context
   const { namespace, name } = request

@@ -35,7 +35,7 @@ test('pods that satisfy the standard cause no warning', () => {
   expect(existingPodWarnings('ns', [], baseline, never)).toEqual([])
 })
 
-test('at most 3000 pods are checked, beginning with one pod of each controller', () => {
+test('at most 3000 pods are checked, beginning with pods without a controller and one pod of each controller', () => {
   const replicas = Array.from({ length: 3000 }, (_, index) => pod(`r-${index}`, { hostPID: true }, 'set'))
   const others = [pod('alone', { hostIPC: true }), pod('owned', { volumes: [{ name: 'v', hostPath: {} }] }, 'job')]
   expect(existingPodWarnings('ns', [...replicas, ...others], baseline, never)).toEqual([

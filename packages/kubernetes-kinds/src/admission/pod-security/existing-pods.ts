@@ -34,7 +34,10 @@ export function existingPodWarnings(
   return [...warnings, ...[...violators].map(([reasons, names]) => `${describePods(names)}: ${reasons}`).sort()]
 }
 
-/** Sorts pods so that one pod of each controller precedes the other pods, because pods of one controller are alike. */
+/**
+ * Sorts pods: first the pods without a controller and one pod of each controller, then the other pods, because pods of one controller are
+ * alike.
+ */
 function differingFirst(pods: readonly Pod[]): Pod[] {
   const seenControllers = new Set<string>()
   const [first, others]: [Pod[], Pod[]] = [[], []]

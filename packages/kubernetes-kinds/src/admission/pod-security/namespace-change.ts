@@ -6,7 +6,9 @@ import { isStricter, policyOf, type Standard } from './policy.ts'
 export type NamespaceEvaluation =
   | { readonly kind: 'accepted' }
   | { readonly kind: 'invalid'; readonly errors: readonly FieldError[] }
-  /** The enforced level is stricter than before, or its version has changed: existing pods must be checked against it. */
+  /**
+   * The enforced level is not `privileged`, and is stricter than before or has another version: existing pods must be checked against it.
+   */
   | { readonly kind: 'tightened'; readonly enforce: Standard }
 
 const accepted: NamespaceEvaluation = { kind: 'accepted' }
@@ -18,7 +20,7 @@ export function evaluateLabels(
 ): NamespaceEvaluation {
   const { policy, errors } = policyOf(labels)
   const before = old && policyOf(old.labels)
-  // Existing errors do not prevent an update.
+  // An update is not rejected for errors that the old labels have, too, but only if it adds and corrects none.
   if (errors.length > 0 && !(before && equal(errors, before.errors))) return { kind: 'invalid', errors }
   if (!before) return accepted
   const [now, then] = [policy.enforce, before.policy.enforce]

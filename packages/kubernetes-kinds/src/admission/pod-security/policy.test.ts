@@ -39,7 +39,7 @@ describe('labels of a namespace', () => {
     expect([policy.enforce, policy.warn].map(standardText)).toEqual([enforce, warn])
   })
 
-  test('no labels require no standard', () => {
+  test('without pod security labels require no standard', () => {
     const open = policyOf(undefined)
     expect(open.errors).toEqual([])
     expect(policyOf({ 'kubernetes.io/metadata.name': 'a' })).toEqual(open)
