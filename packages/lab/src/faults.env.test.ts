@@ -25,7 +25,7 @@ import { memoryStores } from './stores.ts'
 
 const Writes: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delete'])
 
-/** Drops requests or responses while `isOn` returns true. */
+/** Drops a tenth of the requests and a tenth of the responses of writes while `isOn` returns true. */
 const lossy = (transport: Transport, random: Random, isOn: () => boolean): Transport => ({
   close: () => transport.close(),
   watch: (request, signal) => transport.watch(request, signal),

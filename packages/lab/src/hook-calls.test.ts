@@ -24,7 +24,7 @@ test.each([
     'called on a.x: failed: got failure response with message: no',
   ],
   [['a.x'], 'out of order', 'called on a.x: failed: out of order'],
-])('a failed call of %j is reported once: %s', (handlers, message, text) => {
+])('the line of a failed call of %j does not repeat the hook or its only handler: %s', (handlers, message, text) => {
   const call = { hook: 'BeforeClusterCreate', handlers, subject: 'Cluster default/demo', cluster: 'default/demo' }
   expect(lineOf({ ...call, answer: { kind: 'failed', message } }).text).toBe(`BeforeClusterCreate ${text}`)
 })
