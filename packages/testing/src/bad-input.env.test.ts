@@ -119,7 +119,7 @@ describe('a Cluster', () => {
       topology: { version: undefined },
       message: 'spec.topology.version: Required value',
     },
-  ])('with a value of the wrong type is rejected: $name', async ({ topology, message }) => {
+  ])('with a missing value or a value of the wrong type is rejected: $name', async ({ topology, message }) => {
     expect(await create(aCluster(topology))).toMatchObject({
       code: 422,
       reason: 'Invalid',

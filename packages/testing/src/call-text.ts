@@ -14,7 +14,7 @@ export function callText(call: ObservedCall): string {
 
 type Fields = { readonly [field: string]: unknown }
 
-/** Formats the parts of a request that distinguish calls of a hook: versions, Machine. */
+/** Formats the part of a request that distinguishes calls of a hook: the versions, or a Machine or MachineSet. */
 function aboutText(request: Fields): string {
   const { fromKubernetesVersion, toKubernetesVersion, kubernetesVersion, fromControlPlaneKubernetesVersion } = request
   const from = (fromKubernetesVersion ?? fromControlPlaneKubernetesVersion) as string | undefined

@@ -97,7 +97,7 @@ describe('a restarted manager with one extension that', () => {
   test.each<[string, Mode]>([
     ['refuses connections', 'refuses'],
     ['does not respond', 'hangs'],
-  ])('%s reconciles other Clusters; hooks of Clusters that it selects fail with its name', async (_, dead) => {
+  ])('%s reconciles other Clusters; hooks of Clusters that the extension selects fail with its name', async (_, dead) => {
     mode = 'answers'
     await start()
     await prepare()
@@ -197,7 +197,7 @@ describe('an unresponsive extension', () => {
     mode = 'hangs'
     for (let i = 0; i < 30; i++) await clusterIn('guarded', `stuck-${i}`)
     await clusterIn('default')
-    // No call times out, because no time passes. The workers must still be available.
+    // No call times out, because no time passes. The controller must still have free reconcile workers.
     for (let i = 0; i < 1000; i++) await new Promise((resolve) => setImmediate(resolve))
     expect((await env.client.get(Cluster, { name: 'demo', namespace: 'default' })).spec.infrastructureRef).toBeDefined()
     expect(called).toEqual(['good for default'])

@@ -62,7 +62,7 @@ async function aServer() {
 const path = '/validate-cluster-x-k8s-io-v1beta2-machine-dependents'
 
 test.each([account('generic-garbage-collector'), account('namespace-controller'), 'system:kube-controller-manager'])(
-  'rejects the deletion by %s until the hook allows it',
+  'the webhook rejects the deletion by %s until BeforeClusterDelete allows it',
   async (collector) => {
     const { client, called, startManager, deleteAs, close } = await aServer()
     startManager()

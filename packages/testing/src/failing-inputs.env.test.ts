@@ -122,7 +122,7 @@ const externalPatch = (manifests: Manifests) =>
     name: 'external',
     external: { generatePatchesExtension: 'scripted.test', validateTopologyExtension: 'scripted.test' },
   })
-/** Returns a response with a JSON patch of the first template of a request. */
+/** Returns the items of a response, with a JSON patch of the first LocalMachineTemplate of a request. */
 const patched = (request: Record<string, any>, value: string, path = '/spec/template/spec/simulated/nodeDelay') => {
   const item = request.items.find(({ object }: any) => object.kind === 'LocalMachineTemplate')
   return [

@@ -56,7 +56,7 @@ test.each<[string, () => Promise<unknown>]>([
   expect(await objects()).toEqual([])
 })
 
-test('a MachineSet replaces a Machine that a user deletes while the hook blocks', async () => {
+test('a Machine that a user deletes while the hook blocks is deleted', async () => {
   await aGuardedCluster()
   await env.client.delete(Cluster, { namespace: 'team', name: 'demo' }, { propagationPolicy: 'Foreground' })
   await env.advance(seconds(30))

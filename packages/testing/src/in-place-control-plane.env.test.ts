@@ -28,7 +28,7 @@ const script: HookScript = {
   UpdateMachine: ({ nth }) => (nth === 1 ? { wait: 5, message: 'installing' } : undefined),
 }
 
-test('workers and AfterControlPlaneUpgrade wait until every control plane Machine is up to date', async () => {
+test('AfterControlPlaneUpgrade is called once, after every control plane Machine is up to date', async () => {
   const stores = memoryStores()
   const managementStore = await stores.store('management')
   /** Versions of the control plane Nodes at the hook call, including those of Machines being deleted. */

@@ -145,7 +145,7 @@ test('workers with uncovered differences are replaced, with an event that has th
   )
 })
 
-test('a worker whose update fails blocks other workers until the update continues or the Machine is deleted', async () => {
+test('a worker whose update fails blocks other workers until its Machine is deleted', async () => {
   let isFull = true
   const failing: HookScript = {
     ...updatesVersions,

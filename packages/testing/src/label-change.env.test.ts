@@ -68,7 +68,7 @@ async function serveSecondVersion(): Promise<void> {
   }
 }
 
-test('core changes to the new version when the label changes, and replaces no Machine', async () => {
+test('core reports the new version when the label changes, and replaces no Machine', async () => {
   env = await managementEnv({ runtime: scriptedRuntime({}) })
   closers.push(() => env.close())
   await applyDemo(env.client)

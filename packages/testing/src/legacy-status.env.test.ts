@@ -6,7 +6,7 @@ import { applyDemo } from './manifests.ts'
 import { managementEnv } from './management-env.ts'
 import { scriptedRuntime } from './scripted-runtime.ts'
 
-test('v1beta1 clients read the v1beta1 status, and an idle cluster writes nothing', async () => {
+test('objects have the deprecated v1beta1 status, and the controllers write nothing while the Cluster is idle', async () => {
   const env = await managementEnv({ runtime: scriptedRuntime({}) })
   await applyDemo(env.client)
   await env.advance(seconds(30))

@@ -180,7 +180,7 @@ test('an extension that computes patches, declares variables and plans upgrades 
   `)
 })
 
-test('core calls an extension that updates Machines in place for each Machine, and waits for it', async () => {
+test('core calls UpdateMachine for each Machine that an extension updates in place, and waits until the update is done', async () => {
   const inPlace = inPlaceUpdates({ machine: ['version'] })
   const installed = new Set<string>()
   const extension = defineExtension({
@@ -222,7 +222,7 @@ test.each<[string, LifecycleOptions, string[]]>([
   expect(hooksOf(await lifecycleOf(gate(), { ...options, annotations, steps: ['create'] }))).toEqual(hooks)
 })
 
-test('passes settings to the handler, and does not call it for a namespace that is not selected', async () => {
+test('lifecycleOf passes settings to the handler, and does not call it for a namespace that is not selected', async () => {
   const settings: object[] = []
   const extension = defineExtension({
     name: 'gate',
@@ -239,7 +239,7 @@ test('passes settings to the handler, and does not call it for a namespace that 
   expect(hooksOf(await lifecycleOf(extension, { namespaceSelector, steps: ['create'] }))).toEqual(['Discovery'])
 })
 
-test('reports a Cluster that is still blocked after the time limit as stuck, with the reason', async () => {
+test('lifecycleOf reports a Cluster that is still blocked after the time limit as stuck, with the reason', async () => {
   const options: LifecycleOptions = { patience: minutes(2), steps: ['create', 'delete'] }
   const { trace, stuck } = await lifecycleOf(gate(holdFor(60, 'no quota')), options)
   expect(stuck).toEqual({

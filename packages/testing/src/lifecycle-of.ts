@@ -52,8 +52,8 @@ export interface LifecycleOptions {
 
 export interface Lifecycle {
   /**
-   * Lines with seconds since the start, for a snapshot in the test. Hooks that are called in every reconcile appear only with new
-   * responses.
+   * Lines with seconds since the start, for a snapshot in the test. Failures, and hooks that are called in every reconcile, appear only with
+   * new responses.
    */
   readonly trace: string
   /** All calls, in the order in which they ended. */
@@ -164,7 +164,7 @@ async function startStep(client: Client, step: LifecycleStep, options: Parameter
             classRef: { name: 'managed' },
             version: from,
             controlPlane: { replicas: controlPlane },
-            // Otherwise the order in which Machines are deleted would be random.
+            // Without this deletion order, Machines would be deleted in random order.
             workers: {
               machineDeployments: [{ class: 'worker', name: 'workers', replicas: workers, deletion: { order: 'Oldest' } }],
             },

@@ -61,7 +61,7 @@ export interface ManagementEnv {
   readonly hooks: readonly HookCall[]
   settle(): Promise<void>
   advance(ms: number): Promise<void>
-  /** Returns new lines since the last call, with seconds since the clock's start. */
+  /** Returns new lines since the last call, with seconds since 2026-01-01, when a new virtual clock starts. */
   story(): string
   /** Adds a line of the test, optionally with a subject such as `Cluster default/demo`. */
   report(text: string, subject?: string): void

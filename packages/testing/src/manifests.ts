@@ -16,7 +16,7 @@ export const manifestKinds: ReadonlyMap<string, DeclaredKind> = new Map(
 export const readManifests = (path: URL) =>
   parseAllDocuments(readFileSync(path, 'utf8')).map((document) => document.toJS() as Input<KubeObject> & { kind: string })
 
-/** Creates the objects of a manifest file. */
+/** Creates the objects of a manifest file that do not exist. */
 export async function createFrom(client: Client, path: URL): Promise<void> {
   for (const object of readManifests(path)) {
     const kind = manifestKinds.get(object.kind)

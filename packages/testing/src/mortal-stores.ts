@@ -10,7 +10,7 @@ export interface MortalStores extends Stores {
   readonly isDead: boolean
   /** Makes the previous commit the last one. */
   kill(): void
-  /** Resolves when the last commit has been made. */
+  /** Resolves when the process is dead: after its last commit, or when it is killed. */
   readonly death: Promise<void>
   /** Rejects pending requests of the dead process, so that it can be closed and its memory freed. */
   rejectPending(): void

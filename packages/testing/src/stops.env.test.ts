@@ -77,7 +77,7 @@ interface Ending {
   readonly passed: readonly string[]
   readonly wasAvailable: boolean
   readonly wasUpgraded: boolean
-  /** Objects at the end, without events. */
+  /** Objects at the end, as `leftBehind` returns them. */
   readonly undeleted: readonly string[]
 }
 
@@ -150,7 +150,7 @@ async function play(stopAfter = Number.POSITIVE_INFINITY): Promise<Ending> {
   }
 }
 
-/** Returns all objects except Events, whose number is not deterministic. */
+/** Returns the objects of the kinds that controllers create, and of some templates. Omits Events, whose number is not deterministic. */
 const leftBehind = (store: Store): string[] => {
   return [
     'clusters.cluster.x-k8s.io',

@@ -105,7 +105,7 @@ test('requests of a recorded lifecycle that are sent to the extension again get 
   expect(calls).toBe(tape.calls.length)
 })
 
-test('a recorded lifecycle is repeated without the extension, with or without secrets', async () => {
+test('a recorded lifecycle, from whose tape secrets are redacted, is repeated without the extension', async () => {
   const options: LifecycleOptions = {
     settings: { region: 'eu1', apiToken: 'canary' },
     variables: { adminPassword: 'canary' },

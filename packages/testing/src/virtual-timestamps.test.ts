@@ -15,7 +15,7 @@ async function start() {
 
 const key = { namespace: 'default', name: 'a' }
 
-test('the creation time of an object is the virtual time when it was first seen, the same for all clients', async () => {
+test('the creation and deletion times of an object are the virtual times when they were first received, the same for all clients', async () => {
   const { clock, first, second } = await start()
   const createdAt = timestamp(clock.now())
   expect((await first.create(ConfigMap, { metadata: key })).metadata.creationTimestamp).toBe(createdAt)

@@ -102,7 +102,10 @@ function stepsOfMatch({ sticky, global }: RegExp, text: string, from: number, re
   return 1 + Math.max(0, end - start) / 16
 }
 
-/** Returns an estimate of the elements that a call visits, copies or moves. Characters of strings count for a sixteenth. */
+/**
+ * Returns an estimate of the elements that a call visits, copies or moves. Characters of strings count for a sixteenth, except in `indexOf`,
+ * `lastIndexOf` and `slice`, where each counts as an element.
+ */
 function stepsOf(name: string, receiver: unknown, args: readonly unknown[], result: unknown): number {
   const { length = 0 } = receiver as { length?: number }
   switch (name) {

@@ -1,7 +1,7 @@
 /**
  * Tests that work on documents other than objects, which users and programs send, does not grow faster than the documents. YAML,
- * such as kubeconfigs, is not measured: its parser finds the end of each line with `indexOf`, which counts as a scan of the whole
- * text.
+ * such as kubeconfigs, is not measured: its parser finds the end of each line with `indexOf`, which counts as a scan from the beginning
+ * of the text.
  */
 import { GeneratePatches } from '@capstan/api'
 import { atOnce, customResourceDefinition } from '@capstan/kube'

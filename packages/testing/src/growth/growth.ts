@@ -21,7 +21,7 @@ const MaxRepeated = 3
 export interface GrowthMeasurement {
   readonly name: string
   readonly steps: readonly number[]
-  /** The smaller ratio of added steps between one doubling and the next. */
+  /** The smaller ratio of added steps between one doubling and the next; 1 for constant work and for falling ratios. */
   readonly perDoubling: number
 }
 

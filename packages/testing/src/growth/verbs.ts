@@ -7,7 +7,7 @@ import { type GrowthMeasurement, measureGrowth } from './growth.ts'
 
 const caller = { name: 'admin', groups: ['system:masters'], agent: 'growth' }
 
-/** Measures a case with every verb that accepts its objects. */
+/** Measures a case with `create` or, if `verbs` is `all`, with every verb that its resource has. */
 export async function measureVerbs(server: ApiServer, one: GrowthCase, verbs: 'create' | 'all'): Promise<GrowthMeasurement[]> {
   const { group, version, plural, namespaced } = one.resource
   const target = { group, version, plural, ...(namespaced ? { namespace: 'default' } : {}) }
