@@ -1,5 +1,6 @@
 /**
- * `npm run build [-- FOLDER]` writes every package as it is published to build/packages/<name>, or to FOLDER/<name>. Libraries are
+ * `npm run build [-- FOLDER]` writes every package as it is published to build/packages/<name>, or to FOLDER/<name>, and first deletes
+ * everything else in that folder. Libraries are
  * compiled to JavaScript and declarations; the command is bundled. The checkout does not use the result: it runs from its sources
  * (ADR 40).
  */
@@ -13,7 +14,7 @@ import { root, sourcePackages } from './packages/manifests.ts'
 
 export const buildFolder = join(root, 'build', 'packages')
 
-/** Writes every package to `<folder>/<name>`, which is emptied first. */
+/** Empties `folder`, and writes every package to `<folder>/<name>`. */
 export async function buildPackages(folder: string): Promise<void> {
   const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
     devDependencies: Record<string, string>

@@ -74,7 +74,7 @@ describe('a program', () => {
   })
 })
 
-test('the bundle contains every source of the programs, and commander as its only other package', () => {
+test('the bundle contains sources of our packages, and commander as the only other package', () => {
   const paths = sources().map(([path]) => path)
   expect(
     paths.filter((path) => path.endsWith('/cli/src/main.ts') || path.endsWith('/apiserver/src/http/body/yaml.ts')),

@@ -25,7 +25,7 @@ function run(node: string, { ownNode }: { ownNode: boolean }) {
   return { status, stderr }
 }
 
-test('names the required Node when the running one is too old and none came with the installation', () => {
+test('the script names the required version of Node when the running Node is too old and the installation contains none', () => {
   const { status, stderr } = run('20.19.0', { ownNode: false })
   expect(status).toBe(1)
   expect(stderr).toMatch(/^Capstan needs Node 24 or newer: this is v20\.19\.0, and npm has none for \S+\. Install Node 24 /)
@@ -34,4 +34,4 @@ test('names the required Node when the running one is too old and none came with
 test.each([
   ['the running Node is new enough', '24.0.0', false],
   ['a Node came with the installation', '20.19.0', true],
-])('succeeds when %s', (_, node, ownNode) => expect(run(node, { ownNode })).toEqual({ status: 0, stderr: '' }))
+])('the script succeeds when %s', (_, node, ownNode) => expect(run(node, { ownNode })).toEqual({ status: 0, stderr: '' }))

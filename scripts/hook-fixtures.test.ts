@@ -13,7 +13,7 @@ it('packages/extension/fixtures contains the generated files, and no others (oth
   expect(Object.fromEntries(paths.sort().map((path) => [path, readFileSync(`${root}${path}`, 'utf8')]))).toEqual(files)
 })
 
-test('every hook has a request and a response, and names of responses are unique', () => {
+test('every hook has its own responses or those of BeforeClusterCreate, and names of responses are unique', () => {
   const answered = new Set([...acceptedResponses, ...rejectedResponses].map(({ hook }) => hook.name))
   const hooksWithSharedResponses = [
     'BeforeControlPlaneUpgrade',

@@ -2,7 +2,7 @@
  * Runs suites of whole processes, many of them against upstream's programs. `npm run interop` runs the suites of CI, `npm run interop --
  * SUITE…` the named suites; `--jobs N` runs N at once, `--list` lists all suites, `--prepare` builds their tools and runs no suite.
  * A suite that could not run counts as failed, and the summary has the reason. Suites that run at once slow down each other's
- * programs: with `--jobs`, up to five failed suites are run again, one at a time, and the summary lists both results.
+ * programs: with `--jobs` above 1, failed suites are run again, one at a time, if at most five failed. The summary lists both results.
  */
 import { spawn } from 'node:child_process'
 import { parseArgs } from 'node:util'

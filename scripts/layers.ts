@@ -27,7 +27,10 @@ const browserSafe = (file: string): boolean =>
 
 const isTest = (file: string): boolean => /\.(test|suite|test-d|e2e)\.ts$/.test(file)
 
-/** Returns a sentence for every import that the table does not allow. */
+/**
+ * Returns a sentence for every import that the table does not allow, that is not relative within a package or is relative across packages, or
+ * that does not run in browsers although its file must.
+ */
 export function violations(root: string): string[] {
   const problems: string[] = []
   for (const file of globSync('packages/*/src/**/*.ts', { cwd: root }).sort()) {

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 /** Allowed licences of packages that are published with our packages or installed by users. */
 const forUsers = new Set(['Apache-2.0', 'MIT', 'ISC', 'BSD-2-Clause', 'BSD-3-Clause', '0BSD'])
 
-/** Additional allowed licences of tools that are used only in the checkout. */
+/** Allowed licences of tools that are used only in the checkout. */
 const forDevelopment = new Set([...forUsers, 'BlueOak-1.0.0', 'CC0-1.0', 'MPL-2.0', 'Unlicense', 'Python-2.0', 'PSF-2.0'])
 
 export interface LockedPackage {
@@ -16,8 +16,8 @@ export interface LockedPackage {
 }
 
 /**
- * Returns a sentence for each package whose licence is missing or not allowed. `packages`: the field of a package-lock.json, which
- * contains licences of binaries only for the machine that wrote it.
+ * Returns a sentence for each package whose licence is missing or not allowed. `packages`: the field of a package-lock.json. Optional
+ * packages without a licence are allowed, because the file contains licences of binaries only for the machine that wrote it.
  */
 export function licenceProblems(packages: Readonly<Record<string, LockedPackage>>): string[] {
   return Object.entries(packages).flatMap(([path, { license, dev, link, optional }]) => {

@@ -42,7 +42,7 @@ test('tests that reach a statement run in order of distance, then of duration', 
   expect(testsFor({ file, statement: 7 }, { firstOf: { [file]: 10 }, tests })).toEqual([])
 })
 
-test('finds changed lines in a diff without context', () => {
+test('changedLines finds the changed lines in a diff without context', () => {
   const diff = '--- a/x.ts\n+++ b/x.ts\n@@ -1,2 +3 @@\n+a\n@@ -9 +10,2 @@\n+b\n+c\n--- a/y.ts\n+++ b/y.ts\n@@ -4,2 +3,0 @@\n-gone'
   expect(changedLines(diff)).toEqual(
     new Map([

@@ -26,7 +26,7 @@ describe('a link', () => {
   test.each([
     ['to a page', 'packages/kube/README.md', '../../docs/guides/a.md#task', '../../docs/guides/a.html#task'],
     ['to a folder with a README', 'docs/guides/a.md', '../../packages/kube', '../../packages/kube/index.html'],
-    ['to a folder without one', 'README.md', 'docs/adr', 'docs/adr/0001-x.html'],
+    ['to a folder without a README', 'README.md', 'docs/adr', 'docs/adr/0001-x.html'],
     ['to a heading of the page', 'README.md', '#status', '#status'],
     ['to another site', 'README.md', 'https://example.com/a.md', 'https://example.com/a.md'],
   ])('%s', (_, file, href, expected) => {
@@ -35,16 +35,16 @@ describe('a link', () => {
     expect([...copies]).toEqual([])
   })
 
-  test('a link to a file that is not a page becomes a link to a copy', () => {
+  test('to a file that is not a page becomes a link to a copy', () => {
     const copies = new Set<string>()
     expect(siteLink('docs/guides/a.md', '../../LICENSE', pages, copies)).toBe('../../LICENSE')
     expect([...copies]).toEqual(['LICENSE'])
   })
 
-  test('a link to the page itself becomes its name', () => expect(relativeTo('/a/b.html', '/a/b.html')).toBe('b.html'))
+  test('to the page itself becomes the name of the page', () => expect(relativeTo('/a/b.html', '/a/b.html')).toBe('b.html'))
 })
 
-test('reports links without a target, missing headings, and pages that no link reaches', () => {
+test('siteProblems reports links without a target, missing headings, and pages that no link reaches', () => {
   const built = new Map([
     [
       '/index.html',

@@ -57,7 +57,7 @@ function isBounded(node: Node): boolean {
 
 /**
  * Forbids `f(...list)`: the arguments of a call are on the stack, which overflows with some 100,000 elements. Lists that
- * come from users can have this size. Literals, and rest parameters of an outer function, are allowed.
+ * come from users can have this size. Literals, constants of the file with a literal, and rest parameters of an outer function are allowed.
  */
 const noSpreadArguments = {
   create: (context: Context) => ({

@@ -13,7 +13,7 @@ export type Task =
   | { readonly kind: 'coverage'; readonly files: readonly string[]; readonly tests: readonly string[]; readonly folder: string }
   | { readonly kind: 'mutants'; readonly mutants: readonly MutantTask[]; readonly results: string }
 
-/** One line of `results`. If a mutant has only a line `started`, it ended the process. */
+/** One line of `results`. If a mutant has only a line `started`, the mutant ended the process or exceeded the time limit. */
 export type Result =
   | { readonly id: string; readonly state: 'started' }
   | { readonly id: string; readonly state: 'survived'; readonly seconds: number }

@@ -7,11 +7,11 @@ test.each([
   ['1.0.0', { heading: '[1.0.0] - 2026-11-22', isFinal: true, text: '- old\n- older\n' }],
   ['1.1.0', { heading: 'Unreleased', isFinal: false, text: '- new\n' }],
   ['1.0', { heading: 'Unreleased', isFinal: false, text: '- new\n' }],
-])('returns the notes of version %s', (version, notes) => {
+])('releaseNotes returns the notes of version %s, or those of "Unreleased" if the version has none', (version, notes) => {
   expect(releaseNotes(changelog, version)).toEqual(notes)
 })
 
-test('a changelog without a section for the version has no notes', () => {
+test('a changelog without text for the version and for "Unreleased" has no notes', () => {
   expect(releaseNotes('# Changelog\n\n## 0.9.0\n\n- x\n', '1.0.0')).toBeUndefined()
   expect(releaseNotes('# Changelog\n\n## Unreleased\n', '1.0.0')).toBeUndefined()
 })

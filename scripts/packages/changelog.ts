@@ -5,7 +5,7 @@ export interface ReleaseNotes {
   readonly text: string
 }
 
-/** Returns the section of a version, or "Unreleased" before its release; `undefined` when neither exists or it is empty. */
+/** Returns the section of a version or, if it is missing or empty, "Unreleased"; `undefined` if that is missing or empty, too. */
 export function releaseNotes(changelog: string, version: string): ReleaseNotes | undefined {
   const sections = changelog.split(/^(?=## )/m).slice(1)
   for (const candidate of [version, 'Unreleased']) {
