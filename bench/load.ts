@@ -118,7 +118,7 @@ class Watches {
     await begin(undefined)
   }
 
-  /** Resolves when every watch has received `count` events. @throws Error if one has received more */
+  /** Resolves when all watches together have received `count` events each. @throws Error if one has received another number */
   async all(count: number): Promise<void> {
     this.#waitFor = count * this.#connections.length
     await new Promise<void>((resolve, reject) => {
