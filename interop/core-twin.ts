@@ -51,7 +51,7 @@ export const coreTwinSuite: Suite = {
   },
 }
 
-/** Returns the names of the cases to run: all, those that contain the text of --only, or a third chosen by the commit. */
+/** Returns the names of the cases to run: those that contain one of the texts of --only, all with --all, otherwise a third. */
 function chosenCases({ all, only }: SuiteOptions): string[] {
   const names = Object.keys(allCases)
   if (only !== undefined) return namesWith(names, only)

@@ -1,7 +1,7 @@
 /**
  * Builds the image of `image/Dockerfile` without an image registry, and runs it with an OCI runtime as the Deployments specify: user,
- * read-only root file system, no capabilities, memory limit. Two replicas of core and of the local provider work on a real kube-apiserver
- * with the tokens of their ServiceAccounts.
+ * read-only root file system, no capabilities, memory limit. Two replicas of core and one of the local provider work on a real
+ * kube-apiserver with the tokens of their ServiceAccounts.
  */
 import { existsSync, globSync, mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
 /**
- * Runs `capstan lint` on upstream's own providers. They must violate no rule of level MUST, and other findings must be in the list
- * below. The sections that rules name must be headings of upstream's book.
+ * Runs `capstan lint` on upstream's own providers. They must violate no rule of level MUST, and the findings of level SHOULD must be those
+ * of the list below. Findings of level MAY are ignored. The sections that rules name must be headings of upstream's book.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

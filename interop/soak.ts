@@ -54,8 +54,8 @@ const DiskSize = 512
 const MaxMemory = 700
 const MaxStored = 128
 /**
- * Seconds after a flood in which memory must become smaller than the limit: V8 returns it 100 s after its last collection, earlier only in
- * an idle process.
+ * Seconds after the end of a fault's effects in which memory must become smaller than the limit, which it exceeds after a flood: V8 returns
+ * it 100 s after its last collection, earlier only in an idle process.
  */
 const MemoryPatience = 150
 /** Seconds after which the clients of a flood abort their requests, so that a flood does not last longer on a busy machine. */

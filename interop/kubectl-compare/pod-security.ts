@@ -1,4 +1,4 @@
-/** Commands for Pod Security Standards: every check, in each version that changed a check. */
+/** Commands for Pod Security Standards: every check, in versions before and after changes of checks. */
 import type { Section } from './rows.ts'
 
 const label = 'pod-security.kubernetes.io/'

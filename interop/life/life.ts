@@ -229,7 +229,7 @@ export async function waitUntilSettled(context: LifeContext, name: ClusterName, 
   }
 }
 
-/** Returns the names of all objects in the namespace, of every kind that discovery lists, as `resource.group name`. */
+/** Returns the names of the objects that `objectsOfEveryKind` returns, sorted, as `resource.group name`. */
 export const inventory = async (context: Pick<LifeContext, 'client' | 'namespace'>): Promise<string[]> =>
   [...(await objectsOfEveryKind(context)).keys()].sort()
 

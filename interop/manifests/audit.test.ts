@@ -36,7 +36,7 @@ test.each<[string, Grant, AuditEvent[], string[]]>([
     [event('patch', widgets)],
     ['role: create widgets.g'],
   ],
-])('lists the permissions of a role that no request used: %s', (_, role, events, texts) => {
+])('unused lists the permissions of a role that no request used: %s', (_, role, events, texts) => {
   expect(unused([role], events).map(rightText)).toEqual(texts)
 })
 
@@ -45,7 +45,7 @@ test('requests of other users do not count as use of a permission', () => {
   expect(unused([grant({})], [other])).toHaveLength(1)
 })
 
-test('lists each forbidden request once, recognized by its status code or by the decision of the authorizer', () => {
+test('forbidden lists each forbidden request once, recognized by its status code or by the decision of the authorizer', () => {
   const decided = { ...event('get', widgets), annotations: { 'authorization.k8s.io/decision': 'forbid' } }
   const log = [event('get', widgets), event('delete', widgets, 403), event('delete', widgets, 403), decided]
   const text = log.map((entry) => JSON.stringify(entry)).join('\n')

@@ -77,7 +77,7 @@ export async function routeTo(client: Client, { namespace, service }: Provider, 
 const endpointsOf = (addresses: readonly string[]) =>
   addresses.map((address) => ({ addresses: [address], conditions: { ready: true } }))
 
-/** Resolves when the managers have written the CA bundle to their webhook configurations. */
+/** Resolves when the managers have written the CA bundle to their webhook configurations and to the CRDs that they convert. */
 export async function configured(client: Client): Promise<void> {
   for (const { provider } of providers)
     await until(client, MutatingWebhookConfiguration, `webhooks of ${provider}`, (all) =>

@@ -63,7 +63,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 const podScript = `run=$(readlink -f /var/run) && mount -t tmpfs tmpfs "$run" && mkdir -p "$run/secrets/kubernetes.io" &&
 ln -s "$1" "$run/secrets/kubernetes.io/serviceaccount" && shift && exec "$@"`
 
-/** Adds an address to the loopback interface. @throws CannotRun where that is not allowed */
+/** Adds an address to the loopback interface. @throws CannotRun where that, or a mount namespace, is not allowed */
 export function addAddress(address: string): void {
   const { status, stderr, error } = spawnSync('ip', ['address', 'add', `${address}/32`, 'dev', 'lo'], { encoding: 'utf8' })
   if (status !== 0) throw new CannotRun(`pods need a separate network namespace: ${error?.message ?? stderr.trim()}`)
