@@ -1,6 +1,5 @@
 /**
- * `npm run build [-- FOLDER]` writes every package as it is published to build/packages/<name>, or to FOLDER/<name>, and first deletes
- * everything else in that folder. Libraries are
+ * `npm run build [-- FOLDER]` writes every package as it is published to build/packages/<name>, or to FOLDER/<name>. Libraries are
  * compiled to JavaScript and declarations; the command is bundled. The checkout does not use the result: it runs from its sources
  * (ADR 40).
  */
@@ -14,19 +13,19 @@ import { root, sourcePackages } from './packages/manifests.ts'
 
 export const buildFolder = join(root, 'build', 'packages')
 
-/** Empties `folder`, and writes every package to `<folder>/<name>`. */
+/** Writes every package to `<folder>/<name>`, which is emptied first. Other content of `folder` stays. */
 export async function buildPackages(folder: string): Promise<void> {
   const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
     devDependencies: Record<string, string>
   }
   const types = Object.fromEntries(Object.entries(devDependencies).filter(([name]) => name.startsWith('@types/')))
-  rmSync(folder, { recursive: true, force: true })
   const compiled = mkdtempSync(join(tmpdir(), 'capstan-compiled-'))
   try {
     const compiler = join(root, 'node_modules/.bin/tsc')
     execFileSync(compiler, ['-p', 'tsconfig.build.json', '--outDir', compiled], { cwd: root, stdio: 'inherit' })
     for (const source of sourcePackages()) {
       const target = join(folder, source.folder)
+      rmSync(target, { recursive: true, force: true })
       if (source.manifest.bin) await buildCommand(source, target)
       else buildLibrary(source, target, compiled, types)
     }

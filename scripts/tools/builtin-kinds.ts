@@ -9,7 +9,7 @@ import { get } from 'node:https'
 import { join } from 'node:path'
 import type { JSONSchema } from '@capstan/kube'
 import type { Component, ResourceRecord } from '../../packages/kubernetes-kinds/src/kinds/catalog.ts'
-import { goFields } from '../../packages/kubernetes-kinds/src/kinds/go-fields.ts'
+import { goFields, type Zero } from '../../packages/kubernetes-kinds/src/kinds/go-fields.ts'
 
 const [server, token] = process.argv.slice(2)
 if (server === undefined || token === undefined) throw new Error('usage: builtin-kinds.ts URL TOKEN')
@@ -157,10 +157,10 @@ function typesText(): string {
   const isAlwaysPresent = (name: string, { type, default: value, properties }: Component, required: readonly string[]): boolean =>
     value !== undefined || (required.includes(name) && type !== 'array' && (type !== 'object' || properties !== undefined))
   const isZero = (value: unknown): boolean => value === '' || value === 0 || value === false
-  const fieldsOf = ({ properties = {}, required = [] }: JSONSchema, go?: ReadonlyMap<string, string>): string =>
+  const fieldsOf = ({ properties = {}, required = [] }: JSONSchema, go?: ReadonlyMap<string, Zero>): string =>
     `{\n${Object.entries(properties as { [name: string]: Component })
       .map(([name, field]) => {
-        const isOmitted = go?.get(name) === 'left out' && isZero(field.default)
+        const isOmitted = go?.get(name) === 'omitted' && isZero(field.default)
         return `  ${JSON.stringify(name)}${isAlwaysPresent(name, field, required) && !isOmitted ? '' : '?'}: ${typeOf(field)}`
       })
       .join('\n')}\n}`
