@@ -1,6 +1,6 @@
 /**
- * Admission functions of kinds, for rules that schemas cannot express. The embedded server calls them in-process on every write; the
- * webhook server of a manager calls the same functions for AdmissionReviews.
+ * Admission functions of kinds, for rules that schemas cannot express. The embedded server calls them in-process for each write
+ * whose operation they declare; the webhook server of a manager calls the same functions for AdmissionReviews.
  */
 import type { Reader } from './client.ts'
 import type { FieldError } from './errors.ts'

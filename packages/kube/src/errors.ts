@@ -64,7 +64,7 @@ export interface StatusErrorOptions extends ErrorOptions {
 }
 
 /**
- * Error of the Kubernetes API: thrown by the client when a server returns `kind: Status`, and by the embedded server to return one.
+ * Error of the Kubernetes API: thrown by the client when a server returns a Status with `status: Failure`, and by the embedded server to return one.
  * `reason` is empty when the server gives no reason, or one that is not in `StatusReasons`.
  *
  * @example
@@ -197,7 +197,7 @@ export interface FieldError {
   readonly text: string
 }
 
-/** Formats a value as field errors of Kubernetes print it: strings quoted, objects and lists as JSON. */
+/** Formats a value as field errors of Kubernetes print it: strings quoted, objects and lists as JSON, numbers as in Go. */
 function valueText(value: unknown): string {
   if (value === undefined || value === null) return 'null'
   if (typeof value !== 'object') return typeof value === 'number' ? goText(value) : writeJSON(value)
@@ -269,7 +269,7 @@ export const tooMany = (field: string, count: number, max: number): FieldError =
 const MaxFieldErrors = 10_000
 const errorWithoutText: FieldError = { type: 'FieldValueInvalid', field: '', text: '' }
 
-/** Maximum number of characters of all field errors in one response: more than the errors of most requests, which have at most 3 MB. */
+/** Maximum number of characters of all field errors in one response. A request has at most 3 MB, so most responses stay below it. */
 const MaxErrorCharacters = 10_000_000
 
 /** Returns the field errors whose texts fit into one response: at least the first. */
@@ -283,8 +283,8 @@ function fittingErrors(fieldErrors: readonly FieldError[]): readonly FieldError[
 }
 
 /**
- * The 422 error for one or more field errors, with the text of a real API server. Contains at most the first 10,000 field errors, and at
- * most ten million characters of them.
+ * Returns the 422 error for one or more field errors, with the text of a real API server. Contains at most the first 10,000 field errors,
+ * and at most ten million characters of them; the first field error is complete even if it is longer.
  */
 export function invalidObject(
   kind: { group: string; kind: string },

@@ -26,6 +26,6 @@ test('keys that appear twice are found with their paths, each once', () => {
   expect(scanJSON(text)).toEqual({ error: undefined, duplicates: ['a.b', 'c[0].d', 'a'], keys })
 })
 
-test('keys and depth are counted without brackets, quotes and colons inside of strings', () => {
+test('keys, objects and depth are counted without brackets, quotes and colons inside of strings', () => {
   expect(measureJSON('{"a":"x:y\\":{","b":[{"c:":1}]}')).toEqual({ keys: 3, objects: 3, depth: 3 })
 })

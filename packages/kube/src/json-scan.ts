@@ -1,6 +1,7 @@
 /**
- * Finds problems in JSON text that `JSON.parse` does not report: errors with the messages of Go's decoder, and duplicate keys. Used only
- * after a problem has been detected, because scanning is slow.
+ * `scanJSON` finds problems in JSON text that `JSON.parse` does not report: errors with the messages of Go's decoder, and duplicate keys.
+ * Use it only after a problem has been detected, because scanning is slow. `measureJSON` and `countingKeys` count, to enforce limits and
+ * to detect duplicate keys.
  */
 import { asWork, each, type RemainingWork, type Work } from './clock.ts'
 
@@ -132,8 +133,8 @@ export function scanJSON(text: string): JSONScan {
 }
 
 /**
- * Maximum number of objects and lists in a document of a client. A document of 3 MB could have 1.5 million empty ones, and the collection of
- * their garbage is work that cannot be divided. An object that fits into etcd has fewer.
+ * Maximum number of objects and lists in a document of a client. A document of 3 MB could have a million empty ones, and the collection of
+ * their garbage is work that cannot be divided. Usual objects that fit into etcd have far fewer.
  */
 export const MaxObjects = 250_000
 

@@ -5,7 +5,7 @@ import { exactInteger, hasLongInteger, isInt64, readJSON, writeJSON } from './js
 const max = 2n ** 63n - 1n
 const min = -(2n ** 63n)
 
-describe('an integer in a text', () => {
+describe('a number in a text', () => {
   test.each([
     ['0', 0],
     ['9007199254740991', 9007199254740991],
@@ -90,11 +90,11 @@ it('equal integers are parsed to the same representation', () => {
   )
 })
 
-it('a float is not an int64, even if it is whole', () => {
+it('fractions, whole numbers beyond the safe integers, texts and null are not int64', () => {
   expect([1.5, 1e18, 2 ** 53, Number.NaN, '1', null].filter(isInt64)).toEqual([])
 })
 
-it('invalid JSON is rejected', () => {
+it('a circular value is not written, and invalid JSON with a long integer is not parsed', () => {
   const circle: { [name: string]: unknown } = {}
   circle['self'] = circle
   expect(() => writeJSON(circle)).toThrow(TypeError)

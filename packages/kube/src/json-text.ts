@@ -1,7 +1,7 @@
 /**
- * JSON as text, with integers as exact as a real API server keeps them: from -2^63 to 2^63-1. An integer beyond JavaScript's safe integers
- * is a `bigint`, every other number a `number`, so that each integer has one representation and `===` compares them. Upstream:
- * sigs.k8s.io/json, which decodes integers as int64, and every other number as float64.
+ * JSON as text, with integers as exact as a real API server keeps them: from -2^63 to 2^63-1. An integer of this range beyond
+ * JavaScript's safe integers is a `bigint`, every other number a `number`, so that each integer has one representation and `===` compares
+ * them. Upstream: sigs.k8s.io/json, which decodes integers of this range as int64, and every other number as float64.
  */
 
 /** Like `JSON.parse`, with exact integers. @throws SyntaxError */
@@ -24,7 +24,7 @@ export const exactInteger = (value: bigint): number | bigint => (isSafe(value) ?
 
 export const isNumeric = (value: unknown): value is number | bigint => typeof value === 'number' || typeof value === 'bigint'
 
-/** Reports whether Go decodes the value as int64. Whole numbers outside of that range are floats. */
+/** Reports whether Go decodes the value as int64: true for bigints and safe integers. Every other number is a float64. */
 export const isInt64 = (value: unknown): value is number | bigint => typeof value === 'bigint' || Number.isSafeInteger(value)
 
 const isSafe = (value: bigint): boolean => value >= Number.MIN_SAFE_INTEGER && value <= Number.MAX_SAFE_INTEGER

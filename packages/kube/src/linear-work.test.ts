@@ -1,4 +1,7 @@
-/** Long texts and lists take time in proportion to their length: with quadratic work, each of these tests would exceed its time limit. */
+/**
+ * Long texts and lists take time in proportion to their length: with quadratic work, the tests would exceed their time limit. The last
+ * test checks that the operations of a JSON patch run in pieces.
+ */
 import { describe, expect, test } from 'vitest'
 import { conversions } from './cel/library/standard.ts'
 import { strings } from './cel/library/strings.ts'
@@ -16,7 +19,7 @@ const digits = '1'.repeat(1_000_000)
 describe('a long text', () => {
   test.each<[string, () => unknown]>([
     ['of digits and a letter is no quantity', () => parseQuantity(`${digits}x`)],
-    ['of zeros is no quantity', () => parseQuantity(`1${'0'.repeat(1_000_000)}e0`)],
+    ['of a one, zeros and an exponent is no quantity', () => parseQuantity(`1${'0'.repeat(1_000_000)}e0`)],
     ['of digits is no duration', () => durationOf(digits)],
     ['of digits and a letter is no double', () => call(conversions, 'double(string): double', `${digits}x`)],
   ])('%s', (_, parse) => {
@@ -33,13 +36,13 @@ describe('a long text', () => {
     expect(call(strings, 'string.trim(): string', `${`${' '.repeat(1000)}a`.repeat(1000)}`)).toHaveLength(1_000_000)
   })
 
-  test('of a query has all values of a parameter', () => {
+  test('of a query is parsed', () => {
     const parsed = call(url, 'url(string): URL', `https://a/?${'a=1&'.repeat(200_000)}`)
     expect(call(url, 'URL.getQuery(): map<string, list<string>>', parsed)).toBeDefined()
   })
 })
 
-test('a list that is the value of many errors is written once, and the response is bounded', () => {
+test('the response for many errors whose value is the same long list is bounded', () => {
   const list = Array.from({ length: 20_000 }, (_, index) => `item ${index}`)
   const errors = list.map((_, index) => invalid('spec.list', list, `problem ${index}`))
   const { message, details } = invalidObject({ group: '', kind: 'Pod' }, 'a', errors).status
@@ -48,7 +51,7 @@ test('a list that is the value of many errors is written once, and the response 
   expect(details!.causes!.length).toBeGreaterThan(1)
 })
 
-test('an error that is longer than a response may be is not omitted', () => {
+test('the first error is returned completely, even if it exceeds the maximum of one response', () => {
   const errors = [invalid('data', 'x'.repeat(11_000_000), 'too long')]
   expect(invalidObject({ group: '', kind: 'ConfigMap' }, 'a', errors).message).toMatch(/: too long$/)
 })

@@ -1,5 +1,5 @@
 /**
- * Validates names, labels and similar texts. Each function returns error texts, none for a valid text.
+ * Validates names, labels and similar texts. Each function named `…Problems` returns error texts, none for a valid text.
  * Upstream: k8s.io/apimachinery/pkg/util/validation and pkg/api/validate/content, v0.36.
  */
 
@@ -68,7 +68,7 @@ interface Form {
   readonly rule: string
   readonly pattern: string
   readonly test: RegExp
-  /** Cache of error texts by the examples in them, because a list of a million names may cause as many errors. */
+  /** Cache of error texts by the first example in them, because a list of a million names may cause as many errors. */
   readonly texts: Map<string, string>
 }
 

@@ -1,4 +1,7 @@
-/** Reference from an object to its owner. After the owner is deleted, the garbage collector deletes the object. */
+/**
+ * Reference from an object to an owner. After all its owners are deleted, the garbage collector deletes the object, unless the deletion of
+ * an owner has orphaned it.
+ */
 export interface OwnerReference {
   apiVersion: string
   kind: string

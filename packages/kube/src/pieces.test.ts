@@ -1,4 +1,4 @@
-/** Work on long values runs in pieces, so that other requests run between the pieces. The result is that of the work without pauses. */
+/** Work on long values runs in pieces, so that other requests run between the pieces. The result equals that of uninterrupted work. */
 import { expect, test } from 'vitest'
 import { after, asWork, atOnce, each, sorting, type Work } from './clock.ts'
 import { applyMergePatch, applyingMergePatch } from './patch/merge-patch.ts'
@@ -127,7 +127,7 @@ test.each<[string, (count: number) => Work<unknown>, (count: number) => unknown]
 
 const itemsOf = (count: number) => setOf(names(count).map((name) => [keyElement({ name })]))
 
-test('a merge patch in pieces has the result of a merge patch without pauses', () => {
+test('a merge patch merges objects, replaces lists, and removes members that are null', () => {
   const document = { kept: 1, gone: 2, map: { a: 1, b: { c: 1 } }, list: [1, { a: null }] }
   const patch = { gone: null, map: { a: null, b: { d: [null, { e: null }] } }, list: [2], more: { f: null, g: 1 } }
   const result = { kept: 1, map: { b: { c: 1, d: [null, {}] } }, list: [2], more: { g: 1 } }
@@ -146,7 +146,7 @@ test('each returns no remaining work for short lists, and counts elements of nes
   expect(count).toBe(4 + 20_000)
 })
 
-test('an object is long if it has more than ten thousand values, whether in one list or in many', () => {
+test('an object is long if it has more than ten thousand values, whether in one map or in many lists', () => {
   expect([{}, mapOf(9_000), mapOf(10_001), listsOf(9_000), { a: { b: listsOf(20_000) } }].map(isLong)).toEqual([
     false,
     false,

@@ -50,7 +50,7 @@ export interface ResourcePath {
 
 /**
  * Parses a path below `/api/VERSION` or `/apis/GROUP/VERSION`. Returns `undefined` for other paths, discovery documents, and paths with
- * an empty segment or an invalid escape. All segments after the name are the subresource.
+ * an invalid escape or an empty segment other than the namespace. All segments after the name are the subresource.
  * Upstream: k8s.io/apiserver/pkg/endpoints/request, RequestInfoFactory.
  */
 export function parseResourcePath(path: string): ResourcePath | undefined {
@@ -78,7 +78,7 @@ export function parseResourcePath(path: string): ResourcePath | undefined {
     return undefined
   const head = { group, version, ...(watch ? { watch: true as const } : {}) }
 
-  // `namespaces/x` and `namespaces/x/status` are the Namespace itself; longer paths are resources in it.
+  // `namespaces/x`, its `status` and its `finalize` are the Namespace itself; other paths with a third segment are resources in it.
   const [first, namespace, third] = decoded
   const isInNamespace =
     first === 'namespaces' && third !== undefined && !(group === '' && namespaceSubresources.has(third) && decoded.length === 3)

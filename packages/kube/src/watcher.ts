@@ -4,7 +4,7 @@
  *
  * Guarantees:
  * - The first event is `replaced`. Applying the events in order gives the state of the server at the version of the last event.
- * - No change between two events is lost; after a gap there is another `replaced`, and objects that it does not contain were deleted.
+ * - The stream has no undetected gap: after a gap there is another `replaced`, and objects that it does not contain were deleted.
  * - Iteration ends only when `signal` aborts or the reader stops. Failures are logged and retried with increasing delays.
  */
 import type { Client, WatchEvent } from './client.ts'
