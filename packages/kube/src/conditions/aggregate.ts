@@ -19,13 +19,14 @@ export interface AggregateOptions<Reason extends string = string> {
   /** Whether the source condition has negative polarity (False is good). The result then has negative polarity, too. */
   readonly negative?: boolean
   readonly reasons?: MergeReasons<Reason>
-  /** Replaces the default classification of conditions as issues. The result then has positive polarity, unless `negative` is set. */
+  /** Replaces the default priority of conditions. The result then has positive polarity, unless `negative` is set. */
   readonly priority?: (condition: ReportedCondition) => MergePriority
 }
 
 /**
- * Aggregates one condition of many objects: False when any object reports an issue, else Unknown when any is Unknown, else True. The
- * message names the objects with the three most important messages, and counts the other objects.
+ * Aggregates one condition of many objects: False when any object reports an issue, else Unknown when any is Unknown, else True; with
+ * `negative`, True when any object reports an issue, and False when none does. The message lists the three most important messages, each
+ * with at most three names of objects, and counts the other objects.
  *
  * @throws Error without objects: the caller decides what an empty list means
  *

@@ -257,7 +257,7 @@ describe('aggregate', () => {
   test.each<[string, Parameters<typeof aggregate>[0], Parameters<typeof aggregate>[2], string]>([
     ['an aggregate is True without issues', [ready('a', 'True', ''), ready('b', 'True', '')], {}, 'True InfoReported\n'],
     [
-      'the message contains messages of objects without issues when no object has an issue',
+      'the message contains messages that are not empty of objects without issues when no object has an issue',
       [ready('a', 'True', 'hi'), ready('b', 'True', '')],
       {},
       'True InfoReported\n* Machine a: hi',
@@ -296,7 +296,7 @@ describe('aggregate', () => {
       'False IssuesReported\n* Machines m1, m3: frequent\n* Machine m2: rare\n* Machine m4: other\nAnd 1 Machine with other issues\nAnd 2 Machines with status unknown\nAnd 1 MachinePool with other issues',
     ],
     [
-      'the message lists control plane Machines first, independent of their messages',
+      'the message lists control plane Machines first, independent of their priority',
       [
         ready('a', 'False', 'down'),
         ready('b', 'False', 'down'),

@@ -33,7 +33,7 @@ describe('setLegacyConditions', () => {
   })
 
   test.each<[string, NewLegacyCondition, string]>([
-    ['no field', legacyFalse('A', 'Why', 'Info', 'so'), then],
+    ['no field, which keeps the time', legacyFalse('A', 'Why', 'Info', 'so'), then],
     ['the message', legacyFalse('A', 'Why', 'Info', 'because'), '2026-01-02T03:04:05Z'],
     ['the severity', legacyFalse('A', 'Why', 'Error', 'so'), '2026-01-02T03:04:05Z'],
     ['the reason', legacyFalse('A', 'How', 'Info', 'so'), '2026-01-02T03:04:05Z'],
@@ -57,7 +57,7 @@ describe('setLegacyConditions', () => {
     expect(setLegacyConditions(existing, [legacyFalse('A', 'Why', 'Info')], now + 60_000)).toBe(existing)
   })
 
-  test('empty fields are omitted, long fields are truncated', () => {
+  test('an empty reason or message is omitted, a long message is truncated', () => {
     const [empty, long] = setLegacyConditions(
       [],
       [legacyFalse('A', '', 'Info'), legacyUnknown('B', 'Why', 'x'.repeat(20_000))],

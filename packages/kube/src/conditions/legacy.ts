@@ -93,7 +93,7 @@ const byType = (a: { readonly type: string }, b: { readonly type: string }): num
 /** An object whose shape may be known only at run time. */
 type WithStatus = UnknownObject | { readonly status?: unknown }
 
-/** The legacy conditions of a v1beta2 object. */
+/** Returns the legacy conditions of a v1beta2 object, without invalid entries. */
 export function legacyConditionsOf({ status }: WithStatus): readonly LegacyCondition[] {
   const deprecated = isRecord(status) ? status.deprecated : undefined
   const legacy = isRecord(deprecated) ? deprecated.v1beta1 : undefined
@@ -136,7 +136,10 @@ const isCondition = (value: unknown): value is LegacyCondition =>
 export interface LegacySummaryOptions {
   /** Types to summarize if reported. The first type with the worst status gives reason and message. */
   readonly of: readonly string[]
-  /** Types to count as steps while no other type in `of` is reported: the message is then `1 of 2 completed`. */
+  /**
+   * Types to count as steps while no other type in `of` is reported: the message is then `1 of 2 completed`, unless the summary is True,
+   * which has no message.
+   */
   readonly steps?: readonly string[]
 }
 
@@ -157,8 +160,8 @@ interface Named {
 }
 
 /**
- * Aggregates the legacy Ready of several objects into one legacy condition; `undefined` while no object has it. The message counts the
- * Ready objects, and the reason names the object that it comes from.
+ * Aggregates the legacy Ready of several objects into one legacy condition; `undefined` while no object has it. If it is not True, the
+ * message counts the Ready objects, and the reason names the object from which it comes.
  */
 export function legacyAggregate(objects: readonly Named[], type: string): NewLegacyCondition | undefined {
   const reported: NewLegacyCondition[] = []
@@ -173,7 +176,10 @@ export function legacyAggregate(objects: readonly Named[], type: string): NewLeg
 const byName = (a: Named, b: Named): number =>
   a.metadata.name < b.metadata.name ? -1 : a.metadata.name > b.metadata.name ? 1 : 0
 
-/** Merges conditions: the worst condition gives status and reason. With `total`, the message counts True conditions. */
+/**
+ * Merges conditions: the worst condition gives status, severity and reason, and without `total` the message. With `total`, the message
+ * counts True conditions. A result that is True has neither reason nor message.
+ */
 function merge(
   type: string,
   conditions: readonly NewLegacyCondition[],

@@ -15,7 +15,7 @@ export interface ReportedCondition {
 export type ConditionSource = readonly ReportedCondition[] | UnknownObject | { readonly status?: unknown }
 
 /**
- * Reads the conditions of an object whose schema may be known only at run time. Invalid entries are dropped. Upstream:
+ * Reads the conditions of an object whose schema may be known only at run time. Invalid entries of its status are dropped. Upstream:
  * `status.v1beta2.conditions` of objects in transition is used before `status.conditions`.
  */
 export function conditionsOf(source: ConditionSource): readonly ReportedCondition[] {

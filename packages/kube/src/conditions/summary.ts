@@ -15,14 +15,16 @@ export interface SummaryOptions<Reason extends string = string> {
   /** Conditions that replace the object's conditions of the same types, for another reason or message. The object must have these types. */
   readonly overrides?: readonly NewCondition[]
   readonly reasons?: MergeReasons<Reason>
-  /** Replaces the default classification of conditions as issues, which uses `negative`. */
+  /** Replaces the default priority of conditions, which uses `negative`. */
   readonly priority?: (condition: ReportedCondition) => MergePriority
   /** Changes the lines of the message before they are joined. */
   readonly lines?: (lines: string[]) => string[]
 }
 
 /**
- * Summarizes several conditions of one object: False when any is an issue, else Unknown when any is Unknown, else True.
+ * Summarizes several conditions of one object: False when any is an issue, else Unknown when any is Unknown or missing, else True.
+ *
+ * @throws Error when `of` contains the target, when no condition is left to summarize, or when the source lacks an overridden type
  *
  * @example summary(conditions, MachineConditions.Ready, {
  *   of: ['Deleting', 'InfrastructureReady'], negative: ['Deleting'],

@@ -15,7 +15,8 @@ export const MaxJsonPatchOperations = 10_000
 /**
  * Parses a request body as a JSON Patch.
  *
- * @throws StatusError BadRequest when the body is not a list of objects, RequestEntityTooLarge for too many operations
+ * @throws StatusError BadRequest when the body is not a list of objects or nulls, or when `op`, `path` or `from` is not a string;
+ * RequestEntityTooLarge for too many operations
  */
 export function parseJsonPatch(body: unknown): readonly JsonPatchOperation[] {
   if (!Array.isArray(body)) {
@@ -80,7 +81,7 @@ class PatchError extends Error {
   override readonly name = 'PatchError'
 }
 
-/** Upstream: limit of the bytes that all copies of a patch add, since each copy can double an object. */
+/** Upstream: limit of the bytes that all copies of a patch add, because each copy can double the size of an object. */
 const MaxCopied = 3 * 1024 * 1024
 
 function apply(

@@ -40,7 +40,7 @@ function mergeMembers(
   )
 }
 
-/** Returns a copy without null members. */
+/** Returns a copy whose objects have no null members. Null items of lists stay. */
 function withoutNulls(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutNulls)
   if (!isRecord(value)) return draft(value)
@@ -50,7 +50,7 @@ function withoutNulls(value: unknown): unknown {
 }
 
 /**
- * Returns the patch that changes `from` to `to`, or `undefined` when they are equal. Null members of `to` cannot be expressed: null in a
+ * Returns the patch that changes `from` to `to`, or `undefined` when they are equal; a null member counts as absent. Null members of `to` cannot be expressed: null in a
  * merge patch removes a member.
  */
 export function diffMerge(from: object, to: object): JsonObject | undefined {

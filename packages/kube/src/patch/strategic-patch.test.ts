@@ -109,7 +109,7 @@ describe('the result is that of a real server:', () => {
       { metadata: { ...object.metadata, finalizers: ['x/b', 'x/a'] } },
     ],
     [
-      'values are deleted from a set',
+      'values are deleted from a set, and others are added',
       { metadata: { finalizers: ['x/b'], '$deleteFromPrimitiveList/finalizers': ['x/a'] } },
       { metadata: { ...object.metadata, finalizers: ['x/b'] } },
     ],

@@ -16,7 +16,9 @@ type Members = Record<string, unknown>
 /**
  * Applies the patch. Neither argument changes.
  *
- * @throws StatusError without a reason, code 500, when the patch contradicts itself or the schema
+ * @throws StatusError without a reason, code 500, when the patch contradicts itself or the schema; BadRequest when `$deleteFromPrimitiveList` is
+ * no list, or `$retainKeys` lacks a
+ * key that the patch sets
  */
 export const applyStrategicPatch = <T extends object>(object: T, patch: object, schema: JSONSchema): T =>
   atOnce(applyingStrategicPatch(object, patch, schema))
@@ -98,7 +100,7 @@ function mergeMember(
   return undefined
 }
 
-/** Merges a list into a member that is a list; replaces any other member. */
+/** Merges a list into a member that is a list, if the schema merges it; otherwise replaces the member. */
 function* settingMember(
   object: Members,
   key: string,
