@@ -18,8 +18,8 @@ export interface MirrorOptions {
 }
 
 /**
- * Copies another object's condition: its status, reason, message and transition time. Returns Unknown when one of the object's conditions is
- * invalid; the fallback, or Unknown, when the object does not report the condition.
+ * Copies another object's condition: its status, reason, message and transition time. Returns Unknown when one of the object's
+ * conditions is invalid; the fallback, or Unknown, when the object does not report the condition.
  *
  * @example mirror(infraMachine, 'Ready', { as: MachineConditions.InfrastructureReady, fallback })
  */

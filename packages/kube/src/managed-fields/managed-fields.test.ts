@@ -103,7 +103,7 @@ describe('apply', () => {
     ])
   })
 
-  test('a conflict names the managers and fields, and changes no ownership', () => {
+  test('a conflict names the managers and fields', () => {
     const live = stored(
       update(stored(apply(undefined, 'm1', { replicas: 1, color: 'red' })), 'ctl', (w) => (w.spec.tags = ['x']), 1),
     )
@@ -193,7 +193,7 @@ describe('apply', () => {
 })
 
 describe('update', () => {
-  test('transfers the changed fields and added containers from other managers to its manager', () => {
+  test('transfers the changed fields from other managers to its manager, which also owns added containers', () => {
     const live = stored(apply(undefined, 'm', { replicas: 1, color: 'red' }))
     const next = update(
       live,

@@ -39,7 +39,8 @@ export interface ManagedFieldsContext {
   readonly untimed?: boolean
   /**
    * Converts an object to another version of its kind. If the function is absent or returns `undefined`, the version does not exist, and
-   * its managers are removed. Throws a StatusError to reject an apply instead.
+   * its managers are removed. A StatusError that it throws rejects an apply; an update
+   * removes managedFields instead.
    */
   readonly convert?: (object: KubeObject, apiVersion: string) => { object: KubeObject; schema: JSONSchema } | undefined
 }
@@ -61,8 +62,8 @@ const MainResets = setOf([path('status')])
 
 /**
  * Updates `metadata.managedFields` of a draft that will replace `live` (absent for a create): the manager owns the fields that differ, and
- * other managers lose them. Entries in the draft replace the entries of `live`, and an empty list removes managedFields, except through
- * subresources.
+ * other managers lose them. Valid entries in the draft replace the entries of `live`, and an empty list removes managedFields, except
+ * through subresources. A live object without managedFields gets none, and a draft that does not fit the schema loses them.
  */
 export const updateManagedFields = (live: KubeObject | undefined, next: KubeObject, context: ManagedFieldsContext): void =>
   atOnce(managedFieldsUpdate(live, next, context))
@@ -158,7 +159,8 @@ const NeverOwned = setOf([
 /**
  * Applies `applied` to `live` (absent when the apply creates the object) and returns the resulting draft with its managedFields. The caller
  * defaults and validates the draft, and compares it with `live` (`keepTimes`).
- * @throws StatusError Conflict when fields of other managers would change; without a reason when `applied` does not fit the schema
+ * @throws StatusError Conflict when fields of other managers would change; BadRequest when `applied` has another version or managedFields;
+ * without a reason when `applied` or `live` does not fit the schema, or the managedFields of `live` are invalid
  */
 export const applyPatch = (
   live: KubeObject | undefined,

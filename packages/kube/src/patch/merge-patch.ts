@@ -50,8 +50,8 @@ function withoutNulls(value: unknown): unknown {
 }
 
 /**
- * Returns the patch that changes `from` to `to`, or `undefined` when they are equal; a null member counts as absent. Null members of `to` cannot be expressed: null in a
- * merge patch removes a member.
+ * Returns the patch that changes `from` to `to`, or `undefined` when they are equal; a null member counts as absent. Null members of `to`
+ * cannot be expressed: null in a merge patch removes a member.
  */
 export function diffMerge(from: object, to: object): JsonObject | undefined {
   return difference(from as Record<string, unknown>, to as Record<string, unknown>) as JsonObject | undefined

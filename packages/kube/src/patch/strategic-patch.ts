@@ -16,9 +16,8 @@ type Members = Record<string, unknown>
 /**
  * Applies the patch. Neither argument changes.
  *
- * @throws StatusError without a reason, code 500, when the patch contradicts itself or the schema; BadRequest when `$deleteFromPrimitiveList` is
- * no list, or `$retainKeys` lacks a
- * key that the patch sets
+ * @throws StatusError without a reason, code 500, when the patch contradicts itself or the schema; BadRequest when
+ * `$deleteFromPrimitiveList` is not a list, or `$retainKeys` lacks a key that the patch sets
  */
 export const applyStrategicPatch = <T extends object>(object: T, patch: object, schema: JSONSchema): T =>
   atOnce(applyingStrategicPatch(object, patch, schema))

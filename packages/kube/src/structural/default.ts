@@ -6,7 +6,10 @@ import type { JSONSchema } from '../schema.ts'
 /** Changes a value in place. */
 export type Fill = (value: unknown) => RemainingWork
 
-/** Sets defaults for members that are absent, or null and not nullable. Defaults inside of the default value are set, too. */
+/**
+ * Compiles a function that sets defaults for members that are absent, or null and not nullable. Defaults inside of the default value are
+ * set, too. Returns `undefined` when the schema has no defaults.
+ */
 export function compileDefault(schema: JSONSchema): Fill | undefined {
   return compileWalk(schema, compileDefault, (property) => {
     if (property.default === undefined) return undefined
@@ -16,7 +19,7 @@ export function compileDefault(schema: JSONSchema): Fill | undefined {
   })
 }
 
-/** Removes nulls of members that are neither nullable nor have a default. */
+/** Compiles a function that removes nulls of members that are neither nullable nor have a default. */
 export function compileDropNulls(schema: JSONSchema): Fill | undefined {
   return compileWalk(schema, compileDropNulls, (property) => {
     if (property.nullable || property.default !== undefined) return undefined

@@ -29,7 +29,10 @@ export function validateStructural(schema: JSONSchema, path: string): FieldError
   return []
 }
 
-/** Returns errors of schemas below `allOf`, `anyOf`, `oneOf` and `not` that declare types or defaults, at every level of a schema. */
+/**
+ * Returns errors of schemas below `allOf`, `anyOf`, `oneOf` and `not`, at every level of a schema: they may not declare types, defaults or
+ * descriptions, for example, and their patterns must be valid.
+ */
 export const nestedSchemaErrors = (schema: JSONSchema, path: string): FieldError[] =>
   [...schemasIn(schema, path, false)].flatMap(([inner, innerPath]) => junctorErrors(inner, innerPath))
 

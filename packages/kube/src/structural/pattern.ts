@@ -8,7 +8,7 @@ export interface Pattern {
   readonly error?: string
 }
 
-/** Compiles a pattern, and caches the result. */
+/** Compiles a pattern, and caches the result unless the pattern is long. */
 export function compilePattern(pattern: string): Pattern {
   let compiled = compiledOf.get(pattern)
   if (!compiled) {
@@ -57,7 +57,7 @@ const MaxKnownLength = 256
 
 /**
  * Reports whether a pattern means the same in JavaScript and RE2 and cannot backtrack for long: a sequence of characters and sets, of which
- * one may be repeated if the pattern begins with `^` (searching for `a*b` takes quadratic time).
+ * one may be repeated a variable number of times if the pattern begins with `^` (searching for `a*b` takes quadratic time).
  */
 const isPlain = (pattern: string): boolean => PlainForm.test(pattern)
 
