@@ -197,7 +197,7 @@ describe.each<ContractVersion>(['v1beta2', 'v1beta1'])('contract %s', (contract)
   }
   const worker = () => env.client.get(Machine, key('worker'))
 
-  test('a hosted control plane supplies the endpoint and has no Machines; workers join, also after a restart', async () => {
+  test('a hosted control plane supplies the endpoint, has no Machines, accepts workers, and is reachable after a restart', async () => {
     await createCluster({ cluster: { withoutEndpoint: true }, controlPlane: { hosted: true } })
     expect((await env.client.get(LocalCluster, key('demo'))).spec?.controlPlaneEndpoint).toBeUndefined()
     expect((await env.client.get(LocalControlPlane, key('demo'))).status).toMatchObject({
@@ -337,7 +337,7 @@ describe.each<ContractVersion>(['v1beta2', 'v1beta1'])('contract %s', (contract)
     expect((await env.client.get(MachinePool, key('pool'))).status).toMatchObject({ readyReplicas: 2 })
   })
 
-  test('a control plane with Machines supplies the endpoint', async () => {
+  test('a control plane with Machines supplies the endpoint of its spec', async () => {
     const controlPlaneEndpoint = { host: 'control-plane.example.com', port: 443 }
     await createCluster({ cluster: { withoutEndpoint: true }, controlPlane: { controlPlaneEndpoint } })
     expect(await cluster()).toMatchObject({

@@ -500,7 +500,7 @@ async function installedStore(): Promise<() => Promise<Store>> {
   }
 }
 
-/** Stops the process at its nth write: later requests fail. */
+/** Simulates a process that is stopped after the given number of writes: all later writes fail. */
 const cutOffAfter =
   (writes: number) =>
   (transport: Transport): Transport => ({
@@ -562,7 +562,7 @@ test.each([4, 11, 17, 23, 30, 38, 47])('a rollout that is stopped at write %d co
   expect(objectNames(restarted).filter((name) => name.startsWith('local'))).toHaveLength(2 + 3 + 3)
 })
 
-test('kubectl connects to the workload API server with its kubeconfig over TLS', async () => {
+test('a client connects to the workload API server over TLS with the kubeconfig of the cluster', async () => {
   // TLS checks certificates against the system clock, not the virtual clock.
   const clock = new VirtualClock(Date.now())
   const world = await aWorld({ clock })

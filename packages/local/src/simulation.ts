@@ -5,7 +5,7 @@ import { parseDuration, seconds } from '@capstan/kube'
 /** A simulated failure, as in `spec.simulated.failure`. */
 export interface ScriptedFailure {
   readonly message: string
-  /** Number of attempts that fail before an attempt succeeds; all attempts fail when absent. */
+  /** Number of attempts that fail before an attempt succeeds. When absent, the first attempt fails and is not retried. */
   readonly times?: number
   /** Present for a terminal failure. */
   readonly reason?: string
@@ -31,7 +31,8 @@ export type Progress =
 const RetryDelay = seconds(5)
 
 /**
- * Returns the progress of a step that began at `started`. Each attempt takes `delay`; a failed attempt is retried after `RetryDelay`. A
+ * Returns the progress of a step that began at `started`. Each attempt takes `delay`; a failed attempt is retried after `RetryDelay`,
+ * unless the failure is permanent. A
  * start time further in the future than the duration of the step was recorded before the clock was set back: the duration then counts as
  * over.
  *

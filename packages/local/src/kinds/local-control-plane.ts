@@ -132,7 +132,10 @@ export const LocalControlPlane = defineKind({
     readyReplicas: s.int32().optional().doc('Number of Machines whose Ready condition is True.'),
     availableReplicas: s.int32().optional().doc('Number of Machines whose Available condition is True.'),
     upToDateReplicas: s.int32().optional().doc('Number of Machines whose UpToDate condition is True.'),
-    version: s.string({ minLength: 1, maxLength: 256 }).optional().doc('Lowest version among the Machines.'),
+    version: s
+      .string({ minLength: 1, maxLength: 256 })
+      .optional()
+      .doc('Lowest version among the Machines; if hosted, the version of the API server.'),
     versions: s
       .list(
         s.object({
@@ -254,7 +257,7 @@ export const LocalControlPlaneConditions = conditionTypes({
   Deleting: ['NotDeleting', 'WaitingForWorkersDeletion', 'WaitingForMachineDeletion', 'DeletionCompleted', 'InternalError'],
 })
 
-/** Finalizer of a LocalControlPlane until its Machines are deleted. */
+/** Finalizer of a LocalControlPlane until its Machines are deleted or, if it is hosted, its API server is stopped. */
 export const LocalControlPlaneFinalizer = 'localcontrolplane.controlplane.capstan.dev'
 
 export const LocalControlPlaneTemplate = defineKind({

@@ -30,7 +30,7 @@ export const failure = <const Stages extends readonly string[]>(...stages: Stage
         .int32({ minimum: 1, maximum: 1000 })
         .optional()
         .doc(
-          'Number of attempts that fail before one succeeds. When absent, all fail until the failure is removed from the spec.',
+          'Number of attempts that fail before one succeeds. When absent, the first attempt fails, and there is no other until the failure is removed from the spec.',
         ),
       reason: s
         .string({ minLength: 1, maxLength: 256 })
