@@ -245,7 +245,7 @@ const mistakes: readonly [name: string, make: (kinds: Record<string, Any>) => vo
   ],
   ['no reported version', ({ FooControlPlane }) => void delete statusOf(FooControlPlane).versions, ['control-plane.version']],
   [
-    'no counter of replicas',
+    'no counter of up-to-date replicas',
     ({ FooControlPlane }) => void delete statusOf(FooControlPlane).upToDateReplicas,
     ['control-plane.replicas'],
   ],
@@ -322,7 +322,7 @@ const mistakes: readonly [name: string, make: (kinds: Record<string, Any>) => vo
     ({ FooControlPlane }) => void (specOf(FooControlPlane).controlPlaneEndpoint = object({ host: string(), port: string() })),
     ['control-plane.endpoint'],
   ],
-  ['no short name', ({ FooCluster }) => void delete FooCluster.spec.names.categories, ['short-names']],
+  ['no category', ({ FooCluster }) => void delete FooCluster.spec.names.categories, ['short-names']],
 ]
 
 test.each(mistakes)('lint reports %s, and no other mistake', (_, make, expected) => {
@@ -455,7 +455,7 @@ test('documentation must mention the variables that users must set', () => {
   expect(messagesOf(undefined, '${FOO_TOKEN}')).toEqual([])
 })
 
-test('a components file must have labels, one namespace and a container named manager', () => {
+test('a components file must have labels, one namespace and a container named manager with both flags', () => {
   const { FooMachine, FooMachineTemplate } = provider()
   const labels = { 'cluster.x-k8s.io/provider': 'infrastructure-foo' }
   const namespace = (name: string) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } })

@@ -11,7 +11,7 @@ export interface LintReport {
   readonly findings: readonly Finding[]
   /** Rules that were checked. */
   readonly checked: readonly Rule[]
-  /** Rules that were not applicable: the manifests lack the kind, roles or release metadata that the rule checks. */
+  /** Rules that were not applicable, for example because the manifests lack the kind, roles or release metadata that the rule checks. */
   readonly notApplicable: readonly Rule[]
 }
 

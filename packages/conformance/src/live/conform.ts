@@ -24,9 +24,9 @@ import { metadataOf } from '../manifests.ts'
 
 export interface ConformOptions extends BenchOptions {
   readonly rules: readonly Rule[]
-  /** Prefix of the names of the namespaces. */
+  /** Prefix of the names of the namespaces. Default: conform. */
   readonly prefix?: string
-  /** Number of concurrent scenarios. */
+  /** Maximum number of concurrent scenarios. Default: 4. */
   readonly concurrency?: number
 }
 
@@ -215,7 +215,7 @@ const passedObservation = (rule: Rule, { kinds, pool }: ProviderManifests, at: n
 const stubRole = 'capstan-conform'
 const aggregation = { 'cluster.x-k8s.io/aggregate-to-manager': 'true' }
 
-/** Returns the CustomResourceDefinitions and aggregated roles of the provider under test. */
+/** Returns the CustomResourceDefinitions of the kinds under test, and all ClusterRoles that are aggregated to the role of core. */
 async function manifestsOf(client: Client, { target, pool, signal }: ConformOptions): Promise<ProviderManifests> {
   const manifest = (object: object): Manifest => ({ object: object as Manifest['object'], file: 'cluster', line: 1 })
   const crds = Object.values(target).flatMap(({ crd, template }) => [crd, ...(template ? [template.crd] : [])])

@@ -42,7 +42,7 @@ async function createTemplates(bench: Bench, name: string): Promise<void> {
   for (const contract of ['InfraMachine', 'BootstrapConfig'] as const) await createTemplate(bench, contract, name)
 }
 
-/** Creates a template with the first example. Returns `undefined` if the kind has no templates. */
+/** Creates a template with the first example. Returns `undefined` if the kind is not under test or has no templates. */
 export async function createTemplate(bench: Bench, contract: ContractName, name: string): Promise<UnknownObject | undefined> {
   const target = bench.target[contract]
   if (!target?.template) return undefined

@@ -31,7 +31,7 @@ const report: ConformReport = {
   leftovers: ['FooMachine a/b'],
 }
 
-test('the text has a line for each rule, and evidence for violated rules', () => {
+test('the text has a line for each applicable rule, and evidence for violated rules', () => {
   const text = formatReport(report, 'text', '1.0')
   expect(text).toContain('fail               MUST    infra-machine.provider-id\n')
   expect(text).toContain('not testable here  SHOULD  infra-machine.in-place: because')

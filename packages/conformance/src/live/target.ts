@@ -10,7 +10,7 @@ export interface TargetKind {
   /** The kind, in the version that core chooses. */
   readonly kind: Kind<UnknownObject>
   readonly contractVersion: ContractVersion
-  /** Each contract version that the kind claims, with the version of the kind that implements it. */
+  /** Each contract version that the kind claims, with each served version of the kind that implements it. */
   readonly claims: readonly { readonly contractVersion: ContractVersion; readonly kind: Kind<UnknownObject> }[]
   readonly template: { readonly crd: CustomResourceDefinition; readonly kind: Kind<UnknownObject> } | undefined
   /** Specs that the user gave, in order; the first is used for objects, the second for changes of templates. */
