@@ -22,7 +22,8 @@ import {
 } from './check.ts'
 
 /**
- * Checks that the field for completed initialization becomes true in each contract version that the kind claims, and remains true.
+ * Checks that the field for completed initialization becomes true in the chosen contract version and remains true, and that it is also true
+ * in each other contract version that the kind claims.
  */
 export const initialization = (contract: ContractName): LiveCheck => ({
   looksAt: 'The field becomes true in each contract version that the kind claims, and is not taken back before deletion.',
@@ -60,7 +61,7 @@ export const initialization = (contract: ContractName): LiveCheck => ({
   },
 })
 
-/** Checks that conditions have the format of metav1.Condition. */
+/** Checks that conditions have the format of metav1.Condition; only in contract v1beta2. */
 export const conditions = (contract: ContractName): LiveCheck =>
   whenReady(contract, 'Each condition in the status of each object.', (object, at, recorded) => {
     if (versionOf(recorded, contract) !== 'v1beta2') return []

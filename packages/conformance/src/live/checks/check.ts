@@ -23,8 +23,8 @@ export interface LiveCheck {
   /** The scenario whose record the check reads. */
   readonly scenario: ScenarioName
   /**
-   * The contract of the checked kind; `IPAM`: a kind of address pools. If the provider has no such kind, the check is not
-   * applicable.
+   * The contract of the checked kind; `IPAM`: a kind of address pools. Default: InfraCluster. The check is skipped if no such kind is under
+   * test.
    */
   readonly contract?: ContractName | 'IPAM'
   run(recorded: ScenarioRecord): LiveResult

@@ -16,7 +16,7 @@ import {
 } from '../objects.ts'
 import { ContractNames } from '../../manifests.ts'
 
-/** Creates objects without an owner, then deletes them. */
+/** Creates an object without an owner of each kind under test, except control planes; then deletes these objects. */
 export async function orphans(bench: Bench): Promise<void> {
   for (const contract of ContractNames) {
     const isUnderTest = bench.target[contract] !== undefined
