@@ -9,7 +9,7 @@ import { coreProofs, familyOf, violatedRules, unproved } from './proofs.suite.ts
 describe('rules that apply to core', () => {
   const proofs = coreProofs()
 
-  test.each(coreRules.map(({ id }) => id))('%s has a test named after it', (id) => {
+  test.each(coreRules.map(({ id }) => id))('%s has tests in exactly one file, which name it', (id) => {
     expect(proofs.get(id)).toHaveLength(1)
   })
 
