@@ -1,7 +1,7 @@
 /**
  * `scanJSON` finds problems in JSON text that `JSON.parse` does not report: errors with the messages of Go's decoder, and duplicate keys.
- * Use it only after a problem has been detected, because scanning is slow. `measureJSON` and `countingKeys` count, to enforce limits and
- * to detect duplicate keys.
+ * Scanning is slow, so request bodies are scanned only after a problem has been detected. `measureJSON` and `countingKeys` count, to
+ * enforce limits and to detect duplicate keys.
  */
 import { asWork, each, type RemainingWork, type Work } from './clock.ts'
 

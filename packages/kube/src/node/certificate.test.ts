@@ -69,7 +69,7 @@ test.each([
   expect(new X509Certificate(certificate).subjectAltName).toBe(name)
 })
 
-test('the name of the issuer is copied from its certificate', () => {
+test('subjectOf reads the name and the key identifier of a certificate', () => {
   const { make, spki } = authority('ec')
   const { name, keyIdentifier: issuerKeyIdentifier } = subjectOf(new X509Certificate(make()).raw)
   expect(name).toEqual(distinguishedName('made elsewhere', ['example']))
@@ -95,7 +95,7 @@ test('encoded lengths round-trip', () => {
   )
 })
 
-test('invalid DER is rejected, and parsing it ends', () => {
+test('random bytes are parsed, or rejected as malformed DER', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 30 }), (bytes) => {
       try {

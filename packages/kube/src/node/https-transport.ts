@@ -24,13 +24,13 @@ import type { ClusterAccess } from './kubeconfig.ts'
 export interface HttpsTransportOptions {
   clock: Clock
   random: Random
-  /** Servers use the part before the first '/' as field manager of writes that name none. */
+  /** Default capstan. Servers use the part before the first '/' as field manager of writes that name none. */
   userAgent?: string
   /** Timeout of requests in milliseconds; default one minute. For a watch: the time until the server has accepted it. */
   timeout?: number
   /** Milliseconds without data after which a watch fails; default 11 minutes, because the server ends a watch after at most 10 minutes. */
   stallAfter?: number
-  /** Size limit of responses. */
+  /** Size limit of responses; default 512 MiB. */
   maxResponseBytes?: number
   /** Called for each HTTP response with its status code, and with `<error>` for a request without a response, as client-go counts them. */
   onResponse?: (method: string, code: string) => void

@@ -89,7 +89,7 @@ test.each([
   await expect(attempt).rejects.not.toThrow(/secret/)
 })
 
-test('errors of an invalid kubeconfig do not quote it: it may contain secrets', () => {
+test('parsing an invalid kubeconfig prints no warnings, which would quote its secrets', () => {
   const warned = vi.spyOn(process, 'emitWarning').mockReturnValue()
   try {
     expect(() => parseKubeconfig('? {token: secret}\n: x\n&a: b')).toThrow('kubeconfig')
