@@ -107,8 +107,8 @@ function variablesIn({ hasParams, hasAuthorizer = true, variables = [] }: Admiss
 const CostLimit = 1_000_000
 
 /**
- * Compiles an expression. `returns`: allowed kinds of the result type; absent: any. Returns an error text when the expression does not
- * compile or its result has another type.
+ * Compiles an expression. `returns`: allowed kinds of the result type; absent: any; empty: only `dyn`. Returns an error text when the
+ * expression does not compile or its result has another type.
  */
 export function admissionExpression(
   source: string,
