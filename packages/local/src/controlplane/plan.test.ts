@@ -275,7 +275,7 @@ test('a new version replaces one Machine at a time, creating before deleting', (
   `)
 })
 
-test('an in-place upgrade creates an additional Machine, updates the others, and deletes the last outdated Machine', () => {
+test('an in-place upgrade creates an additional Machine if maxSurge is 1, and updates Machines until only a surplus one is outdated', () => {
   const machines = three.map((machine) => ({ ...machine, ...updatable }))
   expect(`\n${performSteps(aControlPlane({ machines })).steps.join('\n')}`).toMatchInlineSnapshot(`
     "
@@ -297,7 +297,7 @@ test('an in-place upgrade creates an additional Machine, updates the others, and
   ])
 })
 
-test('a rollout keeps between replicas - 1 and replicas + surge Machines, and ends with up-to-date Machines', () => {
+test('a rollout keeps between replicas - 1 and replicas + surge Machines unless it starts outside, and ends with up-to-date ones', () => {
   const controlPlane = fc.record({
     replicas: fc.constantFrom(1, 3, 5),
     surge: fc.constantFrom(0, 1),
