@@ -106,7 +106,7 @@ const swaggerTypes = {
 } as const satisfies { readonly [type: string]: 'json' | 'protobuf' }
 
 async function swaggerResponse({ documents, version }: PublishedInfo, request: HttpRequest): Promise<HttpResponse> {
-  const type = parseAccept(request.headers.accept).find((clause) => clause.type in swaggerTypes)?.type as
+  const type = parseAccept(request.headers.accept).find((clause) => Object.hasOwn(swaggerTypes, clause.type))?.type as
     | keyof typeof swaggerTypes
     | undefined
   if (type === undefined) return { status: 406, headers: {}, body: '' }

@@ -27,7 +27,7 @@ export const ConfigMap = defineKind({
     for (const key of Object.keys(data)) {
       size += byteLength(data[key]!)
       addInvalid(errors, `data[${key}]`, key, keyProblems(key))
-      if (binaryData && key in binaryData) {
+      if (binaryData && Object.hasOwn(binaryData, key)) {
         errors.push(invalid(`data[${key}]`, key, 'duplicate of key present in binaryData'))
       }
     }

@@ -37,7 +37,8 @@ export const Secret = defineKind({
       size += decodedLength(value)
     }
     if (size > MaxDataSize) errors.push(tooLong('data', MaxDataSize))
-    for (const key of requiredKeys[secret.type ?? ''] ?? []) {
+    const { type = '' } = secret
+    for (const key of Object.hasOwn(requiredKeys, type) ? requiredKeys[type]! : []) {
       if (secret.data?.[key] === undefined) errors.push(required(`data[${key}]`))
     }
     appendAll(errors, configErrors(secret.type ?? '', secret.data ?? {}))

@@ -238,7 +238,9 @@ const MaxNameLength = 63
 export function machineName({ metadata, spec }: LocalControlPlane, clusterName: string, random: string): string {
   const values: Record<string, string> = { 'cluster.name': clusterName, 'localControlPlane.name': metadata.name, random }
   const render = (template: string) =>
-    template.replace(/\{\{\s*\.([\w.]+)\s*\}\}/g, (placeholder, variable: string) => values[variable] ?? placeholder)
+    template.replace(/\{\{\s*\.([\w.]+)\s*\}\}/g, (placeholder, variable: string) =>
+      Object.hasOwn(values, variable) ? values[variable]! : placeholder,
+    )
   const name = render(spec.machineNaming?.template ?? '{{ .localControlPlane.name }}-{{ .random }}')
   return name.length <= MaxNameLength ? name : `${name.slice(0, MaxNameLength - random.length - 1)}-${random}`
 }

@@ -1,0 +1,23 @@
+import { expect, test } from 'vitest'
+import { ConfigMap } from './config-map.ts'
+import { Secret } from './secret.ts'
+
+const context = { operation: 'CREATE', oldObject: undefined, dryRun: false } as const
+
+test.each(['constructor', 'toString', '__proto__'])('a Secret may have the type %s', (type) => {
+  const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'a' }, type, data: {} } as const
+  expect(Secret.validate?.(secret as never, context)).toEqual([])
+})
+
+test('a ConfigMap may have a key that objects inherit, beside binary data', () => {
+  const configMap = {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'a' },
+    data: { constructor: 'x' },
+    binaryData: { b: 'eA==' },
+  } as const
+  expect(ConfigMap.validate?.(configMap as never, context)).toEqual([])
+  const duplicate = { ...configMap, binaryData: { constructor: 'eA==' } }
+  expect(ConfigMap.validate?.(duplicate as never, context)).toMatchObject([{ field: 'data[constructor]' }])
+})
