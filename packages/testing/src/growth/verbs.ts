@@ -7,6 +7,9 @@ import { type GrowthMeasurement, measureGrowth } from './growth.ts'
 
 const caller = { name: 'admin', groups: ['system:masters'], agent: 'growth' }
 
+/** Number of measured cases. Names contain it, because objects of earlier cases of a kind may still exist. */
+let measuredCases = 0
+
 /** Measures a case with `create` or, if `verbs` is `all`, with every verb that its resource has. */
 export async function measureVerbs(server: ApiServer, one: GrowthCase, verbs: 'create' | 'all'): Promise<GrowthMeasurement[]> {
   const { group, version, plural, namespaced } = one.resource
@@ -18,6 +21,8 @@ export async function measureVerbs(server: ApiServer, one: GrowthCase, verbs: 'c
       () => false,
     )
   const options = { fieldValidation: 'Strict' as const, fieldManager: 'growth' }
+  const prefix = `n${++measuredCases}`
+  const nameOf = (size: number): string => `${prefix}-${size}`
   const created = new Set<number>()
   let furtherObjects = 0
   const create = async (size: number): Promise<void> => {
@@ -71,5 +76,3 @@ async function firstEvent(server: ApiServer, request: ApiRequest): Promise<void>
   await stream[Symbol.asyncIterator]().next()
   stop.abort()
 }
-
-const nameOf = (size: number): string => `n${size}`
