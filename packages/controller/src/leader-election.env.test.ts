@@ -2,7 +2,9 @@
 import { ConfigMap, Event, hours, Lease, minutes, seconds, seededRandom } from '@capstan/kube'
 import { describe, expect, test } from 'vitest'
 import { diagnostics } from './diagnostics.ts'
-import { advance, beat, client, clock, join, members, stopMember, settle, until } from './members.suite.ts'
+import { advance, beat, client, clock, join, members, stopMember, settle, until, useMembers } from './members.suite.ts'
+
+useMembers()
 
 const lease = async () => (await client().get(Lease, { namespace: 'default', name: 'the-lease' })).spec!
 

@@ -33,21 +33,27 @@ export let writes: { readonly by: string; readonly namespace: string | undefined
 /** Times at which more than one member led, with the names of these members. */
 let clashes: string[]
 
-beforeEach(async () => {
-  clock = new VirtualClock()
-  store = memoryStore()
-  traffic = createTraffic()
-  server = createApiServer({ store, clock, random: seededRandom(1), log: silent })
-  await server.ready
-  members = []
-  writes = []
-  clashes = []
-})
-afterEach(async () => {
-  for (const member of members) await stopMember(member)
-  await server.close()
-  expect(clashes).toEqual([])
-})
+/**
+ * Starts a server before each test of the calling file, and stops its members afterwards. Each file calls this function, because files
+ * that run in one process share this module.
+ */
+export function useMembers(): void {
+  beforeEach(async () => {
+    clock = new VirtualClock()
+    store = memoryStore()
+    traffic = createTraffic()
+    server = createApiServer({ store, clock, random: seededRandom(1), log: silent })
+    await server.ready
+    members = []
+    writes = []
+    clashes = []
+  })
+  afterEach(async () => {
+    for (const member of members) await stopMember(member)
+    await server.close()
+    expect(clashes).toEqual([])
+  })
+}
 
 export interface Member {
   readonly name: string

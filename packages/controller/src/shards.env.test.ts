@@ -1,8 +1,22 @@
 /** Tests managers on one API server that divide the reconciles among themselves by shards of namespaces. */
 import { ConfigMap, Lease, minutes, Namespace, seconds, seededRandom } from '@capstan/kube'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { advance, client, clock, join, type Member, members, stopMember, settle, until, writes } from './members.suite.ts'
+import {
+  advance,
+  client,
+  clock,
+  join,
+  type Member,
+  members,
+  stopMember,
+  settle,
+  until,
+  useMembers,
+  writes,
+} from './members.suite.ts'
 import { shardLease, shardOf } from './shards.ts'
+
+useMembers()
 
 const shards = 6
 /** Two namespaces of each shard. */
