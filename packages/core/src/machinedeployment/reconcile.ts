@@ -6,7 +6,6 @@ import { unread } from '../external/observed.ts'
 import { remove } from './delete.ts'
 import { OwnedLegacyConditions } from './legacy-status.ts'
 import { labelMachineSets, machines, machineSets } from './machine-sets.ts'
-import { plainSelector } from '../machineset/machines.ts'
 import { owner } from './owner.ts'
 import { reconcileRollout } from './reconcile-rollout.ts'
 import type { MachineDeploymentIO, MachineDeploymentPhase, MachineDeploymentScope } from './scope.ts'
@@ -15,16 +14,6 @@ import { templates } from './templates.ts'
 
 const unlessDeleting: MachineDeploymentPhase[] = [machines, owner, templates, machineSets, labelMachineSets, reconcileRollout]
 const whenDeleting: MachineDeploymentPhase[] = [machines, machineSets, remove]
-
-/** Whether the selector has only label equalities. As upstream, the reconcile only fails otherwise, and no condition reports the error. */
-function hasPlainSelector(machineDeployment: MachineDeployment): boolean {
-  try {
-    plainSelector(machineDeployment)
-    return true
-  } catch {
-    return false
-  }
-}
 
 /** Reconciles one MachineDeployment. Safe to call at any time, any number of times. */
 export const reconcileMachineDeployment = (key: ObjectKey, io: MachineDeploymentIO): Promise<Outcome> =>
@@ -43,13 +32,10 @@ export const reconcileMachineDeployment = (key: ObjectKey, io: MachineDeployment
       machines: undefined,
       rolloutIncomplete: true,
     }),
-    phases(machineDeployment) {
-      if (!hasPlainSelector(machineDeployment)) return [machines]
-      return isDeleting(machineDeployment) ? whenDeleting : unlessDeleting
-    },
+    phases: (machineDeployment) => (isDeleting(machineDeployment) ? whenDeleting : unlessDeleting),
     endsAtFailure: true,
-    status: (scope, { clock }) =>
-      hasPlainSelector(scope.machineDeployment) ? reportStatus(scope, clock.now()) : reportOnlyPaused(scope, clock.now()),
+    // Upstream also reports nothing else when it cannot list the Machines.
+    status: (scope, { clock }) => (scope.machines ? reportStatus : reportOnlyPaused)(scope, clock.now()),
     significantFields,
     observesGeneration: ({ machineDeployment, rolloutIncomplete }) => isDeleting(machineDeployment) || !rolloutIncomplete,
     conditions: OwnedConditions,
