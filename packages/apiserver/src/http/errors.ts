@@ -1,5 +1,5 @@
 /** Errors of the HTTP layer, with upstream's texts. */
-import { StatusError } from '@capstan/kube'
+import { MaxObjects, StatusError } from '@capstan/kube'
 
 export const unauthorized = (): StatusError => new StatusError('Unauthorized', 'Unauthorized')
 
@@ -45,3 +45,10 @@ export const unsupportedMediaType = (accepted: readonly string[]): StatusError =
 
 export const tooLarge = (limit: number): StatusError =>
   new StatusError('RequestEntityTooLarge', `Request entity too large: limit is ${limit}`)
+
+/** Error for a body with more objects and lists than `MaxObjects`. */
+export const tooManyObjects = (): StatusError =>
+  new StatusError(
+    'RequestEntityTooLarge',
+    `Request entity too large: The allowed maximum of objects and lists in a body is ${MaxObjects}`,
+  )

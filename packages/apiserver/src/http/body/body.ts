@@ -16,13 +16,13 @@ import {
 import type { ProtobufMessages, Resource } from '../../registry/resource.ts'
 import type { HttpRequest } from '../exchange.ts'
 import { BodyTooLarge, maxBodyBytes } from '../exchange.ts'
-import { tooLarge, unsupportedBody } from '../errors.ts'
+import { tooLarge, tooManyObjects, unsupportedBody } from '../errors.ts'
 import { decodingProtobuf, ProtobufError } from '../protobuf/protobuf.ts'
 import { schemeName } from '../../verbs/errors.ts'
 import { duplicateField } from '../../verbs/steps/field-validation.ts'
 import type { YAMLParser } from './read-yaml.ts'
 import { parseYAML } from './parse-yaml.ts'
-import { maxDepth, rejectUnstorable, tooManyObjects } from './storable.ts'
+import { maxDepth, rejectUnstorable } from './storable.ts'
 
 /** Decoders of request bodies. */
 export interface BodyReaders {
@@ -119,7 +119,6 @@ function* readProtobuf(messages: ProtobufMessages, bytes: Buffer, type: { apiVer
     return rejectUnstorable(object, bytes.toString('latin1'), (error) => unrecognized(type.kind, error, bytes))
   } catch (err) {
     if (!(err instanceof ProtobufError)) throw err
-    if (err.hasTooManyObjects) throw tooManyObjects()
     const { kind, version } = err.sentType ?? {}
     if (kind === undefined) throw unrecognized(type.kind, err.message, bytes)
     throw badRequest(`${kind} in version ${JSON.stringify(version)} cannot be handled as a ${type.kind}: ${err.message}`)

@@ -1,8 +1,9 @@
 /** Parses YAML bodies, and limits what their aliases expand to. */
 import { MaxObjects, messageOf, readJSON, type StatusError, writeJSON } from '@capstan/kube'
+import { tooManyObjects } from '../errors.ts'
 import { maxBodyBytes, TooManyRequests } from '../exchange.ts'
 import type { YAMLParser } from './read-yaml.ts'
-import { maxDepth, rejectUnstorable, tooManyObjects } from './storable.ts'
+import { maxDepth, rejectUnstorable } from './storable.ts'
 import type { YAMLDocument } from './yaml.ts'
 
 export async function parseYAML(text: string, yaml: YAMLParser, reject: (error: string) => StatusError): Promise<YAMLDocument> {

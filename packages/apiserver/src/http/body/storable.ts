@@ -1,15 +1,8 @@
 /** Checks of parsed bodies that do not depend on their kind: nesting depth, and values that parse but cannot be stored. */
-import { badRequest, isRecord, MaxObjects, StatusError } from '@capstan/kube'
+import { badRequest, isRecord, type StatusError } from '@capstan/kube'
 
 /** Maximum nesting depth: deeper than any real object, and shallow enough that recursion does not exhaust the stack. */
 export const maxDepth = 1000
-
-/** Error for a body with more objects and lists than `MaxObjects`. */
-export const tooManyObjects = (): StatusError =>
-  new StatusError(
-    'RequestEntityTooLarge',
-    `Request entity too large: The allowed maximum of objects and lists in a body is ${MaxObjects}`,
-  )
 
 /** Returns the value. @throws StatusError for a value that parses but cannot be stored */
 export function rejectUnstorable(value: unknown, text: string, reject: (error: string) => StatusError): unknown {

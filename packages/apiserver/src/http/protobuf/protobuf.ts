@@ -16,14 +16,13 @@ import {
 } from '@capstan/kube'
 import type { ProtobufMessages } from '../../registry/resource.ts'
 import { schemeName } from '../../verbs/errors.ts'
+import { tooManyObjects } from '../errors.ts'
 
 /** Error for bytes that are not a message of the type, with Go's text. */
 export class ProtobufError extends Error {
   override readonly name = 'ProtobufError'
   /** Kind and version of the message; `undefined` when the envelope is invalid. */
   sentType: { readonly kind: string; readonly version: string } | undefined
-  /** Whether the message has more than `MaxObjects` messages and lists. */
-  hasTooManyObjects = false
 }
 
 const prefix = Buffer.from('k8s\0')
@@ -130,18 +129,12 @@ interface Decoding {
   objects: number
 }
 
-function tooManyMessages(): ProtobufError {
-  const error = new ProtobufError('too many messages')
-  error.hasTooManyObjects = true
-  return error
-}
-
 /** Number of fields that are read in one piece. */
 const FieldsInPiece = 1024
 
 function* decodingMessage(decoding: Decoding, message: string, reader: WireReader, depth: number): Work<Members> {
   if (depth > decoding.maxDepth) throw new ProtobufError('exceeded max depth')
-  if (++decoding.objects > MaxObjects) throw tooManyMessages()
+  if (++decoding.objects > MaxObjects) throw tooManyObjects()
   const fields = fieldsOf(decoding.messages, message)
   const object: Members = {}
   while (reader.next()) {
