@@ -1,5 +1,4 @@
 /** JSON Patch, RFC 6902, as lenient as a real API server. */
-import { MaxObjects, measureJSON } from '../json-scan.ts'
 import { atOnce, type Work } from '../clock.ts'
 import { appendAll } from '../lists.ts'
 import { jsonTypeName } from '../go-text.ts'
@@ -7,6 +6,7 @@ import { writeJSON } from '../json-text.ts'
 import type { JsonPatchOperation } from '../client.ts'
 import { StatusError, badRequest } from '../errors.ts'
 import type { Json } from '../json.ts'
+import { MaxObjects, measureJSON } from '../json-scan.ts'
 import { draft, drafting, equal, getMember, isRecord, setMember } from '../json.ts'
 
 /** Upstream: limit of operations in one patch. */

@@ -35,8 +35,8 @@ export const limitRanger: Plugin = {
       const problems =
         write.info.storage === 'pods'
           ? await inPieces(write.clock, findingPodProblems(write.object as unknown as Pod, spec.limits ?? []))
-          : claimProblems(write.object as unknown as PersistentVolumeClaim, spec.limits ?? [])
-      const texts = [...new Set(problems)]
+          : new Set(claimProblems(write.object as unknown as PersistentVolumeClaim, spec.limits ?? []))
+      const texts = [...problems]
       if (texts.length > 0) throw forbidden(write, texts.length === 1 ? texts[0]! : `[${texts.join(', ')}]`)
     }
   },
