@@ -96,10 +96,9 @@ describe('with a clock, admission', () => {
     const validation = clusterTopologyAdmission(clock).validate!(aCluster(), request as unknown as AdmissionRequest<KubeObject>)
     void Promise.resolve(validation).then(() => (isDone = true))
     const advance = async (ms: number) => {
-      for (let passed = 0; passed <= ms; passed += 100) {
-        await new Promise((resolve) => setImmediate(resolve))
-        if (passed < ms) clock.step(clock.now() + 100)
-      }
+      const end = clock.now() + ms
+      do await new Promise((resolve) => setImmediate(resolve))
+      while (clock.step(end))
     }
     return { objects, warnings, advance, isDone: () => isDone }
   }

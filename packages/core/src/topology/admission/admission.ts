@@ -80,8 +80,11 @@ export const clusterTopologyAdmission = (clock?: Clock): Admission =>
     },
   })
 
-/** Waiting times in milliseconds. */
-const ClassWait = { max: seconds(2), repeat: 200 }
+/**
+ * Waiting times in milliseconds: in total, and between two reads, twice as long after each. Upstream reads every 200 ms, but a new class is
+ * reconciled in a fraction of this time.
+ */
+const ClassWait = { total: seconds(2), first: 10, longest: 200 }
 
 /**
  * Reads the class of a Cluster. A class that was created together with the Cluster may not be reconciled yet, so the function reads the
@@ -95,9 +98,11 @@ async function readReconciledClass(
   const read = () => orAbsent(reader.get(ClusterClass, classKeyOf(cluster)))
   let clusterClass = await read()
   if (!clock) return clusterClass
-  const end = clock.elapsed() + ClassWait.max
+  const end = clock.elapsed() + ClassWait.total
+  let delay = ClassWait.first
   while ((!clusterClass || classProblem(clusterClass) !== undefined) && clock.elapsed() < end) {
-    await sleep(clock, ClassWait.repeat)
+    await sleep(clock, Math.min(delay, end - clock.elapsed()))
+    delay = Math.min(2 * delay, ClassWait.longest)
     clusterClass = await read()
   }
   return clusterClass
