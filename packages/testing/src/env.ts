@@ -55,6 +55,8 @@ export interface TestEnv {
   readonly server: ApiServer
   readonly store: Store
   readonly manager: Manager
+  /** Returns a client as the controllers use it: its objects have the fields of the contract version that the provider kinds declare. */
+  controllerClient(): Client
   /** Runs all work that is due now. */
   settle(): Promise<void>
   /** Advances the clock by `ms`, from timer to timer, and settles after each timer. */
@@ -140,6 +142,7 @@ export async function testEnv(options: TestEnvOptions): Promise<TestEnv> {
     server: host.server,
     store,
     manager,
+    controllerClient: () => createClient(connect()),
     settle: () => settle(pendingWork),
     advance: (ms) => advance(clock, ms, pendingWork),
     async close() {

@@ -1077,7 +1077,8 @@ test('does not report repeated conflicts', async () => {
 describe('a stale copy of the Cluster', () => {
   /** Reconciles once, in a new process whose cache contains the Cluster `stale`. */
   async function reconcileWith(world: World, stale: Cluster) {
-    const { client, clock } = world
+    const { clock } = world
+    const client = world.controllerClient()
     const list = <T extends KubeObject>(kind: Kind<T>) => client.list(kind, { namespace: stale.metadata.namespace! })
     const objects = new Map<string, KubeObject>()
     const crds = (await client.list(CustomResourceDefinition)).items
