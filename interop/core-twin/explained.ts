@@ -251,15 +251,23 @@ export const explained: readonly Explained[] = [
       (withoutTopology.has(name) && isOfUnlistedObjects(difference)),
   },
   {
-    what: 'Nodes of a paused MachineDeployment with a new template',
+    what: 'Work that upstream cannot complete',
     reason:
-      'upstream sets the revision annotation to the empty string while no MachineSet has the template, and then fails to parse it for every Machine',
-    effect: 'new Nodes get their labels and annotations and lose the taint `node.cluster.x-k8s.io/uninitialized`',
-    cases: ['machinedeployment-paused-new-template'],
-    matches: ({ object, path }) =>
-      object.startsWith('Node ') ||
-      (object.startsWith('Machine ') &&
-        /(^| \.)status\.(observedGeneration|deprecated\.v1beta1\.conditions\[NodeHealthy\])/.test(path)),
+      'upstream tries these for ever: to delete a MachineSet whose MachineDeployment does not exist; to update a Machine in place whose new template is of another kind; to label the Nodes of a paused MachineDeployment with a new template, whose revision annotation it has set to the empty string',
+    effect:
+      'the MachineSet and its Machines are deleted; the Machine is replaced, with the event `InPlaceUpdateNotPossible`; new Nodes get their labels and annotations and lose the taint `node.cluster.x-k8s.io/uninitialized`',
+    cases: [
+      'machinedeployment-paused-new-template',
+      'machineset-no-deployment-deleted',
+      'in-place-other-infrastructure-kind',
+      'in-place-other-bootstrap-kind',
+    ],
+    matches: ({ object, path }, name) =>
+      name === 'machinedeployment-paused-new-template'
+        ? object.startsWith('Node ') ||
+          (object.startsWith('Machine ') &&
+            /(^| \.)status\.(observedGeneration|deprecated\.v1beta1\.conditions\[NodeHealthy\])/.test(path))
+        : name.startsWith('in-place-') || !/^(MachineDeployment|ConfigMap|Secret) /.test(object),
   },
   {
     what: 'Counts of replicas in v1beta1',

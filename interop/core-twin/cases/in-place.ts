@@ -15,7 +15,7 @@ import { getCondition, isDeleting, isTrue, type KubeObject, Node, sleep, systemC
 import { clusterName, machineDeployment, named } from '../objects.ts'
 import { noReport } from '../providers.ts'
 import type { ScriptedResponse } from '../../runtime-extension/extension-host.ts'
-import { stub } from '../stub-kinds.ts'
+import { oldStub, stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
 import { createReadyCluster } from './machine.ts'
 import { isEvent, isRolledOut, ProvisioningLimit, strategy, version } from './machine-deployment.ts'
@@ -346,6 +346,25 @@ const deploymentDeleted: Case = async (twin) => {
   await twin.settle('all objects are deleted', (objects) => !objects.some(({ kind }) => kind === MachineDeployment.kind))
 }
 
+/** The new template of a part is of another kind, and the extension covers its spec. */
+const otherKind =
+  (part: 'infrastructure' | 'bootstrap'): Case =>
+  async (twin) => {
+    await createUpdatable(twin, { replicas: 1, rollingUpdate: noSurge })
+    const template = { template: { spec: { made: 'from the template of another kind' } } }
+    const { bootstrap, infrastructureRef } = machineDeployment('md').spec.template.spec
+    await twin.create(
+      part === 'infrastructure' ? oldStub.machineTemplate : oldStub.configTemplate,
+      named('worker', { spec: template }),
+    )
+    const references =
+      part === 'infrastructure'
+        ? { infrastructureRef: { ...infrastructureRef, apiGroup: oldStub.group } }
+        : { bootstrap: { configRef: { ...bootstrap.configRef!, apiGroup: oldStub.group } } }
+    await twin.patch(MachineDeployment, 'md', { spec: { template: { spec: references } } })
+    await twin.settle('the rollout has started')
+  }
+
 /** All Machines must be replaced. */
 const rolloutAfter: Case = async (twin) => {
   await createUpdatable(twin, { replicas: 1, rollingUpdate: noSurge })
@@ -374,6 +393,8 @@ export const inPlaceCases: Cases = {
   'in-place-rollout-paused': rolloutPaused,
   'in-place-deployment-deleted': deploymentDeleted,
   'in-place-rollout-after': rolloutAfter,
+  'in-place-other-infrastructure-kind': otherKind('infrastructure'),
+  'in-place-other-bootstrap-kind': otherKind('bootstrap'),
   'in-place-no-extension': noExtension,
   'in-place-no-infrastructure': noInfrastructure,
 }

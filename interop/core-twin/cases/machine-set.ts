@@ -552,6 +552,18 @@ const noDeployment: Case = async (twin) => {
   await twin.settle('a Machine is created', (objects) => machinesIn(objects).length === 1)
 }
 
+/** The MachineSet is deleted while its label names a MachineDeployment that does not exist. */
+const noDeploymentDeleted: Case = async (twin) => {
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
+  await twin.create(MachineSet, machineSet('ms'))
+  await twin.settle('a Machine is created', (objects) => machinesIn(objects).length === 1)
+  await twin.patch(MachineSet, 'ms', { metadata: { labels: { 'cluster.x-k8s.io/deployment-name': 'md' } } })
+  await twin.settle('the MachineDeployment does not exist')
+  await twin.delete(MachineSet, 'ms')
+  await twin.settle('the deletion is requested')
+}
+
 /** The infrastructure of a Machine is being deleted, and then does not exist, while the template changes. */
 const infrastructureGone: Case = async (twin) => {
   const label = (value: string) => ({ spec: { template: { metadata: { labels: { extra: value } } } } })
@@ -621,6 +633,7 @@ export const machineSetCases: Cases = {
   'machineset-unknown-infrastructure': unknownKind('infrastructure'),
   'machineset-unknown-bootstrap': unknownKind('bootstrap'),
   'machineset-no-deployment': noDeployment,
+  'machineset-no-deployment-deleted': noDeploymentDeleted,
   'machineset-infrastructure-gone': infrastructureGone,
   'machineset-no-templates': noTemplates,
   'machineset-in-place': inPlace,

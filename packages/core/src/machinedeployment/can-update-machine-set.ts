@@ -13,7 +13,16 @@ import {
 } from '@capstan/api'
 import type { MapFunction } from '@capstan/controller'
 import type { RuntimeClient } from '@capstan/extension'
-import { controllerOf, keyOf, keyText, messageOf, type ObjectKey, stableText, type UnknownObject } from '@capstan/kube'
+import {
+  controllerOf,
+  keyOf,
+  keyText,
+  messageOf,
+  type ObjectKey,
+  parseApiVersion,
+  stableText,
+  type UnknownObject,
+} from '@capstan/kube'
 import { ResponseLifetime } from '../response-lifetime.ts'
 import { RetryRequests } from '../retry-requests.ts'
 import type { ContractRef } from '../external/get.ts'
@@ -204,12 +213,16 @@ async function templatesOfBoth(
   const [from, to] = [current.bootstrapConfigTemplate, desired.bootstrapConfigTemplate]
   if ((from === undefined) !== (to === undefined))
     return obstacle('only one of the MachineSets has a template of bootstrap configs')
-  // An in-place update cannot change the kind of an object.
-  if (from?.kind !== to?.kind || current.infrastructureMachineTemplate.kind !== desired.infrastructureMachineTemplate.kind) {
-    return obstacle('the kinds of the templates differ')
-  }
+  // An in-place update cannot change the kind of an object. Upstream moves the Machine, and then fails to update it for ever.
+  const isSameKind =
+    groupKind(from) === groupKind(to) &&
+    groupKind(current.infrastructureMachineTemplate) === groupKind(desired.infrastructureMachineTemplate)
+  if (!isSameKind) return obstacle('the kinds of the templates differ')
   return { kind: 'both', current, desired }
 }
+
+const groupKind = (template: UnknownObject | undefined): string | undefined =>
+  template && `${template.kind}.${parseApiVersion(template.apiVersion).group}`
 
 function toTemplates({ metadata, spec }: MachineSet, infrastructure: Observed, bootstrap: Observed): Templates | undefined {
   const {

@@ -12,7 +12,7 @@ import {
   largerAndNewer,
   type UpdateRequest,
 } from './in-place-env.suite.ts'
-import { DevMachineTemplate } from './sets-env.suite.ts'
+import { DevConfigTemplate, DevMachineTemplate, OtherMachineTemplate } from './sets-env.suite.ts'
 
 let env: InPlaceEnv
 afterEach(() => env.close())
@@ -80,6 +80,26 @@ describe('a change of the template', () => {
     await env.patch(largerAndNewer)
     await env.advance(seconds(60))
     await env.expectUpdated()
+  })
+
+  test('replaces the Machines when the new template is of another kind, in the same or another group', async () => {
+    const { script, requests } = ableExtension()
+    env = await inPlaceEnv(scriptedRuntime(script), { replicas: 1 })
+    const template = (name: string) => ({ metadata: { name, namespace }, spec: { template: { spec: { size: 'large' } } } })
+    await env.client.create(DevConfigTemplate, template('other'))
+    await env.client.create(OtherMachineTemplate, template('other'))
+    const references = [
+      { apiGroup: 'bootstrap.test', kind: 'DevConfigTemplate', name: 'other' },
+      { apiGroup: 'other.test', kind: 'DevMachineTemplate', name: 'other' },
+    ]
+    for (const infrastructureRef of references) {
+      const namesBefore = await env.names()
+      await env.patch({ template: { spec: { infrastructureRef } } })
+      await env.advance(seconds(60))
+      expect((await env.names()).filter((name) => namesBefore.includes(name))).toEqual([])
+      expect(requests).toEqual([])
+      expect((await env.events('InPlaceUpdateNotPossible')).at(-1)).toMatch(/: the kinds of the templates differ$/)
+    }
   })
 
   test('replaces only the Machines of old sets that the extension cannot update', async () => {

@@ -55,6 +55,9 @@ const template = (group: string, kind: string, plural: string) =>
 
 export const DevMachine = provider('infra.test', 'DevMachine', 'devmachines')
 export const DevMachineTemplate = template('infra.test', 'DevMachineTemplate', 'devmachinetemplates')
+/** Infrastructure whose kinds have the same names, in another group. */
+const OtherMachine = provider('other.test', 'DevMachine', 'devmachines')
+export const OtherMachineTemplate = template('other.test', 'DevMachineTemplate', 'devmachinetemplates')
 export const DevConfig = provider('bootstrap.test', 'DevConfig', 'devconfigs')
 export const DevConfigTemplate = template('bootstrap.test', 'DevConfigTemplate', 'devconfigtemplates')
 export type DevMachine = ObjectOf<typeof DevMachine>
@@ -145,7 +148,18 @@ export interface SetsEnvOptions extends Partial<TestEnvOptions> {
 export async function setsEnv(options: SetsEnvOptions = {}): Promise<SetsEnv> {
   const { machineDelay = seconds(10), runtime, between = (transport) => transport, ...envOptions } = options
   const env = await testEnv({
-    kinds: [Cluster, MachineDeployment, MachineSet, Machine, DevMachine, DevMachineTemplate, DevConfig, DevConfigTemplate],
+    kinds: [
+      Cluster,
+      MachineDeployment,
+      MachineSet,
+      Machine,
+      DevMachine,
+      DevMachineTemplate,
+      OtherMachine,
+      OtherMachineTemplate,
+      DevConfig,
+      DevConfigTemplate,
+    ],
     controllers: [
       createMachineSetController(),
       createMachineDeploymentController(runtime ? { runtime } : {}),
