@@ -176,7 +176,7 @@ describe('the response', () => {
     expect(await patchOf({ a: 1 }, { a: null }, ['*'])).toEqual([{ op: 'replace', path: '/spec/a', value: null }])
   })
 
-  it('converts the current objects to the desired ones when all fields are covered', async () => {
+  it('converts the current spec to the desired spec when all fields are covered', async () => {
     const leaf = fc.oneof(fc.integer(), fc.string(), fc.boolean(), fc.constant(null))
     const names = fc.constantFrom('a', 'b/c', 'd~e', '-', '0', '')
     const { value } = fc.letrec((tie) => ({

@@ -10,8 +10,9 @@ import type { HandlerCall } from './define-extension.ts'
 import { type EncodedPatch, patchBetween, type PatchFormat } from './document-patch.ts'
 
 /**
- * A path below the spec of a machine. The extension can update the field and all fields below it. Examples: `version`,
- * `disks[*].sizeGiB` (of items that keep their index), `files` (including added and removed items), `labels.*`.
+ * A path below the spec of a machine. The extension can update the field and all fields below it; with `when`, only if it returns true
+ * for the change. Examples: `version`, `disks[*].sizeGiB` (of items that keep their index), `files` (including added and removed items),
+ * `labels.*`.
  */
 export type FieldPattern = string | { readonly path: string; readonly when: (change: Change) => boolean }
 

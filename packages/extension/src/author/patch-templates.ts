@@ -50,7 +50,8 @@ export const patchTemplates =
  * Returns the edited template in a form that core applies. Core keeps `labels` and `annotations` that a patch removes, so removed
  * maps are replaced by empty maps.
  *
- * @throws TypeError if fields other than spec, labels and annotations were changed: core would silently ignore these changes
+ * @throws TypeError if fields other than spec, labels and annotations were changed, or spec was removed: core would silently ignore these
+ *   changes; also if a label or annotation is not a string
  */
 function patchable(original: UnknownObject, edited: UnknownObject): UnknownObject {
   const { metadata: originalMetadata = {}, spec, ...originalRest } = original as { metadata?: object; spec?: unknown }

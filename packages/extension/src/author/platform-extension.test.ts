@@ -1,4 +1,4 @@
-/** Tests the extension of the README, which is between the two `README` lines, and core's handling of its responses. */
+/** Tests the extension of the README (the code between the two comments `README`), and core's handling of its responses. */
 import { readFileSync } from 'node:fs'
 import { CanUpdateMachine, CanUpdateMachineSet, DiscoverVariables, GeneratePatches, UpdateMachine } from '@capstan/api'
 import { hookResponseEffects } from '@capstan/core'

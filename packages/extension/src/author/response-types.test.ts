@@ -1,6 +1,6 @@
 /**
- * Tests types: tsc fails if an expected error is missing. For each hook: valid responses, then an invalid response, a blocking
- * response of a hook that cannot block, and an unknown field.
+ * Tests types: tsc fails if an expected error is missing. For each hook: valid responses, then type errors, such as a blocking response
+ * of a hook that cannot block, content that the response does not have, and fields that the request does not have.
  */
 import * as hooks from '@capstan/api'
 import type { CallInput, RuntimeClient } from '../client/runtime-client.ts'
@@ -22,7 +22,7 @@ test('Discovery, to which the server responds with the handlers', () => {
   const fine: Answer = { status: 'Success', handlers: [handler] }
   // @ts-expect-error unknown failure policy
   const policy: Answer = { status: 'Success', handlers: [{ ...handler, failurePolicy: 'Maybe' }] }
-  // @ts-expect-error name of the list in the proposal
+  // @ts-expect-error the list is named items in the proposal, but handlers in the API
   const items: Answer = { status: 'Success', items: [] }
   // @ts-expect-error the status is missing
   const nothing: Answer = { handlers: [] }
@@ -125,7 +125,7 @@ test('GenerateUpgradePlan', () => {
   on(hooks.GenerateUpgradePlan, one, () => proceedWith({ controlPlaneUpgrades: ['v1.34.0'] }))
   // @ts-expect-error unknown field beside a known one
   on(hooks.GenerateUpgradePlan, one, () => proceedWith({ workersUpgrades: [], machinePoolUpgrades: [] }))
-  // @ts-expect-error the current versions are those of control plane and workers
+  // @ts-expect-error the request has two current versions: one of the control plane and one of the workers
   on(hooks.GenerateUpgradePlan, one, ({ request }) => proceedNow(request.fromKubernetesVersion))
 })
 
@@ -162,7 +162,7 @@ test('DiscoverVariables', () => {
   on(hooks.DiscoverVariables, one, () => holdFor(1, ''))
   // @ts-expect-error a variable needs a schema
   on(hooks.DiscoverVariables, one, () => proceedWith({ variables: [{ name: 'a' }] }))
-  // @ts-expect-error name of the field before v1.13
+  // @ts-expect-error since v1.13 the field is named deprecatedV1Beta1Metadata
   on(hooks.DiscoverVariables, one, () => proceedWith({ variables: [{ name: 'a', metadata: {}, schema: text }] }))
   // @ts-expect-error unknown type
   on(hooks.DiscoverVariables, one, () => proceedWith({ variables: [{ name: 'a', schema: typeless }] }))

@@ -215,7 +215,7 @@ describe('declared variables', () => {
       'variable a: b: schemas of variables have no x-kubernetes-list-type',
     ],
     ['a', s.list(s.number({ minimum: 0.5 })), 'variable a: []: minimum must be an integer, but is 0.5'],
-  ])('%s: rejects variables that a ClusterClass would reject or drop', (name, schema, message) => {
+  ])('cannot include %s, which a ClusterClass would reject or whose keyword it would drop', (name, schema, message) => {
     expect(() => defineVariables({ [name]: schema })).toThrow(message)
   })
 })

@@ -20,7 +20,7 @@ export type VariableDefinition = NonNullable<ResponseOf<typeof DiscoverVariables
  * const variables = defineVariables({ region: s.enum('eu1', 'us1'), disks: s.int32({ minimum: 1 }).default(2) })
  * on(DiscoverVariables, { name: 'discover-variables' }, () => proceedWith({ variables: variables.definitions }))
  *
- * @throws TypeError if a ClusterClass would reject a variable: a name with a dot, a keyword that variables do not have
+ * @throws TypeError if a ClusterClass would reject a variable, such as a name with a dot, or drop a keyword of its schema, such as nullable
  */
 export function defineVariables<P extends Shape>(shape: P): DeclaredVariables<P> {
   const definitions = Object.entries(shape).map(([name, schema]): VariableDefinition => {
@@ -142,7 +142,10 @@ export class Variables {
     return value as T
   }
 
-  /** Returns the values of all declared variables, validated against their schemas. Omits optional variables that are not set. */
+  /**
+   * Returns the values of all declared variables, validated against their schemas. An optional variable that is not set has its default,
+   * or is omitted if it has none.
+   */
   of<P extends Shape>({ shape }: DeclaredVariables<P>): ObjectOfShape<P> {
     const values: Record<string, unknown> = {}
     for (const [name, schema] of Object.entries(shape)) {
