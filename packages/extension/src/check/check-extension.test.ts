@@ -85,12 +85,12 @@ test.each<[string, Handler, string]>([
     'BeforeClusterCreate of gate: its message changes from call to call, so that core writes the condition at each call: message: "call 0" in the first response, "call 1" in the second (the fixture)',
   ],
   [
-    'a random retryAfterSeconds',
+    'a retryAfterSeconds that changes from call to call',
     on(BeforeClusterCreate, { name: 'gate' }, () => holdFor(10 + (calls++ % 2), 'wait')),
     'BeforeClusterCreate of gate: retryAfterSeconds is 10, and 11 for the same request: use a constant, so that equal requests get equal responses (the fixture)',
   ],
   [
-    'a different response to the same request',
+    'a handler that proceeds and then blocks for the same request',
     on(BeforeClusterCreate, { name: 'gate' }, () => (calls++ % 2 === 0 ? proceedNow() : holdFor(5, 'wait'))),
     'BeforeClusterCreate of gate: its first response proceeds, and its second response to the same request blocks (the fixture)',
   ],

@@ -26,7 +26,8 @@ export interface CheckReport {
 
 /**
  * Calls each handler in this process: twice with the same request, once with reversed lists, and once with its own response
- * applied. Only `checkModule` finds dependencies on the process, the time and the locale.
+ * applied. The calls are milliseconds apart: only `checkModule` finds responses that depend on the minute or the day, and on the process
+ * or the locale.
  */
 export async function checkExtension(
   extension: Extension,
@@ -103,7 +104,7 @@ const reportOf = ({ observations, uncalled }: ProbeResults, findings: readonly F
   processes,
 })
 
-/** Formats the report: one sentence per finding, and the number of requests. */
+/** Formats the report: one line for each finding and for each handler that was not called, then the number of requests and the result. */
 export function checkText({ findings, handlers, requests, processes, uncalled }: CheckReport): string {
   const count = (n: number, noun: string) => `${n} ${noun}${n === 1 ? '' : 's'}`
   const processText = `in ${processes === 1 ? 'one process' : `${processes} processes`}`

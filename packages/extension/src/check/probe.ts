@@ -147,7 +147,10 @@ const recordMutations = (handler: Handler, mutated: Map<string, readonly string[
   },
 })
 
-/** Returns the request with reversed lists of items and variables and reversed object members, whose order has no meaning. */
+/**
+ * Returns the request with reversed lists of items and variables and reversed object members, whose order has no meaning; `undefined` if
+ * the request has neither list.
+ */
 function reversedRequest(request: object): object | undefined {
   const { items, variables } = request as { items?: unknown; variables?: unknown }
   if (!Array.isArray(items) && !Array.isArray(variables)) return undefined
