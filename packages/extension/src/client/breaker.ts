@@ -66,8 +66,8 @@ export class Breaker {
   /**
    * Makes the call unless the breaker rejects it. `isOutage`: whether an error is a failure of the server rather than of the request.
    *
-   * @throws HookFailed unavailable, at once while the breaker is open or a trial call is in progress, or after `maxWait` milliseconds
-   *   while too many calls are in progress
+   * @throws HookFailed unavailable, after `maxWait` milliseconds while too many calls are in progress; without `callWhenOpen` also at once,
+   *   while the breaker is open or a trial call is in progress
    */
   async run<T>(call: () => Promise<T>, isOutage: (err: unknown) => boolean, options: BreakerRunOptions): Promise<T> {
     const { maxWait, signal, callWhenOpen = false } = options

@@ -362,7 +362,7 @@ describe('namespaceSelector', () => {
 })
 
 describe('registration', () => {
-  it('is incomplete, and calls are rejected, until discovery was attempted for all ExtensionConfigs', async () => {
+  it('is incomplete, and calls are rejected, before warmUp', async () => {
     const client = newClient()
     expect(client.ready).toBe(false)
     expect(await failureOf(create(client))).toMatchObject({ code: 'not-ready' })

@@ -20,7 +20,7 @@ export class NotHandled extends Error {
 
 type NodeError = NodeJS.ErrnoException & { cert?: { subjectaltname?: string } }
 
-/** Returns the error with Go's text. @param url the URL of the call */
+/** Returns the error with Go's text; the error itself if Go has no such error. @param url the URL of the call */
 export function goError(err: NodeError, url: URL): Error {
   const port = url.port === '' ? (url.protocol === 'http:' ? '80' : '443') : url.port
   const translate = knownErrors[err.code ?? ''] ?? (err.code?.startsWith('HPE_') ? malformed(err) : undefined)
@@ -105,7 +105,8 @@ const knownErrors: { readonly [code: string]: KnownError } = {
 
 function streamErrorIn(message: string): string {
   const name = /NGHTTP2_(\w+)/.exec(message)?.[1] ?? message
-  // Node has these codes also for errors that it detects itself: invalid responses, and responses with too long headers.
+  // Node also has these codes for errors that it detects itself: invalid responses, and headers that are too long. These codes do not
+  // prove that the server reset the stream.
   return name === 'PROTOCOL_ERROR' || name === 'ENHANCE_YOUR_CALM' ? name : `${name}; received from peer`
 }
 
@@ -133,7 +134,10 @@ const http2Codes = [
   'HTTP_1_1_REQUIRED',
 ]
 
-/** Lists a certificate's addresses if the host is an address, otherwise its DNS names. Upstream: crypto/x509, HostnameError, Go 1.26. */
+/**
+ * Returns the text for a certificate that is not valid for the host. It lists the addresses in the certificate if the host is an address,
+ * otherwise the DNS names. Upstream: crypto/x509, HostnameError, Go 1.26.
+ */
 function namesText(host: string, names: string): string {
   const address = isIP(host) !== 0
   const prefix = address ? 'IP Address:' : 'DNS:'

@@ -2,7 +2,7 @@
 import type { HookProblem } from './hook-problems.ts'
 
 /**
- * - `not-ready`: the registered extensions are not known yet
+ * - `not-ready`: the handlers of all ExtensionConfigs, or of one that selects the object, are not known yet
  * - `not-registered`, `wrong-hook`: the handler does not exist
  * - `namespace`: the namespace of the object could not be read, or the handler does not select the object
  * - `bad-url`: the ExtensionConfig has no valid address
@@ -12,7 +12,7 @@ import type { HookProblem } from './hook-problems.ts'
  * - `bad-status`: a response with another status code than 200
  * - `bad-answer`: a response that is too long or does not match the hook's schema
  * - `conversion`: request or response could not be converted between hook versions
- * - `failure`: the extension returned Failure
+ * - `failure`: the extension returned Failure, or a value that its field does not allow, such as a negative retryAfterSeconds
  * - `unknown-status`: the extension returned neither Success nor Failure
  * - `bad-discovery`: the list of handlers is invalid
  */
@@ -94,7 +94,7 @@ export async function withContextAsync<T>(context: string, promise: Promise<T>):
   }
 }
 
-/** Error of a transport for a call without response. */
+/** Error of a transport for a call without a complete response. */
 export class NoAnswer extends Error {
   override readonly name = 'NoAnswer'
   readonly problem: HookProblem
@@ -111,8 +111,8 @@ export const isOutage = ({ code }: Pick<HookFailed, 'code'>): boolean => outages
 const outages: ReadonlySet<HookFailureCode> = new Set(['unreachable', 'timeout', 'bad-status', 'bad-answer'])
 
 /**
- * Whether the failure policy Ignore covers the failure: the call failed, or the response was invalid. It does not cover `unavailable`,
- * because a hook may be skipped only after its handler was called for the same object.
+ * Whether the failure policy Ignore covers the failure: the call failed, or its response could not be decoded or converted. It does not
+ * cover `unavailable`, because a hook may be skipped only after its handler was called for the same object.
  */
 export const isIgnorable = ({ code }: Pick<HookFailed, 'code'>): boolean => ignorable.has(code)
 

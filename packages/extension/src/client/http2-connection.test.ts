@@ -286,7 +286,7 @@ describe('a call fails without repetition', () => {
       'Garbage: connection error: PROTOCOL_ERROR',
     ],
     [
-      'when its headers are too long',
+      'when the response headers are too long',
       [
         frame('headers', 0, 1, Buffer.concat([Buffer.from([status200])])),
         ...Array.from({ length: 5 }, (_, i) => frame('continuation', i === 4 ? endHeaders : 0, 1, longHeader)),
@@ -294,7 +294,7 @@ describe('a call fails without repetition', () => {
       'ConnectionReset: stream error: ENHANCE_YOUR_CALM',
     ],
     [
-      'when its headers do not end',
+      'when the response headers do not end',
       [
         frame('headers', 0, 1, Buffer.from([status200])),
         ...Array.from({ length: 100 }, () => frame('continuation', 0, 1, Buffer.alloc(0))),
@@ -323,7 +323,7 @@ describe('a call fails without repetition', () => {
     expect(await outcome(url)).toBe('Garbage: connection error: PROTOCOL_ERROR')
   })
 
-  it('when there is no response', async () => {
+  it('when all callers abort while the connection is opened, which ends the attempt', async () => {
     const begun = Promise.withResolvers<void>()
     let isClosed = false
     const url = await secure((socket) => {
@@ -337,12 +337,11 @@ describe('a call fails without repetition', () => {
     await begun.promise
     caller.abort(new Error('over'))
     for (const call of calls) await expect(call).rejects.toThrow('over')
-    // No caller waits for the attempt anymore.
     await until(() => isClosed)
   })
 })
 
-test('calls do not join a hanging connection attempt', async () => {
+test('calls do not join a connection attempt that began ten seconds ago', async () => {
   let connections = 0
   const counts = await server()
   const relayed = await serving(

@@ -48,7 +48,7 @@ const config = (url: string, ca: string = authority.certificate): ExtensionConfi
   spec: { clientConfig: { url, caBundle: base64(ca) }, namespaceSelector: {} },
 })
 
-it('discovers and calls over TLS, with concurrent calls on kept connections', async () => {
+it('discovers a handler over TLS, and calls it concurrently', async () => {
   const client = clientOf()
   const extensionConfig = config(`${server.url}/`)
   client.warmUp([{ ...extensionConfig, status: { handlers: await client.discover(extensionConfig) } }])

@@ -80,4 +80,5 @@ it('reports an open breaker until the handler is registered again', async () => 
   expect(await registry.metrics()).toContain('capstan_runtime_sdk_breaker_state{handler="gate.x"} 2')
   client.register(config)
   expect(await call()).toMatch('connection refused')
+  expect(await registry.metrics()).toContain('capstan_runtime_sdk_breaker_state{handler="gate.x"} 0')
 })

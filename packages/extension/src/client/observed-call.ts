@@ -20,7 +20,7 @@ export interface ObservedCall {
   readonly attempts: number
   /** HTTP status; absent when there was no response. */
   readonly code?: number
-  /** The request that was sent, with settings. */
+  /** The request that was sent, with settings, but without apiVersion and kind. */
   readonly request: object
   readonly outcome:
     | { readonly kind: 'response'; readonly response: { readonly status?: string; readonly message?: string } }

@@ -44,7 +44,7 @@ test.each<[string, string, string, string | undefined]>([
   expect(proxyFor(new URL(url), { https_proxy: 'proxy.test:3128', no_proxy: exceptions })).toBe(expected)
 })
 
-test('returns undefined without proxy variables', () => {
+test('returns undefined without HTTPS_PROXY, and ignores HTTP_PROXY', () => {
   expect(proxyFor(new URL('https://gate.example.com'), { HTTP_PROXY: proxy })).toBeUndefined()
 })
 

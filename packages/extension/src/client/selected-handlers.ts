@@ -67,6 +67,6 @@ export class SelectedHandlers {
   }
 }
 
-/** Whether the object selector matches. It applies to Clusters only: other objects do not have their labels. */
+/** Whether the object selector matches. It applies to Clusters only, because other objects do not have the labels of their Cluster. */
 const matchesObject = ({ objectSelector }: Selection, { kind, metadata }: KubeObject): boolean =>
   kind !== 'Cluster' || objectSelector.matches(metadata.labels)

@@ -5,9 +5,10 @@ import type { Writable } from 'node:stream'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
+/** Waits for one turn of the event loop. */
 export const turn = () => new Promise((resolve) => setImmediate(resolve))
 
-/** Listens on loopback; adds the function that closes the server with its connections to `closing`. */
+/** Listens on loopback and returns the URL. Adds the function that closes the server with its connections to `closing`. */
 export async function serving(
   server: Server,
   closing: (() => void)[],

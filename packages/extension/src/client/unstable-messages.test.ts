@@ -5,7 +5,7 @@ const record = (messages: UnstableMessages, texts: readonly string[], handler = 
   texts.map((message) => messages.record(handler, uid, message))
 
 describe('a handler', () => {
-  it('is detected once, after five consecutive different messages', () => {
+  it('is reported once, after five consecutive different messages, and counted at each further one', () => {
     const messages = new UnstableMessages()
     expect(record(messages, ['1', '2', '3', '4', '5', '6'])).toEqual([false, false, false, false, true, false])
     expect([...messages.counts]).toEqual([['gate.x', 2]])
