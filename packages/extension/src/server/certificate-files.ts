@@ -62,13 +62,13 @@ export function presentFrom(
   return watchFiles([files.certificate, files.key], use, log)
 }
 
-/** The certificate is used nevertheless: the clock of this machine may be wrong. */
+/** Logs a warning if the certificate is not valid now. It is used nevertheless, because the clock of this machine may be wrong. */
 function warnIfInvalid(certificate: string, file: string, log: Logger, clock: Clock): void {
   const reason = invalidNow(certificate, clock.now())
   if (reason !== undefined) log.warn('A certificate is not valid now: peers will reject it', { file, reason })
 }
 
-/** @throws Error that names the files, without their content, if certificate and key do not match */
+/** @throws Error that names the files, without their content, if certificate and key do not match, or one of them is invalid */
 function assertPair(certificate: string, key: string, files: ClientFiles): void {
   const leaf = assertCertificates(certificate, files.certificate)
   let fits: boolean

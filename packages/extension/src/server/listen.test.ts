@@ -288,7 +288,7 @@ describe('a stopping server', () => {
     const closed = server.close()
     const [code] = (await goaway) as [number]
     expect(code).toBe(constants.NGHTTP2_NO_ERROR)
-    // A process that another test starts has the socket until its program is loaded.
+    // A process that another test starts inherits the listening socket until its program is loaded.
     await vi.waitFor(() => expect(post(server.port, '/', '')).rejects.toThrow('ECONNREFUSED'))
     answer()
     expect((await call).text).toBe('done')

@@ -242,7 +242,7 @@ describe('a running extension', () => {
     expect(await presented(`${address.url}${hookPath(Discovery)}`)).toBe('x')
     clock.step(clock.now() + 5000)
     await closed
-    // A process that another test starts has the socket until its program is loaded.
+    // A process that another test starts inherits the listening socket until its program is loaded.
     await vi.waitFor(() => expect(presented(address.url)).rejects.toThrow('ECONNREFUSED'))
   })
 

@@ -100,7 +100,7 @@ describe("the caller's timeout", () => {
 })
 
 describe('concurrent calls over the limit', () => {
-  it("wait in order, at most until their caller's timeout", async () => {
+  it("wait, at most until their caller's timeout", async () => {
     const ends: (() => void)[] = []
     const call = serverOf(() => new Promise((resolve) => ends.push(() => resolve(proceedNow()))), { inFlight: 1 })
     const first = call('?timeout=1m')

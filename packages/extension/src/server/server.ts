@@ -49,7 +49,8 @@ export interface ServedCall {
 
 /**
  * Returns a server for an extension's handlers and discovery. The response to an invalid request is a Failure with status 200, as in the
- * protocol. If a handler throws, the status is 500; if it exceeds its timeout, the status is 504. The failure policy covers both.
+ * protocol. If a handler throws, the status is 500; if the caller's timeout expires, 504; if the request bodies in progress exceed the memory
+ * budget, 503. The failure policy covers these three.
  */
 export function extensionServer(extension: Extension, options: ServerOptions = {}): FetchHandler {
   const { log = silent, clock = systemClock, tracer = globalTracer(), observe } = options
@@ -241,7 +242,7 @@ function clusterIn({ cluster }: Record<string, unknown>): string | undefined {
   return metadata?.name === undefined ? undefined : `${metadata.namespace ?? ''}/${metadata.name}`
 }
 
-/** Decodes a request. As in Go's server, kind and version are not checked; fields that handlers rely on are. */
+/** Decodes a request. As in Go's server, kind and version are not checked. Required fields must be set, because handlers rely on them. */
 function requestOf(hook: Hook, body: Uint8Array): Record<string, unknown> {
   const kind = `${hook.name}Request`
   const request = { ...decodeWire(body, hook.request, kind, 'request'), apiVersion: hookApiVersion(hook), kind }
