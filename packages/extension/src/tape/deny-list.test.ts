@@ -115,7 +115,7 @@ function findCanary(text: string): string | undefined {
 
 const patch = base64(JSON.stringify([{ op: 'add', path: '/spec/template/spec', value: { a: 'b', c: { d: ['e'] } } }]))
 const mergePatch = base64(JSON.stringify({ spec: { a: 'b' } }))
-const bothPatches = { patchType: 'JSONPatch', patch }
+const encodedPatch = { patchType: 'JSONPatch', patch }
 const steps = { controlPlaneUpgrades: [{ version: 'v1.35.0' }], workersUpgrades: [{ version: 'v1.35.0' }] }
 /** Contents of responses, by hook, with all fields. The responses of other hooks have no content. */
 const contents: { readonly [hook: string]: object } = {
@@ -128,11 +128,11 @@ const contents: { readonly [hook: string]: object } = {
     ],
   },
   DiscoverVariables: { variables: [{ name: 'a', schema: { openAPIV3Schema: { type: 'string', default: 'x' } } }] },
-  CanUpdateMachine: { machinePatch: bothPatches, infrastructureMachinePatch: bothPatches, bootstrapConfigPatch: bothPatches },
+  CanUpdateMachine: { machinePatch: encodedPatch, infrastructureMachinePatch: encodedPatch, bootstrapConfigPatch: encodedPatch },
   CanUpdateMachineSet: {
-    machineSetPatch: bothPatches,
-    infrastructureMachineTemplatePatch: bothPatches,
-    bootstrapConfigTemplatePatch: bothPatches,
+    machineSetPatch: encodedPatch,
+    infrastructureMachineTemplatePatch: encodedPatch,
+    bootstrapConfigTemplatePatch: encodedPatch,
   },
 }
 

@@ -35,7 +35,7 @@ async function clientOver(transport: HookTransport, settings: { [name: string]: 
 
 const server = (...handlers: Extension['handlers']): FetchHandler => extensionServer(defineExtension({ name: 'x', handlers }))
 
-/** Records the result of `work` with a client of the server on tape. */
+/** Returns a tape with a discovery and the calls that `work` makes with a client of the server. */
 async function taped(
   handle: FetchHandler,
   work: (client: ExtensionClient) => Promise<unknown>,
@@ -133,7 +133,7 @@ describe('a tape as transport for core', () => {
     expect(await outcome(create(client, { spec }))).toMatchObject({
       code: 'not-registered',
       message: expect.stringMatching(
-        /the tape has no response for \/hooks\.runtime\.cluster\.x-k8s\.io\/v1alpha1\/beforeclustercreate\/gate of ExtensionConfig x: the request is not among its 1 calls; the most similar one is line 3: request\.cluster\.spec\.clusterNetwork: \{.*\} there, nothing here \(and \d more\)$/,
+        /the tape has no response for \/hooks\.runtime\.cluster\.x-k8s\.io\/v1alpha1\/beforeclustercreate\/gate of ExtensionConfig x: the request is not among its 1 calls; the most similar one is line 3: request\.cluster\.spec\.clusterNetwork: \{.*\} on the tape, nothing now \(and \d more\)$/,
       ),
     })
   })
@@ -194,7 +194,7 @@ describe('a tape sent to an extension', () => {
     ])
   })
 
-  it('reports new failures, and failures that no longer occur', async () => {
+  it('reports the failure of a call that succeeded on the tape', async () => {
     const tape = await taped(server(gate), create)
     expect(await resend(tape, server(), { handler: 'gate' })).toEqual([
       [

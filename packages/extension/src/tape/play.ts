@@ -73,7 +73,7 @@ function notOnTape(
     .reduce((best, one) => (one.differing.length < best.differing.length ? one : best))
   const [first, ...otherDifferences] = nearest.differing
   const others = otherDifferences.length === 0 ? '' : ` (and ${otherDifferences.length} more)`
-  const nearestText = `line ${nearest.call.line}: request.${differenceText(first!, ['there', 'here'])}${others}`
+  const nearestText = `line ${nearest.call.line}: request.${differenceText(first!, ['on the tape', 'now'])}${others}`
   return new HookFailed(
     'not-registered',
     `${head}: the request is not among its ${handlerCalls.length} calls; the most similar one is ${nearestText}`,

@@ -1,6 +1,9 @@
 /** Names of fields and keys with secrets. */
 
-/** Regular expression, as text: a name that contains one of these words, in upper or lower case, is the name of a secret. */
+/**
+ * Regular expression, as text: a name that contains one of these words, in upper or lower case, is the name of a secret, unless it ends as
+ * in `referenceEndings`.
+ */
 export const secretWords = [
   'passw(?:or)?d',
   'passphrase',

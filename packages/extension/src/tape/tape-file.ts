@@ -24,7 +24,7 @@ export async function openTape(path: string): Promise<TapeFile> {
   }
 }
 
-/** @throws Error that names the file */
+/** @throws TapeError that names the file; the error of Node if the file cannot be read */
 export async function readTape(path: string): Promise<Tape> {
   try {
     return parseTape(await readFile(path, 'utf8'))

@@ -169,7 +169,7 @@ describe('a reader', () => {
     [
       'a newer version',
       header.replace(':1,', ':2,'),
-      'it is a tape of version 2, and this release reads versions up to 1: use a newer one',
+      'it is a tape of version 2, and this release reads versions up to 1: use a newer release',
     ],
     ['a version that is not a number', header.replace(':1,', ':"1",'), 'version "1" is not a version of the tape format'],
     ['a damaged line', `${header}{"group":\n{}\n`, 'line 2 is damaged: expected an object in JSON'],

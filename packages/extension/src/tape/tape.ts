@@ -93,7 +93,7 @@ export function parseHeader(line: string): TapeHeader {
     throw new TapeError(`version ${JSON.stringify(version)} is not a version of the tape format`)
   if (Number(version) > TapeVersion) {
     throw new TapeError(
-      `it is a tape of version ${Number(version)}, and this release reads versions up to ${TapeVersion}: use a newer one`,
+      `it is a tape of version ${Number(version)}, and this release reads versions up to ${TapeVersion}: use a newer release`,
     )
   }
   return header as unknown as TapeHeader
