@@ -16,7 +16,7 @@ import { inProcess } from '../client/transport.ts'
 export interface CallHookOptions {
   /** Name of the handler, if the extension has several for the hook. */
   readonly handler?: string
-  /** Clock for the timeout of the call. Default: a clock that does not run. */
+  /** Clock for the timeout of the call. Default: a virtual clock that does not advance, so that the call never times out. */
   readonly clock?: Clock
   readonly log?: Logger
 }

@@ -28,7 +28,7 @@ export interface ServerCallResult {
 }
 
 /**
- * Calls a server and returns any response.
+ * Calls a server and returns its response, which may have any status, such as Failure.
  * @throws HookFailed for problems that core would detect, or if `handler` is absent and the server does not announce exactly one handler
  */
 export async function callServer(hook: Hook, call: ServerCall): Promise<ServerCallResult> {
