@@ -80,7 +80,7 @@ async function startWithLosses(seed: number) {
   }
 }
 
-test.each([3, 6, 7, 11, 42])('a cluster is created, upgraded and deleted although writes are lost (seed %i)', async (seed) => {
+test.each([3, 6, 7, 11, 42])('a cluster is created, upgraded and deleted although writes fail (seed %i)', async (seed) => {
   const management = await startWithLosses(seed)
   const key = { namespace: 'default', name: 'demo' }
   for (const object of classDocuments) {

@@ -11,6 +11,7 @@ export interface HookCall {
   readonly handlers: readonly string[]
   /** The object for which the hook was called, as `Kind namespace/name`. */
   readonly subject: string
+  /** The Cluster of the object, as `namespace/name`. */
   readonly cluster: string
   readonly answer:
     | { readonly kind: 'proceed'; readonly message: string }
