@@ -135,8 +135,8 @@ describe('a Cluster', () => {
     const unexpected: string[] = []
     for (const [path, broken] of mistakes(whole)) {
       const result = await create(broken as object, { dryRun: true })
-      const isWord = 'warnings' in result || result.code === 400 || result.code === 422
-      if (!isWord) unexpected.push(`${path}: ${JSON.stringify(result)}`)
+      const isExpected = 'warnings' in result || result.code === 400 || result.code === 422
+      if (!isExpected) unexpected.push(`${path}: ${JSON.stringify(result)}`)
     }
     expect(unexpected).toEqual([])
   })

@@ -24,7 +24,10 @@ export interface TestEnvOptions {
   /** Kinds to install as CustomResourceDefinitions. */
   readonly kinds: readonly DeclaredKind[]
   readonly controllers?: Controllers
-  /** Controllers of providers, in a separate manager. They use the contract of this environment. Created after `controllers`. */
+  /**
+   * Controllers of providers, in a separate manager. They use the fields of contract v1beta2; with contract v1beta1, their requests are
+   * converted. Created after `controllers`.
+   */
   readonly providers?: Controllers
   /** Admission in addition to the admission of the kinds. */
   readonly admission?: readonly Admission[]

@@ -1,6 +1,6 @@
 /**
  * Tests failing inputs: mistakes in classes, templates and topologies, name conflicts, denied writes, incorrect providers and
- * extensions. The test begins ten minutes after the input, and takes half an hour of virtual time:
+ * extensions. The measurement begins ten minutes after the input. During half an hour of virtual time:
  *
  * - The controllers write nothing. Four groups of inputs are exceptions: each retry of those with `retries` creates objects and deletes
  *   them after a failure, as upstream's does; a blocking hook is called every 30 s, and the time until which it blocks is recorded; a

@@ -97,7 +97,7 @@ test('core reports the new version when the label changes, and replaces no Machi
   expect((await env.client.list(Machine)).items.map(({ status }) => status?.phase)).toEqual(Array(6).fill('Running'))
 })
 
-test('a provider that changes to contract v1beta2 keeps its Machines, and core reads the new fields', async () => {
+test('a provider that changes to contract v1beta2 keeps its Machines, and core no longer reads the old fields', async () => {
   const core = await coreEnv({ contract: 'v1beta1' })
   closers.push(() => core.close())
   await core.provisionCluster()

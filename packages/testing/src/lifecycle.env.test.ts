@@ -153,7 +153,7 @@ test('the lifecycle is the same over HTTPS', async () => {
   expect(overSocket).toEqual(inProcess)
 })
 
-test('a restarted management cluster finds its Cluster Available, and writes nothing', async () => {
+test('a restarted management cluster finds its Cluster Available, and does not change it', async () => {
   const demo = new URL('../../lab/demo/', import.meta.url)
   const stores = memoryStores()
   const first = await managementEnv({ stores, runtime: runtime() })

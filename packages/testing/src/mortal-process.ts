@@ -1,4 +1,4 @@
-/** Simulates a process that is killed: afterwards its requests have no effect, and it receives no responses and events. */
+/** Simulates a process that is killed: afterwards its requests have no effect, and it receives no responses or events. */
 import type { HookTransport } from '@capstan/extension'
 import type { Clock, Transport } from '@capstan/kube'
 import type { Stores } from '@capstan/lab'

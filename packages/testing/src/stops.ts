@@ -1,5 +1,5 @@
 /**
- * Returns the numbers of the writes after which a test stops a process: by default `sampled` of them at equal intervals. With
+ * Returns the numbers of the writes after which a test stops a process: by default fewer than `sampled`, at equal intervals. With
  * CAPSTAN_STOPS=16, as in CI, every sixteenth; with CAPSTAN_STOPS=1, all. The last write is never among them.
  */
 export function stopsOf(writes: number, sampled: number): number[] {
