@@ -13,7 +13,8 @@ export type EncodedPatch = Pick<NonNullable<ResponseOf<typeof GeneratePatches>['
  * Returns a patch in the format that changes `original` to `edited`; `undefined` if there is no difference. The same documents always
  * have the same patch.
  *
- * @throws TypeError if `edited` has values that JSON does not have, or if the format cannot express the change
+ * @throws TypeError if `edited` has values that JSON does not have, if the format cannot express the change, or if the patch would contain
+ *   an integer that JavaScript may have rounded
  */
 export function patchBetween(original: object, edited: object, format: PatchFormat): EncodedPatch | undefined {
   const problem = notJson(edited, '')

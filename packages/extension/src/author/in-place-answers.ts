@@ -77,7 +77,10 @@ export function inPlaceUpdates({ format = 'JSONPatch', ...fields }: InPlaceField
   }
 }
 
-/** Returns the differences between the current and the desired specs of a machine, or of the machine templates of a set, sorted. */
+/**
+ * Returns the differences between the current and the desired specs of a machine, or of the machine templates of a set, sorted. The list
+ * of a part is empty if the current or the desired object is missing, or if they have different types.
+ */
 export function inPlaceChanges(request: Objects<typeof CanUpdateMachine> | Objects<typeof CanUpdateMachineSet>): {
   readonly [machinePart in MachinePart]: readonly Change[]
 } {
