@@ -317,6 +317,16 @@ describe('failure policy Ignore', () => {
     expect(ignored).toEqual(['gate.a: http call failed: got response with status code 500 != 200: response : "oops"'])
   })
 
+  it('does not count ignored failures between equal messages as other messages', async () => {
+    const client = await ignoring()
+    const server = gate(() => holdFor(5, 'wait'))
+    for (let i = 0; i < 8; i++) {
+      servers.a = i % 2 === 0 ? server : page(500, 'oops')
+      await create(client)
+    }
+    expect([...client.unstableMessages]).toEqual([])
+  })
+
   it('does not ignore a negative retryAfterSeconds', async () => {
     const client = await ignoring()
     servers.a = page(200, '{"status":"Success","retryAfterSeconds":-5}')

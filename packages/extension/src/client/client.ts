@@ -117,7 +117,11 @@ class RegistryClient implements ExtensionClient {
     const head = `failed to call extension handler ${JSON.stringify(name)}`
     const registration = await withContextAsync(head, this.#selected.get(name, hook, forObject))
     const merged = { ...registration.settings, ...settings }
-    const response = await this.#registeredCalls.call(hook, registration, request, merged, signal).catch((err) => {
+    const received = this.#registeredCalls.call(hook, registration, request, merged, signal).then((answer) => {
+      this.#recordMessage(hook, name, forObject, answer.message ?? '')
+      return answer
+    })
+    const response = await received.catch((err) => {
       if (!(err instanceof HookFailed)) throw err
       if (registration.failurePolicy !== 'Ignore' || !isIgnorable(err)) throw err.within(head)
       const failure = { hook: hook.name, handler: name, reason: err.message }
@@ -125,7 +129,6 @@ class RegistryClient implements ExtensionClient {
       onIgnored?.(name, err)
       return joinResponses(hook, [])
     })
-    this.#recordMessage(hook, name, forObject, response.message ?? '')
     assertSuccess(response, head)
     return response as ResponseOf<H>
   }

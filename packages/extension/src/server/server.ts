@@ -187,7 +187,8 @@ async function runCall(handler: Handler, request: Request, { limiter, deadline, 
       return failure(`error reading request: ${err instanceof TooLong ? 'http: request body too large' : messageOf(err)}`)
     }
     const release = await limiter.enter(signal)
-    if (!release) return { kind: 'rejected', why: 'too many calls are in progress' }
+    // The signal has aborted: the outcome of the deadline has been returned.
+    if (!release) return { kind: 'gone' }
     try {
       return { kind: 'answer', answer: await runHandler(handler, decoded, log, signal), cluster: clusterIn(decoded) }
     } catch (err) {

@@ -1,6 +1,7 @@
 /** Tapes on disk, which only their owner can read. */
 import { open, readFile } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
+import { messageOf } from '@capstan/kube'
 import type { TapeFile } from './recorder.ts'
 import { parseHeader, parseTape, type Tape, TapeError, TapeFormat } from './tape.ts'
 
@@ -24,7 +25,7 @@ export async function openTape(path: string): Promise<TapeFile> {
   }
 }
 
-/** @throws TapeError that names the file; the error of Node if the file cannot be read */
+/** @throws TapeError that names the file; if the file cannot be read, an error of Node that names it */
 export async function readTape(path: string): Promise<Tape> {
   try {
     return parseTape(await readFile(path, 'utf8'))
@@ -33,8 +34,9 @@ export async function readTape(path: string): Promise<Tape> {
   }
 }
 
+/** Adds the path to an error that does not name it, such as Node's error for a folder. */
 const withPath = (path: string, err: unknown): Error =>
-  err instanceof TapeError ? new TapeError(`${path}: ${err.message}`) : (err as Error)
+  (err as NodeJS.ErrnoException).path === undefined ? new TapeError(`${path}: ${messageOf(err)}`) : (err as Error)
 
 /** Returns the length of a tape's complete lines. @throws TapeError if the file is not a tape */
 async function completeBytes(file: FileHandle): Promise<number> {

@@ -247,6 +247,10 @@ describe('a tape on disk', () => {
     expect(await readTape(path)).toMatchObject({ isLastLineIncomplete: false, calls: [{ hook: 'BeforeClusterCreate' }, {}] })
   })
 
+  it('names a folder that is given as a tape', async () => {
+    await expect(readTape(tmpdir())).rejects.toThrow(`${tmpdir()}: EISDIR`)
+  })
+
   test.each([
     ['another file', 'my precious notes\n'],
     ['a tape of a newer version', header.replace(':1,', ':7,')],
