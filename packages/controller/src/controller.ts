@@ -15,11 +15,14 @@ import type { Outcome } from './outcome.ts'
 
 /** Reads from informers, without a request. Objects are in the state of the last watch event, frozen and shared. */
 export interface Cache extends Reader {
-  /** Returns the cached object, or `undefined`. Never sends a request. @throws if the kind has no informer */
+  /**
+   * Returns the cached object, or `undefined`. Never sends a request.
+   * @throws if the kind has no informer, or the namespace is not watched
+   */
   peek<T extends KubeObject>(kind: Kind<T>, key: ObjectKey): T | undefined
   /**
    * Returns the newest version that this process knows: the cached object, or the result of a write by one of its controllers that the
-   * watch has not delivered yet. Sends no request. @throws if the kind has no informer
+   * watch has not delivered yet. Sends no request. @throws if the kind has no informer, or the namespace is not watched
    */
   newest<T extends KubeObject>(kind: Kind<T>, key: ObjectKey): T | undefined
   /** Returns the objects with `value` in the index. */
@@ -35,7 +38,10 @@ export interface Index<T extends KubeObject> {
 
 /** Arguments of a reconcile besides its key. */
 export interface ReconcileContext {
-  /** Reads are sent to the server. Writes are recorded: this key is not reconciled again before the cache contains them. */
+  /**
+   * Reads are sent to the server. Writes are recorded: this key is not reconciled again before the cache contains them, or 10 seconds have
+   * passed.
+   */
   readonly client: Client
   readonly cache: Cache
   readonly clock: Clock
@@ -56,8 +62,8 @@ export interface ReconcileContext {
    */
   postponeTime(): number
   /**
-   * Watches a kind that is known only at run time and enqueues, for each event, the keys that `map` returns. Further calls have no effect,
-   * and little cost.
+   * Watches a kind that is known only at run time and enqueues, for each event, the keys that `map` returns. Resolves when the cache
+   * contains the objects of the kind. Further calls by the same controller for the kind cost little, and ignore their `map`.
    */
   watch(kind: Kind, map: MapFunction): Promise<void>
 }
@@ -114,7 +120,7 @@ export interface Controller<T extends KubeObject = KubeObject> {
   readonly aggregates?: readonly Kind[]
   readonly sources?: readonly Source[]
   readonly indexes?: readonly Index<never>[]
-  /** Maximum number of keys that are reconciled concurrently. Default 10. */
+  /** Maximum number of keys that are reconciled concurrently, without those whose reconcile is in `withoutWorker`. Default 10. */
   readonly concurrency?: number
   /** Registers the controller's own metrics in the manager's registry. Called once. */
   metrics?(registry: Registry): void

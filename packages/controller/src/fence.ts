@@ -3,7 +3,7 @@ import type { Transport } from '@capstan/kube'
 
 export interface Fence {
   readonly transport: Transport
-  /** Resolves when no write is in progress. */
+  /** Resolves when the writes that are in progress at the time of the call have ended. */
   waitUntilIdle(): Promise<void>
 }
 
@@ -20,7 +20,7 @@ export function fence(transport: Transport, isOpen: () => boolean): Fence {
           if (!isOpen()) throw new Error(`Cannot ${request.verb} ${request.plural}: this manager does not lead`)
         }
         beforeSend()
-        // Checked again when the request has waited, for example for a connection while the process was frozen.
+        // Checked again when the request has waited, for example for a connection while the process was suspended.
         const write = transport.send({ ...request, beforeSend }, signal)
         writesInProgress.add(write)
         try {

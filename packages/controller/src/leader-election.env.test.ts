@@ -184,7 +184,7 @@ test('the leader runs its preparation before its first reconcile', async () => {
   expect(preparations).toEqual(['a after 0 reconciles', 'b'])
 })
 
-test('a leader whose preparation fails releases the Lease', async () => {
+test('a leader whose preparation fails ends with its error, and releases the Lease when it is stopped', async () => {
   const a = await join('a', { prepare: () => Promise.reject(new Error('no room')) })
   await settle()
   expect(a.endErrors).toEqual(['no room'])

@@ -46,7 +46,10 @@ interface Dependencies {
   readonly log: Logger
 }
 
-/** Result of an attempt: this candidate holds the Lease, another candidate holds it, or the request has failed. */
+/**
+ * Result of an attempt: this candidate holds the Lease; another candidate holds it, or this candidate may not acquire it; or the request
+ * has failed.
+ */
 type Attempt = 'held' | 'heldByOther' | 'failed'
 
 export class LeaderElection {
@@ -112,7 +115,10 @@ export class LeaderElection {
     log.info('Successfully acquired leader lease', { lease: this.#text, identity: this.identity })
   }
 
-  /** Renews the Lease until a renewal fails for too long, and resolves with the reason. Rejects when `signal` aborts. */
+  /**
+   * Renews the Lease. Resolves with the reason when no renewal has succeeded until the deadline, or another candidate holds the Lease.
+   * Rejects when `signal` aborts.
+   */
   async keep(signal: AbortSignal): Promise<string> {
     const { clock } = this.#dependencies
     const over = new AbortController()
@@ -247,7 +253,7 @@ export class LeaderElection {
     this.#dependencies.log.info('Another candidate holds the leader lease', { lease: this.#text, holder })
   }
 
-  /** Limits each request so that another attempt fits before the deadline. */
+  /** Limits the time of an attempt, with all its requests, so that another attempt fits before the deadline. */
   #withLimit<T>(work: (limit: AbortSignal) => Promise<T>, signal?: AbortSignal): Promise<T> {
     return withTimeout(this.#dependencies.clock, this.#terms.renewDeadline / 2, work, signal)
   }

@@ -25,7 +25,7 @@ interface Dependencies {
   readonly log: Logger
 }
 
-/** What a manager runs while it leads. */
+/** Work of a manager while it leads. */
 export interface Term {
   /** Starts the reconciles. */
   start(): Promise<void>
@@ -34,7 +34,7 @@ export interface Term {
   readonly signal: AbortSignal
 }
 
-/** Which objects this process reconciles, and when. */
+/** Determines which objects this process reconciles, and when. */
 export interface Leadership {
   /** Rejects writes while this process does not lead. With shards it rejects all writes: reconciles write by the client of their shard. */
   readonly client: Client
@@ -45,7 +45,7 @@ export interface Leadership {
   readonly leases: readonly (readonly [name: string, isHeld: boolean])[]
   /** Whether this process reconciles the object. */
   holds(key: ObjectKey): boolean
-  /** Acquires leadership and runs the term. Rejects when leadership was lost, the work failed or the manager stops. */
+  /** Acquires leadership and runs the term. Settles when the manager stops. Rejects earlier when leadership was lost or the work failed. */
   run(term: Term): Promise<void>
   /** Stops leading at once, without releasing the Lease. */
   resign(): void
@@ -112,7 +112,10 @@ export class SingleLeader implements Leadership {
     this.#election.resign()
   }
 
-  /** While a write is in progress, the Lease is kept, so that no other candidate starts to write. The Lease then expires. */
+  /**
+   * Releases the Lease once no write is in progress. If writes take too long, the Lease is not released but expires, so that no other
+   * candidate writes at the same time.
+   */
   async release(): Promise<void> {
     const idle = await within(this.#fence.waitUntilIdle(), WritesTimeout, this.#dependencies.clock)
     if (idle === 'done') await this.#election.release()

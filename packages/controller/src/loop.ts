@@ -26,7 +26,10 @@ export interface LoopOptions {
   readonly events: EventRecorder
   readonly metrics: ControllerMetrics
   readonly signal: AbortSignal
-  /** Filters the events of declared kinds, as upstream's WithEventFilter. Events of kinds watched at run time are not filtered. */
+  /**
+   * Filters the events of declared kinds, as upstream's WithEventFilter. Events of kinds watched at run time are not filtered, but the keys
+   * to which they map are.
+   */
   readonly eventFilter?: (object: KubeObject) => boolean
   /** Milliseconds between reconciles of all objects. If absent, objects are not reconciled periodically. */
   readonly syncPeriod?: number
@@ -318,14 +321,15 @@ export class Loop {
       return
     }
     this.#waiting.set(key, messageOf(failure))
-    // A conflict needs no warning: the event of the other writer's change leads to the next reconcile of the key.
+    // A conflict is no error for users: the reconcile is retried with the object that the other writer has changed.
     if (onlyConflicts(failure)) log.debug('Conflict, trying again', { err: failure })
     else log.error('Reconciler error', { err: failure })
   }
 
   /**
-   * Wraps `map` so that it returns no keys of objects that the event filter excludes. The filter does not apply to the watched objects
-   * themselves: a kind that a reconcile watches is watched completely, so events of its objects may map to excluded objects.
+   * Wraps `map` so that it returns no keys of objects that the event filter excludes or the cache does not contain. The filter does not
+   * apply to the watched objects themselves: a kind that a reconcile watches is watched completely, so events of its objects may map to
+   * excluded objects.
    */
   #withEventFilter(map: MapFunction): MapFunction {
     const { eventFilter, informers } = this.#options

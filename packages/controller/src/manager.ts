@@ -31,7 +31,10 @@ export interface ManagerOptions {
 export interface Manager {
   /** Resolves when every informer has synced. Reconciles begin then, or when this manager becomes the leader. */
   start(): Promise<void>
-  /** Aborts reconciles in progress and resolves when all watches have ended. No writes follow. */
+  /**
+   * Aborts reconciles in progress and resolves when all watches have ended and recorded Events were sent. With leader election, the Lease
+   * is then released, and no writes follow. Without it, a reconcile that ignores its signal may still write.
+   */
   stop(): Promise<void>
   /** Resolves when the manager was stopped. Rejects when it has ended for another reason, such as the loss of the Lease. */
   readonly ended: Promise<void>
@@ -48,9 +51,8 @@ export interface Manager {
   /** Whether this process reconciles the object. */
   holds(key: ObjectKey): boolean
   readonly metrics: ControllerMetrics
-  /** For tests and `explain`: the reason for which each key waits, as `controller namespace/name: reason`. */
+  /** For tests: the reason for which each key waits, as `controller namespace/name: reason`. */
   waiting(): readonly string[]
-  /** Returns all informers. */
   informers(): readonly Informer[]
 }
 
@@ -66,8 +68,7 @@ export function createManager(options: ManagerOptions): Manager {
     signal,
     ...(namespace === undefined ? {} : { namespace }),
   })
-  // Random streams are separate, so that generated object names do not depend on the number of reconciles, events or reconnections. Without
-  // leader election, no stream is made for it.
+  // Random streams are separate, so that generated object names do not depend on the number of reconciles, events or reconnections.
   const ids = forkRandom(random)
   const forEvents = forkRandom(random)
   const leadership =
@@ -106,7 +107,10 @@ export function createManager(options: ManagerOptions): Manager {
   return new LoopManager({ informers, metrics, events, loops, leadership, abort, log })
 }
 
-/** Creates the leadership of one manager, or of a group of managers that share the work. Calls `onChange` for each shard that changes hands. */
+/**
+ * Creates the leadership of one manager, or of a group of managers that share the work. Calls `onChange` for each shard that this process
+ * acquires, releases or loses.
+ */
 function createLeadership(
   options: LeadershipOptions,
   informers: Informers,

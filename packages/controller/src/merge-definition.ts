@@ -1,4 +1,4 @@
-/** Merges a CustomResourceDefinition with the definition that another program has installed before. Pure. */
+/** Merges a CustomResourceDefinition with the one that the server already has, which another program may have installed. Pure. */
 import type { CustomResourceDefinition, Input } from '@capstan/kube'
 
 type Definition = Input<CustomResourceDefinition>

@@ -143,7 +143,7 @@ export function registerLoops({ registry }: ControllerMetrics, read: () => reado
   gauge('capstan_keys_waiting', 'Keys whose last reconcile waits for something', (state) => state.waiting)
   new Gauge({
     name: 'workqueue_depth',
-    help: 'Keys that are ready, by priority: 0, or -100 for those of initial lists',
+    help: 'Keys that are ready, by priority: 0, or -100 for those from lists of all objects and from periodic reconciles',
     labelNames: ['name', 'controller', 'priority'],
     registers: [registry],
     collect() {
@@ -155,7 +155,7 @@ export function registerLoops({ registry }: ControllerMetrics, read: () => reado
   })
 }
 
-/** Registers the gauge that shows whether this manager leads, under client-go's name. */
+/** Registers the gauge that shows for each Lease whether this manager holds it, under client-go's name. */
 export function registerMasterStatus({ registry }: ControllerMetrics, leases: () => Iterable<readonly [string, boolean]>): void {
   new Gauge({
     name: 'leader_election_master_status',

@@ -28,8 +28,8 @@ export interface PhaseResult {
 }
 
 /**
- * Runs the phases in order. As upstream, a phase that fails ends all further phases if `endsAtFailure` is true; otherwise they still run, so
- * that the status covers all of them.
+ * Runs the phases in order. After a phase has failed, no further phase runs if `endsAtFailure` is true, as in some of upstream's
+ * reconcilers; otherwise all further phases run, so that the status covers them.
  */
 export async function runPhases<Scope, IO>(
   phases: readonly Phase<Scope, IO>[],

@@ -7,7 +7,7 @@ import { mergeOutcomes, type Outcome, type Phase, proceed, requeue, runPhases, w
 
 type Reconcilable = KubeObject & { spec?: unknown; status?: { conditions?: Condition[]; observedGeneration?: number } }
 
-/** The functions and settings of a reconciler that differ between kinds, in the order in which they are used. */
+/** The functions and settings of a reconciler that differ between kinds. The functions are approximately in the order of their use. */
 export interface ObjectReconciler<T extends Reconcilable, Related, Scope, IO extends ReconcileContext> {
   readonly kind: Kind<T>
   /** Discards cached data about an object that no longer exists. */
@@ -23,7 +23,7 @@ export interface ObjectReconciler<T extends Reconcilable, Related, Scope, IO ext
   /** Makes the scope that phases read and change. The object is a private draft of the cached object. */
   readonly scope: (object: T, related: Related, io: IO) => Scope
   readonly phases: (object: T, related: Related) => readonly Phase<Scope, IO>[]
-  /** Whether a phase that fails ends all further phases. Default false. */
+  /** Whether no further phase runs after a phase has failed. Default false. */
   readonly endsAtFailure?: boolean
   /**
    * Writes status and conditions to the draft, even after failed phases. Returns a requeue if the status will change later without a watch
@@ -37,8 +37,9 @@ export interface ObjectReconciler<T extends Reconcilable, Related, Scope, IO ext
   /** Order of conditions in the list, by type. */
   readonly order: ConditionOrder
   /**
-   * Returns the fields that other controllers act on, or that only the status records. A change of other status fields, such as counts and
-   * messages, may be postponed, and is then written together with later changes. If absent, all changes are written at once.
+   * Returns the status fields on which other controllers or users act, and those that cannot be computed again because they are stored only
+   * in the status, such as times. A change of other status fields, such as counts and messages, may be postponed, and is then written
+   * together with later changes. If absent, all changes are written at once.
    */
   readonly significantFields?: (object: T) => unknown
   /**

@@ -2,7 +2,7 @@ import { type Client, minutes, StatusError, VirtualClock } from '@capstan/kube'
 import { expect, test } from 'vitest'
 import { AccessReviewer } from './review-access.ts'
 
-/** Returns an API server that accepts one token and allows its user to get /metrics. */
+/** Returns a client of an API server that accepts one token and allows its user to get /metrics. */
 function scriptedServer() {
   const reviews: string[] = []
   let isDown = false

@@ -10,7 +10,7 @@ export type AccessDecision =
   | { readonly kind: 'allowed' }
   | { readonly kind: 'rejected'; readonly status: 401 | 403 | 500; readonly message: string }
 
-/** How long results are cached. As upstream: users and permissions for a minute, denials for half a minute. */
+/** How long results are cached. As upstream, except for permissions, which upstream caches for five minutes. */
 const Lifetimes = { user: minutes(1), allowed: minutes(1), rejected: seconds(30) }
 /** Maximum number of cached results, so that a client that tries many tokens cannot exhaust memory. */
 const MaxCached = 1000
@@ -22,7 +22,7 @@ interface User {
   readonly extra?: { [key: string]: string[] }
 }
 
-/** Authorizes requests by path and bearer token. Only hashes of tokens are cached. */
+/** Authorizes requests by method, path and bearer token. Only hashes of tokens are cached. */
 export class AccessReviewer {
   readonly #client: Client
   readonly #clock: Clock

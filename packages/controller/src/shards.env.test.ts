@@ -103,7 +103,7 @@ test('a process that joins later gets shards of the other process, and no namesp
   }
 })
 
-test('the other processes reconcile the shards of a stopped process at once', async () => {
+test('another process reconciles the shards of a stopped process before its Leases would expire', async () => {
   const [a] = [await join('a', { shards }), await join('b', { shards })]
   await advance(minutes(1))
   await a.manager.stop()
@@ -166,14 +166,14 @@ test('a controller with observe receives keys of objects that other processes re
 })
 
 describe('managers that divide the work differently', () => {
-  const alone = (member: Member) => writes.filter(({ by }) => by === member.name)
+  const writesBy = (member: Member) => writes.filter(({ by }) => by === member.name)
 
   test('a manager without shards runs alone until it stops, while managers with shards wait', async () => {
     const a = await join('a')
     await advance(seconds(5))
     const b = await join('b', { shards })
     await advance(minutes(1))
-    expect(alone(b)).toEqual([])
+    expect(writesBy(b)).toEqual([])
     await a.manager.stop()
     await advance(seconds(20))
     expect(await division()).toEqual([6])
@@ -185,7 +185,7 @@ describe('managers that divide the work differently', () => {
     await advance(minutes(1))
     const c = await join('c')
     await advance(minutes(1))
-    expect(alone(c)).toEqual([])
+    expect(writesBy(c)).toEqual([])
     const [first, second] = (await holders())[0] === 'a' ? [a, b] : [b, a]
     // The second manager could acquire shard 0, but cannot reach the server during this time.
     first.isDead = true
@@ -194,7 +194,7 @@ describe('managers that divide the work differently', () => {
     second.connection = 'works'
     await advance(seconds(40))
     expect(second.endErrors.join()).toMatch(/^$|c holds Lease the-lease and does not share the work of 6 shards/)
-    expect(alone(c).length).toBeGreaterThan(0)
+    expect(writesBy(c).length).toBeGreaterThan(0)
     expectTurns()
   })
 
@@ -203,10 +203,10 @@ describe('managers that divide the work differently', () => {
     await advance(seconds(20))
     const b = await join('b', { shards: 4 })
     await advance(minutes(1))
-    expect(alone(b)).toEqual([])
+    expect(writesBy(b)).toEqual([])
     await a.manager.stop()
     await advance(seconds(40))
-    expect(alone(b).length).toBeGreaterThan(0)
+    expect(writesBy(b).length).toBeGreaterThan(0)
     expectTurns()
   })
 })

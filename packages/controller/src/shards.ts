@@ -140,7 +140,10 @@ export class Shards implements Partition {
     return this.#elections.map((_, shard) => shardLease(election.name, shard, count))
   }
 
-  /** Acquires and balances shards until `signal` aborts. Rejects when a manager without shards has acquired the Lease of shard 0. */
+  /**
+   * Acquires and balances shards until `signal` aborts. Rejects when a manager without shards, or with another number of shards, has
+   * acquired the Lease of shard 0 while this process holds shards.
+   */
   async run(signal: AbortSignal): Promise<void> {
     const ending = AbortSignal.any([signal, this.#ending.signal])
     const failed = Promise.withResolvers<never>()
@@ -195,7 +198,7 @@ export class Shards implements Partition {
       }
     } finally {
       this.#release.delete(shard)
-      over.abort(new Error('the shard is given away or lost'))
+      over.abort(new Error('the shard is released or lost'))
       await this.#close(shard, election, held)
     }
   }
@@ -212,7 +215,8 @@ export class Shards implements Partition {
       if (shards !== undefined && shards !== count) await waitForFormerHolders(election, shards, this.#dependencies, signal)
       await prepare?.(signal)
     } else {
-      // Read after this Lease was written, because a manager without shards first writes the Lease of shard 0 and then reads this Lease.
+      // Read after the Lease of this shard was written. A manager without shards first writes the Lease of shard 0 and then reads the Lease
+      // of this shard, so that at least one of the two managers detects the other.
       const first = await orAbsent(this.#within((until) => client.get(Lease, this.#key(0), { signal: until }), signal))
       if (shardsIn(first) !== count) throw new Error(`Lease ${this.#key(0).name} is not held by a manager of ${count} shards`)
     }
@@ -237,7 +241,7 @@ export class Shards implements Partition {
         recorderByComponent.set(component, recorder)
         return recorder
       },
-      end: () => abort.abort(new Error(`Shard ${shard} is given away or lost`)),
+      end: () => abort.abort(new Error(`Shard ${shard} is released or lost`)),
     }
   }
 
@@ -312,7 +316,10 @@ export class Shards implements Partition {
     }
   }
 
-  /** @throws Error when a manager without shards, or with another number of shards, has acquired the Lease of shard 0 */
+  /**
+   * @throws Error when this process holds shards, and a manager without shards, or with another number of shards, has acquired the Lease of
+   * shard 0
+   */
   #checkOtherManagers(): void {
     const { holder, lease } = this.#elections[0]!
     if (this.#held.size === 0 || holder === '' || shardsIn(lease) === this.#options.count) return

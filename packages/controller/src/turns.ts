@@ -1,5 +1,6 @@
 /**
- * Runs the writes of one object by the controllers of a process one after another: of two concurrent writes with a lock, one would fail.
+ * Runs the writes of one object by the controllers of a process one after another: of two concurrent writes with an optimistic lock,
+ * one would fail.
  */
 import type { Kind, KubeObject, ObjectKey } from '@capstan/kube'
 import { keyText, resourceName } from '@capstan/kube'

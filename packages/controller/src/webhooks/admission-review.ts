@@ -46,7 +46,7 @@ export const admittedKinds = (admissions: readonly Admission[]): AdmittedKind[] 
     }),
   )
 
-/** Returns whether an object matches the schema that its kind declares; always true without a declared kind. */
+/** Returns a function that checks whether an object matches the schema of the declared kind; always true if the kind is not declared. */
 export function matchesSchemaOf(
   kinds: readonly DeclaredKind[],
   { group, version, plural }: Kind,

@@ -10,7 +10,7 @@ export interface ConversionReview {
   }
 }
 
-/** Returns the version of a kind to use in references to its objects. @throws Error when the kind has no such version */
+/** Returns the apiVersion to use in references to objects of a kind. @throws Error when the kind has no such version */
 export type ApiVersionLookup = (kind: GroupKind) => Promise<string>
 
 /** Returns the ConversionReview with the converted objects, or with the error of the first object that cannot be converted. */

@@ -17,7 +17,7 @@ const MaxBodyBytes = 7 * 1024 * 1024
 export interface WebhooksOptions {
   /** Kinds whose versions are converted. */
   readonly kinds: readonly DeclaredKind[]
-  /** Returns the version to use in references, for versions of a kind whose references contain a version. */
+  /** Looks up the versions of referenced kinds. Required for conversions to versions whose references contain an apiVersion. */
   readonly apiVersionOf?: ApiVersionLookup
   /** Absent when the API server calls admission functions directly. */
   readonly admission?: { readonly of: readonly Admission[]; readonly reader: Reader }
