@@ -39,7 +39,7 @@ export type VersionOrder = -1 | 0 | 1 | 'differ'
 /** Compares versions by semantic versioning, which ignores build tags. */
 export const compareVersions = (a: string, b: string): -1 | 0 | 1 => parseVersion(a).compare(parseVersion(b))
 
-/** Compares versions and then their build tags: numbers by value, numbers before words. Different words have no order. */
+/** Compares versions and then their build tags: numbers by value, numbers before words, fewer tags first. Different words have no order. */
 export function compareWithBuild(a: string, b: string): VersionOrder {
   const left = parseVersion(a)
   const right = parseVersion(b)

@@ -67,7 +67,7 @@ describe('fields', () => {
     expect(readField(object, InfraClusterContract.provisioned, 'v1beta2')).toBe(true)
   })
 
-  it('contain timeouts as numbers in v1beta2 and as Go durations in v1beta1', () => {
+  it('contain timeouts as numbers of seconds in v1beta2 and as Go durations in v1beta1', () => {
     const object = {}
     writeSeconds(object, ControlPlaneContract.nodeDrainTimeout, 'v1beta2', 90)
     writeSeconds(object, ControlPlaneContract.nodeDrainTimeout, 'v1beta1', 3690)

@@ -1,6 +1,6 @@
 /**
- * The provider contract as data: each field with its path for each contract version. Controllers, lint, conformance, the generic
- * simulator and the docs read these fields; no other code contains paths into provider objects.
+ * The provider contract as data: each field with its path for each contract version. Controllers, conformance checks and the docs read
+ * these fields; no other code contains paths into provider objects.
  * Upstream: internal/contract, v1.14.
  */
 export type ContractVersion = 'v1beta2' | 'v1beta1'

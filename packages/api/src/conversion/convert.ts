@@ -76,7 +76,9 @@ function parseData(data: string): object {
     const value: unknown = JSON.parse(data)
     if (isRecord(value)) return value
   } catch {}
-  throw new Error(`annotation ${ConversionDataAnnotation} does not hold a JSON object: remove it, or restore its earlier value`)
+  throw new Error(
+    `annotation ${ConversionDataAnnotation} does not contain a JSON object: remove it, or restore its earlier value`,
+  )
 }
 
 /** Returns metadata without empty lists and maps, which Go does not write. */

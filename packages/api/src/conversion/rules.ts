@@ -30,7 +30,7 @@ export interface Form {
 
 export interface TypeRule {
   readonly moves?: readonly Move[]
-  /** Fields that have the same name in both versions but another meaning. */
+  /** Fields that are not copied by name: those with another meaning in the other version, and those that `up` and `down` convert. */
   readonly skip?: ReadonlySet<string>
   /** Completes the value of v1beta2. */
   up?(older: Struct, stored: Struct): void

@@ -26,7 +26,7 @@ export function hooksOpenApi(hooks: readonly Hook[], version: string): OpenApiDo
     info: {
       title: 'Cluster API - Runtime SDK',
       version,
-      description: 'What core calls on extension servers: one path for each hook, POST with JSON in both directions.',
+      description: 'Hooks that core calls on extension servers: one path for each hook, POST with JSON in both directions.',
       license: { name: 'Apache 2.0', url: 'http://www.apache.org/licenses/LICENSE-2.0.html' },
     },
     paths: Object.fromEntries(sorted.map((hook) => [openApiPath(hook), pathItem(hook)])),

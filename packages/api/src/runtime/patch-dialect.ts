@@ -1,7 +1,7 @@
 /**
- * Applies JSON patches of classes and of extensions, with the semantics and error texts of evanphx/json-patch v5.9, which upstream uses:
- * the parent of a target must exist, for `remove` and `replace` also the target itself, and a negative index counts from the end. Pure.
- * testdata/patches.json was recorded with that library.
+ * Applies JSON patches of ClusterClasses and of extensions, with the semantics and error texts of evanphx/json-patch v5.9, which upstream
+ * uses: the parent of a target must exist, for `remove` and `replace` also the target itself, and a negative index counts from the end.
+ * Pure. testdata/patches.json was recorded with that library.
  */
 import { draft, equal, getMember, type JsonPatchOperation, setMember, writeJSON } from '@capstan/kube'
 

@@ -86,7 +86,7 @@ export const MachineDeployment = defineKind({
     column('Desired', '.spec.replicas', { type: 'integer', description: 'Desired number of Machines' }),
     column('Current', '.status.replicas', { type: 'integer', description: 'Number of Machines' }),
     column('Ready', '.status.readyReplicas', { type: 'integer', description: 'Machines that are Ready' }),
-    column('Available', '.status.availableReplicas', { type: 'integer', description: 'Passes all availability checks' }),
+    column('Available', '.status.availableReplicas', { type: 'integer', description: 'Machines that are Available' }),
     column('Up-to-date', '.status.upToDateReplicas', {
       type: 'integer',
       description: 'Machines that are up to date with their template',

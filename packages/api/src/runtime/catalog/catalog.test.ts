@@ -189,15 +189,13 @@ describe('rule #3: a deprecated version has a replacement', () => {
     [
       'a stable version with only a beta replacement',
       [gateV1, deprecated(gateV2, '2026-05-01')],
-      [
-        'Rule #3: hooks.example.com/v1, Hook=Gate is deprecated, and no other version that is at least as stable is there instead',
-      ],
+      ['Rule #3: hooks.example.com/v1, Hook=Gate is deprecated, and no other version that is at least as stable replaces it'],
     ],
     [
       'the only version of a hook',
       [deprecated(gateV1, '2026-05-01')],
       [
-        'Rule #3: hooks.example.com/v1beta1, Hook=Gate is deprecated, and no other version that is at least as stable is there instead',
+        'Rule #3: hooks.example.com/v1beta1, Hook=Gate is deprecated, and no other version that is at least as stable replaces it',
       ],
     ],
   ])('a deprecation of %s', (_, hooks, problems) =>

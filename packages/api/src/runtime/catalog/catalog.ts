@@ -12,7 +12,7 @@ export interface Catalog {
   /** All versions of all hooks, in the order of declaration. */
   readonly hooks: readonly Hook[]
   find(group: string, version: string, name: string): Hook | undefined
-  /** Returns all versions of a hook, preferred first; empty for an unknown hook. */
+  /** Returns all versions of a hook: stable before beta before alpha, then newest first. Empty for an unknown hook. */
   versions(hook: GroupHook): readonly Hook[]
   /** Converts a request of version `from` to version `to`, which is older or the same. */
   requestDown(from: Hook, to: Hook, request: object): object

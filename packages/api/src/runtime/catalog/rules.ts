@@ -128,7 +128,7 @@ export const replacementProblems = ({ hooks }: ReleasedCatalog): string[] =>
     )
     return isReplaced
       ? []
-      : [`Rule #3: ${hookText(hook)} is deprecated, and no other version that is at least as stable is there instead`]
+      : [`Rule #3: ${hookText(hook)} is deprecated, and no other version that is at least as stable replaces it`]
   })
 
 const ranks: { readonly [stability in Stability]: number } = { alpha: 0, beta: 1, stable: 2 }

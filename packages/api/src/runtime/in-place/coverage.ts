@@ -22,7 +22,7 @@ type MachineSetResponse = Pick<
 
 /**
  * Returns the differences of a Machine that a response does not cover, as one sentence for each object; empty when the Machine can be
- * updated in place.
+ * updated in place. Bootstrap configs are compared when both the current and the desired objects have one.
  *
  * @throws Error when a patch cannot be applied
  */

@@ -1,5 +1,4 @@
-/** Fields of ExtensionConfigs in all versions. */
-import type { Schema } from '@capstan/kube'
+/** Fields of ExtensionConfigs. */
 import { s } from '@capstan/kube'
 import { labelSelector } from '../../core/v1beta2/shared/label-selector.ts'
 
@@ -31,23 +30,21 @@ export const callFields = {
   settings: s.map(s.string()).optional().doc('Settings that are sent to the extension with every call.'),
 }
 
-/** The list of handlers. The schema of `timeoutSeconds` differs between versions. */
-export const extensionHandlersWith = <T extends Schema<number>>(timeoutSeconds: T) =>
-  s
-    .list(
-      s.object({
-        failurePolicy: s
-          .enum('Ignore', 'Fail')
-          .optional()
-          .doc('With Ignore, a call without a response counts as a success without effect. Default: Fail.'),
-        name: s.string({ minLength: 1, maxLength: 512 }).doc('`<handler>.<extensionconfig>`, unique among all servers.'),
-        requestHook: s.object({
-          apiVersion: s.string({ minLength: 1, maxLength: 512 }).doc('Group and version of the hook.'),
-          hook: s.string({ minLength: 1, maxLength: 256 }).doc('Name of the hook.'),
-        }),
-        timeoutSeconds: timeoutSeconds.optional().doc('Timeout of a call; 10 when absent.'),
+export const extensionHandlers = s
+  .list(
+    s.object({
+      failurePolicy: s
+        .enum('Ignore', 'Fail')
+        .optional()
+        .doc('With Ignore, a call without a response counts as a success without effect. Default: Fail.'),
+      name: s.string({ minLength: 1, maxLength: 512 }).doc('`<handler>.<extensionconfig>`, unique among all servers.'),
+      requestHook: s.object({
+        apiVersion: s.string({ minLength: 1, maxLength: 512 }).doc('Group and version of the hook.'),
+        hook: s.string({ minLength: 1, maxLength: 256 }).doc('Name of the hook.'),
       }),
-      { maxItems: 512 },
-    )
-    .listMap('name')
-    .doc('Handlers of the extension server, as returned by the last successful discovery.')
+      timeoutSeconds: s.int32({ minimum: 1 }).optional().doc('Timeout of a call; 10 when absent.'),
+    }),
+    { maxItems: 512 },
+  )
+  .listMap('name')
+  .doc('Handlers of the extension server, as returned by the last successful discovery.')

@@ -7,14 +7,13 @@ import { coreLabels } from '../../core/v1beta2/shared/core-labels.ts'
 import { legacyStatus } from '../../core/v1beta2/shared/legacy-status.ts'
 import { nonEmpty } from '../../core/v1beta2/shared/limits.ts'
 import { defaultExtensionConfig, extensionConfigErrors } from './admission/extension-config.ts'
-import { callFields, clientConfigFields, extensionHandlersWith } from './extension-config-fields.ts'
+import { callFields, clientConfigFields, extensionHandlers } from './extension-config-fields.ts'
 
 const clientConfig = s
   .object(clientConfigFields, nonEmpty)
   .doc('How to connect to the extension server: either `url` or `service`.')
 export interface ClientConfig extends Infer<typeof clientConfig> {}
 
-const extensionHandlers = extensionHandlersWith(s.int32({ minimum: 1 }))
 export type ExtensionHandler = Infer<typeof extensionHandlers>[number]
 
 const extensionConfigSpec = s.object({

@@ -154,7 +154,7 @@ describe('validation of a Machine', () => {
     expect(texts(Machine.validate!({ ...valid, spec: { ...valid.spec, ...change } }, contextOf(valid)))).toEqual(errors)
   })
 
-  it('accepts missing bootstrap data when a MachinePool owns it', () => {
+  it('accepts missing bootstrap data of a Machine with the label of a MachinePool', () => {
     const labels = { 'cluster.x-k8s.io/pool-name': 'pool' }
     const pooled = { ...valid, metadata: { ...metadata, labels }, spec: { ...valid.spec, bootstrap: {} } }
     expect(Machine.validate!(pooled, contextOf())).toEqual([])
