@@ -2,8 +2,7 @@
  * Serves health and metrics of a manager over HTTP: `/healthz`, `/readyz`, `/metrics`. `diagnostics` handles a request; `serveDiagnostics`
  * listens on a port.
  */
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { listenPlain } from '@capstan/kube/node'
 import type { Manager } from './manager.ts'
 
 export async function diagnostics(manager: Pick<Manager, 'started' | 'metrics'>, path: string): Promise<Response> {
@@ -30,31 +29,19 @@ export interface DiagnosticsServer {
 }
 
 /**
- * Serves over HTTP without authentication. By default only on the loopback interface, because metrics name objects of the cluster. Rejects
- * when the port is in use.
+ * Serves over HTTP without authentication. By default only on the loopback interface, because metrics name objects of the cluster.
+ * @throws Error that names the port, when it cannot be used
  */
-export function serveDiagnostics(
+export const serveDiagnostics = (
   manager: Pick<Manager, 'started' | 'metrics'>,
   port: number,
   host = '127.0.0.1',
   paths: readonly string[] = ['/healthz', '/readyz', '/metrics'],
-): Promise<DiagnosticsServer> {
-  const server = createServer((request, response) => {
-    const { pathname } = new URL(request.url ?? '/', 'http://localhost')
-    void diagnostics(manager, paths.includes(pathname) ? pathname : '/').then(async (result) => {
-      response.writeHead(result.status, Object.fromEntries(result.headers))
-      response.end(request.method === 'HEAD' ? undefined : await result.text())
-    })
-  })
-  return new Promise((resolve, reject) => {
-    server.once('error', (err: NodeJS.ErrnoException) =>
-      reject(err.code === 'EADDRINUSE' ? new Error(`Cannot serve diagnostics: port ${port} is in use`, { cause: err }) : err),
-    )
-    server.listen(port, host, () => {
-      resolve({
-        url: `http://${host.includes(':') ? `[${host}]` : host}:${(server.address() as AddressInfo).port}`,
-        close: () => new Promise((done) => void server.close(() => done())),
-      })
-    })
-  })
-}
+): Promise<DiagnosticsServer> =>
+  listenPlain(
+    async ({ url }) => {
+      const { pathname } = new URL(url)
+      return diagnostics(manager, paths.includes(pathname) ? pathname : '/')
+    },
+    { host, port },
+  )

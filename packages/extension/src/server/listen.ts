@@ -10,6 +10,7 @@ import { ReadableStream } from 'node:stream/web'
 import type { TLSSocket } from 'node:tls'
 import type { Clock, Logger } from '@capstan/kube'
 import { seconds, silent, systemClock } from '@capstan/kube'
+import { serverUrl } from '@capstan/kube/node'
 import type { FetchHandler } from './server.ts'
 
 export interface ListenOptions extends ServingCertificate {
@@ -143,7 +144,7 @@ export async function listen(handle: FetchHandler, options: ListenOptions): Prom
     await closed
   }
   return {
-    url: urlOf('https', host, bound),
+    url: serverUrl('https', host, bound),
     port: bound,
     renew: (serving) => server.setSecureContext(contextOf(serving)),
     close: (grace = timeouts.reading) => (closing ??= close(grace)),
@@ -170,10 +171,6 @@ function rejectMalformed({ code = '' }: NodeJS.ErrnoException, socket: Duplex, c
   const closeTimer = clock.schedule(lastResponsesTime, () => socket.destroy())
   socket.once('close', () => closeTimer.cancel())
 }
-
-/** Returns a URL of the server for clients on this machine. */
-export const urlOf = (scheme: 'http' | 'https', host: string, port: number): string =>
-  `${scheme}://${host === '' ? 'localhost' : host.includes(':') ? `[${host}]` : host}:${port}`
 
 /** Resolves when `promise` resolves, or after `limit` milliseconds. */
 function waitAtMost(limit: number, promise: Promise<unknown>, clock: Clock): Promise<void> {

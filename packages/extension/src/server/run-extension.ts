@@ -1,17 +1,15 @@
 /** Runs an extension as a program. Upstream: test/extension/main.go and exp/runtime/server, v1.14. */
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import process from 'node:process'
 import type { Clock, Logger } from '@capstan/kube'
 import { messageOf, sleep, systemClock } from '@capstan/kube'
-import { certificateExpiry } from '@capstan/kube/node'
+import { cannotListen, certificateExpiry, listenPlain } from '@capstan/kube/node'
 import type { Tracer } from '@opentelemetry/api'
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import { servingCertificateFrom } from './certificate-files.ts'
 import type { Extension } from '../author/define-extension.ts'
 import { type Address, type ExtensionFlags, FlagError, flagsUsage, parseExtensionFlags } from './extension-flags.ts'
 import { jsonLogger } from './json-log.ts'
-import { type Listening, listen, type ServingCertificate, urlOf } from './listen.ts'
+import { type Listening, listen, type ServingCertificate } from './listen.ts'
 import { keepOwnCertificate } from './own-certificate.ts'
 import { extensionServer, type FetchHandler, type ServerLimits } from './server.ts'
 import { certificateMetric, servedCallMetrics } from './server-metrics.ts'
@@ -196,11 +194,6 @@ async function listenAt(
   }
 }
 
-function cannotListen(err: unknown, port: number): Error {
-  const { code } = err as NodeJS.ErrnoException
-  return new Error(`Cannot listen on port ${port}: ${code === 'EADDRINUSE' ? 'it is in use' : messageOf(err)}`, { cause: err })
-}
-
 /** Returns the handler of the health endpoints and, with a registry, of the metrics. */
 function diagnosticsOf(ready: () => boolean, registry?: Registry): FetchHandler {
   return async (request) => {
@@ -224,34 +217,6 @@ async function listenDiagnostics(
 ): Promise<Pick<Listening, 'url' | 'renew' | 'close'>> {
   if (!address.insecure) return listenAt(address, handle, secure)
   return { ...(await listenPlain(handle, address)), renew() {} }
-}
-
-async function listenPlain(handle: FetchHandler, { host, port }: Address): Promise<Pick<Listening, 'url' | 'close'>> {
-  const server = createServer((incoming, outgoing) => {
-    incoming.resume()
-    const { method = 'GET', url = '/' } = incoming
-    if (method !== 'GET' && method !== 'HEAD') return void outgoing.writeHead(405).end()
-    void handle(new Request(new URL(url, 'http://localhost')))
-      .then(async (answer) => {
-        const body = await answer.text()
-        outgoing.writeHead(answer.status, Object.fromEntries(answer.headers)).end(method === 'HEAD' ? undefined : body)
-      })
-      .catch(() => outgoing.destroy())
-  })
-  server.maxConnections = 100
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', (err) => reject(cannotListen(err, port)))
-    server.listen(port, host === '' ? undefined : host, resolve)
-  })
-  const bound = (server.address() as AddressInfo).port
-  return {
-    url: urlOf('http', host, bound),
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
-  }
 }
 
 const aborted = (signal: AbortSignal): Promise<void> =>

@@ -1,6 +1,7 @@
 export * from './pki.ts'
 export * from './kubeconfig.ts'
 export * from './https-transport.ts'
+export * from './listen-plain.ts'
 export * from './make-folder.ts'
 export * from './write-group.ts'
 export * from './in-cluster.ts'
