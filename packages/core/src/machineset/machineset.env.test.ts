@@ -33,7 +33,7 @@ describe('a MachineSet', () => {
         "Remediating False NotRemediating",
         "ScalingDown False NotScalingDown",
         "ScalingUp False NotScalingUp",
-        "MachinesReady Unknown ReadyUnknown: * Machines set-bwtcj, set-q92c8: Condition Ready not yet reported",
+        "MachinesReady Unknown ReadyUnknown: * Machines set-ndbnc, set-qntq2: Condition Ready not yet reported",
         "MachinesUpToDate True NoReplicas",
         "Paused False NotPaused",
         "Deleting False NotDeleting",
