@@ -84,7 +84,7 @@ describe('a MachineDeployment', () => {
         "Remediating False NotRemediating",
         "ScalingDown False NotScalingDown",
         "ScalingUp False NotScalingUp",
-        "MachinesReady Unknown ReadyUnknown: * Machines workers-bwtcj-llfn5, workers-bwtcj-wglq6, workers-bwtcj-xzcqp: Condition Ready not yet reported",
+        "MachinesReady Unknown ReadyUnknown: * Machines workers-qntq2-n48dw, workers-qntq2-rnfpq, workers-qntq2-x6l7q: Condition Ready not yet reported",
         "MachinesUpToDate True NoReplicas",
         "Paused False NotPaused",
         "Deleting False NotDeleting",
