@@ -1,7 +1,8 @@
 /** Tests several managers that compete for a Lease on one API server. */
-import { ConfigMap, Event, hours, Lease, minutes, seconds, seededRandom } from '@capstan/kube'
+import { ConfigMap, Event, hours, Lease, minutes, seconds, seededRandom, silent } from '@capstan/kube'
 import { describe, expect, test } from 'vitest'
 import { diagnostics } from './diagnostics.ts'
+import { LeaderElection } from './leader-election.ts'
 import { advance, beat, client, clock, join, members, stopMember, settle, until, useMembers } from './members.suite.ts'
 
 useMembers()
@@ -160,6 +161,21 @@ test('a leader that reads another identity in its Lease stops at once', async ()
   )
   expect(await until(() => a.endErrors.length > 0)).toBeLessThanOrEqual(2)
   expect(a.endErrors).toEqual(['Leader election lost: c holds the lease'])
+})
+
+test('a leader whose Lease is deleted, and that may not acquire it again, stops at once', async () => {
+  const options = { namespace: 'default', name: 'shard-0', identity: 'a' }
+  let mayAcquire = true
+  const dependencies = { client: client(), clock, random: seededRandom(1), log: silent }
+  const election = new LeaderElection({ ...options, mayAcquire: () => mayAcquire }, dependencies)
+  const { signal } = new AbortController()
+  await election.acquire(signal)
+  let reason: string | undefined
+  void election.keep(signal).then((text) => (reason = text))
+  mayAcquire = false
+  await client().delete(Lease, { namespace: 'default', name: 'shard-0' })
+  await advance(seconds(4))
+  expect(reason).toBe('the lease was deleted or released')
 })
 
 test('the leader runs its preparation before its first reconcile', async () => {

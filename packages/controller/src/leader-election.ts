@@ -131,7 +131,10 @@ export class LeaderElection {
         await sleep(clock, this.#remaining(this.#sent, this.#terms.retryPeriod), until)
         const attempt = await this.#attempt(until)
         if (until.aborted) return
-        if (attempt === 'heldByOther') return lost.resolve(`${holderOf(this.#lease!)} holds the lease`)
+        if (attempt === 'heldByOther') {
+          const holder = this.#lease && holderOf(this.#lease)
+          return lost.resolve(holder ? `${holder} holds the lease` : 'the lease was deleted or released')
+        }
         if (attempt === 'failed') continue
         deadline.cancel()
         deadline = clock.schedule(this.#remaining(this.#sent, this.#terms.renewDeadline), missed)
