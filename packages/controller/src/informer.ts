@@ -17,7 +17,8 @@ export interface InformerEvent<T extends KubeObject = KubeObject> {
 type Listener = (event: InformerEvent) => void
 type Values = (object: KubeObject) => readonly string[]
 
-interface Awaited {
+/** A caller that waits for a revision. */
+interface Waiter {
   readonly revision: number
   readonly resolve: () => void
 }
@@ -30,7 +31,7 @@ export class Informer {
   readonly #listeners = new Set<Listener>()
   /** Results of writes that are newer than the last watch event, by key. */
   readonly #written = new Map<string, KubeObject>()
-  readonly #awaited = new Map<string, Awaited[]>()
+  readonly #waiters = new Map<string, Waiter[]>()
   readonly synced: Promise<void>
   #markSynced!: () => void
   #revision = 0
@@ -129,8 +130,8 @@ export class Informer {
     const object = this.#objects.get(key)
     if (this.#revision >= revision || (object && Number(object.metadata.resourceVersion) >= revision)) return undefined
     return new Promise((resolve) => {
-      const waiting = this.#awaited.get(key) ?? []
-      this.#awaited.set(key, [...waiting, { revision, resolve }])
+      const waiters = this.#waiters.get(key) ?? []
+      this.#waiters.set(key, [...waiters, { revision, resolve }])
     })
   }
 
@@ -183,11 +184,11 @@ export class Informer {
     if (!(revision > this.#revision)) return
     this.#revision = revision
     for (const [key, object] of this.#written) if (revisionOf(object) <= revision) this.#written.delete(key)
-    for (const [key, waiting] of this.#awaited) {
-      const remaining = waiting.filter((awaited) => awaited.revision > revision)
-      for (const awaited of waiting) if (awaited.revision <= revision) awaited.resolve()
-      if (remaining.length === 0) this.#awaited.delete(key)
-      else this.#awaited.set(key, remaining)
+    for (const [key, waiters] of this.#waiters) {
+      const remaining = waiters.filter((waiter) => waiter.revision > revision)
+      for (const waiter of waiters) if (waiter.revision <= revision) waiter.resolve()
+      if (remaining.length === 0) this.#waiters.delete(key)
+      else this.#waiters.set(key, remaining)
     }
   }
 }
