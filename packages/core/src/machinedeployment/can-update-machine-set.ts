@@ -46,7 +46,10 @@ interface Decision {
  */
 export class InPlaceDecisions {
   readonly runtime: RuntimeClient
-  /** Counts the retry requests of Clusters. The controller's watch on Clusters feeds it. */
+  /**
+   * Counts how often users requested, by the annotation `retry-hooks` of a Cluster, that its hooks are called again at once. The predicate of
+   * the controller's watch on Clusters updates the counts.
+   */
   readonly retries = new RetryRequests()
   /** Number of changes of extensions. The response to a call that began before the last change is not cached. */
   changes = 0
