@@ -115,7 +115,10 @@ class Ending {
   }
 }
 
-/** Responds with 504 after the timeout. `end` cancels the reading of YAML and calls of webhooks; other work continues. */
+/**
+ * Responds with 504 after the timeout. `end` cancels the reading of YAML, calls of webhooks and the wait for a resourceVersion; other work
+ * continues.
+ */
 function withTimeout(clock: Clock, timeout: number, work: Promise<HttpResponse>, end: () => void): Promise<HttpResponse> {
   return new Promise((resolve, reject) => {
     const timer = clock.schedule(timeout, () => {
