@@ -3,8 +3,8 @@ import { expect, test } from 'vitest'
 import { convertedTypeProblem, jsonTypeProblem } from './go-types.ts'
 
 const deployment = 'io.k8s.api.apps.v1.Deployment'
-const pod = (spec: object) => ({ spec: { template: { spec } } })
-const container = (fields: object) => pod({ containers: [{ name: 'c', ...fields }] })
+const withPodSpec = (spec: object) => ({ spec: { template: { spec } } })
+const withContainer = (fields: object) => withPodSpec({ containers: [{ name: 'c', ...fields }] })
 const notAQuantity = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 
 /** Errors recorded from a real server: of a body, and of a strategic merge patch. */
@@ -29,13 +29,13 @@ test.each<[string, object, string, string]>([
   ],
   [
     'a number for a string, in a list',
-    container({ image: 5 }),
+    withContainer({ image: 5 }),
     'json: cannot unmarshal number into Go struct field Container.spec.template.spec.containers.image of type string',
     'cannot convert int64 to string',
   ],
   [
     'a string for a struct',
-    pod('x' as never),
+    withPodSpec('x' as never),
     'json: cannot unmarshal string into Go struct field PodTemplateSpec.spec.template.spec of type v1.PodSpec',
     'cannot restore struct from: string',
   ],
@@ -47,24 +47,24 @@ test.each<[string, object, string, string]>([
   ],
   [
     'a string for a list',
-    pod({ containers: 'x' }),
+    withPodSpec({ containers: 'x' }),
     'json: cannot unmarshal string into Go struct field PodSpec.spec.template.spec.containers of type []v1.Container',
     'cannot restore slice from string',
   ],
   [
     'a string for a map',
-    pod({ nodeSelector: 'x' }),
+    withPodSpec({ nodeSelector: 'x' }),
     'json: cannot unmarshal string into Go struct field PodSpec.spec.template.spec.nodeSelector of type map[string]string',
     'cannot restore map from string',
   ],
-  ['an invalid quantity', container({ resources: { limits: { cpu: 'zz' } } }), notAQuantity, notAQuantity],
+  ['an invalid quantity', withContainer({ resources: { limits: { cpu: 'zz' } } }), notAQuantity, notAQuantity],
 ])('the decoders of JSON and of patches reject %s', (_, object, json, converted) => {
   expect(atOnce(jsonTypeProblem(deployment, object))).toBe(json)
   expect(atOnce(convertedTypeProblem(deployment, object))).toBe(converted)
 })
 
 test.each<[string, string, object, string | undefined]>([
-  ['a valid object', deployment, container({ image: 'x', ports: [{ containerPort: 80 }] }), undefined],
+  ['a valid object', deployment, withContainer({ image: 'x', ports: [{ containerPort: 80 }] }), undefined],
   ['null, which is ignored', deployment, { spec: { replicas: null, template: null } }, undefined],
   ['an unknown field', deployment, { spec: { replica: 'x' } }, undefined],
   [
