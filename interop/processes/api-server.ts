@@ -28,7 +28,10 @@ export interface ApiServerOptions {
   readonly flags?: readonly string[]
   /** Users in addition to the administrator. They have only the permissions that RBAC grants. */
   readonly users?: readonly ApiServerUser[]
-  /** Whether writes are acknowledged only after fsync. Default: false, because data of a test need not survive a power loss. */
+  /**
+   * Whether the server stores its state durably, and acknowledges writes only after fsync. Default: false: etcd skips fsync, and
+   * `capstan apiserver` keeps its state in memory.
+   */
   readonly durable?: boolean
   /** Called with progress messages while the server starts. */
   readonly progress?: (line: string) => void
@@ -50,7 +53,7 @@ export interface RunningApiServer extends AsyncDisposable {
   readonly folder: string
   /** Processes of the server; the API server is named `apiserver`. */
   readonly programs: readonly Program[]
-  /** Seconds from the start of the first process to the first response of the API server. */
+  /** Seconds from the start of the first process until the API server is ready: `/readyz` returns 200. */
   readonly readyAfter: number
   /** Writes a kubeconfig for one of the `users`. @returns its path */
   kubeconfigOf(user: string): string
