@@ -3,6 +3,7 @@ import { localKinds } from '@capstan/local'
 import { expect, test } from 'vitest'
 import { oldTwins } from './contract-twin.ts'
 
+/** Twins of the local provider's kinds: the same kinds with the label, fields and paths of contract v1beta1. */
 const twins = new Map(oldTwins(localKinds as readonly DeclaredKind[]).map((kind) => [kind.kind, kind]))
 
 /** Returns the type of a field in the twin's schema; `undefined` if the field does not exist. */
@@ -32,7 +33,7 @@ test.each([
   ],
   ['LocalControlPlane', 'spec.machineTemplate.infrastructureRef', 'object', 'spec.machineTemplate.spec.infrastructureRef'],
   ['LocalControlPlane', 'spec.machineTemplate.readinessGates', 'array', 'spec.machineTemplate.spec.readinessGates'],
-])('%s has %s of type %s in the place of %s', (kind, oldPath, type, newPath) => {
+])('the twin of %s has %s of type %s instead of %s', (kind, oldPath, type, newPath) => {
   expect(typeOf(kind, oldPath)).toBe(type)
   expect(typeOf(kind, newPath)).toBeUndefined()
 })
