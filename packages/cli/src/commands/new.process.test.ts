@@ -15,6 +15,7 @@ import { manifestsIn } from '../test-manifests.ts'
 const root = mkdtempSync(join(tmpdir(), 'capstan-new-'))
 afterAll(() => rmSync(root, { recursive: true, force: true }))
 
+/** Hooks that an extension can handle: all except Discovery, which the extension server handles itself. */
 const everyHook = hookCatalog.filter(({ singleton }) => !singleton).map(({ name }) => name)
 const create = (name: string, ...flags: string[]) =>
   runToEnd(['new', 'extension', name, '--link', '--dir', join(root, name), ...flags])
