@@ -8,7 +8,7 @@ import { type ContractField, type ContractVersion, field, readField } from './fi
 export const InfraMachinePoolContract = {
   provisioned: field<boolean>(
     { v1beta1: 'status.ready', v1beta2: 'status.initialization.provisioned' },
-    'True while the pool is provisioned. Until then core copies no other field.',
+    'True while the pool is provisioned. Until then core copies only failureReason and failureMessage.',
     { mandatory: true },
   ),
   ready: field<boolean>(
@@ -17,7 +17,7 @@ export const InfraMachinePoolContract = {
   ),
   providerIDList: field<string[]>(
     'spec.providerIDList',
-    'Provider IDs of the machines: each equals the spec.providerID of its Node. The Node of an ID that is removed is deleted.',
+    'Provider IDs of the machines: each equals the spec.providerID of its Node. When an ID is removed from the list, core deletes its Node.',
     { mandatory: true },
   ),
   replicas: field<number>('status.replicas', 'Number of machines.', { mandatory: true }),
