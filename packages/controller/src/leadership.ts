@@ -40,6 +40,7 @@ export interface Leadership {
   readonly client: Client
   /** Objects that this process reconciles; absent: all objects. */
   readonly partition?: Partition
+  /** Whether this process holds the Lease; with shards, whether it holds the Lease of shard 0. */
   readonly leads: boolean
   /** Names of the Leases, each with whether this process holds it. */
   readonly leases: readonly (readonly [name: string, isHeld: boolean])[]
@@ -90,7 +91,7 @@ export class SingleLeader implements Leadership {
       await election.acquire(signal)
       events.of(election.identity).event(election.lease!, 'Normal', 'LeaderElection', `${election.identity} became leader`)
       const lost = election.keep(signal)
-      // Awaited below; this handler covers a failure of `#prepare` before that.
+      // If `#prepare` fails first, `lost` is not awaited below: this handler prevents an unhandled rejection.
       lost.catch(() => {})
       await Promise.race([this.#prepare(signal), lost])
       if (election.leads) await Promise.race([start(), lost])
