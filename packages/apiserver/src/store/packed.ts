@@ -1,6 +1,7 @@
 /**
  * Two encodings of stored objects. Plain objects, frozen and shared, suit a server whose controllers run in the same process. Packed
- * objects are stored as JSON: they take a third of the memory, for a server whose clients all use sockets, and mostly request JSON.
+ * objects are stored as JSON, which takes a third of the memory. They suit a server whose clients all use sockets, and mostly request
+ * JSON.
  *
  * All readers share one packed object as long as it is stored. It has the same members as a plain object. When a member is read, the JSON
  * is parsed, and the result is cached as long as members are read repeatedly. apiVersion and kind are never parsed.
