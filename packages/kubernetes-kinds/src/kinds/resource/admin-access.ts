@@ -6,13 +6,13 @@ import type { DeviceClaim, ResourceClaimStatus } from '../schemas/types.ts'
 const Label = 'resource.kubernetes.io/admin-access'
 
 /** Returns the path of the first request for admin access in a claim. As upstream, omits `exactly`, and the outer `spec` of templates. */
-export function requestsAdminAccess({ requests }: DeviceClaim): string | undefined {
+export function adminAccessRequestPath({ requests }: DeviceClaim): string | undefined {
   const index = (requests ?? []).findIndex(({ exactly }) => exactly?.adminAccess === true)
   return index < 0 ? undefined : `spec.devices.requests[${index}].adminAccess`
 }
 
 /** Returns the path of the first allocation with admin access in a status. */
-export function grantsAdminAccess({ allocation }: ResourceClaimStatus): string | undefined {
+export function adminAccessResultPath({ allocation }: ResourceClaimStatus): string | undefined {
   const index = (allocation?.devices.results ?? []).findIndex(({ adminAccess }) => adminAccess === true)
   return index < 0 ? undefined : `status.allocation.devices.results[${index}].adminAccess`
 }

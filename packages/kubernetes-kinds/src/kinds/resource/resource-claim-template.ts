@@ -3,7 +3,7 @@ import type { BuiltinKind } from '../builtin-kind.ts'
 import { labels, problems } from '../checks.ts'
 import { ageColumn, nameColumn } from '../columns.ts'
 import type { ResourceClaimTemplate } from '../schemas/types.ts'
-import { adminAccessErrors, requestsAdminAccess } from './admin-access.ts'
+import { adminAccessErrors, adminAccessRequestPath } from './admin-access.ts'
 import { defaultRequests, deviceClaimErrors } from './device-requests.ts'
 import { immutableStruct } from './immutable-struct.ts'
 
@@ -17,7 +17,7 @@ export const resourceclaimtemplates: BuiltinKind<ResourceClaimTemplate> = {
   validate({ metadata: { namespace }, spec }, old, { server }) {
     const { metadata, spec: claim } = spec
     return [
-      ...(old ? [] : adminAccessErrors(server, namespace, requestsAdminAccess(claim.devices))),
+      ...(old ? [] : adminAccessErrors(server, namespace, adminAccessRequestPath(claim.devices))),
       ...labels('spec.metadata.labels', metadata.labels),
       ...Object.keys(metadata.annotations ?? {}).flatMap((key) =>
         problems('spec.metadata.annotations', key, qualifiedNameProblems(key.toLowerCase())),

@@ -2,7 +2,7 @@ import type { BuiltinKind } from '../builtin-kind.ts'
 import { ageColumn, at, column, list, nameColumn } from '../columns.ts'
 import { nullIfNone } from '../go-nulls.ts'
 import type { ResourceV1ResourceClaim as ResourceClaim } from '../schemas/types.ts'
-import { adminAccessErrors, requestsAdminAccess, grantsAdminAccess } from './admin-access.ts'
+import { adminAccessErrors, adminAccessRequestPath, adminAccessResultPath } from './admin-access.ts'
 import { claimStatusErrors, dropFreedDevices } from './claim-status.ts'
 import { defaultRequests, deviceClaimErrors } from './device-requests.ts'
 import { immutableStruct } from './immutable-struct.ts'
@@ -50,12 +50,12 @@ export const resourceclaims: BuiltinKind<ResourceClaim> = {
     const { server, subresource } = context
     if (!old) {
       return [
-        ...adminAccessErrors(server, metadata.namespace, requestsAdminAccess(spec.devices)),
+        ...adminAccessErrors(server, metadata.namespace, adminAccessRequestPath(spec.devices)),
         ...deviceClaimErrors('spec.devices', spec.devices),
       ]
     }
     if (subresource !== 'status') return immutableStruct('spec', 'resource/v1.ResourceClaimSpec', spec, old.spec)
-    const granted = grantsAdminAccess(old.status) === undefined ? grantsAdminAccess(status) : undefined
+    const granted = adminAccessResultPath(old.status) === undefined ? adminAccessResultPath(status) : undefined
     return [
       ...adminAccessErrors(server, metadata.namespace, granted),
       ...statusPermissionErrors(claim, old, context),
