@@ -56,8 +56,11 @@ export class FairSeats<Name extends string> {
     }
   }
 
-  /** Takes a seat. @throws TooManyRequests when too many requests of the flow wait, no seat is free in time, or `signal` aborts */
-  take(name: Name, flow: string, signal: AbortSignal): Release | Promise<Release> {
+  /**
+   * Takes a seat. `end` returns a signal for the end of the request; it is called only when the request has to wait.
+   * @throws TooManyRequests when too many requests of the flow wait, no seat is free in time, or the request ends first
+   */
+  take(name: Name, flow: string, end: () => AbortSignal): Release | Promise<Release> {
     const level = this.#levels.get(name)!
     const waiting = level.waiting.get(flow)
     if (!waiting && this.#canTakeSeat(level, flow)) {
@@ -65,7 +68,7 @@ export class FairSeats<Name extends string> {
       if (this.#common > 0) return this.#assignSeat(level, flow, 'common')
     }
     if (waiting && waiting.length >= MaxWaiting) throw new TooManyRequests()
-    return this.#wait(level, flow, signal)
+    return this.#wait(level, flow, end())
   }
 
   #canTakeSeat(level: Level, flow: string): boolean {

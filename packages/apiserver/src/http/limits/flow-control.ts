@@ -22,10 +22,11 @@ export interface FlowControl {
   /** Returns the priority level and user of the request, and whether it is exempt from the limits. */
   requester(request: Attributes): Requester
   /**
-   * Takes a seat, or returns a promise of a seat. Calling the result releases the seat.
-   * @throws TooManyRequests when there is no seat within the waiting time
+   * Takes a seat, or returns a promise of a seat. Calling the result releases the seat. `end` returns a signal for the end of the request;
+   * it is called only when the request has to wait.
+   * @throws TooManyRequests when there is no seat within the waiting time, or the request ends first
    */
-  seat(request: Attributes, requester: Requester, signal: AbortSignal): Release | Promise<Release>
+  seat(request: Attributes, requester: Requester, end: () => AbortSignal): Release | Promise<Release>
 }
 
 /** `longestWait` is the maximum time in milliseconds that a request waits for its seat. */
@@ -36,10 +37,10 @@ export function flowControl(options: FlowControlOptions, table: FlowTable, clock
   let seats: FairSeats<PriorityLevel> | undefined
   return {
     requester,
-    seat(_request, { level, flow, isExempt }, signal) {
+    seat(_request, { level, flow, isExempt }, end) {
       if (isExempt) return releaseNothing
       seats ??= new FairSeats(levels, maxRequestsInflight + maxMutatingRequestsInflight, clock, longestWait)
-      return seats.take(level as PriorityLevel, flow, signal)
+      return seats.take(level as PriorityLevel, flow, end)
     },
   }
 }

@@ -234,6 +234,27 @@ test('`ended` aborts when a request times out or its client disconnects', async 
   expect(timedOut!.aborted).toBe(true)
 })
 
+test('a request that times out while it waits for a seat or for its body is not processed later', async () => {
+  const { send, clock, settled, started } = newLimiter({ maxRequestsInflight: 7, maxMutatingRequestsInflight: 0 })
+  for (let count = 0; count < 7; count++) send({})
+  await settled()
+  const query = 'timeout=1s'
+  const waiting = Array.from({ length: 20 }, (_, index) => send({ user: `user-${index}` }, { query }))
+  const body = Promise.withResolvers<Buffer>()
+  const slow = send({ user: 'slow', verb: 'create', groups: ['system:masters'] }, { query, body: () => body.promise })
+  await settled()
+  const startedInTime = started.length
+  while (clock.step(clock.now() + seconds(1)));
+  await settled()
+  const responses = await Promise.all([slow, ...waiting].map(({ response }) => Promise.race([response, Promise.resolve()])))
+  expect(responses.filter((response) => response?.status === 504).length).toBeGreaterThan(1)
+  body.resolve(Buffer.alloc(0))
+  for (const { finish } of started) finish()
+  await settled()
+  // Requests of alice have no timeout.
+  expect(started.slice(startedInTime).filter(({ user }) => user !== 'alice')).toEqual([])
+})
+
 test('an invalid timeout is rejected', async () => {
   const rejection = new StatusError('BadRequest', 'invalid timeout specified in the request URL - time: invalid duration "abc"')
   await expect(newLimiter().send({}, { query: 'timeout=abc' }).response).rejects.toEqual(rejection)
@@ -280,7 +301,7 @@ test('seats are never assigned twice or lost, and no request waits while a seat 
       const waiting = new Set<AbortController>()
       const take = (level: keyof typeof levels, flow: string) => {
         const abort = new AbortController()
-        const seat = seats.take(level, flow, abort.signal)
+        const seat = seats.take(level, flow, () => abort.signal)
         if (typeof seat === 'function') return void heldSeats.push(seat)
         waiting.add(abort)
         seat.then(
@@ -319,20 +340,20 @@ test('seats are never assigned twice or lost, and no request waits while a seat 
 test('a request that has ended before it waits for a seat is rejected, and leaves the queue', async () => {
   const clock = new VirtualClock()
   const seats = new FairSeats({ only: { shares: 1, lendable: 0 } }, 1, clock, 1000)
-  const first = seats.take('only', 'a', new AbortController().signal) as Release
-  await expect(seats.take('only', 'b', AbortSignal.abort())).rejects.toThrow(TooManyRequests)
+  const first = seats.take('only', 'a', () => new AbortController().signal) as Release
+  await expect(seats.take('only', 'b', () => AbortSignal.abort())).rejects.toThrow(TooManyRequests)
   expect(clock.nextDue).toBeUndefined()
   first()
-  expect(seats.take('only', 'c', new AbortController().signal)).toBeTypeOf('function')
+  expect(seats.take('only', 'c', () => new AbortController().signal)).toBeTypeOf('function')
 })
 
 test('of flows with the same number of seats, the one that has waited longest gets the next seat', async () => {
   const seats = new FairSeats({ only: { shares: 1, lendable: 0 } }, 1, new VirtualClock(), 1000)
   const { signal } = new AbortController()
   const order: string[] = []
-  const first = seats.take('only', 'a', signal) as Release
+  const first = seats.take('only', 'a', () => signal) as Release
   const served = ['b', 'c', 'b', 'd'].map(async (flow) => {
-    const release = await seats.take('only', flow, signal)
+    const release = await seats.take('only', flow, () => signal)
     order.push(flow)
     release()
   })

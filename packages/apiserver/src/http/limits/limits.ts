@@ -42,8 +42,10 @@ export function requestLimiter(
     const requester = flow.requester(attributes)
     if (!requester.isExempt && !isAmong(table.urgent, attributes) && isMemoryFull()) throw new TooManyRequests()
     const received = await withBody(request, requester, ending)
-    const release = await flow.seat(attributes, requester, request.signal)
+    const release = await flow.seat(attributes, requester, () => ending.signal)
     try {
+      // The response has been sent, while the body was read or the request waited for its seat.
+      if (ending.hasEnded) throw new TooManyRequests()
       return await work(received)
     } finally {
       release()
@@ -103,6 +105,10 @@ class Ending {
     this.#disconnected = disconnected
   }
 
+  get hasEnded(): boolean {
+    return this.#isOver || this.#disconnected.aborted
+  }
+
   get signal(): AbortSignal {
     this.#timedOut ??= new AbortController()
     if (this.#isOver) this.#timedOut.abort()
@@ -116,8 +122,8 @@ class Ending {
 }
 
 /**
- * Responds with 504 after the timeout. `end` cancels the reading of YAML, calls of webhooks and the wait for a resourceVersion; other work
- * continues.
+ * Responds with 504 after the timeout. `end` cancels the waits for a seat and for a resourceVersion, the reading of YAML, and calls of
+ * webhooks; other work continues.
  */
 function withTimeout(clock: Clock, timeout: number, work: Promise<HttpResponse>, end: () => void): Promise<HttpResponse> {
   return new Promise((resolve, reject) => {

@@ -24,7 +24,7 @@ export function threadSeats(clock: Clock): ThreadSeats {
   }
   const seats = new FairSeats(levels, MaxExemptThreads + MaxImportantThreads + MaxThreads, clock, LongestWait)
   const groupOf = ({ level, isExempt }: Requester) => (isExempt ? 'exempt' : ordinaryLevels.has(level) ? 'others' : 'important')
-  return (requester, signal) => seats.take(groupOf(requester), requester.flow, signal)
+  return (requester, signal) => seats.take(groupOf(requester), requester.flow, () => signal)
 }
 
 const ordinaryLevels: ReadonlySet<string> = new Set(['', 'workload-low', 'global-default'])
