@@ -11,7 +11,7 @@ export interface TestWebhooks {
   readonly conversion: WebhookClientConfig
   /** Creates the webhook configurations. Resolves when the server calls the webhooks. */
   configure(): Promise<void>
-  /** Deletes the configurations and stops listening. */
+  /** Deletes the configurations. Stops listening when the server no longer calls the webhooks. */
   close(): Promise<void>
 }
 
@@ -39,24 +39,36 @@ export async function testWebhooks(
   const server = await listen(handle, certified)
   const caBundle = Buffer.from(authority.certificate).toString('base64')
   const clientConfigAt = (path: string): WebhookClientConfig => ({ url: `${server.url}${path}`, caBundle })
+  /**
+   * Creates a ConfigMap as a dry run until the server calls the webhooks in phases that `accepts` returns true for. Upstream: a server uses
+   * configurations a moment after it has stored them, and those that were deleted a moment longer.
+   */
+  async function untilCalled(accepts: (phases: ReadonlySet<string>) => boolean): Promise<void> {
+    let failure: unknown
+    for (let attempt = 1; attempt <= 1000; attempt++) {
+      called.clear()
+      try {
+        await client.create(ConfigMap, { metadata: { name, namespace: 'default' } }, { dryRun: true })
+        if (accepts(called)) return
+      } catch (err) {
+        // The server still calls the webhooks of an interrupted test.
+        failure = err
+      }
+      await new Promise((resolve) => void setTimeout(resolve, 20))
+    }
+    throw new Error('the API server does not use the webhook configurations of the test', { cause: failure })
+  }
+
   return {
     conversion: clientConfigAt(ConvertPath),
     // Configurations of an interrupted test are replaced.
     async configure() {
       await configureWebhooks(client, name, allAdmissions, clientConfigAt)
-      // Upstream: a server uses configurations a moment after it has stored them.
-      for (let attempt = 1; called.size < 2; attempt++) {
-        if (attempt > 1) await new Promise((resolve) => void setTimeout(resolve, 20))
-        try {
-          await client.create(ConfigMap, { metadata: { name, namespace: 'default' } }, { dryRun: true })
-        } catch (err) {
-          // The server still calls the webhooks of an interrupted test.
-          if (attempt >= 1000) throw err
-        }
-      }
+      await untilCalled((phases) => phases.size === 2)
     },
     async close() {
       await removeWebhooks(client, name)
+      await untilCalled((phases) => phases.size === 0)
       await server.close()
     },
   }
