@@ -713,7 +713,8 @@ test('reconciles yield to timers and sockets, however many keys are ready', asyn
   // A clock that advances by one millisecond each time it is read.
   let now = 0
   const turn = () => new Promise<void>((resolve) => void setImmediate(resolve))
-  const clock = Object.assign(new VirtualClock(), { yieldIfDue: eventLoopYielder({ now: () => now++, turn, pause: turn }) })
+  const yieldIfDue = eventLoopYielder({ now: () => now++, turnNumber: () => 0, turn, pause: turn })
+  const clock = Object.assign(new VirtualClock(), { yieldIfDue })
   let reconciles = 0
   const busy = controller({
     name: 'busy',

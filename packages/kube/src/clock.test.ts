@@ -9,13 +9,17 @@ function fakeEventLoop() {
   const rests: number[] = []
   const yieldIfDue = eventLoopYielder({
     now: () => now,
+    turnNumber: () => turns.length,
     async turn() {
       await setImmediate()
       turns.push([])
     },
     async pause(ms) {
       rests.push(ms)
-      for (let turn = 0; turn < ms; turn++) await setImmediate()
+      for (let turn = 0; turn < ms; turn++) {
+        await setImmediate()
+        turns.push([])
+      }
     },
   })
   return {
@@ -47,6 +51,24 @@ test('runs ten milliseconds of work in each turn of the event loop', async () =>
   const { work, turns } = fakeEventLoop()
   await work('a', 25)
   expect(turns.map(({ length }) => length)).toEqual([10, 10, 5])
+})
+
+test('does not count the time between two turns, and schedules the end of a turn only for waiting work', async () => {
+  let [now, turnNumber, scheduled] = [0, 1, 0]
+  const turn = async () => void scheduled++
+  const yieldIfDue = eventLoopYielder({ now: () => now, turnNumber: () => turnNumber, turn, pause: async () => {} })
+  for (let count = 0; count < 5; count++) {
+    now += 50
+    turnNumber++
+    expect(yieldIfDue()).toBeUndefined()
+    now += 9
+    expect(yieldIfDue()).toBeUndefined()
+  }
+  expect(scheduled).toBe(0)
+  now++
+  await Promise.all([yieldIfDue(), yieldIfDue()])
+  expect(scheduled).toBe(1)
+  expect(yieldIfDue()).toBeUndefined()
 })
 
 test('continues after a turn with the tasks that have waited longest', async () => {

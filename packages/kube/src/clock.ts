@@ -204,6 +204,7 @@ export const systemClock: Clock = {
   // One yielder for the process, because the process has one event loop.
   yieldIfDue: eventLoopYielder({
     now: () => performance.now(),
+    turnNumber: turnNumberOf(),
     turn: () => new Promise((resolve) => void nextTurn(resolve)),
     pause: (ms) => new Promise((resolve) => void setTimeout(resolve, ms)),
   }),
@@ -211,24 +212,53 @@ export const systemClock: Clock = {
 
 interface EventLoop {
   now(): number
+  /** Number of the current turn; the same number in every turn where the turn is not known. */
+  turnNumber(): number
   /** Resolves in the next turn. */
   turn(): Promise<void>
   /** Resolves after `ms`. */
   pause(ms: number): Promise<void>
 }
 
-/** Returns a `yieldIfDue` for an event loop. The time of a turn is measured from its first call in that turn. */
+/** Returns a function for the number of turns of this thread's event loop. Browsers do not count them. */
+function turnNumberOf(): () => number {
+  const timing = (performance as { nodeTiming?: { uvMetricsInfo: { loopCount: number } } }).nodeTiming
+  return timing ? () => timing.uvMetricsInfo.loopCount : () => 0
+}
+
+/** Milliseconds between two looks at the number of the turn, which takes half a microsecond. */
+const TurnCheckPeriod = 0.2
+
+/**
+ * Returns a `yieldIfDue` for an event loop. The time of a turn is measured from its first call, or from `TurnCheckPeriod` later. The end of
+ * a turn is not scheduled unless work waits for it: each scheduled callback costs a turn in which few sockets are ready.
+ */
 export function eventLoopYielder(loop: EventLoop): () => Promise<void> | undefined {
-  let turn: { readonly since: number; readonly over: Promise<void>; hasWaiter: boolean } | undefined
+  let number = loop.turnNumber()
+  let since = loop.now()
+  let checked = since
+  /** Ends with the turn; present when work waits. */
+  let over: Promise<void> | undefined
+  const startTurn = () => {
+    number = loop.turnNumber()
+    since = checked = loop.now()
+  }
   return () => {
-    turn ??= { since: loop.now(), over: loop.turn().then(() => void (turn = undefined)), hasWaiter: false }
-    const spent = loop.now() - turn.since
+    const now = loop.now()
+    if (now - checked >= TurnCheckPeriod || now - since >= LongestTurn) {
+      checked = now
+      if (loop.turnNumber() !== number) startTurn()
+    }
+    const spent = now - since
     if (spent < LongestTurn) return undefined
     // The first task that waits has used up the time. If the task was long, one turn is too short for requests that need several turns,
     // such as those of new connections.
-    const needsPause = !turn.hasWaiter && spent >= 2 * LongestTurn
-    turn.hasWaiter = true
-    return needsPause ? turn.over.then(() => loop.pause(Math.min(spent / 10, LongestPause))) : turn.over
+    const needsPause = !over && spent >= 2 * LongestTurn
+    over ??= loop.turn().then(() => {
+      over = undefined
+      startTurn()
+    })
+    return needsPause ? over.then(() => loop.pause(Math.min(spent / 10, LongestPause))) : over
   }
 }
 
