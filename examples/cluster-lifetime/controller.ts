@@ -7,7 +7,7 @@ export const lifetimeController = controller({ name: 'lifetime', for: Lifetime, 
 
 const { Expired } = LifetimeConditions
 
-/** Runs once for every change of a Lifetime, and again after the delay that it returned with `requeue`. */
+/** Runs after changes of a Lifetime, and again after the delay that it returned with `requeue`. */
 async function reconcile(key: ObjectKey, io: ReconcileContext): Promise<Outcome> {
   const before = io.cache.peek(Lifetime, key)
   if (!before || isDeleting(before)) return proceed()
