@@ -57,7 +57,7 @@ const capstan: Side = {
 /** Number of shards: divisible by the numbers of managers that are usually compared (1, 2 and 3). */
 const Shards = 6
 
-/** Starts this number of core managers, which share one namespace of each shard, and one local provider, which cannot be divided. */
+/** Runs this number of core managers, which share the shards, and one local provider. Each shard has one namespace with Clusters. */
 const sharedSide = (managers: number): Side => ({
   ...capstan,
   name: `${managers} core manager${managers === 1 ? '' : 's'}`,
