@@ -27,7 +27,7 @@ const checks: readonly { name: string; command: readonly string[]; help: string 
     help: 'use another package, or allow its licence in scripts/licences.ts',
   },
   {
-    name: 'known weaknesses',
+    name: 'advisories',
     command: ['node', 'scripts/audit.ts'],
     help: 'npm audit shows the version without the vulnerability',
   },

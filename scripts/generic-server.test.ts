@@ -1,4 +1,4 @@
-/** Tests that the generic API server names no built-in resource: `kubernetes-kinds` hands them in as tables. */
+/** Tests that the generic API server names no built-in resource: `kubernetes-kinds` passes tables of them. */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -6,7 +6,7 @@ import { builtins } from '../packages/kubernetes-kinds/src/builtin-resources.ts'
 
 const root = join(import.meta.dirname, '../packages/apiserver/src')
 
-/** Groups that upstream's generic server knows as well. */
+/** Groups that upstream's generic server also contains. */
 const machineryGroups = new Set([
   'admissionregistration.k8s.io',
   'apiextensions.k8s.io',
@@ -15,7 +15,7 @@ const machineryGroups = new Set([
   'authorization.k8s.io',
 ])
 
-/** Names that upstream's generic server knows as well, or that are no resources where they stand; by file. */
+/** Names that upstream's generic server also contains, or that mean no resource, with the files in which they are allowed. */
 const exceptions: { readonly [name: string]: readonly string[] | 'everywhere' } = {
   // Namespaces are a concept of the API itself.
   namespaces: 'everywhere',

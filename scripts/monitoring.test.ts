@@ -64,7 +64,7 @@ test('the text of an alert names only labels that its expression keeps', () => {
       expect(groupedLabels(rule) ?? [label], rule.alert).toContain(label)
 })
 
-test('the guide for operators has the remedy for each alert', () => {
+test('the guide for operators has a row for each alert', () => {
   const guide = readFileSync(new URL('../docs/guides/operate.md', import.meta.url), 'utf8')
   for (const { alert } of rules) expect(guide).toContain(`| \`${alert}\` |`)
 })
