@@ -108,7 +108,7 @@ async function compare(input: HostileInput, ours: Observer, real: Observer): Pro
   const problems = [
     ...(ourResult.status === realResult.status || explained(input, ourResult.status, realResult.status)
       ? []
-      : [`answers ${ourResult.status}, the real server ${realResult.status}`]),
+      : [`responds with ${ourResult.status}, the real server with ${realResult.status}`]),
     ...(isTooLong(ourResult, realResult)
       ? [`another user waits ${ourResult.delay.toFixed(0)} ms, at the real server ${realResult.delay.toFixed(0)} ms`]
       : []),

@@ -35,7 +35,7 @@ async function compile(): Promise<void> {
     const { Dir } = JSON.parse(lines.join('')) as { Dir: string }
     await cp(Dir, folder, { recursive: true })
     for (const entry of await readdir(folder, { recursive: true })) await chmod(join(folder, entry), 0o755)
-    // Uses the same Kubernetes release as the other tools.
+    // Uses the same release of Kubernetes' modules as `interop/go`.
     const file = join(folder, 'go.mod')
     writeFileSync(file, readFileSync(file, 'utf8').replaceAll(/^(\tk8s\.io\/\S+ v0\.36)\.0$/gm, '$1.3'))
   }

@@ -36,7 +36,7 @@ async function runOnFullDisk(): Promise<Outcome> {
   let server: CapstanProcess | undefined
   try {
     server = await start()
-    for (const end of ['room', 'kill', 'stop'] as const) {
+    for (const end of ['free', 'kill', 'stop'] as const) {
       const running = server
       await withClient(kubeconfig, (client) => fillUp(client, kubeconfig, running, disk, writes, checks))
       if (end === 'kill') await server.kill()
@@ -49,7 +49,7 @@ async function runOnFullDisk(): Promise<Outcome> {
         checks.check('the server starts on a full disk, or exits with an error that names the cause', isClear, rejection)
       }
       disk.free(server.pid)
-      if (end === 'room') await withClient(kubeconfig, (client) => writeAgain(client, kubeconfig, writes, checks))
+      if (end === 'free') await withClient(kubeconfig, (client) => writeAgain(client, kubeconfig, writes, checks))
       else server = await start()
       await withClient(kubeconfig, (client) => checkWrites(client, writes, checks))
     }

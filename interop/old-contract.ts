@@ -36,7 +36,7 @@ export const oldContractSuite: Suite = {
     checks.check('every file uses the harness of @capstan/testing', filesWithOwnServer.length === 0, filesWithOwnServer)
     const statuses = await runTests(chosen, { CAPSTAN_TEST_CONTRACT: 'v1beta1' })
     for (const [name, status] of statuses) checks.check(name, status === 'passed', status)
-    checks.check('the folder has tests', statuses.size > 100, statuses.size)
+    checks.check('more than 100 tests have a result', statuses.size > 100, statuses.size)
     return checks
   },
 }

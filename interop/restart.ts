@@ -36,16 +36,16 @@ async function run(): Promise<Outcome> {
     await withClient(kubeconfig, async (client) => {
       const watchers = Array.from({ length: Watchers }, () => new Watcher(client))
       await write(client, 'before')
-      for (const watcher of watchers) await watcher.hasSeen('before')
+      for (const watcher of watchers) await watcher.untilReceived('before')
       await write(client, 'just') // The server is killed before all events are delivered.
       await server.kill()
       server = await start()
       await write(client, 'after')
       await client.delete(ConfigMap, { namespace, name: 'before-0' })
       for (const watcher of watchers) {
-        await watcher.hasSeen('just')
-        await watcher.hasSeen('after')
-        await watcher.hasSeenTheEndOf('before-0')
+        await watcher.untilReceived('just')
+        await watcher.untilReceived('after')
+        await watcher.untilDeleted('before-0')
         watcher.stop()
       }
       const lists = watchers.map((watcher) => watcher.lists)
@@ -75,7 +75,7 @@ class Watcher {
   lists = 0
   readonly receivedTwice: string[] = []
   readonly #received = new Set<string>()
-  readonly #gone = new Set<string>()
+  readonly #deleted = new Set<string>()
   readonly #stopped = new AbortController()
   #change = Promise.withResolvers<void>()
 
@@ -87,14 +87,14 @@ class Watcher {
     this.#stopped.abort()
   }
 
-  hasSeen(prefix: string): Promise<void> {
+  untilReceived(prefix: string): Promise<void> {
     return this.#until(() =>
       Array.from({ length: Objects }, (_, i) => `${prefix}-${i}`).every((name) => this.#received.has(name)),
     )
   }
 
-  hasSeenTheEndOf(name: string): Promise<void> {
-    return this.#until(() => this.#gone.has(name))
+  untilDeleted(name: string): Promise<void> {
+    return this.#until(() => this.#deleted.has(name))
   }
 
   /** Waits until `holds` returns true. @throws Error after half a minute */
@@ -123,7 +123,7 @@ class Watcher {
         const { name } = event.object.metadata
         if (this.#received.has(name)) this.receivedTwice.push(name)
         this.#received.add(name)
-      } else if (event.kind === 'deleted') this.#gone.add(event.object.metadata.name)
+      } else if (event.kind === 'deleted') this.#deleted.add(event.object.metadata.name)
       this.#change.resolve()
       this.#change = Promise.withResolvers()
     }

@@ -138,9 +138,9 @@ async function runCell(name: string, times: Map<string, Times>): Promise<Outcome
       await using apiServer = await startApiServer(takeOvers[name]!, { users: [managersUser], progress })
       await runTakeOver(apiServer, checks, progress)
     }
-    checks.check(`${name} exits`, true)
+    checks.check(`${name} completes`, true)
   } catch (err) {
-    checks.check(`${name} exits`, false, messageOf(err).slice(0, 3000))
+    checks.check(`${name} completes`, false, messageOf(err).slice(0, 3000))
   }
   progress(`${checks.passed} passed, ${checks.failed} failed`)
   return checks
@@ -216,7 +216,7 @@ async function runLifecycle(cell: Cell, checks: Checks, progress: (line: string)
       await timed(name, 'upgraded by two minor versions', () => upgrade(context, name, ['v1.35.0', last.version], last))
       await timed(name, 'worker remediated', () => remediate(context, name, 'worker', last))
       await timed(name, 'control plane Machine remediated', () => remediate(context, name, 'control plane', last))
-      checks.check(`${name} is running`, true)
+      checks.check(`${name} is created, scaled, upgraded and remediated`, true)
     }
     const results = await Promise.allSettled([createAndChange('classy', restart), createAndChange('plain')])
     for (const result of results) if (result.status === 'rejected') throw result.reason

@@ -30,7 +30,7 @@ export const everythingReady: Behaviours = {
   config: () => ({ status: { initialization: { dataSecretCreated: true }, dataSecretName: 'data' } }),
 }
 
-/** Report of a control plane without Machines. Only with it are Nodes of a Cluster without control plane Machines drained and deleted. */
+/** Report of a hosted control plane, which has no Machines. Without it, core neither drains nor deletes the Nodes of such a Cluster. */
 export const hostedControlPlane: Behaviour = (object, objects) => {
   const { status } = everythingReady.controlPlane(object, objects)!
   return { status: { ...status, externalManagedControlPlane: true } }

@@ -18,7 +18,7 @@ export class ReachedReasons {
 
 const textOf = (...parts: readonly string[]): string => parts.join(' ')
 
-/** Returns a line for each kind with declared reasons that at least one side has not reported with any status. */
+/** Returns a line for each kind with declared reasons that the sides have not reported with the same status. */
 export function unreachedReasons(sides: readonly ReachedReasons[], declared = declaredConditions()): string[] {
   const isReached = (kind: string, type: string, reason: string) =>
     ['True', 'False', 'Unknown'].some((status) => sides.every((side) => side.has(kind, type, status, reason)))

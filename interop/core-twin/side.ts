@@ -84,7 +84,7 @@ const workloadKinds: readonly Kind[] = [Node, Pod]
 /** Objects of one namespace, as last reported by the watches. */
 export interface ObservedObjects {
   readonly objects: Map<string, { readonly kind: string; readonly object: KubeObject }>
-  /** Names of MachineDeployments and MachinePools, including deleted ones, of which a topology changed fields other than the version. */
+  /** Names of MachineDeployments and MachinePools, including deleted ones, for which `isUpdated` was true after a write. */
   readonly updated: Set<string>
   /** Time of the last change of an object other than an Event, on the clock of `performance.now()`. */
   changed: number
@@ -200,7 +200,7 @@ export class Side implements AsyncDisposable {
       .map(({ object }) => object as T)
   }
 
-  /** Changes the behavior of the stub providers and reconciles all objects of the namespace. */
+  /** Changes the behavior of the stub providers, and writes their reports for all stub objects of the namespace. */
   async setBehavior(namespace: string, behavior: StubBehavior): Promise<void> {
     this.#behaviors.set(namespace, behavior)
     for (const kinds of [stub, oldStub])

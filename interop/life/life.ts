@@ -233,7 +233,7 @@ export async function waitUntilSettled(context: LifeContext, name: ClusterName, 
 export const inventory = async (context: Pick<LifeContext, 'client' | 'namespace'>): Promise<string[]> =>
   [...(await objectsOfEveryKind(context)).keys()].sort()
 
-/** Returns all objects of Cluster API and Secrets in the namespace, by `Kind name`. */
+/** Returns the Secrets and all objects of Cluster API and Capstan in the namespace, by `Kind name`. */
 export async function allObjects({
   client,
   namespace,

@@ -36,8 +36,8 @@ export const phases = [
   'moved back',
   'Available again',
   'deleted',
-  'nothing left',
-  'namespace gone',
+  'all objects deleted',
+  'namespace deleted',
 ] as const
 
 const namespace = 'team'
@@ -174,19 +174,19 @@ export async function runUpstreamLifecycle({ apiServer, elsewhere, checks, progr
   // The garbage collector deletes the Secrets of deleted owners, shortly after the Cluster.
   const undeleted = await undeletedObjects(client, kinds)
   checks.check('all objects of a deleted cluster are deleted', undeleted.length === 0, undeleted)
-  done('nothing left')
+  done('all objects deleted')
 
   await client.delete(Namespace, { name: namespace })
   await until(
     client,
     Namespace,
-    'namespace gone',
+    'namespace deleted',
     (namespaces) => !namespaces.some((object) => object.metadata.name === namespace),
     {
       seconds: Limit,
     },
   )
-  done('namespace gone')
+  done('namespace deleted')
   return { times, printed }
 }
 

@@ -222,10 +222,10 @@ export const isGone =
     !objects.some((object) => object.kind === kind)
 
 /**
- * Lets the API server of the workload cluster reject requests to delete the Node. The events about them are not recorded, because their text
- * is a race within upstream: it tries every two seconds, for ten seconds, and reports the error of its last attempt. A sixth attempt is due
- * when the ten seconds end. Depending on which of two goroutines runs first, it is not made, and the event has the rejection of the fifth,
- * or it fails at once, and the event has the error of the rate limiter or of the expired context.
+ * Lets the API server of the workload cluster reject requests to delete the Node. The Events about them are not recorded, because their text
+ * depends on timing within upstream: it tries every two seconds, for ten seconds, and reports the error of its last attempt. A sixth attempt
+ * is due when the ten seconds end. Depending on which of two goroutines runs first, upstream either omits this attempt and reports the
+ * rejection of the fifth, or makes it and reports the error of the rate limiter or of the expired context.
  */
 const denyNodeDeletion = async (twin: Twin) => {
   await denyEvents(twin, 'FailedDeleteNode')

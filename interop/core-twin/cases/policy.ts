@@ -40,7 +40,7 @@ export async function createPolicy(client: Client, name: string, denied: DeniedR
   await client.create(ValidatingAdmissionPolicyBinding, { metadata: { name }, spec: binding } as never)
 }
 
-/** Rejects Events of the case with this reason: upstream records them, or their text, depending on timing. */
+/** Rejects Events of the case with this reason. Whether upstream records them, and with which text, depends on timing. */
 export const denyEvents = (twin: Twin, reason: string): Promise<void> =>
   twin.runOnBoth('create the policy', (client) =>
     createPolicy(client, twin.namespace, {

@@ -116,7 +116,7 @@ const marked: Case = async (twin) => {
   )
 }
 
-/** Otherwise, a health check may request the remediation of a Machine again, right before upstream deletes it. */
+/** Pauses the MachineHealthCheck, which may otherwise request the remediation of a Machine again right before upstream deletes it. */
 async function pauseChecks(twin: Twin): Promise<void> {
   await twin.patch(MachineHealthCheck, 'mhc', pause(''))
   await twin.settle('checks are paused', (objects) =>

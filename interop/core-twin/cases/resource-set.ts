@@ -280,7 +280,7 @@ const compareOrder = (twin: Twin) =>
     return { names: objects.sort((a, b) => versionOf(a) - versionOf(b)).map(({ metadata }) => metadata.name) }
   })
 
-/** One Secret has several kinds, of which later kinds need earlier ones. */
+/** A Secret contains objects that require other objects, which follow them. */
 const kinds =
   (data: { [key: string]: string }): Case =>
   async (twin) => {

@@ -54,7 +54,10 @@ const rollout: Case = async (twin) => {
   await twin.settle('the rollout is complete')
 }
 
-/** Whether each Machine's status reflects its spec. Upstream reconciles a Machine again only some time after connecting to its cluster. */
+/**
+ * Returns whether each Machine's status reflects its spec. Upstream reconciles a Machine again only some time after connecting to its
+ * cluster.
+ */
 const machinesObserved = (objects: readonly KubeObject[]) =>
   objects
     .filter((machine): machine is Machine => machine.kind === Machine.kind)
@@ -90,7 +93,7 @@ const clusterDeletion: Case = async (twin) => {
 }
 
 /**
- * Events of a failed drain are not recorded, because their number is a race within upstream: after its start, it reconciles the Machine and
+ * Events of a failed drain are not recorded, because their number depends on timing within upstream: after its start, it reconciles the Machine and
  * connects to the workload cluster concurrently, and each reconcile before the connection reports a failed drain.
  */
 const drain: Case = async (twin) => {
