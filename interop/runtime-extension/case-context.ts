@@ -123,10 +123,14 @@ export class CaseContext {
   async waitUntilReconciled(message: RegExp | 'True'): Promise<string> {
     const conditionOf = (candidate: Cluster | undefined) =>
       candidate ? getCondition(candidate, 'TopologyReconciled') : undefined
-    const [cluster] = await this.waitFor(Cluster, `TopologyReconciled of ${this.name} matches ${String(message)}`, ([candidate]) => {
-      const condition = conditionOf(candidate)
-      return message === 'True' ? condition?.status === 'True' : message.test(condition?.message ?? '')
-    })
+    const [cluster] = await this.waitFor(
+      Cluster,
+      `TopologyReconciled of ${this.name} matches ${String(message)}`,
+      ([candidate]) => {
+        const condition = conditionOf(candidate)
+        return message === 'True' ? condition?.status === 'True' : message.test(condition?.message ?? '')
+      },
+    )
     return conditionText(conditionOf(cluster)!)
   }
 

@@ -93,8 +93,8 @@ const clusterDeletion: Case = async (twin) => {
 }
 
 /**
- * Events of a failed drain are not recorded, because their number depends on timing within upstream: after its start, it reconciles the Machine and
- * connects to the workload cluster concurrently, and each reconcile before the connection reports a failed drain.
+ * Events of a failed drain are not recorded, because their number depends on timing within upstream: after its start, it reconciles the
+ * Machine and connects to the workload cluster concurrently, and each reconcile before the connection reports a failed drain.
  */
 const drain: Case = async (twin) => {
   await createDrainableMachine(twin)
