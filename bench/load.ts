@@ -118,7 +118,10 @@ class Watches {
     await begin(undefined)
   }
 
-  /** Resolves when the watches have received as many events as `count` for each of them. @throws Error if a watch has received another number */
+  /**
+   * Resolves when the watches have received as many events as `count` for each of them.
+   * @throws Error if a watch has received another number
+   */
   async all(count: number): Promise<void> {
     this.#waitFor = count * this.#connections.length
     await new Promise<void>((resolve, reject) => {
