@@ -9,7 +9,10 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const folder = `${root}.capstan/bundle-test`
 const manifest = `${folder}/dist/sources.json`
 
-/** Creates an installation with a bundle of the command. Its sources only print a line, so that tests detect whether the bundle or the sources run. */
+/**
+ * Creates an installation with a bundle of the command. Its sources only print a line, so that tests detect whether the bundle or the
+ * sources run.
+ */
 beforeAll(async () => {
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(`${folder}/src/envtest`, { recursive: true })

@@ -63,8 +63,8 @@ const withoutCycles = ['apiserver']
 
 /**
  * Returns import cycles between the folders of these packages, each as `a → b → a` with one import for each step. Checks,
- * for each folder, the imports between its subfolders. A folder and the files beside it may import each other (`verbs/write.ts` and `verbs/steps/`), except in
- * `src`, whose files count as the folder `.`.
+ * for each folder, the imports between its subfolders. A folder and the files beside it may import each other (`verbs/write.ts` and
+ * `verbs/steps/`), except in `src`, whose files count as the folder `.`.
  */
 export function folderCycles(root: string): string[] {
   return withoutCycles.flatMap((name) => {
