@@ -296,7 +296,7 @@ class Connections {
     return key
   }
 
-  /** Returns the API server and the client certificate of a request's connection; `undefined` when the API server has been removed. */
+  /** Returns the API server and the client certificate of a request's connection; `undefined` when that server was removed or replaced. */
   of(req: Req): { endpoint: Endpoint; certificate: Credentials['certificate'] } | undefined {
     const session = 'stream' in req ? req.stream.session : undefined
     const socket = (session ? session.socket : req.socket) as TLSSocket
