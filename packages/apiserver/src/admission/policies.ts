@@ -194,7 +194,11 @@ export class Policies {
     return this.#options.store.get({ resource: 'namespaces', namespace: '', name: target.namespace ?? '' })?.metadata.labels
   }
 
-  /** @throws Error when no parameters are found and parameterNotFoundAction is Deny */
+  /**
+   * Returns the objects that a paramRef selects; `[undefined]` for a policy or binding without parameters. @throws Error when the kind of
+   * the parameters is not served, when the paramRef does not fit that kind or the write, or when it selects no object and
+   * parameterNotFoundAction is Deny
+   */
   #params({ paramKind }: PolicySpec, ref: ParamRef | undefined, { target }: Write): readonly unknown[] {
     if (!paramKind || !ref) return [undefined]
     const { store } = this.#options

@@ -196,7 +196,9 @@ const byStatus: { readonly [status: number]: string } = {
 const MaxSockets = 64
 /** Maximum number of targets whose connections are kept open. */
 const MaxAgents = 64
-/** Maximum size of a response in bytes, beyond twice the size of the request: a webhook returns changed objects, or a patch in base64. */
+/**
+ * A response may have this many bytes more than twice the size of its request: a webhook returns changed objects, or a patch in base64.
+ */
 const MaxAnswer = 2 << 20
 
 /** Sends requests over HTTPS, with separate persistent connections for each target. */

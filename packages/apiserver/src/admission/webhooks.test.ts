@@ -193,7 +193,7 @@ describe('a mutating webhook', () => {
     expect((await create()).spec.color).toBe('ab')
   })
 
-  test('with reinvocationPolicy IfNeeded is called again only after a later webhook changed the object', async () => {
+  test('with reinvocationPolicy IfNeeded is called again after a later webhook changed the object', async () => {
     const first = (received: Received) =>
       patch({ op: 'add', path: '/spec/color', value: `${received.request.object.spec.color ?? ''}1` })
     await hooks.add('mutating', 'a', first, { reinvocationPolicy: 'IfNeeded' })
