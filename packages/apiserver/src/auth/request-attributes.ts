@@ -43,8 +43,8 @@ function attributes(
 }
 
 /**
- * Verbs of reads that a field selector may limit to one object. A creation or deletion of many must not be authorized by the selector for one
- * name: the selector has no effect on a creation.
+ * Verbs of reads that a field selector may limit to one object. For other verbs, the selector must not narrow the authorization: a create,
+ * for example, ignores it.
  */
 const readsMany: ReadonlySet<string> = new Set(['list', 'watch'])
 

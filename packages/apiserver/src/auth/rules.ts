@@ -72,13 +72,14 @@ export const serviceAccountGroups = (namespace: string): string[] => [
   `system:serviceaccounts:${namespace}`,
 ]
 
-/** Maximum number of permissions that are compared: rules are lists whose combinations may be a million times as long. */
+/** Maximum number of permissions to compare. A rule has one for each combination of its lists, which may be millions. */
 const MaxPermissions = 100_000
 
 /**
  * Returns the permissions in `wanted` that the rules in `held` do not grant, each as a rule with one permission.
  *
- * @throws StatusError Forbidden for more than 100,000 permissions, unless `held` grants everything
+ * @throws StatusError Forbidden for more than 100,000 permissions, unless a rule in `held` grants every verb on every resource and `wanted`
+ * has no paths
  */
 export function missingPermissions(held: readonly PolicyRule[], wanted: readonly PolicyRule[]): PolicyRule[] {
   if (held.some(grantsEverything) && wanted.every(({ nonResourceURLs }) => isEmpty(nonResourceURLs))) return []
