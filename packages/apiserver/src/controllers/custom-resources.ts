@@ -80,9 +80,9 @@ export function runCustomResources({ store, registry, clock, log, deleteInstance
   }
 
   /**
-   * Serves a CRD unless its names conflict with those of another CRD; stops serving a deleted CRD, for which `crd` is undefined. A served
-   * CRD stays as it is when an update causes a conflict. `revision` is the revision of the change, and is absent for CRDs that existed at
-   * start.
+   * Serves a CRD unless its names conflict with those of another CRD; stops serving a deleted CRD, for which `crd` is undefined. When an
+   * update causes a conflict, a served CRD is still served with its previous spec. `revision` is the revision of the change, and is absent
+   * for CRDs that existed at start.
    */
   function serve(name: string, crd: CustomResourceDefinition | undefined, revision?: number): void {
     const before = served.get(name)

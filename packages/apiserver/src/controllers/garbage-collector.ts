@@ -64,8 +64,8 @@ class GarbageCollector {
       this.#withUnknownOwner.clear()
     }
     // A deleted object no longer blocks its owners.
-    const lostOwners = object ? [] : owners(previous)
-    for (const owner of lostOwners) {
+    const ownersOfDeleted = object ? [] : owners(previous)
+    for (const owner of ownersOfDeleted) {
       const foundOwner = this.#findOwner(owner, previous!.metadata.namespace)
       if (foundOwner.state === 'present' && foundOwner.object.metadata.deletionTimestamp !== undefined)
         this.#queue.add(textOf(foundOwner.key))
