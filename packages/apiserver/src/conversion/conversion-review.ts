@@ -5,8 +5,8 @@
 import { draft, equal, isRecord, type KubeObject, parseApiVersion, type UnknownObject } from '@capstan/kube'
 
 /**
- * Builds the JSON of the ConversionReview that a webhook receives. `version` is its API version, `v1` or `v1beta1`; `objects` are JSON,
- * too, because many objects are encoded one after the other.
+ * Builds the JSON of the ConversionReview that a webhook receives. `version` is its API version, `v1` or `v1beta1`. The `objects` are
+ * already encoded as JSON: the caller encodes them one after the other, with pauses.
  */
 export function conversionReview(version: string, uid: string, desiredAPIVersion: string, objects: readonly string[]): string {
   const type = `"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/${version}"`

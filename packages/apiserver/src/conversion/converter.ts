@@ -19,7 +19,7 @@ import { checkedConversion, conversionReview, convertedObjects, InvalidConversio
 /** Timeout of a conversion, as upstream. */
 const TimeoutSeconds = 30
 
-/** Characters of the objects of one call, after which the next objects are converted by another call. */
+/** When the objects of a webhook call have this many characters together, further objects are converted by another call. */
 const MaxCharacters = 1 << 20
 
 export class Converter {
@@ -50,7 +50,7 @@ export class Converter {
     return info.stored && info.conversion ? this.convert(info, await this.convert(info.stored, object)) : object
   }
 
-  /** Like `convert` for many objects. One webhook call converts all objects that need it, except when they are long. */
+  /** Like `convert` for many objects. One webhook call converts all objects that need it, or several calls if they are long together. */
   async convertAll(info: ResourceInfo, objects: readonly KubeObject[]): Promise<readonly KubeObject[]> {
     const toConvert = objects.filter((object) => needsWebhook(info, object))
     if (toConvert.length === 0) return objects.map((object) => inVersion(info, object))
