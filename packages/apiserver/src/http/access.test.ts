@@ -41,7 +41,7 @@ async function start(options: Partial<ApiServerOptions> = {}) {
   await server.ready
   await quiet()
   const handle = webHandler(createHandler({ engine: server.engine, clock }))
-  /** Returns the message of an error response, `ok` otherwise. */
+  /** Returns the code and message of an error response, `ok` otherwise. */
   const messageOf = async (
     userName: string,
     method: string,
@@ -144,6 +144,12 @@ test('a request that no rule allows is forbidden, whether the object exists or n
     [
       'bob',
       'GET',
+      '/api/v1/namespaces/default',
+      `403 namespaces "default" is forbidden: ${bobCannot('get resource "namespaces" in API group ""', inDefault)}`,
+    ],
+    [
+      'bob',
+      'GET',
       '/apis/foo.io/v1/bars',
       `403 bars.foo.io is forbidden: ${bobCannot('list resource "bars" in API group "foo.io"', clusterScope)}`,
     ],
@@ -181,7 +187,7 @@ test('a Forbidden error has the details of a real server', async () => {
   })
 })
 
-test('without RBAC authenticated users are allowed everything, and anonymous requests nothing', async () => {
+test('without RBAC authenticated users are allowed everything, and anonymous requests only health checks', async () => {
   const { messageOf } = await start({ authorization: ['AlwaysAllow'] })
   expect(await messageOf('bob', 'GET', '/api/v1/nodes')).toBe('ok')
   expect(await messageOf('anonymous', 'GET', '/api/v1/nodes')).toBe('401 Unauthorized')
@@ -286,7 +292,7 @@ test('the role of a binding cannot be changed', async () => {
   )
 })
 
-test('impersonation requires permission for every part of the identity', async () => {
+test('impersonation requires permission for the user and each group, and sets every part of the identity', async () => {
   const { client, messageOf, send } = await start()
   const asJane = { 'impersonate-user': 'jane', 'impersonate-group': 'ops' }
   const nodes = '/api/v1/nodes'

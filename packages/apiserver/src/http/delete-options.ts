@@ -29,13 +29,14 @@ export function deleteOptionsOf(body: unknown, query: URLSearchParams): { body: 
       text: `Unsupported value: ${JSON.stringify(policy)}: supported values: ${supported}`,
     })
   }
+  // Upstream: a negative grace period counts as one second.
   if (isNumeric(gracePeriodSeconds) && gracePeriodSeconds < 0) deleteOptions.gracePeriodSeconds = 1
   reject('DeleteOptions', errors)
   delete deleteOptions.dryRun
   return { body: deleteOptions, options }
 }
 
-/** Error for DeleteOptions whose fields do not have their Go types. */
+/** Returns the error text for DeleteOptions whose fields do not have their Go types; `undefined` for valid types. */
 function deleteOptionsProblem({
   gracePeriodSeconds,
   orphanDependents,

@@ -9,7 +9,7 @@ const object = (name: string) => ({
   metadata: { name, uid: name, resourceVersion: '1', creationTimestamp: '' },
 })
 
-test('a frozen object is encoded once for all watchers, lists and responses', () => {
+test('a frozen object is encoded once for all watchers and responses', () => {
   const shared = freeze(object('ä'))
   const first = objectBytes(shared)
   expect(objectBytes(shared)).toBe(first)

@@ -24,7 +24,7 @@ export const longLine = (clock: Clock, object: object): Promise<string> | undefi
 
 const lineInPieces = async (clock: Clock, object: object): Promise<string> => `${await inPieces(clock, writingJSON(object))}\n`
 
-/** Joins the bytes of the items to a list. Upstream omits apiVersion and kind of items of built-in lists. */
+/** Joins the bytes of the items to a list. `typedItems: false` omits apiVersion and kind of the items, as upstream in built-in lists. */
 export const listBytes = (list: ObjectList, options?: { typedItems?: boolean }): Buffer =>
   Buffer.concat([...listParts(list, options)])
 

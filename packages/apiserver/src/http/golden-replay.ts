@@ -67,7 +67,7 @@ export const recordings = (): string[] =>
 
 export const readRecording = (file: string): Recording => JSON.parse(read(`${file}.json`)) as Recording
 
-/** Replays all steps of a recording in order. */
+/** Creates the CRD in `widget-crd.yaml`, then replays all steps of a recording in order. */
 export async function replay({ scenarios }: Recording, server: GoldenServer): Promise<Replayed> {
   const replaying = new Replay(server)
   const failed: { [step: string]: string[] } = {}

@@ -110,7 +110,7 @@ test.each<[string, string, unknown, RegExp]>([
   ],
   ['a variable that is null', pods, podWithContainer({ env: [null] }), /^422 .*env\[0\]\.name: Required value/],
   [
-    'a backend that is null',
+    'a backend whose resource has no kind',
     '/apis/networking.k8s.io/v1/namespaces/default/ingresses',
     { metadata, spec: { defaultBackend: { resource: {} } } },
     /^422 .*resource\.kind: Required value/,

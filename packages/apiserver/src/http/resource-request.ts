@@ -30,7 +30,7 @@ interface Server {
   readonly watchState: WatchState
 }
 
-/** Path of a request, and the resource that it names; absent if there is none. */
+/** Path of a request, and the resource that it names; `undefined` if no such resource is served. */
 export interface RequestTarget {
   readonly path: ResourcePath
   readonly resource: Resource | undefined

@@ -151,6 +151,7 @@ function notAnObject(value: unknown): string {
   return `${jsonProblem}json: cannot unmarshal ${jsonTypeName(value)} into Go value of type ${target}`
 }
 
+/** A JSON value, and the number of object keys in its text: the value has fewer keys if the text has duplicate fields. */
 type Parsed = { readonly value: unknown; readonly keys: number }
 
 export function* parseJSON(text: string, reject: (error: string) => StatusError): Work<Parsed> {

@@ -1,4 +1,4 @@
-/** Parses YAML bodies, and limits what their aliases expand to. */
+/** Parses YAML bodies, and limits the expansion of their aliases. */
 import { MaxObjects, messageOf, readJSON, type StatusError, writeJSON } from '@capstan/kube'
 import { tooManyObjects } from '../errors.ts'
 import { maxBodyBytes, TooManyRequests } from '../exchange.ts'

@@ -17,7 +17,7 @@ export interface YAMLDocument {
   readonly duplicates: readonly string[]
 }
 
-/** @throws Error with Go's text */
+/** @throws Error for invalid YAML: with Go's text for excessive or unknown aliases, with the text of the YAML library for syntax errors */
 export function readYAML(text: string): YAMLDocument {
   const { isCollection, LineCounter, parseDocument } = yaml()
   try {
@@ -36,7 +36,7 @@ export function readYAML(text: string): YAMLDocument {
   }
 }
 
-/** @throws Error with Go's text */
+/** Like `readYAML`, but returns only the value. */
 export const parseYAML = (text: string): unknown => readYAML(text).value
 
 /** Error for an alias without its anchor, or for too many aliases. */

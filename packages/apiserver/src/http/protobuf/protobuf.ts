@@ -36,7 +36,7 @@ interface Members {
  * @param messages messages of built-in kinds
  * @param fallback type of the message when its envelope names none
  * @param maxDepth maximum nesting depth of messages and of JSON
- * @throws ProtobufError
+ * @throws ProtobufError, or StatusError RequestEntityTooLarge for too many messages
  */
 export function* decodingProtobuf(
   messages: ProtobufMessages,
@@ -413,7 +413,7 @@ class WireReader {
   #readVarint(): number | bigint {
     const start = this.#position
     let value = 0
-    // Seven bytes have 49 bits, which a number holds exactly.
+    // Seven bytes have 49 bits, which a number represents exactly.
     for (let factor = 1; factor < 2 ** 49; factor *= 2 ** 7) {
       const byte = this.#readByte()
       value += (byte & 0x7f) * factor

@@ -73,7 +73,7 @@ test('watchers never wait longer than the maximum pause', async () => {
   expect(await waitTime()).toBe(MaxPause)
 })
 
-test('watchers do not pause without other requests', async () => {
+test('without other requests, watchers pause for only two milliseconds', async () => {
   await notifyFor(10)
   expect(await waitTime()).toBe(2)
 })
