@@ -34,8 +34,8 @@ const isKnownFormat = (type: string | undefined, format: string): boolean =>
 export const crdStrategy = {
   pruneUnknown(object: UnknownObject): string[] {
     const unknown: string[] = []
-    for (const [index, version] of schemasOf(object).entries())
-      normalizeSchema(version, `spec.versions[${index}].schema.openAPIV3Schema`, (path) => unknown.push(path))
+    for (const [index, schema] of schemasOf(object).entries())
+      normalizeSchema(schema, `spec.versions[${index}].schema.openAPIV3Schema`, (path) => unknown.push(path))
     return unknown
   },
 
@@ -60,8 +60,8 @@ export const crdStrategy = {
     for (const { subresources } of spec.versions ?? []) {
       if (subresources?.status) subresources.status = {}
     }
-    const webhook = spec.conversion.webhook?.clientConfig?.service
-    if (webhook) webhook.port ??= 443
+    const service = spec.conversion.webhook?.clientConfig?.service
+    if (service) service.port ??= 443
   },
 
   /**

@@ -10,7 +10,7 @@ export type PriorityLevel =
   | 'global-default'
   | 'catch-all'
 
-/** Selects requests by user and resource, and gives them a priority level. A condition that is absent matches every request. */
+/** Selects requests by user, resource and verb, and gives them a priority level. An absent condition matches every request. */
 export interface FlowSchema {
   readonly level: PriorityLevel
   /** Group of the user. */
@@ -22,7 +22,7 @@ export interface FlowSchema {
   readonly verbs?: readonly string[]
 }
 
-/** Priority of requests. It depends on built-in kinds, which their package knows. */
+/** Priority of requests. It names built-in kinds, so the package that declares them provides it. */
 export interface FlowTable {
   /** The first schema that matches a request decides; other requests have the level `global-default`. */
   readonly schemas: readonly FlowSchema[]

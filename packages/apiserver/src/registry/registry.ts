@@ -83,7 +83,10 @@ export class Registry implements Resources {
     return this.#servedSince.get(storage) ?? 0
   }
 
-  /** Replaces the served versions of a custom resource. `since` is the revision from which it is served; absent if it is served already. */
+  /**
+   * Replaces the served versions of a custom resource. `since` is the revision from which it is served; absent if it is served already, or
+   * its CRD existed when the process started.
+   */
   serve(storage: string, versions: readonly ResourceInfo[], since?: number): void {
     if (since !== undefined) this.#servedSince.set(storage, since)
     const next = new Map([...this.#custom].filter(([, info]) => info.storage !== storage))
