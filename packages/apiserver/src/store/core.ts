@@ -1,5 +1,5 @@
 /**
- * State that the memory store and the durable store share: objects by revision, the window of recent changes, group commit. A `Log` makes a
+ * The common part of the memory store and the durable store: objects by key, the window of recent changes, group commit. A `Log` makes a
  * group of changes durable; without a log, a commit completes at once.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -16,7 +16,7 @@ export interface Log {
   append(changes: readonly Change[], time: number): Promise<void>
   /** Reason why changes cannot be appended at present. */
   readonly failure: Error | undefined
-  /** Closes the log and stores the recent changes, for the next open. */
+  /** Closes the log. `changes` are the recent changes, which the log keeps in memory until the store is opened again. */
   close(changes: readonly TimedChange[]): Promise<void>
 }
 

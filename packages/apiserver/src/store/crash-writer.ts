@@ -23,7 +23,7 @@ printLine({
 
 const writeForever = async (number: number): Promise<never> => {
   for (let turn = 0; ; turn++) {
-    const name = `writeForever-${number}-${turn % 10}`
+    const name = `writer-${number}-${turn % 10}`
     const key = { resource: 'configmaps', namespace: 'default', name }
     const previous = store.get(key)
     const isDeletion = previous !== undefined && turn % 7 === 6

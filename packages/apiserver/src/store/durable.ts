@@ -36,7 +36,7 @@ export interface DurableOptions {
   readonly files?: Files
   /**
    * Whether a write waits for fsync; otherwise a crash of the machine, but not of the process, loses data that the operating system
-   * has not written yet.
+   * has not written yet. Default: true.
    */
   readonly sync?: boolean
   /** Size in bytes at which a new log begins, but never less than the newest checkpoint. Tests use a smaller size than the default. */

@@ -55,6 +55,7 @@ export class Journal {
   #marker: OpenFile
   /** Position up to which all writes have been acknowledged. */
   #end: Position
+  /** Number of the next frame. */
   #next: number
   #checkpointSize: number
   #waiting: Waiting[] = []

@@ -58,7 +58,7 @@ export function storeSuite(open: (options?: StoreOptions) => Promise<Store>): vo
       expect((await put(store, at('c'))).revision).toBe(2)
     })
 
-    test('a hundred concurrent creations are all stored, in one order for all readers', async () => {
+    test('a hundred concurrent creations are all stored, and subscribers receive them in the order of revisions', async () => {
       const revisions: number[] = []
       store.subscribe('configmaps', (change) => revisions.push(change.revision))
       const created = await Promise.all(Array.from({ length: 100 }, (_, i) => put(store, at(`o${i}`))))
