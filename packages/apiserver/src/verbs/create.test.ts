@@ -36,7 +36,7 @@ describe('a create', () => {
     )
   })
 
-  test('drops status, except of built-in kinds that are created with one', async () => {
+  test('drops the status that the client sends; a Pod gets its initial status', async () => {
     const widget = await t.client.create(Widget, { ...aWidget('w'), status: { phase: 'Given' } })
     const pod = await t.client.create(Pod, {
       metadata: at('p'),
@@ -66,7 +66,7 @@ describe('a create', () => {
     )
   })
 
-  test('as a dry run ignores the resourceVersion', async () => {
+  test('as a dry run accepts a resourceVersion', async () => {
     const copied = aWidget('dry', {}, { resourceVersion: '5' })
     expect((await t.client.create(Widget, copied, { dryRun: true })).metadata.resourceVersion).toBe('5')
   })

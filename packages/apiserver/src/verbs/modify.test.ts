@@ -154,7 +154,7 @@ describe('many patches of one object at once', () => {
 
   test('are all stored', () => race(t))
 
-  test('are all stored in a slow store', async () => {
+  test('are all stored in a durable store', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'capstan-race-'))
     const stores = await openDurable(folder, { clock: new VirtualClock() })
     try {

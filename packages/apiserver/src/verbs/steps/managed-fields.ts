@@ -127,5 +127,5 @@ function zeroObject(info: ResourceInfo, goType: GoType): object {
 }
 const zeroValues = new WeakMap<ResourceInfo, object>()
 
-/** Upstream: FieldManagerNameMaxLength, in bytes. */
+/** Maximum characters of a manager name. Upstream: FieldManagerMaxLength, which counts bytes. */
 const MaxManager = 128
