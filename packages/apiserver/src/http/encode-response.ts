@@ -122,10 +122,7 @@ const goType = ({ builtin, group, kind }: Resource): string =>
 const isStatus = (body: ApiResponse['body']): body is Status =>
   body.kind === 'Status' && body.apiVersion === 'v1' && 'status' in body
 
-/**
- * Encodes a discovery document. `routed` is true for documents that upstream's router serves, which has another error for unknown media
- * types. @throws StatusError NotAcceptable
- */
+/** Encodes a discovery document; `routed`: upstream's router serves it, with its own error texts. @throws StatusError NotAcceptable */
 export function encodeDiscovery(value: object, { headers, url }: HttpRequest, { routed }: { routed: boolean }): HttpResponse {
   const { accept, 'user-agent': userAgent } = headers
   const pretty = wantsPretty(new URLSearchParams(url.split('?', 2)[1]), userAgent)

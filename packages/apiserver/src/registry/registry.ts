@@ -83,10 +83,7 @@ export class Registry implements Resources {
     return this.#servedSince.get(storage) ?? 0
   }
 
-  /**
-   * Replaces the served versions of a custom resource. `since` is the revision from which it is served; absent if it is served already, or
-   * its CRD existed when the process started.
-   */
+  /** Replaces the served versions of a custom resource. `since`: its first served revision; absent if it was served before, or at start. */
   serve(storage: string, versions: readonly ResourceInfo[], since?: number): void {
     if (since !== undefined) this.#servedSince.set(storage, since)
     const next = new Map([...this.#custom].filter(([, info]) => info.storage !== storage))

@@ -7,7 +7,6 @@ import type { RequestContext, ServerContext } from './context.ts'
 import { rejectOptions, startOf } from './watch-options.ts'
 import { selectionOf } from './steps/selection.ts'
 
-/** Maximum events in a batch. */
 const MaxBatch = 64
 const BookmarkInterval = minutes(1)
 
@@ -128,7 +127,6 @@ function bookmark({ kind, apiVersion }: ResourceInfo, revision: number, initialE
   return { type: 'BOOKMARK', object: freeze({ kind, apiVersion, metadata }) as unknown as KubeObject }
 }
 
-/** Start of a watch. */
 interface StartingPoint {
   readonly begin: Begin
   /** New changes are delivered if their revision is greater. */

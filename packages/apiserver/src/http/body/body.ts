@@ -24,7 +24,6 @@ import type { YAMLParser } from './read-yaml.ts'
 import { parseYAML } from './parse-yaml.ts'
 import { maxDepth, rejectUnstorable } from './storable.ts'
 
-/** Decoders of request bodies. */
 export interface BodyReaders {
   readonly yaml: YAMLParser
   readonly protobufMessages: ProtobufMessages
