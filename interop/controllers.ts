@@ -46,7 +46,7 @@ const embeddedOnly: { readonly [test: string]: string } = {
   'a cluster is created, scaled, upgraded and deleted':
     'its times are exact to a tenth of a second, and keys with more events are rate-limited earlier; the next test compares the events',
   'a restarted management cluster finds its Cluster Available, and does not change it': 'it reads the stores',
-  'reports why an object cannot be created, and creates it later > an infrastructure kind that is not served, without waiting for it':
+  'reports why a topology cannot be created > an infrastructure kind that is not served, without waiting for it':
     'it deletes a definition, but the environment of a real server lists the objects of every kind',
 }
 

@@ -394,7 +394,7 @@ async function deleteUnused({ context }: Applier, { kind, object }: DesiredObjec
     await context.client.delete(kind, object.metadata, { signal: context.signal })
   } catch (err) {
     if (!isReason(err, 'NotFound'))
-      context.log.warn('Cannot delete a template that is not used', { template: keyText(object.metadata) })
+      context.log.warn('Cannot delete an object that is not used', { object: keyText(object.metadata) })
   }
 }
 

@@ -29,8 +29,9 @@ const isObserved: Predicate<ClusterClass> = ({ previous, object }) =>
   !previous || !object || classProblem(previous) !== undefined || previous.metadata.generation === object.metadata.generation
 
 /**
- * Ignores Clusters without a topology, and changes of the status except the initialization of the control plane: after a failed call, this
- * controller's own status write would trigger the next call at once, endlessly when each error message differs.
+ * Ignores Clusters without a topology, changes of the records of waiting hooks, and changes of the status except the initialization of the
+ * control plane: after a failed call, this controller's own write would trigger the next call at once, endlessly when each error message
+ * differs.
  */
 const clusterMatters: Predicate<Cluster> = ({ previous, object }) =>
   (object ?? previous)?.spec.topology !== undefined && !equal(factsOf(previous), factsOf(object))
@@ -38,16 +39,16 @@ const clusterMatters: Predicate<Cluster> = ({ previous, object }) =>
 const factsOf = (cluster: Cluster | undefined) => {
   if (!cluster) return undefined
   const { uid, generation, labels, annotations, ownerReferences, finalizers, deletionTimestamp } = cluster.metadata
-  const { [WaitingHooksAnnotation]: _, ...marks } = annotations ?? {}
+  const { [WaitingHooksAnnotation]: _, ...otherAnnotations } = annotations ?? {}
   const isInitialized = isTrue(cluster, ClusterConditions.ControlPlaneInitialized.type)
-  return { uid, generation, labels, marks, ownerReferences, finalizers, deletionTimestamp, isInitialized }
+  return { uid, generation, labels, otherAnnotations, ownerReferences, finalizers, deletionTimestamp, isInitialized }
 }
 
 /** Accepts changes of the labels of a namespace, by which extensions select Clusters. */
 const changesLabels: Predicate<Namespace> = ({ previous, object }) =>
   previous !== undefined && object !== undefined && !equal(previous.metadata.labels ?? {}, object.metadata.labels ?? {})
 
-/** Accepts changes of a MachineHealthCheck's spec and labels, and its deletion. */
+/** Accepts the creation and deletion of a MachineHealthCheck, and changes of its spec and labels. */
 const specChanged = whenChanged(({ metadata: { uid, generation, labels } }: MachineHealthCheck) => ({ uid, generation, labels }))
 
 const changesVersion: Predicate<Machine> = ({ previous, object }) =>

@@ -62,7 +62,7 @@ export interface CurrentMachinePool {
   readonly upgrading: boolean
 }
 
-/** @throws Error when an object that the Cluster refers to is gone, or does not belong to a topology */
+/** Reads the existing objects. @throws Error when a referenced object does not exist, or does not belong to a topology */
 export async function observeCurrentState(
   cluster: Cluster,
   blueprint: Blueprint,

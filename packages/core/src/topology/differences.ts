@@ -70,7 +70,7 @@ function listChanges(desired: readonly unknown[], current: unknown, owned: Field
   if (equal(desired, current)) return false
   if (!Array.isArray(current)) return true
   const keyed = Object.keys(owned).filter((field) => field.startsWith('k:'))
-  // Without keyed items, the list is atomic or a set, which only this manager writes: it must be equal.
+  // Without keyed items, the list is atomic or a set, or this manager has not applied it yet: any difference counts.
   if (keyed.length === 0) return true
   const keys = Object.keys(readJSON(keyed[0]!.slice(2)) as object)
   const sameItem = (a: unknown, b: unknown) => isRecord(a) && isRecord(b) && keys.every((key) => equal(a[key], b[key]))

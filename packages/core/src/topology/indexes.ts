@@ -1,4 +1,4 @@
-/** Mappings of the topology controllers. */
+/** Functions that several files of this folder share. */
 import { Cluster, type Machine } from '@capstan/api'
 import type { MapFunction } from '@capstan/controller'
 import { ownerOfKind } from '@capstan/kube'

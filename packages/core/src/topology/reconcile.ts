@@ -213,7 +213,10 @@ async function writeReferences(
   scope.context.events.event(cluster, 'Normal', 'TopologyUpdate', `Updated Cluster ${name}`)
 }
 
-/** Reports the condition and the plan of an upgrade. Removes the retry request with which the reconcile began, if it was handled. */
+/**
+ * Reports the condition, the plan of an upgrade, and the records of waiting hooks. Removes the retry request with which the reconcile
+ * began, if it was handled.
+ */
 async function report(scope: TopologyScope, paused: boolean, error: unknown, request: string | undefined): Promise<void> {
   const { context, memory, blocking, upgrade, plan } = scope
   let before = scope.cluster

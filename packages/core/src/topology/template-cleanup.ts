@@ -1,6 +1,7 @@
 /**
- * Deletes the templates of a topology's MachineDeployments and MachineSets once they are unused, and only then removes the finalizers of
- * their owners. Upstream: core/reconcilers/topology/machinedeployment and machineset, v1.14.
+ * Deletes the templates of a topology's deleted MachineDeployments and MachineSets, except templates that other objects use, and only then
+ * removes the finalizers of these MachineDeployments and MachineSets. Upstream: core/reconcilers/topology/machinedeployment and
+ * machineset, v1.14.
  */
 import {
   Cluster,
@@ -58,7 +59,6 @@ const cleanupController = <T extends Owner>(name: string, kind: Kind<T>, finaliz
         ({ metadata }, cache) => ownersOf(metadata, kind, cache),
         ({ previous, object }) => previous?.spec.paused === true && object?.spec.paused !== true,
       ),
-      // Read to determine whether a template is in use.
       watches(MachineDeployment, () => []),
       watches(MachineSet, () => []),
     ],

@@ -49,7 +49,7 @@ import { TopologyMemory } from './scope.ts'
 import { reconcileTopology } from './reconcile.ts'
 import { createTopologyMachineDeploymentController, createTopologyMachineSetController } from './template-cleanup.ts'
 
-type HookResponse = { readonly retryAfterSeconds?: number; readonly message?: string; readonly [asked: string]: unknown }
+type HookResponse = { readonly retryAfterSeconds?: number; readonly message?: string; readonly [field: string]: unknown }
 
 const versionFields = [
   'fromKubernetesVersion',
@@ -440,7 +440,7 @@ describe('creation', () => {
   })
 })
 
-describe('reports why an object cannot be created, and creates it later', () => {
+describe('reports why a topology cannot be created', () => {
   test('a class that does not exist', async () => {
     const world = await aWorld()
     await createCluster(world)
@@ -1059,8 +1059,8 @@ test('does not report repeated conflicts', async () => {
     async send(request, signal) {
       if (request.verb === 'patch' && request.plural === 'clusters') {
         bodies.push(JSON.stringify(request.body))
-        const isConnecting = request.subresource === undefined && bodies.at(-1)!.includes('infrastructureRef')
-        if (isConnecting && conflicts++ < 5) throw new StatusError('Conflict', 'the object has been modified')
+        const writesReferences = request.subresource === undefined && bodies.at(-1)!.includes('infrastructureRef')
+        if (writesReferences && conflicts++ < 5) throw new StatusError('Conflict', 'the object has been modified')
       }
       return transport.send(request, signal)
     },

@@ -81,8 +81,8 @@ export const clusterTopologyAdmission = (clock?: Clock): Admission =>
   })
 
 /**
- * Waiting times in milliseconds: in total, and between two reads, twice as long after each. Upstream reads every 200 ms, but a new class is
- * reconciled in a fraction of this time.
+ * Waiting times in milliseconds: in total, between the first two reads, and at most between two reads. The time between reads doubles after
+ * each read. Upstream reads every 200 ms, but a new class is reconciled in a fraction of this time.
  */
 const ClassWait = { total: seconds(2), first: 10, longest: 200 }
 

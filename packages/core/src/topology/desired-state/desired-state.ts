@@ -134,7 +134,7 @@ function assertDistinctNames(kind: string, workers: readonly (DesiredMachineDepl
 }
 
 /**
- * Removes the empty host and port of control plane endpoints. Templates contain an empty endpoint, and applying it would overwrite the
+ * Removes the empty host and port of control plane endpoints. Templates may contain an empty endpoint, and applying it would overwrite the
  * endpoint that the provider's controller has set. Must be called after patches, whose documents contain the templates' empty endpoints.
  */
 export function removeEmptyEndpoints({ infrastructureCluster, controlPlane }: DesiredState): void {

@@ -258,7 +258,7 @@ describe('a blocking response', () => {
     expect(state.calls).toBe(3)
   })
 
-  test('is requested again when an extension changes while the handlers are determined', async () => {
+  test('is requested again: its Cluster is queued once when an extension changes while the handlers are determined', async () => {
     const { client, changed } = aRuntime([{}])
     const lookup = Promise.withResolvers<readonly string[]>()
     const hooks = new LifecycleHooks({ ...client, handlersFor: () => lookup.promise }, new VirtualClock())

@@ -86,10 +86,10 @@ interface ClusterState {
 }
 
 /**
- * Calls hooks and caches a blocking response until its retry time: earlier reconciles get the same response without a call. Upstream:
- * internal/hooks and the cache of controllers/topology/cluster, v1.14. Differences: a response is valid for one Cluster (by uid) and one
- * request, so that another version, or a recreated Cluster of the same name, leads to a new call at once. A user's retry request, and a
- * change or removal of the extension, also lead to a new call.
+ * Calls hooks and caches a blocking response until its retry time: until then, reconciles get the same response without a call. Upstream:
+ * internal/hooks and the cache of core/reconcilers/topology/cluster, v1.14. Differences: a response is valid for one Cluster (by uid) and
+ * one request, so that another version, or a recreated Cluster of the same name, leads to a new call at once. A user's retry request, and
+ * a change or removal of the extension, also lead to a new call.
  */
 export class LifecycleHooks {
   readonly #runtime: RuntimeClient

@@ -86,7 +86,7 @@ function builtinMetadata({ labels, annotations = {} }: Labelled): JsonObject | u
   return Object.keys(metadata).length === 0 ? undefined : metadata
 }
 
-/** Drops members without a value, so that templates can test for them. */
+/** Drops members whose value is undefined, so that a template can test whether a member exists. */
 function withoutUndefined(members: { readonly [name: string]: Json | readonly string[] | undefined }): JsonObject {
   const defined: JsonObject = {}
   for (const [name, value] of Object.entries(members)) if (value !== undefined) defined[name] = value as Json

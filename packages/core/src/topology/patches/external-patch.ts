@@ -52,7 +52,7 @@ export async function applyExternalPatch(
   )
 }
 
-/** @throws Error when the extension rejects the topology */
+/** Calls the extension to validate the patched templates. @throws Error when the extension rejects them, or the call fails */
 export async function validateTopology(
   cluster: Cluster,
   { name }: ClusterClassPatch,

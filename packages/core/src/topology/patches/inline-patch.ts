@@ -65,7 +65,7 @@ export function matchesName(pattern: string, name: string): boolean {
   return pattern === name
 }
 
-/** A patch without `enabledIf` is enabled; otherwise its template must render exactly to true. */
+/** Whether a patch is enabled: it has no `enabledIf`, or the text that `enabledIf` renders is parsed as the boolean true. */
 function isEnabled(enabledIf: string | undefined, variables: JsonObject): boolean {
   if (enabledIf === undefined) return true
   return withErrorContext('failed to calculate value for enabledIf', () => renderedValue(enabledIf, variables)) === true

@@ -41,7 +41,7 @@ test('responses that change less often are accepted without end', () => {
   expect(Array.from({ length: 50 }, (_, n) => accepts(minutes(2 * n), n))).not.toContain(false)
 })
 
-test('responses to different requests may differ, but not because of the names of generated templates', () => {
+test('responses to different requests may differ; requests that differ only in the names of generated templates count as the same', () => {
   const request = (replicas: number, template: string) => ({
     variables: [{ name: 'builtin', value: { replicas, infrastructureRef: { name: template } } }],
   })

@@ -13,6 +13,7 @@ const MaxChanges = 5
 const Window = minutes(10)
 
 interface Responses {
+  /** Hashes of the last request and response. */
   request: string
   response: string
   /** Times of changed responses to the same request, by `Clock.elapsed`. */

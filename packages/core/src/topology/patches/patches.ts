@@ -105,7 +105,10 @@ const attempt = <T>(errorContext: string, act: () => T): T =>
     }
   })
 
-/** Copies the patched template into the desired object. Fields that core sets stay; a sentence names those that a patch has changed. */
+/**
+ * Copies the patched template into the desired object, except fields that core sets. Returns a sentence with those of these fields that a
+ * patch has changed.
+ */
 function copyBack({ role, desired, unpatched, document, contract, isTemplate }: PatchItem): string[] {
   const { object } = desired
   const metadata = readField(document, Template.metadata, contract)

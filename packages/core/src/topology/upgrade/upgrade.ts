@@ -38,7 +38,10 @@ export interface UpgradeFacts {
   readonly anyWorkerUpgrading: boolean
   /** Hooks that are marked pending on the Cluster. */
   readonly pending: ReadonlySet<string>
-  /** Version of the step that began last, from the upgrade-step annotation. Recorded before the control plane gets this version. */
+  /**
+   * The upgrade-step annotation: the version of the step that began last, recorded before the control plane gets this version. Before the
+   * first step, the version of the control plane; absent when no upgrade is in progress.
+   */
   readonly step: string | undefined
   /** Responses of hooks in this reconcile. A step hook is removed from `pending` once its response allows the upgrade to proceed. */
   readonly responses: ReadonlyMap<UpgradeHook, 'proceed' | 'blocked'>
@@ -130,7 +133,8 @@ export interface WorkerVersion {
   readonly name: string
   readonly version: string
   /**
-   * `starting` upgrades the object in this reconcile; `pending` and `deferred` leave it unchanged; `pendingCreate` postpones its creation.
+   * `settled`: the object has the topology's version, or may be created with it. `starting` upgrades the object in this reconcile;
+   * `pending` and `deferred` leave it unchanged; `pendingCreate` postpones its creation.
    */
   readonly state: 'settled' | 'starting' | 'pending' | 'deferred' | 'pendingCreate'
   readonly upgrading: boolean
