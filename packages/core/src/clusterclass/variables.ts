@@ -12,7 +12,7 @@ import { variableDefinitionErrors } from './variable-rules.ts'
 type Discovered = NonNullable<ResponseOf<typeof DiscoverVariables>['variables']>
 type Definition = ClusterClassStatusVariable['definitions'][number]
 
-/** Caches variables discovered from extensions, shared by all classes: extensions are few and their variables rarely change. */
+/** Caches variables discovered from extensions, which rarely change. Classes of one namespace share them if their settings are equal. */
 export class DiscoveredVariables {
   readonly #runtime: RuntimeClient
   readonly #cache = new Map<string, { readonly expires: number; readonly variables: Discovered }>()
