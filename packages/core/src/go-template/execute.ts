@@ -398,7 +398,7 @@ class Executor {
   }
 }
 
-/** Value passed for a missing value where the parameter's type allows nil. */
+/** Value passed for `nil` or a missing value; `undefined` if the parameter's type does not allow nil. */
 const zeroOf = (type: ParameterType): Value => (type === 'any' ? null : type === 'list' ? [] : type === 'map' ? {} : undefined)
 
 const GoTypes: Readonly<Record<ParameterType, string>> = {

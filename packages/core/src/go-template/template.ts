@@ -16,7 +16,10 @@ import { stringFunctions } from './text-functions/strings.ts'
 import type { TemplateFunction, Value } from './value.ts'
 
 export interface GoTemplate {
-  /** @throws Error with Go's text when the template cannot be executed over `data`, which is not changed */
+  /**
+   * Returns the output for `data`, which is not changed.
+   * @throws Error with Go's text when the template cannot be executed, and with our own text when it exceeds a limit
+   */
   render(data: unknown): string
 }
 
