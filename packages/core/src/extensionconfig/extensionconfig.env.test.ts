@@ -346,7 +346,7 @@ describe('the caBundle', () => {
   })
 })
 
-describe('after a restart', () => {
+describe('at the start of a process', () => {
   const restart = async (restartOptions: { patience?: number } = {}) => {
     const { store, clock, manager } = world
     await manager.stop()

@@ -12,7 +12,7 @@ export class Warmup {
   /** Uids by name: an ExtensionConfig that was deleted and recreated has not been tried. */
   readonly #tried = new Map<string, string>()
   /** ExtensionConfigs that were tried during the warm-up, even if discovery failed. */
-  readonly #discovered = new Map<string, ExtensionConfig>()
+  readonly #triedDuringWarmup = new Map<string, ExtensionConfig>()
   #configs: readonly ExtensionConfig[] | undefined
   #isOver = false
 
@@ -39,13 +39,13 @@ export class Warmup {
   recordTried(config: ExtensionConfig): void {
     this.#tried.set(config.metadata.name, config.metadata.uid)
     if (this.#isOver) return
-    this.#discovered.set(config.metadata.name, config)
+    this.#triedDuringWarmup.set(config.metadata.name, config)
     this.#endIfAllTried()
   }
 
   forget(name: string): void {
     this.#tried.delete(name)
-    this.#discovered.delete(name)
+    this.#triedDuringWarmup.delete(name)
     if (this.#isOver || !this.#configs) return
     this.#configs = this.#configs.filter(({ metadata }) => metadata.name !== name)
     this.#endIfAllTried()
@@ -54,7 +54,7 @@ export class Warmup {
   #endIfAllTried(): void {
     if (this.#isOver || !this.#configs?.every((config) => this.hasTried(config))) return
     this.#isOver = true
-    this.#onEnd([...this.#discovered.values()])
-    this.#discovered.clear()
+    this.#onEnd([...this.#triedDuringWarmup.values()])
+    this.#triedDuringWarmup.clear()
   }
 }
