@@ -48,7 +48,7 @@ export function machinesReadyCondition({ descendants }: ClusterScope, role: 'Con
 
 /**
  * Time after the creation of a Machine during which its missing UpToDate condition does not make the Cluster's condition Unknown: the
- * controller of Machines sets the condition a moment later.
+ * controller of Machines, or the control plane provider, sets the condition a moment later.
  */
 const UpToDateDelay = seconds(10)
 
