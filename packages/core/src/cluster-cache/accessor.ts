@@ -296,7 +296,7 @@ function withTimeLimit({ transport }: Client, clock: Clock, session: AbortSignal
   })
 }
 
-/** Removes fields of Nodes that no controller reads before the Nodes are cached: together they are most of a Node's size. */
+/** Before Nodes are cached, removes the fields that no controller reads: together, these fields are most of a Node's size. */
 async function* withoutUnreadFields(events: AsyncIterable<WatcherEvent<Node>>): AsyncIterable<WatcherEvent<Node>> {
   for await (const event of events) {
     if (event.kind === 'replaced') yield { ...event, objects: event.objects.map(withoutUnread) }
