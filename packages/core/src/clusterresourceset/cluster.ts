@@ -66,7 +66,7 @@ export async function applyToCluster(
 }
 
 interface SourcesRead extends ClusterResult {
-  /** Existing resources, in the order of the spec. */
+  /** Existing resources of a supported type, in the order of the spec. */
   readonly sources: readonly { readonly ref: ResourceRef; readonly source: Source }[]
 }
 

@@ -9,8 +9,8 @@ afterEach(() => env.close())
 const labels = { cni: 'x' }
 const inDefault = (name: string) => ({ namespace: 'default', name })
 
-/** A connected Cluster `demo` with the label that ClusterResourceSets select. */
-async function openCluster(): Promise<void> {
+/** Creates a connected Cluster `demo` with the label that ClusterResourceSets select. */
+async function createConnectedCluster(): Promise<void> {
   env = await coreEnv()
   await env.provisionCluster()
   await env.patch(Cluster, 'demo', { metadata: { labels } })
@@ -39,7 +39,7 @@ const legacyConditions = async (name: string) =>
 const binding = () => orAbsent(env.get(ClusterResourceSetBinding, 'demo'))
 
 test('resources are applied to the Clusters that the selector matches, once', async () => {
-  await openCluster()
+  await createConnectedCluster()
   await aConfigMap('one', '1')
   await env.create(Secret, 'two', {
     type: 'addons.cluster.x-k8s.io/resource-set',
@@ -85,7 +85,7 @@ test('resources are applied to the Clusters that the selector matches, once', as
 })
 
 test('the strategy Reconcile applies a resource again whenever its content changes', async () => {
-  await openCluster()
+  await createConnectedCluster()
   await aConfigMap('one', '1')
   await env.workload.create(ConfigMap, { metadata: { ...inDefault('one'), labels: { before: 'x' } }, data: { other: 'x' } })
   await aResourceSet('crs', [configMapRef('one')], { strategy: 'Reconcile' })
@@ -99,7 +99,7 @@ test('the strategy Reconcile applies a resource again whenever its content chang
 })
 
 test('a resource that is created later is applied after its creation', async () => {
-  await openCluster()
+  await createConnectedCluster()
   await aResourceSet('crs', [configMapRef('late')])
   expect(await appliedValue('late')).toBeUndefined()
   await aConfigMap('late', '1')
@@ -108,7 +108,7 @@ test('a resource that is created later is applied after its creation', async () 
 })
 
 test('a Cluster gets the resources when its labels match later; other Clusters get none', async () => {
-  await openCluster()
+  await createConnectedCluster()
   await env.patch(Cluster, 'demo', { metadata: { labels: { cni: null } } })
   await aConfigMap('one', '1')
   await aResourceSet('crs', [configMapRef('one')])
@@ -118,7 +118,7 @@ test('a Cluster gets the resources when its labels match later; other Clusters g
 })
 
 test('a Secret of another type is not applied', async () => {
-  await openCluster()
+  await createConnectedCluster()
   await env.create(Secret, 'opaque', { stringData: { a: manifest('opaque', '1') } })
   await aResourceSet('crs', [secretRef('opaque')])
   expect(await condition('crs')).toBe('False WrongSecretType: Secret type of resource opaque is not supported')
@@ -161,7 +161,7 @@ test('a Cluster that was unreachable gets the resources when it is reachable', a
 })
 
 test('a manifest of kind List is reported with the message of upstream', async () => {
-  await openCluster()
+  await createConnectedCluster()
   const list = JSON.stringify({ apiVersion: 'v1', kind: 'List', items: [] })
   await env.create(ConfigMap, 'list', { data: { a: list } })
   await aResourceSet('crs', [configMapRef('list')])
@@ -171,7 +171,7 @@ test('a manifest of kind List is reported with the message of upstream', async (
 })
 
 test('objects that the workload cluster rejects are reported, the other objects are applied, and an idle controller writes nothing', async () => {
-  await openCluster()
+  await createConnectedCluster()
   const unknown = 'apiVersion: example.com/v1\nkind: Foo\nmetadata:\n  name: x\n'
   await env.create(ConfigMap, 'mixed', { data: { a: `${unknown}---\n${manifest('mixed', '1')}` } })
   await env.create(ConfigMap, 'broken', { data: { a: 'short' } })
@@ -196,7 +196,7 @@ test('objects that the workload cluster rejects are reported, the other objects 
 })
 
 test('a deleted ClusterResourceSet is removed from the binding, and the applied objects stay', async () => {
-  await openCluster()
+  await createConnectedCluster()
   await aConfigMap('one', '1')
   await aResourceSet('a', [configMapRef('one')])
   await aResourceSet('b', [configMapRef('one')])
@@ -214,7 +214,7 @@ test('a deleted ClusterResourceSet is removed from the binding, and the applied 
 })
 
 test('a binding is deleted with its Cluster', async () => {
-  await openCluster()
+  await createConnectedCluster()
   await aConfigMap('one', '1')
   await aResourceSet('crs', [configMapRef('one')])
   expect(await binding()).toBeDefined()
@@ -225,7 +225,7 @@ test('a binding is deleted with its Cluster', async () => {
 })
 
 test('a paused ClusterResourceSet applies nothing', async () => {
-  await openCluster()
+  await createConnectedCluster()
   await aConfigMap('one', '1')
   await env.create(ClusterResourceSet, 'crs', {
     metadata: { annotations: { 'cluster.x-k8s.io/paused': '' } },
@@ -241,7 +241,7 @@ test('a paused ClusterResourceSet applies nothing', async () => {
 })
 
 test('the Cluster is removed from the owners of its binding, to which upstream versions before v1.4 added it', async () => {
-  await openCluster()
+  await createConnectedCluster()
   await aConfigMap('one', '1')
   await aResourceSet('crs', [configMapRef('one')])
   const { metadata } = (await binding())!

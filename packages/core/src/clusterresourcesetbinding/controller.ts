@@ -17,7 +17,7 @@ export const createClusterResourceSetBindingController = ({
     reconcile: reconcileClusterResourceSetBinding,
   })
 
-/** Accepts the start of a Cluster's deletion, and changes of its annotations that permit deletion or pause it. */
+/** Accepts new and deleted Clusters, the start of a deletion, and changes of the annotations that permit it or pause the Cluster. */
 const clusterMatters = whenChanged((cluster: Cluster) => ({
   isDeleting: isDeleting(cluster),
   mayBeDeleted: cluster.metadata.annotations?.[OkToDeleteAnnotation] !== undefined,
