@@ -42,7 +42,7 @@ export async function externalKind(
   return { contract, kind: unknownKind({ apiVersion: `${apiGroup}/${version}`, kind, plural }) }
 }
 
-/** Looks up the API version of a provider's kind. References in older versions of our kinds contain it. @see externalKind */
+/** Returns a function that finds the API version of a provider's kind, for references in older versions of our kinds. @see externalKind */
 export const referenceVersions =
   (reader: Reader) =>
   async ({ group, kind }: { group: string; kind: string }): Promise<string> =>
