@@ -95,7 +95,7 @@ export class ClusterAccessor {
   readonly #options: AccessorOptions
   readonly #report: (event: AccessorEvent) => void
   #kubeconfig: string | undefined
-  /** Aborts everything that was started for the current kubeconfig. */
+  /** Aborts everything that belongs to the current connection, or to the current attempt to connect. */
   #session = new AbortController()
   #timer: Timer | undefined
   #connection: WorkloadCluster | undefined

@@ -107,7 +107,7 @@ test('a resource that is created later is applied after its creation', async () 
   expect(await appliedValue('late')).toBe('1')
 })
 
-test('a Cluster gets the resources when its labels match later; other Clusters get none', async () => {
+test('a Cluster gets the resources when its labels match later, and none before', async () => {
   await createConnectedCluster()
   await env.patch(Cluster, 'demo', { metadata: { labels: { cni: null } } })
   await aConfigMap('one', '1')
@@ -213,7 +213,7 @@ test('a deleted ClusterResourceSet is removed from the binding, and the applied 
   expect(await appliedValue('one')).toBe('1')
 })
 
-test('a binding is deleted with its Cluster', async () => {
+test('a binding is deleted once its Cluster is being deleted', async () => {
   await createConnectedCluster()
   await aConfigMap('one', '1')
   await aResourceSet('crs', [configMapRef('one')])

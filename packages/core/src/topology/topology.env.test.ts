@@ -1260,7 +1260,7 @@ describe('patches of extensions', () => {
       .filter(({ metadata: { name } }) => name !== 'quick')
       .map((template) => (template as unknown as WireItem['object']).spec.template.spec)
 
-  test('see every template with its variables, after the patches before them, and change the spec', async () => {
+  test('see every template with its variables and the changes of earlier patches, and change the spec', async () => {
     const { world, requests } = await aPatchedCluster((request) => ({
       items: [
         json(itemOf(request, 'DevMachineTemplate', 'spec.template.spec'), {
