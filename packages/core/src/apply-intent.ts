@@ -1,7 +1,7 @@
 /**
- * Server-side apply of one controller's intent for an object. The request is sent only when the object differs from the intent, or when its
- * managedFields show that the manager does not own exactly the fields of the intent. Upstream: internal/util/ssa, v1.14, which caches
- * requests instead. See docs/adr/0033-server-side-apply-of-sets.md.
+ * Server-side apply of one controller's intent for an object: all fields that the controller sets on it. The request is sent only when the
+ * object differs from the intent, or when its managedFields show that the manager does not own exactly the fields of the intent. Upstream:
+ * internal/util/ssa, v1.14, which caches requests instead. See docs/adr/0033-server-side-apply-of-sets.md.
  */
 import type { ReconcileContext } from '@capstan/controller'
 import {
@@ -28,8 +28,8 @@ export interface IntentOptions {
 
 /**
  * Creates the object or updates it to the intent. Removes fields that the manager owned and that the intent no longer contains. Returns
- * `existing` when nothing differs, or when the object was deleted meanwhile.
- * @throws Error with upstream's text, caused by the API server's error
+ * `existing` when nothing differs, or when a request fails with NotFound.
+ * @throws Error with upstream's text, caused by the API server's error: a Conflict when the object was deleted before it was applied
  */
 export async function applyIntent<T extends KubeObject>(
   io: ApplyIO,

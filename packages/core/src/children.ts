@@ -42,8 +42,8 @@ export async function adoptChild<T extends KubeObject>(
 }
 
 /**
- * Adds the reference to the controller to the child, and after a conflict to its newest version: without the child, the owner would create
- * another. Returns `undefined` when another object has become the controller.
+ * Adds the controller reference to the child. After a conflict, tries again with the newest version: without this child, the owner would
+ * create another. Returns `undefined` when another object has become the controller.
  */
 async function makeController<T extends KubeObject>(
   kind: Kind<T>,

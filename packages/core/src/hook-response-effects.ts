@@ -22,8 +22,9 @@ import { upgradePlan } from './topology/upgrade/upgrade-plan.ts'
 export type HookResponseEffects =
   | {
       readonly kind: 'rejected'
-      /** Error reported by core, without the prefix that names the patch or handler. */
+      /** Error of core, without prefixes such as the name of the patch or ExtensionConfig. */
       readonly error: string
+      /** Problem code of the runtime client; absent when the error comes from another check of core. */
       readonly problem?: HookProblem
     }
   | {
@@ -68,7 +69,7 @@ type Effects<H extends Hook> = (request: RequestOf<H>, response: ResponseOf<H>, 
 
 function discoveryEffects({ handlers = [] }: ResponseOf<typeof Discovery>, hooks: readonly Hook[]): string[] {
   checkDiscovery('', handlers, createCatalog(hooks))
-  if (handlers.length === 0) return ['registers nothing: the answer has no handlers']
+  if (handlers.length === 0) return ['registers nothing: the response has no handlers']
   return handlers.map(({ name, requestHook }) => `registers ${name} for ${requestHook.hook}`)
 }
 
