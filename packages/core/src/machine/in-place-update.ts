@@ -70,8 +70,9 @@ const isUnread = ({ infrastructure, bootstrap }: MachineScope): boolean =>
   infrastructure.state === 'unread' || bootstrap.state === 'unread'
 
 /**
- * Returns the desired Machine and objects; `undefined` until the owner of the Machine has written and annotated all of them. They are read
- * live, because the caches of two kinds may be of different ages, and an outdated desired state would be applied.
+ * Returns the desired Machine, infrastructure machine and bootstrap config; `undefined` until the owner of the Machine has written and
+ * annotated all of them. The latter two are read from the API server: the caches of two kinds may be of different ages, and an outdated
+ * desired state would be applied.
  */
 async function desiredObjects(
   machine: Machine,
@@ -103,8 +104,9 @@ async function callUpdateMachine(scope: MachineScope, desired: UpdateRequest['de
 }
 
 /**
- * Removes the annotations of the update from the Machine and its objects. That of the Machine itself is removed first, so that an interrupted removal leads to no further call.
- * The pending hook is removed last, by the reconcile's commit: as long as it exists, an interrupted removal is repeated.
+ * Removes the annotations of the update from the Machine and its objects. `update-in-progress` of the Machine is removed first, so that an
+ * interrupted removal leads to no further call. The pending hook is removed last, by the reconcile's commit: as long as it exists, an
+ * interrupted removal is repeated.
  */
 async function complete(scope: MachineScope, { client, clock, log, signal, updates }: MachineIO): Promise<void> {
   const { machine } = scope

@@ -255,7 +255,7 @@ test('an idle controller writes nothing', async () => {
   expect(env.store.revision).toBe(revision)
 })
 
-test('a Machine being deleted waits for its hooks before its infrastructure is deleted, and its Node is deleted last', async () => {
+test('a Machine being deleted waits for its hooks, then for its infrastructure, before its bootstrap config and Node are deleted', async () => {
   env = await coreEnv()
   const hook = 'pre-drain.delete.hook.machine.cluster.x-k8s.io/x'
   const last = 'pre-terminate.delete.hook.machine.cluster.x-k8s.io/y'
@@ -283,6 +283,7 @@ test('a Machine being deleted waits for its hooks before its infrastructure is d
     'False NotReady: * Deleting: Machine deletion in progress, stage: WaitingForInfrastructureDeletion',
   )
   expect(await orAbsent(env.get(DevConfig, 'm1'))).toBeDefined()
+  expect(await orAbsent(node())).toBeDefined()
 
   await env.patch(DevMachine, 'm1', { metadata: { finalizers: null } })
   expect(await orAbsent(env.get(Machine, 'm1'))).toBeUndefined()

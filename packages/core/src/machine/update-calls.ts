@@ -22,7 +22,7 @@ interface PendingCall {
   /** Absent during the call and when it failed, so that a change of any extension triggers a retry. */
   readonly handler?: string
   readonly cacheKey: string
-  /** Expiry by `Clock.elapsed`; a failed call expires at once. */
+  /** Expiry by `Clock.elapsed`; 0 during the call and after a failed one. */
   readonly expires: number
   /** Expiry in milliseconds since the epoch, as recorded on the Machine. */
   readonly until: number
@@ -30,13 +30,13 @@ interface PendingCall {
 }
 
 /**
- * Calls UpdateMachine and caches a blocking response until its retry time: earlier reconciles get the same response without a call.
+ * Calls UpdateMachine and caches a blocking response until its retry time: reconciles before that time get the response without a call.
  * Upstream: callUpdateMachineHook and its cache, v1.14. Differences: a response is valid for one Machine (by uid) and one desired state.
  * After a change of the desired state, or a change or removal of the extension, the hook is called at once.
  */
 export class UpdateCalls {
   readonly #runtime: RuntimeClient | undefined
-  /** Counts the retry requests of Clusters. The controller's watch on Clusters feeds it. */
+  /** Counts the retry requests of Clusters. The predicate of the controller's watch on Clusters updates the counts. */
   readonly retries = new RetryRequests()
   /** By uid of the Machine. */
   readonly #pendingCalls = new Map<string, PendingCall>()
@@ -51,7 +51,10 @@ export class UpdateCalls {
     return this.#runtime?.ready ?? true
   }
 
-  /** Calls `enqueue` for each blocked Machine when its extension was changed or removed, and for Machines whose call failed. */
+  /**
+   * When an extension was changed or removed, calls `enqueue` for each Machine that it blocks, and for all Machines whose call is in progress
+   * or has failed.
+   */
   whenExtensionsChange(enqueue: (machine: ObjectKey) => void): void {
     this.#runtime?.onChanged?.((extensionConfig) => {
       for (const [uid, { machine, handler }] of this.#pendingCalls) {

@@ -1,6 +1,6 @@
 /**
- * Finds volumes attached to a Node. The deletion waits until they are detached, because some storage providers delete a disk that is still
- * attached together with the machine.
+ * Finds volumes attached to a Node. The deletion waits until they are detached, because some providers delete the disks that are still
+ * attached to a machine when they delete the machine.
  * Upstream: core/reconcilers/machine/machine_controller.go, shouldWaitForNodeVolumes, v1.14.
  */
 import {
