@@ -47,8 +47,8 @@ interface Decision {
 export class InPlaceDecisions {
   readonly runtime: RuntimeClient
   /**
-   * Counts how often users requested, by the annotation `retry-hooks` of a Cluster, that its hooks are called again at once. The predicate of
-   * the controller's watch on Clusters updates the counts.
+   * Counts how often users requested, by the annotation `retry-hooks` of a Cluster, that its hooks are called again at once. The predicate
+   * of the controller's watch on Clusters updates the counts.
    */
   readonly retries = new RetryRequests()
   /** Number of changes of extensions. The response to a call that began before the last change is not cached. */
@@ -107,7 +107,7 @@ export class InPlaceDecisions {
 /**
  * Returns the names of the sets whose Machines can be updated in place to `target`, which may not exist yet. For other sets, an event lists
  * the uncovered differences, once per request; without a handler, there is no event.
- * @throws Error when several handlers are registered, or the handler fails: the rollout then waits
+ * @throws Error when several handlers are registered, the handler fails, or a template does not exist: the rollout then waits
  */
 export async function findMovableSets(
   sets: readonly MachineSet[],

@@ -1,4 +1,4 @@
-/** An in-place rollout whose process is stopped after each of its writes and restarted. */
+/** An in-place rollout whose process is stopped after one of its writes and restarted. */
 import { Machine, MachineDeployment, MachineSet } from '@capstan/api'
 import { type Change, memoryStore } from '@capstan/apiserver'
 import { controllerOf, resourceName, seconds, VirtualClock } from '@capstan/kube'
@@ -112,7 +112,7 @@ async function stateOf({ client }: SetsEnv): Promise<Pick<FinalState, 'machines'
   }
 }
 
-test('updates all Machines in place and creates or deletes none when stopped after any write', async () => {
+test('updates all Machines in place and creates or deletes none when stopped after a write', async () => {
   const { commits, ...undisturbed } = await runRollout()
   expect(undisturbed).toMatchObject({
     machines: [

@@ -154,7 +154,7 @@ describe('a failing, ambiguous or late extension', () => {
     await env.expectUpdated()
   })
 
-  test('is not called when several handlers are registered', async () => {
+  test('blocks the rollout when several handlers are registered', async () => {
     const runtime = scriptedRuntime(ableExtension().script)
     env = await inPlaceEnv({ ...runtime, handlersFor: async () => ['a.one', 'b.two'] })
     await env.patch(largerAndNewer)

@@ -44,7 +44,7 @@ export function ableExtension(): { script: HookScript; requests: UpdateRequest[]
   return { script, requests }
 }
 
-/** A rolling update that moves Machines in place at once: one may be unavailable, none is created in addition. */
+/** A rolling update in which one Machine may be unavailable and none is created in addition, so that in-place updates begin at once. */
 export const withoutSurge = { strategy: { type: 'RollingUpdate' as const, rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } } }
 
 /** Another version, and infrastructure from another template. */

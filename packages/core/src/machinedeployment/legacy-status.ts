@@ -15,8 +15,8 @@ export const OwnedLegacyConditions = ['Ready', 'Available', 'MachineSetReady']
 
 /**
  * Writes the v1beta1 status on the draft. As upstream, changes nothing while the deployment is being deleted, before its sets were listed,
- * or when the step of its rollout was not performed. Changes nothing without spec.replicas or
- * with invalid limits of the rollout either.
+ * or when the step of its rollout was not performed. Also changes nothing without `spec.replicas`, or when maxSurge or maxUnavailable is
+ * invalid.
  */
 export function reportLegacyStatus(
   { machineDeployment, machineSets, rolloutIncomplete }: MachineDeploymentScope,

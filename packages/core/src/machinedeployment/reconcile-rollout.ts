@@ -34,9 +34,10 @@ import { MachineDeploymentManager, type MachineDeploymentPhase, type MachineDepl
 export const reconcileRollout: MachineDeploymentPhase = async (scope, io) => {
   const { machineDeployment, machineSets } = scope
   if (!machineSets) return proceed()
-  // Upstream treats this as an error, since its webhooks set the default. Here defaulting may happen a moment later.
+  // Upstream returns an error, since its webhooks set the default. The write that sets the field triggers the next reconcile.
   if (machineDeployment.spec.replicas === undefined) return wait('spec.replicas to be defaulted')
   const sets = setsByRole(machineDeployment, machineSets, io.clock.now())
+  // Fails before the step of the rollout if a set lacks the label with its hash.
   machineSets.forEach(hashOf)
   if (machineDeployment.spec.paused) return scalePaused(scope, sets, io)
 
@@ -168,7 +169,7 @@ async function update(
     if (isScaled) events.event(machineDeployment, 'Normal', 'SuccessfulScale', change)
     return written
   } catch (err) {
-    // The set has been deleted meanwhile.
+    // The set was deleted meanwhile: an apply with the uid of an object that does not exist leads to a conflict.
     if (isDeleting(set) && causeIsConflict(err)) return set
     const text = `Failed to update MachineSet ${namespace}/${name}: ${messageOf(err)}`
     events.event(machineDeployment, 'Warning', 'FailedUpdate', text)

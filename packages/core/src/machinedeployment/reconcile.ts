@@ -34,7 +34,7 @@ export const reconcileMachineDeployment = (key: ObjectKey, io: MachineDeployment
     }),
     phases: (machineDeployment) => (isDeleting(machineDeployment) ? whenDeleting : unlessDeleting),
     endsAtFailure: true,
-    // Upstream also reports nothing else when it cannot list the Machines.
+    // As upstream, reports only Paused when the Machines could not be listed.
     status: (scope, { clock }) => (scope.machines ? reportStatus : reportOnlyPaused)(scope, clock.now()),
     significantFields,
     observesGeneration: ({ machineDeployment, rolloutIncomplete }) => isDeleting(machineDeployment) || !rolloutIncomplete,
