@@ -21,7 +21,7 @@ import type { CreationFailure, MachineSetIO, MachineSetPhase, MachineSetScope } 
 export const syncReplicas: MachineSetPhase = async (scope, io) => {
   const { machineSet, machines } = scope
   const { replicas } = machineSet.spec
-  // Upstream treats this as an error, since its webhooks set the default. Here defaulting may happen a moment later.
+  // Upstream returns an error, since its webhooks set the default. The write that sets the field triggers the next reconcile.
   if (replicas === undefined) return wait('spec.replicas to be defaulted')
   if (!machines) return proceed()
   await removeOrphans(scope, io)

@@ -74,8 +74,8 @@ async function startUpdate(machine: Machine, scope: MachineSetScope, io: Machine
 }
 
 /**
- * Applies this set's template to an object that was created from another template. `sync-machines` then writes labels and other
- * annotations, under another field manager.
+ * Applies this set's template to an object that was created from another template. `sync-machines` writes labels and other annotations,
+ * under another field manager.
  */
 async function applyTemplateTo(
   ref: ContractRef,
