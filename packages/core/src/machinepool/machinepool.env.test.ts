@@ -168,7 +168,7 @@ describe.each(providers)('a MachinePool whose infrastructure has contract %s', (
     expect(await nodeNames()).toEqual(['other'])
   })
 
-  test('keeps its Nodes while the list is shorter than the replicas, and waits for IDs without a Node', async () => {
+  test('keeps its Nodes while the list is empty although there are replicas, and waits for IDs without a Node', async () => {
     env = await coreEnv()
     await aPool(kind)
     for (const name of ['a', 'b']) await aNodeNamed(name)

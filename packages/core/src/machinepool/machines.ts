@@ -153,8 +153,8 @@ async function infraMachinesOf(
 }
 
 /**
- * Returns the pool's apply intent for the Machine of an infrastructure machine. The version is that of the kubelet, absent while the Node is
- * unknown.
+ * Returns the pool's apply intent for the Machine of an infrastructure machine. The version is that of the kubelet, absent while the Node
+ * is unknown.
  */
 function machineIntent(
   name: string,

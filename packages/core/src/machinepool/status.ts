@@ -74,7 +74,9 @@ function versionOf({ spec, status }: Machine): ReplicasOfVersion[] {
   return version ? [{ version, replicas: 1 }] : []
 }
 
-/** Returns the phase by the first rule that applies. If no rule applies, the earlier phase stays; a MachinePool without phase is Pending. */
+/**
+ * Returns the phase by the first rule that applies. If no rule applies, the earlier phase stays; a MachinePool without phase is Pending.
+ */
 export function phaseOf(machinePool: MachinePool): NonNullable<MachinePoolStatus['phase']> {
   const { spec, status = {} } = machinePool
   const { bootstrapDataSecretCreated, infrastructureProvisioned } = status.initialization ?? {}
