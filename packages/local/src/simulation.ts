@@ -1,4 +1,4 @@
-/** Computes the progress of simulated steps from their start times. Nothing is kept in memory, so that a restart has no effect. */
+/** Computes the progress of simulated steps from their start times. No state is kept in memory, so that a restart has no effect. */
 import { type Outcome, requeue, wait } from '@capstan/controller'
 import { parseDuration, seconds } from '@capstan/kube'
 
@@ -32,9 +32,8 @@ const RetryDelay = seconds(5)
 
 /**
  * Returns the progress of a step that began at `started`. Each attempt takes `delay`; a failed attempt is retried after `RetryDelay`,
- * unless the failure is permanent. A
- * start time further in the future than the duration of the step was recorded before the clock was set back: the duration then counts as
- * over.
+ * unless the failure is permanent. A start time further in the future than the duration of the step was recorded before the clock was set
+ * back: the duration then counts as over.
  *
  * @example progress(started, clock.now(), { delay: '2s', failure: { message: 'no capacity', times: 1 } })
  */

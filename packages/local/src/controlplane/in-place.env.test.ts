@@ -327,7 +327,7 @@ test('no Machine is replaced before the registered extensions are known', async 
 
 test.each([
   [
-    'is another kind',
+    'has another kind than the new template',
     async () => {
       const template = kindOf('OtherMachineTemplate')
       await installKinds(env.client, [kindOf('OtherMachine'), template], { clock: env.clock, random: seededRandom(1) })
@@ -349,7 +349,7 @@ test.each([
     },
     /LocalMachine demo-\w+ was not applied by this control plane$/,
   ],
-] as const)('a machine whose infrastructure %s is replaced', async (_, act, reason) => {
+] as const)('a Machine whose infrastructure %s is not updated in place, and an event has the reason', async (_, act, reason) => {
   await createControlPlane(coversAll)
   await act()
   await env.advance(seconds(20))

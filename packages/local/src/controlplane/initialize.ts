@@ -7,8 +7,8 @@ import type { ControlPlaneScope } from './scope.ts'
 import { isToBeRemediated } from './status.ts'
 
 /**
- * Reports the control plane as initialized once its API server is reachable and the simulated initialization is complete. The status is
- * never reset.
+ * Reports the control plane as initialized once its API server is reachable and the simulated initialization is complete.
+ * `controlPlaneInitialized` is never reset.
  */
 export async function initialize(scope: ControlPlaneScope, io: ReconcileContext, workload: Client | undefined): Promise<Outcome> {
   const { controlPlane } = scope

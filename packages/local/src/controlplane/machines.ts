@@ -143,7 +143,7 @@ export function desiredMachine(
 
 /**
  * Propagates in-place fields to an existing Machine and its objects, and sets its UpToDate condition. Writes only differences. Returns
- * the updated Machine, with the reasons why it must be replaced.
+ * the updated Machine, with the reasons why it is not up to date.
  */
 export async function syncMachine(
   scope: ControlPlaneScope,

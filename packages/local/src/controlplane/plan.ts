@@ -16,7 +16,7 @@ export interface PlannedMachine {
   readonly hasNode: boolean
   /** Whether the Node of the Machine exists and is Ready. */
   readonly healthy: boolean
-  /** Reasons why the Machine must be replaced; empty when it is up to date. */
+  /** Reasons why the Machine is not up to date; empty when it is. */
   readonly outdated: readonly string[]
   /** Whether a user has marked the Machine to be deleted first. */
   readonly deleteFirst: boolean
@@ -73,7 +73,7 @@ export function planStep(controlPlane: ControlPlane): Step {
   return { kind: 'none' }
 }
 
-/** Whether a rollout must replace the Machine. */
+/** Whether a rollout must replace the Machine or update it in place. */
 const needsRollout = ({ outdated, deleting }: PlannedMachine): boolean => outdated.length > 0 && !deleting
 
 /**

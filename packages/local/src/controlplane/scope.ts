@@ -9,7 +9,7 @@ export interface ControlPlaneScope {
   /** A private draft, changed by phases and committed once at the end. */
   readonly controlPlane: LocalControlPlane
   readonly cluster: Cluster
-  /** Control plane Machines, oldest first, each with the reasons why it must be replaced. */
+  /** Control plane Machines, oldest first, each with the reasons why it is not up to date. */
   machines: readonly { readonly machine: Machine; readonly outdated: readonly string[] }[]
   /** Names of worker Machines, which must be deleted before the control plane. */
   workers: readonly string[]

@@ -182,8 +182,8 @@ const hasAnnotation = ({ metadata }: KubeObject, name: string): boolean => metad
 
 /**
  * Returns the version to which the topology upgrades the control plane next: that of the current upgrade step or, without one, that of the
- * topology. Returns `undefined` when the control plane has this version. Until then, a control plane that has Machines neither adds,
- * replaces nor remediates any.
+ * topology. Returns `undefined` when the control plane has this version. Until then, a control plane that has Machines neither creates,
+ * replaces, deletes nor remediates any.
  */
 function pendingVersion({ controlPlane, cluster }: ControlPlaneScope): string | undefined {
   const topologyVersion = cluster.spec.topology?.version

@@ -236,7 +236,7 @@ describe('a LocalMachinePool', () => {
     expect(await pool()).toMatchObject({ spec: { replicas: 1 }, status: { phase: 'Running', replicas: 1 } })
   })
 
-  test('replaces a Machine that a user deletes, after its Node was drained', async () => {
+  test('replaces a Machine that a user deletes, and its Node', async () => {
     await createPool({ machines: true })
     const [machine] = await machines()
     await env.v1beta2Client.delete(Machine, key(machine!.metadata.name))
