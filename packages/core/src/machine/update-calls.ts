@@ -52,8 +52,8 @@ export class UpdateCalls {
   }
 
   /**
-   * When an extension was changed or removed, calls `enqueue` for each Machine that it blocks, and for all Machines whose call is in progress
-   * or has failed.
+   * When an extension was changed or removed, calls `enqueue` for each Machine that it blocks, and for all Machines whose call is in
+   * progress or has failed.
    */
   whenExtensionsChange(enqueue: (machine: ObjectKey) => void): void {
     this.#runtime?.onChanged?.((extensionConfig) => {

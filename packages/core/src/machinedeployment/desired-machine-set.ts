@@ -52,8 +52,8 @@ export interface Revision {
 }
 
 /**
- * Returns the revision of the current set, which need not exist yet. A set that becomes current again gets the next number and keeps the old
- * one in its history.
+ * Returns the revision of the current set, which need not exist yet. A set that becomes current again gets the next number and keeps the
+ * old one in its history.
  */
 export function currentRevision(current: MachineSet | undefined, old: readonly MachineSet[]): Revision {
   const next = Math.max(0, largest(old.map((set) => revisionOf(set).number))) + 1

@@ -1,6 +1,6 @@
 /**
- * Checks before Machines are created or remediated, so that no Machine joins an incompatible control plane. Upstream: machineset_preflight.go,
- * v1.14.
+ * Checks before Machines are created or remediated, so that no Machine joins an incompatible control plane. Upstream:
+ * machineset_preflight.go, v1.14.
  */
 import {
   type Cluster,

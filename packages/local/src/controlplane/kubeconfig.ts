@@ -18,8 +18,8 @@ import type { Endpoint } from './endpoint.ts'
 const Validity = hours(24 * 365)
 
 /**
- * Creates the Secret when it is missing. Renews a Secret that the control plane controls: after half the validity of its client certificate,
- * when its content is not valid, and when the certificate authority has changed.
+ * Creates the Secret when it is missing. Renews a Secret that the control plane controls: after half the validity of its client
+ * certificate, when its content is not valid, and when the certificate authority has changed.
  */
 export async function ensureKubeconfig(
   controlPlane: LocalControlPlane,

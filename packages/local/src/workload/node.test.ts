@@ -20,11 +20,14 @@ const ready = (status: Node['status']) => status?.conditions?.find(({ type }) =>
 test.each([
   ['worker', [{ key: 'node.cluster.x-k8s.io/uninitialized', effect: 'NoSchedule' }], undefined],
   ['control-plane', [{ key: 'node-role.kubernetes.io/control-plane', effect: 'NoSchedule' }], ''],
-] as const)('the Node of a %s that boots from data of another provider has the taint and the label of its role', (role, taints, label) => {
-  const node = registered({ role })
-  expect(node.spec?.taints).toEqual(taints)
-  expect(node.metadata.labels?.['node-role.kubernetes.io/control-plane']).toBe(label)
-})
+] as const)(
+  'the Node of a %s that boots from data of another provider has the taint and the label of its role',
+  (role, taints, label) => {
+    const node = registered({ role })
+    expect(node.spec?.taints).toEqual(taints)
+    expect(node.metadata.labels?.['node-role.kubernetes.io/control-plane']).toBe(label)
+  },
+)
 
 test('a kubelet without changes does not report its status again', () => {
   expect(nodeStatus(registered(), kubelet(), later)).toBeUndefined()
