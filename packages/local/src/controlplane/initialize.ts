@@ -14,7 +14,7 @@ export async function initialize(scope: ControlPlaneScope, io: ReconcileContext,
   const { controlPlane } = scope
   const status = (controlPlane.status ??= {})
   if (status.initialization?.controlPlaneInitialized) return proceed()
-  // As upstream: otherwise the first Machine might be deleted before it is complete, and its replacement could not join.
+  // As upstream: Machines that are created after this report join the cluster. The replacement of the only Machine could not join it.
   const [firstMachine, ...otherMachines] = scope.machines.map(({ machine }) => machine)
   if (firstMachine && otherMachines.length === 0 && (isDeleting(firstMachine) || isToBeRemediated(firstMachine)))
     return wait('the only Machine to be replaced')
