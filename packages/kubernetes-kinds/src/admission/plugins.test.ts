@@ -135,7 +135,7 @@ describe('ServiceAccount', () => {
     ({ metadata: { name, namespace: 'default' }, spec: { containers: [{ name: 'c', image: 'i' }], ...spec } }) as Input<Pod>
   const start = (): Promise<TestServer> => testServer({ controllers: { serviceAccounts: true } })
 
-  test('a pod gets the ServiceAccount of its namespace, and a token at the standard path', async () => {
+  test('a pod gets the ServiceAccount `default`, and a token at the standard path', async () => {
     const { client } = await start()
     await quiet()
     await client.create(Pod, aPod('a'))

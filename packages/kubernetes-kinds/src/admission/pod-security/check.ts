@@ -1,4 +1,4 @@
-/** Types of a check, and how checks report which parts of a pod violate them. */
+/** Types of checks, and functions with which a check reports the parts of a pod that violate it. */
 import type { PodSpec, PodSecurityContext, SecurityContext } from '../../kinds/schemas/types.ts'
 import { containersOf } from '../../kinds/pod/defaults.ts'
 
@@ -22,7 +22,7 @@ export interface Check {
   readonly level: 'baseline' | 'restricted'
   /** Rules, the oldest first. Each rule applies from its minor version of Kubernetes until the version of the next rule. */
   readonly rules: readonly { readonly since: number; readonly rule: Rule }[]
-  /** Id of the baseline check that this check includes. */
+  /** Id of the baseline check that this check includes. Where a rule of this check applies, `restricted` omits that baseline check. */
   readonly replaces?: string
 }
 

@@ -20,7 +20,7 @@ export function evaluateLabels(
 ): NamespaceEvaluation {
   const { policy, errors } = policyOf(labels)
   const before = old && policyOf(old.labels)
-  // An update is not rejected for errors that the old labels have, too, but only if it adds and corrects none.
+  // An update is not rejected if the old labels have exactly the same errors; an update that corrects only some of them is rejected.
   if (errors.length > 0 && !(before && equal(errors, before.errors))) return { kind: 'invalid', errors }
   if (!before) return accepted
   const [now, then] = [policy.enforce, before.policy.enforce]

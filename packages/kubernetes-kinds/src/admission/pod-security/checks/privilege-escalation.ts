@@ -10,7 +10,7 @@ const requireNoEscalation: Rule = ({ spec }) => {
   return { reason: 'allowPrivilegeEscalation != false', detail }
 }
 
-/** Processes must not gain more privileges than their parent process. */
+/** Containers must set allowPrivilegeEscalation=false, so that a process cannot gain more privileges than its parent. */
 export const privilegeEscalation: Check = {
   id: 'allowPrivilegeEscalation',
   level: 'restricted',
