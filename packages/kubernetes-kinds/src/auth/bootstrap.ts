@@ -1,6 +1,6 @@
 /**
- * Creates and completes the roles and bindings of `bootstrap-roles.ts` at start. Keeps rules and subjects that a user added, except in a
- * binding to another role, which is replaced. Does not change objects with the annotation
+ * Creates and completes the roles and bindings of `bootstrap-roles.ts` at start. Keeps rules and subjects that a user added, but replaces a
+ * binding that refers to another role than the default binding. Does not change objects with the annotation
  * `rbac.authorization.kubernetes.io/autoupdate: "false"`. Upstream: pkg/registry/rbac/reconciliation.
  */
 import {
@@ -81,7 +81,10 @@ const existing = <T extends KubeObject>(
 
 const hasAutoupdateDisabled = ({ metadata }: KubeObject): boolean => metadata.annotations?.[autoupdate] === 'false'
 
-/** Repeats `ensure` after conflicts with concurrent writes, such as writes of the controller that aggregates rules. */
+/**
+ * Repeats `ensure` after conflicts with concurrent writes, such as writes of the controller that aggregates rules. Ignores a missing namespace
+ * of the object.
+ */
 async function retryConflicts({ namespace }: { namespace?: string }, ensure: () => Promise<void>): Promise<void> {
   for (;;) {
     try {

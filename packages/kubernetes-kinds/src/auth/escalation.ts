@@ -33,7 +33,7 @@ type RoleKind = 'roles' | 'clusterroles'
 type BindingKind = 'rolebindings' | 'clusterrolebindings'
 type Write = Pick<WriteContext, 'caller' | 'namespace' | 'server'>
 
-/** Authorizes the permissions that a role grants. @throws StatusError Forbidden */
+/** Requires that the user has the permissions that the written role grants, or may escalate. @throws StatusError Forbidden */
 export const authorizeRole =
   (plural: RoleKind) =>
   (role: Role | ClusterRole, old: Role | ClusterRole | undefined, write: Write): void => {
@@ -42,7 +42,8 @@ export const authorizeRole =
   }
 
 /**
- * Authorizes the permissions that a binding grants. @throws StatusError Forbidden, or NotFound for a binding to a role that does not exist
+ * Requires that the user has the permissions that the written binding grants, or may bind its role. @throws StatusError Forbidden, or NotFound
+ * for a binding to a role that does not exist
  */
 export const authorizeBinding =
   (plural: BindingKind) =>

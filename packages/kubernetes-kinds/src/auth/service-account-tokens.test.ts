@@ -280,7 +280,7 @@ test.each([
   ['EC P-256', makeSigningKey()],
   ['RSA', generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ format: 'pem', type: 'pkcs1' }).toString()],
   ['EC P-384', generateKeyPairSync('ec', { namedCurve: 'P-384' }).privateKey.export({ format: 'pem', type: 'sec1' }).toString()],
-])('a token signed by a key of %s is accepted by a server with that key', async (_, signingKey) => {
+])('a token signed by a key of %s is accepted only by a server with that key and issuer', async (_, signingKey) => {
   const issuers = ['https://issuer.example.com']
   const first = await start({ serviceAccountTokens: { issuers, signingKey } })
   const token = await tokenOf(first)
@@ -300,11 +300,11 @@ test('the server publishes its issuer and keys for other verifiers', async () =>
   const { server, clock } = world
   const handle = webHandler(createHandler({ engine: server.engine, clock, issuer: server.issuer }))
   const get = (path: string) =>
-    handle(new Request(`https://plane${path}`, { headers: { host: 'plane:6443' } }), { kind: 'user', name: 'x', groups: [] })
+    handle(new Request(`https://server${path}`, { headers: { host: 'server:6443' } }), { kind: 'user', name: 'x', groups: [] })
   const configuration = await get('/.well-known/openid-configuration')
   expect(await configuration.json()).toEqual({
     issuer: 'https://kubernetes.default.svc.cluster.local',
-    jwks_uri: 'https://plane:6443/openid/v1/jwks',
+    jwks_uri: 'https://server:6443/openid/v1/jwks',
     response_types_supported: ['id_token'],
     subject_types_supported: ['public'],
     id_token_signing_alg_values_supported: ['ES256'],

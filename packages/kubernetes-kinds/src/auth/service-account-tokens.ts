@@ -44,7 +44,10 @@ export interface ServiceAccountTokenOptions {
   readonly signingKey?: string
   /** Further keys or certificates that verify tokens, PEM; a text may contain several. */
   readonly verificationKeys?: readonly string[]
-  /** Audiences of tokens whose request names no audiences; default: the issuers. */
+  /**
+   * Audiences of this server: it accepts tokens for any of them, and issues tokens for all of them when a request names no audiences. Default:
+   * the issuers. Upstream: --api-audiences.
+   */
   readonly audiences?: readonly string[]
   /** Maximum lifetime of tokens in seconds; default: unlimited. */
   readonly maxExpirationSeconds?: number
