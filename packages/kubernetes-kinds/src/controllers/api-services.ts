@@ -72,7 +72,7 @@ export function runAPIServices({ store, client, clock, log }: Options): () => vo
       status: 'False',
       lastTransitionTime: timestamp(clock.now()),
       ...(serviceExists
-        ? { reason: 'AggregationNotSupported', message: 'this server does not pass requests on to others' }
+        ? { reason: 'AggregationNotSupported', message: 'this server does not forward requests to other servers' }
         : {
             reason: 'ServiceNotFound',
             message: `service/${service.name} in ${JSON.stringify(service.namespace)} is not present`,

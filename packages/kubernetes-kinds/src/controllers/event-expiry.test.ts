@@ -32,7 +32,7 @@ test.each([
   expect(await wait(49)).toEqual(['a', 'b'])
   expect(await wait(2)).toEqual(['a'])
   expect(await wait(10)).toEqual([])
-  expect(clock.nextDue, 'nothing is left to wait for').toBeUndefined()
+  expect(clock.nextDue, 'no timer is left').toBeUndefined()
 })
 
 test('after a restart, the lifetime of an Event is still counted from its last write', async () => {

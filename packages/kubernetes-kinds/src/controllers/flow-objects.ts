@@ -1,6 +1,6 @@
 /**
- * Default FlowSchemas and PriorityLevelConfigurations. They only describe the server's flow control, which does not read them. Upstream:
- * k8s.io/apiserver, pkg/apis/flowcontrol/bootstrap, v0.36.
+ * Default FlowSchemas and PriorityLevelConfigurations. They are only for clients that read them: the server's flow control uses
+ * `flow-table.ts` instead. Upstream: k8s.io/apiserver, pkg/apis/flowcontrol/bootstrap, v0.36.
  */
 
 interface PriorityLevel {

@@ -25,7 +25,7 @@ export function runNamespaces({ store, registry, clock, log, client }: Controlle
 
   async function deleteContent(name: string): Promise<void> {
     if (!terminatingNamespace(name)) return
-    // A rejected deletion must not prevent the deletion of other objects, because it may depend on their deletion.
+    // A rejected deletion must not prevent other deletions: the rejected object may become deletable only after them.
     const failures: unknown[] = []
     for (const info of namespacedResources()) await deleteAll(info, name).catch((err: unknown) => failures.push(err))
     const namespace = terminatingNamespace(name)
@@ -121,8 +121,8 @@ interface Remains {
 }
 
 /**
- * Time after the start of the deletion before conditions are written, unless a deletion fails. Upstream starts to reconcile after this
- * time.
+ * Time from the start of the namespace's deletion until its conditions are written. When the deletion of an object fails, they are written
+ * at once. Upstream starts to reconcile after this time.
  */
 const ReportAfter = seconds(5)
 
