@@ -11,16 +11,16 @@ export function bindingErrors(
 ): FieldError[] {
   const { bindingConditions: required = [], bindingFailureConditions: failed = [] } = conditions
   const [requiredPath, failedPath] = [`${field}.bindingConditions`, `${field}.bindingFailureConditions`]
-  const isRepeated = repeats(failed)
-  const isRequired = new Set(required)
+  const repeated = repeats(failed)
+  const requiredConditions = new Set(required)
   const name = (valuePath: string, condition: string) => problems(valuePath, condition, labelKeyProblems(condition))
   return [
     ...listErrors(requiredPath, required, MaxConditions, name),
     ...listErrors(failedPath, failed, MaxConditions, name),
     ...duplicateErrors(requiredPath, required),
     ...failed.flatMap((condition, index) => [
-      ...(isRepeated[index] ? [duplicate(`${failedPath}[${index}]`, condition)] : []),
-      ...(isRequired.has(condition)
+      ...(repeated[index] ? [duplicate(`${failedPath}[${index}]`, condition)] : []),
+      ...(requiredConditions.has(condition)
         ? [invalid(`${failedPath}[${index}]`, condition, 'bindingFailureConditions must not overlap with bindingConditions')]
         : []),
     ]),

@@ -25,7 +25,7 @@ export type RequestNames = ReadonlyMap<string, readonly string[]>
 export const requestNames = ({ requests }: DeviceClaim): RequestNames =>
   new Map((requests ?? []).map(({ name, firstAvailable = [] }) => [name, firstAvailable.map((alternative) => alternative.name)]))
 
-/** Sets defaults. The list is required in JSON, so an empty list becomes null. */
+/** Sets defaults. Go always writes the list `requests`, so an empty list becomes null. */
 export function defaultRequests(claim: DeviceClaim): void {
   nullIfNone(claim, 'requests')
   for (const { exactly, firstAvailable = [] } of claim.requests ?? []) {
@@ -98,6 +98,7 @@ function constraintErrors(
   if (distinctAttribute !== undefined) {
     return [...errors, ...fullyQualifiedNameErrors(`${field}.distinctAttribute`, distinctAttribute)]
   }
+  // Upstream's text, although neither field is set.
   const text = 'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set'
   return [...errors, required(field, text)]
 }

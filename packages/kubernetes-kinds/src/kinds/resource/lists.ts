@@ -38,7 +38,10 @@ export function duplicateErrors(field: string, keys: readonly unknown[]): FieldE
   })
 }
 
-/** Errors of a key are reported at the map; errors of a value at the entry. */
+/**
+ * Validates a map. Errors of a key have the path of the map, errors of a value the path of the entry.
+ * @param limits `max`: maximum number of entries; `shownKey`: length to which a longer key is shortened in paths
+ */
 export function mapErrors<T>(
   field: string,
   map: { readonly [key: string]: T } | undefined,

@@ -98,7 +98,7 @@ const changeErrors = (spec: ResourceSliceSpec, old: ResourceSliceSpec): FieldErr
   ...immutable('spec.nodeName', spec.nodeName, old.nodeName),
 ]
 
-/** Errors unless exactly one field selects the nodes of the slice. */
+/** Returns errors unless exactly one field selects the nodes of the slice. */
 function nodeErrors({ nodeName, nodeSelector, allNodes, perDeviceNodeSelection }: ResourceSliceSpec): FieldError[] {
   const presentFields = [
     ...(nodeName ? ['`nodeName`'] : []),

@@ -26,7 +26,7 @@ function checkStatus(now: ResourceClaimStatus, before: ResourceClaimStatus, call
   const checkedPermissions: string[] = []
   const authorizer = {
     decide(attributes: Attributes) {
-      if (attributes.kind === 'path') throw new TypeError('no path is asked about')
+      if (attributes.kind === 'path') throw new TypeError('expected only permissions for resources')
       const { verb, resource, subresource, namespace = '*', name = '*' } = attributes
       const permission = `${verb} ${resource}/${subresource} ${namespace}/${name}`
       checkedPermissions.push(permission)
@@ -87,14 +87,14 @@ describe('writing the status of a claim', () => {
     ],
     ['only permission to bind, to release all devices', {}, { allocation, devices: [changedDevice] }, userWithoutNode, [bind]],
     [
-      'a weaker permission on the node itself',
+      'one of two permissions, for a driver on the node of the allocation',
       { allocation, devices: [changedDevice] },
       { allocation },
       driverOn('node-1'),
       [onOwnNode, onAnyNode],
     ],
     [
-      'the full permission on another node',
+      'the permission for any node, for a driver on another node',
       { allocation, devices: [changedDevice] },
       { allocation },
       driverOn('node-2'),
