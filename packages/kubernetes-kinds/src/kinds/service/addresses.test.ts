@@ -81,7 +81,7 @@ describe('addresses', () => {
     expect(outcomes.filter((outcome) => outcome === 'accepted')).toHaveLength(1)
   })
 
-  test('a Service keeps its address, and releases it when it becomes an ExternalName', async () => {
+  test('a Service keeps its address until it becomes an ExternalName', async () => {
     const { create, change } = await cluster()
     const { clusterIP } = (await create('s')).spec
     expect((await change('s', { selector: { c: 'd' } })).spec.clusterIP).toBe(clusterIP)

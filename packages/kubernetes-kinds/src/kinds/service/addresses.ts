@@ -170,7 +170,7 @@ export class ServiceAddresses {
     return port
   }
 
-  /** Returns a random free value between two bounds; `undefined` when all values are taken. */
+  /** Returns a random free value of those from `low` to `high - 1`; `undefined` when all are taken. */
   #pick<T extends string | number>(low: number, high: number, make: (n: number) => T, taken: ReadonlySet<T>): T | undefined {
     const count = high - low
     const start = Math.floor(this.#random.next() * count)
