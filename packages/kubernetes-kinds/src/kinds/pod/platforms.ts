@@ -43,6 +43,7 @@ export function hostUsersErrors(field: string, spec: PodSpec): FieldError[] {
   return fields.map((path) => forbidden(path, 'when `hostUsers` is false'))
 }
 
+/** Fields of the pod's security context that Windows does not support, in three parts of upstream's order of errors. */
 const notForWindows = {
   before: ['appArmorProfile', 'seLinuxOptions'],
   after: ['seccompProfile', 'fsGroup', 'fsGroupChangePolicy', 'sysctls'],

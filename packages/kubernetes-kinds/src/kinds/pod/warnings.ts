@@ -1,4 +1,4 @@
-/** Warnings for valid pods that are probably not as intended. Upstream: pkg/api/pod/warnings.go and pkg/api/node/util.go, v1.36. */
+/** Warnings for valid pods with a probable mistake or a deprecated field. Upstream: pkg/api/pod/warnings.go and pkg/api/node/util.go, v1.36. */
 import { parseQuantity } from '@capstan/kube'
 import type { Container, ContainerPort, NodeSelectorTerm, PodSpec, PodTemplateSpec } from '../schemas/types.ts'
 import { appArmorWarning } from './annotations.ts'
@@ -242,7 +242,7 @@ function groupsOf({ containerPort, protocol, hostPort = 0, hostIP = '' }: Contai
   return [number, `${number} ${hostPort}`, `${number} ${hostPort} ${hostIP}`]
 }
 
-/** Returns the earlier ports that a port conflicts with, in order. A port without a host port conflicts with all ports of its number. */
+/** Returns the earlier ports that a port conflicts with, in order. A port without a host port conflicts with all ports of its number and protocol. */
 function conflictingPorts(earlier: ReadonlyMap<string, readonly PlacedPort[]>, port: ContainerPort): readonly PlacedPort[] {
   const [number, hostPortKey, hostIPKey] = groupsOf(port) as [string, string, string]
   if (!port.hostPort) return earlier.get(number) ?? []
