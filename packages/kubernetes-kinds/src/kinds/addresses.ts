@@ -5,7 +5,7 @@ import { type FieldError, invalid } from '@capstan/kube'
 /** Returns the error texts of an address. */
 export function addressProblems(address: string): string[] {
   if (isIP(address) !== 0 && !address.includes('%')) return []
-  // Older servers accepted leading zeros.
+  // Leading zeros, which older servers accepted, have their own error text.
   const stripped = address.replaceAll(/(^|\.)0+(?=\d)/g, '$1')
   return isIPv4(stripped) ? ['must not have leading 0s'] : ['must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)']
 }
@@ -30,6 +30,7 @@ const block = (text: string, ...subnets: readonly (readonly [string, number])[])
 const ranges = [
   block('loopback range (127.0.0.0/8, ::1/128)', ['127.0.0.0', 8], ['::1', 128]),
   block('link-local range (169.254.0.0/16, fe80::/10)', ['169.254.0.0', 16], ['fe80::', 10]),
+  // The text is upstream's; Go's check covers ff02::/16.
   block('link-local multicast range (224.0.0.0/24, ff02::/10)', ['224.0.0.0', 24], ['ff02::', 16]),
 ]
 

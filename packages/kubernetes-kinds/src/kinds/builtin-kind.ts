@@ -25,7 +25,7 @@ export interface BuiltinKind<T = UnknownObject> extends Omit<Strategy<T>, 'nameP
    * HorizontalPodAutoscalers); default: the kind's own group version.
    */
   readonly storedAs?: string
-  /** Converts drafts of other versions to this version; sets their apiVersion. */
+  /** Converts drafts of other versions to this version, in place; the server then sets their apiVersion. */
   readonly convertFrom?: { readonly [apiVersion: string]: (object: UnknownObject) => void }
   /** Paths of replicas, for kinds with the `scale` subresource. */
   readonly scale?: ScaleSubresource

@@ -114,11 +114,11 @@ export function schemaNamed(name: string): JSONSchema {
   if (!component) throw new TypeError(`no built-in schema ${name}`)
   schema = special[name] ?? {}
   resolved.set(name, schema)
-  return special[name] ? schema : Object.assign(schema, withoutIdleDefaults(name, resolve(component)))
+  return special[name] ? schema : Object.assign(schema, withoutZeroDefaults(name, resolve(component)))
 }
 
 /** Removes zero defaults of fields that JSON omits when they are zero, and keeps their value as `x-capstan-zero`. */
-function withoutIdleDefaults(name: string, schema: JSONSchema): JSONSchema {
+function withoutZeroDefaults(name: string, schema: JSONSchema): JSONSchema {
   const go = goFields(name)
   for (const [field, { default: value, ...otherKeywords }] of Object.entries(schema.properties ?? {})) {
     const isZero = value === 0 || value === '' || value === false

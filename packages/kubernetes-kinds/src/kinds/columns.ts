@@ -27,7 +27,7 @@ export const orUnknown = (value: string): string => (value === '' ? '<unknown>' 
 export const count = (object: UnknownObject, ...members: string[]): number =>
   members.reduce((sum, member) => sum + Object.keys((object[member] as object | undefined) ?? {}).length, 0)
 
-/** Returns a scalar member, for field selectors. */
+/** Returns a function that reads a scalar member as text, for field selectors. */
 export const field =
   (...path: string[]) =>
   (object: UnknownObject): string =>

@@ -1,7 +1,7 @@
 /**
  * Applies the rules of Go's decoder for `null` and absent fields: a null field becomes absent, a null list item or map value becomes the
- * zero value of its type, and absent required strings, and structs of CustomResourceDefinitions, become empty. A bigint in a float field becomes a number. Later code can then rely on
- * the declared types. Upstream: encoding/json.
+ * zero value of its type, and absent required strings become empty, as do absent required structs of CustomResourceDefinitions. A bigint in a
+ * float field becomes a number. Later code can then rely on the declared types. Upstream: encoding/json.
  */
 import { asWork, each, isRecord, type RemainingWork, type Work } from '@capstan/kube'
 import { type Component, componentOf, targetOf } from './catalog.ts'

@@ -234,7 +234,7 @@ const statusToV2 = metric({
   }),
 })
 
-/** Upstream writes this annotation with the field names of its Go structs. */
+/** Converts `behavior` for its annotation, in which upstream writes the field names of its Go structs. */
 function behaviorToGo(behavior: Fields): Fields {
   const rules = (scalingRules: Fields | undefined): Fields | null =>
     scalingRules

@@ -94,7 +94,7 @@ function metricErrors(path: string, metric: MetricSpec): FieldError[] {
   if (present[0]) appendAll(errors, sourceErrors(`${path}.${present[0]}`, metric, present[0]))
   if (expected) {
     if (!metric[expected]) errors.push(required(`${path}.${expected}`, 'must populate information for the given metric source'))
-  } else errors.push(unknown)
+  } else errors.push(unknown) // Upstream reports an unknown type twice.
   if (present.length === 1) return errors
   for (const source of present) {
     if (source !== expected) errors.push(forbidden(`${path}.${source}`, 'must populate the given metric source only'))

@@ -10,7 +10,7 @@ export function countIndexes(text: string, completions: number): number | Malfor
   return 'error' in intervals ? intervals : intervals.reduce((sum, [first, last]) => sum + last - first + 1, 0)
 }
 
-/** Returns an index that both texts contain. */
+/** Returns an index that both texts contain; `undefined` if there is none, or a text is invalid. */
 export function commonIndex(a: string, b: string, completions: number): number | undefined {
   const [left, right] = [intervalsOf(a, completions), intervalsOf(b, completions)]
   if ('error' in left || 'error' in right) return undefined

@@ -9,7 +9,7 @@ const hasCondition = ({ conditions = [] }: JobStatus, type: string): boolean =>
   conditions.some((condition) => condition.type === type && condition.status === 'True')
 const isFinished = (status: JobStatus): boolean => hasCondition(status, 'Complete') || hasCondition(status, 'Failed')
 
-/** Validates a status update. A rule applies only when the update changes one of the fields that the rule checks. */
+/** Validates a status update. Most rules apply only when the update changes one of the fields that the rule checks. */
 export function statusErrors({ spec, status }: Job, { status: old }: Job): FieldError[] {
   const changed = (...names: (keyof JobStatus)[]) => names.some((name) => !equal(status[name] ?? null, old[name] ?? null))
   const changes = (type: string) => hasCondition(status, type) !== hasCondition(old, type)

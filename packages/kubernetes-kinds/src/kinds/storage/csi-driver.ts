@@ -49,6 +49,7 @@ export const csidrivers: BuiltinKind<CSIDriver> = {
   validate({ spec }, old) {
     return [
       ...specErrors(spec),
+      // Upstream reports this path, which is not the name of the field.
       ...(old ? immutable('spec.attachedRequired', spec.attachRequired, old.spec.attachRequired) : []),
       ...(old ? immutable('spec.volumeLifecycleModes', spec.volumeLifecycleModes, old.spec.volumeLifecycleModes) : []),
     ]
