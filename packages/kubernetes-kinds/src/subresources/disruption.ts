@@ -15,7 +15,7 @@ export const needsBudget = ({ metadata, status }: Pod): boolean =>
 export const isReady = ({ status }: Pod): boolean =>
   status.conditions?.some(({ type, status: conditionStatus }) => type === 'Ready' && conditionStatus === 'True') === true
 
-/** Reports whether pods that are not ready may be evicted without counting. */
+/** Reports whether pods that are not ready may be evicted without being counted in the budget. */
 export const allowsUnreadyEviction = ({ spec, status }: PodDisruptionBudget): boolean =>
   spec.unhealthyPodEvictionPolicy === 'AlwaysAllow' ||
   (status.currentHealthy >= status.desiredHealthy && status.desiredHealthy > 0)

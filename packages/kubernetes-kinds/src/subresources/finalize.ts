@@ -4,6 +4,7 @@ import { decode, draftOf, modify, type RequestContext, exists, type ServerContex
 /** PUT namespaces/x/finalize: changes only `spec.finalizers`. Without finalizers, a namespace that is being deleted is removed. */
 export function finalize(server: ServerContext, context: RequestContext): Promise<KubeObject> {
   const body = draftOf(context.info, context.request.body)
+  // Errors of the body take precedence over the error for a missing namespace.
   if (!exists(server, context)) decode(context, draft(body), 'body')
   return modify(server, context, {
     replaces: true,
