@@ -65,7 +65,7 @@ const groups: { readonly [groupVersion: string]: KindTable } = {
   'flowcontrol.apiserver.k8s.io/v1': flowcontrol,
 }
 
-function definitionOf(groupVersion: string, plural: string, record: ResourceRecord, declared: BuiltinKind): ResourceInfo {
+function infoOf(groupVersion: string, plural: string, record: ResourceRecord, declared: BuiltinKind): ResourceInfo {
   const { group, version } = parseApiVersion(groupVersion)
   const { kind, subresources = [] } = record
   const component = componentName(group, version, kind)
@@ -120,7 +120,10 @@ function definitionOf(groupVersion: string, plural: string, record: ResourceReco
   } satisfies ResourceInfo)
 }
 
-/** Converts a declaration to a strategy. Objects of kinds without their own schema are normalized to the form of Go's JSON encoder. */
+/**
+ * Converts a declaration to a strategy. Objects of a kind are normalized to the form of Go's JSON encoder, unless its declaration replaces the
+ * published schema.
+ */
 const strategyOf = (component: string, declared: BuiltinKind): Strategy =>
   Object.freeze({
     ...declared,
@@ -151,7 +154,7 @@ const goTypeOf = (component: string): GoType => ({
 })
 
 /** Kind of `serviceaccounts/token`. It is not a resource, so it cannot be looked up by name. */
-export const tokenRequest: ResourceInfo = definitionOf(
+export const tokenRequest: ResourceInfo = infoOf(
   'authentication.k8s.io/v1',
   'tokenrequests',
   { kind: 'TokenRequest', singular: 'tokenrequest', namespaced: true, verbs: ['create'] },
@@ -165,7 +168,7 @@ const scaleIn: { readonly [scope in 'namespace' | 'cluster']: ResourceInfo } = {
 }
 
 function scaleOfScope(namespaced: boolean): ResourceInfo {
-  return definitionOf(
+  return infoOf(
     'autoscaling/v1',
     'scales',
     { kind: 'Scale', singular: 'scale', namespaced, verbs: ['get', 'update', 'patch'] },
@@ -175,7 +178,7 @@ function scaleOfScope(namespaced: boolean): ResourceInfo {
 
 const all = Object.entries(groups).flatMap(([groupVersion, table]) =>
   Object.entries(table).map(([plural, kind]) =>
-    definitionOf(groupVersion, plural, recordOf(groupVersion, plural), kind as BuiltinKind),
+    infoOf(groupVersion, plural, recordOf(groupVersion, plural), kind as BuiltinKind),
   ),
 )
 

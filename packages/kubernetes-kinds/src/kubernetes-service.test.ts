@@ -13,7 +13,7 @@ const published = async (client: Client) => ({
   slice: await client.get(slices, key),
 })
 
-test('publishes the address of the server as the endpoint of a Service with the first address for Services', async () => {
+test('publishes the server as the endpoint of the Service `kubernetes`, whose cluster IP is the first of the range', async () => {
   const { server, client } = await testServer({ serviceClusterIPRange: '10.96.0.0/16' })
   await server.advertise({ address: '192.0.2.7', port: 6443 })
   const ports = [{ name: 'https', port: 6443, protocol: 'TCP' }]
@@ -42,7 +42,7 @@ test('a server that restarts at another address corrects the objects, and writes
   expect(await published(client)).toEqual(moved)
 })
 
-test('an address that no pod could reach is not published', async () => {
+test('an address that pods cannot reach is not published as an endpoint; the Service is created', async () => {
   const { server, client } = await testServer()
   await server.advertise({ address: '127.0.0.1', port: 6443 })
   expect(await rejection(client.get(services, key))).toBe('accepted')

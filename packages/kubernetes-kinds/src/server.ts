@@ -63,7 +63,7 @@ export interface ApiServerOptions {
   readonly controllers?: {
     readonly garbageCollector?: boolean
     readonly namespaces?: boolean
-    /** Aggregates the rules of ClusterRoles, when the authorization mode is RBAC. */
+    /** Aggregates the rules of ClusterRoles, when the authorization modes include RBAC. */
     readonly clusterRoles?: boolean
     /** Creates the service account `default` in every namespace; disabled by default. */
     readonly serviceAccounts?: boolean
@@ -82,9 +82,9 @@ export interface ApiServerOptions {
     readonly defaultNamespaces?: boolean
   }
   /**
-   * Enables and disables admission plugins, by upstream's names. Default: upstream's, except plugins that rely on controllers which do not
-   * run here (`controllerPlugins`); ServiceAccount is enabled together with `controllers.serviceAccounts`. Upstream:
-   * --enable-admission-plugins, --disable-admission-plugins.
+   * Enables and disables admission plugins, by upstream's names. Default: the implemented plugins that upstream enables, except plugins that
+   * rely on controllers which do not run here (`controllerPlugins`); ServiceAccount is enabled together with `controllers.serviceAccounts`.
+   * Upstream: --enable-admission-plugins, --disable-admission-plugins.
    */
   readonly admissionPlugins?: AdmissionPluginSwitches
   /**
@@ -113,7 +113,7 @@ export interface ApiServerOptions {
 
 /** A Kubernetes API server. */
 export interface ApiServer extends Omit<GenericServer, 'registry'> {
-  /** Publishes the keys that verify service account tokens, for `createHandler`. */
+  /** Option `issuer` of `createHandler`: the keys that verify service account tokens, which the handler publishes. */
   readonly issuer: TokenIssuer
   /** Publishes the address of the server for clients inside of the cluster: Service `kubernetes` in `default`, with its endpoints. */
   advertise(endpoint: AdvertisedEndpoint): Promise<void>

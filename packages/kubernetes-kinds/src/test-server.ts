@@ -58,7 +58,7 @@ export const aWidget = (name: string, spec: Partial<Widget['spec']> = {}, metada
   spec: spec as Widget['spec'],
 })
 
-/** Runs all pending work that does not wait for the clock. */
+/** Waits five turns of the event loop, so that pending work that does not wait for the clock ends. */
 export async function quiet(): Promise<void> {
   for (let turn = 0; turn < 5; turn++) await setImmediate()
 }
