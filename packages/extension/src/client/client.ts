@@ -169,19 +169,19 @@ class RegistryClient implements ExtensionClient {
 
   register(config: ExtensionConfig): void {
     const isChanged = this.#add(config)
-    this.#resetConnections(config.metadata.name)
+    this.#resetCallState(config.metadata.name)
     if (isChanged) this.#notifyChanged(config.metadata.name)
   }
 
   relocate(config: ExtensionConfig): void {
     if (!this.#add(config)) return
-    this.#resetConnections(config.metadata.name)
+    this.#resetCallState(config.metadata.name)
     this.#notifyChanged(config.metadata.name)
   }
 
   unregister(name: string): void {
     withContext(`failed to unregister ExtensionConfig ${JSON.stringify(name)}`, () => this.#registry.remove(name))
-    this.#resetConnections(name)
+    this.#resetCallState(name)
     this.#notifyChanged(name)
   }
 
@@ -215,7 +215,7 @@ class RegistryClient implements ExtensionClient {
    * Resets the breakers of handlers that are registered again, because they may have a new address, and forgets their messages. Closes
    * connections of removed servers and replaced CA bundles.
    */
-  #resetConnections(extensionConfig: string): void {
+  #resetCallState(extensionConfig: string): void {
     this.#registeredCalls.resetBreakers((name) => name.endsWith(`.${extensionConfig}`))
     this.#messages.forget((name) => name.endsWith(`.${extensionConfig}`))
     this.#options.transport.retain?.(this.#registry.clientConfigs().flatMap(targetIfAny))

@@ -139,12 +139,12 @@ const http2Codes = [
  * otherwise the DNS names. Upstream: crypto/x509, HostnameError, Go 1.26.
  */
 function namesText(host: string, names: string): string {
-  const address = isIP(host) !== 0
-  const prefix = address ? 'IP Address:' : 'DNS:'
+  const isAddress = isIP(host) !== 0
+  const prefix = isAddress ? 'IP Address:' : 'DNS:'
   const valid = names.split(', ').flatMap((name) => (name.startsWith(prefix) ? [name.slice(prefix.length)] : []))
   const printed = valid.map((name) => (isIPv6(name) ? shortAddress(name) : name))
   if (printed.length > 0) return `certificate is valid for ${printed.join(', ')}, not ${host}`
-  return address
+  return isAddress
     ? `cannot validate certificate for ${host} because it doesn't contain any IP SANs`
     : `certificate is not valid for any names, but wanted to match ${host}`
 }

@@ -9,8 +9,8 @@ import type { Exchange } from './host-connections.ts'
 import type { HttpResponse } from './transport.ts'
 
 /**
- * After the time `silent` without data, the client sends a ping, which the server must answer within `answer`. A connection without
- * calls is closed after the time `idle`.
+ * The connection is checked each time `silent` has passed. If it has received no data since the last check, the client sends a ping, which
+ * the server must answer within `answer`. If it has had no calls for the time `idle`, the client closes it.
  */
 const timeouts = { silent: seconds(30), answer: seconds(15), idle: seconds(90) }
 

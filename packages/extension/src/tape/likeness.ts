@@ -28,7 +28,7 @@ const normalizeText = (text: string): string =>
   text
     .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/gi, '<uid>')
     .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)/g, '<time>')
-    .replace(/(?:-[bcdfghjklmnpqrstvwxz2456789]{5})+\b/g, '-<chance>')
+    .replace(/(?:-[bcdfghjklmnpqrstvwxz2456789]{5})+\b/g, '-<suffix>')
 
 /**
  * Maps uids, times and names of one request to the values of a similar request, so that a response to the first fits the second.
