@@ -17,7 +17,7 @@ export function adminAccessResultPath({ allocation }: ResourceClaimStatus): stri
   return index < 0 ? undefined : `status.allocation.devices.results[${index}].adminAccess`
 }
 
-/** Returns an error for admin access at `field` in another namespace. `field` is `undefined` for an object without admin access. */
+/** Returns an error for admin access at `field` in a namespace without the label. `field` is `undefined` for an object without admin access. */
 export function adminAccessErrors(
   { store }: Pick<WriteServices, 'store'>,
   namespace: string | undefined,
