@@ -116,7 +116,7 @@ export async function* managersBench({
   short,
   clusters = short ? [1] : [1, 20],
   managers,
-  sides = [capstan.name, upstream.name],
+  sides = short ? [capstan.name] : [capstan.name, upstream.name],
 }: BenchOptions): AsyncIterable<Figure> {
   const measured = managers ? managers.map(sharedSide) : [capstan, upstream].filter(({ name }) => sides.includes(name))
   await needTools(...(measured.includes(upstream) ? components.map(({ tool }) => tool) : []))
