@@ -66,8 +66,8 @@ export interface CheckedNode {
 }
 
 /**
- * Checks the types of a parsed expression and compiles it. The variables take the first slots of a run, in order. Type information is added
- * to `checkedNodes`. @throws CompileError
+ * Checks the types of a parsed expression and compiles it. The variables have the first `slots` of an evaluation, in order. Type
+ * information is added to `checkedNodes`. @throws CompileError
  */
 export function compile(
   source: string,

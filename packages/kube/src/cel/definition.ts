@@ -14,7 +14,7 @@ export interface RulesContext {
   readonly path: string
   /** False when the schema itself is invalid: the types of expressions are derived from it. */
   readonly canCompile: boolean
-  /** Whether the schema describes a whole object, whose rules can read `metadata.name`. */
+  /** Whether the schema describes a whole object. Its rules can also read apiVersion, kind, `metadata.name` and `metadata.generateName`. */
   readonly isRoot: boolean
   /** Whether the schema is that of a variable of a ClusterClass, whose rules Cluster API validates with some texts of its own. */
   readonly isVariable?: boolean
@@ -60,7 +60,10 @@ interface SchemaContext extends RulesContext {
   readonly occurrences: number | undefined
 }
 
-/** Validates inner schemas first: rules are compiled only if the form of all inner schemas is valid. Returns whether the form is valid. */
+/**
+ * Validates the rules of inner schemas first: the rules of a schema are compiled only if the rules of all inner schemas have a valid form.
+ * Returns whether the rules of the schema and its inner schemas have a valid form; always false if `canCompile` is false.
+ */
 function checkAllRules(schema: JSONSchema, context: SchemaContext, findings: Findings): boolean {
   const { properties, additionalProperties, items } = schema
   const members = mostMembers(schema)

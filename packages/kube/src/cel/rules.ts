@@ -29,10 +29,11 @@ export interface CompiledRule {
   /** True for a transition rule, which reads the old value. */
   readonly usesOldSelf: boolean
   /**
-   * Estimated cost of the rule and of its message expression for one value, by the declared size of values. Absent when there is an error.
+   * Estimated cost of the rule and of its message expression for one value, by the declared size of values. Absent when the rule is
+   * empty or `error` is set.
    */
   estimates?(size: DeclaredSize): { readonly rule: number; readonly message?: number }
-  /** Evaluates the rule for a value and the old value, both in JSON form. Absent when there is an error. */
+  /** Evaluates the rule for a value and the old value, both in JSON form. Absent when the rule is empty or `error` is set. */
   evaluate?(self: unknown, old: Before, limit: number): Result
   /** Evaluates the message expression; absent when the rule has no valid message expression. */
   message?(self: unknown, old: Before, limit: number): Message
@@ -43,7 +44,7 @@ const compiledRoots = new WeakMap<JSONSchema, readonly CompiledRule[]>()
 
 /**
  * Compiles the rules of this schema, without the rules of inner schemas. The result is cached by schema. Rules at the root can also read
- * `metadata.name`.
+ * apiVersion, kind, `metadata.name` and `metadata.generateName`.
  */
 export function compileRules(schema: JSONSchema, isRoot: boolean): readonly CompiledRule[] {
   const cache = isRoot ? compiledRoots : compiled

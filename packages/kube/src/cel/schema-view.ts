@@ -25,7 +25,7 @@ export function schemaView(schema: JSONSchema): SchemaView | undefined {
   return created
 }
 
-/** View of a whole API object, whose schema does not declare apiVersion, kind and metadata. */
+/** View of a whole API object, whose schema need not declare apiVersion, kind and metadata. */
 export const objectSchemaView = (schema: JSONSchema): SchemaView => objectView(withTypeAndMetadata(schema))
 
 function viewOf(schema: JSONSchema): SchemaView | undefined {
@@ -75,7 +75,10 @@ function objectView({ properties = {} }: JSONSchema): SchemaView {
   return nullableView({ kind: 'object', field }, (raw) => new ObjectValue(record(raw), byName, true))
 }
 
-/** Adds the fields that every API object has, although its schema does not declare them. */
+/**
+ * Declares the fields that rules can read in every API object, even if its schema does not declare them: of metadata, only name and
+ * generateName.
+ */
 const withTypeAndMetadata = (schema: JSONSchema): JSONSchema => ({
   ...schema,
   properties: {

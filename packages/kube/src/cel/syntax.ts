@@ -23,8 +23,9 @@ export type Node = At &
         readonly kind: 'map'
         readonly entries: readonly { readonly key: Node; readonly value: Node; readonly optional: boolean }[]
       }
-    /** Any number of operands, so that the tree of a long condition is not deep. */
+    /** `&&` (`all`) or `||` (`any`), with any number of operands, so that the tree of a long condition is not deep. */
     | { readonly kind: 'all' | 'any'; readonly operands: readonly Node[] }
+    /** `condition ? yes : no`. */
     | { readonly kind: 'choice'; readonly condition: Node; readonly yes: Node; readonly no: Node }
     | {
         readonly kind: 'macro'
@@ -35,6 +36,7 @@ export type Node = At &
         readonly filter?: Node
         readonly body: Node
       }
+    /** `optMap`, or `optFlatMap` if `flat` is true. */
     | { readonly kind: 'optMap'; readonly of: Node; readonly variable: string; readonly body: Node; readonly flat: boolean }
     /** `cel.bind`: binds a value to a name. */
     | { readonly kind: 'bind'; readonly variable: string; readonly value: Node; readonly body: Node }

@@ -78,7 +78,7 @@ function ofServiceAccount({ checkPermission, attributes }: PendingCheck, namespa
 const check = ({ checkPermission, attributes }: PendingCheck, verb: string): Decision =>
   new Decision(checkPermission({ ...attributes, verb } as PermissionQuery))
 
-/** Ignores a selector, because no authorizer of this server uses selectors. */
+/** Ignores a selector, because no authorizer of the embedded API server uses selectors. */
 const ignoreSelector = (pending: PendingCheck): PendingCheck => pending
 
 export const authorizer: Library = {

@@ -84,7 +84,7 @@ function flatten(list: CelList, depth = 1n): CelList {
   return new CelList(flat(list.values(), Math.min(Number(depth), 64)))
 }
 
-/** Length of a range that exceeds any cost limit. */
+/** Maximum length of a range. A longer range counts as exceeding the cost limit. */
 const MaxRange = 1_000_000n
 
 function range(end: bigint): CelList {
