@@ -7,9 +7,9 @@ export interface Clock {
   /** Calls `callback` once, `after` milliseconds from now. */
   schedule(after: number, callback: () => void): Timer
   /**
-   * Called before each piece of long work. Returns a promise to await when timers and sockets have not run for long; `undefined` otherwise.
-   * Call `yieldIfDue` again after the wait: another waiting task may have used up the time. Absent on clocks whose time passes only when no
-   * work is left.
+   * Called before each piece of long work. If timers and sockets have not run for long, returns a promise that the caller awaits; otherwise
+   * `undefined`. Call `yieldIfDue` again after the wait: another waiting task may have used up the time. Absent on clocks whose time passes
+   * only when no work is left.
    */
   yieldIfDue?(): Promise<void> | undefined
 }
@@ -50,8 +50,8 @@ export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<v
 }
 
 /**
- * Returns a promise to await when timers and sockets have not run for long; `undefined` otherwise. Do not await `undefined`, so that short
- * work runs in the order of its calls.
+ * If timers and sockets have not run for long, returns a promise that the caller awaits; otherwise `undefined`. Do not await `undefined`,
+ * so that short work runs in the order of its calls.
  */
 export function pauseIfDue(clock: Clock): Promise<void> | undefined {
   // Checked again after the wait, because another waiting task may have used up the time.
@@ -212,7 +212,7 @@ export const systemClock: Clock = {
 
 interface EventLoop {
   now(): number
-  /** Number of the current turn; the same number in every turn where the turn is not known. */
+  /** Number of the current turn. Constant in browsers, which do not count turns. */
   turnNumber(): number
   /** Resolves in the next turn. */
   turn(): Promise<void>
@@ -226,18 +226,19 @@ function turnNumberOf(): () => number {
   return timing ? () => timing.uvMetricsInfo.loopCount : () => 0
 }
 
-/** Milliseconds between two looks at the number of the turn, which takes half a microsecond. */
+/** Milliseconds between two readings of the turn's number: a reading takes half a microsecond. */
 const TurnCheckPeriod = 0.2
 
 /**
- * Returns a `yieldIfDue` for an event loop. The time of a turn is measured from its first call, or from `TurnCheckPeriod` later. The end of
- * a turn is not scheduled unless work waits for it: each scheduled callback costs a turn in which few sockets are ready.
+ * Returns a `yieldIfDue` for an event loop. It measures the time of a turn from the first call in the turn that reads the turn's number; a
+ * call reads the number if the last reading is `TurnCheckPeriod` ago, or the time seems to be used up. It schedules a callback for the next
+ * turn only if work waits for it, because each scheduled callback causes another turn, in which few sockets are ready.
  */
 export function eventLoopYielder(loop: EventLoop): () => Promise<void> | undefined {
   let number = loop.turnNumber()
   let since = loop.now()
   let checked = since
-  /** Ends with the turn; present when work waits. */
+  /** Resolves in the next turn; present while work waits for it. */
   let over: Promise<void> | undefined
   const startTurn = () => {
     number = loop.turnNumber()

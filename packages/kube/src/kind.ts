@@ -62,7 +62,7 @@ interface KindOptions<Spec extends Schema, Status extends Schema, Fields extends
   requiresMetadata?: boolean
   scale?: ScaleSubresource
   columns?: readonly Column[]
-  /** Labels of the CustomResourceDefinition, such as the contract versions it implements. */
+  /** Labels of the CustomResourceDefinition, such as those that name the supported contract versions. */
   labels?: { readonly [key: string]: string }
   /** Other versions of the same resource. */
   versions?: readonly KindVersion[]
@@ -86,7 +86,7 @@ export type ObjectOfParts<Spec extends Schema, Status extends Schema, Fields ext
 /** Identifies a kind independent of its version. */
 export type GroupKind = Pick<Kind, 'group' | 'kind'>
 
-/** Result of a conversion: the object without apiVersion and kind. Without metadata, the object keeps its own. */
+/** Result of a conversion: the object without apiVersion and kind. If it has no metadata, the metadata is not changed. */
 export type ConvertedObject<T extends KubeObject> = Omit<T, 'apiVersion' | 'kind' | 'metadata'> & {
   readonly metadata?: ObjectMeta
 }
@@ -104,7 +104,7 @@ export interface KindVersion<Other extends KubeObject = KubeObject, Stored exten
   readonly kind: DeclaredKind<Other>
   /** Whether the server sends a deprecation warning to clients that use the version. */
   readonly deprecated?: boolean
-  /** Returns the kinds that the stored object references without an API version, and that this version references with an API version. */
+  /** Returns the kinds of references that contain an API version in this version of the object, but none in the stored version. */
   references?(object: Stored): readonly GroupKind[]
   toStored(object: Other): ConvertedObject<Stored>
   fromStored(object: Stored, context: ConversionContext): ConvertedObject<Other>

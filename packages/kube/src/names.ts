@@ -115,7 +115,7 @@ function qualifiedParts(parts: readonly string[]): string[] {
   return problems
 }
 
-// Upstream counts the same limits as bytes in some places and as characters in others.
+// Upstream's texts give the same limits in bytes in some functions, and in characters in others.
 const tooLongText = (max: number, unit: 'bytes' | 'characters'): string => `must be no more than ${max} ${unit}`
 
 function notOfForm({ rule, pattern, texts }: Form, ...examples: readonly [string, ...string[]]): string {

@@ -21,7 +21,10 @@ export const controllerReference = (owner: { metadata: { name: string; uid: stri
 export const controllerOf = (object: Owned): OwnerReference | undefined =>
   object.metadata.ownerReferences?.find((reference) => reference.controller === true)
 
-/** Upstream: owners are identified by group, kind and name; the version may change, and so may the uid after a restore. */
+/**
+ * Reports whether two references refer to the same owner. Upstream: group, kind and name identify an owner, because its version may change,
+ * and its uid after a restore.
+ */
 export const sameOwner = (a: OwnerReference, b: OwnerReference): boolean =>
   a.kind === b.kind && a.name === b.name && parseApiVersion(a.apiVersion).group === parseApiVersion(b.apiVersion).group
 

@@ -56,6 +56,7 @@ const patching = (object: object, patch: object) =>
     },
   })
 const objects = (count: number) => ({ spec: { texts: mapOf(count, null), items: names(count).map((x) => ({ a: null, x })) } })
+/** Returns work that changes a new object, and returns the object with the result of the change. */
 const filled = (change: (object: object) => Work<unknown>) =>
   function* (count: number): Work<unknown> {
     const object = objects(count)
@@ -63,6 +64,7 @@ const filled = (change: (object: object) => Work<unknown>) =>
     return { object, result }
   }
 const { pruning, droppingNulls, defaulting, ...whole } = structural(schema)
+/** Like `filled`, for a change without pieces. */
 const changed = (change: (object: object) => unknown) => (count: number) => {
   const object = objects(count)
   return { object, result: change(object) }

@@ -11,7 +11,7 @@ import { shortened } from '../shortened.ts'
 export interface LegacyCondition {
   readonly type: string
   readonly status: string
-  /** Severity of a condition that is False; absent otherwise. */
+  /** Severity of a condition that is False. Absent for other statuses, and for a condition mirrored from contract v1beta2. */
   readonly severity?: string
   readonly lastTransitionTime: string
   readonly reason?: string

@@ -16,7 +16,8 @@ export type ConditionSource = readonly ReportedCondition[] | UnknownObject | { r
 
 /**
  * Reads the conditions of an object whose schema may be known only at run time. Invalid entries of its status are dropped. Upstream:
- * `status.v1beta2.conditions` of objects in transition is used before `status.conditions`.
+ * objects in transition to v1beta2 conditions have them in `status.v1beta2.conditions`, and v1beta1 conditions in `status.conditions`; the
+ * former are used.
  */
 export function conditionsOf(source: ConditionSource): readonly ReportedCondition[] {
   if (isList(source)) return source

@@ -1,7 +1,7 @@
 /**
- * Transport to an API server over HTTPS (HTTP/1.1) with keep-alive and JSON. At most 16 requests share the connections to a server.
- * Each watch, and requests for Leases and Events, have connections of their own: watches do not delay requests, and requests delay neither
- * Leases nor Events.
+ * Transport to an API server over HTTPS (HTTP/1.1) with keep-alive and JSON. It sends at most 16 requests at once; further requests wait.
+ * Watches, and requests for Leases and Events, have connections of their own and are not counted: watches do not delay requests, and
+ * requests delay neither Leases nor Events.
  */
 import { readFile } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'

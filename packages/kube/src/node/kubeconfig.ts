@@ -1,7 +1,7 @@
 /**
- * Reads and writes kubeconfig files, and resolves them to the access of a cluster.
- * Upstream: k8s.io/client-go/tools/clientcmd, v0.36. Supports certificates, tokens and basic authentication; credential plug-ins (`exec`,
- * `auth-provider`) and proxies are rejected with an error that names them.
+ * Reads and writes kubeconfig files, and resolves them to the access of a cluster. Supports certificates, tokens and basic authentication;
+ * credential plug-ins (`exec`, `auth-provider`) and proxies are rejected with an error that names them.
+ * Upstream: k8s.io/client-go/tools/clientcmd, v0.36.
  */
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'

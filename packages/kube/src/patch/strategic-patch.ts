@@ -67,7 +67,7 @@ function replacementOf({ [Directive]: directive, ...replacement }: Members): Mem
   throw unknownDirective({ [Directive]: directive, ...replacement })
 }
 
-/** Sorts the lists that the patch orders without changing them. */
+/** Sorts the lists for which the patch has an order, but no changes of items. */
 function* sortingMembers(
   object: Members,
   patch: Members,

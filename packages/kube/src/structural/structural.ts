@@ -30,8 +30,9 @@ export interface Structural {
   defaulting(object: object): Work<void>
   /**
    * Validates the object: its schema, then embedded resources, then duplicate items, then CEL rules. With `old`, unchanged parts are not
-   * validated (ratcheting). `earlier` has the errors of earlier checks. After errors of types, required fields, enumerations or maximum
-   * sizes, CEL rules are skipped, which one more error reports. `also` has errors to report before the errors of the rules.
+   * validated (ratcheting). `earlier` has the errors of earlier checks, which are not returned. After errors of types, required fields,
+   * enumerations or maximum sizes, CEL rules are skipped, and one more error reports this. `also` has errors to report before the errors of
+   * the rules.
    */
   validate(object: object, old?: object, earlier?: readonly FieldError[], also?: readonly FieldError[]): FieldError[]
   validating(...args: Parameters<Structural['validate']>): Work<FieldError[]>
