@@ -57,6 +57,7 @@ export interface TestEnv {
   readonly clock: VirtualClock
   readonly server: ApiServer
   readonly store: Store
+  /** The manager of `controllers`. */
   readonly manager: Manager
   /** Returns a client as the controllers use it: its objects have the fields of the contract version that the provider kinds declare. */
   controllerClient(): Client
@@ -77,7 +78,7 @@ export interface Host {
   transport(): Transport
   readonly server: ApiServer
   readonly store: Store
-  /** Called when the kinds are served. */
+  /** Called after the kinds are installed. Resolves when the server serves them and calls the webhooks. */
   installed?(): Promise<void>
   /** Returns whether informers are up to date, for servers whose store is not accessible. */
   isCaughtUp?(managers: readonly Manager[]): Promise<boolean>

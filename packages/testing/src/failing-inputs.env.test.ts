@@ -2,10 +2,10 @@
  * Tests failing inputs: mistakes in classes, templates and topologies, name conflicts, denied writes, incorrect providers and
  * extensions. The measurement begins ten minutes after the input. During half an hour of virtual time:
  *
- * - The controllers write nothing. Four groups of inputs are exceptions: each retry of those with `retries` creates objects and deletes
- *   them after a failure, as upstream's does; a blocking hook is called every 30 s, and the time until which it blocks is recorded; a
- *   provider whose fields change every minute causes a bounded number of writes per change; texts that depend on the time since the input
- *   are written once (`writesOnce`).
+ * - The controllers write nothing. Four groups of inputs are exceptions: retries of the inputs with `retries` cause writes, as upstream's
+ *   do, and usually create objects and delete them after a failure; a blocking hook is called every 30 s, and the time until which it blocks is
+ *   recorded; a provider whose fields change every minute causes a bounded number of writes per change; texts that depend on the time since
+ *   the input are written once (`writesOnce`).
  * - The number of objects is constant, including Secrets and ConfigMaps. Of Events, at most two are written for each rejected write and
  *   one for each write of a retry; these may be new objects, because texts of Events contain the generated names of objects.
  * - No condition, current or deprecated (v1beta1), changes its text, apart from texts that depend on time or on changing fields, and
@@ -62,8 +62,9 @@ interface FailingInput {
   /** Number of writes for each call of a blocking hook. They record the time until which the hook blocks. */
   readonly writesPerCall?: number
   /**
-   * Retries that create objects and delete them after a failure: the number of objects whose reconcile fails, and the writes of each
-   * retry. In the measured half hour each object is retried twice, after 655 and 1000 seconds of backoff. Default: no writes.
+   * Retries that write: the number of objects whose reconcile fails, and the writes of each retry of one object. Usually a retry creates
+   * objects and deletes them after a failure. In the measured half hour each object is retried twice, after 655 and 1000 seconds of
+   * backoff. Default: no writes.
    */
   readonly retries?: { readonly objects: number; readonly writes: number }
   /** Called before each measured minute. */

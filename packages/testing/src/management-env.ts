@@ -157,8 +157,8 @@ async function managementWithNewContract(options: ManagementClusterOptions): Pro
 }
 
 /**
- * Starts the same management cluster with a local provider of contract v1beta1 in a separate manager: requests of core's client are
- * not converted.
+ * Starts the same management cluster with a local provider of contract v1beta1. The provider has a separate manager, because its requests
+ * are converted, and core's are not.
  */
 async function managementWithOldContract(options: ManagementClusterOptions): Promise<RunningManagementCluster> {
   const { stores, clock, random, log, endpoint, reach } = options

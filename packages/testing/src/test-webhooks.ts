@@ -56,7 +56,7 @@ export async function testWebhooks(
       }
       await new Promise((resolve) => void setTimeout(resolve, 20))
     }
-    throw new Error('the API server does not use the webhook configurations of the test', { cause: failure })
+    throw new Error('the API server has not applied the change of the webhook configurations of the test', { cause: failure })
   }
 
   return {

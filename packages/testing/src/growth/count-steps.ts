@@ -94,7 +94,10 @@ function countBuiltIns(): () => number {
   }
 }
 
-/** Returns the characters that a search visits, from the start of the search to the end of the match. Backtracking is not counted. */
+/**
+ * Returns the steps of a search: 1, and a sixteenth for each character from the start of the search to the end of the match. Backtracking
+ * is not counted.
+ */
 function stepsOfMatch({ sticky, global }: RegExp, text: string, from: number, result: unknown): number {
   const match = result as RegExpExecArray | null
   const start = sticky || global ? from : 0

@@ -17,6 +17,7 @@ export interface CheckedCall {
   readonly hook: string
   /** The version in the request; empty if there is none. */
   readonly version: string
+  /** The version from which the request upgrades; if the request does not have it, the version before `version` in `Versions`. */
   readonly from: string
 }
 
