@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { openDurable } from '@capstan/apiserver'
 import { type KubeObject, systemClock } from '@capstan/kube'
 import { afterAll, describe, expect, test } from 'vitest'
+import { commandNames } from './program.ts'
 import { runToEnd } from './test-io.ts'
 import { versions } from './versions.ts'
 
@@ -14,30 +15,14 @@ describe('help', () => {
   test('names every command', async () => {
     const { code, out, err } = await runToEnd(['help'])
     expect({ code, err }).toEqual({ code: 0, err: '' })
-    for (const command of [
-      'up',
-      'new',
-      'dev',
-      'apiserver',
-      'manager',
-      'manifests',
-      'kubeconfig',
-      'envtest',
-      'backup',
-      'restore',
-      'version',
-    ])
-      expect(out).toMatch(new RegExp(`^  ${command} `, 'm'))
+    for (const command of commandNames) expect(out).toMatch(new RegExp(`^  ${command} `, 'm'))
   })
 
-  test.each(['up', 'new', 'dev', 'apiserver', 'manager', 'manifests', 'kubeconfig', 'envtest', 'backup', 'restore', 'version'])(
-    'of %s describes the command',
-    async (command) => {
-      const { code, out } = await runToEnd([command, '--help'])
-      expect(code).toBe(0)
-      expect(out).toContain(`Usage: capstan ${command}`)
-    },
-  )
+  test.each(commandNames)('of %s describes the command', async (command) => {
+    const { code, out } = await runToEnd([command, '--help'])
+    expect(code).toBe(0)
+    expect(out).toContain(`Usage: capstan ${command}`)
+  })
 
   test('is printed without a command, as an error', async () => {
     const { code, out, err } = await runToEnd([])

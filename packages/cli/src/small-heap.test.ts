@@ -22,7 +22,7 @@ const script = `
   }, 20)
 `
 
-test('an idle server returns unused memory', () => {
+test('an idle process returns unused memory', () => {
   const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
     encoding: 'utf8',
     timeout: 20_000,

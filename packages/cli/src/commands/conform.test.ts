@@ -35,7 +35,7 @@ test.each([
     '--report a.pdf: expected a name that ends with .txt, .json, .xml or .html',
   ],
   ['an invalid duration', [...local, '--timeout', '3'], 'expected a duration such as 90s'],
-  ['0 parallel clusters', [...local, '--parallel', '0'], 'expected a whole number from 1 to 32'],
+  ['0 parallel scenarios', [...local, '--parallel', '0'], 'expected a whole number from 1 to 32'],
   ['a file of examples that does not exist', [...local, '--examples', '/nowhere.yaml'], '--examples /nowhere.yaml: ENOENT'],
 ])('rejects %s', async (_, args, message) => {
   const { code, err } = await runToEnd(['conform', ...args])

@@ -68,19 +68,19 @@ export function conformCommand(io: Io, finish: (code: number) => void): Command 
     )
     .option(
       '--examples <file>',
-      'YAML file with objects or templates whose specs are used; the second object of a kind is used for updates',
+      'YAML file with objects or templates whose specs are used; the second object of a kind is used for changes of its template',
     )
     .addOption(list('--only <rules>', 'only these rules, or groups of rules such as infra-cluster'))
     .addOption(list('--skip <rules>', 'skip these rules, or groups of rules'))
     .addOption(
-      new Option('--timeout <duration>', 'maximum time of each step').argParser(duration).default(defaultLimits.wait, '3m'),
+      new Option('--timeout <duration>', 'maximum time of each wait').argParser(duration).default(defaultLimits.wait, '3m'),
     )
     .addOption(
-      new Option('--quiet <duration>', 'time without changes after which the provider counts as idle')
+      new Option('--quiet <duration>', 'duration of each wait for an event that must not occur')
         .argParser(duration)
         .default(defaultLimits.quiet, '5s'),
     )
-    .addOption(new Option('--parallel <n>', 'number of clusters tested at the same time').argParser(count).default(4))
+    .addOption(new Option('--parallel <n>', 'maximum number of concurrent scenarios').argParser(count).default(4))
     .option('--restart <command>', 'shell command that restarts the provider, and exits when it has restarted')
     .option('--kubernetes-version <version>', 'Kubernetes version of the clusters', 'v1.36.0')
     .option('--upgrade-to <version>', 'Kubernetes version to which control planes are upgraded', 'v1.36.1')
@@ -88,7 +88,7 @@ export function conformCommand(io: Io, finish: (code: number) => void): Command 
     .addOption(list('--report <files>', 'also write the report to files: .txt, .json, .xml (JUnit), .html'))
     .addHelpText(
       'after',
-      '\nExit code 1 when a rule of level MUST is violated, 2 on wrong usage. Progress is printed on standard error.',
+      '\nExit code 1 when a rule of level MUST is violated, 2 on wrong usage. Progress is printed to stderr.',
     )
     .action(async (options: Options) => {
       const report = await run(options, io)

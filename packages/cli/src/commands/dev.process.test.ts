@@ -270,7 +270,7 @@ test('an extension that ends its own process is started again', patient, async (
   await command.line(/Extension quota: reloaded/)
 })
 
-test('Ctrl-C stops the command at any moment, even while a handler never returns', patient, async () => {
+test('Ctrl-C stops the command right after its start, and while a handler never returns', patient, async () => {
   save(extension({ answer: '{ console.log(`forever`); for (;;); }' }))
   const early = dev()
   expect(await early.interrupt()).toBe(0)
@@ -284,7 +284,7 @@ test('Ctrl-C stops the command at any moment, even while a handler never returns
   expect([...early.err, ...later.err]).toEqual([])
 })
 
-test('no other server can impersonate the extension, and other hosts cannot reach it', patient, async () => {
+test('the extension listens on loopback, and a client that trusts another authority rejects its certificate', patient, async () => {
   save(extension({}))
   const command = dev('--no-demo')
   const url = await urlOf(command)

@@ -453,7 +453,7 @@ describe('with a management cluster', () => {
   })
   const hooks = (...argv: string[]) => runToEnd(['hooks', ...argv, '--kubeconfig', kubeconfig])
 
-  test('waiting lists the blocking hooks of Clusters, and retry repeats their calls', async () => {
+  test('waiting lists the blocking hooks of Clusters, Machines and provider objects, and retry requests new calls for a Cluster', async () => {
     expect(await hooks('waiting')).toMatchObject({ code: 0, out: 'There are no Clusters, and nothing waits for a hook' })
     const record = {
       hook: 'BeforeClusterCreate',

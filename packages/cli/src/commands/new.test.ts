@@ -37,7 +37,7 @@ const projectFiles = [
   'manifests/60-extension-config.yaml',
 ]
 
-test('the templates of an extension are one for each hook, and those of the other files', () => {
+test('the templates of an extension have a module for each hook, and the other files of a project', () => {
   expect([...extensionTemplates().keys()]).toEqual(
     [
       'Dockerfile',

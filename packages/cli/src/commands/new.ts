@@ -25,7 +25,7 @@ interface Options {
 
 /** `capstan new …`: creates projects and certificates. */
 export const newCommand = (io: Io): Command => {
-  const command = new Command('new').description('Create a new project')
+  const command = new Command('new').description('Create a project for an extension or a provider, or a certificate')
   command
     .command('extension')
     .description('Create a runtime extension: handlers, tests, image and manifests')

@@ -1,6 +1,6 @@
 /**
  * Flags of kube-apiserver v1.36 that have no effect here, and flags that are rejected because their user relies on a feature that this
- * server lacks. `upstream-flags.test.ts` checks that every other flag is in `apiserver.ts`.
+ * server lacks. `upstream-flags.test.ts` checks that every other flag is an option in `apiserver-options.ts`.
  */
 import { InvalidArgumentError, Option } from 'commander'
 
@@ -34,7 +34,7 @@ const withoutEffect: { readonly [reason: string]: string } = {
   'metrics cannot be configured, and there are no traces or profiles':
     'allow-metric-labels allow-metric-labels-manifest disabled-metrics show-hidden-metrics-for-version profiling ' +
     'contention-profiling debug-socket-path tracing-config-file',
-  'logs are JSON lines on standard error':
+  'logs are JSON lines on stderr':
     'log-flush-frequency log-json-info-buffer-size log-json-split-stream log-text-info-buffer-size log-text-split-stream ' +
     'logging-format vmodule',
   'connections and shutdown cannot be configured':

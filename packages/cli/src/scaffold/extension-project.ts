@@ -19,7 +19,7 @@ export interface NewExtension {
 export interface ProjectFile {
   readonly path: string
   readonly text: string
-  /** Whether only the owner may read the file. */
+  /** Whether only the owner can read the file. */
   readonly secret?: true
 }
 
