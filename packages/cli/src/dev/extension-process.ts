@@ -35,7 +35,7 @@ export interface ExtensionProcessOptions {
   readonly clock: Clock
   /** Called with each log entry of a handler. */
   log(entry: Extract<FromChild, { kind: 'log' }>): void
-  /** Called with each line of standard output or standard error. */
+  /** Called with each line of stdout or stderr. */
   printed(line: string): void
 }
 

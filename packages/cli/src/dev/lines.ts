@@ -65,7 +65,7 @@ export function lineOfLog({ level, message, fields }: Extract<FromChild, { kind:
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
-/** Formats a line of output. */
+/** Formats a line that the extension printed. */
 export const lineOfOutput = (text: string): Line => ({ subject: 'Extension', event: 'ExtensionPrinted', text })
 
 /** Formats a path relative to `folder` (default: the current folder); returns a path outside of it unchanged. */

@@ -48,7 +48,7 @@ export class Reloader {
     this.#options = options
   }
 
-  /** Handles a call with the extension that was loaded last. */
+  /** Handles a call with the extension that was loaded last; responds with 503 while none runs. */
   readonly handle: FetchHandler = async (request) => {
     if (!this.#current) return text(503, 'the extension has not been loaded yet')
     try {
@@ -113,7 +113,7 @@ export class Reloader {
     void extension.ended.then((why) => this.#ended(extension, why))
   }
 
-  /** The process ended unexpectedly, possibly because of a handler. */
+  /** Handles the end of the process that serves calls, for example because a handler ended it: starts it again after `RestartDelay`. */
   #ended(extension: RunningExtension, why: string): void {
     if (this.#current !== extension || this.#closed) return
     this.#current = undefined

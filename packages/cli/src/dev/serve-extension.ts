@@ -15,7 +15,7 @@ export interface ServingOptions {
   trust(bundle: string): Promise<void>
 }
 
-/** @throws Error naming the port when it is in use */
+/** Starts the server. @throws Error naming the port when it is in use */
 export async function serveExtension(
   handle: FetchHandler,
   { port = UsualPort, clock, trust }: ServingOptions,

@@ -255,7 +255,10 @@ async function examineWebhooks(
   }
 }
 
-/** Reports a webhook behind a Service that the API server cannot call. Returns no findings if the user may not create the object. */
+/**
+ * Reports a webhook behind a Service that the API server cannot call. Returns no findings if the user lacks permission to create the
+ * object of the dry run.
+ */
 async function serviceProblems(
   subject: string,
   provider: ProviderName,

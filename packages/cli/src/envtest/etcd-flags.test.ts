@@ -46,7 +46,7 @@ test.each<{ argv: string[]; reason: string }>([
     argv: ['--listen-client-urls=https://127.0.0.1:1'],
     reason: 'invalid value "https://127.0.0.1:1" for flag -listen-client-urls: expected http://HOST:PORT',
   },
-])("$argv is rejected with Go's error text", ({ argv, reason }) => {
+])('$argv is rejected with the reason', ({ argv, reason }) => {
   expect(etcdCommand(argv)).toEqual({ kind: 'rejected', reason })
 })
 

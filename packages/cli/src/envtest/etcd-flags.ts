@@ -101,7 +101,7 @@ const isSwitch = (flag: string): boolean =>
 export const etcdHelp = `Usage:
 
   etcd [flags]
-    Keep the state of one Capstan API server, which finds it through --etcd-servers. It speaks no etcd protocol beside /health and /version.
+    Keep the state of one Capstan API server, which finds it through --etcd-servers. Of etcd's protocol, it serves only /health and /version.
 
 Flags:
 ${Object.entries(flags)

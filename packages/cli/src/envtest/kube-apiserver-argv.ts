@@ -1,6 +1,9 @@
 /** Translates a command line of kube-apiserver to one of `capstan apiserver`. */
 
-/** Flags whose repeated values are joined with commas. Upstream: flags of a list or map type, except service-cluster-ip-range, a string. */
+/**
+ * Flags whose repeated values are joined with commas. Upstream: flags of a list or map type; of service-cluster-ip-range, a string, upstream
+ * uses the last value.
+ */
 const listFlags = new Set([
   'admission-control',
   'api-audiences',

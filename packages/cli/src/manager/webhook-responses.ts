@@ -26,7 +26,7 @@ export async function unreachableReason({ url, caBundle }: WebhookClientConfig):
       resolve(problem)
     }
     socket.once('secureConnect', () => end(undefined))
-    socket.once('timeout', () => end(`no answer within ${TimeLimit / 1000} s`))
+    socket.once('timeout', () => end(`no response within ${TimeLimit / 1000} s`))
     socket.once('error', (err) => end(messageOf(err)))
   })
 }

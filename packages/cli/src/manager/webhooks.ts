@@ -43,7 +43,7 @@ export const withWebhooks = (command: Command): Command =>
     .addOption(new Option('--webhook-host <address>', 'address that webhooks are served on').default('127.0.0.1'))
     .option(
       '--remove-webhooks',
-      'delete the webhook configurations of capstan manager, return conversion to its Service, and exit; use it before another manager takes over',
+      'delete the webhook configurations of capstan manager, reset conversion to the Service of the manifests, and exit; use it before another manager takes over',
     )
     .option(
       '--webhook-url <url>',
@@ -101,9 +101,9 @@ export interface ManagerWebhooks {
   /** Configures the webhooks. Call it after the kinds were installed. */
   configure(): Promise<void>
   /**
-   * Stops serving. Without --webhook-service and leader election, also removes the webhook configurations, which would now block every
-   * write, and resets conversion to the Service of the manifests. Otherwise the configurations stay, so that no write bypasses the webhooks
-   * during a restart. Logs an error if the removal fails or takes more than a second.
+   * Stops serving. If neither --webhook-service nor leader election is used, also removes the webhook configurations, which would now
+   * block every write, and resets conversion to the Service of the manifests. Otherwise the configurations stay, so that no write
+   * bypasses the webhooks during a restart. Logs an error if the removal fails or takes more than a second.
    */
   close(): Promise<void>
 }

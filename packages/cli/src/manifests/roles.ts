@@ -8,7 +8,10 @@ import { type ProviderName, providerKinds } from '@capstan/lab'
 import { localKinds } from '@capstan/local'
 import { webhookConfiguration } from './names.ts'
 
-/** All verbs that managers use except `update`, which only Leases and `/finalizers` need. Apply needs `create` and `patch` to create. */
+/**
+ * All verbs that managers use except `update`, which only Leases and `/finalizers` need. A server-side apply that creates an object needs
+ * `create` and `patch`.
+ */
 const allVerbs = ['create', 'delete', 'get', 'list', 'patch', 'watch']
 const patchVerbs = ['get', 'list', 'patch', 'watch']
 const watchVerbs = ['list', 'watch']
