@@ -407,7 +407,7 @@ test('kinds of a foreign group need an aggregated role with all verbs', () => {
   expect(findingsOf([...kinds, role(aggregated, ['*'])])).toEqual([])
   expect(findingsOf([...kinds, role({}, allVerbs)]).map(({ rule }) => rule)).toEqual(['foreign-group-role', 'foreign-group-role'])
   expect(findingsOf([...kinds, role(aggregated, ['get', 'list', 'watch'])])[0]!.message).toMatch(
-    /^Core may not create, delete, patch, update foomachines\.infrastructure\.foo\.com/,
+    /^Core is not allowed to create, delete, patch, update foomachines\.infrastructure\.foo\.com/,
   )
 })
 
@@ -432,11 +432,11 @@ test('a role must allow updates of finalizers of the kinds that own Machines', (
   expect(messagesOf(role(['*/finalizers']))).toEqual([])
   expect(messagesOf(role(['*'], ['*']))).toEqual([])
   expect(messagesOf(role(owners))).toEqual([
-    `No role may update foocontrolplanes/finalizers in group ${controlPlane}`,
-    `No role may update foomachinepools/finalizers in group ${infrastructure}`,
+    `No role allows updates of foocontrolplanes/finalizers in group ${controlPlane}`,
+    `No role allows updates of foomachinepools/finalizers in group ${infrastructure}`,
   ])
   expect(messagesOf(role([finalizers[0]!]), role([finalizers[1]!], ['get']))).toEqual([
-    `No role may update foomachinepools/finalizers in group ${infrastructure}`,
+    `No role allows updates of foomachinepools/finalizers in group ${infrastructure}`,
   ])
 })
 

@@ -1,7 +1,7 @@
 /**
- * Describes how the local provider follows each rule that applies to providers, for the reference page. `live/conform.env.test.ts` and
- * `lint.test.ts` of `@capstan/cli` verify the rules on CustomResourceDefinitions and on a running provider. No test verifies that a
- * description is true.
+ * Describes how the local provider follows each rule that applies to providers, for the reference page. `lint.test.ts` of `@capstan/cli`
+ * verifies the rules on the provider's CustomResourceDefinitions, and `live/conform.env.test.ts` on the running provider. No test verifies
+ * that a description is true.
  */
 import { type ContractName, ContractNames } from './manifests.ts'
 
@@ -174,7 +174,7 @@ export const localProvider: { readonly [rule: string]: string } = {
   conversion: 'Not applicable: there is one version.',
   'template-defaults': 'Not applicable: there is one version.',
   'foreign-group-role': '`capstan manifests` writes a ClusterRole with the label for its three groups.',
-  'owner-finalizers-role': 'Its role may update finalizers of its own kinds and of Machines.',
+  'owner-finalizers-role': 'Its role allows updates of the finalizers of its own kinds and of Machines.',
   'printer-columns': 'All of its kinds have columns.',
   'short-names': 'All of its kinds have the category cluster-api, objects also a short name.',
   ...Object.fromEntries(ContractNames.flatMap(descriptionsOf)),

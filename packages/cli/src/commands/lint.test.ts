@@ -297,7 +297,7 @@ describe('a kubeconfig', () => {
       rules: [{ apiGroups: [...new Set(localKinds.map(({ group }) => group))], resources: ['*', '*/finalizers'], verbs: ['*'] }],
     })
     const before = await runToEnd(['lint', kubeconfig])
-    expect(before.out).toContain(`MUST foreign-group-role: Core may not`)
+    expect(before.out).toContain(`MUST foreign-group-role: Core is not allowed to`)
     expect(before.out).toContain('10 MUST, 0 SHOULD, 0 MAY: 10 kinds, ')
     expect(before.code).toBe(1)
     const labels = { 'cluster.x-k8s.io/aggregate-to-manager': 'true' }

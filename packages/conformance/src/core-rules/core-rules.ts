@@ -58,7 +58,7 @@ const workflow = {
 }
 
 const failures = (id: string) =>
-  `Core copies failureReason and failureMessage of the ${id} to status.deprecated.v1beta1 of its owner, and nothing else follows from them.`
+  `Core copies failureReason and failureMessage of the ${id} to status.deprecated.v1beta1 of its owner, and does not use them otherwise.`
 
 const pausing = (kind: string, owner: string) =>
   `While ${owner} is paused, core reports Paused, and neither writes to the ${kind} nor copies from it.`
@@ -142,7 +142,7 @@ export const coreRules = [
     'core.infra-cluster.externally-managed',
     'InfraCluster',
     'Externally managed infrastructure',
-    'Core follows an InfraCluster with the annotation cluster.x-k8s.io/managed-by as any other.',
+    'Core treats an InfraCluster with the annotation cluster.x-k8s.io/managed-by like any other.',
   ),
   should('core.infra-cluster.pausing', 'InfraCluster', 'InfraCluster: pausing', pausing('InfraCluster', 'the Cluster')),
 
@@ -243,7 +243,7 @@ export const coreRules = [
     'core.infra-machine-pool.conditions',
     'InfraMachinePool',
     'InfraMachinePool: conditions',
-    `${legacyConditions('InfraMachinePool', 'MachinePool', 'InfrastructureReady')} As upstream, it has not implemented that of status.conditions yet.`,
+    `${legacyConditions('InfraMachinePool', 'MachinePool', 'InfrastructureReady')} As upstream, core does not set InfrastructureReady in status.conditions of the MachinePool yet.`,
   ),
   must(
     'core.infra-machine-pool.terminal-failures',

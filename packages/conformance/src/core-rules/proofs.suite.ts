@@ -1,7 +1,6 @@
 /**
  * Finds the tests of each rule in the sources of the tests. A rule that applies to core is tested by a call of `testRule` with its
- * id. A rule that applies to providers is tested by a violation: an invalid manifest in the test of lint, or a mutant of the local
- * provider.
+ * id. A rule that applies to providers is tested by a violation: an invalid manifest in the test of lint, or a mutant of a provider.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -42,7 +41,7 @@ export const coreProofs = (): Proofs =>
     /'(core\.[\w.-]+)'/g,
   )
 
-/** Returns the ids of rules that an invalid manifest in the test of lint or a mutant of the local provider violates. */
+/** Returns the ids of rules that an invalid manifest in the test of lint or a detected mutant violates. */
 export const violatedRules = (): ReadonlySet<string> =>
   new Set([
     ...inFiles(['conformance/src/lint.test.ts'], /'([a-z-]+(?:\.[a-z-]+)?)'/g).keys(),
@@ -70,6 +69,6 @@ export const familyOf = ({ id }: Rule): string => (families.has(suffixOf(id)) ? 
 export const unproved: Readonly<Record<string, string>> = {
   'type-and-object-meta': 'No API server serves an object without these fields.',
   '.owner-first': 'A mutant changes requests of the local provider, which makes none for an object without an owner.',
-  '.dry-run': 'A mutant changes requests of the local provider; this rule is kept by its webhooks.',
+  '.dry-run': 'A mutant changes requests of the local provider; its webhooks follow this rule.',
   'clusterctl.owner-references': 'Core sets the owner references again that a mutant removes.',
 }

@@ -249,7 +249,7 @@ testRule(
   'core.metadata-propagation',
   async (env) => {
     await aDeployment(env)
-    const namesBefore = await uidsOf(env)
+    const uidsBefore = await uidsOf(env)
     for (const kind of [MachineSet, Machine, DevMachine, DevConfig] as DeclaredKind[]) {
       const { labels, annotations } = (await only(env, kind)).metadata
       expect([labels, annotations]).toMatchObject([{ app: 'demo', tier: 'gold' }, kind === MachineSet ? {} : { note: 'x' }])
@@ -257,7 +257,7 @@ testRule(
     const metadata = { labels: { tier: 'silver', zone: 'a' }, annotations: { note: 'y' } }
     await env.patch(MachineDeployment, 'md', { spec: { template: { metadata } } })
     await env.advance(seconds(5))
-    expect(await uidsOf(env)).toEqual(namesBefore)
+    expect(await uidsOf(env)).toEqual(uidsBefore)
     for (const kind of [Machine, DevMachine, DevConfig] as DeclaredKind[]) {
       expect((await only(env, kind)).metadata).toMatchObject({
         labels: { app: 'demo', ...metadata.labels },
@@ -273,7 +273,7 @@ testRule(
   'core.in-place-propagation',
   async (env) => {
     await aDeployment(env)
-    const namesBefore = await uidsOf(env)
+    const uidsBefore = await uidsOf(env)
     const spec = {
       minReadySeconds: 5,
       deletion: { nodeDrainTimeoutSeconds: 10, nodeVolumeDetachTimeoutSeconds: 20, nodeDeletionTimeoutSeconds: 30 },
@@ -282,7 +282,7 @@ testRule(
     }
     await env.patch(MachineDeployment, 'md', { spec: { template: { spec } } })
     await env.advance(seconds(5))
-    expect(await uidsOf(env)).toEqual(namesBefore)
+    expect(await uidsOf(env)).toEqual(uidsBefore)
     expect(await only(env, MachineSet as DeclaredKind)).toMatchObject({ spec: { template: { spec } } })
     expect(await only(env, Machine as DeclaredKind)).toMatchObject({ spec })
   },

@@ -176,7 +176,7 @@ export const allResources: readonly Rule[] = [
     applies: 'every kind of a contract',
     sentence: 'The kind of lists is the kind with List appended.',
     why: 'Clients that know the kind from a reference alone list it as <Kind>List; clusterctl move does.',
-    check: ofEachKind('`spec.names.listKind`; the API server fills it in when it is absent.', { templates: 'both' }, (kind) => {
+    check: ofEachKind('`spec.names.listKind`; the API server sets it when it is absent.', { templates: 'both' }, (kind) => {
       const { kind: name, listKind } = namesOf(kind.crd)
       if (listKind === undefined || listKind === `${name}List`) return []
       const message = `List kind is ${listKind}, expected ${name}List`
@@ -209,7 +209,7 @@ export const allResources: readonly Rule[] = [
               manifest: kind.manifest,
               path: 'metadata.labels',
               message: `No label ${ContractVersions.map(labelOf).join(' or ')} with a version`,
-              edit: `Add the label of the contract that the kind implements, such as ${labelOf('v1beta1')}: ${kind.crd.spec.versions[0]!.name}. In sources, labels belong into config/crd/kustomization.yaml.`,
+              edit: `Add the label of the contract that the kind implements, such as ${labelOf('v1beta1')}: ${kind.crd.spec.versions[0]!.name}. In sources, labels belong in config/crd/kustomization.yaml.`,
             },
           ],
     ),
@@ -222,7 +222,7 @@ export const allResources: readonly Rule[] = [
     versions: bothVersions,
     applies: 'the newest contract label',
     sentence: 'The greatest version that the newest contract label lists exists and is served.',
-    why: 'Core requests objects in this version. A version that is not served answers 404, and the reference stays unresolved.',
+    why: 'Core requests objects in this version. Requests for a version that is not served return 404, and the reference stays unresolved.',
     cases: ['kubernetes-sigs/cluster-api-provider-cloudstack#329'],
     check: ofEachKind('The newest contract label against `spec.versions[*].served`.', { templates: 'both' }, (kind) =>
       labelProblems(kind).filter(({ isChosen }) => isChosen),
@@ -366,7 +366,7 @@ export const allResources: readonly Rule[] = [
             {
               manifest: kind.manifest,
               path: 'spec.group',
-              message: `Core may not ${missing.join(', ')} ${names.plural}.${group}: no ClusterRole with cluster.x-k8s.io/aggregate-to-manager: "true" allows it`,
+              message: `Core is not allowed to ${missing.join(', ')} ${names.plural}.${group}: no ClusterRole with cluster.x-k8s.io/aggregate-to-manager: "true" allows it`,
               edit: `Add ${names.plural} of ${group} with these verbs to a ClusterRole with that label.`,
             },
           ]
@@ -397,7 +397,7 @@ export const allResources: readonly Rule[] = [
             {
               manifest,
               path: 'spec.names.plural',
-              message: `No role may update ${resource} in group ${spec.group}`,
+              message: `No role allows updates of ${resource} in group ${spec.group}`,
               edit: `Add ${resource} with the verb update to the ClusterRole of the manager.`,
             },
           ]

@@ -143,7 +143,7 @@ export const clusterctlRules: readonly Rule[] = [
     sentence: 'Every component has the label cluster.x-k8s.io/provider, with the same value.',
     why: 'clusterctl finds the components of a provider by the label: upgrade and delete leave those without it behind.',
     check: {
-      looksAt: 'Labels of every object beside a Deployment.',
+      looksAt: 'Labels of every object of a components file, which is a file with a Deployment.',
       run(provider) {
         if (!provider.isRendered) return undefined
         const manifests = components(provider)
@@ -207,7 +207,7 @@ export const clusterctlRules: readonly Rule[] = [
     pages,
     section: 'Controllers & Watching namespace',
     versions: bothVersions,
-    applies: 'components files with a Deployment',
+    applies: 'manifests with a Deployment',
     sentence: 'The container that runs the controllers is called manager.',
     why: 'clusterctl finds the container by its name when it changes images and arguments.',
     check: {
@@ -286,7 +286,7 @@ export const clusterctlRules: readonly Rule[] = [
       cases: ['outscale/cluster-api-provider-outscale#330'],
       check: {
         looksAt:
-          'Arguments of containers called manager that mention neither flag: a hint only, since a binary may have flags that no manifest sets.',
+          'Arguments of containers called manager that do not mention both flags: a hint only, since a binary may have flags that no manifest sets.',
         run({ all, kinds }) {
           const meant = kinds.some(({ contract }) => contract.startsWith('Infra') === (section === 'Multi tenancy'))
           const deployments = all.filter((manifest) => managersOf(manifest).length > 0)

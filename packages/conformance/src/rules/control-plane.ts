@@ -127,7 +127,7 @@ export const controlPlaneRules: readonly Rule[] = [
     versions: bothVersions,
     applies: 'kinds with spec.replicas',
     sentence: 'The scale subresource has the paths .spec.replicas, .status.replicas and .status.selector.',
-    why: 'kubectl scale and autoscalers answer 404, or scale by a field that the controller does not read.',
+    why: 'Requests of kubectl scale and autoscalers return 404, or change a field that the controller does not read.',
     check: ofEachClaim(
       '`spec.versions[*].subresources.scale`.',
       { contracts, applies: (claim) => has(claim, 'spec.replicas') },
@@ -143,7 +143,7 @@ export const controlPlaneRules: readonly Rule[] = [
     versions: bothVersions,
     applies: 'kinds with spec.version',
     sentence: 'Running versions are reported in status.versions, or the lowest in status.version.',
-    why: 'Core takes a control plane without a reported version for one that is being created: workers of a topology are not upgraded, and MachineSet preflight checks wait.',
+    why: 'Core treats a control plane without a reported version as one that is being created: workers of a topology are not upgraded, and MachineSet preflight checks wait.',
     check: ofEachClaim(
       '`spec.version`, and `status.versions` or `status.version`.',
       { contracts, applies: (claim) => has(claim, 'spec.version') },
@@ -164,7 +164,7 @@ export const controlPlaneRules: readonly Rule[] = [
     applies: 'kinds with spec.machineTemplate or another reference to infrastructure of their Machines',
     sentence:
       'The machine template has metadata, a reference to the infrastructure, and timeouts for drain, volume detach and Node deletion.',
-    why: 'Core writes these fields from the topology and the API server prunes those that the schema lacks. Without a drain timeout, deletion of a control plane Machine waits for ever on a PodDisruptionBudget.',
+    why: 'Core writes these fields from the topology and the API server prunes those that the schema lacks. Without a drain timeout, deletion of a control plane Machine waits forever on a PodDisruptionBudget.',
     cases: ['siderolabs/cluster-api-control-plane-provider-talos#258'],
     check: ofEachClaim(
       'Fields of `spec.machineTemplate`, by contract version: seconds in v1beta2, duration strings in v1beta1.',
@@ -238,7 +238,7 @@ export const controlPlaneRules: readonly Rule[] = [
     section: 'ControlPlaneTemplate, ControlPlaneTemplateList resource definition',
     versions: bothVersions,
     applies: 'templates of control planes made of Machines',
-    sentence: 'spec.template.spec.machineTemplate.metadata is there.',
+    sentence: 'Templates have spec.template.spec.machineTemplate.metadata.',
     why: 'Core writes labels and annotations of the topology for control plane Machines there; the API server prunes them where the schema lacks the field.',
     check: {
       looksAt: '`spec.template.spec.machineTemplate.metadata` of templates whose kind has `spec.machineTemplate`.',
@@ -260,7 +260,7 @@ export const controlPlaneRules: readonly Rule[] = [
         'control-plane.in-place',
         'SHOULD',
         'ControlPlane: in-place updates',
-        'Machines can be updated in place of being replaced.',
+        'Machines can be updated in place instead of being replaced.',
         'Every change replaces Machines.',
       ],
       [

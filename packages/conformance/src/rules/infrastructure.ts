@@ -224,7 +224,7 @@ export const infraMachinePoolRules: readonly Rule[] = [
     versions: ['v1beta2'],
     applies: 'kinds that claim contract v1beta2',
     sentence: 'Both status.initialization.provisioned and status.ready are reported.',
-    why: 'Upstream core v1.14 reads status.ready in both contract versions. A provider that reports status.initialization.provisioned alone never becomes ready there. One that reports status.ready alone works there, and breaks the page, which states status.initialization.provisioned as MUST.',
+    why: 'Upstream core v1.14 reads status.ready in both contract versions. A provider that reports status.initialization.provisioned alone never becomes ready there. One that reports status.ready alone works there, but violates the page, which states status.initialization.provisioned as MUST.',
     cases: ['kubernetes-sigs/cluster-api#14030'],
     check: ofEachClaim(
       '`status.initialization.provisioned` and `status.ready`.',

@@ -209,7 +209,7 @@ export const ipamRules: readonly Rule[] = [
     'release',
     'deleted',
     'For a deleted claim the provider releases the address, deletes the IPAddress with its finalizer, and removes its finalizer from the claim.',
-    'The claim is never deleted, and with it the infrastructure machine that owns it.',
+    'The claim is never deleted, and neither is the infrastructure machine that owns it.',
     released,
   ),
   {

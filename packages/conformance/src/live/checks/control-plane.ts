@@ -54,7 +54,7 @@ export const controlPlaneReplicas = controlPlaneCheck(
 )
 
 export const controlPlaneScale: LiveCheck = {
-  looksAt: 'The answer to a GET of the scale subresource.',
+  looksAt: 'The response to a GET of the scale subresource.',
   scenario: 'life',
   contract: 'ControlPlane',
   run(recorded) {
@@ -123,7 +123,7 @@ const membersCheck = (
     const members = machinesAt(recorded, mark)
     const observed = members.flatMap(({ object, at }) => observe(object, at, recorded, members))
     if (members.length > 0 && observed.length === 0)
-      return { notApplicable: 'the Cluster has no failure domains for control planes' }
+      return { notApplicable: 'the Cluster has fewer than two failure domains for control planes' }
     return orStopped(recorded, mark, observed)
   },
 })
@@ -145,7 +145,7 @@ export const controlPlaneMinReady = membersCheck('The condition UpToDate of each
 })
 
 export const controlPlanePlacement = membersCheck(
-  'spec.failureDomain of three Machines, when the Cluster has failure domains for control planes.',
+  'spec.failureDomain of three Machines, when the Cluster has at least two failure domains for control planes.',
   'scaled',
   (object, at, recorded, members) => {
     const cluster = recorded.recording.histories(Cluster)[0]?.states.findLast((state) => state.at <= at)?.object
