@@ -40,7 +40,7 @@ test('the text has a line for each applicable rule, and evidence for violated ru
     '  object    FooMachine a/b\n  field     spec.providerID\n  time      2026-01-01T00:00:00.000Z\n  expected  a string',
   )
   expect(text).not.toContain('foo:///c')
-  expect(text).toContain('Scenario life stopped: waited 3 s\nFooMachine a/b kept its finalizers; they were removed.\n')
+  expect(text).toContain('Scenario life stopped: waited 3 s\nFooMachine a/b kept its finalizers; conform removed them.\n')
   expect(text).toMatch(/1 pass, 1 fail, 1 warn, 1 not testable here, 1 not applicable\.$/)
 })
 

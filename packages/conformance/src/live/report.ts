@@ -64,7 +64,7 @@ function text(report: ConformReport): string {
     ...scenarios
       .filter(({ stopped }) => stopped !== undefined)
       .map(({ name, stopped }) => `Scenario ${name} stopped: ${stopped}`),
-    ...leftovers.map((name) => `${name} kept its finalizers; they were removed.`),
+    ...leftovers.map((name) => `${name} kept its finalizers; conform removed them.`),
     `${summary(report)}.`,
   ].join('\n')
 }

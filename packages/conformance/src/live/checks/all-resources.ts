@@ -147,7 +147,10 @@ const pauses: readonly { names: readonly string[]; until: string; contracts: rea
   },
 ]
 
-/** Checks that a paused object does not change, and that its condition Paused is True. */
+/**
+ * Checks that an object is not initialized while it is paused, and that its condition Paused is True. For control planes, also checks that
+ * no Machine is added.
+ */
 export const pausing = (contract: ContractName): LiveCheck => ({
   looksAt: 'Objects of a paused Cluster and objects with the annotation, which have owners and all that they need.',
   scenario: 'paused',
@@ -238,7 +241,7 @@ export const survivesRestart = (contract: ContractName): LiveCheck => ({
           object,
           field: 'metadata.uid',
           at,
-          expected: 'no object that was not there',
+          expected: 'no object that did not exist before the restart',
           found: 'created',
           holds: false,
         }),

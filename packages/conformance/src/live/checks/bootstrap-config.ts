@@ -69,7 +69,7 @@ const bootstrapContains = (text: RegExp, expected: string, applies: (config: Unk
       ]
     })
     if (secrets.length > 0 && observations.length === 0)
-      return { notTestable: 'the format of the bootstrap data is of the provider' }
+      return { notTestable: 'only the provider can read the format of the bootstrap data' }
     return orStopped(recorded, 'ready', observations)
   },
 })
