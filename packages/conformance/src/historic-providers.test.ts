@@ -1,6 +1,6 @@
 /**
- * Tests lint with providers that were released or merged with mistakes. The tables repeat the kinds, labels, versions and contract fields
- * of their CustomResourceDefinitions at the commit named in each; lint finds the same in the complete manifests of those commits.
+ * Tests lint with providers that were released or merged with mistakes. Each test repeats the kinds, labels, versions and contract fields
+ * of the provider's CustomResourceDefinitions at the commit that it names; lint finds the same in the complete manifests of that commit.
  */
 import { expect, test } from 'vitest'
 import { lint } from './lint.ts'

@@ -1,4 +1,4 @@
-/** Finds the manifests of a provider that rules check. */
+/** Finds the CustomResourceDefinitions of a provider that implement contracts, and the contract versions that they claim. */
 import { type ContractVersion, ContractVersions } from '@capstan/api/contract'
 import type { CustomResourceDefinition, CustomResourceVersion, JSONSchema } from '@capstan/kube'
 

@@ -144,7 +144,7 @@ export const OwnerKinds: Readonly<Record<ContractName, readonly string[]>> = {
 
 export interface XrayInput {
   readonly provider: ProviderKind
-  /** The object in each API version that a contract label names; in the storage version if there is no such label. */
+  /** The object in each served API version, by version. */
   readonly objects: ReadonlyMap<string, UnknownObject>
   readonly owner: KubeObject | undefined
 }
@@ -252,7 +252,7 @@ function conclude(
   const copy = readPath(owner, path)
   if (reached.value === undefined) {
     const missing = field.mandatory ? `core waits for ${reached.path}` : 'nothing to copy'
-    return { conclusion: copy === undefined ? missing : `${target} is set, from elsewhere or before`, isPending: field.mandatory }
+    return { conclusion: copy === undefined ? missing : `${target} is set, from another source or an earlier value`, isPending: field.mandatory }
   }
   if (equal(copy, reached.value) || (copy !== undefined && isConverted)) {
     return { conclusion: `copied to ${target}`, isPending: false }

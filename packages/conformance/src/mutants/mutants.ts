@@ -513,7 +513,7 @@ const controllerMutants: readonly Mutant[] = [
   },
   {
     rule: 'control-plane.metadata',
-    what: 'labels reach no Machine that exists',
+    what: 'labels are not copied to existing Machines',
     write: ({ plural, verb, body }) => {
       if (plural === 'machines' && verb === 'patch') delete body.metadata?.labels
     },
