@@ -252,7 +252,10 @@ function conclude(
   const copy = readPath(owner, path)
   if (reached.value === undefined) {
     const missing = field.mandatory ? `core waits for ${reached.path}` : 'nothing to copy'
-    return { conclusion: copy === undefined ? missing : `${target} is set, from another source or an earlier value`, isPending: field.mandatory }
+    return {
+      conclusion: copy === undefined ? missing : `${target} is set, from another source or an earlier value`,
+      isPending: field.mandatory,
+    }
   }
   if (equal(copy, reached.value) || (copy !== undefined && isConverted)) {
     return { conclusion: `copied to ${target}`, isPending: false }

@@ -86,10 +86,7 @@ export function conformCommand(io: Io, finish: (code: number) => void): Command 
     .option('--upgrade-to <version>', 'Kubernetes version to which control planes are upgraded', 'v1.36.1')
     .addOption(new Option('-o, --output <format>', 'output format').choices([...ReportFormats]).default('text'))
     .addOption(list('--report <files>', 'also write the report to files: .txt, .json, .xml (JUnit), .html'))
-    .addHelpText(
-      'after',
-      '\nExit code 1 when a rule of level MUST is violated, 2 on wrong usage. Progress is printed to stderr.',
-    )
+    .addHelpText('after', '\nExit code 1 when a rule of level MUST is violated, 2 on wrong usage. Progress is printed to stderr.')
     .action(async (options: Options) => {
       const report = await run(options, io)
       io.out(formatReport(report, options.output, versions.capstan))

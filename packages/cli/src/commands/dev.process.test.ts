@@ -284,7 +284,7 @@ test('Ctrl-C stops the command right after its start, and while a handler never 
   expect([...early.err, ...later.err]).toEqual([])
 })
 
-test('the extension listens on loopback, and a client that trusts another authority rejects its certificate', patient, async () => {
+test('the extension listens on loopback, and clients that trust another authority reject it', patient, async () => {
   save(extension({}))
   const command = dev('--no-demo')
   const url = await urlOf(command)

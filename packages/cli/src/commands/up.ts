@@ -51,7 +51,10 @@ export const upCommand = (io: Io, finish: (code: number) => void): Command =>
         .choices(['text', 'json'])
         .default('text'),
     )
-    .option('--exit-when-ready', 'with --demo: exit with code 0 when the cluster is Available, or with code 1 and the reason after --timeout')
+    .option(
+      '--exit-when-ready',
+      'with --demo: exit with code 0 when the cluster is Available, or with code 1 and the reason after --timeout',
+    )
     .addOption(
       new Option('--timeout <duration>', 'with --exit-when-ready: maximum time until the cluster is Available')
         .argParser(duration)

@@ -279,7 +279,8 @@ function behaviourRules(contract: ContractName): Rule[] {
       section: deletedWorkflow,
       versions: bothVersions,
       applies: 'always',
-      sentence: 'Controllers remove their finalizers from an object that is deleted in any phase of its life, also when it was never provisioned.',
+      sentence:
+        'Controllers remove their finalizers from an object that is deleted in any phase of its life, also when it was never provisioned.',
       why: 'Core deletes a Cluster in order and waits for each object. An object that keeps its finalizer blocks the deletion of the Cluster.',
       check: { none: 'behaviour of the controller' },
       live: [released(contract, 'deletion'), ...(contract === 'ControlPlane' ? [] : [released(contract, 'orphans')])],
