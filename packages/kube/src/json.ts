@@ -90,6 +90,8 @@ export function equal(a: unknown, b: unknown): boolean {
   for (const key of Object.keys(left)) {
     if (left[key] === undefined) continue
     members++
+    // `right` inherits a value of `__proto__`.
+    if (key === '__proto__' && !Object.hasOwn(right, key)) return false
     if (!equal(left[key], right[key])) return false
   }
   let otherMembers = 0
