@@ -43,7 +43,7 @@ export async function adoptChild<T extends KubeObject>(
 
 /**
  * Adds the controller reference to the child. After a conflict, tries again with the newest version: without this child, the owner would
- * create another. Returns `undefined` when another object has become the controller.
+ * create another. Returns `undefined` when another object has become the controller, or the child was deleted and created again.
  */
 async function makeController<T extends KubeObject>(
   kind: Kind<T>,
@@ -53,7 +53,7 @@ async function makeController<T extends KubeObject>(
 ): Promise<T | undefined> {
   let newest = child
   for (let attempts = 1; ; attempts++) {
-    if (controllerOf(newest)) return undefined
+    if (controllerOf(newest) || newest.metadata.uid !== child.metadata.uid) return undefined
     const owned = draft(newest)
     ensureOwnerReference(owned, reference)
     const { ownerReferences, resourceVersion } = owned.metadata
