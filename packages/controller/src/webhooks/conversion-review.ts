@@ -64,20 +64,20 @@ async function convertObject(
   if (!declaredKind || (!targetVersion && apiVersionOf(declaredKind) !== apiVersion)) {
     throw new Error(`${object.kind} of ${object.apiVersion} cannot be converted to ${apiVersion}`)
   }
-  const withIdentity = (body: object, version: string) => ({
-    metadata: object.metadata,
+  const withIdentity = (body: object, version: string, { metadata, kind }: KubeObject) => ({
+    metadata,
     ...body,
     apiVersion: version,
-    kind: object.kind,
+    kind,
   })
-  const stored = sourceVersion ? withIdentity(sourceVersion.toStored(object), apiVersionOf(declaredKind)) : object
+  const stored = sourceVersion ? withIdentity(sourceVersion.toStored(object), apiVersionOf(declaredKind), object) : object
   if (!targetVersion) return stored
   const versions = new Map<string, string>()
   for (const referenced of targetVersion.references?.(stored) ?? []) {
     versions.set(`${referenced.kind}.${referenced.group}`, await referenceVersion(lookup, referenced))
   }
   const context = { apiVersionOf: ({ group, kind }: GroupKind) => versions.get(`${kind}.${group}`) ?? group }
-  return withIdentity(targetVersion.fromStored(stored, context), apiVersion)
+  return withIdentity(targetVersion.fromStored(stored, context), apiVersion, stored)
 }
 
 /** Looks up a version, with the error text of upstream's convertToObjectReference. */

@@ -31,7 +31,11 @@ const Widget = defineKind({
   versions: [
     {
       kind: Old,
-      toStored: ({ spec }: { spec?: { size?: number } } & KubeObject) => ({ spec: { width: spec!.size! * 10 } }),
+      // Removes the labels.
+      toStored: ({ metadata: { labels: _, ...metadata }, spec }: { spec?: { size?: number } } & KubeObject) => ({
+        metadata,
+        spec: { width: spec!.size! * 10 },
+      }),
       fromStored: ({ spec }: { spec?: { width?: number } } & KubeObject) => ({ spec: { size: spec!.width! / 10 } }),
     },
     {
@@ -151,6 +155,8 @@ describe('conversion', () => {
     })
     expect((await convert('v1', stored)).convertedObjects).toEqual([old])
     expect((await convert('v0', old)).convertedObjects).toEqual([widget('a', {}, 'v0')])
+    const labelled = { ...old, metadata: { ...old.metadata, labels: { a: 'b' } } }
+    expect((await convert('v0', labelled)).convertedObjects).toEqual([widget('a', {}, 'v0')])
   })
 
   test.each([
