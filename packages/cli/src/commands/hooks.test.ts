@@ -656,6 +656,9 @@ describe('with a management cluster', () => {
     await client.delete(ExtensionConfig, { name: 'never' })
     await clusterOnce('guarded', ({ spec }) => spec.infrastructureRef !== undefined)
     expect((await hooks('waiting', '-n', 'guarded')).out).toBe('1 Cluster, which waits for no hook')
+    expect((await hooks('retry', 'demo', '-n', 'guarded')).out).toBe(
+      'Cluster guarded/demo: no hook blocks it or its Machines; calls that block its MachineDeployments will be repeated',
+    )
     await client.delete(Cluster, { namespace: 'guarded', name: 'demo' })
   })
 

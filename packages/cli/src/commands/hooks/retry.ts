@@ -33,7 +33,8 @@ export const retryCommand = (io: Io): Command =>
         const texts = waiting.map(({ hook, machine }) => oneLine(machine === undefined ? hook : `${hook} (${machine})`))
         io.out(
           waiting.length === 0
-            ? `Cluster ${key.namespace}/${name} waits for no hook`
+            ? // Blocked calls for MachineDeployments are not recorded.
+              `Cluster ${key.namespace}/${name}: no hook blocks it or its Machines; calls that block its MachineDeployments will be repeated`
             : `Cluster ${key.namespace}/${name}: ${texts.join(', ')} will be called again`,
         )
       })
