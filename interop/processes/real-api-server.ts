@@ -107,7 +107,7 @@ export async function startRealApiServer(options: RealApiServerOptions = {}): Pr
       const client = apiServer.client()
       const key = { namespace: 'default' }
       await ready(manager, async () => {
-        await answers(`https://127.0.0.1:${managerPort}/healthz`, { ca: apiServer.ca })
+        if (!(await answers(`https://127.0.0.1:${managerPort}/healthz`, { ca: apiServer.ca }))) return false
         if (controllers.includes('serviceaccount-controller')) await client.get(ServiceAccount, { ...key, name: 'default' })
         if (controllers.includes('root-ca-certificate-publisher-controller'))
           await client.get(ConfigMap, { ...key, name: 'kube-root-ca.crt' })
