@@ -212,7 +212,7 @@ export const systemClock: Clock = {
 
 interface EventLoop {
   now(): number
-  /** Number of the current turn. Constant in browsers, which do not count turns. */
+  /** Number of the current turn. Constant where turns are not counted, as in browsers. */
   turnNumber(): number
   /** Resolves in the next turn. */
   turn(): Promise<void>
@@ -220,10 +220,10 @@ interface EventLoop {
   pause(ms: number): Promise<void>
 }
 
-/** Returns a function for the number of turns of this thread's event loop. Browsers do not count them. */
+/** Returns a function for the number of turns of this thread's event loop. Browsers, and Node before 22.8, do not count them. */
 function turnNumberOf(): () => number {
-  const timing = (performance as { nodeTiming?: { uvMetricsInfo: { loopCount: number } } }).nodeTiming
-  return timing ? () => timing.uvMetricsInfo.loopCount : () => 0
+  const timing = (performance as { nodeTiming?: { uvMetricsInfo?: { loopCount: number } } }).nodeTiming
+  return timing?.uvMetricsInfo ? () => timing.uvMetricsInfo!.loopCount : () => 0
 }
 
 /** Milliseconds between two readings of the turn's number: a reading takes half a microsecond. */
