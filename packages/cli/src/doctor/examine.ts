@@ -25,7 +25,7 @@ import { type ProviderName, providerKinds } from '@capstan/lab'
 import { webhookConfiguration } from '../manifests/names.ts'
 import { leaderElectionRules, managerRules } from '../manifests/roles.ts'
 import { conversionFailure, probeAdmission } from '../manager/server-checks.ts'
-import { unreachableReason } from '../manager/webhook-responses.ts'
+import { unreachableReason } from '../manager/webhook-reachability.ts'
 
 /** `error`: a manager cannot work. `warning`: it may fail later. */
 export type Severity = 'error' | 'warning'

@@ -20,7 +20,7 @@ import { InvalidArgumentError, Option, type Command } from 'commander'
 import { UsageError } from '../io.ts'
 import { conversionByService, webhookConfiguration } from '../manifests/names.ts'
 import { portOption } from '../port-option.ts'
-import { unreachableReason } from './webhook-responses.ts'
+import { unreachableReason } from './webhook-reachability.ts'
 import { keepSharedCertificate } from './webhook-secret.ts'
 
 export interface WebhookFlags {
