@@ -21,7 +21,7 @@ interface Reading {
   readonly field: ContractField<unknown>
   /** Kind and path of the copy in the owner. Absent if core uses the value without copying it. */
   readonly to?: readonly [kind: string, path: string]
-  /** Whether core reads other fields only if this field is true. */
+  /** Whether core copies other fields, except failureReason and failureMessage, only after this field was true. */
   readonly isMilestone?: true
   /** Whether core changes the format of the value, so that the copy cannot be compared with it. */
   readonly isConverted?: true
@@ -117,7 +117,10 @@ export interface XrayRow {
   readonly versions: Readonly<Record<ContractVersion, FieldValue>>
   /** The effect of the value in the selected version. */
   readonly conclusion: string
-  /** Whether the copy in the owner is still missing: a mandatory field has no valid value, or core has not copied the value yet. */
+  /**
+   * Whether the field blocks core or is not copied yet: core cannot read it, it is mandatory and has no value, the object has no owner, or
+   * the owner has another value.
+   */
   readonly isPending: boolean
 }
 
@@ -158,7 +161,7 @@ export function xray({ provider, objects, owner }: XrayInput): Xray {
     (version === choice.contractVersion ? objects.get(choice.version!) : undefined) ??
     claimedVersions(provider, version).flatMap((name) => objects.get(name) ?? [])[0] ??
     firstObject
-  const reach = (field: ContractField<unknown>, version: ContractVersion): FieldValue => {
+  const readIn = (field: ContractField<unknown>, version: ContractVersion): FieldValue => {
     const path = field.paths[version]
     try {
       const value = readField(inVersion(version), field, version)
@@ -169,9 +172,9 @@ export function xray({ provider, objects, owner }: XrayInput): Xray {
   }
   const rowsOf = readings[contract]
   const milestone = Object.values(rowsOf).find(({ isMilestone }) => isMilestone)
-  const isReached = milestone === undefined || isTrue(contract, inVersion, milestone, choice.contractVersion)
+  const isMilestoneReached = milestone === undefined || isTrue(contract, inVersion, milestone, choice.contractVersion)
   const rows = Object.entries(rowsOf).map(([name, reading]): XrayRow => {
-    const versions = Object.fromEntries(ContractVersions.map((version) => [version, reach(reading.field, version)])) as Record<
+    const versions = Object.fromEntries(ContractVersions.map((version) => [version, readIn(reading.field, version)])) as Record<
       ContractVersion,
       FieldValue
     >
@@ -180,7 +183,7 @@ export function xray({ provider, objects, owner }: XrayInput): Xray {
       doc: reading.field.doc,
       mandatory: reading.field.mandatory,
       versions,
-      ...conclude(reading, choice.contractVersion && versions[choice.contractVersion], { owner, isReached }),
+      ...conclude(reading, choice.contractVersion && versions[choice.contractVersion], { owner, isMilestoneReached }),
     }
   })
   return {
@@ -235,33 +238,33 @@ function chooseVersion(provider: ProviderKind): Choice {
   }
 }
 
-/** Returns how core handles a value, and whether its copy in the owner is still missing. */
+/** Returns how core handles the value of the selected contract version, and whether the field is pending (see `XrayRow`). */
 function conclude(
   { field, to, isMilestone, isConverted }: Reading,
-  reached: FieldValue | undefined,
-  { owner, isReached }: { readonly owner: KubeObject | undefined; readonly isReached: boolean },
+  selected: FieldValue | undefined,
+  { owner, isMilestoneReached }: { readonly owner: KubeObject | undefined; readonly isMilestoneReached: boolean },
 ): Pick<XrayRow, 'conclusion' | 'isPending'> {
-  if (reached === undefined) return { conclusion: 'core reads nothing: no contract version', isPending: field.mandatory }
-  if (reached.error !== undefined) return { conclusion: `core fails: ${reached.error}`, isPending: true }
+  if (selected === undefined) return { conclusion: 'core reads nothing: no contract version', isPending: field.mandatory }
+  if (selected.error !== undefined) return { conclusion: `core fails: ${selected.error}`, isPending: true }
   if (to === undefined)
-    return { conclusion: reached.value === undefined ? 'absent' : 'read where it is needed', isPending: false }
+    return { conclusion: selected.value === undefined ? 'absent' : 'read where it is needed', isPending: false }
   const [kind, path] = to
   const target = `${kind}.${path}`
   if (owner === undefined) return { conclusion: `no owner: not copied to ${target}`, isPending: true }
   if (owner.kind !== kind) return { conclusion: `not copied: the owner is a ${owner.kind}`, isPending: false }
   const copy = readPath(owner, path)
-  if (reached.value === undefined) {
-    const missing = field.mandatory ? `core waits for ${reached.path}` : 'nothing to copy'
+  if (selected.value === undefined) {
+    const missing = field.mandatory ? `core waits for ${selected.path}` : 'nothing to copy'
     return {
       conclusion: copy === undefined ? missing : `${target} is set, from another source or an earlier value`,
       isPending: field.mandatory,
     }
   }
-  if (equal(copy, reached.value) || (copy !== undefined && isConverted)) {
+  if (equal(copy, selected.value) || (copy !== undefined && isConverted)) {
     return { conclusion: `copied to ${target}`, isPending: false }
   }
-  if (!isReached && !isMilestone)
+  if (!isMilestoneReached && !isMilestone)
     return { conclusion: `not copied to ${target} before initialization is completed`, isPending: true }
-  if (reached.value === false) return { conclusion: `core waits until ${reached.path} is true`, isPending: true }
+  if (selected.value === false) return { conclusion: `core waits until ${selected.path} is true`, isPending: true }
   return { conclusion: `${target} is ${copy === undefined ? 'absent' : JSON.stringify(copy)}: not copied`, isPending: true }
 }
