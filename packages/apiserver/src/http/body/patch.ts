@@ -33,6 +33,7 @@ export async function readPatch(
   const text = await readText(request)
   if (type === 'application/apply-patch+yaml') {
     const json = await inPieces(clock, parseIfJSON(text))
+    // JSON with duplicate fields is parsed as YAML, because upstream reports them with the messages of its YAML decoder.
     const { value, duplicates: lines } =
       json === undefined || json.keys !== (await inPieces(clock, countingKeys(json.value)))
         ? await parseYAML(text, yaml, (error) => badRequest(`error decoding YAML: error converting YAML to JSON: ${error}`))
@@ -69,7 +70,7 @@ export async function readPatch(
   return { body: value, duplicates: problems.map((problem) => `json patch ${problem}`) }
 }
 
-/** Finds duplicate fields. Scans the text only when the parsed value has fewer keys than the text, which has `keys`. */
+/** Finds duplicate fields in a text with `keys` object keys. Scans the text only if its parsed value has fewer keys. */
 function* duplicatesOf(text: string, value: unknown, keys: number): Work<string[]> {
   return keys === (yield* countingKeys(value)) ? [] : scanJSON(text).duplicates.map(duplicateField)
 }
