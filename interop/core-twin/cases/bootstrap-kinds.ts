@@ -52,7 +52,7 @@ const ofDeployment: Case = async (twin) => {
   await twin.settle('the Machine is replaced', usesGroup(oldStub.group))
 }
 
-/** The class names another kind of bootstrap templates, which upstream's dry run rejects. */
+/** A ClusterClass changes to another kind of bootstrap templates. Upstream's dry run rejects the change. */
 const ofClass =
   (template: typeof stub.configTemplate): Case =>
   async (twin) => {
@@ -61,7 +61,7 @@ const ofClass =
     await twin.patch(ClusterClass, 'quick', { spec: aClass({ worker: otherBootstrap(template) }).spec })
     await twin.settle('the bootstrap template cannot be replaced', reports('ReconcileFailed', 'uid mismatch'))
     await twin.patch(ClusterClass, 'quick', { spec: aClass().spec })
-    await twin.settle('the class names the former kind', reports('ReconcileSucceeded'))
+    await twin.settle('the ClusterClass refers to the former kind again', reports('ReconcileSucceeded'))
   }
 
 const otherBootstrap = ({ group, kind }: typeof stub.configTemplate) => ({
@@ -79,7 +79,7 @@ const ofOtherClass: Case = async (twin) => {
   await twin.settle('the bootstrap template cannot be replaced', reports('ReconcileFailed', 'uid mismatch'))
 }
 
-/** The class names another kind of bootstrap objects of MachinePools. */
+/** A ClusterClass changes to another kind of bootstrap objects for MachinePools. */
 const ofPoolClass =
   (template: typeof stub.configTemplate): Case =>
   async (twin) => {
