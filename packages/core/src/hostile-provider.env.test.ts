@@ -190,7 +190,7 @@ describe('an infrastructure machine', () => {
     expect(await machine()).toMatchObject({ spec: { providerID: 'dev:///m' }, status: { failureDomain: 'a' } })
   })
 
-  test('that reports 10,000 addresses later keeps the earlier ones, and its Machine reports other changes', async () => {
+  test('that later reports 10,000 addresses: its Machine keeps the earlier addresses, and reports other changes', async () => {
     await env.provisionCluster()
     await env.provisionMachine('m')
     await env.patch(DevMachine, 'm', { status: { addresses: [address('10.0.0.1')] } })
@@ -325,7 +325,8 @@ async function aCluster(): Promise<void> {
 }
 const initialized = { initialization: { controlPlaneInitialized: true } }
 
-// Upstream: a field of the wrong type is an error of the reconcile, and the milestone is not reached.
+// Upstream: an invalid field is an error of the reconcile, so the milestone is not recorded in the Cluster. The message of the condition
+// has the recorded value: false, even if the object reports true.
 test.each([
   ['whose initialization is a list', { status: { initialization: ['provisioned'] } }],
   ['whose provisioned is a string', { status: { initialization: { provisioned: 'true' } } }],

@@ -17,14 +17,14 @@ export async function observeAndAdopt(scope: MachineScope, io: MachineIO, ref: C
   const object = await adopt(io, external.kind, external.object, {
     owner: controllerReference(machine, Machine),
     clusterName: machine.spec.clusterName,
-    release: (owner) => isCreator(owner, scope),
+    release: isCreator,
   })
   return toObserved({ ...external, object })
 
   /**
    * Whether the owner created the object for the Machine. A MachineSet or control plane owns such objects until the Machine adopts them.
    */
-  function isCreator({ apiVersion, kind }: OwnerReference, { machine }: MachineScope): boolean {
+  function isCreator({ apiVersion, kind }: OwnerReference): boolean {
     const { group } = parseApiVersion(apiVersion)
     if (kind === 'MachineSet' && group === Machine.group) return true
     const controlPlane = cluster.spec.controlPlaneRef

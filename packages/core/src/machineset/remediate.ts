@@ -85,8 +85,8 @@ async function deleteUnhealthy(scope: MachineSetScope, unhealthy: readonly Machi
     try {
       await orAbsent(io.client.delete(Machine, keyOf(machine), { preconditions: { uid }, signal: io.signal }))
     } finally {
-      // Written last: if the Machine is not being deleted, a health check regards this condition as that of an earlier remediation, and
-      // requests another remediation.
+      // Written after the deletion: while the Machine is not being deleted, a health check treats this condition as the success of an
+      // earlier remediation, and requests another. Upstream also sets the condition if the deletion fails.
       if (reported) await reportOn(scope, reported, { legacy: legacyTrue(type) }, io)
     }
   })

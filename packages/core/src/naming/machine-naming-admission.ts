@@ -1,6 +1,6 @@
 /**
  * Validates naming templates of Machines on admission, by rendering them. Upstream: core/webhooks/admission/machineset.go,
- * validateMachineNaming, v1.14.
+ * validateMSMachineNaming, v1.14.
  */
 import { MachineDeployment, MachineSet } from '@capstan/api'
 import { type Admission, admission, type FieldError, invalid, messageOf, seededRandom, subdomainProblems } from '@capstan/kube'
@@ -14,9 +14,11 @@ export const machineNamingAdmission: readonly Admission[] = [
   }),
 ]
 
-/** Validates `spec.machineNaming.template`. Pure: uses sample names and fixed randomness. */
+/**
+ * Validates `spec.machineNaming.template` by rendering it. Pure: uses sample names and fixed randomness. The validation of the kinds, in
+ * the package `api`, requires `{{ .random }}` in the template.
+ */
 export function machineNamingErrors(template: string | undefined): FieldError[] {
-  // The admission of each kind requires `{{ .random }}` in the template.
   if (template === undefined) return []
   const rejected = (problem: string) => [invalid('spec.machineNaming.template', template, `invalid template${problem}`)]
   try {
