@@ -96,6 +96,7 @@ function structSchema(type: string, keywords: JSONSchema = {}): JSONSchema {
 
 const fieldSchema = ({ type, schema, keywords = {} }: GoField): JSONSchema => schema ?? typeSchema(type, keywords)
 
+/** Returns the schema of a Go type. `elementKeywords` are for the items of a list, or the values of a map. */
 function typeSchema(type: string, { '[]': elementKeywords = {}, ...keywords }: JSONSchema & { '[]'?: JSONSchema }): JSONSchema {
   const element = elementOf(type)
   if (element !== undefined) {

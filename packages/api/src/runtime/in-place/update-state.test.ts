@@ -37,7 +37,7 @@ test.each([
   expect(pendingHooksText(object(before === undefined ? undefined : { [PendingHooksAnnotation]: before }), change)).toBe(after)
 })
 
-test('requests contain type, name, labels, annotations and spec of an object', () => {
+test('withoutState returns apiVersion, kind, name, namespace, labels and spec, and drops the annotation of waiting hooks', () => {
   const host = {
     apiVersion: 'g/v1',
     kind: 'Host',
