@@ -9,7 +9,7 @@ const year = 365 * day
  * Upstream: k8s.io/apimachinery/pkg/util/duration, HumanDuration.
  */
 export function humanDuration(ms: number): string {
-  if (ms < -2 * second + 1) return '<invalid>'
+  if (ms <= -2 * second) return '<invalid>'
   if (ms < 0) return '0s'
   if (ms < 2 * minute) return `${Math.floor(ms / second)}s`
   if (ms < 10 * minute) return twoUnits(ms, minute, 'm', second, 's')
