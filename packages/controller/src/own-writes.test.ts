@@ -7,9 +7,9 @@ import { recordWrites, within } from './own-writes.ts'
 let stop: AbortController | undefined
 afterEach(() => stop?.abort())
 
-const start = async () => (await startWith()).writes
+const start = async () => (await startWithInformer()).writes
 
-async function startWith() {
+async function startWithInformer() {
   stop = new AbortController()
   const { client, clock } = await testServer()
   const informers = new Informers({ client, clock, random: seededRandom(1), log: silent, signal: stop.signal })
@@ -36,7 +36,7 @@ test('a reconcile waits until the cache contains the created object', async () =
 })
 
 test('newest() returns the result of a write until the watch delivers an event of that or a later revision', async () => {
-  const { informer, writes } = await startWith()
+  const { informer, writes } = await startWithInformer()
   const created = await writes.client.create(ConfigMap, { metadata: key })
   await writes.waitUntilCached()
   informer.recordWrite({ ...created, metadata: { ...created.metadata, resourceVersion: '1', labels: { is: 'old' } } })
