@@ -37,8 +37,8 @@ export interface ExtensionClient extends RuntimeClient {
   relocate(config: ExtensionConfig): void
   unregister(extensionConfig: string): void
   /**
-   * Records that the handlers of an ExtensionConfig are unknown because its server was never reached: hooks for objects that it selects
-   * fail with its name until it is released. Upstream blocks all hooks at the start, and ignores the ExtensionConfig later.
+   * Records that the handlers of an ExtensionConfig are unknown because its discovery never succeeded. Until `release`, hooks for objects
+   * that it selects fail with an error that names it. Upstream blocks all hooks at the start, and ignores the ExtensionConfig later.
    */
   quarantine(config: ExtensionConfig, problem: string): void
   release(extensionConfig: string): void
@@ -46,7 +46,7 @@ export interface ExtensionClient extends RuntimeClient {
   observe(observer: CallObserver): void
   /** Breakers of called handlers, by registered name. */
   readonly breakers: ReadonlyMap<string, Breaker>
-  /** Number of detections of a message that changes at every call, by registered handler name. */
+  /** Number of calls at which a handler's message was found to change at every call, by registered handler name. */
   readonly unstableMessages: ReadonlyMap<string, number>
   close(): void
 }

@@ -6,14 +6,15 @@ const levels = { debug: 20, info: 30, warn: 40, error: 50 } as const
 export type LogLevel = keyof typeof levels
 export const LogLevels = Object.keys(levels) as LogLevel[]
 
+/** Creates a logger that writes the lines of this level and of higher levels. Each line contains the fields of `bound`. */
 export function jsonLogger(write: (line: string) => void, level: LogLevel, clock: Clock, bound: LogFields = {}): Logger {
   const method =
-    (one: LogLevel) =>
+    (lineLevel: LogLevel) =>
     (message: string, fields: LogFields = {}) => {
-      if (levels[one] < levels[level]) return
+      if (levels[lineLevel] < levels[level]) return
       const { err, ...rest } = fields
       const line = {
-        level: levels[one],
+        level: levels[lineLevel],
         time: clock.now(),
         ...bound,
         ...rest,
