@@ -1,9 +1,12 @@
-/** Validates Events. Upstream: pkg/apis/core/validation/events.go, v1.36, which omits long values from messages. */
+/** Validates Events. Most errors omit the invalid value, as upstream's do. Upstream: pkg/apis/core/validation/events.go, v1.36. */
 import { type Event, type FieldError, invalid, qualifiedNameProblems, required } from '@capstan/kube'
 import { problems } from '../checks.ts'
 import { immutable } from '../same.ts'
 
-/** Validates an Event of the core group or of `events.k8s.io`; `reporter` is the group's field name of the reporting controller. */
+/**
+ * Validates an Event of the core group or of `events.k8s.io`. Both have a field with the reporting controller; `reporter` is its name in the
+ * group: `reportingComponent` or `reportingController`.
+ */
 export function commonErrors(event: Event, reporter: string): FieldError[] {
   const { namespace: involvedNamespace = '' } = event.involvedObject
   const { namespace = '' } = event.metadata

@@ -32,7 +32,7 @@ export function referenceErrors(
   { apiGroup, kind, name }: { apiGroup?: string | null; kind: string; name: string },
 ): FieldError[] {
   return [
-    // Go shows an absent apiGroup as null.
+    // Go encodes an absent apiGroup as `null`.
     ...(apiGroup === undefined || apiGroup === null ? [] : problems(`${path}.apiGroup`, apiGroup, subdomainProblems(apiGroup))),
     ...(kind === '' ? [required(`${path}.kind`)] : problems(`${path}.kind`, kind, pathSegmentProblems(kind))),
     ...(name === '' ? [required(`${path}.name`)] : problems(`${path}.name`, name, pathSegmentProblems(name))),
