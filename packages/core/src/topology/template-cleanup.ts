@@ -59,8 +59,6 @@ const cleanupController = <T extends Owner>(name: string, kind: Kind<T>, finaliz
         ({ metadata }, cache) => ownersOf(metadata, kind, cache),
         ({ previous, object }) => previous?.spec.paused === true && object?.spec.paused !== true,
       ),
-      watches(MachineDeployment, () => []),
-      watches(MachineSet, () => []),
     ],
     reconcile: (key, context) => reconcileTemplates(key, kind, finalizer, context),
   })
