@@ -1,12 +1,15 @@
 import { customResourceDefinition, type KubeObject, type UnknownObject } from '@capstan/kube'
-import { LocalMachine, LocalMachinePool } from '@capstan/local'
+import { LocalBootstrapConfig, LocalMachine, LocalMachinePool } from '@capstan/local'
 import { describe, expect, test } from 'vitest'
 import { providerManifests } from './manifests.ts'
 import { xray } from './xray.ts'
 
 const meta = (name: string) => ({ name, namespace: 'default', uid: name, resourceVersion: '1', creationTimestamp: '' })
 
-const providerOf = (kind: typeof LocalMachine | typeof LocalMachinePool, labels?: { [key: string]: string }) => {
+const providerOf = (
+  kind: typeof LocalMachine | typeof LocalMachinePool | typeof LocalBootstrapConfig,
+  labels?: { [key: string]: string },
+) => {
   const crd = customResourceDefinition(kind as typeof LocalMachine)
   const object = { ...crd, metadata: { ...crd.metadata, labels: labels ?? crd.metadata.labels } }
   return providerManifests([{ object: object as never, file: '', line: 1 }], { isRendered: false }).kinds[0]!
@@ -100,6 +103,23 @@ test.each([
 test('no field is copied without an owner', () => {
   expect(row(xrayOf({ spec: { providerID: 'x' } }), 'providerID').conclusion).toBe(
     'no owner: not copied to Machine.spec.providerID',
+  )
+})
+
+test('the Secret of a bootstrap config is copied to the MachinePool that owns it, and its failure before that', () => {
+  const bootstrap = { dataSecretName: 's' }
+  const owner = {
+    apiVersion: '',
+    kind: 'MachinePool',
+    metadata: meta('m'),
+    spec: { template: { spec: { bootstrap } } },
+  } as KubeObject
+  const options = { owner, kind: LocalBootstrapConfig, labels: { 'cluster.x-k8s.io/v1beta1': 'v1alpha1' } }
+  const result = xrayOf({ status: { dataSecretName: 's', ready: true, failureReason: 'Broken' } }, options)
+  expect(row(result, 'dataSecretName').conclusion).toBe('copied to MachinePool.spec.template.spec.bootstrap.dataSecretName')
+  const failed = xrayOf({ status: { dataSecretName: 's', ready: false, failureReason: 'Broken' } }, options)
+  expect(row(failed, 'failureReason').conclusion).toBe(
+    'MachinePool.status.deprecated.v1beta1.failureReason is absent: not copied',
   )
 })
 

@@ -16,88 +16,99 @@ import {
 import { equal, type KubeObject, messageOf, type UnknownObject } from '@capstan/kube'
 import { claimedVersions, type ContractName, labelOf, type ProviderKind } from './manifests.ts'
 
-/** A field of a contract, and the field of the owner to which core copies its value. */
+/** A field of a contract, and the fields of its possible owners to which core copies its value. */
 interface Reading {
   readonly field: ContractField<unknown>
-  /** Kind and path of the copy in the owner. Absent if core uses the value without copying it. */
-  readonly to?: readonly [kind: string, path: string]
-  /** Whether core copies other fields, except failureReason and failureMessage, only after this field was true. */
+  /** Path of the copy by the kind of the owner. Absent if core uses the value without copying it. */
+  readonly to?: Readonly<Record<string, string>>
+  /** Whether core copies other fields, except those that are `isEarly`, only after this field was true. */
   readonly isMilestone?: true
+  /** Whether core copies the field also before the milestone. */
+  readonly isEarly?: true
   /** Whether core changes the format of the value, so that the copy cannot be compared with it. */
   readonly isConverted?: true
 }
 
-const failures = (
-  kind: string,
+/** Returns failureReason and failureMessage, with the copies in owners of these kinds. */
+function failures(
   contract: { readonly failureReason: ContractField<string>; readonly failureMessage: ContractField<string> },
-) =>
-  ({
-    failureReason: { field: contract.failureReason, to: [kind, 'status.deprecated.v1beta1.failureReason'] },
-    failureMessage: { field: contract.failureMessage, to: [kind, 'status.deprecated.v1beta1.failureMessage'] },
-  }) as const satisfies Readonly<Record<string, Reading>>
+  ...kinds: string[]
+) {
+  const to = (path: string) => Object.fromEntries(kinds.map((kind) => [kind, path]))
+  return {
+    failureReason: { field: contract.failureReason, to: to('status.deprecated.v1beta1.failureReason'), isEarly: true },
+    failureMessage: { field: contract.failureMessage, to: to('status.deprecated.v1beta1.failureMessage'), isEarly: true },
+  } as const satisfies Readonly<Record<string, Reading>>
+}
 
 /** Upstream: core/reconcilers of Cluster, Machine and MachinePool, v1.14. */
 const readings: Readonly<Record<ContractName, Readonly<Record<string, Reading>>>> = {
   InfraCluster: {
     provisioned: {
       field: InfraClusterContract.provisioned,
-      to: ['Cluster', 'status.initialization.infrastructureProvisioned'],
+      to: { Cluster: 'status.initialization.infrastructureProvisioned' },
       isMilestone: true,
     },
-    controlPlaneEndpoint: { field: InfraClusterContract.controlPlaneEndpoint, to: ['Cluster', 'spec.controlPlaneEndpoint'] },
-    failureDomains: { field: InfraClusterContract.failureDomains, to: ['Cluster', 'status.failureDomains'], isConverted: true },
-    ...failures('Cluster', InfraClusterContract),
+    controlPlaneEndpoint: { field: InfraClusterContract.controlPlaneEndpoint, to: { Cluster: 'spec.controlPlaneEndpoint' } },
+    failureDomains: { field: InfraClusterContract.failureDomains, to: { Cluster: 'status.failureDomains' }, isConverted: true },
+    ...failures(InfraClusterContract, 'Cluster'),
   },
   InfraMachine: {
     provisioned: {
       field: InfraMachineContract.provisioned,
-      to: ['Machine', 'status.initialization.infrastructureProvisioned'],
+      to: { Machine: 'status.initialization.infrastructureProvisioned' },
       isMilestone: true,
     },
-    providerID: { field: InfraMachineContract.providerID, to: ['Machine', 'spec.providerID'] },
-    addresses: { field: InfraMachineContract.addresses, to: ['Machine', 'status.addresses'] },
-    specFailureDomain: { field: InfraMachineContract.specFailureDomain, to: ['Machine', 'spec.failureDomain'] },
-    failureDomain: { field: InfraMachineContract.failureDomain, to: ['Machine', 'status.failureDomain'] },
+    providerID: { field: InfraMachineContract.providerID, to: { Machine: 'spec.providerID' } },
+    addresses: { field: InfraMachineContract.addresses, to: { Machine: 'status.addresses' } },
+    specFailureDomain: { field: InfraMachineContract.specFailureDomain, to: { Machine: 'spec.failureDomain' } },
+    failureDomain: { field: InfraMachineContract.failureDomain, to: { Machine: 'status.failureDomain' } },
     interruptible: { field: InfraMachineContract.interruptible },
-    ...failures('Machine', InfraMachineContract),
+    ...failures(InfraMachineContract, 'Machine'),
   },
   InfraMachinePool: {
     provisioned: {
       field: InfraMachinePoolContract.provisioned,
-      to: ['MachinePool', 'status.initialization.infrastructureProvisioned'],
+      to: { MachinePool: 'status.initialization.infrastructureProvisioned' },
       isMilestone: true,
     },
     ready: { field: InfraMachinePoolContract.ready },
-    providerIDList: { field: InfraMachinePoolContract.providerIDList, to: ['MachinePool', 'spec.providerIDList'] },
-    replicas: { field: InfraMachinePoolContract.replicas, to: ['MachinePool', 'status.replicas'] },
+    providerIDList: { field: InfraMachinePoolContract.providerIDList, to: { MachinePool: 'spec.providerIDList' } },
+    replicas: { field: InfraMachinePoolContract.replicas, to: { MachinePool: 'status.replicas' } },
     infrastructureMachineKind: { field: InfraMachinePoolContract.infrastructureMachineKind },
-    ...failures('MachinePool', InfraMachinePoolContract),
+    ...failures(InfraMachinePoolContract, 'MachinePool'),
   },
   BootstrapConfig: {
     dataSecretCreated: {
       field: BootstrapConfigContract.dataSecretCreated,
-      to: ['Machine', 'status.initialization.bootstrapDataSecretCreated'],
+      to: {
+        Machine: 'status.initialization.bootstrapDataSecretCreated',
+        MachinePool: 'status.initialization.bootstrapDataSecretCreated',
+      },
       isMilestone: true,
     },
-    dataSecretName: { field: BootstrapConfigContract.dataSecretName, to: ['Machine', 'spec.bootstrap.dataSecretName'] },
-    ...failures('Machine', BootstrapConfigContract),
+    dataSecretName: {
+      field: BootstrapConfigContract.dataSecretName,
+      to: { Machine: 'spec.bootstrap.dataSecretName', MachinePool: 'spec.template.spec.bootstrap.dataSecretName' },
+    },
+    ...failures(BootstrapConfigContract, 'Machine', 'MachinePool'),
   },
   ControlPlane: {
-    initialized: { field: ControlPlaneContract.initialized, to: ['Cluster', 'status.initialization.controlPlaneInitialized'] },
-    controlPlaneEndpoint: { field: ControlPlaneContract.controlPlaneEndpoint, to: ['Cluster', 'spec.controlPlaneEndpoint'] },
-    specReplicas: { field: ControlPlaneContract.specReplicas, to: ['Cluster', 'status.controlPlane.desiredReplicas'] },
-    replicas: { field: ControlPlaneContract.replicas, to: ['Cluster', 'status.controlPlane.replicas'] },
-    readyReplicas: { field: ControlPlaneContract.readyReplicas, to: ['Cluster', 'status.controlPlane.readyReplicas'] },
+    initialized: { field: ControlPlaneContract.initialized, to: { Cluster: 'status.initialization.controlPlaneInitialized' } },
+    controlPlaneEndpoint: { field: ControlPlaneContract.controlPlaneEndpoint, to: { Cluster: 'spec.controlPlaneEndpoint' } },
+    specReplicas: { field: ControlPlaneContract.specReplicas, to: { Cluster: 'status.controlPlane.desiredReplicas' } },
+    replicas: { field: ControlPlaneContract.replicas, to: { Cluster: 'status.controlPlane.replicas' } },
+    readyReplicas: { field: ControlPlaneContract.readyReplicas, to: { Cluster: 'status.controlPlane.readyReplicas' } },
     availableReplicas: {
       field: ControlPlaneContract.availableReplicas,
-      to: ['Cluster', 'status.controlPlane.availableReplicas'],
+      to: { Cluster: 'status.controlPlane.availableReplicas' },
     },
-    upToDateReplicas: { field: ControlPlaneContract.upToDateReplicas, to: ['Cluster', 'status.controlPlane.upToDateReplicas'] },
+    upToDateReplicas: { field: ControlPlaneContract.upToDateReplicas, to: { Cluster: 'status.controlPlane.upToDateReplicas' } },
     version: { field: ControlPlaneContract.version },
     statusVersions: { field: ControlPlaneContract.statusVersions },
     statusVersion: { field: ControlPlaneContract.statusVersion },
     externalManagedControlPlane: { field: ControlPlaneContract.externalManagedControlPlane },
-    ...failures('Cluster', ControlPlaneContract),
+    ...failures(ControlPlaneContract, 'Cluster'),
   },
 }
 
@@ -240,7 +251,7 @@ function chooseVersion(provider: ProviderKind): Choice {
 
 /** Returns how core handles the value of the selected contract version, and whether the field is pending (see `XrayRow`). */
 function conclude(
-  { field, to, isMilestone, isConverted }: Reading,
+  { field, to, isMilestone, isEarly, isConverted }: Reading,
   selected: FieldValue | undefined,
   { owner, isMilestoneReached }: { readonly owner: KubeObject | undefined; readonly isMilestoneReached: boolean },
 ): Pick<XrayRow, 'conclusion' | 'isPending'> {
@@ -248,10 +259,13 @@ function conclude(
   if (selected.error !== undefined) return { conclusion: `core fails: ${selected.error}`, isPending: true }
   if (to === undefined)
     return { conclusion: selected.value === undefined ? 'absent' : 'read where it is needed', isPending: false }
-  const [kind, path] = to
-  const target = `${kind}.${path}`
-  if (owner === undefined) return { conclusion: `no owner: not copied to ${target}`, isPending: true }
-  if (owner.kind !== kind) return { conclusion: `not copied: the owner is a ${owner.kind}`, isPending: false }
+  if (owner === undefined) {
+    const targets = Object.entries(to).map(([kind, path]) => `${kind}.${path}`)
+    return { conclusion: `no owner: not copied to ${targets.join(' or ')}`, isPending: true }
+  }
+  const path = to[owner.kind]
+  if (path === undefined) return { conclusion: `not copied: the owner is a ${owner.kind}`, isPending: false }
+  const target = `${owner.kind}.${path}`
   const copy = readPath(owner, path)
   if (selected.value === undefined) {
     const missing = field.mandatory ? `core waits for ${selected.path}` : 'nothing to copy'
@@ -263,7 +277,7 @@ function conclude(
   if (equal(copy, selected.value) || (copy !== undefined && isConverted)) {
     return { conclusion: `copied to ${target}`, isPending: false }
   }
-  if (!isMilestoneReached && !isMilestone)
+  if (!isMilestoneReached && !isMilestone && !isEarly)
     return { conclusion: `not copied to ${target} before initialization is completed`, isPending: true }
   if (selected.value === false) return { conclusion: `core waits until ${selected.path} is true`, isPending: true }
   return { conclusion: `${target} is ${copy === undefined ? 'absent' : JSON.stringify(copy)}: not copied`, isPending: true }
