@@ -31,11 +31,11 @@ const Widget = defineKind({
   versions: [
     {
       kind: Old,
-      // Removes the labels.
-      toStored: ({ metadata: { labels: _, ...metadata }, spec }: { spec?: { size?: number } } & KubeObject) => ({
-        metadata,
-        spec: { width: spec!.size! * 10 },
-      }),
+      /** Removes the labels. */
+      toStored({ metadata, spec }: { spec?: { size?: number } } & KubeObject) {
+        const { labels: _, ...withoutLabels } = metadata
+        return { metadata: withoutLabels, spec: { width: spec!.size! * 10 } }
+      },
       fromStored: ({ spec }: { spec?: { width?: number } } & KubeObject) => ({ spec: { size: spec!.width! / 10 } }),
     },
     {
