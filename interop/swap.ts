@@ -189,18 +189,22 @@ async function runLifecycle(cell: Cell, checks: Checks, progress: (line: string)
     await createClass(context)
     const before = await inventory(context)
     // Upstream's in-memory machines exist only in the memory of their manager, which therefore keeps running. etcd is killed, too.
-    const restart = async () => {
+    const restartAll = async () => {
       await running.ours!.kill()
       await apiServer.restartAll()
       await running.theirs?.restart(cell.theirs.filter((tool) => tool !== 'capd'))
       await startOurs()
       progress(`every process killed and started again${cell.theirs.includes('capd') ? ', except capd' : ''}`)
     }
+    // While the processes start, writes of the script for the other Cluster would fail.
+    let restarting: Promise<void> | undefined
+    const restart = () => (restarting = restartAll())
     const desiredStateOf = (name: ClusterName, size: Size, version: string): DesiredState => {
       const { pool, ...others } = size
       return { version, ...others, ...(provider.pool ? { pool: pool[name] } : {}) }
     }
     const timed = async (name: ClusterName, phase: string, act: () => Promise<void>) => {
+      await restarting
       const startedAt = performance.now()
       await act()
       progress(`${name}: ${phase}`)
