@@ -13,16 +13,7 @@ import {
 } from '@capstan/api'
 import type { MapFunction } from '@capstan/controller'
 import type { RuntimeClient } from '@capstan/extension'
-import {
-  controllerOf,
-  keyOf,
-  keyText,
-  messageOf,
-  type ObjectKey,
-  parseApiVersion,
-  stableText,
-  type UnknownObject,
-} from '@capstan/kube'
+import { controllerOf, keyOf, keyText, messageOf, type ObjectKey, stableText, type UnknownObject } from '@capstan/kube'
 import { ResponseLifetime } from '../response-lifetime.ts'
 import { RetryRequests } from '../retry-requests.ts'
 import type { ContractRef } from '../external/get.ts'
@@ -217,15 +208,15 @@ async function templatesOfBoth(
   if ((from === undefined) !== (to === undefined))
     return obstacle('only one of the MachineSets has a template of bootstrap configs')
   // An in-place update cannot change the kind of an object. Upstream moves the Machine, and then fails to update it for ever.
+  const { infrastructureRef: desiredRef, bootstrap: desiredBootstrap } = target.spec.template.spec
   const isSameKind =
-    groupKind(from) === groupKind(to) &&
-    groupKind(current.infrastructureMachineTemplate) === groupKind(desired.infrastructureMachineTemplate)
+    areOfSameKind(infrastructureRef, desiredRef) && areOfSameKind(bootstrap.configRef, desiredBootstrap.configRef)
   if (!isSameKind) return obstacle('the kinds of the templates differ')
   return { kind: 'both', current, desired }
 }
 
-const groupKind = (template: UnknownObject | undefined): string | undefined =>
-  template && `${template.kind}.${parseApiVersion(template.apiVersion).group}`
+const areOfSameKind = (left: ContractRef | undefined, right: ContractRef | undefined): boolean =>
+  left?.kind === right?.kind && left?.apiGroup === right?.apiGroup
 
 function toTemplates({ metadata, spec }: MachineSet, infrastructure: Observed, bootstrap: Observed): Templates | undefined {
   const {
