@@ -1,7 +1,7 @@
 /** Sprig's functions on JSON. Upstream: Go's encoding/json. */
-import type { GoMap, TemplateFunction, Value } from '../value.ts'
+import type { TemplateFunction, Value } from '../value.ts'
 import { floatText } from '../format.ts'
-import { goFunction, GoStruct, isMap, mapOf, sortedKeys } from '../value.ts'
+import { goFunction, GoStruct, isMap, sortedKeys } from '../value.ts'
 
 const parseJson = (text: string): Value => JSON.parse(text) as Value
 
@@ -14,32 +14,45 @@ export const jsonFunctions: Readonly<Record<string, TemplateFunction>> = {
     }
   }),
   mustFromJson: goFunction(['string'], parseJson),
-  toJson: goFunction(['any'], (value) => escapeHtml(JSON.stringify(toJsonValue(value)))),
-  mustToJson: goFunction(['any'], (value) => escapeHtml(JSON.stringify(toJsonValue(value)))),
-  toRawJson: goFunction(['any'], (value) => JSON.stringify(toJsonValue(value))),
-  mustToRawJson: goFunction(['any'], (value) => JSON.stringify(toJsonValue(value))),
-  toPrettyJson: goFunction(['any'], (value) => escapeHtml(JSON.stringify(toJsonValue(value), null, 2))),
-  mustToPrettyJson: goFunction(['any'], (value) => escapeHtml(JSON.stringify(toJsonValue(value), null, 2))),
+  toJson: goFunction(['any'], (value) => escapeHtml(jsonOf(value))),
+  mustToJson: goFunction(['any'], (value) => escapeHtml(jsonOf(value))),
+  toRawJson: goFunction(['any'], (value) => jsonOf(value)),
+  mustToRawJson: goFunction(['any'], (value) => jsonOf(value)),
+  toPrettyJson: goFunction(['any'], (value) => escapeHtml(jsonOf(value, '  '))),
+  mustToPrettyJson: goFunction(['any'], (value) => escapeHtml(jsonOf(value, '  '))),
 }
-
-// `JSON.rawJSON` is missing in the types of the standard library.
-const { rawJSON } = JSON as unknown as { rawJSON: (text: string) => unknown }
 
 const escapeHtml = (json: string): string =>
   json.replace(/[<>&\u2028\u2029]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
-/** Converts a template value to a value that JSON.stringify formats as Go does: with sorted keys and exact integers. */
-function toJsonValue(value: Value): unknown {
-  if (value === undefined) return null
-  if (typeof value === 'bigint') return rawJSON(String(value))
-  if (typeof value === 'number') return Number.isFinite(value) ? value : notJson(value)
-  if (Array.isArray(value)) return value.map(toJsonValue)
-  if (value instanceof GoStruct) return value.text
-  if (value !== null && isMap(value)) return withSortedKeys(value)
-  return value
+/**
+ * Returns the JSON of a template value as Go formats it: sorted keys, exact integers. `JSON.stringify` would put keys like "9" first,
+ * ordered by number. `indentation` is that of each level; without it the JSON is one line.
+ */
+function jsonOf(value: Value, indentation = '', outer = ''): string {
+  if (value === undefined || value === null) return 'null'
+  if (typeof value === 'bigint') return String(value)
+  if (typeof value === 'number') return Number.isFinite(value) ? numberText(value) : notJson(value)
+  const inner = outer + indentation
+  const list = (open: string, items: readonly string[], close: string): string => {
+    if (items.length === 0) return open + close
+    if (indentation === '') return open + items.join(',') + close
+    return `${open}\n${inner}${items.join(`,\n${inner}`)}\n${outer}${close}`
+  }
+  if (Array.isArray(value))
+    return list(
+      '[',
+      value.map((item) => jsonOf(item, indentation, inner)),
+      ']',
+    )
+  if (value instanceof GoStruct) return JSON.stringify(value.text)
+  if (!isMap(value)) return JSON.stringify(value)
+  const separator = indentation === '' ? ':' : ': '
+  const members = sortedKeys(value).map((key) => JSON.stringify(key) + separator + jsonOf(value[key], indentation, inner))
+  return list('{', members, '}')
 }
 
-const withSortedKeys = (map: GoMap): unknown => mapOf(sortedKeys(map).map((key) => [key, toJsonValue(map[key]) as Value]))
+const numberText = (value: number): string => (Object.is(value, -0) ? '-0' : JSON.stringify(value))
 
 function notJson(value: number): never {
   throw new Error(`json: unsupported value: ${floatText(value)}`)
