@@ -175,6 +175,14 @@ describe('calls', () => {
     const response = await reloader.handle(new Request('https://extension.test/'))
     expect([response.status, await response.text()]).toEqual([503, 'the extension has not been loaded yet\n'])
   })
+
+  test('between the end of its process and the next load are rejected with 503 and the reason', async () => {
+    const { reloader, loads } = setUp()
+    reloader.start()
+    await (await loads[0]!.succeeds('old')).ends('exit code 1')
+    const response = await reloader.handle(new Request('https://extension.test/'))
+    expect([response.status, await response.text()]).toEqual([503, 'the extension has ended, and starts again\n'])
+  })
 })
 
 describe('a module that does not load', () => {

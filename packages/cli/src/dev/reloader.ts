@@ -50,7 +50,8 @@ export class Reloader {
 
   /** Handles a call with the extension that was loaded last; responds with 503 while none runs. */
   readonly handle: FetchHandler = async (request) => {
-    if (!this.#current) return text(503, 'the extension has not been loaded yet')
+    if (!this.#current)
+      return text(503, this.#loadedBefore ? 'the extension has ended, and starts again' : 'the extension has not been loaded yet')
     try {
       return await this.#current.handle(request)
     } catch (err) {
