@@ -184,7 +184,7 @@ describe('a restore', () => {
     const restored = await openDurable(otherFolder, { clock })
     expect((await restored.store('main')).revision).toBe(30)
     await restored.close()
-    await restore({ bumpRevision: 2 ** 53, force: true }).catch((err: Error) => expect(err.message).toContain('is too large'))
+    await expect(restore({ bumpRevision: 2 ** 53, force: true })).rejects.toThrow('is too large')
   })
 
   test('replaces existing data only with force', async () => {
