@@ -1,6 +1,9 @@
-/** Errors of Go's parser of times. Upstream: metav1.Time and metav1.MicroTime. */
+/** Errors for texts that are not times, in the form of the errors of Go's parser. Upstream: metav1.Time and metav1.MicroTime. */
 
-/** Returns the error for a text that is not a time. With `micro`, the text must be a MicroTime, whose fraction has six digits. */
+/**
+ * Returns the error for a text that is not a time. With `micro`, the text must be a MicroTime, whose fraction has six digits. Unless only
+ * the fraction is wrong, the error states that the year cannot be parsed; Go's error states the first part that cannot be parsed.
+ */
 export function timeProblem(text: string, micro: boolean): string | undefined {
   const parts = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d((?:\.\d+)?)([Zz]|[+-]\d\d:\d\d)$/.exec(text)
   const isTime = parts !== null && !Number.isNaN(Date.parse(text))

@@ -81,7 +81,7 @@ describe('a delete', () => {
     )
   })
 
-  test('by several clients at once succeeds for one client, and is NotFound for the other clients', async () => {
+  test('that is sent several times at once succeeds once, and is NotFound for the other requests', async () => {
     await t.client.create(Widget, aWidget('w'))
     const outcomes = await Promise.all(Array.from({ length: 5 }, () => rejection(t.client.delete(Widget, at('w')))))
     expect(outcomes.filter((outcome) => outcome === 'accepted')).toHaveLength(1)
