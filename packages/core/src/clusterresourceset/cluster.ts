@@ -70,7 +70,10 @@ interface SourcesRead extends ClusterResult {
   readonly sources: readonly { readonly ref: ResourceRef; readonly source: Source }[]
 }
 
-/** Reads all resources and makes the ClusterResourceSet an owner of each, whether or not the Cluster is reachable. */
+/**
+ * Reads the resources and makes the ClusterResourceSet an owner of those that exist and have a supported type, whether or not the Cluster
+ * is reachable.
+ */
 async function readSources(resourceSet: ClusterResourceSet, io: ResourceSetIO): Promise<SourcesRead> {
   const sources: { ref: ResourceRef; source: Source }[] = []
   const errors: unknown[] = []

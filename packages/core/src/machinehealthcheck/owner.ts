@@ -3,7 +3,7 @@ import { proceed } from '@capstan/controller'
 import { ensureOwnerReference, ownerReference } from '@capstan/kube'
 import type { MachineHealthCheckPhase } from './scope.ts'
 
-/** Labels the MachineHealthCheck for its Cluster, and makes the Cluster its owner. */
+/** Adds the label with the Cluster's name to the MachineHealthCheck, and makes the Cluster its owner. */
 export const owner: MachineHealthCheckPhase = async ({ healthCheck, cluster }) => {
   const { metadata, spec } = healthCheck
   metadata.labels = { ...metadata.labels, [ClusterNameLabel]: spec.clusterName }

@@ -33,8 +33,8 @@ export const infrastructure: MachinePoolPhase = async (scope, io) => {
 
 /**
  * Copies replicas and provider IDs of a provisioned infrastructure machine pool; neither when one of the fields is invalid, nor, as
- * upstream, when the Machines of the pool could not be listed or written. While the pool has replicas, an empty list of provider IDs is
- * not copied.
+ * upstream, when the infrastructure machines could not be listed or a Machine could not be written. While the pool has replicas, an empty
+ * list of provider IDs is not copied.
  */
 export const providerIDs: MachinePoolPhase = async (scope) => {
   const { machinePool } = scope

@@ -12,15 +12,18 @@ export interface MachinePoolScope {
   readonly cluster: Cluster
   bootstrap: Observed
   infrastructure: Observed
-  /** Connection to the workload cluster; absent when it is disconnected or was not needed. */
+  /**
+   * Connection to the workload cluster; absent when it is disconnected, and when the infrastructure machine pool does not exist or is being
+   * deleted.
+   */
   workload: WorkloadCluster | undefined
   /** Machines of the pool, including those being deleted; absent until they were listed. */
   machines: readonly Machine[] | undefined
-  /** Whether the Machines could not be listed or written. */
+  /** Whether listing the infrastructure machines of the pool, or writing a Machine for each of them, failed. */
   areMachinesFailed?: boolean
-  /** Whether the pool has no provider IDs, replicas and Nodes yet, although `spec.replicas` is not 0. */
+  /** Whether `spec.replicas` is not 0, but there are no provider IDs, `status.replicas` is 0 and `status.nodeRefs` is empty. */
   hasNoMachines?: boolean
-  /** Counts of the pool's Nodes; absent when they were not read. */
+  /** Nodes of the pool and their counts; absent when they were not read, and while none of the provider IDs has a Node. */
   nodes: NodeReport | undefined
 }
 
