@@ -93,8 +93,8 @@ export interface ApiServerOptions {
    */
   readonly tolerationSeconds?: TolerationSeconds
   /**
-   * Whether pods that are bound to a node stay until the kubelet confirms their deletion, as on a real server; default: true. False for
-   * servers without kubelets, which delete pods at once.
+   * Whether pods that are bound to a node stay until the kubelet confirms their deletion, as on a real server; default: true. Set it to
+   * false when the server has no kubelets: it then deletes pods at once.
    */
   readonly gracefulDeletion?: boolean
   /** Range of IPv4 addresses for Services; default 10.0.0.0/24. Upstream: --service-cluster-ip-range. */
@@ -113,7 +113,7 @@ export interface ApiServerOptions {
 
 /** A Kubernetes API server. */
 export interface ApiServer extends Omit<GenericServer, 'registry'> {
-  /** Option `issuer` of `createHandler`: the keys that verify service account tokens, which the handler publishes. */
+  /** Value for the option `issuer` of `createHandler`: the handler then publishes the keys that verify service account tokens. */
   readonly issuer: TokenIssuer
   /** Publishes the address of the server for clients inside of the cluster: Service `kubernetes` in `default`, with its endpoints. */
   advertise(endpoint: AdvertisedEndpoint): Promise<void>

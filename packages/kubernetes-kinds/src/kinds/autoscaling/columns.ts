@@ -24,7 +24,7 @@ function targets(metrics: readonly MetricSpec[], current: readonly MetricStatus[
 
 type Amount = string | number | undefined
 
-const unknown = (value: Amount): string => (value === undefined ? '<unknown>' : String(value))
+const valueOrUnknown = (value: Amount): string => (value === undefined ? '<unknown>' : String(value))
 const percent = (value: number | undefined): Amount => (value === undefined ? undefined : `${value}%`)
 
 function target(
@@ -34,14 +34,15 @@ function target(
   if ((type === 'External' && external) || (type === 'Object' && object)) {
     const metricTarget = (type === 'External' ? external! : object!).target
     const measured = (type === 'External' ? status?.external : status?.object)?.current
-    if (metricTarget.averageValue !== undefined) return `${unknown(measured?.averageValue)}/${metricTarget.averageValue} (avg)`
-    return `${unknown(measured?.value)}/${metricTarget.value ?? ''}`
+    if (metricTarget.averageValue !== undefined)
+      return `${valueOrUnknown(measured?.averageValue)}/${metricTarget.averageValue} (avg)`
+    return `${valueOrUnknown(measured?.value)}/${metricTarget.value ?? ''}`
   }
-  if (type === 'Pods' && pods) return `${unknown(status?.pods?.current.averageValue)}/${pods.target.averageValue ?? ''}`
+  if (type === 'Pods' && pods) return `${valueOrUnknown(status?.pods?.current.averageValue)}/${pods.target.averageValue ?? ''}`
   const source = type === 'Resource' ? resource : type === 'ContainerResource' ? containerResource : undefined
   if (!source) return '<unknown type>'
   const measured = (type === 'Resource' ? status?.resource : status?.containerResource)?.current
   const { averageValue, averageUtilization } = source.target
-  if (averageValue !== undefined) return `${source.name}: ${unknown(measured?.averageValue)}/${averageValue}`
-  return `${source.name}: ${unknown(percent(measured?.averageUtilization))}/${percent(averageUtilization) ?? '<auto>'}`
+  if (averageValue !== undefined) return `${source.name}: ${valueOrUnknown(measured?.averageValue)}/${averageValue}`
+  return `${source.name}: ${valueOrUnknown(percent(measured?.averageUtilization))}/${percent(averageUtilization) ?? '<auto>'}`
 }
