@@ -23,7 +23,7 @@ export const bootstrapConfigSpec = s.object({
     .int32({ minimum: 0 })
     .optional()
     .doc(
-      'How long a machine can join with the data; 0 means without limit. The data of a Machine are renewed after half of this time until the Machine has its Node, the data of a MachinePool as long as it exists. Default 900.',
+      'How long a machine can join with the data; 0 means without limit. The data are renewed after half of this time. For a Machine, this ends when the Machine has its Node; for a MachinePool, it continues as long as the MachinePool exists. Default 900.',
     ),
   simulated: s
     .object({
@@ -83,7 +83,7 @@ export const LocalBootstrapConfigTemplate = defineKind({
   plural: 'localbootstrapconfigtemplates',
   categories: ['cluster-api'],
   scope: 'Namespaced',
-  doc: 'LocalBootstrapConfigTemplate is the template from which MachineSets create LocalBootstrapConfigs.',
+  doc: 'LocalBootstrapConfigTemplate is the template from which LocalBootstrapConfigs of MachineSets, and of MachinePools of a ClusterClass, are created.',
   labels: contractLabels('bootstrap'),
   spec: templateOf(bootstrapConfigSpec),
   columns: [age()],

@@ -25,17 +25,17 @@ export const failure = <const Stages extends readonly string[]>(...stages: Stage
   s
     .object({
       at: s.enum(...stages).doc('The step that fails.'),
-      message: s.string({ minLength: 1, maxLength: 1024 }).doc('Message of the condition.'),
+      message: s.string({ minLength: 1, maxLength: 1024 }).doc('Message of the condition that reports the failure.'),
       times: s
         .int32({ minimum: 1, maximum: 1000 })
         .optional()
         .doc(
-          'Number of attempts that fail before one succeeds. When absent, the first attempt fails, and there is no other until the failure is removed from the spec.',
+          'Number of attempts that fail before one succeeds. When absent, the first attempt fails, and it is not retried until the failure is removed from the spec.',
         ),
       reason: s
         .string({ minLength: 1, maxLength: 256 })
         .optional()
-        .doc('Makes the failure terminal: status.failureReason, with the message in status.failureMessage.'),
+        .doc('Makes the failure terminal: status.failureReason gets this value, and status.failureMessage the message.'),
     })
     .optional()
     .doc('A simulated failure.')

@@ -21,7 +21,7 @@ test.each([
   ['worker', [{ key: 'node.cluster.x-k8s.io/uninitialized', effect: 'NoSchedule' }], undefined],
   ['control-plane', [{ key: 'node-role.kubernetes.io/control-plane', effect: 'NoSchedule' }], ''],
 ] as const)(
-  'the Node of a %s that boots from data of another provider has the taint and the label of its role',
+  'the Node of a %s that boots from data of another provider has the taint of its role, and only a control plane has the role label',
   (role, taints, label) => {
     const node = registered({ role })
     expect(node.spec?.taints).toEqual(taints)
