@@ -81,8 +81,8 @@ async function runLifecycle(client: Client, url: string, ca: string, checks: Che
     spec: {
       clientConfig: { url, caBundle },
       namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'default' } },
-      // The extension can decode only kubeadm's and Docker's objects in requests for in-place updates. With this setting it responds
-      // without a patch, so Machines are replaced.
+      // The extension can decode only kubeadm's and Docker's objects in requests for in-place updates. With `disableInPlaceUpdates`
+      // it responds without a patch, so Machines are replaced.
       settings: { extensionConfigName: name, defaultAllHandlersToBlocking: 'false', disableInPlaceUpdates: 'true' },
     },
   })
@@ -129,7 +129,7 @@ async function runThroughHooks(client: Client, server: { url: string; caBundle: 
   checks.check('no other hook was called', unexpected.length === 0, unexpected)
 }
 
-/** Checks the tape that the manager has recorded, and replays it to the extension. */
+/** Checks the tape that the manager has recorded, and replays its Discovery requests to the extension. */
 async function checkTape(file: string, server: { url: string; ca: string; folder: string }, checks: Checks): Promise<void> {
   const { calls, isLastLineIncomplete, stopped } = await readTape(file)
   checks.check('the tape is complete', !isLastLineIncomplete && stopped === undefined, stopped)
@@ -147,7 +147,7 @@ async function checkTape(file: string, server: { url: string; ca: string; folder
   await writeFile(caFile, server.ca)
   // Responses to other hooks come from a ConfigMap that has changed since the recording.
   const replayed = await runCapstan(['hooks', 'replay', file, '--url', server.url, '--ca', caFile, '--hook', 'Discovery'])
-  checks.check('the responses to the recorded requests are those on the tape', replayed.code === 0, replayed)
+  checks.check('the responses to the recorded Discovery requests are those on the tape', replayed.code === 0, replayed)
 }
 
 const passed = 'Status: Success, RetryAfterSeconds: 0'
