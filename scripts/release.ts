@@ -1,7 +1,8 @@
 /**
- * `npm run release -- --dry-run` does all steps of a release except publishing. It checks that version and changelog agree, builds and
- * packs every package, and writes build/release: tarballs, SHA256SUMS, sbom.cdx.json, NOTES.md. Without `--dry-run` it also publishes the
- * tarballs to npm, with provenance, from a clean checkout whose commit has the tag of the version.
+ * `npm run release -- --dry-run` does all steps of a release except publishing. It checks that all packages have the version of
+ * package.json and that CHANGELOG.md has a section for it (in a dry run, entries under "Unreleased" are enough), builds and packs every
+ * package, and writes build/release: tarballs, SHA256SUMS, sbom.cdx.json, NOTES.md. Without `--dry-run` it also publishes the tarballs to
+ * npm, with provenance, from a clean checkout whose commit has the tag of the version.
  */
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
