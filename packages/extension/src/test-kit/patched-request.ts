@@ -1,10 +1,10 @@
-/** Applies the patches of a response as core does: returns the request with its documents changed. */
+/** Applies the patches of a response to the documents of the request: to spec, labels and annotations, as core does for GeneratePatches. */
 import type { Hook } from '@capstan/api'
 import { patchedDocument } from '@capstan/api'
 import { isRecord } from '@capstan/kube'
 import { HookFailed } from '../client/hook-failed.ts'
 
-/** By hook: maps the field of each patch in the response to the object in `current` of the request that it changes. */
+/** By hook: the fields of the response that contain patches. Each is mapped to the field of `request.current` that its patch changes. */
 const patchesOf: { readonly [hook: string]: { readonly [patch: string]: string } } = {
   CanUpdateMachine: {
     machinePatch: 'machine',
@@ -23,7 +23,7 @@ type Fields = Record<string, unknown>
 /**
  * Returns the request with the response's patches applied; the same request for hooks without patches.
  *
- * @throws HookFailed bad-answer if core would reject a patch
+ * @throws HookFailed bad-answer if a patch is invalid or does not apply, or if the request has no item with its uid
  */
 export function patchedRequest<T extends object>({ name }: Hook, request: T, response: object): T {
   const [fields, answer] = [request as Fields, response as Fields]
@@ -48,7 +48,10 @@ function patchedItems(items: readonly Fields[], answers: readonly Fields[]): Fie
   return result
 }
 
-/** Returns the object with the patch's changes of spec, labels and annotations. Other changes of the patch are ignored. */
+/**
+ * Returns the object with the patch's changes of spec, labels and annotations. Other changes, and the removal of one of these three as a
+ * whole, are ignored.
+ */
 function applyPatch(object: Fields, answer: Fields, place: string): Fields {
   const { patchType = '', patch = '' } = answer as { patchType?: string; patch?: string }
   if (patchType === '' && patch === '') return object
