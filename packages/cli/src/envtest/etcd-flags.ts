@@ -26,7 +26,7 @@ const flags = {
   'unsafe-no-fsync': { value: 'bool', initial: 'false', does: 'Disables fsync, unsafe, will cause data loss.' },
 } as const
 
-/** Flags without effect, because there are no peers and the API server keeps its own history. */
+/** Flags without effect: there are no peers, no metrics and no log settings, and the API server stores the state and its history. */
 const withoutEffect: readonly string[] = [
   'advertise-client-urls',
   'listen-peer-urls',
