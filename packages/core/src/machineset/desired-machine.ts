@@ -1,4 +1,7 @@
-/** Computes the desired Machines of a MachineSet. Pure. Upstream: computeDesiredMachine in machineset_controller.go, v1.14. */
+/**
+ * Computes the desired Machines of a MachineSet. Pure, except for the random numbers that `machineName` takes from its argument. Upstream:
+ * computeDesiredMachine in machineset_controller.go, v1.14.
+ */
 import {
   Machine,
   MachineDeploymentNameLabel,
@@ -69,7 +72,10 @@ export function machineIntent(machineSet: MachineSet, machine: Machine): Input<M
   }) as Input<Machine>
 }
 
-/** Returns the merge patch from the set for a Machine that is being deleted; `undefined` when there is no difference. */
+/**
+ * Returns the merge patch for the spec of a Machine that is being deleted: it propagates the in-place fields of the set. `undefined` when
+ * there is no difference.
+ */
 export const inPlaceChange = (machineSet: MachineSet, machine: Machine): JsonObject | undefined =>
   diffMerge(machine.spec, { ...machine.spec, ...inPlaceFields(machineSet.spec.template.spec) })
 

@@ -116,8 +116,8 @@ export function desiredState(
 }
 
 /**
- * Throws when two topologies of a kind get the same object name: a naming template without the topology name can render one name for
- * several topologies. Upstream then writes this object for each of the topologies in turn, without end.
+ * Throws when two topologies of a kind get the same object name: a naming template with neither `.random` nor the topology name can render
+ * one name for several topologies. Upstream then writes this object for each of the topologies in turn, without end.
  */
 function assertDistinctNames(kind: string, workers: readonly (DesiredMachineDeployment | DesiredMachinePool)[]): void {
   const topologyOf = new Map<string, string>()
@@ -135,7 +135,8 @@ function assertDistinctNames(kind: string, workers: readonly (DesiredMachineDepl
 
 /**
  * Removes the empty host and port of control plane endpoints. Templates may contain an empty endpoint, and applying it would overwrite the
- * endpoint that the provider's controller has set. Must be called after patches, whose documents contain the templates' empty endpoints.
+ * endpoint that the provider's controller has set. Must be called after patches: applying them copies the templates' spec, with the
+ * empty endpoints, to the objects again.
  */
 export function removeEmptyEndpoints({ infrastructureCluster, controlPlane }: DesiredState): void {
   for (const { object, contract } of [infrastructureCluster, controlPlane]) {
@@ -235,7 +236,8 @@ export function writeMachineInfrastructureRef(
     writeField(object, ControlPlaneContract.machineInfrastructureRef, contract, { apiGroup: group, kind, name })
     return
   }
-  // A v1beta1 reference keeps its apiVersion: the template is read without it, so changing it would be a needless write.
+  // While group and kind stay the same, a v1beta1 reference keeps its apiVersion: core finds the template by group and kind, so another
+  // version would be a needless write.
   const currentRef = current && readField(current, ControlPlaneContract.machineInfrastructureRef, contract)
   const keepsKind =
     currentRef && 'apiVersion' in currentRef && currentRef.kind === kind && contractRefOf(currentRef).apiGroup === group
