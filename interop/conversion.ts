@@ -22,7 +22,10 @@ import { Checks } from './processes/capstan-process.ts'
 import type { Suite } from './shared/suite.ts'
 import { toolPaths } from './shared/tools.ts'
 
-/** Number of generated objects. CI uses the default; `CAPSTAN_OBJECTS=20000 npm run interop -- conversion` sets another number. */
+/**
+ * Number of generated objects, rounded up to an equal number for each version. CI uses this default;
+ * `CAPSTAN_OBJECTS=20000 npm run interop -- conversion` sets another number.
+ */
 const ObjectsInCI = 1_250
 
 export const conversionSuite: Suite = {
