@@ -52,6 +52,6 @@ test.each([
   ['a rollout that is due', { rollout: { after: '2026-01-01T12:00:00Z' } }, {}, ['LocalControlPlane spec.rollout.after expired']],
   ['a future rollout.after', { rollout: { after: '2026-01-03T00:00:00Z' } }, {}, []],
   ['a rollout.after before the creation of the Machine', { rollout: { after: '2025-12-31T00:00:00Z' } }, {}, []],
-] as const)('returns the reasons why a Machine is not up to date for %s', (_, spec, objects, expected) => {
+] as const)('returns the reasons why a Machine is not up to date, or no reason: %s', (_, spec, objects, expected) => {
   expect(outdatedReasons(controlPlane(spec as never), { machine, ...objects }, now)).toEqual(expected)
 })
