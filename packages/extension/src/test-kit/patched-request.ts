@@ -1,20 +1,35 @@
-/** Applies the patches of a response to the documents of the request: to spec, labels and annotations, as core does for GeneratePatches. */
-import type { Hook } from '@capstan/api'
-import { patchedDocument } from '@capstan/api'
+/**
+ * Applies the patches of a response to the objects of the request, as core does: GeneratePatches changes spec, labels and annotations, the
+ * hooks of in-place updates only the spec, or the spec of the template.
+ */
+import type { Hook, WirePatch } from '@capstan/api'
+import { applyResponsePatch, patchedDocument } from '@capstan/api'
 import { isRecord } from '@capstan/kube'
 import { HookFailed } from '../client/hook-failed.ts'
 
-/** By hook: the fields of the response that contain patches. Each is mapped to the field of `request.current` that its patch changes. */
-const patchesOf: { readonly [hook: string]: { readonly [patch: string]: string } } = {
+interface InPlacePatches {
+  /** Fields of the response that contain patches. Each is mapped to the field of `request.current` that its patch changes. */
+  readonly patches: { readonly [patch: string]: string }
+  /** The value that a patch may change. */
+  readonly path: readonly string[]
+}
+
+const inPlacePatches: { readonly [hook: string]: InPlacePatches } = {
   CanUpdateMachine: {
-    machinePatch: 'machine',
-    infrastructureMachinePatch: 'infrastructureMachine',
-    bootstrapConfigPatch: 'bootstrapConfig',
+    patches: {
+      machinePatch: 'machine',
+      infrastructureMachinePatch: 'infrastructureMachine',
+      bootstrapConfigPatch: 'bootstrapConfig',
+    },
+    path: ['spec'],
   },
   CanUpdateMachineSet: {
-    machineSetPatch: 'machineSet',
-    infrastructureMachineTemplatePatch: 'infrastructureMachineTemplate',
-    bootstrapConfigTemplatePatch: 'bootstrapConfigTemplate',
+    patches: {
+      machineSetPatch: 'machineSet',
+      infrastructureMachineTemplatePatch: 'infrastructureMachineTemplate',
+      bootstrapConfigTemplatePatch: 'bootstrapConfigTemplate',
+    },
+    path: ['spec', 'template', 'spec'],
   },
 }
 
@@ -28,12 +43,13 @@ type Fields = Record<string, unknown>
 export function patchedRequest<T extends object>({ name }: Hook, request: T, response: object): T {
   const [fields, answer] = [request as Fields, response as Fields]
   if (name === 'GeneratePatches') return { ...request, items: patchedItems(listOf(fields.items), listOf(answer.items)) }
-  const patches = patchesOf[name]
-  if (!patches || !isRecord(fields.current)) return request
+  const inPlace = inPlacePatches[name]
+  if (!inPlace || !isRecord(fields.current)) return request
   const current = { ...fields.current }
-  for (const [patch, member] of Object.entries(patches)) {
+  for (const [patch, member] of Object.entries(inPlace.patches)) {
     const object = current[member]
-    if (isRecord(answer[patch]) && isRecord(object)) current[member] = applyPatch(object, answer[patch], patch)
+    if (!isRecord(answer[patch]) || !isRecord(object)) continue
+    current[member] = rejectingAt(patch, () => applyResponsePatch(object, answer[patch] as WirePatch, inPlace.path))
   }
   return { ...request, current }
 }
@@ -55,16 +71,21 @@ function patchedItems(items: readonly Fields[], answers: readonly Fields[]): Fie
 function applyPatch(object: Fields, answer: Fields, place: string): Fields {
   const { patchType = '', patch = '' } = answer as { patchType?: string; patch?: string }
   if (patchType === '' && patch === '') return object
-  let document: Fields | undefined
-  try {
-    document = patchedDocument(object, patchType, Buffer.from(patch, 'base64').toString())
-  } catch (err) {
-    throw rejection(place, (err as Error).message)
-  }
+  const document: Fields | undefined = rejectingAt(place, () =>
+    patchedDocument(object, patchType, Buffer.from(patch, 'base64').toString()),
+  )
   if (!document) return object
   const { labels, annotations } = isRecord(document.metadata) ? document.metadata : {}
   const metadata = { ...(object.metadata as object), ...(labels ? { labels } : {}), ...(annotations ? { annotations } : {}) }
   return { ...object, metadata, ...(document.spec === undefined ? {} : { spec: document.spec }) }
+}
+
+function rejectingAt<T>(place: string, act: () => T): T {
+  try {
+    return act()
+  } catch (err) {
+    throw rejection(place, (err as Error).message)
+  }
 }
 
 const rejection = (place: string, why: string): HookFailed =>
