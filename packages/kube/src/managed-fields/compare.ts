@@ -23,7 +23,8 @@ const modifiedLeaf: Comparison = { ...noDifferences, modified: leaf }
 /** Compares two values of a type. `undefined` means that the value is absent. */
 export function* compareTyped(type: Type, before: unknown, after: unknown): Work<Comparison> {
   if (before === after) return noDifferences
-  const [oldForm, newForm] = [formsOf(type, before), formsOf(type, after)]
+  const oldForm = formsOf(type, before)
+  const newForm = formsOf(type, after)
   if (after === undefined) return withContainer(yield* compareForm(oldForm, before, after), before, after)
   if (before === undefined || sameForm(oldForm, newForm)) {
     return withContainer(yield* compareForm(newForm, before, after), before, after)
@@ -62,9 +63,13 @@ function withContainer({ fields, isLeaf }: TypedComparison, before: unknown, aft
 
 const sameForm = (a: Type, b: Type): boolean => a.map === b.map && a.list === b.list && a.scalar === b.scalar
 
-function* compareForm({ map, scalar, list }: Type, before: unknown, after: unknown): Work<TypedComparison> {
-  if (map) return yield* compareMap(map, before, after)
-  if (list && !scalar) return yield* compareList(list, before, after)
+function compareForm({ map, scalar, list }: Type, before: unknown, after: unknown): Work<TypedComparison> {
+  if (map) return compareMap(map, before, after)
+  if (list && !scalar) return compareList(list, before, after)
+  return comparingLeaf(before, after)
+}
+
+function* comparingLeaf(before: unknown, after: unknown): Work<TypedComparison> {
   return compareLeaf(before, after)
 }
 
@@ -76,28 +81,38 @@ const compareLeaf = (before: unknown, after: unknown): TypedComparison => ({
 const leafComparison = (before: unknown, after: unknown): Comparison =>
   before === undefined ? addedLeaf : after === undefined ? removedLeaf : equal(before, after) ? noDifferences : modifiedLeaf
 
-/** Compares two members. Scalars are compared directly, because they are leaves in every type. */
-function* compareMember(type: Type, before: unknown, after: unknown): Work<Comparison> {
-  return isScalar(before) && isScalar(after) ? leafComparison(before, after) : yield* compareTyped(type, before, after)
-}
+/**
+ * Compares two scalars, which are leaves in every type; returns `undefined` for other values. Most values are scalars, and this takes a
+ * third of the time of a generator.
+ */
+const compareScalars = (before: unknown, after: unknown): Comparison | undefined =>
+  isScalar(before) && isScalar(after) ? leafComparison(before, after) : undefined
 
 const isScalar = (value: unknown): boolean => typeof value !== 'object' || value === null
 
+const NoMembers: Readonly<Record<string, unknown>> = {}
+
 function* compareMap(map: MapType, before: unknown, after: unknown): Work<TypedComparison> {
-  const [left, right] = [isRecord(before) ? before : {}, isRecord(after) ? after : {}]
-  const [leftNames, rightNames] = [Object.keys(left), Object.keys(right)]
+  const left = isRecord(before) ? before : NoMembers
+  const right = isRecord(after) ? after : NoMembers
+  const leftNames = Object.keys(left)
+  const rightNames = Object.keys(right)
   if (map.atomic || (leftNames.length === 0 && rightNames.length === 0)) return compareLeaf(before, after)
   const parts = new ComparisonBuilder()
   let count = 0
   for (const name of leftNames) {
     const newValue = Object.hasOwn(right, name) ? right[name] : undefined
-    if (left[name] !== newValue)
-      parts.add(fieldElement(name), yield* compareMember(memberType(map, name) ?? {}, left[name], newValue))
+    if (left[name] !== newValue) {
+      const part = compareScalars(left[name], newValue) ?? (yield* compareTyped(memberType(map, name) ?? {}, left[name], newValue))
+      parts.add(fieldElement(name), part)
+    }
     if (++count % PieceSize === 0) yield
   }
   for (const name of rightNames) {
     if (Object.hasOwn(left, name)) continue
-    parts.add(fieldElement(name), yield* compareMember(memberType(map, name) ?? {}, undefined, right[name]))
+    const value = right[name]
+    const part = compareScalars(undefined, value) ?? (yield* compareTyped(memberType(map, name) ?? {}, undefined, value))
+    parts.add(fieldElement(name), part)
     if (++count % PieceSize === 0) yield
   }
   return { fields: parts.comparison(), isLeaf: false }
@@ -121,7 +136,8 @@ function* compareList(list: ListType, before: unknown, after: unknown): Work<Typ
 
 /** Compares the items with one path element. A live list may contain duplicate items, which count together as one value. */
 function* compareItems(type: Type, before: readonly unknown[], after: readonly unknown[]): Work<Comparison> {
-  if (before.length <= 1 && after.length <= 1) return yield* compareMember(type, before[0], after[0])
+  if (before.length <= 1 && after.length <= 1)
+    return compareScalars(before[0], after[0]) ?? (yield* compareTyped(type, before[0], after[0]))
   if (before.length > 1 && after.length > 1) return equal(before, after) ? noDifferences : modifiedLeaf
   if (before.length > 1)
     return unionOf(after.length > 0 ? yield* compareTyped(type, undefined, after[0]) : noDifferences, removedLeaf)
