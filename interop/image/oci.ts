@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { messageOf } from '@capstan/kube'
-import { type Architecture, architectures, imageContext } from '../../scripts/packages/image-context.ts'
+import { type Architecture, architectures, downloadNode, imageContext } from '../../scripts/packages/image-context.ts'
 import type { Program, Programs } from '../processes/programs.ts'
 import { CannotRun } from '../shared/suite.ts'
 
@@ -33,6 +33,8 @@ export async function installImageTools(): Promise<void> {
   const missing = requiredPackages.filter((name) => spawnSync(name, ['--version']).error !== undefined)
   if (missing.length > 0) await installPackages(missing)
   for (const architecture of architectures) await createBase(architecture)
+  // The suite runs without a network.
+  downloadNode(architectures)
 }
 
 async function createBase(architecture: Architecture): Promise<void> {

@@ -28,7 +28,7 @@ interface LockedPackage {
 /** Writes the context to `folder`, which is emptied first. @throws Error if Node for an architecture is not available */
 export async function imageContext(folder: string, platforms: readonly Architecture[]): Promise<void> {
   rmSync(folder, { recursive: true, force: true })
-  const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as Lock
+  const lock = readLock()
   const command = join(folder, 'app', 'node_modules', '@capstan', 'cli')
   await buildCommand(sourcePackages().find(({ manifest }) => manifest.bin)!, command)
   const { dependencies } = JSON.parse(readFileSync(join(command, 'package.json'), 'utf8')) as LockedPackage
@@ -38,6 +38,8 @@ export async function imageContext(folder: string, platforms: readonly Architect
   for (const architecture of platforms) copyNode(lock, architecture, join(folder, 'node', architecture))
   writeFileSync(join(folder, 'sbom.cdx.json'), billOfMaterials())
 }
+
+const readLock = (): Lock => JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as Lock
 
 /** Returns the paths of the packages and their dependencies, relative to the checkout, as installed by `npm ci`. */
 function closureOf(lock: Lock, names: readonly string[]): string[] {
@@ -61,16 +63,33 @@ function placeOf(lock: Lock, name: string, from: string): string {
   }
 }
 
-/** Copies Node in the version of package-lock.json: from node_modules for the architecture of this machine, from npm for others. */
-function copyNode(lock: Lock, architecture: Architecture, target: string): void {
+/**
+ * Downloads Node for the architectures of images to npm's cache, so that `imageContext` needs no network. Node for the architecture of this
+ * machine is in node_modules.
+ */
+export function downloadNode(platforms: readonly Architecture[]): void {
+  const lock = readLock()
+  for (const architecture of platforms) {
+    const { name, version, installed } = nodeOf(lock, architecture)
+    if (!existsSync(installed)) execFileSync('npm', ['cache', 'add', `${name}@${version}`])
+  }
+}
+
+/** Returns the package that contains Node for the architecture, and the place of its program in node_modules. */
+function nodeOf(lock: Lock, architecture: Architecture) {
   const name = `node-linux-${nodeNames[architecture]}`
   const path = `node_modules/${name}`
-  const { version, integrity } = lock.packages[path]!
-  const installed = join(root, path, 'bin/node')
+  return { name, ...lock.packages[path]!, installed: join(root, path, 'bin/node') }
+}
+
+/** Copies Node in the version of package-lock.json: from node_modules for the architecture of this machine, from npm for others. */
+function copyNode(lock: Lock, architecture: Architecture, target: string): void {
+  const { name, version, integrity, installed } = nodeOf(lock, architecture)
   if (existsSync(installed)) return cpSync(installed, target)
   const scratch = mkdtempSync(join(tmpdir(), 'capstan-node-'))
   try {
-    const packed = execFileSync('npm', ['pack', '--silent', `${name}@${version}`], { cwd: scratch, encoding: 'utf8' }).trim()
+    const args = ['pack', '--loglevel=error', '--prefer-offline', `${name}@${version}`]
+    const packed = execFileSync('npm', args, { cwd: scratch, encoding: 'utf8' }).trim()
     const bytes = readFileSync(join(scratch, packed))
     const actual = `sha512-${createHash('sha512').update(bytes).digest('base64')}`
     if (actual !== integrity) throw new Error(`${name} ${version} has integrity ${actual}; package-lock.json says ${integrity}`)

@@ -103,7 +103,8 @@ function* compareMap(map: MapType, before: unknown, after: unknown): Work<TypedC
   for (const name of leftNames) {
     const newValue = Object.hasOwn(right, name) ? right[name] : undefined
     if (left[name] !== newValue) {
-      const part = compareScalars(left[name], newValue) ?? (yield* compareTyped(memberType(map, name) ?? {}, left[name], newValue))
+      const part =
+        compareScalars(left[name], newValue) ?? (yield* compareTyped(memberType(map, name) ?? {}, left[name], newValue))
       parts.add(fieldElement(name), part)
     }
     if (++count % PieceSize === 0) yield
