@@ -4,24 +4,21 @@
  */
 import {
   CanUpdateMachineSet,
-  MachineDeployment,
   type MachineSet,
   onlyHandler,
   TemplateSuffix,
   uncoveredOfMachineSet,
   withoutState,
 } from '@capstan/api'
-import type { MapFunction } from '@capstan/controller'
 import type { RuntimeClient } from '@capstan/extension'
-import { controllerOf, keyOf, keyText, messageOf, type ObjectKey, stableText, type UnknownObject } from '@capstan/kube'
+import { keyOf, keyText, messageOf, type ObjectKey, stableText, type UnknownObject } from '@capstan/kube'
 import { ResponseLifetime } from '../response-lifetime.ts'
 import { RetryRequests } from '../retry-requests.ts'
 import type { ContractRef } from '../external/get.ts'
 import { observeExternal } from '../external/observe.ts'
 import { externalOf, type Observed, toObserved } from '../external/observed.ts'
-import { referredText } from '../external/reference.ts'
-import { MachineSetsByTemplate } from '../machineset/templates.ts'
 import type { MachineDeploymentIO, MachineDeploymentScope } from './scope.ts'
+import { machineDeploymentsOfTemplate } from './templates.ts'
 
 interface Decision {
   readonly handler: string
@@ -241,15 +238,8 @@ function toTemplates({ metadata, spec }: MachineSet, infrastructure: Observed, b
 
 async function readTemplate(set: MachineSet, ref: ContractRef | undefined, io: MachineDeploymentIO): Promise<Observed> {
   if (!ref?.kind.endsWith(TemplateSuffix)) return { state: 'none' }
-  return toObserved(await observeExternal(io, ref, set.metadata.namespace!, machineDeploymentsOfSetTemplate))
+  return toObserved(await observeExternal(io, ref, set.metadata.namespace!, machineDeploymentsOfTemplate))
 }
-
-/** Maps a template to the deployments whose sets refer to it, because a missing template of an old set blocks the rollout. */
-const machineDeploymentsOfSetTemplate: MapFunction = (object, cache) =>
-  cache.byIndex(MachineSetsByTemplate, referredText(object)).flatMap((set) => {
-    const owner = controllerOf(set)
-    return owner?.kind === MachineDeployment.kind ? [{ namespace: set.metadata.namespace!, name: owner.name }] : []
-  })
 
 /** Returns the parts of the templates on which the response may depend. Their labels and annotations are left out. */
 const relevantParts = (templates: Awaited<ReturnType<typeof templatesOfBoth>>): unknown =>

@@ -1,7 +1,7 @@
 /** In-place rollouts that are disturbed by the extension, the templates, or users. */
-import { Cluster, Machine, MachineDeployment, MachineSet } from '@capstan/api'
+import { Cluster, Machine, MachineDeployment, MachineSet, PausedAnnotation } from '@capstan/api'
 import type { RuntimeClient } from '@capstan/extension'
-import { seconds } from '@capstan/kube'
+import { keyOf, seconds } from '@capstan/kube'
 import { type HookScript, scriptedRuntime } from '@capstan/testing'
 import { afterEach, describe, expect, test } from 'vitest'
 import {
@@ -72,6 +72,25 @@ describe('a change of the template', () => {
     await env.advance(seconds(20))
     await env.expectUpdated()
     expect(await env.names()).toEqual(namesBefore)
+  })
+
+  test('is continued by a template of the old set, although the set is paused and reports nothing', async () => {
+    const { script, requests } = ableExtension()
+    env = await inPlaceEnv(scriptedRuntime(script), { replicas: 1 })
+    const [set] = await env.sets()
+    await env.client.patch(MachineSet, keyOf(set!), {
+      type: 'merge',
+      body: { metadata: { annotations: { [PausedAnnotation]: '' } } },
+    })
+    const template = await env.client.get(DevMachineTemplate, { namespace, name: 'infra' })
+    await env.client.delete(DevMachineTemplate, { namespace, name: 'infra' })
+    await env.patch(largerAndNewer)
+    // The backoff of the deployment is then longer than ten minutes.
+    await env.advance(seconds(1400))
+    expect(requests).toEqual([])
+    await env.client.create(DevMachineTemplate, { metadata: { namespace, name: 'infra' }, spec: template['spec'] } as never)
+    await env.advance(seconds(20))
+    expect(requests).not.toEqual([])
   })
 
   test('does not wait for a template of the old set when no extension is registered', async () => {

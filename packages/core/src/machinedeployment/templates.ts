@@ -1,9 +1,9 @@
 import { MachineDeployment } from '@capstan/api'
 import { type Index, type MapFunction, proceed, type ReconcileContext } from '@capstan/controller'
-import { keyOf } from '@capstan/kube'
+import { controllerOf, keyOf } from '@capstan/kube'
 import type { ContractRef } from '../external/get.ts'
 import { referredText } from '../external/reference.ts'
-import { observeTemplate, templatesOf } from '../machineset/templates.ts'
+import { MachineSetsByTemplate, observeTemplate, templatesOf } from '../machineset/templates.ts'
 import type { MachineDeploymentPhase, MachineDeploymentScope } from './scope.ts'
 
 /** Reads the templates. A missing template is reported, and prevents only the creation of new sets and in-place updates. */
@@ -26,4 +26,15 @@ const byTemplate: Index<MachineDeployment> = {
   values: templatesOf,
 }
 
-const machineDeploymentsOfTemplate: MapFunction = (object, cache) => cache.byIndex(byTemplate, referredText(object)).map(keyOf)
+/**
+ * Maps a template to the deployments that refer to it, and to those whose sets do, because a missing template of an old set blocks an
+ * in-place update. The controller watches each kind with one map only.
+ */
+export const machineDeploymentsOfTemplate: MapFunction = (object, cache) => {
+  const template = referredText(object)
+  const ofSets = cache.byIndex(MachineSetsByTemplate, template).flatMap((set) => {
+    const owner = controllerOf(set)
+    return owner?.kind === MachineDeployment.kind ? [{ namespace: set.metadata.namespace!, name: owner.name }] : []
+  })
+  return [...cache.byIndex(byTemplate, template).map(keyOf), ...ofSets]
+}
