@@ -34,3 +34,10 @@ test('adopts the newest version of a child after a conflict', async () => {
 test('does not adopt another object that was created under the name of the child', async () => {
   expect(await adoptAfterChange(machine('2', '2'))).toEqual({ adopted: undefined, patched: ['1'] })
 })
+
+test('counts a child as adopted whose adoption succeeded although its response was lost', async () => {
+  const controlled = machine('1', '2')
+  const reference = { apiVersion: owner.apiVersion, kind: owner.kind, name: 'set', uid: 'u', controller: true }
+  const newest = { ...controlled, metadata: { ...controlled.metadata, ownerReferences: [reference] } }
+  expect(await adoptAfterChange(newest)).toEqual({ adopted: newest, patched: ['1'] })
+})

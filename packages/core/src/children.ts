@@ -53,7 +53,10 @@ async function makeController<T extends KubeObject>(
 ): Promise<T | undefined> {
   let newest = child
   for (let attempts = 1; ; attempts++) {
-    if (controllerOf(newest) || newest.metadata.uid !== child.metadata.uid) return undefined
+    if (newest.metadata.uid !== child.metadata.uid) return undefined
+    const controller = controllerOf(newest)
+    // The response to an earlier patch of this owner may be lost.
+    if (controller) return controller.uid === reference.uid ? newest : undefined
     const owned = draft(newest)
     ensureOwnerReference(owned, reference)
     const { ownerReferences, resourceVersion } = owned.metadata

@@ -70,7 +70,8 @@ async function machineDeploymentOf(
   { cache, client, signal }: Pick<MachineSetIO, 'cache' | 'client' | 'signal'>,
 ): Promise<MachineDeployment | undefined> {
   const name = metadata.labels?.[MachineDeploymentNameLabel]
-  if (name === undefined) return undefined
+  // With an empty name, a get would be a list.
+  if (!name) return undefined
   const key = { namespace: metadata.namespace!, name }
   return cache.peek(MachineDeployment, key) ?? (await orAbsent(client.get(MachineDeployment, key, { signal })))
 }

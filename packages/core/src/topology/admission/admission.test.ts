@@ -92,7 +92,16 @@ describe('with a clock, admission', () => {
     const objects: object[] = []
     const warnings: string[] = []
     let isDone = false
-    const request = { operation: 'CREATE', dryRun: false, reader: aReader(objects), warn: (text: string) => warnings.push(text) }
+    const failures: Error[] = []
+    const stored = aReader(objects)
+    const reader = {
+      ...stored,
+      get: (async (...args: Parameters<typeof stored.get>) => {
+        if (failures.length > 0) throw failures.pop()!
+        return stored.get(...args)
+      }) as typeof stored.get,
+    }
+    const request = { operation: 'CREATE', dryRun: false, reader, warn: (text: string) => warnings.push(text) }
     const validation = clusterTopologyAdmission(clock).validate!(aCluster(), request as unknown as AdmissionRequest<KubeObject>)
     void Promise.resolve(validation).then(() => (isDone = true))
     const advance = async (ms: number) => {
@@ -100,7 +109,7 @@ describe('with a clock, admission', () => {
       do await new Promise((resolve) => setImmediate(resolve))
       while (clock.step(end))
     }
-    return { objects, warnings, advance, isDone: () => isDone }
+    return { objects, failures, warnings, advance, isDone: () => isDone }
   }
 
   test('waits until a new class is reconciled', async () => {
@@ -110,6 +119,14 @@ describe('with a clock, admission', () => {
     await advance(500)
     expect(isDone()).toBe(false)
     objects.splice(0, 1, aClass('quick'))
+    await advance(200)
+    expect([isDone(), warnings]).toEqual([true, []])
+  })
+
+  test('reads the class again after a read failed', async () => {
+    const { objects, failures, warnings, advance, isDone } = startValidation()
+    objects.push(aClass('quick'))
+    failures.push(new Error('the server is starting'))
     await advance(200)
     expect([isDone(), warnings]).toEqual([true, []])
   })

@@ -88,7 +88,9 @@ const ClassWait = { total: seconds(2), first: 10, longest: 200 }
 
 /**
  * Reads the class of a Cluster. A class that was created together with the Cluster may not be reconciled yet, so the function reads the
- * class again until the class is reconciled, for at most two seconds.
+ * class again until the class is reconciled, for at most two seconds. As upstream, this also repeats reads that fail.
+ *
+ * @throws the error of the last read
  */
 async function readReconciledClass(
   cluster: Cluster,
@@ -96,16 +98,18 @@ async function readReconciledClass(
   clock: Clock | undefined,
 ): Promise<ClusterClass | undefined> {
   const read = () => orAbsent(reader.get(ClusterClass, classKeyOf(cluster)))
-  let clusterClass = await read()
-  if (!clock) return clusterClass
+  if (!clock) return read()
   const end = clock.elapsed() + ClassWait.total
-  let delay = ClassWait.first
-  while ((!clusterClass || classProblem(clusterClass) !== undefined) && clock.elapsed() < end) {
-    await sleep(clock, Math.min(delay, end - clock.elapsed()))
-    delay = Math.min(2 * delay, ClassWait.longest)
-    clusterClass = await read()
+  for (let delay = ClassWait.first; ; delay = Math.min(2 * delay, ClassWait.longest)) {
+    const isLast = clock.elapsed() >= end
+    try {
+      const clusterClass = await read()
+      if (isLast || (clusterClass && classProblem(clusterClass) === undefined)) return clusterClass
+    } catch (err) {
+      if (isLast) throw err
+    }
+    await sleep(clock, Math.max(0, Math.min(delay, end - clock.elapsed())))
   }
-  return clusterClass
 }
 
 /**
