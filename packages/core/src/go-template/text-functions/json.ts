@@ -22,8 +22,9 @@ export const jsonFunctions: Readonly<Record<string, TemplateFunction>> = {
   mustToPrettyJson: goFunction(['any'], (value) => escapeHtml(jsonOf(value, '  '))),
 }
 
-const escapeHtml = (json: string): string =>
-  json.replace(/[<>&\u2028\u2029]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
+const escapeHtml = (json: string): string => json.replace(/[<>&]/g, escaped)
+
+const escaped = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`
 
 /**
  * Returns the JSON of a template value as Go formats it: sorted keys, exact integers. `JSON.stringify` would put keys like "9" first,
@@ -45,12 +46,15 @@ function jsonOf(value: Value, indentation = '', outer = ''): string {
       value.map((item) => jsonOf(item, indentation, inner)),
       ']',
     )
-  if (value instanceof GoStruct) return JSON.stringify(value.text)
-  if (!isMap(value)) return JSON.stringify(value)
+  if (value instanceof GoStruct) return stringText(value.text)
+  if (!isMap(value)) return typeof value === 'string' ? stringText(value) : JSON.stringify(value)
   const separator = indentation === '' ? ':' : ': '
-  const members = sortedKeys(value).map((key) => JSON.stringify(key) + separator + jsonOf(value[key], indentation, inner))
+  const members = sortedKeys(value).map((key) => stringText(key) + separator + jsonOf(value[key], indentation, inner))
   return list('{', members, '}')
 }
+
+/** Go escapes the two line separators of Unicode also where it does not escape HTML. */
+const stringText = (value: string): string => JSON.stringify(value).replace(/[\u2028\u2029]/g, escaped)
 
 const numberText = (value: number): string => (Object.is(value, -0) ? '-0' : JSON.stringify(value))
 
