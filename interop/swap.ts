@@ -6,7 +6,15 @@
 import { join } from 'node:path'
 import { Cluster } from '@capstan/api'
 import { installKinds } from '@capstan/controller'
-import { messageOf, Namespace, systemClock, systemRandom, ValidatingWebhookConfiguration } from '@capstan/kube'
+import {
+  createClient,
+  messageOf,
+  Namespace,
+  systemClock,
+  systemRandom,
+  type Transport,
+  ValidatingWebhookConfiguration,
+} from '@capstan/kube'
 import { localKinds } from '@capstan/local'
 import { coreKinds } from '@capstan/api'
 import { startCapstanApiServer } from './processes/capstan-api-server.ts'
@@ -185,7 +193,15 @@ async function runLifecycle(cell: Cell, checks: Checks, progress: (line: string)
 
     const namespace = 'team'
     await client.create(Namespace, { metadata: { name: namespace } })
-    const context: LifeContext = { client, namespace, provider, checks, progress, limit: 300 }
+    const gate = new RestartGate()
+    const context: LifeContext = {
+      client: createClient(gate.guard(client.transport)),
+      namespace,
+      provider,
+      checks,
+      progress,
+      limit: 300,
+    }
     await createClass(context)
     const before = await inventory(context)
     // Upstream's in-memory machines exist only in the memory of their manager, which therefore keeps running. etcd is killed, too.
@@ -196,15 +212,11 @@ async function runLifecycle(cell: Cell, checks: Checks, progress: (line: string)
       await startOurs()
       progress(`every process killed and started again${cell.theirs.includes('capd') ? ', except capd' : ''}`)
     }
-    // While the processes start, writes of the script for the other Cluster would fail.
-    let restarting: Promise<void> | undefined
-    const restart = () => (restarting = restartAll())
     const desiredStateOf = (name: ClusterName, size: Size, version: string): DesiredState => {
       const { pool, ...others } = size
       return { version, ...others, ...(provider.pool ? { pool: pool[name] } : {}) }
     }
     const timed = async (name: ClusterName, phase: string, act: () => Promise<void>) => {
-      await restarting
       const startedAt = performance.now()
       await act()
       progress(`${name}: ${phase}`)
@@ -222,7 +234,10 @@ async function runLifecycle(cell: Cell, checks: Checks, progress: (line: string)
       await timed(name, 'control plane Machine remediated', () => remediate(context, name, 'control plane', last))
       checks.check(`${name} is created, scaled, upgraded and remediated`, true)
     }
-    const results = await Promise.allSettled([createAndChange('classy', restart), createAndChange('plain')])
+    const results = await Promise.allSettled([
+      createAndChange('classy', () => gate.restart(restartAll)),
+      createAndChange('plain'),
+    ])
     for (const result of results) if (result.status === 'rejected') throw result.reason
     await describe(apiServer, context)
     await moveAndMoveBack(context, apiServer, moveTarget)
@@ -240,6 +255,30 @@ async function runLifecycle(cell: Cell, checks: Checks, progress: (line: string)
   } finally {
     await running.ours?.kill()
     await running.theirs?.[Symbol.asyncDispose]()
+  }
+}
+
+/** Keeps requests of the script and restarts apart: a request waits while processes restart, and a restart waits for started requests. */
+class RestartGate {
+  #restarting: Promise<void> | undefined
+  readonly #requests = new Set<Promise<unknown>>()
+
+  /** Watches are not guarded, because the script opens them again when they end. */
+  guard(transport: Transport): Transport {
+    return {
+      send: async (request, signal) => {
+        await this.#restarting
+        const response = transport.send(request, signal)
+        this.#requests.add(response)
+        return response.finally(() => this.#requests.delete(response))
+      },
+      watch: (request, signal) => transport.watch(request, signal),
+      close: () => transport.close(),
+    }
+  }
+
+  restart(act: () => Promise<void>): Promise<void> {
+    return (this.#restarting = Promise.allSettled(this.#requests).then(act))
   }
 }
 
