@@ -1,7 +1,17 @@
 /** The environment of a case: a namespace with its own ExtensionConfig, class and cluster, and the record of its observations. */
-import { Cluster, ClusterClass, ExtensionConfig } from '@capstan/api'
+import { Cluster, ClusterClass, ExtensionConfig, pendingHooks } from '@capstan/api'
 import type { HandlerOptions } from '@capstan/extension'
-import { type Client, getCondition, type Input, isRecord, type KubeObject, Namespace } from '@capstan/kube'
+import {
+  type Client,
+  getCondition,
+  type Input,
+  isRecord,
+  type KubeObject,
+  Namespace,
+  seconds,
+  sleep,
+  systemClock,
+} from '@capstan/kube'
 import { until } from '../shared/until.ts'
 import type { CaseExtension, ExtensionHost } from './extension-host.ts'
 import { StubControlPlane, stubVersion, templates } from './stub-providers.ts'
@@ -140,6 +150,19 @@ export class CaseContext {
     isReached: (objects: T[]) => boolean,
   ): Promise<T[]> {
     return until(this.client, kind, `${this.name}: ${description}`, isReached, { namespace: this.name, seconds: Limit })
+  }
+
+  /**
+   * Waits until no hook is pending for three seconds, and the topology is reconciled. Upstream can add a hook to the pending hooks again
+   * after it has removed it, and then calls the hook once more.
+   */
+  async waitUntilNoHookIsPending(): Promise<string> {
+    const isDone = (cluster: Cluster | undefined) => cluster !== undefined && pendingHooks(cluster).size === 0
+    for (;;) {
+      await this.waitFor(Cluster, 'has no pending hook', ([cluster]) => isDone(cluster))
+      await sleep(systemClock, seconds(3))
+      if (isDone(await this.client.get(Cluster, this.key))) return this.waitUntilReconciled('True')
+    }
   }
 
   /** Waits until the control plane reports its version. Before that, upstream's webhook rejects another version of the topology. */

@@ -167,10 +167,7 @@ const life: Case = async (options) => {
   )
   await unblock('BeforeClusterCreate')
   await context.waitUntilCalled('AfterControlPlaneInitialized', 1)
-  await context.waitFor(Cluster, 'has no pending hook', (clusters) =>
-    clusters.every((cluster) => [...pendingHooks(cluster)].length === 0),
-  )
-  await context.waitUntilReconciled('True')
+  await context.waitUntilNoHookIsPending()
 
   for (const hook of upgradeHooks) block(hook)
   await context.client.patch(Cluster, context.key, { type: 'merge', body: { spec: { topology: { version: 'v1.36.0' } } } })
@@ -280,15 +277,6 @@ const anotherVersion: Case = async (options) => {
   const unblock = (hook: string) => context.extension.setResponse(hook, undefined)
   const waitUntilBlocked = (hook: string, version: string) =>
     context.waitUntilReconciled(new RegExp(`is upgrading to ${version.replaceAll('.', String.raw`\.`)}[^]*${hook}: held`))
-  /** Upstream can add AfterClusterUpgrade to the pending hooks again after it has removed it, and then calls the hook once more. */
-  const waitUntilSettled = async () => {
-    const isDone = (cluster: Cluster | undefined) => cluster !== undefined && pendingHooks(cluster).size === 0
-    for (;;) {
-      await context.waitFor(Cluster, 'has no pending hook', ([cluster]) => isDone(cluster))
-      await new Promise((resolve) => void setTimeout(resolve, 3000))
-      if (isDone(await context.client.get(Cluster, context.key))) return context.waitUntilReconciled('True')
-    }
-  }
   const calls = () =>
     context.extension.calls
       .filter(({ hook }) => upgradeHooks.includes(hook))
@@ -308,7 +296,7 @@ const anotherVersion: Case = async (options) => {
   }
   await context.createClass()
   await context.createCluster('v1.35.0', { workers: oneDeployment })
-  await waitUntilSettled()
+  await context.waitUntilNoHookIsPending()
 
   block('BeforeClusterUpgrade')
   await setVersion('v1.36.0')
@@ -318,7 +306,7 @@ const anotherVersion: Case = async (options) => {
   await waitUntilCalled('BeforeClusterUpgrade', 'v1.36.1')
   context.record('BeforeClusterUpgrade for another version', await waitUntilBlocked('BeforeClusterUpgrade', 'v1.36.1'))
   await setVersion('v1.35.0', { unchecked: true })
-  context.record('back to the old version before BeforeClusterUpgrade', await waitUntilSettled())
+  context.record('back to the old version before BeforeClusterUpgrade', await context.waitUntilNoHookIsPending())
   unblock('BeforeClusterUpgrade')
   recordCalls('of BeforeClusterUpgrade')
 
@@ -330,7 +318,7 @@ const anotherVersion: Case = async (options) => {
   await waitUntilCalled('BeforeControlPlaneUpgrade', 'v1.36.1')
   context.record('BeforeControlPlaneUpgrade for another version', await waitUntilBlocked('BeforeControlPlaneUpgrade', 'v1.36.1'))
   await setVersion('v1.35.0', { unchecked: true })
-  context.record('back to the old version before BeforeControlPlaneUpgrade', await waitUntilSettled())
+  context.record('back to the old version before BeforeControlPlaneUpgrade', await context.waitUntilNoHookIsPending())
   unblock('BeforeControlPlaneUpgrade')
   recordCalls('of BeforeControlPlaneUpgrade')
 
@@ -348,7 +336,7 @@ const anotherVersion: Case = async (options) => {
   await setVersion('v1.37.0', { unchecked: true })
   await waitUntilBlocked('AfterClusterUpgrade', 'v1.37.0')
   unblock('AfterClusterUpgrade')
-  context.record('condition afterwards', await waitUntilSettled())
+  context.record('condition afterwards', await context.waitUntilNoHookIsPending())
   recordCalls('of the upgrade')
 }
 
