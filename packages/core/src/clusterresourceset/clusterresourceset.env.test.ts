@@ -1,5 +1,5 @@
 import { Cluster, ClusterResourceSet, ClusterResourceSetBinding } from '@capstan/api'
-import { ConfigMap, Namespace, orAbsent, Secret, seconds } from '@capstan/kube'
+import { ConfigMap, Namespace, orAbsent, Secret, seconds, StatusError, type Transport } from '@capstan/kube'
 import { conditionText, coreEnv, type CoreEnv } from '@capstan/testing'
 import { afterEach, expect, test } from 'vitest'
 
@@ -10,8 +10,8 @@ const labels = { cni: 'x' }
 const inDefault = (name: string) => ({ namespace: 'default', name })
 
 /** Creates a connected Cluster `demo` with the label that ClusterResourceSets select. */
-async function createConnectedCluster(): Promise<void> {
-  env = await coreEnv()
+async function createConnectedCluster(options?: Parameters<typeof coreEnv>[0]): Promise<void> {
+  env = await coreEnv(options)
   await env.provisionCluster()
   await env.patch(Cluster, 'demo', { metadata: { labels } })
 }
@@ -193,6 +193,59 @@ test('objects that the workload cluster rejects are reported, the other objects 
   const { revision } = env.store
   await env.advance(seconds(600))
   expect(env.store.revision).toBe(revision)
+})
+
+/**
+ * Creates a Cluster and a ClusterResourceSet, and rejects requests with this verb for ClusterResourceSetBindings. Returns a function that
+ * ends the rejection.
+ */
+async function aDeniedResourceSet(verb: 'create' | 'patch'): Promise<() => Promise<void>> {
+  let rejects = true
+  const between = (transport: Transport): Transport => ({
+    watch: (request, signal) => transport.watch(request, signal),
+    close: () => transport.close(),
+    async send(request, signal) {
+      if (rejects && request.verb === verb && request.plural === ClusterResourceSetBinding.plural) {
+        throw new StatusError('Forbidden', 'quota')
+      }
+      return transport.send(request, signal)
+    },
+  })
+  await createConnectedCluster({ between })
+  await aConfigMap('one', '1')
+  await aResourceSet('crs', [configMapRef('one')])
+  return async () => {
+    rejects = false
+    await env.advance(seconds(60))
+  }
+}
+
+const observedGeneration = async () => (await env.get(ClusterResourceSet, 'crs')).status?.observedGeneration
+
+// Upstream of both tests: ApplyClusterResourceSet in clusterresourceset_controller.go.
+test('no resource is applied and no condition reported while the binding cannot be created', async () => {
+  const endRejection = await aDeniedResourceSet('create')
+  expect([await appliedValue('one'), await condition('crs'), await observedGeneration()]).toEqual([
+    undefined,
+    undefined,
+    undefined,
+  ])
+  await endRejection()
+  expect([await appliedValue('one'), await condition('crs'), await observedGeneration()]).toEqual(['1', 'True Applied', 1])
+})
+
+test('resources are reported as applied while the binding cannot be updated, and the update is retried', async () => {
+  const endRejection = await aDeniedResourceSet('patch')
+  expect([await appliedValue('one'), await condition('crs'), await observedGeneration()]).toEqual([
+    '1',
+    'True Applied',
+    undefined,
+  ])
+  expect(await legacyConditions('crs')).toEqual([{ type: 'ResourcesApplied', status: 'True' }])
+  expect((await binding())?.spec.bindings).toBeUndefined()
+  await endRejection()
+  expect((await binding())?.spec.bindings).toMatchObject([{ resources: [{ name: 'one', applied: true }] }])
+  expect(await observedGeneration()).toBe(1)
 })
 
 test('a deleted ClusterResourceSet is removed from the binding, and the applied objects stay', async () => {
