@@ -260,6 +260,31 @@ describe('a MachineDeployment', () => {
     expect(deployment.status?.deprecated).toBeUndefined()
   })
 
+  test('with a selector that is not a set of labels reports only the condition Paused, and creates no MachineSet', async () => {
+    env = await setsEnv()
+    await createClusterWithTemplates(env)
+    const selector = { matchExpressions: [{ key: 'app', operator: 'Exists' as const }] }
+    await env.client.create(MachineDeployment, aMachineDeployment({ selector }))
+    await env.advance(seconds(60))
+    // Upstream: metav1.LabelSelectorAsMap fails before the deferred update of the status.
+    const { metadata, status } = await env.client.get(MachineDeployment, key)
+    expect(status).toEqual({ conditions: [expect.objectContaining({ type: 'Paused', status: 'False', reason: 'NotPaused' })] })
+    expect(metadata.ownerReferences).toBeUndefined()
+    expect((await env.client.list(MachineSet, { namespace: 'default' })).items).toEqual([])
+  })
+
+  test('does not read or scale its sets when a template is of an unknown kind', async () => {
+    await aReadyDeployment({ replicas: 1 })
+    const infrastructureRef = { apiGroup: 'infra.test', kind: 'UnknownTemplate', name: 'infra' }
+    await patch({ spec: { replicas: 2, template: { spec: { infrastructureRef } } } })
+    await env.advance(seconds(60))
+    expect(await env.counts()).toBe('v1.34.0 1/1, 1 available')
+    // Upstream: reconcile in machinedeployment_controller.go returns after getTemplatesAndSetOwner.
+    const deployment = await env.client.get(MachineDeployment, key)
+    expect(deployment.status).toMatchObject({ phase: 'Unknown', observedGeneration: 1 })
+    expect(conditionText(deployment)).toContain('Available Unknown InternalError: Please check controller logs for errors')
+  })
+
   test('while paused scales existing sets, and creates no new set', async () => {
     await aReadyDeployment()
     await setVersion('v1.35.0')
