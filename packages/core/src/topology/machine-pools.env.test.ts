@@ -195,6 +195,27 @@ test('infrastructure and bootstrap config of a pool are changed in place; a pool
   expect((await env.client.list(LocalBootstrapConfig, { namespace: 'default' })).items).toHaveLength(2)
 })
 
+test('new pools are created although the update of an existing one fails', async () => {
+  env = await managementEnv({ runtime: noHooks(), shows: () => false })
+  await aClass()
+  await aCluster([{ class: 'worker', name: 'mp0', replicas: 1 }])
+  const [worker] = (await env.client.get(ClusterClass, key('pools'))).spec.workers!.machinePools!
+  // Bootstrap objects of existing pools cannot change to another kind.
+  const changed = { ...worker, bootstrap: templateRef('controlplane', 'LocalControlPlaneTemplate') }
+  const machinePools = [changed, { ...worker, class: 'other' }]
+  await env.client.patch(ClusterClass, key('pools'), { type: 'merge', body: { spec: { workers: { machinePools } } } })
+  await setPools([
+    { class: 'worker', name: 'mp0', replicas: 1 },
+    { class: 'other', name: 'mp1', replicas: 1 },
+  ])
+  await env.advance(minutes(1))
+  // Upstream: reconcileMachinePools in reconcile_state.go
+  expect(await topologyReconciled()).toContain(
+    'False ReconcileFailed: error reconciling the Cluster topology: failed to reconcile MachinePool default/demo-mp0: ',
+  )
+  expect(await poolOf('mp1')).toMatchObject({ status: { phase: 'Running', replicas: 1 } })
+})
+
 test('pools upgrade after the control plane, one after the other, between the hooks of workers', async () => {
   const calls: string[] = []
   const recordCall = (name: string) => () => void calls.push(name)

@@ -977,6 +977,73 @@ describe('changes', () => {
     expect((await world.only(DevControlPlane)).metadata.labels).toMatchObject({ tier: 'gold' })
   })
 
+  test('new MachineDeployments are created although the update of an existing one fails', async () => {
+    let rejected: string | undefined
+    const between = (transport: Transport): Transport => ({
+      watch: (request, signal) => transport.watch(request, signal),
+      close: () => transport.close(),
+      async send(request, signal) {
+        const isRejected = request.verb === 'patch' && request.plural === MachineDeployment.plural && request.name === rejected
+        if (isRejected) throw new StatusError('Forbidden', 'quota')
+        return transport.send(request, signal)
+      },
+    })
+    const world = await aWorld({ between })
+    await createClass(world)
+    await createCluster(world)
+    await becomeReady(world)
+    rejected = (await world.only(MachineDeployment as never)).metadata.name
+    const worker = (name: string, replicas: number) => ({ class: 'default', name, replicas })
+    const machineDeployments = [worker('md-0', 3), worker('md-1', 1)]
+    await world.patch(Cluster, 'demo', { spec: { topology: { workers: { machineDeployments } } } })
+    const replicas = async () =>
+      Object.fromEntries(
+        (await world.client.list(MachineDeployment, { namespace: 'default' })).items.map(({ metadata, spec }) => [
+          metadata.labels?.['topology.cluster.x-k8s.io/deployment-name'],
+          spec.replicas,
+        ]),
+      )
+    // Upstream: reconcileMachineDeployments in reconcile_state.go
+    expect(await replicas()).toEqual({ 'md-0': 2, 'md-1': 1 })
+    expect(await world.reconciled()).toBe(
+      'False ReconcileFailed: error reconciling the Cluster topology: ' +
+        `failed to create patch helper for MachineDeployment default/${rejected}: ` +
+        'server side apply dry-run failed for modified object: quota',
+    )
+    rejected = undefined
+    await world.advance(minutes(5))
+    expect(await replicas()).toEqual({ 'md-0': 3, 'md-1': 1 })
+    expect(await world.reconciled()).toBe('True ReconcileSucceeded')
+  })
+
+  test('the kind of a bootstrap template cannot change, as upstream', async () => {
+    const world = await aWorld()
+    await createClass(world)
+    await createCluster(world)
+    await becomeReady(world)
+    const before = (await world.only(MachineDeployment as never))['spec']
+    const { name, uid } = (await world.client.list(DevConfigTemplate, { namespace: 'default' })).items
+      .map(({ metadata }) => metadata)
+      .find(({ name }) => name !== 'quick')!
+    const controlPlaneTemplates = await world.names(DevControlPlaneTemplate)
+    // Any kind other than that of the current template.
+    const bootstrap = { templateRef: classSpec.controlPlane.templateRef }
+    const machineDeployments = [{ ...classSpec.workers.machineDeployments[0], bootstrap }]
+    await world.patch(ClusterClass, 'quick', { spec: { workers: { machineDeployments } } })
+    await world.advance(seconds(30))
+
+    const deployment = await world.only(MachineDeployment as never)
+    // Upstream: updateMachineDeployment in reconcile_state.go, dryRunSSAPatch in dryrun.go; applyPatcher in apiserver's patch.go.
+    expect(await world.reconciled()).toBe(
+      `False ReconcileFailed: error reconciling the Cluster topology: failed to reconcile MachineDeployment default/${deployment.metadata.name}: ` +
+        `failed to create patch helper for DevConfigTemplate default/${name}: server side apply dry-run failed for modified object: ` +
+        `Operation cannot be fulfilled on devcontrolplanetemplates.controlplane.example.com "${name}": ` +
+        `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`,
+    )
+    expect(deployment['spec']).toEqual(before)
+    expect(await world.names(DevControlPlaneTemplate)).toEqual(controlPlaneTemplates)
+  })
+
   test('keeps fields of the provider, and restores fields that a user changed', async () => {
     const world = await aWorld()
     await createClass(world)
