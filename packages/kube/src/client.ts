@@ -174,14 +174,18 @@ export interface Client extends Reader {
 
 /** Creates a client. `defaults.fieldManager` is the field manager of writes that name none. */
 export function createClient(transport: Transport, defaults: { fieldManager?: string } = {}): Client {
-  const target = (kind: Kind, namespace?: string, name?: string, subresource?: string) => ({
-    group: kind.group,
-    version: kind.version,
-    plural: kind.plural,
-    ...(namespace === undefined ? {} : { namespace }),
-    ...(name === undefined ? {} : { name }),
-    ...(subresource === undefined ? {} : { subresource }),
-  })
+  const target = (kind: Kind, namespace?: string, name?: string, subresource?: string) => {
+    // As client-go. The request for one object would otherwise reach all objects: a get would be a list, a delete would delete them all.
+    if (name === '') throw new Error('resource name may not be empty')
+    return {
+      group: kind.group,
+      version: kind.version,
+      plural: kind.plural,
+      ...(namespace === undefined ? {} : { namespace }),
+      ...(name === undefined ? {} : { name }),
+      ...(subresource === undefined ? {} : { subresource }),
+    }
+  }
   const writeOptions = ({ dryRun, fieldManager = defaults.fieldManager, fieldValidation }: WriteOptions): RequestOptions => ({
     ...(dryRun ? { dryRun } : {}),
     ...(fieldManager === undefined ? {} : { fieldManager }),

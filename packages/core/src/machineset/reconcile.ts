@@ -70,7 +70,7 @@ async function machineDeploymentOf(
   { cache, client, signal }: Pick<MachineSetIO, 'cache' | 'client' | 'signal'>,
 ): Promise<MachineDeployment | undefined> {
   const name = metadata.labels?.[MachineDeploymentNameLabel]
-  // With an empty name, a get would be a list.
+  // As upstream, an empty label names no MachineDeployment.
   if (!name) return undefined
   const key = { namespace: metadata.namespace!, name }
   return cache.peek(MachineDeployment, key) ?? (await orAbsent(client.get(MachineDeployment, key, { signal })))
