@@ -32,6 +32,7 @@ export { mutateWebhooks, validateWebhooks } from './verbs/steps/call-webhooks.ts
 export { decode, draftOf } from './verbs/steps/decode.ts'
 export { checkPreconditions, type Deletion, deletionOf, removeNamed } from './verbs/delete.ts'
 export { trackFields } from './verbs/steps/managed-fields.ts'
+export { MaxObjectBytes, rejectTooLarge } from './verbs/steps/object-size.ts'
 export { modify } from './verbs/modify.ts'
 export { type RequestContext, type Handler, exists, keyFor, type ServerContext, stored, writeContext } from './verbs/context.ts'
 export { schemeName } from './verbs/errors.ts'

@@ -10,24 +10,18 @@ import type {
   Pod,
   ResourceRequirements,
 } from '../kinds/schemas/types.ts'
-import { forbidden, type Plugin, type PluginWrite } from '@capstan/apiserver/kinds'
+import { forbidden, MaxObjectBytes, type Plugin, type PluginWrite, rejectTooLarge } from '@capstan/apiserver/kinds'
 
 type Amounts = { readonly [name: string]: string | number }
 
 const Annotation = 'kubernetes.io/limit-ranger'
 
-/**
- * Characters of the annotation after which no further container gets defaults. The annotation is then longer than validation allows, so
- * the pod is rejected.
- */
-const LongestAnnotation = 262_144
-
 export const limitRanger: Plugin = {
   name: 'LimitRanger',
   appliesTo: ({ storage }) => storage === 'pods' || storage === 'persistentvolumeclaims',
-  mutate(write) {
+  async mutate(write) {
     if (write.info.storage !== 'pods' || !isChecked(write)) return
-    for (const { spec } of rangesOf(write)) setDefaults(write.object as unknown as Pod, spec.limits ?? [])
+    await inPieces(write.clock, settingDefaults(write.object as unknown as Pod, rangesOf(write)))
   },
   async validate(write) {
     if (!isChecked(write)) return
@@ -49,31 +43,42 @@ const isChecked = ({ operation, subresource, info }: PluginWrite): boolean =>
 const rangesOf = ({ store, namespace }: PluginWrite): LimitRange[] =>
   store.list('limitranges', namespace) as unknown as LimitRange[]
 
-function setDefaults(pod: Pod, limits: readonly LimitRangeItem[]): void {
-  const items = limits.filter(({ type }) => type === 'Container')
-  const defaultLimits: Amounts = merged(items.map((item) => item.default))
-  const defaultRequests: Amounts = merged(items.map(({ defaultRequest }) => defaultRequest))
-  const notes: string[] = []
+/**
+ * Sets the defaults of all ranges. As upstream, the annotation lists the defaults of the last range that sets any.
+ * @throws StatusError when the defaults make the pod too large
+ */
+function* settingDefaults(pod: Pod, ranges: readonly LimitRange[]): Work<void> {
+  const { containers = [], initContainers = [] } = pod.spec
+  /** Characters of the names of the defaults that were set. */
   let characters = 0
-  const fill = (container: Container, containerType: string): void => {
-    if (characters > LongestAnnotation) return
-    const resources: ResourceRequirements = (container.resources ??= {})
-    const add = (member: 'requests' | 'limits', amounts: Amounts): void => {
-      const missing = Object.keys(amounts).filter((name) => resources[member]?.[name] === undefined)
-      if (missing.length === 0) return
-      resources[member] = { ...Object.fromEntries(missing.map((name) => [name, amounts[name]!])), ...resources[member] }
-      const note = `${missing.sort().join(', ')} ${member === 'limits' ? 'limit' : 'request'} for ${containerType} ${container.name}`
-      characters += note.length
-      notes.push(note)
+  for (const { spec } of ranges) {
+    const items = (spec.limits ?? []).filter(({ type }) => type === 'Container')
+    const defaultLimits: Amounts = merged(items.map((item) => item.default))
+    const defaultRequests: Amounts = merged(items.map(({ defaultRequest }) => defaultRequest))
+    const notes: string[] = []
+    const fill = (container: Container, containerType: string): void => {
+      const resources: ResourceRequirements = (container.resources ??= {})
+      const add = (member: 'requests' | 'limits', amounts: Amounts): void => {
+        const missing = Object.keys(amounts).filter((name) => resources[member]?.[name] === undefined)
+        if (missing.length === 0) return
+        resources[member] = { ...Object.fromEntries(missing.map((name) => [name, amounts[name]!])), ...resources[member] }
+        const names = missing.sort().join(', ')
+        characters += names.length
+        notes.push(`${names} ${member === 'limits' ? 'limit' : 'request'} for ${containerType} ${container.name}`)
+      }
+      add('requests', defaultRequests)
+      add('limits', defaultLimits)
     }
-    add('requests', defaultRequests)
-    add('limits', defaultLimits)
+    for (const [index, container] of [...containers, ...initContainers].entries()) {
+      fill(container, index < containers.length ? 'container' : 'init container')
+      // The names alone make the pod too large.
+      if (characters > MaxObjectBytes) rejectTooLarge(pod)
+      yield
+    }
+    if (notes.length === 0) continue
+    const text = `LimitRanger plugin set: ${notes.join('; ')}`
+    pod.metadata.annotations = { ...pod.metadata.annotations, [Annotation]: text }
   }
-  for (const container of pod.spec.containers ?? []) fill(container, 'container')
-  for (const container of pod.spec.initContainers ?? []) fill(container, 'init container')
-  if (notes.length === 0) return
-  const text = `LimitRanger plugin set: ${notes.join('; ')}`
-  pod.metadata.annotations = { ...pod.metadata.annotations, [Annotation]: text }
 }
 
 /** Returns the texts of violated limits. Works in pieces, because each limit is compared with each container. */

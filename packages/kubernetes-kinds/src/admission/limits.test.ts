@@ -37,29 +37,44 @@ describe('limits', () => {
     })
   })
 
-  test('of many resources are set until the annotation exceeds its maximum length; validation may yield after each container', async () => {
-    let pieces = 0
-    Object.assign(t.clock, { yieldIfDue: () => void pieces++ })
-    const defaults = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`example.com/resource-${index}`, '1']))
-    await limit({ type: 'Container', default: defaults })
-    const containers = Array.from({ length: 200 }, (_, index) => ({ name: `c${index}`, image: 'i' }))
-    expect(await rejection(t.client.create(pods, aPod('p', {}, { containers })))).toContain(
+  const manyDefaults = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`example.com/resource-${index}`, '1']))
+  const manyContainers = (length: number) => Array.from({ length }, (_, index) => ({ name: `c${index}`, image: 'i' }))
+
+  test('of several LimitRanges are all set; the annotation lists those of the last one', async () => {
+    await limit({ type: 'Container', default: manyDefaults })
+    const last = { metadata: at('m'), spec: { limits: [{ type: 'Container', default: { 'example.com/last': '1' } }] } }
+    await t.client.create(ranges, last as never)
+    const pod = (await t.client.create(pods, aPod('p', {}, { containers: manyContainers(130) }))) as unknown as Pod
+    const counts = pod.spec.containers!.map(({ resources }) => Object.keys(resources?.limits ?? {}).length)
+    expect(new Set(counts)).toEqual(new Set([101]))
+    expect(pod.metadata.annotations!['kubernetes.io/limit-ranger']).toMatch(/^LimitRanger plugin set: example.com\/last /)
+  })
+
+  test('of one LimitRange are rejected when the annotation is too long', async () => {
+    await limit({ type: 'Container', default: manyDefaults })
+    expect(await rejection(t.client.create(pods, aPod('p', {}, { containers: manyContainers(200) })))).toContain(
       'metadata.annotations: Too long: may not be more than 262144 bytes',
     )
-    const range = { spec: { limits: [{ type: 'Container', default: defaults }] } }
+  })
+
+  test('are set until the pod is too large, and are set and checked in pieces', async () => {
+    let pieces = 0
+    Object.assign(t.clock, { yieldIfDue: () => void pieces++ })
+    const containers = manyContainers(2000)
     const write = {
       operation: 'CREATE',
       info: { storage: 'pods' },
       namespace: 'default',
       object: { metadata: {}, spec: { containers } },
-      store: { list: () => [range] },
+      store: { list: () => [{ spec: { limits: [{ type: 'Container', default: manyDefaults }] } }] },
       clock: t.clock,
-    } as never
-    await limitRanger.mutate!(write)
-    expect([0, 199].map((index) => 'resources' in containers[index]!)).toEqual([true, false])
+    }
+    expect(await rejection(limitRanger.mutate!(write as never) as Promise<void>)).toContain('etcdserver: request is too large')
+    expect([0, 1999].map((index) => 'resources' in containers[index]!)).toEqual([true, false])
+    expect(pieces).toBeGreaterThan(100)
     pieces = 0
-    await limitRanger.validate!({ ...(write as object), object: { spec: { containers: containers.slice(0, 50) } } } as never)
-    expect(pieces).toBe(50)
+    await limitRanger.validate!({ ...write, object: { spec: { containers: containers.slice(0, 50) } } } as never)
+    expect(pieces).toBeGreaterThan(10)
   })
 
   test.each<[object, object, string]>([
