@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { connect } from 'node:net'
 import { afterEach, expect, it, test } from 'vitest'
 import { listenPlain } from './listen-plain.ts'
@@ -31,6 +32,7 @@ test.each([
   ['GET //host/path', '200 //host/path'],
   ['GET http://host/path', '200 /path'],
   ['GET http://', '400 400 Bad Request\n'],
+  ['GET http://user:password@host/path', '400 400 Bad Request\n'],
   ['HEAD /metrics', '200 '],
   ['POST /metrics', '405 '],
 ])('responds to %s with %s', async (line, expected) => {
@@ -49,6 +51,14 @@ it('responds with 500 when the handler fails, and serves the next request', asyn
   fails = false
   expect(await send('GET /metrics')).toContain('/metrics')
 })
+
+it('closes connections that send no request, so that the next ones are served', async () => {
+  const { send, port } = await serve(pathOf)
+  const idle = Array.from({ length: 100 }, () => connect(port, '127.0.0.1').on('error', () => {}))
+  await Promise.all(idle.map((socket) => once(socket, 'connect')))
+  await Promise.all(idle.map((socket) => once(socket.resume(), 'close')))
+  expect(await send('GET /healthz')).toContain('/healthz')
+}, 10_000)
 
 it('names a port that is in use', async () => {
   const { port } = await serve(pathOf)

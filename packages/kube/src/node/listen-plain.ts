@@ -1,5 +1,6 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { seconds } from '../clock.ts'
 import { messageOf } from '../errors.ts'
 
 /** Address to listen on. */
@@ -13,6 +14,9 @@ export interface ListenAddress {
 /** Maximum number of connections; further ones are closed. */
 const MaxConnections = 100
 
+/** Connections that send no complete request in time are closed, so that they do not block those of probes. */
+const timeouts = { headersTimeout: seconds(5), requestTimeout: seconds(10), connectionsCheckingInterval: seconds(1) }
+
 /**
  * Serves GET and HEAD requests over HTTP without TLS, such as those for health and metrics. Responds with 400 to an invalid URL, and with
  * 500 when `handle` fails. `close` also closes open connections.
@@ -25,10 +29,11 @@ export async function listenPlain(
   const respond = async (path: string): Promise<Response> => {
     // The path is not resolved against a base URL, for which `//x` would be a host.
     const url = URL.parse(path.startsWith('/') ? `http://localhost${path}` : path)
-    if (!url) return new Response('400 Bad Request\n', { status: 400 })
+    // A Request cannot have a URL with credentials.
+    if (!url || url.username !== '' || url.password !== '') return new Response('400 Bad Request\n', { status: 400 })
     return handle(new Request(url)).catch((err) => new Response(`${messageOf(err)}\n`, { status: 500 }))
   }
-  const server = createServer((incoming, outgoing) => {
+  const server = createServer(timeouts, (incoming, outgoing) => {
     incoming.resume()
     const { method = 'GET', url = '/' } = incoming
     if (method !== 'GET' && method !== 'HEAD') return void outgoing.writeHead(405).end()
