@@ -194,15 +194,26 @@ describe('a body with more than 250,000 objects and lists', () => {
     expect(await outcomeOf(readObject(request(text, 'application/yaml'), widgets, {}, readers))).toBe(tooLarge)
   })
 
-  test('is rejected as protobuf', async () => {
-    const message = Buffer.from('\n\0'.repeat(250_001))
-    const length = [0x80 | (message.length & 0x7f), 0x80 | ((message.length >> 7) & 0x7f), message.length >> 14]
-    const body = Buffer.concat([Buffer.from('k8s\0\n\x0f\n\x02v1\x12\tConfigMap\x12'), Buffer.from(length), message])
+  /** Encodes a field that contains bytes. The lengths have three bytes, also of short values. */
+  const field = (number: number, value: Buffer) =>
+    Buffer.concat([
+      Buffer.from([(number << 3) | 2, 0x80 | (value.length & 0x7f), 0x80 | ((value.length >> 7) & 0x7f), value.length >> 14]),
+      value,
+    ])
+
+  test.each<[string, string, Buffer]>([
+    ['messages', '1 items []core/v1.ConfigMap', Buffer.from('\n\0'.repeat(250_001))],
+    ['lists in JSON', '1 data JSON', field(1, field(1, Buffer.from(lists(250_000))))],
+    ['lists in a map', '1 extra {}[]string', Buffer.from('\n\x02\x12\0'.repeat(250_001))],
+    ['omitted lists in a map', '1 extra {}[]string', Buffer.from('\n\0'.repeat(250_001))],
+    ['lists in messages', '1 items []core/v1.ConfigMap, 2 names []string', Buffer.from('\n\x02\x12\0'.repeat(125_001))],
+  ])('is rejected as protobuf with %s', async (_, fields, message) => {
+    const body = Buffer.concat([Buffer.from('k8s\0\n\x0f\n\x02v1\x12\tConfigMap'), field(2, message)])
     const reading = readObject(
       { ...request('', 'application/vnd.kubernetes.protobuf'), body: () => Promise.resolve(body) },
       configMaps,
       {},
-      { ...readers, protobufMessages: { 'core/v1.ConfigMap': '1 items []core/v1.ConfigMap' } },
+      { ...readers, protobufMessages: { 'core/v1.ConfigMap': fields } },
     )
     expect(await outcomeOf(reading)).toBe(tooLarge)
   })

@@ -374,35 +374,46 @@ test.each([
   expect(() => decodeProtobuf(Buffer.from(bytes, 'latin1'), fallback)).toThrow(message)
 })
 
-test('a long message is decoded in pieces', () => {
-  const entry = (index: number) =>
-    [
-      2,
-      encode([
-        [1, `k${index}`],
-        [2, 'v'],
-      ]),
-    ] as const
+/** Decodes in pieces, and returns their number and the result. */
+function decodeInPieces(bytes: Buffer) {
+  const work = decodingProtobuf(messages, bytes, fallback, 1000)
+  for (let pieces = 1; ; pieces++) {
+    const piece = work.next()
+    if (piece.done) return { pieces, object: piece.value }
+  }
+}
+
+test('a message with many fields is decoded in pieces', () => {
   const decode = (count: number) => {
-    const work = decodingProtobuf(
-      messages,
+    const entry = (index: number): Wire[number] => [2, [[1, `k${index}`] as const]]
+    const { pieces, object } = decodeInPieces(
       envelope(
         'v1',
         'ConfigMap',
         Array.from({ length: count }, (_, index) => entry(index)),
       ),
-      fallback,
-      1000,
     )
-    for (let pieces = 1; ; pieces++) {
-      const piece = work.next()
-      if (piece.done) return { pieces, keys: Object.keys(piece.value.data as object).length }
-    }
+    return { pieces, keys: Object.keys(object.data as object).length }
   }
   expect(decode(1)).toEqual({ pieces: 1, keys: 1 })
   const long = decode(5000)
   expect(long.keys).toBe(5000)
   expect(long.pieces).toBeGreaterThan(4)
+})
+
+const manyFields = (number: number, value: number | string) => Array.from({ length: 5000 }, () => [number, value] as const)
+
+test.each<[string, Buffer]>([
+  ['an envelope', Buffer.concat([Buffer.from('k8s\0'), encode(manyFields(9, 1)), encode([[1, [[2, 'ConfigMap']]]])])],
+  ['the type of an envelope', Buffer.concat([Buffer.from('k8s\0'), encode([[1, manyFields(2, 'ConfigMap')]])])],
+  ['an entry of a map', envelope('v1', 'ConfigMap', [[2, manyFields(2, 'v')]])],
+  ['a list in a map', envelope('authorization.k8s.io/v1', 'SubjectAccessReview', [[2, [[5, [[2, manyFields(1, 'v')]]]]]])],
+  ['a quantity', envelope('v1', 'PersistentVolume', [[2, [[1, [[2, manyFields(1, '1')]]]]]])],
+  ['a time', envelope('v1', 'ConfigMap', [[1, [[8, manyFields(1, 1)]]]])],
+  ['a number or text', envelope('v1', 'Service', [[2, [[1, [[4, manyFields(2, 1)]]]]]])],
+  ['JSON', envelope('apps/v1', 'ControllerRevision', [[2, manyFields(1, '{}')]])],
+])('%s with many fields is decoded in pieces', (_, bytes) => {
+  expect(decodeInPieces(bytes).pieces).toBeGreaterThan(4)
 })
 
 const metadata = (...fields: Wire): Buffer => envelope('v1', 'ConfigMap', [[1, fields]])

@@ -18,7 +18,7 @@ import type { ProtobufMessages } from '../../registry/resource.ts'
 import { schemeName } from '../../verbs/errors.ts'
 import { tooManyObjects } from '../errors.ts'
 
-/** Error for bytes that are not a message of the type, with Go's text. */
+/** Error for bytes that are not a message of the type, with Go's text where upstream rejects them too. */
 export class ProtobufError extends Error {
   override readonly name = 'ProtobufError'
   /** Kind and version of the message; `undefined` when the envelope is invalid. */
@@ -36,7 +36,7 @@ interface Members {
  * @param messages messages of built-in kinds
  * @param fallback type of the message when its envelope names none
  * @param maxDepth maximum nesting depth of messages and of JSON
- * @throws ProtobufError, or StatusError RequestEntityTooLarge for too many messages
+ * @throws ProtobufError, or StatusError RequestEntityTooLarge for too many objects and lists
  */
 export function* decodingProtobuf(
   messages: ProtobufMessages,
@@ -49,28 +49,31 @@ export function* decodingProtobuf(
     throw new ProtobufError('provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]')
   }
   if (bytes.length === prefix.length) throw new ProtobufError('empty body')
-  const { apiVersion = fallback.apiVersion, kind = fallback.kind, message } = readEnvelope(bytes)
+  const decoding: Decoding = { messages, maxDepth, fields: 0, objects: 0 }
+  const { apiVersion = fallback.apiVersion, kind = fallback.kind, message } = yield* decodingEnvelope(decoding, bytes)
   try {
     const name = messageOf(messages, apiVersion, kind)
     if (name === undefined) {
       const unknown = `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)}`
       throw new ProtobufError(`${unknown} in scheme ${JSON.stringify(schemeName)}`)
     }
-    return { apiVersion, kind, ...(yield* decodingMessage({ messages, maxDepth, fields: 0, objects: 0 }, name, message, 1)) }
+    return { apiVersion, kind, ...(yield* decodingMessage(decoding, name, message, 1)) }
   } catch (err) {
     if (err instanceof ProtobufError) err.sentType = { kind, version: parseApiVersion(apiVersion).version }
     throw err
   }
 }
 
-function readEnvelope(bytes: Buffer): { apiVersion?: string; kind?: string; message: WireReader } {
+function* decodingEnvelope(decoding: Decoding, bytes: Buffer): Work<{ apiVersion?: string; kind?: string; message: WireReader }> {
   const envelope = new WireReader(bytes, prefix.length, bytes.length)
   const type: { apiVersion?: string; kind?: string } = {}
   let message = new WireReader(bytes, 0, 0)
   while (envelope.next()) {
+    if (endsPiece(decoding)) yield
     if (envelope.number === 2) message = envelope.message('Raw')
     if (envelope.number !== 1) continue
     for (const typeMeta = envelope.message('TypeMeta'); typeMeta.next(); ) {
+      if (endsPiece(decoding)) yield
       if (typeMeta.number === 1) type.apiVersion = typeMeta.text('APIVersion')
       if (typeMeta.number === 2) type.kind = typeMeta.text('Kind')
     }
@@ -125,36 +128,50 @@ interface Decoding {
   readonly maxDepth: number
   /** Number of fields that were read in the current piece. */
   fields: number
-  /** Number of messages that were read. */
+  /** Number of objects and lists that were created. */
   objects: number
 }
 
 /** Number of fields that are read in one piece. */
 const FieldsInPiece = 1024
 
+/** Called for each field that is read. Reports whether the piece has enough fields, so that the caller yields. */
+function endsPiece(decoding: Decoding): boolean {
+  if (++decoding.fields <= FieldsInPiece) return false
+  decoding.fields = 0
+  return true
+}
+
+/** Counts new objects and lists. @throws StatusError RequestEntityTooLarge */
+function countObjects(decoding: Decoding, count: number): void {
+  decoding.objects += count
+  if (decoding.objects > MaxObjects) throw tooManyObjects()
+}
+
 function* decodingMessage(decoding: Decoding, message: string, reader: WireReader, depth: number): Work<Members> {
   if (depth > decoding.maxDepth) throw new ProtobufError('exceeded max depth')
-  if (++decoding.objects > MaxObjects) throw tooManyObjects()
+  countObjects(decoding, 1)
   const fields = fieldsOf(decoding.messages, message)
   const object: Members = {}
   while (reader.next()) {
-    if (++decoding.fields > FieldsInPiece) {
-      yield
-      decoding.fields = 0
-    }
+    if (endsPiece(decoding)) yield
     const field = fields.get(reader.number)
     // Fields of later versions are ignored, as by upstream's decoder.
     if (!field) continue
     const { name, type, shape } = field
+    if (shape !== 'one' && object[name] === undefined) {
+      countObjects(decoding, 1)
+      object[name] = shape === 'map' ? {} : []
+    }
     if (shape === 'map') {
       const [key, member] = yield* decodingEntry(decoding, field, reader.message(field.goName), depth + 1)
-      setMember((object[name] ??= {}) as Members, key, member)
+      setMember(object[name] as Members, key, member)
       continue
     }
     const value = isScalar(type)
-      ? readScalar(decoding, field, reader, depth)
+      ? readScalar(field, reader)
       : yield* decodingValue(decoding, field, reader, depth + (shape === 'list' ? 2 : 1))
-    if (shape === 'list') ((object[name] ??= []) as unknown[]).push(value)
+    if (shape === 'list') (object[name] as unknown[]).push(value)
     else if (field.isInline) Object.assign(object, value)
     else if (field.keepsZero || !isZero(value)) object[name] = value
   }
@@ -172,31 +189,45 @@ function* decodingEntry(
   let key = ''
   let member: unknown
   while (entry.next()) {
+    if (endsPiece(decoding)) yield
     if (entry.number === 1) key = entry.text(goName)
     else if (entry.number === 2)
-      member = isScalar(type)
-        ? readScalar(decoding, field, entry, depth)
-        : yield* decodingValue(decoding, field, entry, depth + 1)
+      member = isScalar(type) ? readScalar(field, entry) : yield* decodingValue(decoding, field, entry, depth + 1)
   }
-  return [key, member === undefined ? emptyValue(type) : member]
+  if (member !== undefined) return [key, member]
+  const empty = emptyValue(type)
+  if (typeof empty === 'object') countObjects(decoding, 1)
+  return [key, empty]
 }
 
 /** Returns the value of a type in a map whose entry has no value. */
 function emptyValue(type: string): unknown {
   const zeros: Members = { string: '', bytes: '', int: 0, bool: false, double: 0, Quantity: '0', IntOrString: 0 }
-  if (isScalar(type)) return zeros[type] ?? null
-  return type.startsWith('[]') ? [] : type.startsWith('SchemaOr') ? null : {}
+  if (isScalar(type) || specialNames.has(type)) return zeros[type] ?? null
+  return type.startsWith('[]') ? [] : {}
 }
 
-/** Decodes a value that may contain messages. */
+/** Decodes a value that is encoded as a message. */
 function decodingValue(decoding: Decoding, { goName, type }: NamedType, reader: WireReader, depth: number): Work<unknown> {
   const value = reader.message(goName)
-  return type.startsWith('[]') || type.startsWith('SchemaOr')
+  return type.startsWith('[]') || specialNames.has(type)
     ? decodingSpecial(decoding, type, value, depth)
     : decodingMessage(decoding, type, value, depth)
 }
 
 type NamedType = Pick<Field, 'goName' | 'type'>
+
+/** Types whose messages are not objects in JSON. */
+const specialNames: ReadonlySet<string> = new Set([
+  'SchemaOrSchemas',
+  'SchemaOrStrings',
+  'SchemaOrBool',
+  'Quantity',
+  'Time',
+  'MicroTime',
+  'IntOrString',
+  'JSON',
+])
 
 function* decodingSpecial(decoding: Decoding, type: string, value: WireReader, depth: number): Work<unknown> {
   switch (type) {
@@ -206,11 +237,13 @@ function* decodingSpecial(decoding: Decoding, type: string, value: WireReader, d
       let single: unknown = null
       let list: unknown[] | undefined
       while (value.next()) {
+        if (endsPiece(decoding)) yield
         if (value.number === 1) single = yield* decodingMessage(decoding, schema, value.message('Schema'), depth + 1)
-        else if (value.number === 2 && type === 'SchemaOrStrings') (list ??= []).push(value.text('Property'))
-        else if (value.number === 2) {
-          ;(list ??= []).push(yield* decodingMessage(decoding, schema, value.message('JSONSchemas'), depth + 1))
-        }
+        if (value.number !== 2) continue
+        if (!list) countObjects(decoding, 1)
+        list ??= []
+        if (type === 'SchemaOrStrings') list.push(value.text('Property'))
+        else list.push(yield* decodingMessage(decoding, schema, value.message('JSONSchemas'), depth + 1))
       }
       return list ?? single
     }
@@ -218,20 +251,32 @@ function* decodingSpecial(decoding: Decoding, type: string, value: WireReader, d
       let allows = false
       let nested: Members | undefined
       while (value.next()) {
+        if (endsPiece(decoding)) yield
         if (value.number === 1) allows = value.integer('Allows') !== 0
         else if (value.number === 2) nested = yield* decodingMessage(decoding, schema, value.message('Schema'), depth + 1)
       }
       return nested ?? allows
     }
+    case 'Quantity':
+      return (yield* decodingText(decoding, value, 'String_')) ?? '0'
+    case 'Time':
+    case 'MicroTime':
+      return yield* decodingTime(decoding, type, value)
+    case 'IntOrString':
+      return yield* decodingIntOrString(decoding, value)
+    case 'JSON': {
+      const text = (yield* decodingText(decoding, value, 'Raw')) ?? ''
+      return text === '' ? null : yield* decodingJSON(decoding, text, depth)
+    }
     default: {
       // A named list type is encoded as a message whose first field is the list.
+      countObjects(decoding, 1)
       const item = { goName: 'Items', type: type.slice(2) }
       const list: unknown[] = []
       while (value.next()) {
+        if (endsPiece(decoding)) yield
         if (value.number !== 1) continue
-        list.push(
-          isScalar(item.type) ? readScalar(decoding, item, value, depth) : yield* decodingValue(decoding, item, value, depth + 1),
-        )
+        list.push(isScalar(item.type) ? readScalar(item, value) : yield* decodingValue(decoding, item, value, depth + 1))
       }
       return list
     }
@@ -241,12 +286,12 @@ function* decodingSpecial(decoding: Decoding, type: string, value: WireReader, d
 /** Message of a schema in a CustomResourceDefinition. */
 const schema = 'apiextensions/v1.JSONSchemaProps'
 
-const scalars = ['string', 'bytes', 'int', 'bool', 'double', 'Quantity', 'Time', 'MicroTime', 'IntOrString', 'JSON'] as const
+const scalars = ['string', 'bytes', 'int', 'bool', 'double'] as const
 type Scalar = (typeof scalars)[number]
 const scalarNames: ReadonlySet<string> = new Set(scalars)
 const isScalar = (type: string): type is Scalar => scalarNames.has(type)
 
-function readScalar({ maxDepth }: Decoding, { goName: name, type }: NamedType, reader: WireReader, depth: number): unknown {
+function readScalar({ goName: name, type }: NamedType, reader: WireReader): unknown {
   switch (type as Scalar) {
     case 'string':
       return reader.text(name)
@@ -258,26 +303,25 @@ function readScalar({ maxDepth }: Decoding, { goName: name, type }: NamedType, r
       return reader.integer(name) !== 0
     case 'double':
       return reader.double(name)
-    case 'Quantity': {
-      let text = '0'
-      for (const quantity = reader.message(name); quantity.next(); ) if (quantity.number === 1) text = quantity.text('String_')
-      return text
-    }
-    case 'Time':
-    case 'MicroTime':
-      return readTime(type as 'Time' | 'MicroTime', reader.message(name))
-    case 'IntOrString':
-      return readIntOrString(reader.message(name))
-    case 'JSON': {
-      let text = ''
-      for (const json = reader.message(name); json.next(); ) if (json.number === 1) text = json.text('Raw')
-      return text === '' ? null : parseJSON(text, maxDepth - depth)
-    }
   }
 }
 
-function parseJSON(text: string, maxDepth: number): unknown {
-  if (measureJSON(text).depth > maxDepth) throw new ProtobufError('exceeded max depth')
+/** Decodes a message whose only field is a text. */
+function* decodingText(decoding: Decoding, message: WireReader, name: string): Work<string | undefined> {
+  let text: string | undefined
+  while (message.next()) {
+    if (endsPiece(decoding)) yield
+    if (message.number === 1) text = message.text(name)
+  }
+  return text
+}
+
+/** Parses JSON whose outermost object has the depth `depth`. */
+function* decodingJSON(decoding: Decoding, text: string, depth: number): Work<unknown> {
+  const measured = measureJSON(text)
+  if (measured.depth > decoding.maxDepth - depth + 1) throw new ProtobufError('exceeded max depth')
+  countObjects(decoding, measured.objects)
+  yield
   try {
     return readJSON(text)
   } catch {
@@ -285,11 +329,12 @@ function parseJSON(text: string, maxDepth: number): unknown {
   }
 }
 
-function readIntOrString(parts: WireReader): number | bigint | string {
+function* decodingIntOrString(decoding: Decoding, parts: WireReader): Work<number | bigint | string> {
   let isText = false
   let integer: number | bigint = 0
   let text = ''
   while (parts.next()) {
+    if (endsPiece(decoding)) yield
     if (parts.number === 1) isText = parts.integer('Type') !== 0
     else if (parts.number === 2) integer = parts.integer('IntVal')
     else if (parts.number === 3) text = parts.text('StrVal')
@@ -301,11 +346,12 @@ function readIntOrString(parts: WireReader): number | bigint | string {
 const Times = { first: -62_167_219_200, last: 253_402_300_799 }
 
 /** Decodes seconds and nanoseconds since the epoch; an empty message is null. */
-function readTime(type: 'Time' | 'MicroTime', parts: WireReader): string | null {
+function* decodingTime(decoding: Decoding, type: 'Time' | 'MicroTime', parts: WireReader): Work<string | null> {
   if (parts.isEmpty) return null
   let time = 0
   let nanoseconds = 0
   while (parts.next()) {
+    if (endsPiece(decoding)) yield
     if (parts.number === 1) time = Number(parts.integer('Seconds'))
     else if (parts.number === 2) nanoseconds = Number(BigInt.asIntN(32, BigInt(parts.integer('Nanos'))))
   }
