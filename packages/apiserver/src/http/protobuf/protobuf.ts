@@ -35,7 +35,7 @@ interface Members {
  * Decodes a message with its envelope, in pieces.
  * @param messages messages of built-in kinds
  * @param fallback type of the message when its envelope names none
- * @param maxDepth maximum nesting depth of messages and of JSON
+ * @param maxDepth maximum nesting depth of messages and of JSON; upstream has none for messages
  * @throws ProtobufError, or StatusError RequestEntityTooLarge for too many objects and lists
  */
 export function* decodingProtobuf(
@@ -345,7 +345,10 @@ function* decodingIntOrString(decoding: Decoding, parts: WireReader): Work<numbe
 /** Seconds since the epoch of the first and the last moment that RFC 3339 can express. */
 const Times = { first: -62_167_219_200, last: 253_402_300_799 }
 
-/** Decodes seconds and nanoseconds since the epoch; an empty message is null. */
+/**
+ * Decodes seconds and nanoseconds since the epoch; an empty message is null. Upstream uses the nanoseconds only for MicroTime. It also
+ * accepts times of other years, which it then writes as JSON that Go clients cannot read.
+ */
 function* decodingTime(decoding: Decoding, type: 'Time' | 'MicroTime', parts: WireReader): Work<string | null> {
   if (parts.isEmpty) return null
   let time = 0
@@ -356,9 +359,9 @@ function* decodingTime(decoding: Decoding, type: 'Time' | 'MicroTime', parts: Wi
     else if (parts.number === 2) nanoseconds = Number(BigInt.asIntN(32, BigInt(parts.integer('Nanos'))))
   }
   // Upstream truncates to microseconds. The nanoseconds may be negative.
-  const microseconds = Math.trunc(nanoseconds / 1000)
+  const microseconds = type === 'Time' ? 0 : Math.trunc(nanoseconds / 1000)
   time += Math.floor(microseconds / 1e6)
-  if (time < Times.first || time > Times.last) throw new ProtobufError(`${type}: year outside of range [0,9999]`)
+  if (time < Times.first || time > Times.last) throw new ProtobufError('a time is not in the years 0 to 9999')
   const text = new Date(seconds(time)).toISOString().slice(0, 19)
   const fraction = microseconds - Math.floor(microseconds / 1e6) * 1e6
   return type === 'Time' ? `${text}Z` : `${text}.${String(fraction).padStart(6, '0')}Z`
