@@ -112,6 +112,34 @@ describe('a generated certificate', () => {
     own.close()
   })
 
+  it('is signed by the new authority if the previous one expired before the new one could be published', async () => {
+    let fails = false
+    const issued: number[] = []
+    const own = await keep({
+      async trust() {
+        if (fails) throw new Error('not now')
+      },
+      serve({ certificate }) {
+        served = new X509Certificate(certificate)
+        issued.push(clock.now())
+      },
+    })
+    fails = true
+    while (storedAuthorities.length === 1) {
+      clock.step(clock.nextDue!)
+      await settle()
+    }
+    clock.shift(35 * day)
+    fails = false
+    const count = issued.length
+    clock.step(clock.nextDue!)
+    await settle()
+    expect(served!.verify(new X509Certificate(storedAuthorities[1]!.certificate).publicKey)).toBe(true)
+    expect(issued).toHaveLength(count + 1)
+    expect(clock.nextDue! - clock.now()).toBeGreaterThan(day)
+    own.close()
+  })
+
   it('is still valid and trusted if publishing or serving a new certificate fails, because both are retried in order', async () => {
     const failures = new Set<number>()
     let calls = 0

@@ -65,7 +65,7 @@ export async function keepOwnCertificate(options: OwnCertificateOptions): Promis
 class Rotation {
   readonly #options: OwnCertificateOptions
   #authority: CertifiedKey | undefined
-  /** The previous authority, while certificates that it signed may be in use. */
+  /** The previous authority, while it is valid and certificates that it signed may be in use. */
   #previous: CertifiedKey | undefined
   /** The published CA bundle, and the time of its publication. */
   #trusted = { bundle: '', at: 0 }
@@ -86,6 +86,7 @@ class Rotation {
       this.#authority = await this.#newAuthority()
       keep?.(this.#authority)
     }
+    if (this.#previous && !isValid(this.#previous)) this.#previous = undefined
     const authority = this.#authority
     await this.#trust(authority)
     const signsFrom = this.#previous ? this.#trusted.at + Spread : now
