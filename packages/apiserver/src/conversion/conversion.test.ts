@@ -178,6 +178,27 @@ describe('objects of a CRD with a conversion webhook', () => {
     expect(await rejection(server.client.list(V1, { namespace }))).toContain('at index 3')
   })
 
+  test.each<[string, (signal: AbortSignal) => Promise<unknown>]>([
+    ['list', (signal) => server.client.list(V1, { namespace, signal })],
+    [
+      'watch',
+      async (signal) => {
+        const watch = await server.client.watch(V1, { namespace, signal })
+        for await (const event of watch) return event
+      },
+    ],
+  ])('are not converted any more when the request of a %s has ended', async (_, read) => {
+    for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) {
+      await server.client.create(V2, conv({ width: 1, color: 'x'.repeat(600_000) }, name))
+    }
+    const request = new AbortController()
+    server.changeResponse = (response) => {
+      request.abort()
+      return response
+    }
+    expect(await server.callsOf(read(request.signal).catch(() => {}))).toBe(1)
+  })
+
   test('are patched and deleted in either version', async () => {
     await server.client.create(V2, conv({ width: 1, color: 'blue' }))
     await server.client.patch(V1, at, { type: 'merge', body: { spec: { size: 2 } } })

@@ -50,11 +50,18 @@ export class Converter {
     return info.stored && info.conversion ? this.convert(info, await this.convert(info.stored, object)) : object
   }
 
-  /** Like `convert` for many objects. One webhook call converts all objects that need it, or several calls if they are long together. */
-  async convertAll(info: ResourceInfo, objects: readonly KubeObject[]): Promise<readonly KubeObject[]> {
+  /**
+   * Like `convert` for many objects. One webhook call converts all objects that need it, or several calls if they are long together.
+   * @throws the reason of the signal, or StatusError, when the signal aborts
+   */
+  async convertAll(
+    info: ResourceInfo,
+    objects: readonly KubeObject[],
+    signal: AbortSignal | undefined,
+  ): Promise<readonly KubeObject[]> {
     const toConvert = objects.filter((object) => needsWebhook(info, object))
     if (toConvert.length === 0) return objects.map((object) => inVersion(info, object))
-    const converted = await this.#callWebhook(info, toConvert)
+    const converted = await this.#callWebhook(info, toConvert, signal)
     let next = 0
     return objects.map((object) => (needsWebhook(info, object) ? converted[next++]! : inVersion(info, object)))
   }
@@ -74,7 +81,7 @@ export class Converter {
   }
 
   /** @throws StatusError without a reason, when the webhook fails or returns invalid objects */
-  async #callWebhook(to: ResourceInfo, objects: readonly KubeObject[]): Promise<readonly UnknownObject[]> {
+  async #callWebhook(to: ResourceInfo, objects: readonly KubeObject[], signal?: AbortSignal): Promise<readonly UnknownObject[]> {
     const converted: UnknownObject[] = []
     let sources: KubeObject[] = []
     let texts: string[] = []
@@ -88,7 +95,9 @@ export class Converter {
       const pause = pauseIfDue(this.#clock)
       if (pause) await pause
       if (characters < MaxCharacters && index < objects.length - 1) continue
-      appendAll(converted, await this.#convertPart(to, sources, texts, { start: converted.length, total: objects.length }))
+      signal?.throwIfAborted()
+      const part = { start: converted.length, total: objects.length, signal }
+      appendAll(converted, await this.#convertPart(to, sources, texts, part))
       ;[sources, texts, characters] = [[], [], 0]
     }
     return converted
@@ -99,7 +108,7 @@ export class Converter {
     to: ResourceInfo,
     sources: readonly KubeObject[],
     texts: readonly string[],
-    { start, total }: { start: number; total: number },
+    { start, total, signal }: { start: number; total: number; signal: AbortSignal | undefined },
   ): Promise<readonly UnknownObject[]> {
     const { clientConfig, reviewVersion } = to.conversion!
     const { group, version } = parseApiVersion(sources[0]!.apiVersion)
@@ -108,7 +117,7 @@ export class Converter {
     let converted: readonly unknown[]
     try {
       const review = conversionReview(reviewVersion, uid, to.apiVersion, texts)
-      converted = convertedObjects(reviewVersion, uid, await this.#caller.call(clientConfig, TimeoutSeconds, review))
+      converted = convertedObjects(reviewVersion, uid, await this.#caller.call(clientConfig, TimeoutSeconds, review, signal))
     } catch (err) {
       throw fail(`failed: ${(err as Error).message}`)
     }

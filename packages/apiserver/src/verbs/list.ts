@@ -33,7 +33,7 @@ export async function list(server: ServerContext, context: RequestContext): Prom
   let remaining = 0
   const source = page.after === undefined ? snapshot : snapshot.slice(firstAfter(snapshot, page.after))
   const candidates = selection || page.limit === undefined ? source : source.slice(0, page.limit)
-  const converted = info.conversion ? await server.converter.convertAll(info, candidates) : undefined
+  const converted = info.conversion ? await server.converter.convertAll(info, candidates, context.ended?.()) : undefined
   for (let index = 0; index < source.length; index++) {
     const isFull = items.length === page.limit
     if (isFull && !selection) {

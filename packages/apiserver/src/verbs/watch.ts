@@ -15,7 +15,7 @@ export function watch(server: ServerContext, context: RequestContext, signal: Ab
   const { info, options, request } = context
   rejectOptions(options)
   const start = startOf(options)
-  const view = info.conversion ? convertedView(server, context) : viewOf(context)
+  const view = info.conversion ? convertedView(server, context, signal) : viewOf(context)
   const { store } = server
 
   let begin: Begin = []
@@ -81,13 +81,20 @@ function viewOf({ info, options, request: { namespace } }: RequestContext): View
  * View with conversion by webhook. Each watcher converts all its initial objects in one call. The objects of a change are converted one by
  * one, once for all watchers.
  */
-function convertedView({ converter }: ServerContext, { info, options, request: { namespace } }: RequestContext): View {
+function convertedView(
+  { converter }: ServerContext,
+  { info, options, request: { namespace } }: RequestContext,
+  signal: AbortSignal,
+): View {
   const selection = selectionOf(info, options)
   const converted = (object: KubeObject) => converter.convertShared(info, object)
   const selects = async (object: KubeObject) => selection === undefined || selection(await converted(object))
   return {
     initial: (stored, mark) => async () => {
-      const objects = await converter.convertAll(info, stored)
+      const objects = await converter.convertAll(info, stored, signal).catch((err: unknown) => {
+        if (signal.aborted) return []
+        throw err
+      })
       const selected = objects.filter((object) => selection === undefined || selection(object))
       return [...selected.map((object) => ({ type: 'ADDED' as const, object })), ...mark]
     },
