@@ -3,13 +3,13 @@ import { expect, test } from 'vitest'
 import { eventLoopYielder, hours, inPieces, seconds, timeLeft, VirtualClock, type Work } from './clock.ts'
 
 /** Creates an event loop whose time passes only with work. It records the tasks of each turn, and the pauses. */
-function fakeEventLoop() {
+function fakeEventLoop({ countsTurns = true } = {}) {
   let now = 0
   const turns: string[][] = [[]]
   const rests: number[] = []
   const yieldIfDue = eventLoopYielder({
     now: () => now,
-    turnNumber: () => turns.length,
+    turnNumber: countsTurns ? () => turns.length : undefined,
     async turn() {
       await setImmediate()
       turns.push([])
@@ -47,11 +47,14 @@ function fakeEventLoop() {
   }
 }
 
-test('runs ten milliseconds of work in each turn of the event loop', async () => {
-  const { work, turns } = fakeEventLoop()
-  await work('a', 25)
-  expect(turns.map(({ length }) => length)).toEqual([10, 10, 5])
-})
+test.each([true, false])(
+  'runs ten milliseconds of work in each turn of the event loop, whose turns are counted: %s',
+  async (countsTurns) => {
+    const { work, turns } = fakeEventLoop({ countsTurns })
+    await work('a', 25)
+    expect(turns.map(({ length }) => length)).toEqual([10, 10, 5])
+  },
+)
 
 test('does not count the time between two turns, and schedules the end of a turn only for waiting work', async () => {
   let [now, turnNumber, scheduled] = [0, 1, 0]
@@ -69,6 +72,23 @@ test('does not count the time between two turns, and schedules the end of a turn
   await Promise.all([yieldIfDue(), yieldIfDue()])
   expect(scheduled).toBe(1)
   expect(yieldIfDue()).toBeUndefined()
+})
+
+test('does not count the time between two turns if turns are not counted: schedules the end of a turn at its first call', async () => {
+  let [now, scheduled] = [0, 0]
+  const turn = async () => {
+    scheduled++
+    await setImmediate()
+  }
+  const yieldIfDue = eventLoopYielder({ now: () => now, turnNumber: undefined, turn, pause: async () => {} })
+  for (let count = 1; count <= 5; count++) {
+    now += 50
+    expect(yieldIfDue()).toBeUndefined()
+    now += 9
+    expect(yieldIfDue()).toBeUndefined()
+    expect(scheduled).toBe(count)
+    await setImmediate()
+  }
 })
 
 test('continues after a turn with the tasks that have waited longest', async () => {
@@ -98,14 +118,17 @@ test('waiting work runs to its end after a piece that took too long', async () =
   `)
 })
 
-test('pauses after a long turn for a tenth of its length, at most ten milliseconds, and not after a usual turn', async () => {
-  const restsAfter = async (length: number) => {
-    const { long, rests } = fakeEventLoop()
-    await long(2, length)
-    return rests
-  }
-  expect(await Promise.all([1, 10, 19, 20, 60, 5000].map(restsAfter))).toEqual([[], [], [], [2], [6], [10]])
-})
+test.each([true, false])(
+  'pauses after a long turn for a tenth of its length, at most ten milliseconds, and not after a usual turn; turns are counted: %s',
+  async (countsTurns) => {
+    const restsAfter = async (length: number) => {
+      const { long, rests } = fakeEventLoop({ countsTurns })
+      await long(2, length)
+      return rests
+    }
+    expect(await Promise.all([1, 10, 19, 20, 60, 5000].map(restsAfter))).toEqual([[], [], [], [2], [6], [10]])
+  },
+)
 
 test('work in pieces pauses at a yield when a pause is due, and returns its result', async () => {
   const done: string[] = []

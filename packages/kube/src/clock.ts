@@ -218,8 +218,8 @@ export const systemClock: Clock = {
 
 interface EventLoop {
   now(): number
-  /** Number of the current turn. Constant where turns are not counted, as in browsers. */
-  turnNumber(): number
+  /** Returns the number of the current turn. `undefined` where turns are not counted, as in browsers. */
+  readonly turnNumber: (() => number) | undefined
   /** Resolves in the next turn. */
   turn(): Promise<void>
   /** Resolves after `ms`. */
@@ -227,9 +227,9 @@ interface EventLoop {
 }
 
 /** Returns a function for the number of turns of this thread's event loop. Browsers, and Node before 22.8, do not count them. */
-function turnNumberOf(): () => number {
+function turnNumberOf(): (() => number) | undefined {
   const timing = (performance as { nodeTiming?: { uvMetricsInfo?: { loopCount: number } } }).nodeTiming
-  return timing?.uvMetricsInfo ? () => timing.uvMetricsInfo!.loopCount : () => 0
+  return timing?.uvMetricsInfo ? () => timing.uvMetricsInfo!.loopCount : undefined
 }
 
 /** Milliseconds between two readings of the turn's number: a reading takes half a microsecond. */
@@ -238,34 +238,43 @@ const TurnCheckPeriod = 0.2
 /**
  * Returns a `yieldIfDue` for an event loop. It measures the time of a turn from the first call in the turn that reads the turn's number; a
  * call reads the number if the last reading is `TurnCheckPeriod` ago, or the time seems to be used up. It schedules a callback for the next
- * turn only if work waits for it, because each scheduled callback causes another turn, in which few sockets are ready.
+ * turn only if work waits for it, because each scheduled callback causes another turn, in which few sockets are ready. Where turns are not
+ * counted, the first call in each turn schedules it.
  */
 export function eventLoopYielder(loop: EventLoop): () => Promise<void> | undefined {
-  let number = loop.turnNumber()
+  const { turnNumber } = loop
+  let number = turnNumber?.()
   let since = loop.now()
   let checked = since
-  /** Resolves in the next turn; present while work waits for it. */
+  /** Resolves in the next turn; present while it is scheduled. */
   let over: Promise<void> | undefined
+  let hasWaiter = false
   const startTurn = () => {
-    number = loop.turnNumber()
+    number = turnNumber?.()
     since = checked = loop.now()
   }
+  const endOfTurn = (): Promise<void> =>
+    (over ??= loop.turn().then(() => {
+      over = undefined
+      hasWaiter = false
+      startTurn()
+    }))
   return () => {
     const now = loop.now()
-    if (now - checked >= TurnCheckPeriod || now - since >= LongestTurn) {
+    if (!turnNumber) {
+      if (!over) startTurn()
+      void endOfTurn()
+    } else if (now - checked >= TurnCheckPeriod || now - since >= LongestTurn) {
       checked = now
-      if (loop.turnNumber() !== number) startTurn()
+      if (turnNumber() !== number) startTurn()
     }
     const spent = now - since
     if (spent < LongestTurn) return undefined
     // The first task that waits has used up the time. If the task was long, one turn is too short for requests that need several turns,
     // such as those of new connections.
-    const needsPause = !over && spent >= 2 * LongestTurn
-    over ??= loop.turn().then(() => {
-      over = undefined
-      startTurn()
-    })
-    return needsPause ? over.then(() => loop.pause(Math.min(spent / 10, LongestPause))) : over
+    const needsPause = !hasWaiter && spent >= 2 * LongestTurn
+    hasWaiter = true
+    return needsPause ? endOfTurn().then(() => loop.pause(Math.min(spent / 10, LongestPause))) : endOfTurn()
   }
 }
 
