@@ -30,6 +30,10 @@ export const StatusReasons = {
 } as const
 export type StatusReason = keyof typeof StatusReasons
 
+/** Returns the reason of a Status; empty when it is absent or not in `StatusReasons`. */
+export const knownReason = ({ reason }: Status): StatusReason | '' =>
+  reason !== undefined && Object.hasOwn(StatusReasons, reason) ? (reason as StatusReason) : ''
+
 export interface StatusCause {
   reason?: string
   message?: string
@@ -100,15 +104,10 @@ export class StatusError extends Error {
   }
 
   static from(status: Status): StatusError {
-    const isKnownReason = status.reason !== undefined && Object.hasOwn(StatusReasons, status.reason)
-    return new StatusError(
-      isKnownReason ? (status.reason as StatusReason) : '',
-      status.message ?? `the server answered ${status.code ?? 500}`,
-      {
-        ...(status.details === undefined ? {} : { details: status.details }),
-        ...(status.code === undefined ? {} : { code: status.code }),
-      },
-    )
+    return new StatusError(knownReason(status), status.message ?? `the server answered ${status.code ?? 500}`, {
+      ...(status.details === undefined ? {} : { details: status.details }),
+      ...(status.code === undefined ? {} : { code: status.code }),
+    })
   }
 }
 

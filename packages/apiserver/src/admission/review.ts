@@ -8,14 +8,13 @@ import {
   isRecord,
   type JsonPatchOperation,
   type KubeObject,
+  knownReason,
   parseJsonPatch,
   readJSON,
   type RequestingUser,
   scanJSON,
   type Status,
   StatusError,
-  type StatusReason,
-  StatusReasons,
   type Work,
 } from '@capstan/kube'
 import type { Caller, User } from '../auth/user.ts'
@@ -159,8 +158,7 @@ class Denial extends StatusError {
   readonly #status: Status
 
   constructor(status: Status & { code: number; message: string }) {
-    const isKnownReason = status.reason !== undefined && status.reason in StatusReasons
-    super(isKnownReason ? (status.reason as StatusReason) : '', status.message, {
+    super(knownReason(status), status.message, {
       code: status.code,
       ...(status.details === undefined ? {} : { details: status.details }),
     })

@@ -297,6 +297,11 @@ describe('a webhook', () => {
       () => ({ allowed: false, status: { reason: 'Forbidden', code: 403 } }),
       `403 Forbidden: ${denial}: Forbidden`,
     ],
+    [
+      'denies with an unknown reason',
+      () => ({ allowed: false, status: { message: 'm', reason: 'constructor' } }),
+      `400 : ${denial}: m`,
+    ],
     ['denies with code 200', () => ({ allowed: false, status: { code: 200 } }), `400 : ${denial} without explanation`],
     [
       'fails',
