@@ -1,5 +1,5 @@
 /** Applies patches in responses of extensions in the same way as upstream. Pure. Upstream: internal/util/patch, evanphx/json-patch v5.9. */
-import { applyMergePatch, isRecord, type JsonPatchOperation, setMember } from '@capstan/kube'
+import { applyMergePatch, equal, isRecord, type JsonPatchOperation, setMember } from '@capstan/kube'
 import { applyOperations } from './patch-dialect.ts'
 
 /**
@@ -23,6 +23,42 @@ export function patchedDocument<T extends object>(document: T, patchType: string
       throw new Error(`failed to apply patch: unknown patchType ${patchType}`)
   }
 }
+
+/**
+ * Copies the patched spec, labels and annotations of a template; other parts cannot be patched. A part that a patch removes as a whole
+ * keeps its value. Upstream: applyPatchToRequest of core/reconcilers/topology/cluster/patches, v1.14.
+ *
+ * @returns the template, and the paths of changes that are ignored
+ */
+export function copyPatchedParts<T extends object>(document: T, patched: T): { document: T; ignored: string[] } {
+  const [before, after] = [document as Members, patched as Members]
+  const [oldMetadata, metadata] = [membersOf(before.metadata), membersOf(after.metadata)]
+  const { labels, annotations } = metadata
+  const changed = (from: Members, to: Members, patchable: readonly string[], prefix: string): string[] =>
+    [...new Set([...Object.keys(from), ...Object.keys(to)])]
+      .filter((name) => !equal(from[name], to[name]))
+      .filter((name) => !patchable.includes(name) || to[name] === undefined)
+      .map((name) => `${prefix}${name}`)
+  return {
+    document: {
+      ...document,
+      ...(after.spec === undefined ? {} : { spec: after.spec }),
+      metadata: {
+        ...oldMetadata,
+        ...(labels === undefined ? {} : { labels }),
+        ...(annotations === undefined ? {} : { annotations }),
+      },
+    },
+    ignored: [
+      ...changed({ ...before, metadata: undefined }, { ...after, metadata: undefined }, ['spec'], ''),
+      ...changed(oldMetadata, metadata, ['labels', 'annotations'], 'metadata.'),
+    ],
+  }
+}
+
+type Members = Readonly<Record<string, unknown>>
+
+const membersOf = (value: unknown): Members => (isRecord(value) ? value : {})
 
 const cannotMerge = 'failed to apply patch: error applying json merge patch (RFC7386)'
 const cannotDecode = (reason: string): Error => new Error(`failed to apply patch: error decoding json patch (RFC6902): ${reason}`)

@@ -41,3 +41,19 @@ test('a patch of a template changes spec, labels and annotations, and nothing el
   expect(item!.object).not.toHaveProperty('status')
   expect(item!.object).not.toMatchObject({ metadata: { name: 'other' } })
 })
+
+test('a patch of a template that sets labels to null is applied, as core applies it', () => {
+  const request = fixture(GeneratePatches)
+  const { uid } = request.items[0]!
+  const patch = btoa(JSON.stringify([{ op: 'add', path: '/metadata/labels', value: null }]))
+  const [item] = patchedRequest(GeneratePatches, request, { items: [{ uid, patchType: 'JSONPatch', patch }] }).items
+  expect(item!.object).toHaveProperty('metadata.labels', null)
+})
+
+test('a patch of a template without a type is rejected, as core rejects it', () => {
+  const request = fixture(GeneratePatches)
+  const response = { items: [{ uid: request.items[0]!.uid, patchType: '', patch: '' }] }
+  expect(() => patchedRequest(GeneratePatches, request, response)).toThrow(
+    'items[0] of the response: failed to apply patch: unknown patchType',
+  )
+})

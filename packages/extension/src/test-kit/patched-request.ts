@@ -3,7 +3,7 @@
  * hooks of in-place updates only the spec, or the spec of the template.
  */
 import type { Hook, WirePatch } from '@capstan/api'
-import { applyResponsePatch, patchedDocument } from '@capstan/api'
+import { applyResponsePatch, copyPatchedParts, patchedDocument } from '@capstan/api'
 import { isRecord } from '@capstan/kube'
 import { HookFailed } from '../client/hook-failed.ts'
 
@@ -64,20 +64,12 @@ function patchedItems(items: readonly Fields[], answers: readonly Fields[]): Fie
   return result
 }
 
-/**
- * Returns the object with the patch's changes of spec, labels and annotations. Other changes, and the removal of one of these three as a
- * whole, are ignored.
- */
 function applyPatch(object: Fields, answer: Fields, place: string): Fields {
   const { patchType = '', patch = '' } = answer as { patchType?: string; patch?: string }
-  if (patchType === '' && patch === '') return object
-  const document: Fields | undefined = rejectingAt(place, () =>
-    patchedDocument(object, patchType, Buffer.from(patch, 'base64').toString()),
-  )
-  if (!document) return object
-  const { labels, annotations } = isRecord(document.metadata) ? document.metadata : {}
-  const metadata = { ...(object.metadata as object), ...(labels ? { labels } : {}), ...(annotations ? { annotations } : {}) }
-  return { ...object, metadata, ...(document.spec === undefined ? {} : { spec: document.spec }) }
+  return rejectingAt(place, () => {
+    const patched = patchedDocument(object, patchType, Buffer.from(patch, 'base64').toString())
+    return patched ? copyPatchedParts(object, patched).document : object
+  })
 }
 
 function rejectingAt<T>(place: string, act: () => T): T {

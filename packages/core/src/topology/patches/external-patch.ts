@@ -3,9 +3,9 @@
  * core/reconcilers/topology/cluster/patches/{engine,external}, v1.14.
  */
 import type { Cluster, ClusterClassPatch, ExternalPatchDefinition, ResponseOf } from '@capstan/api'
-import { GeneratePatches, patchedDocument, ValidateTopology } from '@capstan/api'
+import { copyPatchedParts, GeneratePatches, patchedDocument, ValidateTopology } from '@capstan/api'
 import type { CallOptions } from '@capstan/extension'
-import { equal, isRecord, TerminalError, type UnknownObject, withErrorContext } from '@capstan/kube'
+import { TerminalError, withErrorContext } from '@capstan/kube'
 import type { PatchItem } from './patch-items.ts'
 import type { PatchVariables } from './patch-variables.ts'
 import { wireVariablesOf } from './patch-variables.ts'
@@ -111,35 +111,3 @@ export function applyResponseItem(
 /** Formats an item: `LocalMachineTemplate for MachineDeployment md-0 (spec.template.spec.infrastructureRef)`. */
 export const itemText = ({ document, holder }: Pick<PatchItem, 'holder' | 'document'>): string =>
   `${document.kind} for ${holder.kind} ${holder.name} (${holder.fieldPath})`
-
-/**
- * Copies patched spec, labels and annotations; other parts of a template cannot be patched. A part that a patch removes as a whole keeps
- * its value.
- */
-export function copyPatchedParts(
-  document: UnknownObject,
-  patched: UnknownObject,
-): { document: UnknownObject; ignored: string[] } {
-  const metadata: Record<string, unknown> = isRecord(patched.metadata) ? patched.metadata : {}
-  const { labels, annotations } = metadata
-  const changed = (before: object, after: object, patchable: readonly string[], prefix: string): string[] =>
-    [...new Set([...Object.keys(before), ...Object.keys(after)])]
-      .filter((name) => !equal((before as Record<string, unknown>)[name], (after as Record<string, unknown>)[name]))
-      .filter((name) => !patchable.includes(name) || (after as Record<string, unknown>)[name] === undefined)
-      .map((name) => `${prefix}${name}`)
-  return {
-    document: {
-      ...document,
-      ...(patched['spec'] === undefined ? {} : { spec: patched['spec'] }),
-      metadata: {
-        ...document.metadata,
-        ...(labels === undefined ? {} : { labels }),
-        ...(annotations === undefined ? {} : { annotations }),
-      },
-    } as UnknownObject,
-    ignored: [
-      ...changed({ ...document, metadata: undefined }, { ...patched, metadata: undefined }, ['spec'], ''),
-      ...changed(document.metadata, metadata, ['labels', 'annotations'], 'metadata.'),
-    ],
-  }
-}

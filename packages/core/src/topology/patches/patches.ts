@@ -15,6 +15,7 @@ import {
   TemplateClonedFromNameAnnotation,
   writeField,
   applyOperations,
+  copyPatchedParts,
 } from '@capstan/api'
 import type { RuntimeClient } from '@capstan/extension'
 import { appendAll, draft, equal, messageOf, withTerminalErrors } from '@capstan/kube'
@@ -23,7 +24,7 @@ import type { Blueprint } from '../blueprint.ts'
 import { clusterBuiltins } from './builtin-variables.ts'
 import type { DesiredObject } from '../desired-state/desired-object.ts'
 import type { DesiredState } from '../desired-state/desired-state.ts'
-import { applyExternalPatch, copyPatchedParts, validateTopology } from './external-patch.ts'
+import { applyExternalPatch, validateTopology } from './external-patch.ts'
 import type { CallContext } from '../hooks/lifecycle-hooks.ts'
 import { patchOperations } from './inline-patch.ts'
 import { type PatchItem, patchItems, Template } from './patch-items.ts'
