@@ -76,17 +76,23 @@ export async function watchFiles(
 /** Maximum size of a file. Bundles of certificate authorities have up to 300 kB. */
 const MaxBytes = 4 << 20
 
+const ChunkBytes = 64 << 10
+
 /** Reads a file without blocking the thread. @throws Error for a file that is too long or that is not a regular file */
 async function readText(path: string): Promise<string> {
   // Without O_NONBLOCK, opening a pipe waits for a writer.
   const file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
   try {
-    const stats = await file.stat()
-    if (!stats.isFile()) throw new Error(`${path} is not a file`)
-    // One byte more, because the file may grow.
-    const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(Math.min(stats.size, MaxBytes) + 1), position: 0 })
-    if (bytesRead > MaxBytes) throw new Error(`${path} is longer than ${MaxBytes} bytes`)
-    return buffer.toString('utf8', 0, bytesRead)
+    if (!(await file.stat()).isFile()) throw new Error(`${path} is not a file`)
+    // The size from `stat` is not used: a file may grow, and in /proc and some other file systems it is 0.
+    const chunks: Buffer[] = []
+    for (let length = 0; ; ) {
+      const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(ChunkBytes) })
+      if (bytesRead === 0) return Buffer.concat(chunks).toString()
+      chunks.push(buffer.subarray(0, bytesRead))
+      length += bytesRead
+      if (length > MaxBytes) throw new Error(`${path} is longer than ${MaxBytes} bytes`)
+    }
   } finally {
     await file.close()
   }
