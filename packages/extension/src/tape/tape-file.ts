@@ -36,7 +36,7 @@ export async function readTape(path: string): Promise<Tape> {
 
 /** Adds the path to an error that does not name it, such as Node's error for a folder. */
 const withPath = (path: string, err: unknown): Error =>
-  (err as NodeJS.ErrnoException).path === undefined ? new TapeError(`${path}: ${messageOf(err)}`) : (err as Error)
+  (err as NodeJS.ErrnoException).path === undefined ? new TapeError(`${path}: ${messageOf(err)}`, { cause: err }) : (err as Error)
 
 /** Returns the length of a tape's complete lines. @throws TapeError if the file is not a tape */
 async function completeBytes(file: FileHandle): Promise<number> {

@@ -247,8 +247,9 @@ describe('a tape on disk', () => {
     expect(await readTape(path)).toMatchObject({ isLastLineIncomplete: false, calls: [{ hook: 'BeforeClusterCreate' }, {}] })
   })
 
-  it('names a folder that is given as a tape', async () => {
-    await expect(readTape(tmpdir())).rejects.toThrow(`${tmpdir()}: EISDIR`)
+  it('is named in the error if it is a folder', async () => {
+    const error = await readTape(tmpdir()).catch((err: unknown) => err)
+    expect(error).toMatchObject({ message: expect.stringContaining(`${tmpdir()}: EISDIR`), cause: { code: 'EISDIR' } })
   })
 
   test.each([
