@@ -109,6 +109,24 @@ const isOfUnlistedObjects = ({ object, path, theirs, ours }: Difference): boolea
   )
 }
 
+/** Whether a Cluster or MachineDeployment counts or summarizes Machines and MachineSets that differ. */
+const isOfAggregation = ({ object, path }: Difference): boolean =>
+  (object.startsWith('Cluster ') &&
+    /(^| \.)status\.(workers|conditions\[(RollingOut|Scaling(Up|Down)|WorkerMachines(Ready|UpToDate))\])/.test(path)) ||
+  (object.startsWith('MachineDeployment ') &&
+    /^status\.(\w+Replicas|conditions\[(RollingOut|Machines(Ready|UpToDate))\]|deprecated\.v1beta1\.)/.test(path))
+
+/** Whether the cause of a difference is that only Capstan deletes a MachineSet with its Machine. */
+const isCausedByDeletion = (difference: Difference): boolean =>
+  isOfAggregation(difference) ||
+  (/^(Machine|MachineSet|StubConfig|StubMachine) /.test(difference.object) && difference.ours === undefined)
+
+/** Whether the cause of a difference is that Capstan replaces a Machine that upstream moves to another MachineSet. */
+const isCausedByReplacement = (difference: Difference): boolean =>
+  isOfAggregation(difference) ||
+  /^(Machine|MachineSet|StubConfig|StubMachine|Node) /.test(difference.object) ||
+  / SuccessfulDelete of machineset-controller: /.test(difference.path)
+
 /** Cases in which a Cluster has at least ten events with the same reason. */
 const hasManyEvents: ReadonlySet<string> = new Set([
   'topology-upgrade-three-workers',
@@ -262,12 +280,16 @@ export const explained: readonly Explained[] = [
       'in-place-other-infrastructure-kind',
       'in-place-other-bootstrap-kind',
     ],
-    matches: ({ object, path }, name) =>
-      name === 'machinedeployment-paused-new-template'
-        ? object.startsWith('Node ') ||
+    matches: (difference, name) => {
+      const { object, path } = difference
+      if (name === 'machinedeployment-paused-new-template')
+        return (
+          object.startsWith('Node ') ||
           (object.startsWith('Machine ') &&
             /(^| \.)status\.(observedGeneration|deprecated\.v1beta1\.conditions\[NodeHealthy\])/.test(path))
-        : name.startsWith('in-place-') || !/^(MachineDeployment|ConfigMap|Secret) /.test(object),
+        )
+      return name === 'machineset-no-deployment-deleted' ? isCausedByDeletion(difference) : isCausedByReplacement(difference)
+    },
   },
   {
     what: 'Counts of replicas in v1beta1',

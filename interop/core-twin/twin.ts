@@ -70,6 +70,12 @@ export interface StepResult {
 /** The name of an object, or a function that selects it from the objects of its kind, which are in the order of their last write. */
 export type Target<T extends KubeObject> = string | ((objects: readonly T[]) => T | undefined)
 
+/**
+ * Whether a side has reached a state. A state that differs between the sides, because Capstan intentionally behaves differently, depends
+ * on `side`.
+ */
+export type State = (objects: readonly KubeObject[], side: Side['name']) => boolean
+
 /** A dry-run request whose responses are compared. */
 export interface DryRunRequest {
   readonly what: string
@@ -238,14 +244,11 @@ export class Twin {
    * Waits until both sides are idle, and compares them. If `until` is given, first waits until both sides have reached that state.
    * Without `until`, a side that changes nothing for two seconds counts as idle, even if a later retry would change it.
    */
-  async settle(step: string, until?: (objects: readonly KubeObject[]) => boolean): Promise<void> {
+  async settle(step: string, until?: State): Promise<void> {
     const startedAt = performance.now()
     let refreshes = 0
     let wasReached = false
-    const isReached = () => {
-      if (!until) return true
-      return this.#sides.every((side) => until([...side.observed(this.namespace).objects.values()].map(({ object }) => object)))
-    }
+    const isReached = () => !until || this.#unreached(step, until).length === 0
     for (;;) {
       await sleep(systemClock, 200)
       const now = performance.now()
@@ -270,7 +273,8 @@ export class Twin {
         if (idleFor < Wait.events && differences.every(({ object }) => object === 'Events')) continue
       }
       if (refreshes === MaxRefreshes && differences.length === 0) this.refreshedSteps.push(step)
-      if (until && !isReached()) differences.push(...this.#unreached(step, until))
+      const unreached = until ? this.#unreached(step, until) : []
+      if (unreached.length > 0) differences.push(...unreached)
       else if (isOver)
         differences.push({ object: step, path: 'is at rest', theirs: undefined, ours: `not within ${Wait.max / 1000} s` })
       this.#end(step, differences)
@@ -282,7 +286,7 @@ export class Twin {
    * Waits until both sides were equal several times. Use it for states in which a side never becomes idle, such as retries that
    * create and delete an object. Detects permanent differences, and may miss temporary differences.
    */
-  async settleRetries(step: string, until: (objects: readonly KubeObject[]) => boolean): Promise<void> {
+  async settleRetries(step: string, until: State): Promise<void> {
     const startedAt = performance.now()
     let refreshedAt = startedAt
     for (let equal = 0; ; ) {
@@ -355,10 +359,11 @@ export class Twin {
   }
 
   /** Returns a difference unless both sides have reached the state `until`. */
-  #unreached(step: string, until: (objects: readonly KubeObject[]) => boolean): Difference[] {
-    const [theirs, ours] = this.#sides.map((side) =>
-      until([...side.observed(this.namespace).objects.values()].map(({ object }) => object)),
-    )
+  #unreached(step: string, until: State): Difference[] {
+    const [theirs, ours] = this.#sides.map((side) => {
+      const objects = [...side.observed(this.namespace).objects.values()].map(({ object }) => object)
+      return until(objects, side.name)
+    })
     return theirs && ours ? [] : [{ object: step, path: 'is reached', theirs: String(theirs), ours: String(ours) }]
   }
 

@@ -346,7 +346,10 @@ const deploymentDeleted: Case = async (twin) => {
   await twin.settle('all objects are deleted', (objects) => !objects.some(({ kind }) => kind === MachineDeployment.kind))
 }
 
-/** The new template of a part is of another kind, and the extension covers its spec. */
+/**
+ * The new template of a part is of another kind, and the extension covers its spec. Upstream moves the Machine, and cannot update it;
+ * Capstan replaces it.
+ */
 const otherKind =
   (part: 'infrastructure' | 'bootstrap'): Case =>
   async (twin) => {
@@ -362,7 +365,15 @@ const otherKind =
         ? { infrastructureRef: { ...infrastructureRef, apiGroup: oldStub.group } }
         : { bootstrap: { configRef: { ...bootstrap.configRef!, apiGroup: oldStub.group } } }
     await twin.patch(MachineDeployment, 'md', { spec: { template: { spec: references } } })
-    await twin.settle('the rollout has started')
+    const isOfOtherKind = ({ spec }: Machine) =>
+      (part === 'infrastructure' ? spec.infrastructureRef : spec.bootstrap.configRef!).apiGroup === oldStub.group
+    await twin.settle('the Machine is replaced, by upstream moved', (objects, side) => {
+      const [first, ...others] = machinesIn(objects)
+      if (!first || others.length > 0) return false
+      return side === 'theirs'
+        ? hasLabel('old')(first) && isTrue(first, 'Updating')
+        : isOfOtherKind(first) && !hasLabel('old')(first) && objects.some(isEvent('InPlaceUpdateNotPossible'))
+    })
   }
 
 /** All Machines must be replaced. */

@@ -552,7 +552,7 @@ const noDeployment: Case = async (twin) => {
   await twin.settle('a Machine is created', (objects) => machinesIn(objects).length === 1)
 }
 
-/** The MachineSet is deleted while its label names a MachineDeployment that does not exist. */
+/** The MachineSet is deleted while its label names a MachineDeployment that does not exist. Upstream does not complete the deletion. */
 const noDeploymentDeleted: Case = async (twin) => {
   await createReadyCluster(twin)
   await createWorkerTemplates(twin)
@@ -561,7 +561,12 @@ const noDeploymentDeleted: Case = async (twin) => {
   await twin.patch(MachineSet, 'ms', { metadata: { labels: { 'cluster.x-k8s.io/deployment-name': 'md' } } })
   await twin.settle('the MachineDeployment does not exist')
   await twin.delete(MachineSet, 'ms')
-  await twin.settle('the deletion is requested')
+  await twin.settle('the MachineSet is deleted, by upstream not', (objects, side) => {
+    const sets = objects.filter(({ kind }) => kind === MachineSet.kind)
+    return side === 'theirs'
+      ? sets.some(isDeleting) && machinesIn(objects).length === 1
+      : sets.length === 0 && machinesIn(objects).length === 0
+  })
 }
 
 /** The infrastructure of a Machine is being deleted, and then does not exist, while the template changes. */
