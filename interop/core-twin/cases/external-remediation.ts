@@ -1,12 +1,13 @@
 /** Cases in which a MachineHealthCheck remediates by objects from a template. */
 import { MachineHealthCheck } from '@capstan/api'
-import type { KubeObject } from '@capstan/kube'
+import { ConfigMap, isDeleting, type KubeObject, ownerReference } from '@capstan/kube'
 import { named } from '../objects.ts'
 import { stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
 import { createLoneMachine, healthCheck, reportNodesReady } from './health-check.ts'
 import { createReadyCluster } from './machine.ts'
 import { deny } from './machine-set.ts'
+import { createOwner } from './owners.ts'
 import { endPolicy } from './policy.ts'
 
 const templateRef = { apiVersion: `${stub.group}/v1`, kind: 'StubRemediationTemplate', name: 'r' }
@@ -48,13 +49,16 @@ const creationDenied: Case = async (twin) => {
 /** A user has created an object with the name of the request. */
 const requestExists: Case = async (twin) => {
   await createCheckedMachine(twin)
-  const ownerReferences = [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'other', uid: 'ad9ac7c7-6bd9-4a4c-a7ab-b5ad2d4f6f37' }]
-  await twin.create(stub.remediation, { metadata: { name: 'm', finalizers: ['twin.capstan.dev/hold'], ownerReferences } })
+  await twin.runOnBoth('create the request', async (client) => {
+    const ownerReferences = [ownerReference(await createOwner(client, twin), ConfigMap)]
+    const metadata = { namespace: twin.namespace, name: 'm', finalizers: ['twin.capstan.dev/hold'], ownerReferences }
+    await client.create(stub.remediation, { metadata })
+  })
   await reportNodesReady(twin, 'False')
-  await twin.settle('the Machine is unhealthy', hasHealthy(0))
+  await twin.settle('the Machine is unhealthy', (objects) => hasHealthy(0)(objects) && !objects.some(isDeleting))
   await reportNodesReady(twin, 'True')
   await twin.settle('the request is being deleted', (objects) =>
-    objects.some((object) => isRequest(object) && object.metadata.deletionTimestamp !== undefined),
+    objects.some((object) => isRequest(object) && isDeleting(object)),
   )
   await twin.patch(stub.remediation, 'm', { metadata: { finalizers: null } })
   await twin.settle('the request is deleted', (objects) => !objects.some(isRequest))

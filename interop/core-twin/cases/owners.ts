@@ -1,6 +1,7 @@
 /** Cases of owner references: adoption, release, and objects of other controllers. */
 import { Machine, MachineDeployment, MachineHealthCheck, MachineSet } from '@capstan/api'
 import {
+  type Client,
   ConfigMap,
   controllerOf,
   controllerReference,
@@ -10,15 +11,15 @@ import {
   type KubeObject,
   ownerReference,
 } from '@capstan/kube'
-import { clusterName, machine, machineDeployment, machineSet } from '../objects.ts'
+import { clusterName, machine, machineDeployment, machineSet, named } from '../objects.ts'
 import { stub } from '../stub-kinds.ts'
-import type { Case, Cases } from '../twin.ts'
+import type { Case, Cases, Twin } from '../twin.ts'
 import { createReadyCluster, createReadyMachine } from './machine.ts'
 import { byName, createOrphan, createWorkerTemplates, machinesIn } from './machine-set.ts'
 
-/** Owner reference to a controller that does not exist. */
-const otherController = { apiVersion: 'v1', kind: 'ConfigMap', name: 'x', uid: 'x', controller: true }
-const controlledByOther = { ownerReferences: [otherController] }
+/** Creates an owner that no core knows. An object whose owner does not exist would be garbage. */
+export const createOwner = (client: Client, { namespace }: Twin): Promise<ConfigMap> =>
+  client.create(ConfigMap, { metadata: { namespace, name: 'x' } })
 
 const withMetadata = <T extends KubeObject>(object: Input<T>, metadata: object): Input<T> =>
   ({ ...object, metadata: { ...object.metadata, ...metadata } }) as Input<T>
@@ -45,9 +46,8 @@ const someControlled: Case = async (twin) => {
   await createOrphan(twin, 'lone', { set: 'ms' })
   await createOrphan(twin, 'controlled', { set: 'none' })
   await twin.settle('both Machines run')
-  // The controller exists. Otherwise the Machine would be garbage.
   await twin.runOnBoth('set another controller', async (client) => {
-    const other = await client.create(ConfigMap, { metadata: { namespace: twin.namespace, name: 'x' } })
+    const other = await createOwner(client, twin)
     const body = { metadata: { labels: { set: 'ms' }, ownerReferences: [controllerReference(other, ConfigMap)] } }
     await client.patch(Machine, { namespace: twin.namespace, name: 'controlled' }, { type: 'merge', body })
   })
@@ -149,13 +149,14 @@ const controlledReference =
   (role: 'machine' | 'config'): Case =>
   async (twin) => {
     await createReadyCluster(twin)
-    for (const createdRole of ['machine', 'config'] as const)
-      await twin.create(stub[createdRole], {
-        metadata: { name: 'm', ...(createdRole === role ? controlledByOther : {}) },
-        spec: {},
-      } as never)
+    await twin.create(stub[role === 'machine' ? 'config' : 'machine'], named('m', { spec: {} }))
+    await twin.runOnBoth('create the object with another controller', async (client, side) => {
+      const ownerReferences = [controllerReference(await createOwner(client, twin), ConfigMap)]
+      const metadata = { namespace: twin.namespace, name: 'm', ownerReferences }
+      await side.reportFor(stub[role], await client.create(stub[role], { metadata, spec: {} } as never))
+    })
     await twin.create(Machine, machine('m'))
-    await twin.settle('the object with another controller is rejected')
+    await twin.settle('the object with another controller is rejected', isControlled('m', 'ConfigMap'))
   }
 
 /** Core restores owner references that a user removes. */
