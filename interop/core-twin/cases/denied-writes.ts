@@ -96,15 +96,27 @@ const scaling: Case = async (twin) => {
   await twin.settle('the MachineSets are scaled', hasEvent('SuccessfulScale'))
 }
 
+interface DeniedApply extends Pick<DeniedRequests, 'group' | 'resource' | 'operation'> {
+  /** Condition of the ClusterResourceSet that core sets just before the first denied write, or just after it. */
+  readonly condition: 'Paused' | 'ResourcesApplied'
+  readonly isWritten: (object: KubeObject) => boolean
+}
+
+const hasCondition = (type: string) => (objects: readonly KubeObject[]) =>
+  objects.some(
+    (object) => object.kind === ClusterResourceSet.kind && getCondition(object as ClusterResourceSet, type) !== undefined,
+  )
+
 /** A ClusterResourceSet cannot write an object in the management cluster. */
 const ofResourceSet =
-  (group: string, resource: string, operation: 'CREATE' | 'UPDATE', isWritten: (object: KubeObject) => boolean): Case =>
+  ({ condition, isWritten, ...denied }: DeniedApply): Case =>
   async (twin) => {
     await createLabelledCluster(twin)
     await createSource(twin, 'a', { 'a.yaml': manifest('one') })
-    await deny(twin, { group, resource, operation })
+    await deny(twin, denied)
     await twin.create(ClusterResourceSet, resourceSet('crs', [{ kind: 'ConfigMap', name: 'a' }]))
-    await twin.settle('the write fails')
+    // No object shows that the write failed.
+    await twin.settleRetries('the write fails', hasCondition(condition))
     await allow(twin)
     await twin.touch(ClusterResourceSet, 'crs')
     await twin.settle('the write succeeds', (objects) => objects.some(isWritten))
@@ -155,22 +167,26 @@ export const deniedWriteCases: Cases = {
   }),
   'topology-class-adoption-denied': adoption,
   'machinedeployment-scaling-denied': scaling,
-  'resourceset-source-denied': ofResourceSet(
-    '',
-    'configmaps',
-    'UPDATE',
-    ({ kind, metadata }) => kind === 'ConfigMap' && metadata.ownerReferences !== undefined,
-  ),
-  'resourceset-binding-denied': ofResourceSet(
-    ClusterResourceSetBinding.group,
-    ClusterResourceSetBinding.plural,
-    'CREATE',
-    ({ kind }) => kind === 'ClusterResourceSetBinding',
-  ),
-  'resourceset-binding-update-denied': ofResourceSet(
-    ClusterResourceSetBinding.group,
-    ClusterResourceSetBinding.plural,
-    'UPDATE',
-    (object) => object.kind === 'ClusterResourceSetBinding' && (object as ClusterResourceSetBinding).spec?.bindings !== undefined,
-  ),
+  'resourceset-source-denied': ofResourceSet({
+    group: '',
+    resource: 'configmaps',
+    operation: 'UPDATE',
+    condition: 'Paused',
+    isWritten: ({ kind, metadata }) => kind === 'ConfigMap' && metadata.ownerReferences !== undefined,
+  }),
+  'resourceset-binding-denied': ofResourceSet({
+    group: ClusterResourceSetBinding.group,
+    resource: ClusterResourceSetBinding.plural,
+    operation: 'CREATE',
+    condition: 'Paused',
+    isWritten: ({ kind }) => kind === ClusterResourceSetBinding.kind,
+  }),
+  'resourceset-binding-update-denied': ofResourceSet({
+    group: ClusterResourceSetBinding.group,
+    resource: ClusterResourceSetBinding.plural,
+    operation: 'UPDATE',
+    condition: 'ResourcesApplied',
+    isWritten: (object) =>
+      object.kind === ClusterResourceSetBinding.kind && (object as ClusterResourceSetBinding).spec?.bindings !== undefined,
+  }),
 }
