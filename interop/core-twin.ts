@@ -5,7 +5,7 @@
 import { CustomResourceDefinition, messageOf, ValidatingWebhookConfiguration } from '@capstan/kube'
 import { startCapstanApiServer } from './processes/capstan-api-server.ts'
 import { type CapstanProcess, startCapstan } from './processes/capstan-process.ts'
-import { cases, restartCases } from './core-twin/cases/index.ts'
+import { cases, restartCases, timedCases } from './core-twin/cases/index.ts'
 import { differing } from './core-twin/differing.ts'
 import { explained } from './core-twin/explained.ts'
 import { Interruption, type StoppableManagers } from './core-twin/interruption.ts'
@@ -25,7 +25,7 @@ import { until } from './shared/until.ts'
 const core = components.filter(({ tool }) => tool === 'capi-core')
 const gates = 'ClusterTopology=true,RuntimeSDK=true,InPlaceUpdates=true,MachinePool=true,MachineTaintPropagation=true'
 
-const allCases: Cases = { ...cases, ...restartCases }
+const allCases: Cases = { ...timedCases, ...cases, ...restartCases }
 
 /** Number of concurrent cases. */
 const MaxConcurrentCases = 16
@@ -120,11 +120,12 @@ async function compareOn(start: StartApiServer, names: readonly string[], { all 
     console.log(`both cores ready after ${((performance.now() - startedAt) / 1000).toFixed(1)} s on ${theirApiServer.name}`)
     const sides = [theirs, ours] as const
     const outcome = new Outcomes()
-    await runAll(
-      names.filter((name) => cases[name]),
-      sides,
-      outcome,
-    )
+    for (const part of [timedCases, cases])
+      await runAll(
+        names.filter((name) => part[name]),
+        sides,
+        outcome,
+      )
     // Cases of restarts run last and together, because stopping the managers affects every running case.
     const interrupted = names.filter((name) => restartCases[name])
     await runAll(interrupted, sides, outcome, new Interruption(bothManagers, interrupted.length))

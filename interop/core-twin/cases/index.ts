@@ -1,4 +1,7 @@
-/** All cases by name, which is also the case's namespace. `restartCases` stop both managers, and run after all other cases. */
+/**
+ * All cases by name, which is also the case's namespace. `timedCases` require that both cores reconcile within two seconds, and run before
+ * all other cases. `restartCases` stop both managers, and run after all other cases.
+ */
 import type { Cases } from '../twin.ts'
 import { clusterAdmissionCases } from './admission/clusters.ts'
 import { machineAdmissionCases } from './admission/machines.ts'
@@ -22,10 +25,12 @@ import { ownerCases } from './owners.ts'
 import { topologyCurrentStateCases } from './topology-current-state.ts'
 import { topologyFailureCases } from './topology-failures.ts'
 import { topologyPoolCases } from './topology-pools.ts'
-import { topologyCases } from './topology.ts'
+import { timedTopologyCases, topologyCases } from './topology.ts'
 import { unreachableCases } from './unreachable.ts'
 
 export { restartCases } from './restart.ts'
+
+export const timedCases: Cases = { ...timedTopologyCases }
 
 export const cases: Cases = {
   ...clusterAdmissionCases,

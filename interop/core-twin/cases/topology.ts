@@ -353,7 +353,7 @@ const sameNamespace: Case = async (twin) => {
   await createTopology(twin, {}, { topology: { classRef: { name: 'quick', namespace: twin.namespace } } })
 }
 
-/** The class is created while the admission of its Cluster waits for it. */
+/** The class is created while the admission of its Cluster waits for it, at most two seconds until core has reconciled the class. */
 const createdTogether: Case = async (twin) => {
   await createTemplates(twin)
   await twin.startWorkload(clusterName)
@@ -706,7 +706,6 @@ export const topologyCases: Cases = {
     'the class has no health check',
     {},
   ]),
-  'topology-class-created-together': createdTogether,
   'topology-class-of-namespace': sameNamespace,
   'topology-deployment-deleted-behind': deletedBehind,
   'topology-health-check-deleted-behind': healthCheckDeleted,
@@ -746,3 +745,5 @@ export const topologyCases: Cases = {
     { metadata: { labels: { 'topology.cluster.x-k8s.io/owned': null, 'cluster.x-k8s.io/cluster-name': null } } },
   ]),
 }
+
+export const timedTopologyCases: Cases = { 'topology-class-created-together': createdTogether }
