@@ -83,7 +83,7 @@ async function onLocalProvider(checks: Checks): Promise<void> {
       '--control-plane=LocalControlPlane',
       `--examples=${file('local.yaml')}`,
       '--quiet=3s',
-      '--timeout=90s',
+      '--timeout=5m',
       `--restart=${restarts.command}`,
     ])
     checks.check('local provider: exit code', code === 0, code)
@@ -104,7 +104,7 @@ async function onPoolProvider(checks: Checks): Promise<void> {
   await manager.start()
   try {
     const examples = `--examples=${file('pool.yaml')}`
-    const { code, report } = await conform(apiServer, ['--ipam', 'DevPool', examples, '--quiet=2s', '--timeout=60s'])
+    const { code, report } = await conform(apiServer, ['--ipam', 'DevPool', examples, '--quiet=2s', '--timeout=5m'])
     checks.check('IPAM provider: exit code', code === 0, code)
     expectNothingBroken('IPAM provider', report, [], checks)
     const passed = report.results.filter(({ rule, verdict }) => rule.startsWith('ipam.') && verdict === 'pass')
