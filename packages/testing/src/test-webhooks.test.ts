@@ -6,10 +6,11 @@ import {
   createClient,
   invalid,
   MutatingWebhookConfiguration,
+  seconds,
   seededRandom,
   VirtualClock,
 } from '@capstan/kube'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { testWebhooks } from './test-webhooks.ts'
 
 const admissions: readonly Admission[] = [
@@ -39,5 +40,22 @@ test('admission functions behind webhooks default and reject objects as in-proce
   await webhooks.close()
   expect((await client.list(MutatingWebhookConfiguration)).items).toEqual([])
   expect((await paint('red')).data).toEqual({ color: 'red' })
+  await server.close()
+})
+
+test('stops listening when the API server is not available', async () => {
+  const server = createApiServer({ clock: new VirtualClock(), random: seededRandom(1) })
+  await server.ready
+  const create = () => Promise.reject(new Error('unavailable'))
+  const webhooks = await testWebhooks({ ...createClient(server.transport()), create }, admissions, [])
+  vi.useFakeTimers({ toFake: ['setTimeout'] })
+  try {
+    const closing = expect(webhooks.close()).rejects.toThrow('the API server has not applied the change')
+    await vi.advanceTimersByTimeAsync(seconds(60))
+    await closing
+  } finally {
+    vi.useRealTimers()
+  }
+  await expect(fetch(webhooks.conversion.url!)).rejects.toMatchObject({ cause: { code: 'ECONNREFUSED' } })
   await server.close()
 })

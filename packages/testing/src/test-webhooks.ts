@@ -67,9 +67,12 @@ export async function testWebhooks(
       await untilCalled((phases) => phases.size === 2)
     },
     async close() {
-      await removeWebhooks(client, name)
-      await untilCalled((phases) => phases.size === 0)
-      await server.close()
+      try {
+        await removeWebhooks(client, name)
+        await untilCalled((phases) => phases.size === 0)
+      } finally {
+        await server.close()
+      }
     },
   }
 }
