@@ -127,21 +127,28 @@ async function overHTTPS(apiServer: RunningApiServer, adminHasToken: boolean): P
           },
           (answer) => {
             let text = ''
+            let timer: NodeJS.Timeout | undefined
             const end = () => {
-              clearTimeout(stop)
+              clearTimeout(timer)
               resolve({ status: answer.statusCode!, headers: answer.headers as ActualResponse['headers'], text })
             }
-            const stop = setTimeout(() => {
+            const stop = () => {
               answer.removeAllListeners('error').on('error', () => {})
               sending.destroy()
               end()
-            }, maxMs)
+            }
             answer
               .setEncoding('utf8')
               .on('data', (chunk: string) => (text += chunk))
               .on('end', end)
               .on('error', reject)
-            void sleep(HeadTime).then(during).catch(reject)
+            // The time for events begins when the requests have been answered, because they take longer on a busy machine.
+            void sleep(HeadTime)
+              .then(during)
+              .then(() => {
+                if (!answer.complete) timer = setTimeout(stop, maxMs - HeadTime)
+              })
+              .catch(reject)
           },
         )
         sending.on('error', reject).end(body)
