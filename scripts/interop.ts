@@ -2,7 +2,8 @@
  * Runs suites of whole processes, many of them against upstream's programs. `npm run interop` runs the suites of CI, `npm run interop --
  * SUITE…` the named suites; `--jobs N` runs N at once, `--list` lists all suites, `--prepare` builds their tools and runs no suite.
  * A suite that could not run counts as failed, and the summary has the reason. Suites that run at once slow down each other's
- * programs: with `--jobs` above 1, failed suites are run again, one at a time, if at most five failed. The summary lists both results.
+ * programs: with `--jobs` above 1, failed suites are run again, one at a time, if at most five failed, except suites that have already run
+ * their failed cases again. The summary lists both results.
  */
 import { spawn } from 'node:child_process'
 import { parseArgs } from 'node:util'
@@ -134,13 +135,8 @@ if (options.list) {
 } else {
   const endings = await runAll(chosen, jobs)
   const failed = [...endings].filter(([, ending]) => !hasPassed(ending))
-  const repeatedEndings =
-    jobs > 1 && failed.length <= MaxRepeated
-      ? await runAll(
-          failed.map(([name]) => name),
-          1,
-        )
-      : new Map<string, Ending>()
+  const repeated = failed.filter(([name, ending]) => !(suites[name]!.repeatsCases && ending.kind === 'ran')).map(([name]) => name)
+  const repeatedEndings = jobs > 1 && failed.length <= MaxRepeated ? await runAll(repeated, 1) : new Map<string, Ending>()
   console.log('')
   for (const [name, ending] of endings) {
     const repeatedEnding = repeatedEndings.get(name)

@@ -13,6 +13,8 @@ export interface Suite {
   readonly minutes?: number
   /** Whether its programs listen on every address. They then run in a network namespace with only loopback, where the machine allows it. */
   readonly ownNetwork?: true
+  /** Whether the suite runs its failed cases again itself. It is then not run again when cases fail. */
+  readonly repeatsCases?: true
   /** Downloads further tools that the suite needs, before it starts. */
   prepare?(): Promise<void>
   run(options?: SuiteOptions): Promise<Outcome>
