@@ -128,7 +128,8 @@ export const scenarios: readonly Scenario[] = [
         ...ingressClass,
         metadata: { name: 'default', annotations: { 'ingressclass.kubernetes.io/is-default-class': 'true' } },
       }),
-      post(ingresses, objectOf('Ingress', { spec: { defaultBackend: backend } }, 'defaulted')),
+      // Waits until admission has the default class in its cache.
+      { ...post(ingresses, objectOf('Ingress', { spec: { defaultBackend: backend } }, 'defaulted')), sleepMs: 500 },
       ...rejected(classes, ingressClass, [
         { spec: null },
         { spec: { controller: 'nope' } },
