@@ -1,5 +1,5 @@
 /** JSON values, and the basic operations on them: copy, freeze, compare. */
-import { asWork, each, type RemainingWork, type Work } from './clock.ts'
+import { asWork, each, PieceSize, type RemainingWork, type Work } from './clock.ts'
 
 export type Json = string | number | bigint | boolean | null | Json[] | { [key: string]: Json }
 export type JsonObject = { [key: string]: Json }
@@ -19,13 +19,12 @@ export function draft<T>(value: T): T {
   return copy as T
 }
 
-/** Like `draft`, in pieces. */
-export function drafting<T>(value: T): Work<T> {
+/** Like `draft`, in pieces if the value contains many values. */
+export function* drafting<T>(value: T): Work<T> {
+  if (valuesLeft(value, 4 * PieceSize) >= 0) return draft(value)
   const copy = emptyLike(value)
-  return asWork(
-    () => copyMembers(copy, value),
-    () => copy as T,
-  )
+  yield* asWork(() => copyMembers(copy, value))
+  return copy as T
 }
 
 /** Reports whether a JSON value contains so many values that work on all of them should be divided. */
@@ -36,9 +35,10 @@ const LongValues = 10_000
 function valuesLeft(value: unknown, limit: number): number {
   let remaining = limit - 1
   if (typeof value !== 'object' || value === null) return remaining
-  for (const key in value) {
+  // Several times as fast as `for...in`.
+  for (const member of Array.isArray(value) ? value : Object.values(value)) {
     if (remaining < 0) return remaining
-    remaining = valuesLeft((value as Readonly<Record<string, unknown>>)[key], remaining)
+    remaining = typeof member === 'object' ? valuesLeft(member, remaining) : remaining - 1
   }
   return remaining
 }

@@ -16,6 +16,7 @@ import {
   checkFitsSchema,
   required,
   type UnknownObject,
+  type Work,
 } from '@capstan/kube'
 import { authorize } from '../auth/authorizer.ts'
 import { attributesOf } from '../auth/request-attributes.ts'
@@ -39,9 +40,7 @@ export async function apply(server: ServerContext, context: RequestContext): Pro
   if (pause) await pause
   const force = options.force === true
   const applyTo = (current: UnknownObject | undefined, applied: UnknownObject) =>
-    withConversions(server, context, function* (context) {
-      return yield* applying(current, yield* drafting(applied), { ...context, force })
-    })
+    withConversions(server, context, (context) => applyingDraft(current, applied, { ...context, force }))
   // `applyTo` has already updated managedFields.
   const keepManagedFields = (object: UnknownObject) => object
 
@@ -73,6 +72,14 @@ export async function apply(server: ServerContext, context: RequestContext): Pro
       if (!isReason(err, 'AlreadyExists')) throw err
     }
   }
+}
+
+function* applyingDraft(
+  current: UnknownObject | undefined,
+  applied: UnknownObject,
+  context: Parameters<typeof applying>[2],
+): Work<KubeObject> {
+  return yield* applying(current, yield* drafting(applied), context)
 }
 
 /** Returns the body, after checks of its type, metadata, name and namespace. @throws StatusError */

@@ -19,10 +19,18 @@ import type { RequestContext, ServerContext } from './context.ts'
 /** PATCH, except apply: applies the patch to the current object. */
 export function patch(server: ServerContext, context: RequestContext): Promise<KubeObject> {
   const change = patcher(context)
-  const changing = function* (current: UnknownObject): Work<UnknownObject> {
-    return yield* decoding(context, (yield* change(current)) as { [field: string]: unknown }, 'patch', current)
-  }
-  return modify(server, context, { replaces: false, apply: (current) => inPieces(server.clock, changing(current)) })
+  return modify(server, context, {
+    replaces: false,
+    apply: (current) => inPieces(server.clock, changing(context, change, current)),
+  })
+}
+
+function* changing(
+  context: RequestContext,
+  change: (current: object) => Work<object>,
+  current: UnknownObject,
+): Work<UnknownObject> {
+  return yield* decoding(context, (yield* change(current)) as { [field: string]: unknown }, 'patch', current)
 }
 
 /**
@@ -32,12 +40,7 @@ export function patcher({ info, request: { patchType, body } }: RequestContext):
   switch (patchType) {
     case 'application/json-patch+json': {
       const operations = parseJsonPatch(body)
-      return function* (current) {
-        const patched: unknown = yield* applyingJsonPatch(current, operations)
-        if (isRecord(patched)) return patched
-        // A patch may replace the whole document, but the result must be an object.
-        throw new StatusError('Invalid', 'the server rejected our request due to an error in our request', { details: {} })
-      }
+      return (current) => applyingOperations(current, operations)
     }
     case 'application/merge-patch+json': {
       // Upstream: a patch that is `null` has a different message than other wrong types.
@@ -55,6 +58,13 @@ export function patcher({ info, request: { patchType, body } }: RequestContext):
     default:
       throw unsupportedPatch(info.builtin)
   }
+}
+
+function* applyingOperations(current: object, operations: ReturnType<typeof parseJsonPatch>): Work<object> {
+  const patched: unknown = yield* applyingJsonPatch(current, operations)
+  if (isRecord(patched)) return patched
+  // A patch may replace the whole document, but the result must be an object.
+  throw new StatusError('Invalid', 'the server rejected our request due to an error in our request', { details: {} })
 }
 
 function objectOf(body: unknown, errorPrefix: string): Record<string, unknown> {

@@ -29,22 +29,19 @@ function* mergeMap(map: MapType, live: unknown, applied: unknown): Work<unknown>
   if (map.atomic || (leftNames.length === 0 && rightNames.length === 0)) return applied === undefined ? live : applied
   const merged: Record<string, unknown> = {}
   let count = 0
-  const mergeMember = function* (name: string, before: unknown, after: unknown): Work<void> {
-    setMember(merged, name, yield* merging(memberType(map, name) ?? {}, before, after))
-  }
   for (const name of leftNames) {
     if (++count % PieceSize === 0) yield
     const [before, after] = [left[name], Object.hasOwn(right, name) ? right[name] : undefined]
     if (after === undefined) setMember(merged, name, before)
     else if (isReplaced(before, after)) setMember(merged, name, after)
-    else yield* mergeMember(name, before, after)
+    else setMember(merged, name, yield* merging(memberType(map, name) ?? {}, before, after))
   }
   for (const name of rightNames) {
     if (++count % PieceSize === 0) yield
     if (Object.hasOwn(left, name)) continue
     const after = right[name]
     if (isReplaced(undefined, after)) setMember(merged, name, after)
-    else yield* mergeMember(name, undefined, after)
+    else setMember(merged, name, yield* merging(memberType(map, name) ?? {}, undefined, after))
   }
   return merged
 }
@@ -63,10 +60,10 @@ function* mergeList(list: ListType, live: unknown, applied: unknown): Work<unkno
   const taken = new Set<PathElement>()
   const merged: unknown[] = []
 
-  const take = function* (element: PathElement): Work<void> {
+  const take = (element: PathElement): Work<unknown> => {
     taken.add(element)
-    merged.push(yield* merging(list.element, leftItems.byElement.get(element), rightItems.byElement.get(element)))
     if (shared[nextShared] === element) nextShared++
+    return merging(list.element, leftItems.byElement.get(element), rightItems.byElement.get(element))
   }
   let [l, r] = [0, 0]
   let count = 0
@@ -75,7 +72,7 @@ function* mergeList(list: ListType, live: unknown, applied: unknown): Work<unkno
     const [liveElement, appliedElement] = [leftItems.elements[l], rightItems.elements[r]]
     if (liveElement !== undefined && appliedElement !== undefined) {
       if (liveElement === appliedElement) {
-        yield* take(liveElement)
+        merged.push(yield* take(liveElement))
         l++
         r++
         continue
@@ -95,7 +92,7 @@ function* mergeList(list: ListType, live: unknown, applied: unknown): Work<unkno
       if (taken.has(liveElement)) l++
     }
     if (appliedElement !== undefined) {
-      yield* take(appliedElement)
+      merged.push(yield* take(appliedElement))
       r++
     }
   }

@@ -143,12 +143,7 @@ function* takeFields(
   versions: Versions,
   { force }: { force: boolean },
 ): Work<{ owners: Map<string, Owned>; comparison: Comparison }> {
-  const compareIn = function* (apiVersion: string): Work<Comparison | undefined> {
-    const [before, after] = [inVersion(live, apiVersion, versions), inVersion(next, apiVersion, versions)]
-    if (!before || !after) return undefined
-    return withoutFields(yield* compareTyped(after.type, before.value, after.value), versions.ignored(apiVersion))
-  }
-  const comparison = (yield* compareIn(next.apiVersion))!
+  const comparison = (yield* comparingIn(next.apiVersion, live, next, versions))!
   const comparisons = new Map<string, Comparison | undefined>([[next.apiVersion, comparison]])
   const owners = new Map<string, Owned>()
   const conflicts: FieldConflict[] = []
@@ -158,7 +153,7 @@ function* takeFields(
       continue
     }
     const { apiVersion } = owned
-    if (!comparisons.has(apiVersion)) comparisons.set(apiVersion, yield* compareIn(apiVersion))
+    if (!comparisons.has(apiVersion)) comparisons.set(apiVersion, yield* comparingIn(apiVersion, live, next, versions))
     const changes = comparisons.get(apiVersion)
     if (!changes) continue
     const lost = intersection(owned.fields, union(changes.modified, changes.added))
@@ -168,6 +163,14 @@ function* takeFields(
   }
   if (!force && conflicts.length > 0) throw new ApplyConflicts(conflicts)
   return { owners, comparison }
+}
+
+/** Compares the objects in a version, except fields without a manager. Returns `undefined` if they cannot be converted to the version. */
+function* comparingIn(apiVersion: string, live: Typed, next: Typed, versions: Versions): Work<Comparison | undefined> {
+  const before = inVersion(live, apiVersion, versions)
+  const after = inVersion(next, apiVersion, versions)
+  if (!before || !after) return undefined
+  return withoutFields(yield* compareTyped(after.type, before.value, after.value), versions.ignored(apiVersion))
 }
 
 /** Removes fields that the manager applied last time, does not apply now, and no other manager owns. */

@@ -92,17 +92,19 @@ function fieldChecks(component: string): ReadonlyMap<string, Check> | undefined 
 
 function mismatchIn(component: string, object: object): Work<Mismatch | undefined> {
   let mismatch: Mismatch | undefined
-  const record = function* (work: Work<Mismatch | undefined>): Work<void> {
-    mismatch = yield* work
-  }
   const start = (): RemainingWork => {
     const checks = fieldChecks(component)
     const result = checks && mismatchInFields(checks, object as Record<string, unknown>, isValidatedSeparately)
-    if (isWork(result)) return record(result)
+    if (isWork(result)) return passing(result, (found) => (mismatch = found))
     mismatch = result
     return undefined
   }
   return asWork(start, () => mismatch)
+}
+
+/** Passes the result of the work to `use`. */
+function* passing<T>(work: Work<T>, use: (result: T) => void): Work<void> {
+  use(yield* work)
 }
 
 const isWork = (result: CheckResult): result is Work<Mismatch | undefined> => result !== undefined && 'next' in result
@@ -228,14 +230,10 @@ function firstMismatch<T>(
   locate: (element: T, mismatch: Mismatch) => Mismatch = (_, mismatch) => mismatch,
 ): CheckResult {
   let mismatch: Mismatch | undefined
-  const record = function* (element: T, work: Work<Mismatch | undefined>): Work<void> {
-    const result = yield* work
-    mismatch = result && locate(element, result)
-  }
   const rest = each(elements, (element) => {
     if (mismatch) return undefined
     const result = find(element)
-    if (isWork(result)) return record(element, result)
+    if (isWork(result)) return passing(result, (found) => (mismatch = found && locate(element, found)))
     mismatch = result && locate(element, result)
     return undefined
   })

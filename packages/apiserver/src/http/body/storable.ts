@@ -10,7 +10,7 @@ export function rejectUnstorable(value: unknown, text: string, reject: (error: s
   if (mayBeProto.test(text) && anyPart(value, (part) => isRecord(part) && Object.hasOwn(part, '__proto__')))
     throw badRequest('the key "__proto__" is not allowed in any object')
   // JSON would write infinite numbers as null.
-  if (mayBeInfinite.test(text) && anyPart(value, (part) => typeof part === 'number' && !Number.isFinite(part))) {
+  if (mayBeInfinite(text) && anyPart(value, (part) => typeof part === 'number' && !Number.isFinite(part))) {
     const number = text.match(numbers)?.find((candidate) => !Number.isFinite(Number(candidate))) ?? ''
     throw reject(`json: cannot unmarshal number ${number} into Go value of type float64`)
   }
@@ -20,7 +20,23 @@ export function rejectUnstorable(value: unknown, text: string, reject: (error: s
 /** Matches texts that may contain this key, also with escaped characters. */
 const mayBeProto = /__proto__|\\[uUx]/
 
-const mayBeInfinite = /\d[eE]\+?\d{3}|(?<!\d)(?:\d{300}|\d{200}\d*(?:\.\d*)?[eE]\+?\d{2})|\.(?:inf|nan)/i
+/** Reports whether a text may contain a number that a double cannot represent. Each test is cheap for the usual text without such numbers. */
+const mayBeInfinite = (text: string): boolean =>
+  /\d[eE]\+?\d{3}/.test(text) || hasDigits(text, 200) || /\.(?:inf|nan)/i.test(text)
+
+/** Reports whether the text contains this many digits in sequence. Any such sequence contains one of every `count` characters. */
+function hasDigits(text: string, count: number): boolean {
+  for (let at = count - 1; at < text.length; at += count) {
+    let [start, end] = [at, at]
+    while (end - start < count && isDigit(text.charCodeAt(end))) end++
+    while (end - start < count && isDigit(text.charCodeAt(start - 1))) start--
+    if (end - start === count) return true
+  }
+  return false
+}
+
+const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39
+
 const numbers = /[-+]?(?:\.(?:inf|nan)|\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)/gi
 
 const anyPart = (value: unknown, test: (part: unknown) => boolean): boolean =>

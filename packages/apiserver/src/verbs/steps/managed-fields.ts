@@ -25,13 +25,14 @@ export function trackFields(
   object: UnknownObject,
   old: UnknownObject | undefined,
 ): UnknownObject | Promise<UnknownObject> {
-  const update = function* (next: UnknownObject, context: ManagedFieldsContext): Work<UnknownObject> {
-    yield* managedFieldsUpdate(old, next, context)
-    return next
-  }
   return context.info.conversion
-    ? withConversions(server, context, (context) => update(draft(object), context))
-    : inPieces(server.clock, update(object, managedFieldsContext(server, context, failToConvert)))
+    ? withConversions(server, context, (context) => updating(draft(object), old, context))
+    : inPieces(server.clock, updating(object, old, managedFieldsContext(server, context, failToConvert)))
+}
+
+function* updating(object: UnknownObject, old: UnknownObject | undefined, context: ManagedFieldsContext): Work<UnknownObject> {
+  yield* managedFieldsUpdate(old, object, context)
+  return object
 }
 
 /**
