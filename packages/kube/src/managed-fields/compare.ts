@@ -25,12 +25,17 @@ export function* compareTyped(type: Type, before: unknown, after: unknown): Work
   if (before === after) return noDifferences
   const oldForm = formsOf(type, before)
   const newForm = formsOf(type, after)
-  if (after === undefined) return withContainer(yield* compareForm(oldForm, before, after), before, after)
-  if (before === undefined || sameForm(oldForm, newForm)) {
-    return withContainer(yield* compareForm(newForm, before, after), before, after)
+  if (before === undefined || after === undefined || sameForm(oldForm, newForm)) {
+    const parts = comparingParts(after === undefined ? oldForm : newForm, before, after)
+    return withContainer(parts ? yield* parts : compareLeaf(before, after), before, after)
   }
   // A value whose form changed, such as from a list to a map, is compared in both forms.
-  return unionOf((yield* compareForm(oldForm, before, after)).fields, (yield* compareForm(newForm, before, after)).fields)
+  const oldParts = comparingParts(oldForm, before, after)
+  const newParts = comparingParts(newForm, before, after)
+  return unionOf(
+    (oldParts ? yield* oldParts : compareLeaf(before, after)).fields,
+    (newParts ? yield* newParts : compareLeaf(before, after)).fields,
+  )
 }
 
 /** Removes the fields of `ignored`, which have no manager, and all fields below them from a comparison. */
@@ -63,14 +68,10 @@ function withContainer({ fields, isLeaf }: TypedComparison, before: unknown, aft
 
 const sameForm = (a: Type, b: Type): boolean => a.map === b.map && a.list === b.list && a.scalar === b.scalar
 
-function compareForm({ map, scalar, list }: Type, before: unknown, after: unknown): Work<TypedComparison> {
+/** Compares the members or items of two values; returns `undefined` for a form that is a leaf. */
+function comparingParts({ map, scalar, list }: Type, before: unknown, after: unknown): Work<TypedComparison> | undefined {
   if (map) return compareMap(map, before, after)
-  if (list && !scalar) return compareList(list, before, after)
-  return comparingLeaf(before, after)
-}
-
-function* comparingLeaf(before: unknown, after: unknown): Work<TypedComparison> {
-  return compareLeaf(before, after)
+  return list && !scalar ? compareList(list, before, after) : undefined
 }
 
 const compareLeaf = (before: unknown, after: unknown): TypedComparison => ({
