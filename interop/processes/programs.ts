@@ -1,6 +1,6 @@
 /** Runs external programs as child processes: each with a folder and a log, and always stopped at the end. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
+import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { request as plainRequest } from 'node:http'
 import { type RequestOptions, request } from 'node:https'
 import { createServer } from 'node:net'
@@ -175,14 +175,34 @@ export const answers = (url: string, options: RequestOptions = {}): Promise<bool
  */
 const Ports = { from: 10_000, to: 18_999 }
 
+/** Milliseconds for which a port is not returned again, in this process or another one: its program binds it in this time. */
+const ClaimTime = 60_000
+
 /** Returns `count` different free ports of the loopback interface. */
 export async function freePorts(count: number): Promise<number[]> {
-  const ports = new Set<number>()
-  while (ports.size < count) {
+  const ports: number[] = []
+  while (ports.length < count) {
     const port = Ports.from + Math.floor(Math.random() * (Ports.to - Ports.from))
-    if (await isFree(port)) ports.add(port)
+    if (claims(port) && (await isFree(port))) ports.push(port)
   }
-  return [...ports]
+  return ports
+}
+
+/** Claims a port by a file, so that suites that run at once do not use the same port. Returns false when the port is claimed already. */
+function claims(port: number): boolean {
+  const folder = join(tmpdir(), 'capstan-ports')
+  const file = join(folder, String(port))
+  mkdirSync(folder, { recursive: true })
+  const claimed = statSync(file, { throwIfNoEntry: false })
+  if (claimed && Date.now() - claimed.mtimeMs < ClaimTime) return false
+  rmSync(file, { force: true })
+  try {
+    writeFileSync(file, '', { flag: 'wx' })
+    return true
+  } catch (err) {
+    if ((err as NodeJS.ErrnoException).code === 'EEXIST') return false
+    throw err
+  }
 }
 
 const isFree = (port: number): Promise<boolean> =>
