@@ -81,11 +81,7 @@ function viewOf({ info, options, request: { namespace } }: RequestContext): View
  * View with conversion by webhook. Each watcher converts all its initial objects in one call. The objects of a change are converted one by
  * one, once for all watchers.
  */
-function convertedView(
-  { converter }: ServerContext,
-  { info, options, request: { namespace } }: RequestContext,
-  signal: AbortSignal,
-): View {
+function convertedView({ converter }: ServerContext, { info, options, request }: RequestContext, signal: AbortSignal): View {
   const selection = selectionOf(info, options)
   const converted = (object: KubeObject) => converter.convertShared(info, object)
   const selects = async (object: KubeObject) => selection === undefined || selection(await converted(object))
@@ -103,7 +99,7 @@ function convertedView(
       const events: WatchEvent[] = []
       for (const change of changes) {
         const { key, object, previous } = change
-        if (namespace !== undefined && key.namespace !== namespace) continue
+        if (request.namespace !== undefined && key.namespace !== request.namespace) continue
         const wasSelected = previous !== undefined && (await selects(previous))
         const isSelected = object !== undefined && (await selects(object))
         if (isSelected) events.push({ type: wasSelected ? 'MODIFIED' : 'ADDED', object: await converted(object) })

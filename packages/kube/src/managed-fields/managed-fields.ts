@@ -66,15 +66,19 @@ const MainResets = setOf([path('status')])
  * through subresources. A live object without managedFields gets none, and a draft that does not fit the schema loses them.
  */
 export const updateManagedFields = (live: KubeObject | undefined, next: KubeObject, context: ManagedFieldsContext): void =>
-  atOnce(managedFieldsUpdate(live, next, context))
+  void atOnce(managedFieldsUpdate(live, next, context))
 
-/** `updateManagedFields` in pieces. The objects must not change meanwhile. */
-export function* managedFieldsUpdate(live: KubeObject | undefined, next: KubeObject, context: ManagedFieldsContext): Work<void> {
+/** `updateManagedFields` in pieces. The objects must not change meanwhile. Returns the draft. */
+export function* managedFieldsUpdate<T extends KubeObject>(
+  live: KubeObject | undefined,
+  next: T,
+  context: ManagedFieldsContext,
+): Work<T> {
   const entriesOfDraft = next.metadata.managedFields
   const entries = entriesFor(live, entriesOfDraft, context)
   delete next.metadata.managedFields
   // Upstream: an object without managedFields gets them only with the next apply.
-  if (entries.size === 0 && live) return
+  if (entries.size === 0 && live) return next
   try {
     yield* updateEntries(live, next, entries, { ...context, operation: 'Update' })
     yield* setEntries(next, entries)
@@ -83,6 +87,7 @@ export function* managedFieldsUpdate(live: KubeObject | undefined, next: KubeObj
     // are written without managedFields.
     if (!(err instanceof ItemError || err instanceof StatusError)) throw err
   }
+  return next
 }
 
 /** Returns the entries that an update starts from. */

@@ -26,13 +26,8 @@ export function trackFields(
   old: UnknownObject | undefined,
 ): UnknownObject | Promise<UnknownObject> {
   return context.info.conversion
-    ? withConversions(server, context, (context) => updating(draft(object), old, context))
-    : inPieces(server.clock, updating(object, old, managedFieldsContext(server, context, failToConvert)))
-}
-
-function* updating(object: UnknownObject, old: UnknownObject | undefined, context: ManagedFieldsContext): Work<UnknownObject> {
-  yield* managedFieldsUpdate(old, object, context)
-  return object
+    ? withConversions(server, context, (context) => managedFieldsUpdate(old, draft(object), context))
+    : inPieces(server.clock, managedFieldsUpdate(old, object, managedFieldsContext(server, context, failToConvert)))
 }
 
 /**
