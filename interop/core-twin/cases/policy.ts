@@ -1,5 +1,5 @@
 /** Admission policies that reject requests of a core. */
-import { type Client, unknownKind } from '@capstan/kube'
+import { type Client, ConfigMap, messageOf, seconds, sleep, systemClock, unknownKind } from '@capstan/kube'
 import type { Twin } from '../twin.ts'
 
 const ValidatingAdmissionPolicy = unknownKind({
@@ -25,19 +25,41 @@ export interface DeniedRequests {
   readonly namespace?: string
 }
 
-/** Creates a policy that rejects requests. */
+/** Creates a policy that rejects requests, and waits until it is in force: a real API server reads new policies about once a second. */
 export async function createPolicy(client: Client, name: string, denied: DeniedRequests): Promise<void> {
   const { group, resource, operation, accepted = 'false', namespace } = denied
-  const rule = { apiGroups: [group], apiVersions: ['*'], operations: [operation], resources: [resource] }
+  const rules = [
+    { apiGroups: [group], apiVersions: ['*'], operations: [operation], resources: [resource] },
+    { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: [ConfigMap.plural], resourceNames: [probe] },
+  ]
   const namespaceSelector =
     namespace === undefined ? {} : { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } } }
   const spec = {
-    matchConstraints: { ...namespaceSelector, resourceRules: [rule] },
-    validations: [{ expression: accepted, message: 'not here' }],
+    matchConstraints: { ...namespaceSelector, resourceRules: rules },
+    validations: [{ expression: `request.name != '${probe}' && (${accepted})`, message: 'not here' }],
   }
   await client.create(ValidatingAdmissionPolicy, { metadata: { name }, spec } as never)
   const binding = { policyName: name, validationActions: ['Deny'] }
   await client.create(ValidatingAdmissionPolicyBinding, { metadata: { name }, spec: binding } as never)
+  const end = performance.now() + MaxWait
+  while (!(await rejectsProbe(client, namespace))) {
+    if (performance.now() > end) throw new Error(`the policy ${name} is not in force`)
+    await sleep(systemClock, 100)
+  }
+}
+
+/** Name of a ConfigMap that every policy rejects. */
+const probe = 'policy-probe'
+const MaxWait = seconds(60)
+
+async function rejectsProbe(client: Client, namespace = 'default'): Promise<boolean> {
+  try {
+    await client.create(ConfigMap, { metadata: { namespace, name: probe } }, { dryRun: true })
+    return false
+  } catch (err) {
+    if (messageOf(err).includes('not here')) return true
+    throw err
+  }
 }
 
 /** Rejects Events of the case with this reason. Whether upstream records them, and with which text, depends on timing. */
