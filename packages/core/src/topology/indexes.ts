@@ -16,7 +16,9 @@ export const concernedClusters: MapFunction = (object, cache) => {
   return [...owning, ...classesOfTemplate(cache, object).flatMap((clusterClass) => clustersOfClass(cache, clusterClass))]
 }
 
-/** Whether `spec.version` or the kubelet version of a Machine, where it is known, differs from `version`. */
-export const isOfOtherVersion = ({ spec, status }: Machine, version: string): boolean =>
-  (spec.version !== undefined && spec.version !== version) ||
-  (status?.nodeInfo?.kubeletVersion !== undefined && status.nodeInfo.kubeletVersion !== version)
+/** Whether `spec.version` or the kubelet version of a Machine, where it is known, differs from `version`. A Node may not report any. */
+export function isOfOtherVersion({ spec, status }: Machine, version: string): boolean {
+  const kubeletVersion = status?.nodeInfo?.kubeletVersion
+  if (spec.version !== undefined && spec.version !== version) return true
+  return kubeletVersion !== undefined && kubeletVersion !== '' && kubeletVersion !== version
+}

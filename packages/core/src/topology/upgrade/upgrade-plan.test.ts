@@ -37,6 +37,16 @@ describe('upgrade plan', () => {
     ],
     ['an upgrade to another patch version takes one step', 'v1.30.4', 'v1.30.0', [], chain, ['v1.30.4'], []],
     [
+      'of several builds of the desired version, later ones are ignored',
+      'v1.33.1+b',
+      'v1.31.0+b',
+      [],
+      // Upstream: upgrade_plan_test.go, "version with not sortable build tags".
+      'v1.31.0+a v1.31.0+b v1.31.0+c v1.31.1+a v1.32.0+a v1.32.0+b v1.32.0+c v1.33.0+b v1.33.1+a v1.33.1+b v1.33.1+c'.split(' '),
+      ['v1.32.0+c', 'v1.33.1+b'],
+      [],
+    ],
+    [
       'workers upgrade three minor versions at a time',
       'v1.35.0',
       'v1.30.0',

@@ -72,7 +72,14 @@ function singleStep(from: string, to: string): string[] {
 function knownSteps(from: string, to: string, known: readonly string[]): string[] {
   if (sameVersion(from, to)) return []
   const fromMinor = parseVersion(from).minor
-  const ahead = known.filter((version) => compareVersions(version, from) > 0 && compareVersions(version, to) <= 0)
+  const ahead: string[] = []
+  for (const version of known) {
+    if (compareVersions(version, from) <= 0) continue
+    // Later builds of the version do not belong to the plan.
+    if (compareWithBuild(version, to) === 1) break
+    ahead.push(version)
+    if (sameVersion(version, to)) break
+  }
   if (fromMinor === parseVersion(to).minor) return ahead.slice(-1)
   const lastOfMinor = new Map<number, string>()
   for (const version of ahead) lastOfMinor.set(parseVersion(version).minor, version)
