@@ -19,6 +19,14 @@ let env: SetsEnv
 afterEach(() => env.close())
 
 const key = { namespace: 'default', name: 'set' }
+
+/** Starts an environment in which the Machines of a MachineSet run. */
+async function startSet(...args: Parameters<typeof aMachineSet>): Promise<void> {
+  env = await setsEnv()
+  await createClusterWithTemplates(env)
+  await env.client.create(MachineSet, aMachineSet(...args))
+  await env.advance(seconds(30))
+}
 const names = async (client: Client, kind: Kind) =>
   (await client.list(kind, { namespace: 'default' })).items.map(({ metadata }) => metadata.name)
 
@@ -172,10 +180,7 @@ describe('a MachineSet', () => {
   )
 
   test('scales down to the unmarked Machine, and deletes the infrastructure of the others', async () => {
-    env = await setsEnv()
-    await createClusterWithTemplates(env)
-    await env.client.create(MachineSet, aMachineSet({ replicas: 3 }))
-    await env.advance(seconds(30))
+    await startSet({ replicas: 3 })
     const [first, second, third] = await names(env.client, Machine)
     for (const name of [second!, third!]) {
       const body = { metadata: { annotations: { 'cluster.x-k8s.io/delete-machine': '' } } }
@@ -248,10 +253,7 @@ describe('a MachineSet', () => {
   })
 
   test('is deleted with its Machines while the MachineDeployment that its label names does not exist', async () => {
-    env = await setsEnv()
-    await createClusterWithTemplates(env)
-    await env.client.create(MachineSet, aMachineSet())
-    await env.advance(seconds(30))
+    await startSet()
     const body = { metadata: { labels: { 'cluster.x-k8s.io/deployment-name': 'missing' } } }
     await env.client.patch(MachineSet, key, { type: 'merge', body })
     await env.settle()
@@ -263,10 +265,7 @@ describe('a MachineSet', () => {
   })
 
   test('updates a Machine whose infrastructure does not exist, but not its bootstrap config, and does not observe its generation', async () => {
-    env = await setsEnv()
-    await createClusterWithTemplates(env)
-    await env.client.create(MachineSet, aMachineSet({ replicas: 1 }))
-    await env.advance(seconds(30))
+    await startSet({ replicas: 1 })
     const [name] = await names(env.client, Machine)
     const machineKey = { namespace: 'default', name: name! }
     const { spec } = await env.client.get(DevMachine, machineKey)
@@ -303,10 +302,7 @@ describe('a MachineSet', () => {
   })
 
   test('propagates timeouts to Machines that are being deleted', async () => {
-    env = await setsEnv()
-    await createClusterWithTemplates(env)
-    await env.client.create(MachineSet, aMachineSet())
-    await env.advance(seconds(30))
+    await startSet()
     const [name] = await names(env.client, Machine)
     await env.client.delete(Machine, { namespace: 'default', name: name! })
     const body = { spec: { template: { spec: { deletion: { nodeDrainTimeoutSeconds: 7 } } } } }
@@ -399,10 +395,7 @@ describe('a MachineSet', () => {
   })
 
   test('is deleted after its Machines', async () => {
-    env = await setsEnv()
-    await createClusterWithTemplates(env)
-    await env.client.create(MachineSet, aMachineSet())
-    await env.advance(seconds(30))
+    await startSet()
     await env.client.delete(MachineSet, key)
     await env.settle()
     expect(conditionText(await env.client.get(MachineSet, key))).toContain('Deleting True Deleting: Deleting 2 Machines')
@@ -459,10 +452,7 @@ describe('remediation', () => {
   }
 
   test('replaces a Machine whose remediation a MachineHealthCheck has requested', async () => {
-    env = await setsEnv()
-    await createClusterWithTemplates(env)
-    await env.client.create(MachineSet, aMachineSet())
-    await env.advance(seconds(30))
+    await startSet()
     const [unhealthyName, healthyName] = (await names(env.client, Machine)) as [string, string]
     await writeConditions(unhealthyName, unhealthy)
     const now = await names(env.client, Machine)
@@ -472,10 +462,7 @@ describe('remediation', () => {
   })
 
   test('removes the remediation request of a Machine that is healthy again', async () => {
-    env = await setsEnv()
-    await createClusterWithTemplates(env)
-    await env.client.create(MachineSet, aMachineSet())
-    await env.advance(seconds(30))
+    await startSet()
     const [recoveredName] = (await names(env.client, Machine)) as [string]
     await writeConditions(recoveredName, [
       { ...unhealthy[0], status: 'True', reason: 'HealthCheckSucceeded', message: '' },

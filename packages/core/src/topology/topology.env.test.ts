@@ -153,6 +153,15 @@ async function aWorld({ runtime = aRuntime(), ...options }: WorldOptions = {}) {
     names: async (kind: Kind) => (await client.list(kind, { namespace: 'default' })).items.map(({ metadata }) => metadata.name),
   }
 }
+
+/** Starts an environment with a class, and a Cluster whose control plane is initialized. */
+async function aReadyWorld(options?: WorldOptions) {
+  const world = await aWorld(options)
+  await createClass(world)
+  await createCluster(world)
+  await becomeReady(world)
+  return world
+}
 type World = Awaited<ReturnType<typeof aWorld>>
 
 const infra = 'infra.example.com/v1beta1'
@@ -399,10 +408,7 @@ describe('creation', () => {
         return transport.send(request, signal)
       },
     })
-    const world = await aWorld({ runtime, between })
-    await createClass(world)
-    await createCluster(world)
-    await becomeReady(world)
+    const world = await aReadyWorld({ runtime, between })
     await world.advance(minutes(5))
     expect(failures).toBe(3)
     expect(runtime.trace).toEqual(['AfterControlPlaneInitialized'])
@@ -430,10 +436,7 @@ describe('creation', () => {
   })
 
   test('writes nothing when idle', async () => {
-    const world = await aWorld()
-    await createClass(world)
-    await createCluster(world)
-    await becomeReady(world)
+    const world = await aReadyWorld()
     const { revision } = world.store
     await world.advance(minutes(30))
     expect(world.store.revision).toBe(revision)
@@ -575,10 +578,7 @@ describe('an upgrade', () => {
   }
 
   test('has its steps in the status even when the first hook fails', async () => {
-    const world = await aWorld()
-    await createClass(world)
-    await createCluster(world)
-    await becomeReady(world)
+    const world = await aReadyWorld()
     world.runtime.on('BeforeClusterUpgrade', () => {
       throw new Error('gone for lunch')
     })
@@ -588,10 +588,7 @@ describe('an upgrade', () => {
   })
 
   test('upgrades the control plane, then the workers, with a hook at each step', async () => {
-    const world = await aWorld()
-    await createClass(world)
-    await createCluster(world)
-    await becomeReady(world)
+    const world = await aReadyWorld()
     const [beforeUpgrade, afterControlPlane, afterUpgrade] = [
       'BeforeClusterUpgrade',
       'AfterControlPlaneUpgrade',
@@ -650,10 +647,7 @@ describe('an upgrade', () => {
   })
 
   test('has the version of the control plane as its step while BeforeControlPlaneUpgrade blocks, so that Machines can be replaced', async () => {
-    const world = await aWorld()
-    await createClass(world)
-    await createCluster(world)
-    await becomeReady(world)
+    const world = await aReadyWorld()
     const step = async () => {
       const annotations = (await world.cluster()).metadata.annotations ?? {}
       return [
@@ -759,10 +753,7 @@ describe('an upgrade', () => {
   })
 
   test('requests contain the Cluster with its pending hooks', async () => {
-    const world = await aWorld()
-    await createClass(world)
-    await createCluster(world)
-    await becomeReady(world)
+    const world = await aReadyWorld()
     const pending: string[] = []
     for (const name of ['BeforeControlPlaneUpgrade', 'AfterControlPlaneUpgrade', 'AfterWorkersUpgrade', 'AfterClusterUpgrade'])
       world.runtime.on(name, ({ cluster }) => {
@@ -889,20 +880,14 @@ describe('an upgrade', () => {
     ['two minors up', 'v1.36.0', 'version cannot be increased from "1.34.0" to "1.36.0"'],
     ['to an invalid version', 'v1.x', 'version must be a valid semantic version'],
   ])('%s is rejected', async (_, version, message) => {
-    const world = await aWorld()
-    await createClass(world)
-    await createCluster(world)
-    await becomeReady(world)
+    const world = await aReadyWorld()
     await expect(world.patch(Cluster, 'demo', { spec: { topology: { version } } })).rejects.toThrow(message)
   })
 })
 
 describe('changes', () => {
   test('another size creates new templates, and the control plane refers to its new template, with the events of upstream', async () => {
-    const world = await aWorld()
-    await createClass(world)
-    await createCluster(world)
-    await becomeReady(world)
+    const world = await aReadyWorld()
     const namesBefore = await world.names(DevMachineTemplate)
     await world.patch(Cluster, 'demo', { spec: { topology: { variables: [{ name: 'size', value: 'xl' }] } } })
 
@@ -927,10 +912,7 @@ describe('changes', () => {
   })
 
   test('a changed template of the class is applied to the Clusters of the class', async () => {
-    const world = await aWorld()
-    await createClass(world)
-    await createCluster(world)
-    await becomeReady(world)
+    const world = await aReadyWorld()
     await world.patch(DevMachineTemplate, 'quick', { spec: { template: { spec: { disk: 2 } } } })
     const { spec } = (await world.only(MachineDeployment as never)) as unknown as MachineDeployment
     const { name } = spec.template.spec.infrastructureRef
@@ -939,10 +921,7 @@ describe('changes', () => {
   })
 
   test('an edit of the class is applied to its Clusters without an error condition', async () => {
-    const world = await aWorld()
-    await createClass(world)
-    await createCluster(world)
-    await becomeReady(world)
+    const world = await aReadyWorld()
     const since = async () => getCondition((await world.cluster()) as never, 'TopologyReconciled')?.lastTransitionTime
     const timeBefore = await since()
     await world.advance(minutes(1))
@@ -952,10 +931,7 @@ describe('changes', () => {
   })
 
   test('reports a broken class on its Clusters', async () => {
-    const world = await aWorld()
-    await createClass(world)
-    await createCluster(world)
-    await becomeReady(world)
+    const world = await aReadyWorld()
     const templateRef = { ...classSpec.infrastructure.templateRef, name: 'gone' }
     await world.patch(ClusterClass, 'quick', { spec: { infrastructure: { templateRef } } })
     expect(await world.reconciled()).toBe(
@@ -964,10 +940,7 @@ describe('changes', () => {
   })
 
   test('labels of a template of the class and of the topology are applied in place, without new templates', async () => {
-    const world = await aWorld()
-    await createClass(world)
-    await createCluster(world)
-    await becomeReady(world)
+    const world = await aReadyWorld()
     const namesBefore = await world.names(DevMachineTemplate)
     await world.patch(DevMachineTemplate, 'quick', { metadata: { labels: { shelf: '2' } } })
     await world.patch(Cluster, 'demo', { spec: { topology: { controlPlane: { metadata: { labels: { tier: 'gold' } } } } } })
@@ -988,10 +961,7 @@ describe('changes', () => {
         return transport.send(request, signal)
       },
     })
-    const world = await aWorld({ between })
-    await createClass(world)
-    await createCluster(world)
-    await becomeReady(world)
+    const world = await aReadyWorld({ between })
     rejected = (await world.only(MachineDeployment as never)).metadata.name
     const worker = (name: string, replicas: number) => ({ class: 'default', name, replicas })
     const machineDeployments = [worker('md-0', 3), worker('md-1', 1)]
@@ -1017,10 +987,7 @@ describe('changes', () => {
   })
 
   test('the kind of a bootstrap template cannot change, as upstream', async () => {
-    const world = await aWorld()
-    await createClass(world)
-    await createCluster(world)
-    await becomeReady(world)
+    const world = await aReadyWorld()
     const before = (await world.only(MachineDeployment as never))['spec']
     const { name, uid } = (await world.client.list(DevConfigTemplate, { namespace: 'default' })).items
       .map(({ metadata }) => metadata)
@@ -1045,10 +1012,7 @@ describe('changes', () => {
   })
 
   test('keeps fields of the provider, and restores fields that a user changed', async () => {
-    const world = await aWorld()
-    await createClass(world)
-    await createCluster(world)
-    await becomeReady(world)
+    const world = await aReadyWorld()
     const { name } = (await world.only(DevCluster)).metadata
     await world.patch(DevCluster, name, { spec: { region: 'y', controlPlaneEndpoint: { host: '10.0.0.1', port: 6443 } } })
     expect((await world.only(DevCluster))['spec']).toEqual({
@@ -1058,10 +1022,7 @@ describe('changes', () => {
   })
 
   test('a MachineDeployment that is removed from the topology is deleted with its templates', async () => {
-    const world = await aWorld()
-    await createClass(world)
-    await createCluster(world)
-    await becomeReady(world)
+    const world = await aReadyWorld()
     await world.client.patch(
       Cluster,
       { namespace: 'default', name: 'demo' },
