@@ -3,35 +3,25 @@
  * hooks of in-place updates only the spec, or the spec of the template.
  */
 import type { Hook, WirePatch } from '@capstan/api'
-import { applyResponsePatch, copyPatchedParts, patchedDocument } from '@capstan/api'
+import { applyResponsePatch, copyPatchedParts, inPlacePatchPaths, patchedDocument } from '@capstan/api'
 import { isRecord } from '@capstan/kube'
 import { HookFailed } from '../client/hook-failed.ts'
 
-interface InPlacePatches {
-  /** Fields of the response that contain patches. Each is mapped to the field of `request.current` that its patch changes. */
-  readonly patches: { readonly [patch: string]: string }
-  /** The value that a patch may change. */
-  readonly path: readonly string[]
-}
-
-const inPlacePatches: { readonly [hook: string]: InPlacePatches } = {
+/** By hook: the fields of the response that contain patches. Each is mapped to the field of `request.current` that its patch changes. */
+const inPlacePatches = {
   CanUpdateMachine: {
-    patches: {
-      machinePatch: 'machine',
-      infrastructureMachinePatch: 'infrastructureMachine',
-      bootstrapConfigPatch: 'bootstrapConfig',
-    },
-    path: ['spec'],
+    machinePatch: 'machine',
+    infrastructureMachinePatch: 'infrastructureMachine',
+    bootstrapConfigPatch: 'bootstrapConfig',
   },
   CanUpdateMachineSet: {
-    patches: {
-      machineSetPatch: 'machineSet',
-      infrastructureMachineTemplatePatch: 'infrastructureMachineTemplate',
-      bootstrapConfigTemplatePatch: 'bootstrapConfigTemplate',
-    },
-    path: ['spec', 'template', 'spec'],
+    machineSetPatch: 'machineSet',
+    infrastructureMachineTemplatePatch: 'infrastructureMachineTemplate',
+    bootstrapConfigTemplatePatch: 'bootstrapConfigTemplate',
   },
-}
+} as const
+
+const isInPlaceHook = (name: string): name is keyof typeof inPlacePatches => Object.hasOwn(inPlacePatches, name)
 
 type Fields = Record<string, unknown>
 
@@ -43,13 +33,12 @@ type Fields = Record<string, unknown>
 export function patchedRequest<T extends object>({ name }: Hook, request: T, response: object): T {
   const [fields, answer] = [request as Fields, response as Fields]
   if (name === 'GeneratePatches') return { ...request, items: patchedItems(listOf(fields.items), listOf(answer.items)) }
-  const inPlace = inPlacePatches[name]
-  if (!inPlace || !isRecord(fields.current)) return request
+  if (!isInPlaceHook(name) || !isRecord(fields.current)) return request
   const current = { ...fields.current }
-  for (const [patch, member] of Object.entries(inPlace.patches)) {
+  for (const [patch, member] of Object.entries(inPlacePatches[name])) {
     const object = current[member]
     if (!isRecord(answer[patch]) || !isRecord(object)) continue
-    current[member] = rejectingAt(patch, () => applyResponsePatch(object, answer[patch] as WirePatch, inPlace.path))
+    current[member] = rejectingAt(patch, () => applyResponsePatch(object, answer[patch] as WirePatch, inPlacePatchPaths[name]))
   }
   return { ...request, current }
 }

@@ -6,6 +6,12 @@ import type { CanUpdateMachine } from '../hooks/can-update-machine.ts'
 /** A patch of one object in a response of an in-place update hook. */
 export type WirePatch = NonNullable<ResponseOf<typeof CanUpdateMachine>['machinePatch']>
 
+/** The value that a patch may change, by hook: of a Machine and its objects, and of a MachineSet and its templates. */
+export const inPlacePatchPaths = {
+  CanUpdateMachine: ['spec'],
+  CanUpdateMachineSet: ['spec', 'template', 'spec'],
+} as const
+
 /**
  * Returns the object with the patch's changes of the value at `path`; other changes are ignored. If the patch removes this value, the
  * object is unchanged. Pure. Upstream: internal/util/patch, ApplyPatchToObject, v1.14.

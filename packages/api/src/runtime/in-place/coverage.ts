@@ -6,7 +6,7 @@ import { isRecord, shortList, type UnknownObject, withErrorContext } from '@caps
 import type { RequestOf, ResponseOf } from '../hook.ts'
 import type { CanUpdateMachine } from '../hooks/can-update-machine.ts'
 import type { CanUpdateMachineSet } from '../hooks/can-update-machine-set.ts'
-import { applyResponsePatch } from './apply-patch.ts'
+import { applyResponsePatch, inPlacePatchPaths } from './apply-patch.ts'
 import { differingPaths, machineSpecDifferences } from './differences.ts'
 
 type MachineRequest = Pick<RequestOf<typeof CanUpdateMachine>, 'current' | 'desired'>
@@ -73,8 +73,8 @@ export function uncoveredOfMachineSet(
   ]
 }
 
-const Spec = ['spec']
-const TemplateSpec = ['spec', 'template', 'spec']
+const Spec = inPlacePatchPaths.CanUpdateMachine
+const TemplateSpec = inPlacePatchPaths.CanUpdateMachineSet
 
 function providerDifferences(from: UnknownObject | undefined, to: UnknownObject | undefined, path: readonly string[]): string[] {
   if (!from || !to) return []
