@@ -1,6 +1,6 @@
 import { MachineDeployment } from '@capstan/api'
 import { type Index, type MapFunction, proceed, type ReconcileContext } from '@capstan/controller'
-import { controllerOf, keyOf } from '@capstan/kube'
+import { keyOf, ownerOfKind } from '@capstan/kube'
 import type { ContractRef } from '../external/get.ts'
 import { referredText } from '../external/reference.ts'
 import { MachineSetsByTemplate, observeTemplate, templatesOf } from '../machineset/templates.ts'
@@ -33,8 +33,8 @@ const byTemplate: Index<MachineDeployment> = {
 export const machineDeploymentsOfTemplate: MapFunction = (object, cache) => {
   const template = referredText(object)
   const ofSets = cache.byIndex(MachineSetsByTemplate, template).flatMap((set) => {
-    const owner = controllerOf(set)
-    return owner?.kind === MachineDeployment.kind ? [{ namespace: set.metadata.namespace!, name: owner.name }] : []
+    const owner = ownerOfKind(set, MachineDeployment)
+    return owner ? [{ namespace: set.metadata.namespace!, name: owner.name }] : []
   })
   return [...cache.byIndex(byTemplate, template).map(keyOf), ...ofSets]
 }

@@ -40,12 +40,10 @@ function jsonOf(value: Value, indentation = '', outer = ''): string {
     if (indentation === '') return open + items.join(',') + close
     return `${open}\n${inner}${items.join(`,\n${inner}`)}\n${outer}${close}`
   }
-  if (Array.isArray(value))
-    return list(
-      '[',
-      value.map((item) => jsonOf(item, indentation, inner)),
-      ']',
-    )
+  if (Array.isArray(value)) {
+    const items = value.map((item) => jsonOf(item, indentation, inner))
+    return list('[', items, ']')
+  }
   if (value instanceof GoStruct) return stringText(value.text)
   if (!isMap(value)) return typeof value === 'string' ? stringText(value) : JSON.stringify(value)
   const separator = indentation === '' ? ':' : ': '
