@@ -83,8 +83,8 @@ const leafComparison = (before: unknown, after: unknown): Comparison =>
   before === undefined ? addedLeaf : after === undefined ? removedLeaf : equal(before, after) ? noDifferences : modifiedLeaf
 
 /**
- * Compares two scalars, which are leaves in every type; returns `undefined` for other values. Most values are scalars, and this takes a
- * third of the time of a generator.
+ * Compares two scalars, which are leaves in every type; returns `undefined` for other values. Most values are scalars, and need no
+ * generator.
  */
 const compareScalars = (before: unknown, after: unknown): Comparison | undefined =>
   isScalar(before) && isScalar(after) ? leafComparison(before, after) : undefined
