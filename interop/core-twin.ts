@@ -15,7 +15,7 @@ import { Side } from './core-twin/side.ts'
 import { stubDefinitions } from './core-twin/stub-kinds.ts'
 import { type Cases, Twin } from './core-twin/twin.ts'
 import type { ApiServerOptions, RunningApiServer } from './processes/api-server.ts'
-import { chosenByCommit, type Outcome, type Suite, type SuiteOptions, namesWith } from './shared/suite.ts'
+import { chosenByCommit, type Suite, type SuiteOptions, namesWith } from './shared/suite.ts'
 import { freePorts } from './processes/programs.ts'
 import { startRealApiServer } from './processes/real-api-server.ts'
 import { moduleFolder } from './shared/tools.ts'
@@ -35,7 +35,6 @@ export const coreTwinSuite: Suite = {
   ci: true,
   tools: ['etcd', 'kube-apiserver', 'kube-controller-manager', 'capi-core'],
   ownNetwork: true,
-  repeatsCases: true,
   minutes: 60,
   async prepare() {
     for (const { tool, module } of core) await moduleFolder(tool, module)
@@ -43,16 +42,18 @@ export const coreTwinSuite: Suite = {
   async run(options: SuiteOptions = {}) {
     const chosen = chosenCases(options)
     console.log(`${chosen.length} of ${Object.keys(allCases).length} cases`)
-    const outcomes = [await compareTwice(startCapstanApiServer, chosen, options)]
+    const outcomes = [await compareOn(startCapstanApiServer, chosen, options)]
     if (options.real) {
-      const sample = chosen.filter((_, index) => index % 10 === 0)
+      const sample = chosen.filter((_, index) => options.only !== undefined || index % 10 === 0)
       console.log(`${sample.length} of ${Object.keys(allCases).length} cases on kube-apiserver`)
-      outcomes.push(await compareTwice(startRealApiServer, sample))
+      outcomes.push(await compareOn(startRealApiServer, sample))
     }
-    const unstable = outcomes.flatMap(({ sameInSecondRun }) => sameInSecondRun)
-    console.log(`${unstable.length} cases were the same only in the second run${unstable.map((name) => `\n  ${name}`).join('')}`)
-    const sumOf = (part: keyof Outcome) => outcomes.reduce((sum, outcome) => sum + outcome[part], 0)
-    return { passed: sumOf('passed'), failed: sumOf('failed') }
+    const sumOf = (part: 'passed' | 'failed') => outcomes.reduce((sum, outcome) => sum + outcome[part], 0)
+    return {
+      passed: sumOf('passed'),
+      failed: sumOf('failed'),
+      failedCases: [...new Set(outcomes.flatMap(({ differing }) => differing))],
+    }
   },
 }
 
@@ -65,26 +66,6 @@ function chosenCases({ all, only }: SuiteOptions): string[] {
 }
 
 type StartApiServer = (options: ApiServerOptions) => Promise<RunningApiServer>
-
-/** Maximum number of differing cases that are run again. */
-const MaxRepeated = 5
-
-/**
- * Compares the cases, and runs the few that differ a second time without the others, because their steps depend on times and a machine may
- * be too busy for 16 cases. Both results are printed; the second one counts.
- */
-async function compareTwice(
-  start: StartApiServer,
-  names: readonly string[],
-  options?: SuiteOptions,
-): Promise<Outcome & { readonly sameInSecondRun: readonly string[] }> {
-  const { passed, failed, differing: repeated } = await compareOn(start, names, options)
-  if (failed === 0 || failed > MaxRepeated) return { passed, failed, sameInSecondRun: [] }
-  console.log(`run again without other cases: ${repeated.join(', ')}`)
-  const second = await compareOn(start, repeated)
-  const sameInSecondRun = repeated.filter((name) => !second.differing.includes(name))
-  return { passed: passed + second.passed, failed: second.failed, sameInSecondRun }
-}
 
 async function compareOn(start: StartApiServer, names: readonly string[], { all = false }: SuiteOptions = {}): Promise<Outcomes> {
   const startedAt = performance.now()
@@ -165,7 +146,7 @@ async function killUpstream({ programs }: Managers): Promise<void> {
 const MaxNames = 5
 
 /** Results of all cases. */
-class Outcomes implements Outcome {
+class Outcomes {
   passed = 0
   /** Names of cases with differences that are neither explained nor listed in `differing.ts`. */
   readonly differing: string[] = []

@@ -2,8 +2,8 @@
  * Runs suites of whole processes, many of them against upstream's programs. `npm run interop` runs the suites of CI, `npm run interop --
  * SUITE…` the named suites; `--jobs N` runs N at once, `--list` lists all suites, `--prepare` builds their tools and runs no suite.
  * A suite that could not run counts as failed, and the summary has the reason. Suites that run at once slow down each other's
- * programs: with `--jobs` above 1, failed suites are run again, one at a time, if at most five failed, except suites that have already run
- * their failed cases again. The summary lists both results.
+ * programs: with `--jobs` above 1, failed suites are run again, one at a time, if at most five failed. Of a suite that names its failed
+ * cases only these are run again, also without `--jobs`. The summary lists both results.
  */
 import { spawn } from 'node:child_process'
 import { parseArgs } from 'node:util'
@@ -92,12 +92,18 @@ type Ending =
   | { readonly kind: 'broken'; readonly why: string }
   | { readonly kind: 'late' }
 
+interface SuiteRun {
+  /** Name of the suite. */
+  readonly name: string
+  readonly options: SuiteOptions
+}
+
 const NameWidth = 22
 
 /** Default time limit of a suite in minutes. On two idle cores every suite takes less than half of it. */
 const Limit = 15
 
-/** If more suites than this fail, none is run again, because load alone does not cause that many failures. */
+/** If more suites, or more cases of a suite, than this fail, none is run again, because load alone does not cause that many failures. */
 const MaxRepeated = 5
 
 const { values: options, positionals: requested } = parseArgs({
@@ -133,10 +139,11 @@ if (options.list) {
   process.once('disconnect', () => process.exit(1))
   process.send!(await run(suites[requested[0]!]!), () => process.exit())
 } else {
-  const endings = await runAll(chosen, jobs)
-  const failed = [...endings].filter(([, ending]) => !hasPassed(ending))
-  const repeated = failed.filter(([name, ending]) => !(suites[name]!.repeatsCases && ending.kind === 'ran')).map(([name]) => name)
-  const repeatedEndings = jobs > 1 && failed.length <= MaxRepeated ? await runAll(repeated, 1) : new Map<string, Ending>()
+  const endings = await runAll(
+    chosen.map((name) => ({ name, options: suiteOptions })),
+    jobs,
+  )
+  const repeatedEndings = await runAll(repeatedRuns(endings), 1)
   console.log('')
   for (const [name, ending] of endings) {
     const repeatedEnding = repeatedEndings.get(name)
@@ -154,16 +161,28 @@ function fail(reason: string): never {
   process.exit(2)
 }
 
+/** Returns what is run again, without other suites. */
+function repeatedRuns(endings: ReadonlyMap<string, Ending>): SuiteRun[] {
+  const failed = [...endings].filter(([, ending]) => !hasPassed(ending))
+  if (failed.length > MaxRepeated) return []
+  return failed.flatMap(([name, ending]) => {
+    const cases = ending.kind === 'ran' ? ending.failedCases : undefined
+    if (cases === undefined) return jobs > 1 ? [{ name, options: suiteOptions }] : []
+    return cases.length > MaxRepeated ? [] : [{ name, options: { ...suiteOptions, only: cases.join(',') } }]
+  })
+}
+
 /** Runs up to `jobs` suites at once. With several jobs it prints the output of each suite when the suite ends. */
-async function runAll(names: readonly string[], jobs: number): Promise<ReadonlyMap<string, Ending>> {
+async function runAll(runs: readonly SuiteRun[], jobs: number): Promise<ReadonlyMap<string, Ending>> {
   const endings = new Map<string, Ending>()
-  const pendingNames = [...names]
+  const pendingRuns = [...runs]
   const job = async () => {
-    for (let name = pendingNames.shift(); name !== undefined; name = pendingNames.shift()) {
+    for (let run = pendingRuns.shift(); run !== undefined; run = pendingRuns.shift()) {
+      const { name } = run
       const started = performance.now()
       console.log(jobs === 1 ? `=== ${name}: ${suites[name]!.shows}` : `... ${name} begins`)
       const printed: Buffer[] = []
-      const ending = await start(name, suites[name]!, jobs === 1 ? undefined : printed)
+      const ending = await start(run, suites[name]!, jobs === 1 ? undefined : printed)
       if (jobs > 1) {
         console.log(`=== ${name}: ${suites[name]!.shows}`)
         process.stdout.write(Buffer.concat(printed))
@@ -177,19 +196,19 @@ async function runAll(names: readonly string[], jobs: number): Promise<ReadonlyM
 }
 
 /** Runs a suite in a child process; if the suite needs it and the machine allows it, in a separate network namespace. */
-async function start(name: string, suite: Suite, printed: Buffer[] | undefined): Promise<Ending> {
+async function start(suiteRun: SuiteRun, suite: Suite, printed: Buffer[] | undefined): Promise<Ending> {
   try {
     await prepare(suite)
   } catch (err) {
     return { kind: 'not run', why: messageOf(err) }
   }
-  if (!suite.ownNetwork) return runInside(name, [], printed)
+  if (!suite.ownNetwork) return runInside(suiteRun, [], printed)
   const network = ownNetwork()
-  if (network.kind === 'available') return runInside(name, network.prefix, printed)
+  if (network.kind === 'available') return runInside(suiteRun, network.prefix, printed)
   console.log(
-    `${name}: programs of this suite listen on every address of this machine, because it allows no separate network namespace: ${network.why}`,
+    `${suiteRun.name}: programs of this suite listen on every address of this machine, because it allows no separate network namespace: ${network.why}`,
   )
-  return runInside(name, [], printed)
+  return runInside(suiteRun, [], printed)
 }
 
 /** Builds and downloads the tools of a suite, which takes minutes the first time on a machine. */
@@ -202,7 +221,7 @@ async function run(suite: Suite): Promise<Ending> {
   try {
     const outcome = await Promise.race([suite.run(suiteOptions), timeLimit(suite.minutes ?? Limit)])
     if (outcome === 'late') return { kind: 'late' }
-    return { kind: 'ran', passed: outcome.passed, failed: outcome.failed }
+    return { kind: 'ran', ...outcome }
   } catch (err) {
     if (err instanceof CannotRun) return { kind: 'not run', why: err.message }
     return { kind: 'broken', why: err instanceof Error ? (err.stack ?? err.message) : String(err) }
@@ -214,14 +233,14 @@ function timeLimit(minutes: number): Promise<'late'> {
 }
 
 /** Runs this program as a child process, which reports its result to its parent. When it ends, its own children end. */
-function runInside(name: string, prefix: readonly string[], printed: Buffer[] | undefined): Promise<Ending> {
+function runInside({ name, options }: SuiteRun, prefix: readonly string[], printed: Buffer[] | undefined): Promise<Ending> {
   const [command, ...args] = [
     ...prefix,
     process.execPath,
     ...process.execArgv,
     process.argv[1]!,
     '--inside',
-    ...suiteFlags(),
+    ...flagsOf(options),
     name,
   ]
   const output = printed ? 'pipe' : 'inherit'
@@ -240,9 +259,8 @@ function runInside(name: string, prefix: readonly string[], printed: Buffer[] | 
   })
 }
 
-/** The options of suites, as command line flags. */
-function suiteFlags(): string[] {
-  const { all, only, real } = suiteOptions
+/** Returns the options of a suite, as command line flags. */
+function flagsOf({ all, only, real }: SuiteOptions): string[] {
   return [...(all ? ['--all'] : []), ...(only === undefined ? [] : ['--only', only]), ...(real ? ['--real'] : [])]
 }
 

@@ -13,8 +13,6 @@ export interface Suite {
   readonly minutes?: number
   /** Whether its programs listen on every address. They then run in a network namespace with only loopback, where the machine allows it. */
   readonly ownNetwork?: true
-  /** Whether the suite runs its failed cases again itself. It is then not run again when cases fail. */
-  readonly repeatsCases?: true
   /** Downloads further tools that the suite needs, before it starts. */
   prepare?(): Promise<void>
   run(options?: SuiteOptions): Promise<Outcome>
@@ -26,7 +24,7 @@ export interface SuiteOptions {
   readonly all?: boolean
   /** `--only TEXT[,TEXT]`: runs the cases whose names contain one of the texts. */
   readonly only?: string
-  /** `--real`: repeats some cases on a real API server. */
+  /** `--real`: repeats some cases on a real API server; with `--only`, all of them. */
   readonly real?: boolean
 }
 
@@ -47,6 +45,11 @@ export function chosenByCommit(names: readonly string[], parts: number): string[
 export interface Outcome {
   readonly passed: number
   readonly failed: number
+  /**
+   * Names of the failed cases, of a suite whose steps depend on times. The suite is run again with `--only` and these names, without
+   * other suites, if they are few.
+   */
+  readonly failedCases?: readonly string[]
 }
 
 /** Thrown by a suite that cannot run on this machine, with the reason. */
