@@ -16,13 +16,14 @@ import {
   writeJSON,
   writingJSON,
 } from '@capstan/kube'
+import { trustSystem } from '@capstan/kube/node'
 
 /** Returns the address of a Service; `undefined` when the Service does not exist. */
 export type ResolveService = (namespace: string, name: string, port: number) => URL | undefined
 
 export interface WebhookTarget {
   readonly url: URL
-  /** CA certificates in PEM format; default: the certificate authorities that Node trusts. */
+  /** CA certificates in PEM format; default: the authorities of the system. */
   readonly ca: string | undefined
   /** Name that the certificate must contain, when it is not the host of the URL. */
   readonly servername: string | undefined
@@ -215,7 +216,7 @@ export function httpsWebhooks(): WebhookTransport {
         keepAliveMsecs: seconds(30),
         maxSockets: MaxSockets,
         // Go accepts the server's own certificate as CA bundle, independent of its issuer. envtest relies on this.
-        ...(ca === undefined ? {} : { ca, allowPartialTrustChain: true }),
+        ...(ca === undefined ? trustSystem() : { ca, allowPartialTrustChain: true }),
         ...(servername === undefined ? {} : { servername }),
       })
     }

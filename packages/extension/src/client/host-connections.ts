@@ -4,6 +4,7 @@ import { isIP, type LookupFunction } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { ConnectionOptions, TLSSocket } from 'node:tls'
 import { type Clock, seconds } from '@capstan/kube'
+import { trustSystem } from '@capstan/kube/node'
 import type { Target } from './client-config.ts'
 import { goError, goProxyError } from './connection-errors.ts'
 import { NoAnswer } from './hook-failed.ts'
@@ -52,13 +53,15 @@ export class HostConnections {
       throw new NoAnswer('CABundle', 'unable to load root certificates: unable to parse bytes as PEM block')
     this.#proxy = proxy === undefined ? undefined : proxyAt(proxy)
     const host = url.hostname.replace(/^\[|\]$/g, '')
+    const minVersion = 'TLSv1.2'
+    const identity = client ? { cert: client.certificate, key: client.key } : {}
     const shared = {
-      minVersion: 'TLSv1.2',
+      minVersion,
       timeout: idleTimeout,
       // The certificate is verified against the host of the URL; addresses have no server name.
       ...(isIP(host) ? {} : { servername: host }),
-      ...(ca === undefined ? {} : { ca }),
-      ...(client ? { cert: client.certificate, key: client.key } : {}),
+      ...identity,
+      ...(ca === undefined ? trustSystem({ minVersion, ...identity }) : { ca }),
       ...(lookup ? { lookup } : {}),
     } as const
     this.#agent = new HostAgent({

@@ -19,6 +19,7 @@ import type { Random } from '../random.ts'
 import { methodOf, urlOf } from '../request.ts'
 import { errorOfResponse } from './error-response.ts'
 import { readJSONObjects } from './json-values.ts'
+import { trustSystem } from './system-authorities.ts'
 import type { ClusterAccess } from './kubeconfig.ts'
 
 export interface HttpsTransportOptions {
@@ -77,15 +78,18 @@ class HttpsTransport implements Transport {
       ...options,
     }
     this.#url = new URL(access.server)
+    const client = {
+      ...(access.certificate === undefined ? {} : { cert: access.certificate }),
+      ...(access.key === undefined ? {} : { key: access.key }),
+    }
     const connection = {
+      ...client,
       keepAlive: true,
       keepAliveMsecs: seconds(30),
       scheduling: 'lifo' as const,
       rejectUnauthorized: access.insecure !== true,
       // Upstream: Go accepts the server's own certificate as a CA, independent of its issuer.
-      ...(access.ca === undefined ? {} : { ca: access.ca, allowPartialTrustChain: true }),
-      ...(access.certificate === undefined ? {} : { cert: access.certificate }),
-      ...(access.key === undefined ? {} : { key: access.key }),
+      ...(access.ca === undefined ? trustSystem(client) : { ca: access.ca, allowPartialTrustChain: true }),
       ...(access.servername === undefined ? {} : { servername: access.servername }),
     }
     this.#agent = new Agent({ ...connection, maxSockets: MaxConcurrent })

@@ -43,7 +43,7 @@ export interface KubeconfigUser {
 export interface ClusterAccess {
   /** URL of the server, such as https://127.0.0.1:6443. Its path, if any, is put in front of the path of each request. */
   readonly server: string
-  /** PEM bundle of authorities for the server's certificate; the authorities that Node trusts when absent. */
+  /** PEM bundle of authorities for the server's certificate; those of the system when absent. */
   readonly ca?: string
   /** Name that the server's certificate must have, if it is not the host of `server`. */
   readonly servername?: string
