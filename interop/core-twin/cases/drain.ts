@@ -307,8 +307,8 @@ const taintedUnreachable = (twin: Twin) =>
 const createTerminatingNamespace = (twin: Twin) =>
   twin.inWorkload(clusterName, async (client) => {
     const denied = { group: '', resource: 'pods', operation: 'DELETE', namespace: 'terminating' } as const
-    await createPolicy(client, 'keep', denied)
     await client.create(Namespace, { metadata: { name: 'terminating' } })
+    await createPolicy(client, 'keep', denied)
     await client.create(Pod, pod('held', { metadata: { namespace: 'terminating' } }))
     await client.delete(Namespace, { name: 'terminating' })
   })
