@@ -23,7 +23,7 @@ export const Discovery = defineHook({
           failurePolicy: s
             .enum('Ignore', 'Fail')
             .optional()
-            .doc('With Ignore, a call without a response counts as a success without effect. Default: Fail.'),
+            .doc('With Ignore, a call without a valid response counts as a success without effect. Default: Fail.'),
         }),
       )
       .optional(),

@@ -36,7 +36,7 @@ export const extensionHandlers = s
       failurePolicy: s
         .enum('Ignore', 'Fail')
         .optional()
-        .doc('With Ignore, a call without a response counts as a success without effect. Default: Fail.'),
+        .doc('With Ignore, a call without a valid response counts as a success without effect. Default: Fail.'),
       name: s.string({ minLength: 1, maxLength: 512 }).doc('`<handler>.<extensionconfig>`, unique among all servers.'),
       requestHook: s.object({
         apiVersion: s.string({ minLength: 1, maxLength: 512 }).doc('Group and version of the hook.'),
