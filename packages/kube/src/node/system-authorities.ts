@@ -1,4 +1,4 @@
-import * as tls from 'node:tls'
+import tls from 'node:tls'
 
 /**
  * Returns the options of connections to servers that are verified as Go's programs do where a configuration names no authority: by the
