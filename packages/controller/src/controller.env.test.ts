@@ -19,6 +19,7 @@ import {
   silent,
   StatusError,
   VirtualClock,
+  withSend,
 } from '@capstan/kube'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { commitChanges } from './commit.ts'
@@ -113,14 +114,12 @@ afterEach(() => env.close())
 
 /** Returns a client that records verb and subresource of each request. */
 const recordRequests = ({ transport }: Client, requests: string[]): Client =>
-  createClient({
-    watch: (request, signal) => transport.watch(request, signal),
-    close: () => transport.close(),
-    send(request, signal) {
+  createClient(
+    withSend(transport, (request, signal) => {
       requests.push([request.verb, request.subresource].filter(Boolean).join(' '))
       return transport.send(request, signal)
-    },
-  })
+    }),
+  )
 
 const conflict = new StatusError('Conflict', 'the object has been modified')
 
@@ -165,16 +164,12 @@ describe('a controller', () => {
   test('retries failures with growing delays until a reconcile succeeds', async () => {
     let failing = true
     const reconciles: string[] = []
-    const between = (transport: Transport): Transport => ({
-      ...transport,
-      watch: (request, signal) => transport.watch(request, signal),
-      close: () => transport.close(),
-      send(request, signal) {
+    const between = (transport: Transport): Transport =>
+      withSend(transport, (request, signal) => {
         if (failing && request.verb === 'create' && request.plural === 'children')
           return Promise.reject(new StatusError('ServiceUnavailable', 'out for lunch'))
         return transport.send(request, signal)
-      },
-    })
+      })
     env = await testEnv({ kinds, controllers: [createParentController(reconciles)], between })
     await env.client.create(Parent, aParent('a', 1))
     await env.advance(seconds(1))
@@ -414,17 +409,14 @@ describe('changes of a status that no controller acts on', () => {
         }),
     })
     const clock = new VirtualClock()
-    const between = (transport: Transport): Transport => ({
-      watch: (request, signal) => transport.watch(request, signal),
-      close: () => transport.close(),
-      async send(request, signal) {
+    const between = (transport: Transport): Transport =>
+      withSend(transport, async (request, signal) => {
         if (request.verb !== 'patch') return transport.send(request, signal)
         await new Promise<void>((resolve) => void clock.schedule(duration, resolve))
         const response = (await transport.send(request, signal)) as Parent
         written.push(`${response.status?.children} ${response.status?.conditions?.[0]?.message}`)
         return response
-      },
-    })
+      })
     env = await testEnv({ kinds, controllers: [reporter], clock, between, patience: 30 })
     await env.client.create(Parent, { ...aParent('a', 1), metadata: { ...key, labels: { text: 'first' } } })
     await env.advance(seconds(2))
@@ -632,14 +624,11 @@ describe('commitChanges', () => {
 
 test('a kind that two reconciles begin to watch is synced before either of them reads it', async () => {
   const childCounts: string[] = []
-  const slowly = (transport: Transport): Transport => ({
-    close: () => transport.close(),
-    watch: (request, signal) => transport.watch(request, signal),
-    async send(request, signal) {
+  const slowly = (transport: Transport): Transport =>
+    withSend(transport, async (request, signal) => {
       if (request.plural === 'children') for (let i = 0; i < 5; i++) await new Promise((resolve) => setImmediate(resolve))
       return transport.send(request, signal)
-    },
-  })
+    })
   env = await testEnv({
     kinds: [Parent, Child],
     between: slowly,

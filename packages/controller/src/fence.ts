@@ -1,5 +1,5 @@
 /** Rejects writes of a manager that is not the leader, even before the manager has detected that it has lost its Lease. */
-import type { Transport } from '@capstan/kube'
+import { type Transport, withSend } from '@capstan/kube'
 
 export interface Fence {
   readonly transport: Transport
@@ -11,25 +11,21 @@ export interface Fence {
 export function fence(transport: Transport, isOpen: () => boolean): Fence {
   const writesInProgress = new Set<Promise<unknown>>()
   return {
-    transport: {
-      watch: (request, signal) => transport.watch(request, signal),
-      close: () => transport.close(),
-      async send(request, signal) {
-        if (request.verb === 'get' || request.verb === 'list') return transport.send(request, signal)
-        const beforeSend = () => {
-          if (!isOpen()) throw new Error(`Cannot ${request.verb} ${request.plural}: this manager does not lead`)
-        }
-        beforeSend()
-        // Checked again when the request has waited, for example for a connection while the process was suspended.
-        const write = transport.send({ ...request, beforeSend }, signal)
-        writesInProgress.add(write)
-        try {
-          return await write
-        } finally {
-          writesInProgress.delete(write)
-        }
-      },
-    },
+    transport: withSend(transport, async (request, signal) => {
+      if (request.verb === 'get' || request.verb === 'list') return transport.send(request, signal)
+      const beforeSend = () => {
+        if (!isOpen()) throw new Error(`Cannot ${request.verb} ${request.plural}: this manager does not lead`)
+      }
+      beforeSend()
+      // Checked again when the request has waited, for example for a connection while the process was suspended.
+      const write = transport.send({ ...request, beforeSend }, signal)
+      writesInProgress.add(write)
+      try {
+        return await write
+      } finally {
+        writesInProgress.delete(write)
+      }
+    }),
     async waitUntilIdle() {
       await Promise.allSettled(writesInProgress)
     },

@@ -16,6 +16,7 @@ import {
   sleep,
   type Transport,
   VirtualClock,
+  withSend,
 } from '@capstan/kube'
 import { createTraffic, settle as settleAll, type Traffic } from '@capstan/testing'
 import { afterEach, beforeEach, expect } from 'vitest'
@@ -103,18 +104,14 @@ export async function join(name: string, { ahead = 0, prepare, shards, observe }
   const noResponse = (signal?: AbortSignal) =>
     new Promise<never>((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason), { once: true }))
   const inner = traffic.count(server.transport({ name, groups: ['system:masters'], agent: name }))
-  const unreliable: Transport = {
-    close: () => inner.close(),
-    watch: (request, signal) => inner.watch(request, signal),
-    async send(request, signal) {
-      if (member.isDead || member.connection === 'loses requests') return noResponse(signal)
-      const response = await inner.send(request, signal)
-      if (request.verb === 'patch') writes.push({ by: name, namespace: request.namespace, at: clock.now() })
-      if (member.connection === 'loses responses') return noResponse(signal)
-      if (member.connection === 'slow') await sleep(clock, seconds(4))
-      return response
-    },
-  }
+  const unreliable: Transport = withSend(inner, async (request, signal) => {
+    if (member.isDead || member.connection === 'loses requests') return noResponse(signal)
+    const response = await inner.send(request, signal)
+    if (request.verb === 'patch') writes.push({ by: name, namespace: request.namespace, at: clock.now() })
+    if (member.connection === 'loses responses') return noResponse(signal)
+    if (member.connection === 'slow') await sleep(clock, seconds(4))
+    return response
+  })
   const writer: Controller = controller({
     name: 'writer',
     for: ConfigMap,

@@ -3,7 +3,7 @@
  * reconcile that runs before the cache contains a created Machine would create a second Machine.
  */
 import type { ApiRequest, Client, Clock, Kind, KubeObject, ObjectKey, Transport } from '@capstan/kube'
-import { createClient, isReason, keyOf, keyText } from '@capstan/kube'
+import { createClient, isReason, keyOf, keyText, withSend } from '@capstan/kube'
 import type { Informers } from './cache.ts'
 import type { InformerEvent } from './informer.ts'
 import type { WriteTimes } from './write-times.ts'
@@ -43,33 +43,29 @@ export function recordWrites(client: Client, informers: Informers, times?: Write
   const rejectedStatus: unknown[] = []
   let changed = false
 
-  const recording: Transport = {
-    watch: (request, signal) => transport.watch(request, signal),
-    close: () => transport.close(),
-    async send(request, signal) {
-      if (!WriteVerbs.has(request.verb) || request.options?.dryRun) return transport.send(request, signal)
-      const informer = informers.find(kindOf(request))
-      // Read before the request, because with a server in the same process the watch event may arrive before the response.
-      const cachedRevision = request.name === undefined ? undefined : informer?.get(targetOf(request))?.metadata.resourceVersion
-      const send = () => transport.send(request, signal)
-      const response = (await (times ? times.measure(send) : send()).catch((err) => {
-        if (request.subresource === 'status' && isRejected(err)) rejectedStatus.push(err)
-        throw err
-      })) as KubeObject
-      const revision = response.kind === 'Status' ? undefined : response.metadata?.resourceVersion
-      if (revision !== undefined && revision === cachedRevision) return response
-      changed = true
-      const key = keyText(revision === undefined ? targetOf(request) : keyOf(response))
-      ownChanges.add(changeText(kindOf(request), key, revision))
-      // A completed deletion returns a Status, which has no revision to wait for.
-      if (informer && revision !== undefined) {
-        writes.push({ ...kindOf(request), key, revision: Number(revision) })
-        // Responses of some subresources are objects of other kinds, and a deleted object may no longer exist.
-        if (request.verb !== 'delete' && response.kind === informer.kind.kind) informer.recordWrite(response)
-      }
-      return response
-    },
-  }
+  const recording: Transport = withSend(transport, async (request, signal) => {
+    if (!WriteVerbs.has(request.verb) || request.options?.dryRun) return transport.send(request, signal)
+    const informer = informers.find(kindOf(request))
+    // Read before the request, because with a server in the same process the watch event may arrive before the response.
+    const cachedRevision = request.name === undefined ? undefined : informer?.get(targetOf(request))?.metadata.resourceVersion
+    const send = () => transport.send(request, signal)
+    const response = (await (times ? times.measure(send) : send()).catch((err) => {
+      if (request.subresource === 'status' && isRejected(err)) rejectedStatus.push(err)
+      throw err
+    })) as KubeObject
+    const revision = response.kind === 'Status' ? undefined : response.metadata?.resourceVersion
+    if (revision !== undefined && revision === cachedRevision) return response
+    changed = true
+    const key = keyText(revision === undefined ? targetOf(request) : keyOf(response))
+    ownChanges.add(changeText(kindOf(request), key, revision))
+    // A completed deletion returns a Status, which has no revision to wait for.
+    if (informer && revision !== undefined) {
+      writes.push({ ...kindOf(request), key, revision: Number(revision) })
+      // Responses of some subresources are objects of other kinds, and a deleted object may no longer exist.
+      if (request.verb !== 'delete' && response.kind === informer.kind.kind) informer.recordWrite(response)
+    }
+    return response
+  })
   return {
     client: createClient(recording),
     get changed() {

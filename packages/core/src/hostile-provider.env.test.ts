@@ -1,6 +1,6 @@
 /** Providers that misbehave: core reports them in conditions, and its writes stay bounded. */
 import { Cluster, Machine, MachinePool } from '@capstan/api'
-import { type DeclaredKind, minutes, type Transport } from '@capstan/kube'
+import { type DeclaredKind, minutes, type Transport, withSend } from '@capstan/kube'
 import {
   aMachine,
   aMachinePool,
@@ -21,18 +21,14 @@ let writes = 0
 /** Size of the bodies of these write requests. */
 let bytes = 0
 
-const countWrites = (transport: Transport): Transport => ({
-  ...transport,
-  close: () => transport.close(),
-  watch: (request, signal) => transport.watch(request, signal),
-  send(request, signal) {
+const countWrites = (transport: Transport): Transport =>
+  withSend(transport, (request, signal) => {
     if (request.verb !== 'get' && request.verb !== 'list') {
       writes++
       bytes += JSON.stringify(request.body ?? '').length
     }
     return transport.send(request, signal)
-  },
-})
+  })
 
 beforeEach(async () => {
   env = await coreEnv({ between: countWrites })

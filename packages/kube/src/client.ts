@@ -78,6 +78,13 @@ export interface Transport {
   close(): void
 }
 
+/** Returns `transport` with another `send`. */
+export const withSend = (transport: Transport, send: Transport['send']): Transport => ({
+  send,
+  watch: (request, signal) => transport.watch(request, signal),
+  close: () => transport.close(),
+})
+
 export interface ListOptions {
   namespace?: string
   /** Grammar of `kubectl get -l`. */

@@ -16,6 +16,7 @@ import {
   type UnknownObject,
   unknownKind,
   VirtualClock,
+  withSend,
 } from '@capstan/kube'
 import { advance, createTraffic } from '@capstan/testing'
 import { expect, test } from 'vitest'
@@ -26,18 +27,15 @@ import { memoryStores } from './stores.ts'
 const Writes: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delete'])
 
 /** Drops a tenth of the requests and a tenth of the responses of writes while `isOn` returns true. */
-const lossy = (transport: Transport, random: Random, isOn: () => boolean): Transport => ({
-  close: () => transport.close(),
-  watch: (request, signal) => transport.watch(request, signal),
-  async send(request, signal) {
+const lossy = (transport: Transport, random: Random, isOn: () => boolean): Transport =>
+  withSend(transport, async (request, signal) => {
     if (!isOn() || !Writes.has(request.verb)) return transport.send(request, signal)
     const chance = random.next()
     if (chance < 0.1) throw new StatusError('ServiceUnavailable', 'the request was lost')
     const response = await transport.send(request, signal)
     if (chance > 0.9) throw new StatusError('ServiceUnavailable', 'the answer was lost')
     return response
-  },
-})
+  })
 
 /** Manifests of the demo's class, without its delays. */
 const classDocuments = parseAllDocuments(

@@ -1,14 +1,11 @@
-import type { Transport } from '@capstan/kube'
+import { type Transport, withSend } from '@capstan/kube'
 
 /**
  * Rejects requests of controllers that have no abort signal: such requests would continue after the reconcile's timeout and after
  * the manager has stopped. Accepts Events without a signal, because they are written after the reconcile.
  */
-export const abortable = (transport: Transport): Transport => ({
-  close: () => transport.close(),
-  watch: (request, signal) => transport.watch(request, signal),
-  send(request, signal) {
+export const abortable = (transport: Transport): Transport =>
+  withSend(transport, (request, signal) => {
     if (signal || request.plural === 'events') return transport.send(request, signal)
     return Promise.reject(new TypeError(`${request.verb} ${request.plural}: the request has no abort signal`))
-  },
-})
+  })

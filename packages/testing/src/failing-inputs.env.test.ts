@@ -36,6 +36,7 @@ import {
   timestamp,
   type Transport,
   ValidatingWebhookConfiguration,
+  withSend,
 } from '@capstan/kube'
 import { demoFolder } from '@capstan/lab'
 import { LocalBootstrapConfig, LocalCluster, LocalControlPlane, LocalMachine, LocalMachineTemplate } from '@capstan/local'
@@ -628,10 +629,8 @@ function countWrites(): Writes {
     stored: [],
     rejected: [],
     events: [],
-    reach: (transport) => ({
-      close: () => transport.close(),
-      watch: (request, signal) => transport.watch(request, signal),
-      async send(request, signal) {
+    reach: (transport) =>
+      withSend(transport, async (request, signal) => {
         const { verb, plural, name = '', subresource = '', options } = request
         if (verb === 'get' || verb === 'list' || options?.dryRun) return transport.send(request, signal)
         if (writes.stored.length + writes.events.length >= MaxWrites) throw new StatusError('TooManyRequests', 'too many writes')
@@ -644,8 +643,7 @@ function countWrites(): Writes {
           writes.rejected.push(text)
           throw err
         }
-      },
-    }),
+      }),
   }
   return writes
 }

@@ -17,6 +17,7 @@ import {
   StatusError,
   systemClock,
   systemRandom,
+  withSend,
 } from '@capstan/kube'
 import { httpsTransport, loadKubeconfig } from '@capstan/kube/node'
 import { testWebhooks } from './test-webhooks.ts'
@@ -165,10 +166,8 @@ const lastingWatches = (transport: Transport): Transport => ({
 })
 
 /** Converts rejections by a webhook to rejections of in-process admission. */
-const plainRejections = (transport: Transport): Transport => ({
-  close: () => transport.close(),
-  watch: (request, signal) => transport.watch(request, signal),
-  async send(request, signal) {
+const plainRejections = (transport: Transport): Transport =>
+  withSend(transport, async (request, signal) => {
     try {
       return await transport.send(request, signal)
     } catch (err) {
@@ -176,5 +175,4 @@ const plainRejections = (transport: Transport): Transport => ({
       const message = err.message.replace(/^admission webhook "[^"]*" denied the request: /, '')
       throw message === err.message ? err : StatusError.from({ ...err.status, message })
     }
-  },
-})
+  })

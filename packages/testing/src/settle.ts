@@ -5,7 +5,7 @@
 import type { Store } from '@capstan/apiserver'
 import type { Manager } from '@capstan/controller'
 import type { Transport, VirtualClock } from '@capstan/kube'
-import { resourceName } from '@capstan/kube'
+import { resourceName, withSend } from '@capstan/kube'
 
 /** Places where work may be pending. */
 export interface PendingWork {
@@ -42,10 +42,8 @@ export function createTraffic(): Traffic {
     get total() {
       return total
     },
-    count: (transport) => ({
-      close: () => transport.close(),
-      watch: (request, signal) => transport.watch(request, signal),
-      async send(request, signal) {
+    count: (transport) =>
+      withSend(transport, async (request, signal) => {
         pending++
         total++
         try {
@@ -53,8 +51,7 @@ export function createTraffic(): Traffic {
         } finally {
           pending--
         }
-      },
-    }),
+      }),
   }
 }
 

@@ -1,7 +1,7 @@
 /** Tests what the provider that `capstan new provider` creates does beyond the requirements of the contracts. */
 import { X509Certificate } from 'node:crypto'
 import { Cluster } from '@capstan/api'
-import { Secret, StatusError, type Transport } from '@capstan/kube'
+import { Secret, StatusError, type Transport, withSend } from '@capstan/kube'
 import { parseKubeconfig } from '@capstan/kube/node'
 import { providerEnv } from '@capstan/testing'
 import { expect, test } from 'vitest'
@@ -12,15 +12,12 @@ import { controllers, kinds } from '../../templates/provider/provider.ts'
 
 test('after a restart, the kubeconfig uses the authority that was created before the process stopped', async () => {
   let stopsBeforeKubeconfig = true
-  const between = (transport: Transport): Transport => ({
-    watch: (request, signal) => transport.watch(request, signal),
-    close: () => transport.close(),
-    async send(request, signal) {
+  const between = (transport: Transport): Transport =>
+    withSend(transport, async (request, signal) => {
       const name = (request.body as Secret | undefined)?.metadata?.name
       if (stopsBeforeKubeconfig && request.verb === 'create' && name === 'demo-kubeconfig') throw new StatusError('', 'stopped')
       return transport.send(request, signal)
-    },
-  })
+    })
   const cloud = memoryCloud()
   const env = await providerEnv({ kinds, between, start: () => ({ controllers: controllers(cloud), close: async () => {} }) })
   const metadata = { namespace: 'default', name: 'demo' }

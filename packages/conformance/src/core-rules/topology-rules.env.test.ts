@@ -8,7 +8,15 @@ import {
   createMachineSetController,
   createTopologyController,
 } from '@capstan/core'
-import { type ApiRequest, type DeclaredKind, seconds, StatusError, type UnknownObject, VirtualClock } from '@capstan/kube'
+import {
+  type ApiRequest,
+  type DeclaredKind,
+  seconds,
+  StatusError,
+  type UnknownObject,
+  VirtualClock,
+  withSend,
+} from '@capstan/kube'
 import {
   type CoreEnv,
   coreEnv,
@@ -55,10 +63,8 @@ async function topologyEnv(contract: ContractVersion): Promise<CoreEnv> {
       controller(createMachineDeploymentController()),
       controller(createMachineSetController()),
     ],
-    between: (transport) => ({
-      close: () => transport.close(),
-      watch: (request, signal) => transport.watch(request, signal),
-      async send(request, signal) {
+    between: (transport) =>
+      withSend(transport, async (request, signal) => {
         if (request.patchType !== apply || !request.plural.endsWith('templates')) return transport.send(request, signal)
         if (isDryRun(request)) dryRuns.push(request)
         const key = `${request.plural}/${request.name}`
@@ -69,8 +75,7 @@ async function topologyEnv(contract: ContractVersion): Promise<CoreEnv> {
         const response = await transport.send(request, signal)
         if (request.options?.dryRun !== true) stored.set(key, spec)
         return response
-      },
-    }),
+      }),
   })
 }
 

@@ -1,5 +1,5 @@
 import { Cluster, ClusterResourceSet, ClusterResourceSetBinding } from '@capstan/api'
-import { ConfigMap, Namespace, orAbsent, Secret, seconds, StatusError, type Transport } from '@capstan/kube'
+import { ConfigMap, Namespace, orAbsent, Secret, seconds, StatusError, type Transport, withSend } from '@capstan/kube'
 import { conditionText, coreEnv, type CoreEnv } from '@capstan/testing'
 import { afterEach, expect, test } from 'vitest'
 
@@ -201,16 +201,13 @@ test('objects that the workload cluster rejects are reported, the other objects 
  */
 async function aDeniedResourceSet(verb: 'create' | 'patch'): Promise<() => Promise<void>> {
   let rejects = true
-  const between = (transport: Transport): Transport => ({
-    watch: (request, signal) => transport.watch(request, signal),
-    close: () => transport.close(),
-    async send(request, signal) {
+  const between = (transport: Transport): Transport =>
+    withSend(transport, async (request, signal) => {
       if (rejects && request.verb === verb && request.plural === ClusterResourceSetBinding.plural) {
         throw new StatusError('Forbidden', 'quota')
       }
       return transport.send(request, signal)
-    },
-  })
+    })
   await createConnectedCluster({ between })
   await aConfigMap('one', '1')
   await aResourceSet('crs', [configMapRef('one')])

@@ -1,6 +1,6 @@
 import { Cluster, Machine, RetryHooksAnnotation, waitingHooks } from '@capstan/api'
 import type { RuntimeClient } from '@capstan/extension'
-import { seconds, StatusError, type Transport } from '@capstan/kube'
+import { seconds, StatusError, type Transport, withSend } from '@capstan/kube'
 import { type CoreEnv, conditionText, coreEnv, DevConfig, DevMachine, scriptedRuntime } from '@capstan/testing'
 import { afterEach, expect, test } from 'vitest'
 
@@ -336,10 +336,8 @@ test('annotations are removed in order; a failed removal is retried, and the ext
   for (let failingWrite = 1; failingWrite <= 4; failingWrite++) {
     const writes: string[] = []
     let isFailing = false
-    const between = (transport: Transport): Transport => ({
-      close: () => transport.close(),
-      watch: (request, signal) => transport.watch(request, signal),
-      async send(request, signal) {
+    const between = (transport: Transport): Transport =>
+      withSend(transport, async (request, signal) => {
         const annotations = (request.body as { metadata?: { annotations?: Record<string, unknown> } })?.metadata?.annotations
         if (isFailing && request.verb === 'patch' && annotations) {
           const removed = Object.keys(annotations).filter((name) => annotations[name] === null)
@@ -350,8 +348,7 @@ test('annotations are removed in order; a failed removal is retried, and the ext
           }
         }
         return transport.send(request, signal)
-      },
-    })
+      })
     const { requests } = await provisionMachine(() => undefined, { between })
     isFailing = true
     await startUpdate()

@@ -11,6 +11,7 @@ import {
   seconds,
   StatusError,
   type Transport,
+  withSend,
 } from '@capstan/kube'
 import {
   aCondition,
@@ -165,16 +166,13 @@ test('changes of the Node are reported at once', async () => {
 
 test('a Machine keeps conditions that a control plane writes during a reconcile', async () => {
   let concurrentWrite: (() => Promise<unknown>) | undefined
-  const between = (transport: Transport): Transport => ({
-    close: () => transport.close(),
-    watch: (request, signal) => transport.watch(request, signal),
-    async send(request, signal) {
+  const between = (transport: Transport): Transport =>
+    withSend(transport, async (request, signal) => {
       const act = request.plural === 'machines' && request.subresource === 'status' ? concurrentWrite : undefined
       if (act) concurrentWrite = undefined
       await act?.()
       return transport.send(request, signal)
-    },
-  })
+    })
   env = await coreEnv({ between })
   await env.provisionCluster()
   await env.provisionMachine('cp', { labels: { 'cluster.x-k8s.io/control-plane': '' } })
@@ -336,14 +334,11 @@ test('the Node of the last control plane Machine is not deleted', async () => {
 
 test('a Machine being deleted reports an internal error when its control plane object cannot be read', async () => {
   let fails = false
-  const between = (transport: Transport): Transport => ({
-    close: () => transport.close(),
-    watch: (request, signal) => transport.watch(request, signal),
-    async send(request, signal) {
+  const between = (transport: Transport): Transport =>
+    withSend(transport, async (request, signal) => {
       if (fails && request.verb === 'get' && request.plural === 'devcontrolplanes') throw new StatusError('InternalError', 'no')
       return transport.send(request, signal)
-    },
-  })
+    })
   env = await coreEnv({ between })
   await env.provisionCluster()
   await env.provisionMachine('m1')
@@ -406,15 +401,12 @@ test('Machines of a paused Cluster get only their finalizer and the Paused condi
 test('any failed write is retried', async () => {
   for (let failingWrite = 1; failingWrite <= 12; failingWrite++) {
     let writes = 0
-    const between = (transport: Transport): Transport => ({
-      close: () => transport.close(),
-      watch: (request, signal) => transport.watch(request, signal),
-      async send(request, signal) {
+    const between = (transport: Transport): Transport =>
+      withSend(transport, async (request, signal) => {
         const isWrite = ['create', 'patch', 'delete'].includes(request.verb) && request.plural !== 'events'
         if (isWrite && ++writes === failingWrite) throw new StatusError('ServiceUnavailable', 'lost on the way')
         return transport.send(request, signal)
-      },
-    })
+      })
     env = await coreEnv({ between })
     await env.provisionCluster()
     await env.provisionMachine('m1')

@@ -1,6 +1,6 @@
 import { Machine, MachineDeployment, MachineSet } from '@capstan/api'
 import { memoryStore, type Store } from '@capstan/apiserver'
-import { type Kind, seconds, StatusError, type Transport, VirtualClock } from '@capstan/kube'
+import { type Kind, seconds, StatusError, type Transport, VirtualClock, withSend } from '@capstan/kube'
 import { expect, test } from 'vitest'
 import { createClusterWithTemplates, aMachineDeployment, DevConfig, DevMachine, setsEnv, type SetsEnv } from './sets-env.suite.ts'
 
@@ -11,16 +11,12 @@ function stopAfter(count: number): { between: (transport: Transport) => Transpor
   let writes = 0
   return {
     writes: () => writes,
-    between: (transport) => ({
-      ...transport,
-      watch: (request, signal) => transport.watch(request, signal),
-      close: () => transport.close(),
-      async send(request, signal) {
+    between: (transport) =>
+      withSend(transport, async (request, signal) => {
         const isWrite = !['get', 'list', 'watch'].includes(request.verb) && request.plural !== 'events'
         if (isWrite && ++writes > count) throw new StatusError('ServiceUnavailable', 'the process has stopped')
         return transport.send(request, signal)
-      },
-    }),
+      }),
   }
 }
 

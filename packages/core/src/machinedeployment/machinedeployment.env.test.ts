@@ -1,5 +1,5 @@
 import { Cluster, Machine, MachineDeployment, MachineSet } from '@capstan/api'
-import { Event, seconds, StatusError, type Transport } from '@capstan/kube'
+import { Event, seconds, StatusError, type Transport, withSend } from '@capstan/kube'
 import { afterEach, describe, expect, test } from 'vitest'
 import {
   createClusterWithTemplates,
@@ -146,15 +146,12 @@ describe('a MachineDeployment', () => {
 
   test('writes no old set while the current set cannot be written, and records an Event', async () => {
     let rejected = ''
-    const rejecting = (transport: Transport): Transport => ({
-      close: () => transport.close(),
-      watch: (request, signal) => transport.watch(request, signal),
-      async send(request, signal) {
+    const rejecting = (transport: Transport): Transport =>
+      withSend(transport, async (request, signal) => {
         const isApply = request.patchType === 'application/apply-patch+yaml' && request.plural === 'machinesets'
         if (isApply && request.name === rejected) throw new StatusError('Forbidden', 'quota')
         return transport.send(request, signal)
-      },
-    })
+      })
     env = await setsEnv({ between: rejecting })
     await createClusterWithTemplates(env)
     await env.client.create(MachineDeployment, aMachineDeployment({ rollout: { strategy: { type: 'OnDelete' } } }))

@@ -1,6 +1,6 @@
 import { Cluster, Machine, MachineDeployment, MachineSet } from '@capstan/api'
 import type { Client, Kind, Transport } from '@capstan/kube'
-import { controllerOf, seconds, StatusError } from '@capstan/kube'
+import { controllerOf, seconds, StatusError, withSend } from '@capstan/kube'
 import { afterEach, describe, expect, test } from 'vitest'
 import {
   createClusterWithTemplates,
@@ -319,15 +319,12 @@ describe('a MachineSet', () => {
     ['machines', 'MachineCreationFailed: failed to apply Machine: quota'],
   ])('deletes the objects of a Machine when one of the %s is rejected, reports this, and retries', async (plural, expected) => {
     let rejects = true
-    const rejecting = (transport: Transport): Transport => ({
-      close: () => transport.close(),
-      watch: (request, signal) => transport.watch(request, signal),
-      async send(request, signal) {
+    const rejecting = (transport: Transport): Transport =>
+      withSend(transport, async (request, signal) => {
         if (rejects && request.patchType === 'application/apply-patch+yaml' && request.plural === plural)
           throw new StatusError('Forbidden', 'quota')
         return transport.send(request, signal)
-      },
-    })
+      })
     env = await setsEnv({ between: rejecting })
     await createClusterWithTemplates(env)
     await env.client.create(MachineSet, aMachineSet())

@@ -27,6 +27,7 @@ import {
   type Transport,
   type UnknownObject,
   VirtualClock,
+  withSend,
 } from '@capstan/kube'
 import {
   DevCluster,
@@ -399,15 +400,12 @@ describe('creation', () => {
     const runtime = aRuntime()
     runtime.proceedAll('AfterControlPlaneInitialized')
     let failures = 0
-    const between = (transport: Transport): Transport => ({
-      watch: (request, signal) => transport.watch(request, signal),
-      close: () => transport.close(),
-      async send(request, signal) {
+    const between = (transport: Transport): Transport =>
+      withSend(transport, async (request, signal) => {
         const isMetadataPatch = request.verb === 'patch' && request.plural === 'clusters' && request.subresource === undefined
         if (isMetadataPatch && runtime.trace.length > 0 && failures++ < 2) throw new Error('the server is busy')
         return transport.send(request, signal)
-      },
-    })
+      })
     const world = await aReadyWorld({ runtime, between })
     await world.advance(minutes(5))
     expect(failures).toBe(3)
@@ -952,15 +950,12 @@ describe('changes', () => {
 
   test('new MachineDeployments are created although the update of an existing one fails', async () => {
     let rejected: string | undefined
-    const between = (transport: Transport): Transport => ({
-      watch: (request, signal) => transport.watch(request, signal),
-      close: () => transport.close(),
-      async send(request, signal) {
+    const between = (transport: Transport): Transport =>
+      withSend(transport, async (request, signal) => {
         const isRejected = request.verb === 'patch' && request.plural === MachineDeployment.plural && request.name === rejected
         if (isRejected) throw new StatusError('Forbidden', 'quota')
         return transport.send(request, signal)
-      },
-    })
+      })
     const world = await aReadyWorld({ between })
     rejected = (await world.only(MachineDeployment as never)).metadata.name
     const worker = (name: string, replicas: number) => ({ class: 'default', name, replicas })
@@ -1063,36 +1058,28 @@ test('deletion waits for BeforeClusterDelete', async () => {
 function stopAfter(writes: number) {
   const state = { stopped: false, wasStopped: false }
   let remainingWrites = writes
-  const between = (transport: Transport): Transport => ({
-    ...transport,
-    watch: (request, signal) => transport.watch(request, signal),
-    close: () => transport.close(),
-    async send(request, signal) {
+  const between = (transport: Transport): Transport =>
+    withSend(transport, async (request, signal) => {
       const isWrite = !['get', 'list'].includes(request.verb) && request.plural !== 'events' && request.options?.dryRun !== true
       if (isWrite && remainingWrites-- <= 0 && !state.wasStopped) state.stopped = state.wasStopped = true
       if (state.stopped) throw new Error('stopped')
       return transport.send(request, signal)
-    },
-  })
+    })
   return { state, between }
 }
 
 test('does not report repeated conflicts', async () => {
   let conflicts = 0
   const bodies: string[] = []
-  const between = (transport: Transport): Transport => ({
-    ...transport,
-    watch: (request, signal) => transport.watch(request, signal),
-    close: () => transport.close(),
-    async send(request, signal) {
+  const between = (transport: Transport): Transport =>
+    withSend(transport, async (request, signal) => {
       if (request.verb === 'patch' && request.plural === 'clusters') {
         bodies.push(JSON.stringify(request.body))
         const writesReferences = request.subresource === undefined && bodies.at(-1)!.includes('infrastructureRef')
         if (writesReferences && conflicts++ < 5) throw new StatusError('Conflict', 'the object has been modified')
       }
       return transport.send(request, signal)
-    },
-  })
+    })
   const world = await aWorld({ between })
   await createClass(world)
   await createCluster(world)

@@ -26,6 +26,7 @@ import {
   timestamp,
   type Transport,
   VirtualClock,
+  withSend,
 } from '@capstan/kube'
 import { memoryStores } from '@capstan/lab'
 import {
@@ -434,16 +435,13 @@ test('rollout.after replaces Machines', async () => {
 })
 
 test('a Machine whose infrastructure rejects the change is replaced', async () => {
-  const refusing = (transport: Transport): Transport => ({
-    close: () => transport.close(),
-    watch: (request, signal) => transport.watch(request, signal),
-    async send(request, signal) {
+  const refusing = (transport: Transport): Transport =>
+    withSend(transport, async (request, signal) => {
       const spec = JSON.stringify((request.body as { spec?: unknown } | undefined)?.spec ?? {})
       const isChange = request.patchType === 'application/apply-patch+yaml' && request.options?.dryRun && spec.includes('"2s"')
       if (isChange) throw new StatusError('Forbidden', 'nodeDelay cannot be changed')
       return transport.send(request, signal)
-    },
-  })
+    })
   await createControlPlane(coversAll, { management: { reach: async (_, inProcess) => refusing(inProcess) } })
   const namesBefore = await names()
   await env.client.create(LocalMachineTemplate, {
