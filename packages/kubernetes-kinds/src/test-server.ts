@@ -74,7 +74,7 @@ export async function rejection(request: Promise<unknown>): Promise<string> {
   return 'accepted'
 }
 
-/** Collects the events of a watch, as `TYPE name`. */
+/** Collects the events of a watch until it ends. `texts` returns each event as `TYPE name`. */
 export function collected(events: AsyncIterable<WatchEvent>) {
   const received: WatchEvent[] = []
   const state = {

@@ -14,7 +14,7 @@ export const runtimeClass: Plugin = {
     const { spec } = podOf(write)
     const { overhead, scheduling } = classOf(write) ?? {}
     if (overhead?.podFixed) {
-      if (isSet(spec.overhead) && !equal(spec.overhead, overhead.podFixed)) throw forbidden(write, mismatch)
+      if (hasEntries(spec.overhead) && !equal(spec.overhead, overhead.podFixed)) throw forbidden(write, mismatch)
       spec.overhead = { ...overhead.podFixed }
     }
     if (!scheduling) return
@@ -26,7 +26,7 @@ export const runtimeClass: Plugin = {
         throw forbidden(write, `conflict: ${classField} = ${value}; ${podField} = ${podValue}`)
       }
     }
-    if (isSet(nodeSelector)) spec.nodeSelector = { ...spec.nodeSelector, ...nodeSelector }
+    if (hasEntries(nodeSelector)) spec.nodeSelector = { ...spec.nodeSelector, ...nodeSelector }
     const merged = mergeTolerations([...(spec.tolerations ?? []), ...tolerations])
     if (merged.length > 0) spec.tolerations = merged
   },
@@ -46,7 +46,7 @@ const mismatch = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defi
 
 const isNewPod = ({ operation, subresource }: PluginWrite): boolean => operation === 'CREATE' && subresource === undefined
 const podOf = ({ object }: PluginWrite): Pod => object as unknown as Pod
-const isSet = (map: object | undefined): boolean => Object.keys(map ?? {}).length > 0
+const hasEntries = (map: object | undefined): boolean => Object.keys(map ?? {}).length > 0
 
 function classOf(write: PluginWrite): RuntimeClass | undefined {
   const name = podOf(write).spec.runtimeClassName

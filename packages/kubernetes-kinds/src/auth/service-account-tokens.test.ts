@@ -103,7 +103,7 @@ test('a token is rejected after its expiry', async () => {
 test.each<[string, object]>([
   ['issued more than a minute in the future', { iat: 61 }],
   ['that becomes valid in more than a minute', { nbf: 61 }],
-  ['expired more than a minute ago', { exp: -61 }],
+  ['that expired more than a minute ago', { exp: -61 }],
   ['with an expiry beyond int64', { exp: 1e300 }],
   ['with a subject that is a number', { sub: 1 }],
   ['with an id that is a number', { jti: 1 }],

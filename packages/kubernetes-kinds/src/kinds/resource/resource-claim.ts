@@ -30,6 +30,7 @@ export const resourceclaims: BuiltinKind<ResourceClaim> = {
   },
   resetFields: { '': [['status']], status: [['metadata'], ['spec']] },
   subresourceWrites: {
+    // Unlike most built-in kinds, claims accept no labels and annotations on /status. Upstream: ResetObjectMetaForStatus.
     status(claim, { spec, metadata: { labels, annotations, finalizers, ownerReferences } }) {
       claim.spec = spec
       const { labels: _l, annotations: _a, finalizers: _f, ownerReferences: _o, ...metadata } = claim.metadata
@@ -55,9 +56,9 @@ export const resourceclaims: BuiltinKind<ResourceClaim> = {
       ]
     }
     if (subresource !== 'status') return immutableStruct('spec', 'resource/v1.ResourceClaimSpec', spec, old.spec)
-    const granted = adminAccessResultPath(old.status) === undefined ? adminAccessResultPath(status) : undefined
+    const addedAdminAccess = adminAccessResultPath(old.status) === undefined ? adminAccessResultPath(status) : undefined
     return [
-      ...adminAccessErrors(server, metadata.namespace, granted),
+      ...adminAccessErrors(server, metadata.namespace, addedAdminAccess),
       ...statusPermissionErrors(claim, old, context),
       ...claimStatusErrors(claim, old),
     ]

@@ -23,7 +23,7 @@ export const runAsNonRoot: Check = {
   ],
 }
 
-const isNotZero: Rule = ({ spec }) => {
+const requireNonZeroUser: Rule = ({ spec }) => {
   const { violators } = settings(
     spec,
     (context) => context.runAsUser,
@@ -39,7 +39,7 @@ export const runAsUser: Check = {
   id: 'runAsUser',
   level: 'restricted',
   rules: [
-    { since: 23, rule: isNotZero },
-    { since: 35, rule: unlessUserNamespace(isNotZero) },
+    { since: 23, rule: requireNonZeroUser },
+    { since: 35, rule: unlessUserNamespace(requireNonZeroUser) },
   ],
 }
