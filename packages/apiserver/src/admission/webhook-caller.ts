@@ -48,8 +48,8 @@ export interface WebhookCallerOptions {
 }
 
 /** Error for a webhook that cannot be reached, or that responds with an error status or without a JSON object. */
-export class WebhookUnreachable extends Error {
-  override readonly name = 'WebhookUnreachable'
+export class WebhookCallError extends Error {
+  override readonly name = 'WebhookCallError'
 }
 
 export class WebhookCaller {
@@ -67,7 +67,7 @@ export class WebhookCaller {
   /**
    * Sends `review` to a webhook, and returns the JSON document of the response.
    * @param review an object, or its JSON
-   * @throws WebhookUnreachable
+   * @throws WebhookCallError
    */
   async call(
     config: WebhookClientConfig,
@@ -76,7 +76,7 @@ export class WebhookCaller {
     signal?: AbortSignal,
   ): Promise<unknown> {
     const calledUrl = urlText(config, timeoutSeconds)
-    const fail = (reason: string) => new WebhookUnreachable(`Post ${JSON.stringify(calledUrl)}: ${reason}`)
+    const fail = (reason: string) => new WebhookCallError(`Post ${JSON.stringify(calledUrl)}: ${reason}`)
     const target = this.#target(config, timeoutSeconds)
     if (typeof target === 'string') throw fail(target)
 
@@ -149,11 +149,11 @@ function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> 
   })
 }
 
-/** @throws WebhookUnreachable when the status is an error, or the body is not a JSON object */
+/** @throws WebhookCallError when the status is an error, or the body is not a JSON object */
 function documentOf({ status, contentType, body }: WebhookHttpResponse): unknown {
-  if (status < 200 || status > 206) throw new WebhookUnreachable(statusText(status, contentType, body))
+  if (status < 200 || status > 206) throw new WebhookCallError(statusText(status, contentType, body))
   if (body.length === 0)
-    throw new WebhookUnreachable(`0-length response with status code: ${status} and content type: ${contentType}`)
+    throw new WebhookCallError(`0-length response with status code: ${status} and content type: ${contentType}`)
   let document: unknown
   try {
     document = readJSON(body.toString('utf8'))
@@ -163,7 +163,7 @@ function documentOf({ status, contentType, body }: WebhookHttpResponse): unknown
   }
   if (isRecord(document) && !(document instanceof Error)) return document
   const type = document instanceof Error ? 'string' : jsonTypeName(document)
-  throw new WebhookUnreachable(
+  throw new WebhookCallError(
     `couldn't get version/kind; json parse error: json: cannot unmarshal ${type} into Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }`,
   )
 }
@@ -198,9 +198,9 @@ const MaxSockets = 64
 /** Maximum number of targets whose connections are kept open. */
 const MaxAgents = 64
 /**
- * A response may have this many bytes more than twice the size of its request: a webhook returns changed objects, or a patch in base64.
+ * Number of bytes by which a response may exceed twice the size of its request: a webhook returns changed objects, or a patch in base64.
  */
-const MaxAnswer = 2 << 20
+const ResponseAllowance = 2 << 20
 
 /** Sends requests over HTTPS, with separate persistent connections for each target. */
 export function httpsWebhooks(): WebhookTransport {
@@ -270,7 +270,7 @@ function post({ url }: WebhookTarget, agent: Agent, body: Buffer, signal: AbortS
     })
     outgoing.on('response', (response) => {
       const chunks: Buffer[] = []
-      const limit = MaxAnswer + 2 * body.length
+      const limit = ResponseAllowance + 2 * body.length
       let size = 0
       response.on('data', (chunk: Buffer) => {
         size += chunk.length

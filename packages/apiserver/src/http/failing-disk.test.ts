@@ -62,7 +62,7 @@ describe.each([
     const { revision } = store
     const logs = () => disk.paths.filter((path) => path.includes('/log-'))
     const [old] = logs()
-    disk.failing = (step) => {
+    disk.beforeStep = (step) => {
       if (step === failingStep) throw new Error(text)
     }
     expect(await create('first')).toMatchObject({
@@ -89,7 +89,7 @@ describe.each([
 
     // The old log is never written to again, because its content is unknown after a failed sync.
     let writes = 0
-    disk.failing = (step, path) => {
+    disk.beforeStep = (step, path) => {
       if (path === old && step !== 'close') writes++
     }
     clock.step(clock.now() + 1000)

@@ -82,7 +82,7 @@ export function createHandler(options: HandlerOptions): HttpHandler {
   return withCORS(handler, options.allowedOrigins ?? [])
 }
 
-/** Adds headers that forbid proxies to cache a response, unless the response allows it. */
+/** Forbids proxies to cache a response, unless the response has a cache-control header of its own. */
 const withoutCaching = (response: HttpResponse): HttpResponse =>
   'cache-control' in response.headers
     ? response

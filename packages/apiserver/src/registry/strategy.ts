@@ -59,7 +59,7 @@ export interface Strategy<T = UnknownObject> {
   authorize?(object: T, old: T | undefined, context: WriteContext): void
   /** Fields excluded from managedFields for each subresource; default: the usual fields. Upstream: resetFields. */
   readonly resetFields?: { readonly [subresource: string]: readonly (readonly string[])[] }
-  /** Resets the parts of a draft that a subresource does not write. For subresources other than `status`. */
+  /** Resets the parts of a draft that a subresource does not write, instead of the default (`keepOtherParts`). */
   readonly subresourceWrites?: { readonly [subresource: string]: (object: T, old: T) => void }
   /** Returns the grace period of a deletion in seconds, from the requested one. */
   gracePeriod?(object: T, requested: number | undefined): number

@@ -1,12 +1,12 @@
 /**
- * Frames: the encoding of the log, of checkpoints and of backups. Each frame has its length, its number and checksums of both its head and
+ * Frames: the encoding of the log, of checkpoints and of backups. Each frame has its length, its number and checksums of both its header and
  * its content, so that a reader can distinguish a frame that was never completely written from a frame that was damaged later.
  *
- * Head, 20 bytes, little endian: length of the content (4), CRC-32 of the content (4), number (8), CRC-32 of the 16 bytes before (4).
+ * Header, 20 bytes, little endian: length of the content (4), CRC-32 of the content (4), number (8), CRC-32 of the 16 bytes before (4).
  */
 import { crc32 } from 'node:zlib'
 
-const HeadSize = 20
+const HeaderSize = 20
 /** Unit that a disk writes atomically: after a loss of power, some sectors of a frame may be missing. */
 const Sector = 512
 
@@ -19,10 +19,10 @@ export interface Frame {
 
 export function encodeFrame(number: number, content: string): Buffer {
   const length = Buffer.byteLength(content)
-  const bytes = Buffer.allocUnsafe(HeadSize + length)
-  bytes.write(content, HeadSize)
+  const bytes = Buffer.allocUnsafe(HeaderSize + length)
+  bytes.write(content, HeaderSize)
   bytes.writeUInt32LE(length, 0)
-  bytes.writeUInt32LE(crc32(bytes.subarray(HeadSize)), 4)
+  bytes.writeUInt32LE(crc32(bytes.subarray(HeaderSize)), 4)
   bytes.writeBigUInt64LE(BigInt(number), 8)
   bytes.writeUInt32LE(crc32(bytes.subarray(0, 16)), 16)
   return bytes
@@ -48,21 +48,21 @@ export function* readFrames(bytes: Buffer, first: number): Generator<Frame, Endi
   return { kind: 'whole', at }
 }
 
-/** Returns the number in the head of the first frame, without verifying the head. 0 if there is no complete head. */
-export const firstNumber = (bytes: Buffer): number => (bytes.length < HeadSize ? 0 : Number(bytes.readBigUInt64LE(8)))
+/** Returns the number in the header of the first frame, without verifying the header. 0 if there is no complete header. */
+export const firstNumber = (bytes: Buffer): number => (bytes.length < HeaderSize ? 0 : Number(bytes.readBigUInt64LE(8)))
 
 /** Returns the frame that begins at `at`; `undefined` when there is none, or it is damaged. */
 function frameAt(bytes: Buffer, at: number): Frame | undefined {
   const length = contentLength(bytes, at)
   if (length === undefined) return undefined
-  const [start, end] = [at + HeadSize, at + HeadSize + length]
+  const [start, end] = [at + HeaderSize, at + HeaderSize + length]
   if (end > bytes.length || crc32(bytes.subarray(start, end)) !== bytes.readUInt32LE(at + 4)) return undefined
   return { number: Number(bytes.readBigUInt64LE(at + 8)), content: bytes.toString('utf8', start, end), end }
 }
 
-/** Returns the length in the head at `at`; `undefined` when the head is incomplete or damaged. */
+/** Returns the length in the header at `at`; `undefined` when the header is incomplete or damaged. */
 function contentLength(bytes: Buffer, at: number): number | undefined {
-  if (at + HeadSize > bytes.length || crc32(bytes.subarray(at, at + 16)) !== bytes.readUInt32LE(at + 16)) return undefined
+  if (at + HeaderSize > bytes.length || crc32(bytes.subarray(at, at + 16)) !== bytes.readUInt32LE(at + 16)) return undefined
   return bytes.readUInt32LE(at)
 }
 
@@ -76,8 +76,8 @@ function endingAt(bytes: Buffer, at: number, number: number, misplaced: Frame | 
   if (later !== undefined)
     return { kind: 'damaged', at, problem: `frame ${number} cannot be read, but frame ${later} after it can` }
   const length = contentLength(bytes, at)
-  const end = length === undefined ? bytes.length : at + HeadSize + length
-  if (bytes.length < at + HeadSize || end > bytes.length) return { kind: 'torn', at }
+  const end = length === undefined ? bytes.length : at + HeaderSize + length
+  if (bytes.length < at + HeaderSize || end > bytes.length) return { kind: 'torn', at }
   if (hasEmptySector(bytes, at, end)) return { kind: 'torn', at }
   return { kind: 'damaged', at, problem: `the checksum of frame ${number} does not match` }
 }
@@ -87,7 +87,7 @@ function endingAt(bytes: Buffer, at: number, number: number, misplaced: Frame | 
  * checksums of a frame by coincidence.
  */
 function laterFrame(bytes: Buffer, at: number, number: number): number | undefined {
-  for (let start = at + 1; start + HeadSize <= bytes.length; start++) {
+  for (let start = at + 1; start + HeaderSize <= bytes.length; start++) {
     const higher = bytes.readUInt32LE(start + 8) + bytes.readUInt32LE(start + 12) * 2 ** 32
     if (higher <= number || higher > number + bytes.length) continue
     if (frameAt(bytes, start)) return higher

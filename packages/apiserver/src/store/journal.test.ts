@@ -32,7 +32,7 @@ async function newDisk(random: Random): Promise<SimulatedDisk> {
 describe('a durable store with failing checkpoints and frequent new logs', () => {
   storeSuite(async (options) => {
     const disk = await newDisk(seededRandom(3))
-    disk.failing = (step, path) => {
+    disk.beforeStep = (step, path) => {
       if (path.includes('checkpoint') || step === 'remove') throw new Error(`EIO: i/o error, ${step} '${path}'`)
     }
     const clock = new VirtualClock()
@@ -70,18 +70,18 @@ async function survive(seed: number, after: 'crash' | 'loss of power', failures:
   const writes: Writes = { acknowledged: new Map(), open: new Map(), highest: 0 }
   for (let round = 0; round < 6; round++) {
     const clock = new VirtualClock()
-    disk.failing = () => {}
+    disk.beforeStep = () => {}
     const opened = await openOn(disk, clock)
     verify(opened.store, writes, `seed ${seed}, round ${round}`)
     expect(disk.paths.filter((path) => path.endsWith('.new'))).toEqual([])
     disk.dieAfter(1 + Math.floor(random.next() * 120))
-    disk.failing = (step) => {
+    disk.beforeStep = (step) => {
       if (random.next() < failures) throw new Error(`EIO: i/o error, ${step}`)
     }
     await Promise.all([0, 1, 2].map((writer) => write(opened.store, writer, disk, clock, random, writes)))
     await opened.stores.close().catch(() => {})
     disk.restart(after)
-    disk.failing = () => {}
+    disk.beforeStep = () => {}
     if (random.next() < 0.5) {
       // The process may also crash while the journal opens.
       disk.dieAfter(1 + Math.floor(random.next() * 15))

@@ -32,7 +32,7 @@ export class SimulatedDisk implements Files {
   /** Remaining steps; the process dies during the last of them. */
   #remainingSteps = Infinity
   /** Called before each step. When it throws, the step fails with that error. */
-  failing: (step: string, path: string) => void = () => {}
+  beforeStep: (step: string, path: string) => void = () => {}
   /** Number of steps so far. */
   steps = 0
   /** Number of restarts. File handles that were opened before the last one are invalid. */
@@ -68,7 +68,7 @@ export class SimulatedDisk implements Files {
     this.#visible = new Map(this.#durable)
   }
 
-  /** Returns another disk with the same files. */
+  /** Returns another disk with the content that readers of this disk see. On the copy, all of it is durable. */
   copy(): SimulatedDisk {
     const copy = new SimulatedDisk(this.#random)
     for (const [path, { visible: content }] of this.#visible)
@@ -93,7 +93,7 @@ export class SimulatedDisk implements Files {
     await this.#step('open', path)
     if (mode === 'create') {
       const created: File = { visible: Buffer.alloc(0), durable: Buffer.alloc(0), pending: [] }
-      this.#rename((names) => names.set(path, created))
+      this.#changeNames((names) => names.set(path, created))
     }
     const file = this.#file(path)
     const life = this.#life
@@ -138,7 +138,7 @@ export class SimulatedDisk implements Files {
 
   async rename(from: string, to: string): Promise<void> {
     await this.#step('rename', to)
-    this.#rename((names) => {
+    this.#changeNames((names) => {
       for (const [path, file] of Array.from(names)) {
         if (path !== from && !path.startsWith(`${from}/`)) continue
         names.delete(path)
@@ -149,7 +149,7 @@ export class SimulatedDisk implements Files {
 
   async remove(path: string): Promise<void> {
     await this.#step('remove', path)
-    this.#rename((names) => {
+    this.#changeNames((names) => {
       for (const name of names.keys()) if (name === path || name.startsWith(`${path}/`)) names.delete(name)
     })
   }
@@ -170,7 +170,7 @@ export class SimulatedDisk implements Files {
   }
 
   /**
-   * Counts the step. @throws when the process is dead or dies in this step, or when `failing` throws; in the last two cases after `inPart`,
+   * Counts the step. @throws when the process is dead or dies in this step, or when `beforeStep` throws; in the last two cases after `inPart`,
    * if given, has done a part of the step
    */
   async #step(name: string, path: string, inPart?: () => void): Promise<void> {
@@ -182,14 +182,14 @@ export class SimulatedDisk implements Files {
       throw new Error('the process is dead')
     }
     try {
-      this.failing(name, path)
+      this.beforeStep(name, path)
     } catch (err) {
       inPart?.()
       throw err
     }
   }
 
-  #rename(change: NameChange): void {
+  #changeNames(change: NameChange): void {
     change(this.#visible)
     this.#pending.push(change)
   }

@@ -138,7 +138,7 @@ export async function readLog(files: Files, path: string, generation: number): P
   const first = firstNumber(bytes)
   const { value } = readFrames(bytes, first).next()
   // A log is renamed to its final name only when its first frame is durable, so the first frame cannot be torn.
-  if (!value || !('content' in value)) throw new DamagedData(path, 0, 'its head cannot be read')
+  if (!value || !('content' in value)) throw new DamagedData(path, 0, 'its header cannot be read')
   const header = JSON.parse(value.content) as LogHeader
   if (header.capstan !== 'log' || header.generation !== generation) throw new DamagedData(path, 0, 'it is not that log')
   rejectOtherFormats(path, header.format)
@@ -158,10 +158,10 @@ export function replayLog(
 ): { ending: Ending; number: number } {
   const frames = readFrames(until === undefined ? bytes : bytes.subarray(0, until), first)
   let number = first
-  for (let isHead = true; ; number++, isHead = false) {
+  for (let isHeader = true; ; number++, isHeader = false) {
     const { value, done } = frames.next()
     if (done) return { ending: value, number }
-    if (isHead) continue
+    if (isHeader) continue
     try {
       for (const line of value.content.split('\n')) replay(snapshots, readJSON(line) as Entry, encode)
     } catch (cause) {

@@ -15,12 +15,13 @@ export async function parseYAML(text: string, yaml: YAMLParser, reject: (error: 
     throw reject(messageOf(err))
   }
   const { value, duplicates } = document
-  const hasAliases = text.includes('*')
-  const problem = expansionProblem(value, hasAliases)
+  // An asterisk begins each alias, and can also be part of other text.
+  const mayHaveAliases = text.includes('*')
+  const problem = expansionProblem(value, mayHaveAliases)
   if (problem !== undefined) throw typeof problem === 'string' ? reject(problem) : problem
   rejectUnstorable(value, text, reject)
   // The occurrences of an alias must not share one object, because each occurrence is defaulted separately.
-  return hasAliases ? { value: readJSON(writeJSON(value)), duplicates } : document
+  return mayHaveAliases ? { value: readJSON(writeJSON(value)), duplicates } : document
 }
 
 const tooManyAliases = 'yaml: document contains excessive aliasing'
@@ -29,8 +30,8 @@ const tooManyAliases = 'yaml: document contains excessive aliasing'
  * Returns why a value cannot be written with its aliases expanded: it is nested too deeply, has too many characters or objects, or consists
  * almost only of repeated aliases.
  */
-function expansionProblem(value: unknown, hasAliases: boolean): string | StatusError | undefined {
-  let remaining = hasAliases ? 2 * maxBodyBytes : Infinity
+function expansionProblem(value: unknown, mayHaveAliases: boolean): string | StatusError | undefined {
+  let remaining = mayHaveAliases ? 2 * maxBodyBytes : Infinity
   let [nodes, nodesOfAliases, objects] = [0, 0, 0]
   const anchored = new Set<object>()
   const visit = (part: unknown, depth: number, isAlias: boolean): string | undefined => {
@@ -42,7 +43,7 @@ function expansionProblem(value: unknown, hasAliases: boolean): string | StatusE
       objects++
       if (depth === 0) return 'yaml: exceeded max depth'
       const isRepeated = isAlias || anchored.has(part)
-      if (hasAliases) anchored.add(part)
+      if (mayHaveAliases) anchored.add(part)
       for (const key in part) {
         remaining -= key.length
         const problem = visit((part as Record<string, unknown>)[key], depth - 1, isRepeated)
