@@ -7,7 +7,7 @@ import { column, defineKind, s } from '@capstan/kube'
 import { olderVersions } from '../../conversion/older-versions.ts'
 import { ageColumn } from '../../core/v1beta2/shared/columns.ts'
 import { coreLabels } from '../../core/v1beta2/shared/core-labels.ts'
-import { word } from '../../core/v1beta2/shared/limits.ts'
+import { shortText } from '../../core/v1beta2/shared/limits.ts'
 import { clusterResourceSetBindingErrors } from './admission/cluster-resource-set-binding.ts'
 import { resourceReferenceFields } from './cluster-resource-set.ts'
 
@@ -15,7 +15,7 @@ const resourceBinding = s
   .object({
     ...resourceReferenceFields,
     applied: s.boolean().doc('Whether all objects of the resource were applied.'),
-    hash: s.string(word).optional().doc('Hash of the content that was applied last.'),
+    hash: s.string(shortText).optional().doc('Hash of the content that was applied last.'),
     lastAppliedTime: s.timestamp().optional().doc('Time of the last attempt to apply the resource.'),
   })
   .doc('The state of one Secret or ConfigMap in the Cluster.')

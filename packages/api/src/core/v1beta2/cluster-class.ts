@@ -9,7 +9,7 @@ import { conditionGates } from './shared/condition-gates.ts'
 import { coreLabels } from './shared/core-labels.ts'
 import { controlPlaneClassHealthCheck, machineDeploymentClassHealthCheck } from './shared/health-check.ts'
 import { legacyStatus } from './shared/legacy-status.ts'
-import { groupVersion, kindName, nonEmpty, word } from './shared/limits.ts'
+import { groupVersion, kindName, nonEmpty, shortText } from './shared/limits.ts'
 import { machineDeletion, machineDeploymentDeletion } from './shared/machine-deletion.ts'
 import { machineTaints } from './shared/machine-taints.ts'
 import { naming } from './shared/naming.ts'
@@ -24,7 +24,7 @@ const extensionHandler = s.string({ minLength: 1, maxLength: 512 })
 // Patches
 
 const classNames = s
-  .object({ names: s.list(s.string(word), { maxItems: 100 }).atomic().optional() })
+  .object({ names: s.list(s.string(shortText), { maxItems: 100 }).atomic().optional() })
   .doc('Names of classes. A name may begin or end with an asterisk, which matches any text.')
 
 const patchSelector = s
@@ -56,7 +56,7 @@ const jsonPatch = s
     value: s.any().optional().doc('A fixed value.'),
     valueFrom: s
       .object({
-        variable: s.string(word).optional().doc('Path of a variable, such as builtin.cluster.name.'),
+        variable: s.string(shortText).optional().doc('Path of a variable, such as builtin.cluster.name.'),
         template: s.string({ minLength: 1, maxLength: 10240 }).optional().doc('Go template whose output is YAML.'),
       })
       .optional()
@@ -85,10 +85,10 @@ export interface ExternalPatchDefinition extends Infer<typeof externalPatch> {}
 
 const classPatch = s
   .object({
-    name: s.string(word).doc('Unique within the class.'),
+    name: s.string(shortText).doc('Unique within the class.'),
     description: s.string({ minLength: 1, maxLength: 1024 }).optional().doc('Purpose of the patch.'),
     enabledIf: s
-      .string(word)
+      .string(shortText)
       .optional()
       .doc('Go template with the variables: the patch applies if the output is true. Always when absent.'),
     definitions: s
@@ -105,7 +105,7 @@ export interface ClusterClassPatch extends Infer<typeof classPatch> {}
 
 const classVariable = s
   .object({
-    name: s.string(word).doc('Name of the variable, without dots; `builtin` is reserved.'),
+    name: s.string(shortText).doc('Name of the variable, without dots; `builtin` is reserved.'),
     required: s.boolean().doc('Whether Clusters must set the variable.'),
     schema: variableSchema,
     deprecatedV1Beta1Metadata: objectMeta.optional().doc('Metadata of the variable, for v1beta1.'),
@@ -115,12 +115,12 @@ export interface ClusterClassVariable extends Infer<typeof classVariable> {}
 
 const statusVariable = s
   .object({
-    name: s.string(word).doc('Name of the variable.'),
+    name: s.string(shortText).doc('Name of the variable.'),
     definitionsConflict: s.boolean().optional().doc('True when definitions of the variable differ.'),
     definitions: s
       .list(
         s.object({
-          from: s.string(word).doc('`inline`, or the name of the patch whose extension defines the variable.'),
+          from: s.string(shortText).doc('`inline`, or the name of the patch whose extension defines the variable.'),
           required: s.boolean().doc('Whether Clusters must set the variable.'),
           schema: variableSchema,
           deprecatedV1Beta1Metadata: objectMeta.optional().doc('Metadata of the variable, for v1beta1.'),
@@ -158,7 +158,7 @@ const controlPlaneClass = s
 export interface ControlPlaneClass extends Infer<typeof controlPlaneClass> {}
 
 const workersClass = {
-  class: s.string(word).doc('Name of the class, unique within the ClusterClass.'),
+  class: s.string(shortText).doc('Name of the class, unique within the ClusterClass.'),
   metadata: objectMeta.optional(),
   bootstrap: fromTemplate.doc('Template of the bootstrap configs of Machines.'),
   infrastructure: fromTemplate.doc('Template of the infrastructure of Machines.'),
@@ -183,7 +183,7 @@ const machinePoolClass = s
   .object({
     ...workersClass,
     failureDomains: s
-      .list(s.string(word), { maxItems: 100 })
+      .list(s.string(shortText), { maxItems: 100 })
       .atomic()
       .optional()
       .doc('Failure domains in which machines are placed, of those in the status of the Cluster.'),
@@ -240,7 +240,7 @@ const clusterClassSpec = s.object({
     .doc('Patches of the templates, applied in order.'),
   upgrade: upgrade.optional(),
   kubernetesVersions: s
-    .list(s.string(word), { minItems: 1, maxItems: 100 })
+    .list(s.string(shortText), { minItems: 1, maxItems: 100 })
     .atomic()
     .optional()
     .doc('Kubernetes versions that Clusters of the class may have, ascending. Upgrades go through them step by step.'),

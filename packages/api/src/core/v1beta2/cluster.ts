@@ -9,7 +9,7 @@ import { conditionGates } from './shared/condition-gates.ts'
 import { coreLabels } from './shared/core-labels.ts'
 import { controlPlaneHealthCheck, machineDeploymentHealthCheck } from './shared/health-check.ts'
 import { legacyFailure, legacyStatus } from './shared/legacy-status.ts'
-import { dnsLabel, dnsSubdomain, nonEmpty, objectName, word } from './shared/limits.ts'
+import { dnsLabel, dnsSubdomain, nonEmpty, objectName, shortText } from './shared/limits.ts'
 import { machineCounts } from './shared/machine-counts.ts'
 import { machineDeletion, machineDeploymentDeletion } from './shared/machine-deletion.ts'
 import { machineTaints } from './shared/machine-taints.ts'
@@ -75,7 +75,7 @@ const controlPlaneTopology = s
 export interface ControlPlaneTopology extends Infer<typeof controlPlaneTopology> {}
 
 const workersOfClass = {
-  class: s.string(word).doc('Name of the class in the ClusterClass.'),
+  class: s.string(shortText).doc('Name of the class in the ClusterClass.'),
   name: s
     .string({ minLength: 1, maxLength: 63, pattern: dnsSubdomain })
     .doc('Name within the topology; the name of the created object is generated.'),
@@ -105,7 +105,7 @@ const machinePoolTopology = s
   .object({
     ...workersOfClass,
     failureDomains: s
-      .list(s.string(word), { minItems: 1, maxItems: 100 })
+      .list(s.string(shortText), { minItems: 1, maxItems: 100 })
       .atomic()
       .optional()
       .doc('Failure domains in which machines are placed, of those in the status of the Cluster.'),
@@ -127,7 +127,9 @@ const classRef = s
 const topology = s
   .object({
     classRef,
-    version: s.string(word).doc('Kubernetes version of the cluster. Changing it upgrades the control plane, then the workers.'),
+    version: s
+      .string(shortText)
+      .doc('Kubernetes version of the cluster. Changing it upgrades the control plane, then the workers.'),
     controlPlane: controlPlaneTopology.optional(),
     workers: s
       .object(
@@ -192,7 +194,7 @@ export interface ClusterReplicas extends Infer<typeof clusterReplicas> {}
 const failureDomains = s
   .list(
     s.object({
-      name: s.string(word).doc('Name of the failure domain.'),
+      name: s.string(shortText).doc('Name of the failure domain.'),
       controlPlane: s.boolean().optional().doc('Whether control plane Machines can be placed there.'),
       attributes: s.map(s.string()).optional().doc('Attributes of the failure domain, set by the provider.'),
     }),

@@ -10,7 +10,7 @@ import { ageColumn, clusterColumn, pausedColumn, phaseColumn, versionColumn } fr
 import { clusterName, observedGeneration, phase } from './shared/common-fields.ts'
 import { coreLabels } from './shared/core-labels.ts'
 import { legacyFailure, legacyStatus } from './shared/legacy-status.ts'
-import { nonEmpty, word } from './shared/limits.ts'
+import { nonEmpty, shortText } from './shared/limits.ts'
 import { type MachineTemplateSpec, machineTemplate } from './shared/machine-template.ts'
 import { replicasByVersion } from './shared/versions.ts'
 
@@ -29,7 +29,7 @@ const machinePoolSpec = s.object({
     .optional()
     .doc('Provider IDs of the machines. Core copies them from the infrastructure object, and finds the Nodes by them.'),
   failureDomains: s
-    .list(s.string(word), { maxItems: 100 })
+    .list(s.string(shortText), { maxItems: 100 })
     .atomic()
     .optional()
     .doc('Failure domains that the machines are spread over.'),

@@ -7,7 +7,7 @@ import { ageColumn, availableColumn, clusterColumn, pausedColumn, phaseColumn, v
 import { observedGeneration, phase } from './shared/common-fields.ts'
 import { coreLabels } from './shared/core-labels.ts'
 import { legacyFailure, legacyStatus } from './shared/legacy-status.ts'
-import { nonEmpty, objectName, word } from './shared/limits.ts'
+import { nonEmpty, objectName, shortText } from './shared/limits.ts'
 import { type MachineSpec, machineSpec } from './shared/machine-template.ts'
 
 const nodeInfo = s
@@ -31,7 +31,7 @@ const machineAddresses = s
   .list(
     s.object({
       type: s.enum('Hostname', 'ExternalIP', 'InternalIP', 'ExternalDNS', 'InternalDNS'),
-      address: s.string(word),
+      address: s.string(shortText),
     }),
     { maxItems: 256 },
   )
@@ -70,7 +70,7 @@ const machineStatus = s.object(
       .doc('The Node of the machine.'),
     nodeInfo: nodeInfo.optional(),
     addresses: machineAddresses.optional(),
-    failureDomain: s.string(word).optional().doc('Failure domain in which the infrastructure placed the machine.'),
+    failureDomain: s.string(shortText).optional().doc('Failure domain in which the infrastructure placed the machine.'),
     certificatesExpiryDate: s.timestamp().optional().doc('When certificates of a control plane Machine expire.'),
     deletion: deletionProgress.optional(),
     observedGeneration,

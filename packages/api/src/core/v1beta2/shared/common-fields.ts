@@ -1,13 +1,13 @@
 /** Fields that several kinds have in common. */
 import { s } from '@capstan/kube'
-import { word } from './limits.ts'
+import { shortText } from './limits.ts'
 
 export const clusterName = s
   .string({ minLength: 1, maxLength: 63 })
   .doc('Name of the Cluster that the object belongs to. It cannot change.')
 
 export const failureDomain = s
-  .string(word)
+  .string(shortText)
   .optional()
   .doc('Failure domain in which Machines are placed: one of those in the status of the Cluster.')
 

@@ -1,16 +1,16 @@
 /** The v1beta1 status, which v1beta2 contains under `status.deprecated`. */
 import type { Infer, ObjectOfShape, Schema, Shape } from '@capstan/kube'
 import { s } from '@capstan/kube'
-import { word } from './limits.ts'
+import { shortText } from './limits.ts'
 
 export const legacyConditions = s
   .list(
     s.object({
-      type: s.string(word),
+      type: s.string(shortText),
       status: s.string(),
       severity: s.string({ maxLength: 32 }).optional(),
       lastTransitionTime: s.timestamp(),
-      reason: s.string(word).optional(),
+      reason: s.string(shortText).optional(),
       message: s.string({ minLength: 1, maxLength: 10240 }).optional(),
     }),
   )

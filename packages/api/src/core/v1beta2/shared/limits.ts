@@ -2,8 +2,8 @@
 
 /** Requires an object to have at least one member. */
 export const nonEmpty = { minProperties: 1 } as const
-/** Length of a name or value that may contain any characters. */
-export const word = { minLength: 1, maxLength: 256 } as const
+/** Length of a short text that may contain any characters, such as a version. */
+export const shortText = { minLength: 1, maxLength: 256 } as const
 
 export const dnsSubdomain = '^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$'
 export const dnsLabel = '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$'

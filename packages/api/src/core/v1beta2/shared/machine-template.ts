@@ -3,7 +3,7 @@ import type { Infer } from '@capstan/kube'
 import { s } from '@capstan/kube'
 import { clusterName, failureDomain, minReadySeconds } from './common-fields.ts'
 import { conditionGates } from './condition-gates.ts'
-import { word } from './limits.ts'
+import { shortText } from './limits.ts'
 import { machineDeletion } from './machine-deletion.ts'
 import { machineTaints } from './machine-taints.ts'
 import { objectMeta } from './object-meta.ts'
@@ -22,7 +22,7 @@ const bootstrap = s
 export const machineSpec = s
   .object({
     clusterName,
-    version: s.string(word).optional().doc('Kubernetes version of the Node.'),
+    version: s.string(shortText).optional().doc('Kubernetes version of the Node.'),
     bootstrap,
     infrastructureRef: contractReference,
     providerID: s
