@@ -106,12 +106,12 @@ export function claimsOf(kind: ProviderKind): Claim[] {
 }
 
 /** Returns the versions that the label of the contract version lists. */
-export function claimedVersions({ manifest }: ProviderKind, contract: ContractVersion): string[] {
-  const label = metadataOf(manifest).labels[labelOf(contract)]
+export function claimedVersions({ manifest }: ProviderKind, contractVersion: ContractVersion): string[] {
+  const label = metadataOf(manifest).labels[labelOf(contractVersion)]
   return typeof label === 'string' && label !== '' ? label.split('_') : []
 }
 
-export const labelOf = (contract: ContractVersion): string => `cluster.x-k8s.io/${contract}`
+export const labelOf = (contractVersion: ContractVersion): string => `cluster.x-k8s.io/${contractVersion}`
 
 /** Returns the path of a version's schema in the manifest. */
 export const schemaPath = ({ crd, version }: Claim): string =>
@@ -165,7 +165,7 @@ function contractOf({ metadata, spec }: CustomResourceDefinition): ContractName 
   const { kind } = spec.names
   if (spec.group === 'cluster.x-k8s.io') return undefined
   const candidates = groups[spec.group.split('.')[0]!]
-  const claims = ContractVersions.some((contract) => metadata.labels?.[labelOf(contract)] !== undefined)
+  const claims = ContractVersions.some((version) => metadata.labels?.[labelOf(version)] !== undefined)
   if (candidates === undefined && !claims) return undefined
   return (candidates ?? ContractNames).find((contract) => endings[contract].test(kind))
 }

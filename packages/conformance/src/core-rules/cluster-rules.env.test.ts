@@ -10,7 +10,7 @@ const initialized = { initialization: { controlPlaneInitialized: true } }
 const endpoint = { host: 'api.example.com', port: 6443 }
 
 /** Creates a Cluster with its InfraCluster and control plane, both without status. */
-async function aDemo(env: CoreEnv, infra: object = {}, controlPlane: object = {}): Promise<void> {
+async function createDemo(env: CoreEnv, infra: object = {}, controlPlane: object = {}): Promise<void> {
   await env.create(Cluster, 'demo', { spec: aCluster().spec })
   await env.create(DevCluster, 'demo', infra)
   await env.create(DevControlPlane, 'demo', controlPlane)
@@ -36,7 +36,7 @@ testRule('core.contract-version', async (env, contract) => {
     spec: { versions: [version, { ...version, name: 'v1', storage: false }] },
   }
   await env.client.patch(CustomResourceDefinition, crdKey, { type: 'merge', body })
-  await aDemo(env)
+  await createDemo(env)
   await env.patch(DevCluster, 'demo', { status: { ...provisioned, failureReason: 'Quota', failureMessage: 'none left' } })
   const { status } = await cluster(env)
   expect(status?.initialization?.infrastructureProvisioned).toBe(true)
@@ -63,7 +63,7 @@ testRule('core.crd-name', async (env) => {
 
 testRule('core.no-mutations', async (env) => {
   const spec = { region: 'a', controlPlaneEndpoint: endpoint }
-  await aDemo(env, { spec }, { spec: { replicas: 3, version: 'v1.34.0' } })
+  await createDemo(env, { spec }, { spec: { replicas: 3, version: 'v1.34.0' } })
   const status = { ...provisioned, region: 'b' }
   await env.patch(DevCluster, 'demo', { status })
   await env.patch(DevControlPlane, 'demo', { status: initialized })
@@ -80,17 +80,17 @@ testRule('core.no-mutations', async (env) => {
 })
 
 testRule('core.infra-cluster.owner', async (env) => {
-  await aDemo(env)
+  await createDemo(env)
   expect((await env.get(DevCluster, 'demo')).metadata).toMatchObject(await owned(env))
 })
 
 testRule('core.control-plane.owner', async (env) => {
-  await aDemo(env)
+  await createDemo(env)
   expect((await env.get(DevControlPlane, 'demo')).metadata).toMatchObject(await owned(env))
 })
 
 testRule('core.infra-cluster.endpoint', async (env) => {
-  await aDemo(env, { spec: { controlPlaneEndpoint: endpoint } })
+  await createDemo(env, { spec: { controlPlaneEndpoint: endpoint } })
   expect((await cluster(env)).spec.controlPlaneEndpoint).toBeUndefined()
   await env.patch(DevCluster, 'demo', { status: provisioned })
   expect((await cluster(env)).spec.controlPlaneEndpoint).toEqual(endpoint)
@@ -99,7 +99,7 @@ testRule('core.infra-cluster.endpoint', async (env) => {
 })
 
 testRule('core.control-plane.endpoint', async (env) => {
-  await aDemo(env, {}, { spec: { controlPlaneEndpoint: endpoint } })
+  await createDemo(env, {}, { spec: { controlPlaneEndpoint: endpoint } })
   await env.patch(DevCluster, 'demo', { status: provisioned })
   expect((await cluster(env)).spec.controlPlaneEndpoint).toBeUndefined()
   await env.patch(DevControlPlane, 'demo', { status: initialized })
@@ -107,7 +107,7 @@ testRule('core.control-plane.endpoint', async (env) => {
 })
 
 testRule('core.infra-cluster.failure-domains', async (env) => {
-  await aDemo(env)
+  await createDemo(env)
   const failureDomains = [{ name: 'b' }, { name: 'a', controlPlane: true, attributes: { rack: '1' } }]
   await env.patch(DevCluster, 'demo', { status: { failureDomains } })
   expect((await cluster(env)).status?.failureDomains).toBeUndefined()
@@ -116,7 +116,7 @@ testRule('core.infra-cluster.failure-domains', async (env) => {
     { name: 'a', controlPlane: true, attributes: { rack: '1' } },
     { name: 'b', controlPlane: false },
   ])
-  // A merge patch would keep the existing entries of a map, so the field is removed first.
+  // In contract v1beta1 the field is a map, whose existing entries a merge patch would keep. So the field is removed first.
   await env.patch(DevCluster, 'demo', { status: { failureDomains: null } })
   expect((await cluster(env)).status?.failureDomains).toBeUndefined()
   await env.patch(DevCluster, 'demo', { status: { failureDomains: [{ name: 'c', controlPlane: true }] } })
@@ -124,7 +124,7 @@ testRule('core.infra-cluster.failure-domains', async (env) => {
 })
 
 testRule('core.infra-cluster.initialization', async (env) => {
-  await aDemo(env)
+  await createDemo(env)
   const state = async () => (await cluster(env)).status?.initialization?.infrastructureProvisioned
   expect(await state()).not.toBe(true)
   await env.patch(DevCluster, 'demo', { status: { initialization: { provisioned: false } } })
@@ -137,7 +137,7 @@ testRule('core.infra-cluster.initialization', async (env) => {
 })
 
 testRule('core.control-plane.initialization', async (env) => {
-  await aDemo(env)
+  await createDemo(env)
   const states = async () => {
     const { status } = await cluster(env)
     return [
@@ -151,29 +151,28 @@ testRule('core.control-plane.initialization', async (env) => {
 })
 
 testRule('core.infra-cluster.conditions', async (env) => {
-  await aDemo(env)
-  const reports = async (condition: object) => {
+  await createDemo(env)
+  const mirrored = async (condition: object) => {
     await env.patch(DevCluster, 'demo', { status: { conditions: [{ type: 'Ready', ...condition }] } })
     return getCondition(await cluster(env), 'InfrastructureReady')
   }
-  expect(await reports({ status: 'False', reason: 'Quota', message: 'none left', severity: 'Error' })).toMatchObject({
+  expect(await mirrored({ status: 'False', reason: 'Quota', message: 'none left', severity: 'Error' })).toMatchObject({
     status: 'False',
     reason: 'Quota',
     message: 'none left',
   })
-  expect(await reports({ status: 'False', severity: 'Error' })).toMatchObject({
+  expect(await mirrored({ status: 'False', severity: 'Error' })).toMatchObject({
     status: 'False',
     reason: 'NoReasonReported',
     lastTransitionTime: expect.any(String),
     observedGeneration: (await cluster(env)).metadata.generation,
   })
-  // Upstream treats a condition that is True without a reason as a deprecated condition, and sets the reason of the contract's
-  // condition.
-  expect(await reports({ status: 'True' })).toMatchObject({ status: 'True', reason: 'Ready' })
+  // Upstream assumes that a condition that is True without a reason is a v1beta1 condition, and replaces `NoReasonReported` by `Ready`.
+  expect(await mirrored({ status: 'True' })).toMatchObject({ status: 'True', reason: 'Ready' })
 })
 
 testRule('core.control-plane.conditions', async (env) => {
-  await aDemo(env)
+  await createDemo(env)
   const conditions = (status: string) =>
     ['Available', 'RollingOut', 'ScalingUp', 'ScalingDown'].map((type) => ({ type, status, reason: 'Because', message: 'seen' }))
   await env.patch(DevControlPlane, 'demo', { status: { ...initialized, conditions: conditions('True') } })
@@ -216,7 +215,7 @@ testRule('core.control-plane.terminal-failures', async (env) => {
 
 testRule('core.infra-cluster.externally-managed', async (env) => {
   const annotations = { 'cluster.x-k8s.io/managed-by': 'somebody' }
-  await aDemo(env, { metadata: { annotations }, spec: { controlPlaneEndpoint: endpoint } })
+  await createDemo(env, { metadata: { annotations }, spec: { controlPlaneEndpoint: endpoint } })
   await env.patch(DevCluster, 'demo', { status: { ...provisioned, failureDomains: [{ name: 'a', controlPlane: true }] } })
   expect(await cluster(env)).toMatchObject({
     spec: { controlPlaneEndpoint: endpoint },
@@ -243,7 +242,7 @@ testRule('core.control-plane.version', async (env) => {
 })
 
 testRule('core.control-plane.kubeconfig', async (env) => {
-  await aDemo(env)
+  await createDemo(env)
   await env.patch(DevCluster, 'demo', { status: provisioned })
   await env.patch(DevControlPlane, 'demo', { status: initialized })
   await env.advance(30_000)

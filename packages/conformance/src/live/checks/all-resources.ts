@@ -16,7 +16,7 @@ import {
   orStopped,
   statesAt,
   stoppedBefore,
-  versionOf,
+  contractVersionOf,
   whenReady,
   objectsAt,
 } from './check.ts'
@@ -30,7 +30,7 @@ export const initialization = (contract: ContractName): LiveCheck => ({
   scenario: 'life',
   contract,
   run(recorded) {
-    const { path, chosen } = { path: initializedFields[contract].paths, chosen: versionOf(recorded, contract) }
+    const { path, chosen } = { path: initializedFields[contract].paths, chosen: contractVersionOf(recorded, contract) }
     const observations: Observation[] = []
     for (const history of historiesOf(recorded, contract)) {
       const first = history.states.find(({ object }) => isInitialized(contract, object, chosen))
@@ -64,7 +64,7 @@ export const initialization = (contract: ContractName): LiveCheck => ({
 /** Checks that conditions have the format of metav1.Condition; only in contract v1beta2. */
 export const conditions = (contract: ContractName): LiveCheck =>
   whenReady(contract, 'Each condition in the status of each object.', (object, at, recorded) => {
-    if (versionOf(recorded, contract) !== 'v1beta2') return []
+    if (contractVersionOf(recorded, contract) !== 'v1beta2') return []
     const status = record(object.status)
     const field = record(status.v1beta2).conditions === undefined ? 'status.conditions' : 'status.v1beta2.conditions'
     const conditionList = record(status.v1beta2).conditions ?? status.conditions
@@ -91,9 +91,9 @@ export const ownerFirst = (contract: ContractName): LiveCheck => ({
   scenario: 'orphans',
   contract,
   run(recorded) {
-    const field = initializedFields[contract].paths[versionOf(recorded, contract)]
+    const field = initializedFields[contract].paths[contractVersionOf(recorded, contract)]
     const observations = statesAt(recorded, contract, 'waited').map(({ state: { object, at } }) => {
-      const isDone = isInitialized(contract, object, versionOf(recorded, contract)) || providerIDOf(object) !== undefined
+      const isDone = isInitialized(contract, object, contractVersionOf(recorded, contract)) || providerIDOf(object) !== undefined
       return observation({ object, field, at, expected: 'not true while the object has no owner', found: isDone, holds: !isDone })
     })
     return orStopped(recorded, 'objects without an owner', observations)
@@ -156,7 +156,7 @@ export const pausing = (contract: ContractName): LiveCheck => ({
   scenario: 'paused',
   contract,
   run(recorded) {
-    const version = versionOf(recorded, contract)
+    const version = contractVersionOf(recorded, contract)
     const field = initializedFields[contract].paths[version]
     const observations = pauses
       .filter(({ contracts }) => contracts.includes(contract))

@@ -1,4 +1,7 @@
-/** The interface of live checks, and functions with which they read the record of a scenario. */
+/**
+ * The interface of live checks, and functions with which they read the record of a scenario. A mark is a named moment of the scenario, such
+ * as `ready`.
+ */
 import {
   BootstrapConfigContract,
   type ContractField,
@@ -55,7 +58,7 @@ export const historiesOf = ({ target, recording }: ScenarioRecord, contract: Con
   return kindUnderTest ? recording.histories(kindUnderTest.kind) : []
 }
 
-export const versionOf = ({ target }: ScenarioRecord, contract: ContractName): ContractVersion =>
+export const contractVersionOf = ({ target }: ScenarioRecord, contract: ContractName): ContractVersion =>
   target[contract]!.contractVersion
 
 /** Returns the objects of a contract that existed at a mark and were not being deleted. */
@@ -84,7 +87,7 @@ export const orWhenStopped = ({ marks }: ScenarioRecord, mark: string, preceding
 
 /** Returns the result of a check without observations: the scenario stopped early, or it had no object to check. */
 export const stoppedBefore = ({ stopped }: ScenarioRecord, step: string): LiveResult => ({
-  notTestable: stopped === undefined ? `there was no object to check: ${step}` : `the scenario stopped: ${stopped}`,
+  notTestable: stopped === undefined ? `there was no object to check at the step "${step}"` : `the scenario stopped: ${stopped}`,
 })
 
 /** Returns the observations; if there are none, the reason. */

@@ -8,7 +8,16 @@ import { hasReplicas, hasVersion, read } from '../read.ts'
 import type { State } from '../recording.ts'
 import { PropagatedLabel } from '../scenarios/life.ts'
 import { type LiveResult, type Observation, observation } from '../verdict.ts'
-import { historiesOf, type LiveCheck, orStopped, orWhenStopped, statesAt, stoppedBefore, versionOf, objectsAt } from './check.ts'
+import {
+  historiesOf,
+  type LiveCheck,
+  orStopped,
+  orWhenStopped,
+  statesAt,
+  stoppedBefore,
+  contractVersionOf,
+  objectsAt,
+} from './check.ts'
 
 const controlPlaneCheck = (
   looksAt: string,
@@ -41,7 +50,7 @@ export const controlPlaneReplicas = controlPlaneCheck(
   'The counts and the selector in the status after scaling to 3.',
   (object, at, recorded) => {
     if (!hasReplicas(recorded)) return noReplicas
-    const version = versionOf(recorded, 'ControlPlane')
+    const version = contractVersionOf(recorded, 'ControlPlane')
     const counts = [ControlPlaneContract.replicas, ControlPlaneContract.upToDateReplicas].map((contractField) => {
       const value: unknown = read(recorded, 'ControlPlane', object, contractField)
       return observation({ object, field: contractField.paths[version], at, expected: '3', found: value, holds: value === 3 })

@@ -5,7 +5,16 @@ import { record } from '../../manifests.ts'
 import { read } from '../read.ts'
 import { externalName } from '../scenarios/externally-managed.ts'
 import { observation } from '../verdict.ts'
-import { historiesOf, isInitialized, type LiveCheck, orStopped, statesAt, versionOf, whenReady, noFinalizers } from './check.ts'
+import {
+  historiesOf,
+  isInitialized,
+  type LiveCheck,
+  orStopped,
+  statesAt,
+  contractVersionOf,
+  whenReady,
+  noFinalizers,
+} from './check.ts'
 
 export const infraClusterEndpoint: LiveCheck = {
   looksAt:
@@ -14,7 +23,9 @@ export const infraClusterEndpoint: LiveCheck = {
   contract: 'InfraCluster',
   run(recorded) {
     const observations = historiesOf(recorded, 'InfraCluster').flatMap(({ states }) => {
-      const first = states.find(({ object }) => isInitialized('InfraCluster', object, versionOf(recorded, 'InfraCluster')))
+      const first = states.find(({ object }) =>
+        isInitialized('InfraCluster', object, contractVersionOf(recorded, 'InfraCluster')),
+      )
       if (!first) return []
       const endpoint = read(recorded, 'InfraCluster', first.object, InfraClusterContract.controlPlaneEndpoint)
       const cluster = recorded.recording.histories(Cluster).find(({ states: [state] }) => state?.object.metadata.name === 'life')
@@ -23,7 +34,7 @@ export const infraClusterEndpoint: LiveCheck = {
       return [
         observation({
           object: first.object,
-          field: InfraClusterContract.controlPlaneEndpoint.paths[versionOf(recorded, 'InfraCluster')],
+          field: InfraClusterContract.controlPlaneEndpoint.paths[contractVersionOf(recorded, 'InfraCluster')],
           at: first.at,
           expected: 'host and port when provisioned is true',
           found: endpoint,
@@ -41,7 +52,7 @@ export const infraClusterFailureDomains = whenReady(
   'InfraCluster',
   'The shape of status.failureDomains.',
   (object, at, recorded) => {
-    const version = versionOf(recorded, 'InfraCluster')
+    const version = contractVersionOf(recorded, 'InfraCluster')
     const domains: unknown = read(recorded, 'InfraCluster', object, InfraClusterContract.failureDomains)
     if (domains === undefined) return []
     const holds =

@@ -6,7 +6,7 @@ import { list } from '../../manifests.ts'
 import type { ScenarioRecord } from '../bench.ts'
 import { read } from '../read.ts'
 import { type LiveResult, type Observation, observation, type ObservationOf } from '../verdict.ts'
-import { type LiveCheck, orStopped, statesAt, stoppedBefore, versionOf, whenReady } from './check.ts'
+import { type LiveCheck, orStopped, statesAt, stoppedBefore, contractVersionOf, whenReady } from './check.ts'
 
 /** Expected number of replicas of each pool at marks of the scenario `life`. */
 const expectedReplicas = [
@@ -74,7 +74,7 @@ export const poolBothReady = whenReady(
   'InfraMachinePool',
   'Both fields of each pool.',
   (object, at, recorded) => {
-    if (versionOf(recorded, 'InfraMachinePool') !== 'v1beta2') return []
+    if (contractVersionOf(recorded, 'InfraMachinePool') !== 'v1beta2') return []
     return [InfraMachinePoolContract.provisioned, InfraMachinePoolContract.ready].map((contractField) => {
       const value: unknown = read(recorded, 'InfraMachinePool', object, contractField)
       return observation({

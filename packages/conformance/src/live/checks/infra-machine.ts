@@ -4,14 +4,14 @@ import { record } from '../../manifests.ts'
 import { read } from '../read.ts'
 import type { History } from '../recording.ts'
 import { observation } from '../verdict.ts'
-import { historiesOf, isInitialized, type LiveCheck, orStopped, statesAt, versionOf, whenReady } from './check.ts'
+import { historiesOf, isInitialized, type LiveCheck, orStopped, statesAt, contractVersionOf, whenReady } from './check.ts'
 
 export const infraMachineProviderID: LiveCheck = {
   looksAt: 'spec.providerID of each object: set when provisioned, the same from then on, and different from all others.',
   scenario: 'life',
   contract: 'InfraMachine',
   run(recorded) {
-    const version = versionOf(recorded, 'InfraMachine')
+    const version = contractVersionOf(recorded, 'InfraMachine')
     const field = InfraMachineContract.providerID.paths[version]
     const owners = new Map<unknown, History>()
     const observations = historiesOf(recorded, 'InfraMachine').flatMap((history) => {
@@ -54,7 +54,7 @@ export const infraMachineFailureDomain = whenReady('InfraMachine', 'The type of 
   [InfraMachineContract.failureDomain, InfraMachineContract.specFailureDomain].flatMap((contractField) => {
     const domain: unknown = read(recorded, 'InfraMachine', object, contractField)
     if (domain === undefined) return []
-    const field = contractField.paths[versionOf(recorded, 'InfraMachine')]
+    const field = contractField.paths[contractVersionOf(recorded, 'InfraMachine')]
     return [observation({ object, field, at, expected: 'a string', found: domain, holds: typeof domain === 'string' })]
   }),
 )
@@ -68,7 +68,7 @@ export const waitsFor = (precondition: string, name: string, mark: string): Live
   scenario: 'late',
   contract: 'InfraMachine',
   run(recorded) {
-    const version = versionOf(recorded, 'InfraMachine')
+    const version = contractVersionOf(recorded, 'InfraMachine')
     const observations = statesAt(recorded, 'InfraMachine', mark)
       .filter(({ state: { object } }) => object.metadata.name === name)
       .map(({ state: { object, at } }) => {
