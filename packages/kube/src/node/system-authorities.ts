@@ -1,9 +1,10 @@
 import tls from 'node:tls'
 
 /**
- * Returns the options of connections to servers that are verified as Go's programs do where a configuration names no authority: by the
- * authorities of the system, or of SSL_CERT_FILE and SSL_CERT_DIR, and also of NODE_EXTRA_CA_CERTS. On a system without any, and in a
- * Node before 22.15, those that come with Node. Connections share the context, because it takes milliseconds to load.
+ * Returns TLS options for connections whose configuration names no certificate authority. Like Go, they trust the authorities of the system,
+ * or those of SSL_CERT_FILE and SSL_CERT_DIR; in addition, those of NODE_EXTRA_CA_CERTS. If the system has none, or Node is older than
+ * 22.15 and cannot read them, they trust Node's bundled authorities instead. Create the context once for many connections, because that
+ * takes milliseconds.
  */
 export function trustSystem(options: Omit<tls.SecureContextOptions, 'ca'> = {}): { readonly secureContext: tls.SecureContext } {
   authorities ??= readAuthorities()

@@ -15,6 +15,7 @@ interface Recorded {
       crd?: { spec: { versions: { schema: { openAPIV3Schema: JSONSchema } }[] } }
       request?: { method: string; path: string; body: Record<string, unknown> }
       response?: { status: number; body?: Record<string, unknown> }
+      /** Whether the order of the causes differs from run to run. */
       unstable?: boolean
     }[]
   }[]
@@ -322,6 +323,7 @@ test.each([
   ['^\\.\\*$', '.*', true],
 ])('pattern %s matches %j as in RE2: %s', (pattern, text, matches) => {
   expect(compilePattern(pattern).test(text)).toBe(matches)
+  // The second call returns the cached pattern.
   expect(compilePattern(pattern).test(text)).toBe(matches)
 })
 

@@ -26,7 +26,7 @@ class Format extends Opaque {
   }
 }
 
-/** Check of a `generateName`, which may end in a dash. */
+/** Returns the check of a `generateName`, which may end in a dash. */
 const prefix =
   (check: Check): Check =>
   (text) =>
