@@ -67,15 +67,15 @@ class Texts {
     const arbitraries = this.#made.get(schema) ?? []
     this.#made.set(schema, arbitraries)
     arbitraries[depth] ??= fc.oneof(
-      { weight: 200, arbitrary: this.#right(schema, depth) },
+      { weight: 200, arbitrary: this.#matching(schema, depth) },
       { weight: 10, arbitrary: fc.constant('null') },
-      { weight: 10, arbitrary: fc.constantFrom(...anyTexts) },
-      { weight: 1, arbitrary: fc.constantFrom(...noTexts) },
+      { weight: 10, arbitrary: fc.constantFrom(...validTexts) },
+      { weight: 1, arbitrary: fc.constantFrom(...invalidTexts) },
     )
     return arbitraries[depth]
   }
 
-  #right(schema: JSONSchema, depth: number): fc.Arbitrary<string> {
+  #matching(schema: JSONSchema, depth: number): fc.Arbitrary<string> {
     switch (schema.type) {
       case 'string':
         return schema.format === 'byte' ? fc.constantFrom(...binaries) : strings(schema)
@@ -92,7 +92,7 @@ class Texts {
         return depth === 0 ? fc.constant('{}') : this.#object(schema, depth)
       case undefined:
     }
-    return fc.constantFrom(...anyTexts, ...numbers)
+    return fc.constantFrom(...validTexts, ...numbers)
   }
 
   #object(schema: JSONSchema, depth: number): fc.Arbitrary<string> {
@@ -197,7 +197,8 @@ const numbers = [
   '123456789012345678901234567890',
 ]
 
-const anyTexts = [
+/** JSON texts of any type. */
+const validTexts = [
   'true',
   'false',
   '0',
@@ -216,7 +217,7 @@ const anyTexts = [
 ]
 
 /** Texts that are not JSON. */
-const noTexts = [
+const invalidTexts = [
   'nul',
   'nulL',
   'True',

@@ -9,7 +9,7 @@ import { isBase64 } from './go-bytes.ts'
 import { byFoldedName, foldKey } from './go-names.ts'
 import { strictText } from './go-string.ts'
 import { maxDepth } from './json-syntax.ts'
-import { addRequired, resolveRef } from './zero-values.ts'
+import { addZeroValues, resolveRef } from './zero-values.ts'
 
 /** Returns the value of a text that matches the schema and has the usual form of encoders; `undefined` for any other text. */
 export function decodePlain(bytes: Uint8Array, root: JSONSchema): Record<string, unknown> | undefined {
@@ -87,7 +87,7 @@ function objectOf(parsed: Record<string, unknown>, schema: JSONSchema, root: JSO
       decoded[key] = value
     } else if ((names ??= byFoldedName(properties)).has(foldKey(key))) return notPlain
   }
-  return addRequired(decoded, schema, root)
+  return addZeroValues(decoded, schema, root)
 }
 
 function mapOf(parsed: Record<string, unknown>, schema: JSONSchema, root: JSONSchema): unknown {

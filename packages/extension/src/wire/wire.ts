@@ -11,7 +11,7 @@ import { goString, goText } from './go-string.ts'
 import { assertNothingAfter, Byte, type EndErrors, endOfPlainString, endOfValue, isSpace } from './json-syntax.ts'
 import { decodePlain } from './plain-json.ts'
 import { WireError } from './wire-error.ts'
-import { addRequired, resolveRef, zero } from './zero-values.ts'
+import { addZeroValues, resolveRef, zero } from './zero-values.ts'
 
 export { WireError } from './wire-error.ts'
 
@@ -86,7 +86,7 @@ class Decoder {
       throw new WireError(`json: cannot unmarshal number ${this.#tooLarge} into Go value of type float64`, { isJson: true })
     }
     // Go keeps the existing value when the document is null.
-    return addRequired(isRecord(decoded) ? decoded : {}, this.#root, this.#root)
+    return addZeroValues(isRecord(decoded) ? decoded : {}, this.#root, this.#root)
   }
 
   /** Decodes a value. `known` is the value of an earlier duplicate key. Returns `undefined` for the zero value. */
@@ -146,7 +146,7 @@ class Decoder {
       if (value === undefined) delete decoded[name]
       else decoded[name] = value
     }
-    return addRequired(decoded, schema, this.#root)
+    return addZeroValues(decoded, schema, this.#root)
   }
 
   #map(schema: JSONSchema, known: unknown, place: Place): Record<string, unknown> {

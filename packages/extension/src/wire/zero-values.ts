@@ -8,19 +8,19 @@ export function resolveRef(schema: JSONSchema, root: JSONSchema): JSONSchema {
 }
 
 /** Adds missing fields of an object: required strings and structs with their zero value, and fields whose default is 0. */
-export function addRequired(decoded: Record<string, unknown>, schema: JSONSchema, root: JSONSchema): Record<string, unknown> {
+export function addZeroValues(decoded: Record<string, unknown>, schema: JSONSchema, root: JSONSchema): Record<string, unknown> {
   const { properties = {}, required = [] } = schema
   for (const name of Object.keys(properties)) {
     if (decoded[name] !== undefined) continue
     const field = properties[name]!
-    // Other defaults are set by the API server on writes.
+    // Other defaults are not zero values. The API server sets them when an object with the field is written.
     const value = required.includes(name) ? requiredValue(resolveRef(field, root), root) : field.default === 0 ? 0 : undefined
     if (value !== undefined) decoded[name] = value
   }
   return decoded
 }
 
-/** Returns the value of a null element of a list or map. */
+/** Returns Go's zero value of a schema's type, which replaces a null element of a list or map. */
 export function zero(schemaOrRef: JSONSchema, root: JSONSchema): unknown {
   const schema = resolveRef(schemaOrRef, root)
   switch (schema.type) {
@@ -32,7 +32,7 @@ export function zero(schemaOrRef: JSONSchema, root: JSONSchema): unknown {
     case 'boolean':
       return false
     case 'object':
-      return addRequired({}, schema, root)
+      return addZeroValues({}, schema, root)
     case 'array':
       return []
     case undefined:
@@ -45,5 +45,5 @@ function requiredValue(schema: JSONSchema, root: JSONSchema): unknown {
   if (schema.type === 'string') return ''
   // API objects have no zero value, so a missing object remains missing.
   if (schema['x-kubernetes-preserve-unknown-fields']) return undefined
-  return schema.type === 'object' && schema.properties ? addRequired({}, schema, root) : undefined
+  return schema.type === 'object' && schema.properties ? addZeroValues({}, schema, root) : undefined
 }
