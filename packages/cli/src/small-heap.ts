@@ -19,9 +19,9 @@ const builtinModules = [
   'net',
   'sqlite',
   'timers/promises',
-]
-  .concat(['worker_threads', 'zlib'])
-  .map((name) => `node:${name}`)
+  'worker_threads',
+  'zlib',
+].map((name) => `node:${name}`)
 
 /**
  * Limit of V8's new space, in bytes. At any time, only half of new space contains objects. By default, V8 lets new space grow to 16 times

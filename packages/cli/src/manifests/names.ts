@@ -6,10 +6,13 @@ import type { ProviderName } from '@capstan/lab'
 /** Names of a provider's objects. Core has upstream's names, so that tools find its objects. */
 interface Names {
   readonly namespace: string
+  /** Beginning of the names of most objects. */
   readonly prefix: string
   /** Name of the provider in clusterctl. */
   readonly clusterctl: string
+  /** Value of the label `cluster.x-k8s.io/provider`, and name of the folder with the files for clusterctl. */
   readonly label: string
+  /** Name of the components file for clusterctl. */
   readonly file: string
 }
 
