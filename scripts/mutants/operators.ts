@@ -196,16 +196,16 @@ function callEdits(
 export const applyMutant = (text: string, { start, end, replacement }: Pick<Mutant, 'start' | 'end' | 'replacement'>): string =>
   text.slice(0, start) + replacement + text.slice(end)
 
-/** Adds a call to each statement, so that a run of the file records which statements it has reached. */
-export function instrument(text: string, statements: readonly Statement[], callOf: (statement: number) => string): string {
+/** Adds the expression that `recordingOf` returns to each statement, so that a run of the file records which statements it has reached. */
+export function instrument(text: string, statements: readonly Statement[], recordingOf: (statement: number) => string): string {
   const inserts = statements.flatMap(({ start, end, isExpression }, index) =>
     isExpression
       ? [
-          { offset: start, order: index, text: `(${callOf(index)}, ` },
+          { offset: start, order: index, text: `(${recordingOf(index)}, ` },
           { offset: end, order: -index, text: ')' },
         ]
       : // The statement before may end without a semicolon.
-        [{ offset: start, order: index, text: `;${callOf(index)};` }],
+        [{ offset: start, order: index, text: `;${recordingOf(index)};` }],
   )
   let result = text
   for (const insert of inserts.toSorted((a, b) => b.offset - a.offset || b.order - a.order))

@@ -1,6 +1,6 @@
 /**
  * Runs tests with mutants, one after another, or records the coverage of tests. A separate process, so that `scripts/mutants.ts`
- * can end it when a mutant loops. Files on disk do not change: a plugin passes the changed text to vitest. Usage: node
+ * can end it when a mutant never ends. Files on disk do not change: a plugin passes the changed text to vitest. Usage: node
  * scripts/mutants/run-tests.ts TASK
  */
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
@@ -12,7 +12,7 @@ import type { MutantTask, Result, Task } from './task.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-/** Maximum number of statements of all files. */
+/** Maximum number of statements in all files together. */
 const mostStatements = 1 << 17
 
 /** Keeps the order of the specifications. */
@@ -83,8 +83,9 @@ async function recordCoverage({ files, tests, folder }: Extract<Task, { kind: 'c
     const { statements } = mutantsOf(text)
     const first = (firstOf[file] = next)
     next += statements.length
-    const callOf = (index: number) => `(globalThis.reachedStatements ??= new Uint8Array(${mostStatements}))[${first + index}] = 1`
-    texts.set(file, instrument(text, statements, callOf))
+    const recordingOf = (index: number) =>
+      `(globalThis.reachedStatements ??= new Uint8Array(${mostStatements}))[${first + index}] = 1`
+    texts.set(file, instrument(text, statements, recordingOf))
   }
   writeFileSync(`${folder}/files.json`, JSON.stringify(firstOf))
   const setupFiles = [fileURLToPath(new URL('record-coverage.ts', import.meta.url))]

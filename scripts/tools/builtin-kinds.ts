@@ -160,6 +160,7 @@ function typesText(): string {
   const fieldsOf = ({ properties = {}, required = [] }: JSONSchema, go?: ReadonlyMap<string, Zero>): string =>
     `{\n${Object.entries(properties as { [name: string]: Component })
       .map(([name, field]) => {
+        // The server omits a field whose default is also Go's zero value, if Go omits the zero value.
         const isOmitted = go?.get(name) === 'omitted' && isZero(field.default)
         return `  ${JSON.stringify(name)}${isAlwaysPresent(name, field, required) && !isOmitted ? '' : '?'}: ${typeOf(field)}`
       })
