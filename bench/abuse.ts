@@ -1,6 +1,6 @@
 /**
- * Measures how long small requests of another user wait while `capstan apiserver` processes one hostile request. The requests are those
- * of `interop/abuse/inputs.ts`: lists, maps and strings that fill a request up to its size limit, and GET requests. A short run sends
+ * Measures how long small requests of another user wait while `capstan apiserver` processes one hostile request. The hostile requests are
+ * those of `interop/abuse/inputs.ts`: lists, maps and strings that fill a request up to its size limit, and GET requests. A short run sends
  * every eighth list, map and string, of at most 30,000 bytes.
  */
 import { type HostileInput, hostileInputs, largestInputs } from '../interop/abuse/inputs.ts'

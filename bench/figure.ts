@@ -12,7 +12,7 @@ export interface BenchOptions {
   readonly clusters?: readonly number[]
   /** Texts, separated by commas: only hostile inputs whose names contain one of them are measured. */
   readonly only?: string
-  /** Sides of the bench of managers. Default: all. */
+  /** Sides of the bench of managers: `capstan` and `upstream`. Default: both, or only `capstan` with `short`. */
   readonly sides?: readonly string[]
   /** Numbers of core managers that share the Clusters, one for each run. If present, upstream's managers are not measured. */
   readonly managers?: readonly number[]
