@@ -14,7 +14,6 @@ export { age, humanDuration } from './http/table/human-duration.ts'
 export {
   type ResourceInfo,
   type GoType,
-  maskTrailingDash,
 } from './registry/resource-info.ts'
 export type { Strategy, WriteContext, WriteServices } from './registry/strategy.ts'
 export type { FlowTable } from './registry/flow-schema.ts'

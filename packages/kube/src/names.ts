@@ -36,6 +36,13 @@ export const subdomainProblems = (value: string, unit: 'bytes' | 'characters' = 
   ...(matches(Subdomain, value) ? [] : [notOfForm(Subdomain, 'example.com')]),
 ]
 
+/**
+ * Returns the text to validate of a `generateName`, which may end in a dash, because a random suffix follows. As upstream, the character
+ * before the dash is not validated. Upstream: apimachinery's pkg/api/validation, v0.36.
+ */
+export const maskTrailingDash = (prefix: string): string =>
+  prefix.length > 1 && prefix.endsWith('-') ? `${prefix.slice(0, -2)}a` : prefix
+
 /** Validates a subdomain whose first label may be a wildcard: `*.example.com`. */
 export const wildcardSubdomainProblems = (value: string): string[] => [
   ...(value.length > 253 ? [tooLongText(253, 'characters')] : []),

@@ -1,5 +1,13 @@
 /** Built-in resources: upstream's catalog joined with the declarations in `kinds/`. */
-import { apiVersionOf, parseApiVersion, resourceName, structural, subdomainProblems, type Verb } from '@capstan/kube'
+import {
+  apiVersionOf,
+  maskTrailingDash,
+  parseApiVersion,
+  resourceName,
+  structural,
+  subdomainProblems,
+  type Verb,
+} from '@capstan/kube'
 import { admissionregistration } from './kinds/admissionregistration.ts'
 import { apiextensions } from './kinds/apiextensions.ts'
 import { apiregistration } from './kinds/apiregistration.ts'
@@ -37,7 +45,7 @@ import { storage } from './kinds/storage.ts'
 import { flowTable } from './flow-table.ts'
 import { messages } from './protobuf-messages.ts'
 import { isConnection } from './subresources/connect.ts'
-import { type BuiltinResources, type ResourceInfo, type GoType, maskTrailingDash, type Strategy } from '@capstan/apiserver/kinds'
+import { type BuiltinResources, type ResourceInfo, type GoType, type Strategy } from '@capstan/apiserver/kinds'
 
 /** Declarations by group and version, in the order in which discovery lists the groups. */
 const groups: { readonly [groupVersion: string]: KindTable } = {

@@ -6,11 +6,12 @@ import {
   type CustomResourceVersion,
   type JSONSchema,
   structural,
+  maskTrailingDash,
   subdomainProblems,
   type UnknownObject,
 } from '@capstan/kube'
 import { ConversionReviewVersions } from './crd-validation.ts'
-import { type ConversionWebhook, type ResourceInfo, maskTrailingDash } from './resource-info.ts'
+import type { ConversionWebhook, ResourceInfo } from './resource-info.ts'
 import { memberText } from './member.ts'
 import type { Strategy } from './strategy.ts'
 

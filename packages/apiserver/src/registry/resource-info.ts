@@ -123,8 +123,5 @@ export function markDefaulted(info: ResourceInfo, object: KubeObject): void {
   views.set(object, object)
 }
 
-/** Replaces a trailing dash for validation: a name prefix may end in a dash, because a random suffix follows. */
-export const maskTrailingDash = (name: string): string => (name.length > 1 && name.endsWith('-') ? `${name.slice(0, -1)}a` : name)
-
 export const storageApiVersion = (info: ResourceInfo): string =>
   apiVersionOf({ group: info.storageGroup ?? info.group, version: info.storageVersion })

@@ -4,6 +4,7 @@ import {
   dnsLabelProblems,
   labelValueProblems,
   qualifiedNameProblems,
+  maskTrailingDash,
   subdomainProblems,
 } from '../../names.ts'
 import { formatCheck } from '../../structural/format.ts'
@@ -30,7 +31,7 @@ class Format extends Opaque {
 const prefix =
   (check: Check): Check =>
   (text) =>
-    check(text.replace(/-$/, 'a'))
+    check(maskTrailingDash(text))
 
 const checkOfFormat =
   (format: string, problem: string): Check =>
