@@ -282,6 +282,23 @@ describe('a MachinePool', () => {
       status: { initialization: { provisioned: true }, replicas, ...overrides },
     })
 
+  test('deletes the Node of a removed ID that has registered again', async () => {
+    env = await coreEnv()
+    await aPool(kind)
+    for (const name of ['a', 'b']) await aNodeNamed(name)
+    await report(['a', 'b'])
+    // The pool does not see the new Node of `a` before its ID is removed.
+    env.reachable = false
+    await env.advance(minutes(3))
+    await env.workload.delete(Node, { name: 'a' })
+    await aNodeNamed('a')
+    await report(['b'])
+    env.reachable = true
+    await env.advance(minutes(3))
+    expect(await nodeNames()).toEqual(['b'])
+    expect((await pool()).status?.nodeRefs?.map(({ name }) => name)).toEqual(['b'])
+  })
+
   test('counts a Node once when the list repeats its ID, and reports the ID', async () => {
     env = await coreEnv()
     await aPool(kind)

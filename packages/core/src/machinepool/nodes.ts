@@ -61,11 +61,12 @@ export async function deleteRetiredNodes(
   signal: AbortSignal,
 ): Promise<void> {
   const currentIDs = new Set(spec.providerIDList)
-  for (const { name, uid } of status?.nodeRefs ?? []) {
+  for (const { name } of status?.nodeRefs ?? []) {
     const node = name === undefined ? undefined : workload.node(name)
     const providerID = node?.spec?.providerID
     if (!node || !providerID || currentIDs.has(providerID)) continue
-    const preconditions = { uid: uid ?? node.metadata.uid }
+    // As upstream, also a Node that has registered again since, with another UID.
+    const preconditions = { uid: node.metadata.uid }
     await orAbsent(workload.client.delete(Node, { name: node.metadata.name }, { preconditions, signal }))
   }
 }
