@@ -51,7 +51,8 @@ export const providerIDs: MachinePoolPhase = async (scope) => {
   if (ids.length === 0 && total !== 0)
     return wait(`${kind} ${metadata.name} to report spec.providerIDList of its ${total} replicas`)
   if (equal(ids, machinePool.spec.providerIDList ?? [])) return proceed()
-  machinePool.spec.providerIDList = [...ids]
+  if (ids.length > 0) machinePool.spec.providerIDList = [...ids]
+  else delete machinePool.spec.providerIDList
   // No replica counts as ready until the phase `nodes` finds the Nodes of the new list.
   reportNodeCounts(machinePool, { readyReplicas: 0, availableReplicas: 0, unavailableReplicas: total })
   return proceed()

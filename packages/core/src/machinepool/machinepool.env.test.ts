@@ -165,6 +165,7 @@ describe.each(providers)('a MachinePool whose infrastructure has contract %s', (
     await report([])
     expect((await pool()).status).toMatchObject({ phase: 'Running', replicas: 0 })
     expect((await pool()).status?.nodeRefs).toBeUndefined()
+    expect((await pool()).spec.providerIDList).toBeUndefined()
     expect(await nodeNames()).toEqual(['other'])
   })
 
