@@ -312,6 +312,20 @@ describe('a MachinePool', () => {
     )
   })
 
+  test('reports the versions of its Nodes, and none once the last Node has been deleted', async () => {
+    env = await coreEnv()
+    await aPool(kind)
+    for (const name of ['a', 'b']) await aNodeNamed(name)
+    await report(['a', 'b'])
+    expect((await pool()).status?.versions).toEqual([{ version: 'v1.34.0', replicas: 2 }])
+    for (const name of ['b', 'a']) {
+      await env.workload.delete(Node, { name })
+      await env.settle()
+    }
+    const { versions, nodeRefs } = (await pool()).status ?? {}
+    expect([versions, nodeRefs?.map(({ name }) => name)]).toEqual([undefined, ['a']])
+  })
+
   test('counts a Node as available minReadySeconds after it became Ready', async () => {
     env = await coreEnv()
     const spec = aMachinePool().spec

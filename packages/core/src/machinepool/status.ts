@@ -38,7 +38,7 @@ function reportCounts(scope: MachinePoolScope, status: MachinePoolStatus): void 
   if (invalidOf(scope.infrastructure) !== undefined) return
   const external = externalOf(scope.infrastructure)
   if (!external) return
-  const { machinePool, machines, nodes } = scope
+  const { machinePool, machines, workload } = scope
   if (infrastructureMachineKindOf(external.object, external.contract) !== undefined) {
     if (!machines) return
     const count = (condition: string) => machines.filter((machine) => isTrue(machine, condition)).length
@@ -54,8 +54,12 @@ function reportCounts(scope: MachinePoolScope, status: MachinePoolStatus): void 
     status.availableReplicas = status.replicas
   }
   if (machinePool.spec.replicas !== undefined) status.upToDateReplicas = machinePool.spec.replicas
-  if (!nodes) return
-  const versions = nodes.nodes.flatMap(({ status }) => status?.nodeInfo?.kubeletVersion || [])
+  if (!workload) return
+  // References stay after their Nodes were deleted, but only existing Nodes have a version.
+  const versions = (status.nodeRefs ?? []).flatMap(({ name }) => {
+    const node = name === undefined ? undefined : workload.node(name)
+    return (node?.spec?.providerID && node.status?.nodeInfo?.kubeletVersion) || []
+  })
   reportVersions(
     status,
     versions.map((version) => ({ version, replicas: 1 })),
