@@ -366,6 +366,19 @@ describe('a MachinePool', () => {
     expect((await pool()).spec.providerIDList).toEqual(['dev:///a'])
   })
 
+  test('adopts provider objects that have the paused annotation', async () => {
+    env = await coreEnv()
+    const metadata = { annotations: { 'cluster.x-k8s.io/paused': '' } }
+    for (const providerKind of [DevConfig, kind]) await env.create(providerKind, 'mp', { metadata })
+    await env.provisionCluster()
+    await env.create(MachinePool, 'mp', { spec: aMachinePool().spec })
+    await env.settle()
+    for (const providerKind of [DevConfig, kind]) {
+      const { ownerReferences } = (await env.get(providerKind, 'mp')).metadata
+      expect(ownerReferences).toMatchObject([{ kind: 'MachinePool', name: 'mp', controller: true }])
+    }
+  })
+
   test('with bootstrap data from the user needs no bootstrap config', async () => {
     env = await coreEnv()
     const { template } = aMachinePool().spec

@@ -1,5 +1,5 @@
 /** Reads and adopts the objects that a MachinePool refers to: its bootstrap config and its infrastructure machine pool. */
-import { hasPausedAnnotation, MachinePool } from '@capstan/api'
+import { MachinePool } from '@capstan/api'
 import type { Index, MapFunction } from '@capstan/controller'
 import { controllerReference, keyOf } from '@capstan/kube'
 import { adopt } from '../external/adopt.ts'
@@ -9,10 +9,10 @@ import { observeExternal } from '../external/observe.ts'
 import { referenceText, referredText } from '../external/reference.ts'
 import type { MachinePoolIO, MachinePoolScope } from './scope.ts'
 
-/** Reads a referenced object and makes the pool its controller, unless the object has the paused annotation. */
+/** Reads a referenced object and makes the pool its controller. */
 export async function observeAndAdopt({ machinePool }: MachinePoolScope, io: MachinePoolIO, ref: ContractRef): Promise<Observed> {
   const external = await observeExternal(io, ref, machinePool.metadata.namespace!, machinePoolsOfReference)
-  if (!external || hasPausedAnnotation(external.object)) return toObserved(external)
+  if (!external) return toObserved(external)
   const object = await adopt(io, external.kind, external.object, {
     owner: controllerReference(machinePool, MachinePool),
     clusterName: machinePool.spec.clusterName,
