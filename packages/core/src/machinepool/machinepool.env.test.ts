@@ -1,5 +1,17 @@
 import { Cluster, Machine, MachinePool, ReplicasManagedByAnnotation } from '@capstan/api'
-import { Event, hours, isReason, legacyConditionsOf, minutes, Node, orAbsent, seconds } from '@capstan/kube'
+import {
+  type ApiRequest,
+  Event,
+  hours,
+  isReason,
+  legacyConditionsOf,
+  minutes,
+  Node,
+  orAbsent,
+  seconds,
+  StatusError,
+  type Transport,
+} from '@capstan/kube'
 import {
   aMachinePool,
   type CoreEnv,
@@ -529,6 +541,43 @@ describe('a MachinePool', () => {
       expect(await machineNames()).toEqual(['mine', 'theirs'])
       expect((await env.get(Machine, 'mine')).metadata.ownerReferences).toMatchObject([{ kind: 'MachinePool', controller: true }])
       expect((await env.get(Machine, 'theirs')).metadata.ownerReferences).toMatchObject([{ kind: 'Other' }])
+    })
+
+    /** Creates a pool while the writes for which `isRejected` returns true fail. */
+    async function aPoolWithRejections(isRejected: (request: ApiRequest) => boolean): Promise<void> {
+      const between = (transport: Transport): Transport => ({
+        close: () => transport.close(),
+        watch: (request, signal) => transport.watch(request, signal),
+        async send(request, signal) {
+          if (request.plural === Machine.plural && request.verb === 'patch' && isRejected(request)) {
+            throw new StatusError('Forbidden', 'quota')
+          }
+          return transport.send(request, signal)
+        },
+      })
+      env = await coreEnv({ between })
+      await aPool(kind)
+    }
+
+    test('writes the other Machines although many cannot be written', async () => {
+      const rejected = Array.from({ length: 12 }, (_, index) => `a-${index}`)
+      await aPoolWithRejections(({ name }) => name?.startsWith('a-') ?? false)
+      await report(['b'], 1, withMachines)
+      for (const name of [...rejected, 'b']) await provisionInfraMachine(name)
+      await env.advance(seconds(60))
+      expect(await machineNames()).toEqual(['b'])
+    })
+
+    test('sets UpToDate on the other Machines although that of one cannot be written', async () => {
+      await aPoolWithRejections(({ name, subresource, body }) => {
+        const text = JSON.stringify(body ?? {})
+        return name === 'a' && subresource === 'status' && text.includes('"UpToDate"')
+      })
+      await report(['a', 'b'], 2, withMachines)
+      for (const name of ['a', 'b']) await provisionInfraMachine(name)
+      await env.advance(seconds(60))
+      expect(conditionText(await env.get(Machine, 'a'), 'UpToDate')).toBeUndefined()
+      expect(conditionText(await env.get(Machine, 'b'), 'UpToDate')).toBe('True UpToDate')
     })
 
     test('leaves deletion to the Machine, which deletes its infrastructure and its Node', async () => {

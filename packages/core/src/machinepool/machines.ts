@@ -63,19 +63,24 @@ const writeMachines: MachinePoolPhase = async (scope, io) => {
       if (await applyMachine(machine, infraMachine, scope, io)) writes++
     } catch (err) {
       errors.push(err)
-      if (errors.length >= MaxErrors) break
     }
   }
-  if (errors.length > 0) {
-    const { namespace, name } = scope.machinePool.metadata
-    const texts = errors.map(messageOf).join('; ')
-    throw new AggregateError(errors, `failed to create machines for MachinePool "${name}" in namespace "${namespace}": ${texts}`)
-  }
+  const { namespace, name } = scope.machinePool.metadata
+  throwFirst(errors, `failed to create machines for MachinePool "${name}" in namespace "${namespace}"`)
   return proceed()
 }
 
-/** Number of errors after which the phase stops: a fault of every Machine would otherwise be reported thousands of times. */
+/** Maximum number of errors that a phase reports: a fault of every Machine would otherwise be reported thousands of times. */
 const MaxErrors = 10
+
+/** @throws AggregateError of the first errors, if there are any */
+function throwFirst(errors: readonly unknown[], text: string): void {
+  if (errors.length === 0) return
+  const first = errors.slice(0, MaxErrors)
+  const surplus = errors.length - first.length
+  const texts = [...first.map(messageOf), ...(surplus > 0 ? [`and ${surplus} more errors`] : [])]
+  throw new AggregateError(first, `${text}: ${texts.join('; ')}`)
+}
 
 /** Lists the Machines of the pool, without those of another controller. */
 export const listMachines: MachinePoolPhase = async (scope, io) => {
@@ -88,14 +93,20 @@ export const listMachines: MachinePoolPhase = async (scope, io) => {
 /** Sets UpToDate on the Machines: True, because the provider replaces outdated machines; False while a Machine is being deleted. */
 export const reportUpToDate: MachinePoolPhase = async ({ machines = [] }, { client, cache, clock, signal }) => {
   const { UpToDate } = MachineConditions
+  const errors: unknown[] = []
   for (const machine of machines) {
     const condition = isDeleting(machine) ? UpToDate.false('NotUpToDate', 'Machine is being deleted') : UpToDate.true('UpToDate')
     const { generation } = machine.metadata
     const after = draft(machine)
     const status = (after.status ??= {})
     status.conditions = setConditions(status.conditions, [condition], { now: clock.now(), generation, order: ConditionOrder })
-    await commitChanges(client, Machine, machine, after, { conditions: [UpToDate.type], cache, signal })
+    try {
+      await commitChanges(client, Machine, machine, after, { conditions: [UpToDate.type], cache, signal })
+    } catch (err) {
+      errors.push(err)
+    }
   }
+  throwFirst(errors, 'failed to set UpToDate on Machines')
   return proceed()
 }
 
