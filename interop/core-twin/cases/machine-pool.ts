@@ -6,6 +6,7 @@ import { nodeInfoOf, type Report } from '../side.ts'
 import { oldStub, stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
 import { createReadyCluster } from './machine.ts'
+import { deny } from './machine-set.ts'
 import * as managed from './topology.ts'
 
 const ref = (kind: string, { group } = stub) => ({ apiGroup: group, kind, name: 'p' })
@@ -158,6 +159,58 @@ const idWithoutNode: Case = async (twin) => {
   await twin.settle('one machine has no Node')
   await registerNodes(twin, 'ghost')
   await twin.settle('the Node of the machine has joined')
+}
+
+/** Another machine's Node registers with the name of a deleted Node, so that its UID and provider ID differ. */
+const nodeReplaced: Case = async (twin) => {
+  await createPool(twin, reported([]), pool({ replicas: 1 }))
+  await registerNodes(twin, 'a')
+  await twin.inWorkload(clusterName, (client) => {
+    const body = { status: { nodeInfo: nodeInfoOf('v1.35.0') } }
+    return client.patch(Node, { name: 'a' }, { type: 'merge', body }, { subresource: 'status', fieldManager: 'kubelet' })
+  })
+  await twin.setReports({ machine: () => withNodes('a') })
+  await twin.settle('the Node has joined', (objects) => allAvailable(1)(objects) && hasVersions(true)(objects))
+  await twin.inWorkload(clusterName, (client) => client.delete(Node, { name: 'a' }))
+  await twin.settle('the Node is deleted', hasVersions(false))
+  await twin.inWorkload(clusterName, (client) =>
+    client.create(Node, { metadata: { name: 'a' }, spec: { providerID: idOf('other') } }, { fieldManager: 'kubelet' }),
+  )
+  await twin.settle('a Node of the same name has registered')
+  await compareNodes(twin)
+  await registerNodes(twin, 'a')
+  await twin.settle('the Node has joined again', allAvailable(1))
+  await compareNodes(twin)
+}
+
+const hasVersions = (isExpected: boolean) => poolIs(({ versions }) => (versions !== undefined) === isExpected)
+
+const toZero: Case = async (twin) => {
+  await createPool(twin, reported([]), pool({ replicas: 1 }))
+  await registerNodes(twin, 'a')
+  await twin.setReports({ machine: () => withNodes('a') })
+  await twin.settle('the Node has joined', allAvailable(1))
+  await twin.patch(MachinePool, 'p', { spec: { replicas: 0 } })
+  await twin.setReports({ machine: () => reported([]) })
+  await twin.settle(
+    'the pool has no machines',
+    poolIs(({ replicas, nodeRefs }) => replicas === 0 && nodeRefs === undefined),
+  )
+  await compareNodes(twin)
+}
+
+/** The objects of the providers have the paused annotation. */
+const pausedReferences: Case = async (twin) => {
+  await createReadyCluster(twin)
+  await twin.setReports({ machine: () => reported([]) })
+  const metadata = { name: 'p', annotations: { 'cluster.x-k8s.io/paused': '' } }
+  await twin.create(stub.config, named('p', { metadata, spec: {} }))
+  await twin.create(stub.machine, named('p', { metadata, spec: {} }))
+  await twin.create(MachinePool, pool({ replicas: 0 }))
+  await twin.settle(
+    'the pool is created',
+    poolIs(({ phase }) => phase !== undefined),
+  )
 }
 
 const ofClass: Case = async (twin) => {
@@ -463,6 +516,24 @@ const oldContract: Case = async (twin) => {
   await twin.settle('the MachinePool is deleted', (objects) => !objects.some(isPool))
 }
 
+/** More than ten Machines of a pool cannot be created, before one that can. */
+const machinesDenied: Case = async (twin) => {
+  await createReadyCluster(twin)
+  await reportMachines(twin, [], notProvisioned)
+  await twin.create(stub.config, named('p', { spec: {} }))
+  await twin.create(stub.machine, named('p', { spec: {} }))
+  await deny(twin, {
+    group: Machine.group,
+    resource: Machine.plural,
+    operation: 'CREATE',
+    accepted: 'object.metadata.name == "m"',
+  })
+  for (let index = 0; index < 11; index++) await createInfraMachine(twin, `a-${index}`)
+  await createInfraMachine(twin, 'm')
+  await twin.create(MachinePool, pool({ replicas: 12 }))
+  await twin.settle('one Machine runs', machinesRun(1))
+}
+
 /** The kind of infrastructure machines is not installed, so that core cannot list them. */
 const unknownMachineKind: Case = async (twin) => {
   const infrastructureMachineKind = 'Nothing'
@@ -562,7 +633,11 @@ export const machinePoolCases: Cases = {
   'machinepool-instances': reports(['instances are reported', { instances: [{ instanceID: 'i-1', version: 'v1.30.0' }] }]),
   'machinepool-ids-of-nodes': idsOfNodes,
   'machinepool-id-without-node': idWithoutNode,
+  'machinepool-node-replaced': nodeReplaced,
+  'machinepool-to-zero': toZero,
+  'machinepool-paused-references': pausedReferences,
   'machinepool-of-class': ofClass,
+  'machinepool-machines-denied': machinesDenied,
   'machinepool-replicas-managed': replicasManaged,
   'machinepool-machine-deleted': machineDeleted,
   'machinepool-machine-added': machineAdded,
