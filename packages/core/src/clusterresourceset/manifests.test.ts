@@ -37,7 +37,7 @@ test('objects are sorted by kind within a value, and values by key', () => {
 })
 
 test('reads values that are YAML documents, a JSON object or a JSON list of objects', () => {
-  expect(names(configMap({ a: `---\n# nothing\n---\n${manifest('Pod')}---\n${manifest('Pod', 'z')}---\n` }))).toEqual([
+  expect(names(configMap({ a: `---\n# nothing\n--- # next\n${manifest('Pod')}--- \r\n${manifest('Pod', 'z')}---\n` }))).toEqual([
     'Pod x',
     'Pod z',
   ])
@@ -78,6 +78,16 @@ test.each([
     'broken YAML in the second document',
     { a: `${manifest('Pod')}---\nkind: Secret\npassword: "hunter2` },
     'failed converting data to unstructured objects: failed to unmarshal YAML document 2: invalid YAML in line 2',
+  ],
+  [
+    'text after a document separator',
+    { a: `${manifest('Pod')}--- {password: hunter2}\n${manifest('Pod', 'z')}` },
+    'failed converting data to unstructured objects: failed to read YAML: text after the document separator in line 5',
+  ],
+  [
+    'text directly after a document separator',
+    { a: `---\n${manifest('Pod')}---hunter2\n` },
+    'failed converting data to unstructured objects: failed to read YAML: text after the document separator in line 6',
   ],
 ])('%s fails without quoting the value', (_, data, message) => {
   expect(() => readManifests(configMap(data), 'ConfigMap')).toThrow(message)

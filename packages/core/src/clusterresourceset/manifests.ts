@@ -58,6 +58,13 @@ function objectsInList(text: string): Manifest[] {
 }
 
 function objectsInDocuments(text: string): Manifest[] {
+  // As upstream, only a comment may follow a separator in its line. The separator need not end with a space.
+  const line = text.split('\n').findIndex((line) => /^---\s*[^\s#]/.test(line)) + 1
+  if (line > 0) {
+    throw new Error(
+      `failed converting data to unstructured objects: failed to read YAML: text after the document separator in line ${line}`,
+    )
+  }
   const objects: Manifest[] = []
   for (const document of text.split(/^---[^\n]*(?:\n|$)/m)) {
     const position = objects.length + 1
