@@ -85,8 +85,9 @@ async function applyManifest(manifest: Manifest, { client, findKind, strategy, s
  */
 export function changesTo(current: UnknownObject, manifest: Manifest): object | undefined {
   if (!diffMerge(writableFields(current), writableFields(manifest))) return undefined
-  const { resourceVersion: _, ...metadata } = current.metadata
-  return diffMerge({ ...current, metadata }, manifest)
+  // Without a resourceVersion in the patch, it overwrites later changes.
+  const { resourceVersion } = current.metadata
+  return diffMerge(current, { ...manifest, metadata: { ...manifest.metadata, resourceVersion } })
 }
 
 /** Fields of metadata that clients cannot set. */

@@ -98,6 +98,19 @@ test('the strategy Reconcile applies a resource again whenever its content chang
   expect(env.store.revision).toBe(revision)
 })
 
+test('the strategy Reconcile updates an object although its manifest contains a resourceVersion', async () => {
+  await createConnectedCluster()
+  const withVersion = (value: string) => ({
+    data: { 'manifest.yaml': manifest('one', value).replace('metadata:\n', 'metadata:\n  resourceVersion: "1"\n') },
+  })
+  await env.create(ConfigMap, 'one', withVersion('1'))
+  await env.workload.create(ConfigMap, { metadata: inDefault('one'), data: { value: '0' } })
+  await aResourceSet('crs', [configMapRef('one')], { strategy: 'Reconcile' })
+  expect([await appliedValue('one'), await condition('crs')]).toEqual(['1', 'True Applied'])
+  await env.patch(ConfigMap, 'one', withVersion('2'))
+  expect([await appliedValue('one'), await condition('crs')]).toEqual(['2', 'True Applied'])
+})
+
 test('a resource that is created later is applied after its creation', async () => {
   await createConnectedCluster()
   await aResourceSet('crs', [configMapRef('late')])
