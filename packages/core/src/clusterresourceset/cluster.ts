@@ -17,6 +17,7 @@ import {
   kindFinder,
   keyOf,
   messageOf,
+  notFound,
   orAbsent,
   ownerReference,
   Secret,
@@ -29,7 +30,7 @@ import { internalError, notApplied, UnsupportedSecretType, wrongSecretType } fro
 import type { AppliedReport, ResourceSetIO } from './scope.ts'
 
 export interface ClusterResult {
-  /** Failure to report. */
+  /** Failure to report, unless all existing resources were applied. */
   readonly report?: AppliedReport
   readonly errors: readonly unknown[]
   /** Errors of the binding after the resources were applied. As upstream, the resources are reported as applied nevertheless. */
@@ -52,11 +53,13 @@ export async function applyToCluster(
   try {
     existing = await getOrCreateBinding(resourceSet, cluster, io)
   } catch (err) {
-    return { errors: [err] }
+    return { ...read, errors: [err] }
   }
   const binding = draft(existing)
   ensureOwnerReference(binding, ownerReference(resourceSet, ClusterResourceSet))
-  const result = await applySources(resourceSet, cluster, binding.spec, read.sources, io)
+  const applied = await applySources(resourceSet, cluster, binding.spec, read.sources, io)
+  // A later report replaces that of a missing resource, and success discards it.
+  const result = applied.errors.length > 0 ? { ...read, ...applied } : applied
   try {
     await commitBinding(existing, binding, io)
   } catch (err) {
@@ -81,8 +84,11 @@ async function readSources(resourceSet: ClusterResourceSet, io: ResourceSetIO): 
   for (const ref of resourceSet.spec.resources) {
     const kind = (ref.kind === 'Secret' ? Secret : ConfigMap) as unknown as Kind<Source>
     const source = io.cache.peek(kind, { namespace: resourceSet.metadata.namespace!, name: ref.name })
-    // When the resource is created, a watch event triggers the next reconcile. As upstream, a missing resource is not reported.
-    if (!source) continue
+    if (!source) {
+      // No error: when the resource is created, a watch event triggers the next reconcile.
+      report = internalError('RetrievingResourceFailed', notFound(kind, ref.name).message)
+      continue
+    }
     if (ref.kind === 'Secret' && (source as Secret).type !== ClusterResourceSetSecretType) {
       report = wrongSecretType(ref.name)
       errors.push(new Error(UnsupportedSecretType))

@@ -120,6 +120,19 @@ test('a resource that is created later is applied after its creation', async () 
   expect(await appliedValue('late')).toBe('1')
 })
 
+test('a missing resource is reported while another one cannot be read, and not otherwise', async () => {
+  await createConnectedCluster()
+  await env.create(ConfigMap, 'broken', { data: { a: 'short' } })
+  await aResourceSet('crs', [configMapRef('missing'), configMapRef('broken')])
+  expect(await condition('crs')).toBe('False InternalError: Please check controller logs for errors')
+  expect(await legacyConditions('crs')).toMatchObject([
+    { reason: 'RetrievingResourceFailed', severity: 'Warning', message: 'configmaps "missing" not found' },
+  ])
+  await env.patch(ConfigMap, 'broken', { data: { a: manifest('broken', '1') } })
+  await env.advance(seconds(60))
+  expect(await condition('crs')).toBe('True Applied')
+})
+
 test('a Cluster gets the resources when its labels match later, and none before', async () => {
   await createConnectedCluster()
   await env.patch(Cluster, 'demo', { metadata: { labels: { cni: null } } })
