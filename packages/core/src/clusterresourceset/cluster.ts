@@ -143,7 +143,7 @@ async function applySources(
         recordResource(entry, { ...ref, applied: true, hash, lastAppliedTime })
       } catch (err) {
         io.log.info('Failed to apply ClusterResourceSet resource', { [ref.kind]: ref.name, Cluster: cluster.metadata.name, err })
-        report ??= notApplied(messageOf(err))
+        report = notApplied(messageOf(err))
         recordResource(entry, { ...ref, applied: false, hash, lastAppliedTime })
         errors.push(err)
       }

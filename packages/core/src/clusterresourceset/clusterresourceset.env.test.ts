@@ -221,6 +221,18 @@ test('objects that the workload cluster rejects are reported, the other objects 
   expect(env.store.revision).toBe(revision)
 })
 
+test('of several resources that cannot be applied, the last one is reported', async () => {
+  await createConnectedCluster()
+  const ofKind = (kind: string) => `apiVersion: example.com/v1\nkind: ${kind}\nmetadata:\n  name: x\n`
+  for (const [name, kind] of [
+    ['a', 'First'],
+    ['b', 'Last'],
+  ] as const)
+    await env.create(ConfigMap, name, { data: { a: ofKind(kind) } })
+  await aResourceSet('crs', [configMapRef('a'), configMapRef('b')])
+  expect(await legacyConditions('crs')).toMatchObject([{ message: expect.stringContaining('Kind=Last x') }])
+})
+
 /**
  * Creates a Cluster and a ClusterResourceSet, and rejects requests with this verb for ClusterResourceSetBindings. Returns a function that
  * ends the rejection.
