@@ -47,9 +47,10 @@ async function applyManifest(manifest: Manifest, { client, findKind, strategy, s
     if (kind.scope === 'Namespaced' && !namespace) throw new Error('an empty namespace may not be set during creation')
     await client.create(kind, manifestInScope(kind, manifest) as unknown as UnknownObject, { signal })
   }
-  // As upstream, whose client looks up kind `X` for a manifest of kind `XList`.
-  const kindName = (manifest.kind ?? '').replace(/List$/, '')
-  const findObjectKind = () => findKind({ apiVersion: manifest.apiVersion ?? '', kind: kindName }, signal)
+  const { apiVersion = '', kind: kindName = '' } = manifest
+  // As upstream, whose client looks up kind `X` for a list of kind `XList`.
+  const itemKindName = Array.isArray(manifest.items) ? kindName.replace(/List$/, '') : kindName
+  const findObjectKind = () => findKind({ apiVersion, kind: itemKindName }, signal)
 
   if (strategy === 'Reconcile') {
     const current = await withErrorContext(`reading ${objectText}`, async () => {

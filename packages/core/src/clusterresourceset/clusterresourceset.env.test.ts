@@ -1,5 +1,15 @@
 import { Cluster, ClusterResourceSet, ClusterResourceSetBinding } from '@capstan/api'
-import { ConfigMap, Namespace, orAbsent, Secret, seconds, StatusError, type Transport, withSend } from '@capstan/kube'
+import {
+  ConfigMap,
+  CustomResourceDefinition,
+  Namespace,
+  orAbsent,
+  seconds,
+  Secret,
+  StatusError,
+  type Transport,
+  withSend,
+} from '@capstan/kube'
 import { conditionText, coreEnv, type CoreEnv } from '@capstan/testing'
 import { afterEach, expect, test } from 'vitest'
 
@@ -193,6 +203,24 @@ test('a manifest of kind List is reported with the message of upstream', async (
   await aResourceSet('crs', [configMapRef('list')])
   expect(await legacyConditions('crs')).toMatchObject([
     { message: 'creating object /v1, Kind=List : no matches for kind "" in version "v1"' },
+  ])
+})
+
+test('an object whose kind ends in List is applied if it has no list of items', async () => {
+  await createConnectedCluster()
+  const names = { plural: 'accesslists', singular: 'accesslist', kind: 'AccessList', listKind: 'AccessListList' }
+  const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } }
+  const versions = [{ name: 'v1', served: true, storage: true, schema }]
+  await env.workload.create(CustomResourceDefinition, {
+    metadata: { name: 'accesslists.example.com' },
+    spec: { group: 'example.com', names, scope: 'Cluster', versions },
+  } as never)
+  await env.settle()
+  await env.create(ConfigMap, 'list', { data: { a: 'apiVersion: example.com/v1\nkind: AccessList\nmetadata:\n  name: x\n' } })
+  await aResourceSet('crs', [configMapRef('list')])
+  expect([await condition('crs'), await legacyConditions('crs')]).toEqual([
+    'True Applied',
+    [{ type: 'ResourcesApplied', status: 'True' }],
   ])
 })
 
