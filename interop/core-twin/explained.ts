@@ -336,6 +336,16 @@ export const explained: readonly Explained[] = [
       /^(metadata\.managedFields\[core Update status\] \.)?status\.deprecated(\.|$)/.test(path),
   },
   {
+    what: 'JSON lists that cannot be parsed',
+    reason: 'upstream ignores the error of its parser, and reports a ClusterResourceSet as applied, of which it has applied nothing',
+    effect: '`applied` of the resource is false in the ClusterResourceSetBinding, and `ResourcesApplied` does not become True',
+    cases: ['resourceset-broken-list'],
+    matches: ({ object, path }) =>
+      object.startsWith('ClusterResourceSet ')
+        ? /ResourcesApplied|(^| \.)status\.observedGeneration$|(^| \.)status\.deprecated(\.v1beta1)?(\.conditions)?$/.test(path)
+        : object.startsWith('ClusterResourceSetBinding ') && /\.(applied|hash)$/.test(path),
+  },
+  {
     what: 'Invalid variables of topologies',
     reason: "upstream's defaulting webhook rejects them; Capstan's validates them together with everything else",
     effect: 'the same text, with `validation.cluster.cluster.x-k8s.io` as the name of the webhook',

@@ -145,6 +145,32 @@ const existing: Case = async (twin) => {
   await twin.settle('the applied objects are compared')
 }
 
+/** The manifest contains the resourceVersion of another object. */
+const withResourceVersion: Case = async (twin) => {
+  await createLabelledCluster(twin)
+  await twin.inWorkload(clusterName, (client) =>
+    client.create(ConfigMap, { metadata: { name: 'one', namespace: 'default' }, data: { value: 'old' } }),
+  )
+  const withVersion = (value: string) => ({
+    'a.yaml': manifest('one', value).replace('metadata:\n', 'metadata:\n  resourceVersion: "1"\n'),
+  })
+  await createSource(twin, 'a', withVersion('x'))
+  await twin.create(ClusterResourceSet, resourceSet('crs', [configMap('a')], { strategy: 'Reconcile' }))
+  await twin.settle('the object is updated', isApplied)
+  await compareApplied(twin, 'one')
+  await twin.settle('the applied objects are compared')
+}
+
+/** Each source has its own problem. */
+const problems =
+  (sources: { [name: string]: string | undefined }): Case =>
+  async (twin) => {
+    await createLabelledCluster(twin)
+    for (const [name, text] of Object.entries(sources)) if (text !== undefined) await createSource(twin, name, { a: text })
+    await twin.create(ClusterResourceSet, resourceSet('crs', Object.keys(sources).map(configMap)))
+    await twin.settle('the ClusterResourceSet is created')
+  }
+
 const noWorkload: Case = async (twin) => {
   await twin.create(stub.cluster, named(clusterName, { spec: {} }))
   await twin.create(stub.controlPlane, named(clusterName, { spec: {} }))
@@ -325,6 +351,19 @@ export const resourceSetCases: Cases = {
     'one',
   ),
   'resourceset-refused': contents({ a: `${manifest('Not-Valid')}---\n${manifest('two')}` }, 'two'),
+  'resourceset-text-after-separator': contents({ a: `${manifest('one')}--- x\n${manifest('two')}` }, 'one', 'two'),
+  'resourceset-comment-after-separator': contents({ a: `${manifest('one')}--- # x\n${manifest('two')}` }, 'one', 'two'),
+  'resourceset-list-without-items': contents(
+    { a: `${manifest('one')}---\n${manifest('two').replace('kind: ConfigMap', 'kind: NothingList')}` },
+    'one',
+    'two',
+  ),
+  'resourceset-broken-list': contents({ a: `[${JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap' })}` }),
+  'resourceset-resource-version': withResourceVersion,
+  'resourceset-missing-and-broken': problems({ missing: undefined, broken: 'this is not a manifest' }),
+  'resourceset-missing-and-denied': problems({ missing: undefined, denied: manifest('Not-Valid') }),
+  'resourceset-broken-and-missing': problems({ broken: 'this is not a manifest', missing: undefined }),
+  'resourceset-two-denied': problems({ a: manifest('Not-Valid'), b: manifest('Nor-This') }),
   'resourceset-other-namespace': contents({ a: manifest('one').replace('namespace: default', 'namespace: nowhere') }),
   'resourceset-empty': contents({}),
   'resourceset-kinds': kinds({ a: reversedKinds.join('---\n') }),
