@@ -5,6 +5,7 @@ import {
   isDeleting,
   isReason,
   type Kind,
+  kindFinder,
   keyOf,
   keyText,
   legacyFalse,
@@ -37,14 +38,15 @@ const kindOf = ({ apiVersion, kind }: TemplateReference): Kind<UnknownObject> =>
 
 /**
  * Creates the remediation request for the Machine unless it exists. Returns the conditions to write on the Machine.
- * @throws RemediationProblem when the template does not exist, or the request cannot be created
+ * @throws RemediationProblem when the template cannot be read, or the request cannot be created
  */
 export async function requestExternalRemediation(
   machine: Machine,
   ref: TemplateReference,
   { legacyProblems }: MachineHealthCheckScope,
-  { client, log, signal }: MachineHealthCheckIO,
+  io: MachineHealthCheckIO,
 ): Promise<NewCondition[]> {
+  const { client, log, signal } = io
   const templateKind = kindOf(ref)
   const kind = clonedKind(templateKind)
   // Named like the Machine, so that a Machine has one request of a kind.
@@ -53,14 +55,18 @@ export async function requestExternalRemediation(
   if (await orAbsent(client.get(kind, { namespace, name }, { signal }))) return conditionsAfterRequest(machine)
 
   const templateKey = { namespace, name: ref.name }
-  const template = await orAbsent(client.get(templateKind, templateKey, { signal }))
-  if (!template) {
-    const problem = `failed to retrieve ${ref.kind} ${keyText(templateKey)}: ${ref.kind}.${parseApiVersion(ref.apiVersion).group} ${JSON.stringify(ref.name)} not found`
+  let template: UnknownObject
+  try {
+    template = await client.get(templateKind, templateKey, { signal })
+  } catch (err) {
+    signal.throwIfAborted()
+    const problem = `failed to retrieve ${ref.kind} ${keyText(templateKey)}: ${await templateErrorText(err, ref, io)}`
     legacyProblems.push(
       legacyFalse('ExternalRemediationTemplateAvailable', 'ExternalRemediationTemplateNotFound', 'Error', problem),
     )
     const message = `Error retrieving remediation template ${ref.kind} ${keyText(templateKey)}`
-    throw new RemediationProblem(problem, ExternallyRemediated.false('RemediationTemplateNotFound', message))
+    const condition = ExternallyRemediated.false('RemediationTemplateNotFound', message)
+    throw new RemediationProblem(problem, condition, { cause: err })
   }
   const owner = ownerReference(machine, Machine)
   const request = fromTemplate(template, { name, namespace, clusterName: machine.spec.clusterName, owner })
@@ -78,6 +84,20 @@ export async function requestExternalRemediation(
     throw new RemediationProblem(problem, condition, { cause: err })
   }
   return conditionsAfterRequest(machine)
+}
+
+/** Returns the text of upstream's client for a template that could not be read. */
+async function templateErrorText(
+  err: unknown,
+  { apiVersion, kind, name }: TemplateReference,
+  { client, signal }: MachineHealthCheckIO,
+): Promise<string> {
+  if (!isReason(err, 'NotFound')) return messageOf(err)
+  // The API server responds with NotFound to a request for an unknown kind, too.
+  return kindFinder(client)({ apiVersion, kind }, signal).then(
+    () => `${kind}.${parseApiVersion(apiVersion).group} ${JSON.stringify(name)} not found`,
+    messageOf,
+  )
 }
 
 /**

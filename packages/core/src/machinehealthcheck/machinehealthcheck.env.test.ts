@@ -1,5 +1,5 @@
 import { Cluster, coreKinds, Machine, MachineHealthCheck, type MachineHealthCheckSpec } from '@capstan/api'
-import { Event, hours, legacyConditionsOf, minutes, Node, seconds } from '@capstan/kube'
+import { Event, hours, legacyConditionsOf, minutes, Node, seconds, StatusError, type Transport } from '@capstan/kube'
 import {
   conditionText,
   coreEnv,
@@ -18,8 +18,12 @@ afterEach(() => env.close())
 const labels = { pool: 'workers' }
 const notReady = { unhealthyNodeConditions: [{ type: 'Ready', status: 'False', timeoutSeconds: 300 }] }
 
-async function startEnv(spec: Partial<MachineHealthCheckSpec> = {}, machines: readonly string[] = ['a', 'b']): Promise<void> {
-  env = await coreEnv({ kinds: [...coreKinds, ...devKinds, ...devTemplateKinds] })
+async function startEnv(
+  spec: Partial<MachineHealthCheckSpec> = {},
+  machines: readonly string[] = ['a', 'b'],
+  options: Parameters<typeof coreEnv>[0] = {},
+): Promise<void> {
+  env = await coreEnv({ kinds: [...coreKinds, ...devKinds, ...devTemplateKinds], ...options })
   await env.provisionCluster()
   for (const name of machines) await env.provisionMachine(name, { labels })
   const check = { clusterName: 'demo', selector: { matchLabels: labels }, checks: notReady, ...spec }
@@ -214,5 +218,46 @@ describe('external remediation', () => {
     await env.patch(Machine, 'a', { metadata: { annotations: { 'cluster.x-k8s.io/remediate-machine': null } } })
     await env.advance(seconds(5))
     expect([await health('a'), await requests()]).toEqual(['True HealthCheckSucceeded', ['demo']])
+  })
+
+  const marked = { metadata: { annotations: { 'cluster.x-k8s.io/remediate-machine': '' } } }
+
+  test('reports a template of an unknown kind', async () => {
+    await startEnv({ remediation: { templateRef: { ...templateRef, kind: 'NothingTemplate' } } }, ['a'])
+    await env.patch(Machine, 'a', marked)
+    await env.advance(seconds(1))
+    expect(legacyConditionsOf(await env.get(MachineHealthCheck, 'workers'))).toContainEqual(
+      expect.objectContaining({
+        message:
+          'failed to retrieve NothingTemplate default/reboot: no matches for kind "NothingTemplate" in version "infra.example.com/v1beta1"',
+      }),
+    )
+  })
+
+  test('reports a template that cannot be read', async () => {
+    const between = (transport: Transport): Transport => ({
+      close: () => transport.close(),
+      watch: (request, signal) => transport.watch(request, signal),
+      async send(request, signal) {
+        if (request.verb === 'get' && request.plural === DevClusterTemplate.plural)
+          throw new StatusError('Forbidden', 'no permission')
+        return transport.send(request, signal)
+      },
+    })
+    await startEnv({ remediation: { templateRef } }, ['a'], { between })
+    await env.patch(Machine, 'a', marked)
+    await env.advance(seconds(1))
+    expect(await external()).toBe(
+      'False RemediationTemplateNotFound: Error retrieving remediation template DevClusterTemplate default/reboot',
+    )
+    expect(legacyConditionsOf(await env.get(MachineHealthCheck, 'workers'))).toContainEqual(
+      expect.objectContaining({
+        type: 'ExternalRemediationTemplateAvailable',
+        status: 'False',
+        severity: 'Error',
+        reason: 'ExternalRemediationTemplateNotFound',
+        message: 'failed to retrieve DevClusterTemplate default/reboot: no permission',
+      }),
+    )
   })
 })
