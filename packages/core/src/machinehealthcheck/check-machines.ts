@@ -90,7 +90,11 @@ async function report(target: CheckedTarget, scope: MachineHealthCheckScope, io:
   if (isRemediationAllowed && templateRef) {
     try {
       if (health.kind === 'healthy') await endExternalRemediation(machine, templateRef, io)
-      else appendAll(change.conditions, await requestExternalRemediation(machine, templateRef, scope, io))
+      else {
+        const request = await requestExternalRemediation(machine, templateRef, scope, io)
+        appendAll(change.conditions, request.conditions)
+        change.isRequested = request.isCreated
+      }
     } catch (err) {
       failure = err
       if (err instanceof RemediationProblem) change.conditions.push(err.condition)

@@ -36,8 +36,15 @@ export class RemediationProblem extends Error {
 const kindOf = ({ apiVersion, kind }: TemplateReference): Kind<UnknownObject> =>
   unknownKind({ apiVersion, kind, plural: pluralOf(kind) })
 
+/** The result of a remediation request. */
+export interface RemediationRequest {
+  /** Conditions to write on the Machine. */
+  readonly conditions: readonly NewCondition[]
+  readonly isCreated: boolean
+}
+
 /**
- * Creates the remediation request for the Machine unless it exists. Returns the conditions to write on the Machine.
+ * Creates the remediation request for the Machine unless it exists.
  * @throws RemediationProblem when the template cannot be read, or the request cannot be created
  */
 export async function requestExternalRemediation(
@@ -45,14 +52,14 @@ export async function requestExternalRemediation(
   ref: TemplateReference,
   { legacyProblems }: MachineHealthCheckScope,
   io: MachineHealthCheckIO,
-): Promise<NewCondition[]> {
+): Promise<RemediationRequest> {
   const { client, log, signal } = io
   const templateKind = kindOf(ref)
   const kind = clonedKind(templateKind)
   // Named like the Machine, so that a Machine has one request of a kind.
   const { name } = machine.metadata
   const namespace = machine.metadata.namespace!
-  if (await orAbsent(client.get(kind, { namespace, name }, { signal }))) return conditionsAfterRequest(machine)
+  if (await orAbsent(client.get(kind, { namespace, name }, { signal }))) return existing(machine)
 
   const templateKey = { namespace, name: ref.name }
   let template: UnknownObject
@@ -74,7 +81,7 @@ export async function requestExternalRemediation(
   try {
     await client.create(kind, request, { signal })
   } catch (err) {
-    if (isReason(err, 'AlreadyExists')) return conditionsAfterRequest(machine)
+    if (isReason(err, 'AlreadyExists')) return existing(machine)
     const text = messageOf(err)
     legacyProblems.push(
       legacyFalse('ExternalRemediationRequestAvailable', 'ExternalRemediationRequestCreationFailed', 'Error', text),
@@ -83,7 +90,7 @@ export async function requestExternalRemediation(
     const condition = ExternallyRemediated.false('RemediationRequestCreationFailed', SeeLogs)
     throw new RemediationProblem(problem, condition, { cause: err })
   }
-  return conditionsAfterRequest(machine)
+  return { conditions: [waiting], isCreated: true }
 }
 
 /** Returns the text of upstream's client for a template that could not be read. */
@@ -100,15 +107,17 @@ async function templateErrorText(
   )
 }
 
+const waiting = ExternallyRemediated.false('WaitingForRemediation')
+
 /**
- * Returns the Machine's condition after the request. The controller that handles the request reports later conditions, so only conditions
- * from before the request are replaced.
+ * Returns an existing request. The controller that handles it reports later conditions, so only conditions from before the request are
+ * replaced.
  */
-function conditionsAfterRequest(machine: Machine): NewCondition[] {
+function existing(machine: Machine): RemediationRequest {
   const reason = getCondition(machine, ExternallyRemediated.type)?.reason
   const isOutdated =
     reason === undefined || reason === 'RemediationTemplateNotFound' || reason === 'RemediationRequestCreationFailed'
-  return isOutdated ? [ExternallyRemediated.false('WaitingForRemediation')] : []
+  return { conditions: isOutdated ? [waiting] : [], isCreated: false }
 }
 
 /** Deletes the remediation request of a Machine that is healthy again. */

@@ -220,7 +220,40 @@ describe('external remediation', () => {
     expect([await health('a'), await requests()]).toEqual(['True HealthCheckSucceeded', ['demo']])
   })
 
+  const unmarked = { metadata: { annotations: { 'cluster.x-k8s.io/remediate-machine': null } } }
   const marked = { metadata: { annotations: { 'cluster.x-k8s.io/remediate-machine': '' } } }
+  const createTemplate = () => env.create(DevClusterTemplate, 'reboot', { spec: { template: { spec: { reboot: true } } } })
+
+  test('records MachineMarkedUnhealthy when remediation becomes allowed after the Machine became unhealthy', async () => {
+    await startEnv({ remediation: { templateRef, triggerIf: { unhealthyLessThanOrEqualTo: 0 } } })
+    await createTemplate()
+    await env.patch(Machine, 'a', marked)
+    await env.advance(seconds(5))
+    expect(await health('a')).toMatch(/^False HasRemediateAnnotation/)
+    expect(await eventReasons()).not.toContain('MachineMarkedUnhealthy')
+    await env.patch(MachineHealthCheck, 'workers', { spec: { remediation: { triggerIf: { unhealthyLessThanOrEqualTo: 1 } } } })
+    await env.advance(seconds(5))
+    expect(await requests()).toEqual(['a', 'demo'])
+    expect((await eventReasons()).filter((reason) => reason === 'MachineMarkedUnhealthy')).toHaveLength(1)
+  })
+
+  test('waits for remediation again after a new request, although an earlier one succeeded', async () => {
+    await startEnv({ remediation: { templateRef } })
+    await createTemplate()
+    await env.patch(Machine, 'a', marked)
+    await env.advance(seconds(5))
+    const lastTransitionTime = new Date(env.clock.now()).toISOString()
+    const { conditions = [] } = (await env.get(Machine, 'a')).status ?? {}
+    const others = conditions.filter(({ type }) => type !== 'ExternallyRemediated')
+    const done = { type: 'ExternallyRemediated', status: 'True', reason: 'Rebooted', message: '', lastTransitionTime }
+    await env.patch(Machine, 'a', { status: { conditions: [...others, done] } })
+    await env.patch(Machine, 'a', unmarked)
+    await env.advance(seconds(5))
+    expect([await requests(), await external()]).toEqual([['demo'], 'True Rebooted'])
+    await env.patch(Machine, 'a', marked)
+    await env.advance(seconds(5))
+    expect([await requests(), await external()]).toEqual([['a', 'demo'], 'False WaitingForRemediation'])
+  })
 
   test('reports a template of an unknown kind', async () => {
     await startEnv({ remediation: { templateRef: { ...templateRef, kind: 'NothingTemplate' } } }, ['a'])

@@ -22,6 +22,8 @@ export interface MachineChange {
   readonly legacy: NewLegacyCondition[]
   /** Requests remediation by the Machine's owner, unless it was requested already or the Machine is being deleted. */
   remediateByOwner?: boolean
+  /** Whether an external remediation request was created. */
+  isRequested?: boolean
   /** Whether remediation is not allowed. No event is then recorded. */
   readonly isRestricted: boolean
 }
@@ -30,7 +32,7 @@ const { HealthCheckSucceeded, OwnerRemediated } = MachineConditions
 
 /**
  * Writes the health of a Machine. Unless remediation is restricted, records an event when the Machine becomes unhealthy, the reason
- * changes, or remediation by the owner is requested.
+ * changes, or remediation is requested.
  */
 export async function reportHealth(
   before: Machine,
@@ -56,7 +58,8 @@ export async function reportHealth(
     getCondition(after, HealthCheckSucceeded.type),
   ]
   if (change.isRestricted || newCondition?.status !== 'False') return
-  if (oldCondition?.status === 'False' && oldCondition.reason === newCondition.reason && request.conditions.length === 0) return
+  const isRequested = change.isRequested || request.conditions.length > 0
+  if (oldCondition?.status === 'False' && oldCondition.reason === newCondition.reason && !isRequested) return
   const [machine, healthCheckText] = [before, healthCheck].map((object) => keyText(keyOf(object)))
   events.event(
     before,
