@@ -315,6 +315,7 @@ export const explained: readonly Explained[] = [
       'healthcheck-external-request-deleted',
       'healthcheck-external-request-exists',
       'healthcheck-external-template-empty',
+      'healthcheck-external-unknown-kind',
     ],
     matches: ({ object, path, theirs, ours }) =>
       /HealthCheckSucceeded|ExternallyRemediated/.test(path) ||
@@ -337,7 +338,8 @@ export const explained: readonly Explained[] = [
   },
   {
     what: 'JSON lists that cannot be parsed',
-    reason: 'upstream ignores the error of its parser, and reports a ClusterResourceSet as applied, of which it has applied nothing',
+    reason:
+      'upstream ignores the error of its parser, and reports a ClusterResourceSet as applied, of which it has applied nothing',
     effect: '`applied` of the resource is false in the ClusterResourceSetBinding, and `ResourcesApplied` does not become True',
     cases: ['resourceset-broken-list'],
     matches: ({ object, path }) =>

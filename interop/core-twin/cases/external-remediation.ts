@@ -1,6 +1,6 @@
 /** Cases in which a MachineHealthCheck remediates by objects from a template. */
-import { MachineHealthCheck } from '@capstan/api'
-import { ConfigMap, isDeleting, type KubeObject, ownerReference } from '@capstan/kube'
+import { Machine, MachineHealthCheck } from '@capstan/api'
+import { ConfigMap, getCondition, isDeleting, type KubeObject, ownerReference } from '@capstan/kube'
 import { named } from '../objects.ts'
 import { stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
@@ -84,9 +84,63 @@ const emptyTemplate: Case = async (twin) => {
   await twin.settle('no request is created', hasHealthy(0))
 }
 
+/** Creates a Machine that is unhealthy when its health check is created. */
+async function createUnhealthyMachine(twin: Twin, remediation: object): Promise<void> {
+  await twin.create(stub.remediationTemplate, named('r', { spec: { template: { spec: { how: 'x' } } } }))
+  await createReadyCluster(twin)
+  await createLoneMachine(twin)
+  await twin.settle('the Machine runs')
+  await reportNodesReady(twin, 'False')
+  await twin.settle('the Node is not ready')
+  await twin.create(MachineHealthCheck, healthCheck({ remediation }) as never)
+}
+
+/** Remediation is not allowed when the Machine becomes unhealthy, but later. */
+const allowedLater: Case = async (twin) => {
+  await createUnhealthyMachine(twin, { templateRef, triggerIf: { unhealthyLessThanOrEqualTo: 0 } })
+  await twin.settle('remediation is not allowed', hasHealthy(0))
+  await twin.patch(MachineHealthCheck, 'mhc', { spec: { remediation: { triggerIf: { unhealthyLessThanOrEqualTo: 1 } } } })
+  await twin.settle('the request is created', (objects) => objects.some(isRequest))
+}
+
+const externallyRemediatedIs = (status: string) => (objects: readonly KubeObject[]) =>
+  objects.some(
+    (object) => object.kind === 'Machine' && getCondition(object as Machine, 'ExternallyRemediated')?.status === status,
+  )
+
+/** The Machine is remediated, and becomes unhealthy again. */
+const unhealthyAgain: Case = async (twin) => {
+  await createUnhealthyMachine(twin, { templateRef })
+  await twin.settle('the request is created', (objects) => objects.some(isRequest))
+  await twin.runOnBoth('report that the Machine was remediated', async (client) => {
+    const key = { namespace: twin.namespace, name: 'm' }
+    const { metadata, status } = await client.get(Machine, key)
+    const conditions = status?.conditions?.map((condition) =>
+      condition.type === 'ExternallyRemediated' ? { ...condition, status: 'True', reason: 'Rebooted' } : condition,
+    )
+    const body = { metadata: { resourceVersion: metadata.resourceVersion }, status: { conditions } }
+    await client.patch(Machine, key, { type: 'merge', body }, { subresource: 'status', fieldManager: 'twin' })
+    return {}
+  })
+  await twin.settle('the Machine was remediated', externallyRemediatedIs('True'))
+  await reportNodesReady(twin, 'True')
+  await twin.settle('the request is deleted', (objects) => !objects.some(isRequest))
+  await reportNodesReady(twin, 'False')
+  await twin.settle('another request is created', externallyRemediatedIs('False'))
+}
+
+/** The kind of the template does not exist. */
+const unknownKind: Case = async (twin) => {
+  await createUnhealthyMachine(twin, { templateRef: { ...templateRef, kind: 'NothingTemplate' } })
+  await twin.settle('no request is created', hasHealthy(0))
+}
+
 export const externalRemediationCases: Cases = {
   'healthcheck-external-creation-denied': creationDenied,
   'healthcheck-external-request-exists': requestExists,
   'healthcheck-external-request-deleted': requestDeleted,
   'healthcheck-external-template-empty': emptyTemplate,
+  'healthcheck-external-allowed-later': allowedLater,
+  'healthcheck-external-unhealthy-again': unhealthyAgain,
+  'healthcheck-external-unknown-kind': unknownKind,
 }
