@@ -1,11 +1,14 @@
 /** Commits the changes that one reconcile made on its draft, as at most two patches. Upstream: util/patch, v1.14. */
 import type { Client, Condition, JsonObject, Kind, KubeObject } from '@capstan/kube'
-import { diffMerge, equal, isDeleting, isReason, isRecord, keyOf, legacyConditionsOf } from '@capstan/kube'
+import { conflict, diffMerge, equal, isDeleting, isReason, isRecord, keyOf, legacyConditionsOf } from '@capstan/kube'
 import type { Cache, ReconcileContext } from './controller.ts'
 import { inTurn } from './turns.ts'
 
 export interface CommitOptions {
-  /** Condition types that this controller owns: its values win over concurrent changes by other writers. */
+  /**
+   * Condition types that this controller owns: its values win over concurrent changes by other writers. When this reconcile and another
+   * writer have changed a condition of another type in different ways, the commit fails with a conflict.
+   */
   readonly conditions: readonly string[]
   /** Owned condition types of the v1beta1 form, under `status.deprecated`. */
   readonly legacyConditions?: readonly string[]
@@ -190,6 +193,10 @@ async function commitConditions<T extends KubeObject>(
   let latest = start
   for (let attempt = 1; ; attempt++) {
     const stored = listsOf(latest)
+    const contested =
+      contestedType(stored.conditions, original.conditions, computed.conditions, owned) ??
+      contestedType(stored.legacy, original.legacy, computed.legacy, ownedLegacy)
+    if (contested) throw conflict(kind, before.metadata.name, `the condition ${contested} has been changed by another writer`)
     const merged: Lists = {
       conditions: mergeConditions(stored.conditions, original.conditions, computed.conditions, owned),
       legacy: mergeConditions(stored.legacy, original.legacy, computed.legacy, ownedLegacy),
@@ -218,7 +225,34 @@ function withLists(status: JsonObject = {}, merged: Lists, stored: Lists): objec
   return { ...status, ...conditions, deprecated: { ...deprecated, v1beta1: { ...v1beta1, conditions: merged.legacy } } }
 }
 
-/** Takes owned types from `computed`, and other types only if this reconcile has changed them. Keeps the order of `computed`. */
+/**
+ * Returns a type that is not owned, and that this reconcile and another writer have changed in different ways. Upstream: Patch.Apply in
+ * util/conditions/patch.go, v1.14.
+ */
+function contestedType(
+  latest: readonly Typed[],
+  original: readonly Typed[],
+  computed: readonly Typed[],
+  owned: readonly string[],
+): string | undefined {
+  const types = new Set([...original, ...computed].map(({ type }) => type))
+  return [...types].find((type) => {
+    if (owned.includes(type)) return false
+    const [theirs, before, ours] = [latest, original, computed].map((list) => stateOf(list, type))
+    return !equal(before, ours) && !equal(before, theirs) && !equal(theirs, ours)
+  })
+}
+
+/** Returns a condition without its time. */
+function stateOf(conditions: readonly Typed[], type: string): object | undefined {
+  const condition = conditions.find((candidate) => candidate.type === type)
+  return condition && { ...condition, lastTransitionTime: undefined }
+}
+
+/**
+ * Takes owned types from `computed`, and other types only if this reconcile has changed them in another way than other writers. Keeps the
+ * order of `computed`.
+ */
 function mergeConditions(
   latest: readonly Typed[],
   original: readonly Typed[],
@@ -229,8 +263,10 @@ function mergeConditions(
   const merged: Typed[] = []
   for (const condition of computed) {
     const stored = find(latest, condition.type)
-    const isOwnValue = owned.includes(condition.type) || !equal(find(original, condition.type), condition)
-    if (isOwnValue) merged.push(condition)
+    const isChanged = () =>
+      !equal(find(original, condition.type), condition) &&
+      !equal(stateOf(latest, condition.type), stateOf([condition], condition.type))
+    if (owned.includes(condition.type) || isChanged()) merged.push(condition)
     else if (stored) merged.push(stored)
   }
   for (const condition of latest) {

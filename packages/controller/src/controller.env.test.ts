@@ -487,6 +487,41 @@ describe('commitChanges', () => {
     expect(await reasons(env.client)).toEqual(['Ours=Second', 'Theirs=Foreign'])
   })
 
+  test('fails with a conflict when another writer has changed the same condition, which is not owned, in another way', async () => {
+    env = await testEnv({ kinds })
+    const before = await env.client.create(Parent, aParent('a', 0))
+    const first = await commitChanges(env.client, Parent, before, withCondition(before, 'Shared', 'First'), { conditions: [] })
+    const without = draft(first)
+    without.status!.conditions = []
+    const commit = (after: Parent, base: Parent) =>
+      commitChanges(env.client, Parent, base, after, { conditions: [] }).then(
+        () => 'written',
+        (err: unknown) => (isReason(err, 'Conflict') ? 'conflict' : err),
+      )
+    await commit(withCondition(first, 'Shared', 'Theirs'), first)
+    expect([
+      await commit(withCondition(before, 'Shared', 'Ours'), before),
+      await commit(withCondition(first, 'Shared', 'Ours'), first),
+      await commit(without, first),
+      await commit(withCondition(first, 'Shared', 'Theirs'), first),
+      await commit(withCondition(first, 'Other', 'Ours'), first),
+    ]).toEqual(['conflict', 'conflict', 'conflict', 'written', 'written'])
+    expect(await reasons(env.client)).toEqual(['Shared=Theirs', 'Other=Ours'])
+    await env.client.patch(Parent, key, { type: 'merge', body: { status: { conditions: [] } } }, { subresource: 'status' })
+    expect(await commit(withCondition(first, 'Shared', 'Ours'), first)).toBe('conflict')
+    expect(await commit(without, first)).toBe('written')
+  })
+
+  test('keeps the time of a condition, which is not owned, when another writer has set the same one', async () => {
+    env = await testEnv({ kinds })
+    const before = await env.client.create(Parent, aParent('a', 0))
+    await commitChanges(env.client, Parent, before, withCondition(before, 'Shared', 'Same'), { conditions: [] })
+    const later = withCondition(before, 'Shared', 'Same')
+    later.status!.conditions![0] = { ...later.status!.conditions![0]!, lastTransitionTime: '2026-01-01T01:00:00Z' }
+    const { status } = await commitChanges(env.client, Parent, before, later, { conditions: [] })
+    expect(status?.conditions?.[0]?.lastTransitionTime).toBe('2026-01-01T00:00:00Z')
+  })
+
   test('merges conditions of v1beta1 the same way, and writes all of status at once', async () => {
     env = await testEnv({ kinds })
     const before = await env.client.create(Parent, aParent('a', 0))
