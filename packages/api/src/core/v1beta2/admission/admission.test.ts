@@ -350,6 +350,37 @@ describe('validation of a ClusterClass', () => {
   })
 })
 
+test.each([
+  [MachineSet, set, 'spec.template.metadata.labels'],
+  [MachineDeployment, deployment, 'spec.template.metadata.labels'],
+] as const)('lists several errors of a $kind in the order of upstream', (kind, valid, labels) => {
+  const object = draft(valid) as MachineDeployment
+  const taint = { key: 'node.cluster.x-k8s.io/uninitialized', effect: 'NoSchedule', propagation: 'Always' } as const
+  object.metadata.annotations = { 'machineset.cluster.x-k8s.io/skip-preflight-checks': 'Nothing' }
+  object.spec.selector = { matchLabels: { role: 'worker' } }
+  object.spec.machineNaming = { template: 'fixed' }
+  object.spec.template.metadata = { labels: { z: '', 'not valid': '' } }
+  object.spec.template.spec = { ...machineSpec, clusterName: 'other', bootstrap: {}, version: 'v1', taints: [taint] }
+  if (kind === MachineDeployment) object.spec.rollout = { strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 'x' } } }
+  const errors = (kind.validate as (object: unknown, context: unknown) => FieldError[])(object, contextOf())
+  const ofDeployment = (field: string) => (kind === MachineDeployment ? [field] : [])
+  expect(errors.map(({ field }) => field)).toEqual([
+    'spec.template.spec.bootstrap',
+    labels,
+    'metadata.annotations.machineset.cluster.x-k8s.io/skip-preflight-checks',
+    'spec.clusterName',
+    ...ofDeployment('spec.rollout.strategy.rollingUpdate.maxSurge'),
+    'spec.template.spec.version',
+    ...ofDeployment('spec.machineNaming.template'),
+    'spec.template.spec.taints[0].key',
+    ...(kind === MachineSet ? ['spec.machineNaming.template'] : []),
+    'spec.template.metadata.labels',
+  ])
+  if (kind === MachineSet) {
+    expect(errors[1]?.text).toBe('Invalid value: {"not valid":"","z":""}: must match spec.selector "role=worker"')
+  }
+})
+
 test('prints a selector in errors as upstream does: labels sorted, empty values omitted', () => {
   const selector = { matchLabels: { 'not a key': 'x', a: 'b' }, matchExpressions: [] }
   const wrong = { ...set, spec: { ...set.spec, selector } }

@@ -4,8 +4,15 @@ import { forbidden, invalid, labelValueProblems } from '@capstan/kube'
 import { withVersionPrefix } from '../../../versions.ts'
 import { ClusterNameLabel, MachineDeploymentNameLabel } from '../../well-known.ts'
 import type { MachineDeploymentSpec } from '../machine-deployment.ts'
-import { intOrPercentErrors, rolloutStrategyErrors, selectorErrors } from './field-checks.ts'
-import { machineTemplateErrors } from './machine-template.ts'
+import {
+  bootstrapErrors,
+  intOrPercentErrors,
+  metadataErrors,
+  rolloutStrategyErrors,
+  selectorErrors,
+  versionErrors,
+} from './field-checks.ts'
+import { machineCreatorErrors, machineNamingErrors, templateTaintErrors } from './machine-template.ts'
 import { defaultReplicas } from './replicas.ts'
 import { isEmptySelector } from './selector.ts'
 
@@ -41,14 +48,20 @@ export function machineDeploymentErrors(
   { oldObject }: AdmissionContext<MachineDeploymentLike>,
 ): FieldError[] {
   const { metadata, spec } = object
+  const { template } = spec
   return [
     // The name becomes a label value.
     ...labelValueProblems(metadata.name).map((problem) =>
       invalid('metadata.name', metadata.name, `must be a valid label value: ${problem}`),
     ),
-    ...selectorErrors(spec.selector, spec.template.metadata?.labels, forbidden),
+    ...bootstrapErrors('spec.template.spec', template.spec),
+    ...selectorErrors(spec.selector, template.metadata?.labels, forbidden),
+    ...machineCreatorErrors(object, oldObject),
     ...rolloutStrategyErrors('spec.rollout.strategy', spec.rollout?.strategy),
     ...intOrPercentErrors('spec.remediation.maxInFlight', spec.remediation?.maxInFlight),
-    ...machineTemplateErrors(object, oldObject),
+    ...versionErrors('spec.template.spec.version', template.spec.version),
+    ...machineNamingErrors(spec.machineNaming),
+    ...templateTaintErrors(template),
+    ...metadataErrors('spec.template.metadata', template.metadata),
   ]
 }

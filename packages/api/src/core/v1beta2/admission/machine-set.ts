@@ -5,10 +5,10 @@ import { withVersionPrefix } from '../../../versions.ts'
 import { labelValue } from '../../label-value.ts'
 import { ClusterNameLabel, MachineSetNameLabel } from '../../well-known.ts'
 import type { MachineSetSpec } from '../machine-set.ts'
-import { selectorErrors } from './field-checks.ts'
-import { machineTemplateErrors } from './machine-template.ts'
+import { bootstrapErrors, metadataErrors, selectorErrors, versionErrors } from './field-checks.ts'
+import { machineCreatorErrors, machineNamingErrors, templateTaintErrors } from './machine-template.ts'
 import { defaultReplicas } from './replicas.ts'
-import { isEmptySelector } from './selector.ts'
+import { isEmptySelector, printedLabels } from './selector.ts'
 
 type MachineSetLike = KubeObject & { spec: MachineSetSpec }
 
@@ -26,9 +26,15 @@ export function defaultMachineSet(object: MachineSetLike, { oldObject }: Admissi
 }
 
 export const machineSetErrors = (object: MachineSetLike, { oldObject }: AdmissionContext<MachineSetLike>): FieldError[] => {
-  const labels = object.spec.template.metadata?.labels
+  const { selector, template, machineNaming } = object.spec
+  const labels = template.metadata?.labels
   return [
-    ...selectorErrors(object.spec.selector, labels, (field, problem) => invalid(field, labels ?? {}, problem)),
-    ...machineTemplateErrors(object, oldObject),
+    ...bootstrapErrors('spec.template.spec', template.spec),
+    ...selectorErrors(selector, labels, (field, problem) => invalid(field, printedLabels(labels ?? {}), problem)),
+    ...machineCreatorErrors(object, oldObject),
+    ...versionErrors('spec.template.spec.version', template.spec.version),
+    ...templateTaintErrors(template),
+    ...machineNamingErrors(machineNaming),
+    ...metadataErrors('spec.template.metadata', template.metadata),
   ]
 }

@@ -7,20 +7,19 @@ import { forbidden, invalid } from '@capstan/kube'
 import { MachineSetSkipPreflightChecksAnnotation } from '../../well-known.ts'
 import type { MachineTemplateSpec } from '../shared/machine-template.ts'
 import type { MachineNaming } from '../shared/naming.ts'
-import { bootstrapErrors, metadataErrors, taintErrors, versionErrors, workerTaintErrors } from './field-checks.ts'
+import { taintErrors, workerTaintErrors } from './field-checks.ts'
 
 interface MachineCreator {
   metadata: { annotations?: { [key: string]: string } }
   spec: { clusterName: string; machineNaming?: MachineNaming; template: MachineTemplateSpec }
 }
 
-export function machineTemplateErrors({ metadata, spec }: MachineCreator, old: MachineCreator | undefined): FieldError[] {
-  const { template } = spec
+/** Checks the preflight checks to skip, and the names of the Cluster. */
+export function machineCreatorErrors({ metadata, spec }: MachineCreator, old: MachineCreator | undefined): FieldError[] {
   return [
-    ...bootstrapErrors('spec.template.spec', template.spec),
     ...skippedPreflightCheckErrors(metadata.annotations?.[MachineSetSkipPreflightChecksAnnotation]),
     ...(old && old.spec.clusterName !== spec.clusterName ? [forbidden('spec.clusterName', 'field is immutable')] : []),
-    ...(spec.clusterName === template.spec.clusterName
+    ...(spec.clusterName === spec.template.spec.clusterName
       ? []
       : [
           invalid(
@@ -29,16 +28,16 @@ export function machineTemplateErrors({ metadata, spec }: MachineCreator, old: M
             'spec.clusterName and spec.template.spec.clusterName must be set to the same value',
           ),
         ]),
-    ...versionErrors('spec.template.spec.version', template.spec.version),
-    ...taintErrors('spec.template.spec.taints', template.spec.taints),
-    ...workerTaintErrors('spec.template.spec.taints', template.spec.taints),
-    ...machineNamingErrors(spec.machineNaming),
-    ...metadataErrors('spec.template.metadata', template.metadata),
   ]
 }
 
+export const templateTaintErrors = ({ spec: { taints } }: MachineTemplateSpec): FieldError[] => [
+  ...taintErrors('spec.template.spec.taints', taints),
+  ...workerTaintErrors('spec.template.spec.taints', taints),
+]
+
 /** The template must contain a random part; otherwise a second Machine would get the same name. Rendering finds other errors. */
-const machineNamingErrors = (naming: MachineNaming | undefined): FieldError[] =>
+export const machineNamingErrors = (naming: MachineNaming | undefined): FieldError[] =>
   !naming?.template || naming.template.includes('{{ .random }}')
     ? []
     : [invalid('spec.machineNaming.template', naming.template, 'invalid template, {{ .random }} is missing')]

@@ -4,11 +4,18 @@ import type { LabelSelector } from '../shared/label-selector.ts'
 export const isEmptySelector = ({ matchLabels, matchExpressions }: LabelSelector = {}): boolean =>
   Object.keys(matchLabels ?? {}).length === 0 && (matchExpressions ?? []).length === 0
 
+/** Returns labels in the form that upstream's errors contain: sorted by key. */
+export const printedLabels = (labels: { readonly [key: string]: string }): { [key: string]: string } =>
+  Object.fromEntries(
+    Object.keys(labels)
+      .sort()
+      .map((key) => [key, labels[key]!]),
+  )
+
 /** Returns a selector in the form that upstream's errors contain: labels sorted by key, without empty members. */
 export function printedSelector({ matchLabels = {}, matchExpressions = [] }: LabelSelector = {}): LabelSelector {
-  const labels = Object.keys(matchLabels).sort()
   return {
-    ...(labels.length > 0 ? { matchLabels: Object.fromEntries(labels.map((key) => [key, matchLabels[key]!])) } : {}),
+    ...(Object.keys(matchLabels).length > 0 ? { matchLabels: printedLabels(matchLabels) } : {}),
     ...(matchExpressions.length > 0
       ? {
           matchExpressions: matchExpressions.map(({ key, operator, values = [] }) => ({
