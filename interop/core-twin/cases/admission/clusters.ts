@@ -111,6 +111,17 @@ const clusterChanges: readonly Change[] = [
     (availabilityGates) => spec({ availabilityGates }),
   ),
   ...each('name', ['a.b', '1a', `a${'b'.repeat(63)}`], (name) => ({ metadata: { name } })),
+  [
+    'several errors',
+    {
+      metadata: { name: 'a.b' },
+      ...spec({
+        infrastructureRef: null,
+        controlPlaneRef: null,
+        clusterNetwork: { pods: { cidrBlocks: ['x', 'y'] }, services: { cidrBlocks: ['z'] } },
+      }),
+    },
+  ],
   ['a topology', spec({ topology: { classRef: { name: 'quick' }, version: 'v1.34.0' } })],
 ]
 
@@ -130,6 +141,11 @@ const topology = (fields: object) => spec({ topology: fields })
 const controlPlane = (fields: object) => topology({ controlPlane: fields })
 const workers = (...machineDeployments: readonly object[]) => topology({ workers: { machineDeployments } })
 const unsafe = (name: string) => ({ [`unsafe.topology.cluster.x-k8s.io/${name}`]: '' })
+
+const wrongMetadata = { labels: { 'not valid': '' } }
+const wrongHealthCheck = { checks: { nodeStartupTimeoutSeconds: 10 } }
+const wrongStrategy = { type: 'RollingUpdate', rollingUpdate: { maxSurge: 'ten' } }
+const controlPlaneTaint = { key: 'node-role.kubernetes.io/control-plane', effect: 'NoSchedule', propagation: 'Always' }
 
 const topologyChanges: readonly Change[] = [
   ...metadataChanges,
@@ -208,6 +224,21 @@ const topologyChanges: readonly Change[] = [
     ],
     (machinePools) => topology({ workers: { machinePools } }),
   ),
+  [
+    'several errors',
+    {
+      metadata: { annotations: { 'topology.cluster.x-k8s.io/upgrade-concurrency': '0' } },
+      ...topology({
+        controlPlane: { metadata: wrongMetadata, taints: [controlPlaneTaint], healthCheck: wrongHealthCheck },
+        workers: {
+          machineDeployments: [
+            worker({ metadata: wrongMetadata, rollout: { strategy: wrongStrategy }, taints: [controlPlaneTaint] }),
+            worker({ name: 'b', class: 'nothing', healthCheck: wrongHealthCheck }),
+          ],
+        },
+      }),
+    },
+  ],
 ]
 
 const createClass = async (twin: Twin): Promise<void> => {
@@ -418,6 +449,27 @@ const classChanges: readonly Change[] = [
   [
     'versions and an extension',
     spec({ kubernetesVersions: ['v1.34.0'], upgrade: { external: { generateUpgradePlanExtension: 'a.b' } } }),
+  ],
+  [
+    'several errors',
+    spec({
+      infrastructure: { templateRef: { ...templateRef, kind: 'StubCluster' }, naming: { template: '{{ .nothing }}' } },
+      controlPlane: { metadata: wrongMetadata, taints: [controlPlaneTaint], healthCheck: wrongHealthCheck },
+      workers: {
+        machineDeployments: ['a', 'a'].map((name) => ({
+          ...aClass().spec.workers!.machineDeployments![0],
+          class: name,
+          metadata: wrongMetadata,
+          taints: [controlPlaneTaint],
+          rollout: { strategy: wrongStrategy },
+          healthCheck: wrongHealthCheck,
+          naming: { template: '{{ .nothing }}' },
+        })),
+      },
+      variables: [{ ...zone, schema: { openAPIV3Schema: { type: 'string', default: 1 } } }],
+      patches: [{ name: 'p', definitions: [definition(selectorOf({}), add({ path: '/metadata/name' }))] }],
+      kubernetesVersions: ['v1.35.0', 'v1.34.0'],
+    }),
   ],
 ]
 

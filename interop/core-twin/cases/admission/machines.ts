@@ -6,6 +6,7 @@ import { stub } from '../../stub-kinds.ts'
 import type { Cases } from '../../twin.ts'
 import {
   admission,
+  type Change,
   each,
   machineSpecChanges,
   metadataChanges,
@@ -57,6 +58,32 @@ const machinePool: Input<MachinePool> = {
   spec: { clusterName, replicas: 1, template: { spec: poolSpec } },
 }
 
+/** Several errors, whose order is compared. */
+const severalErrors: Change = [
+  'several errors',
+  {
+    metadata: { annotations: { 'machineset.cluster.x-k8s.io/skip-preflight-checks': 'Nothing' } },
+    spec: {
+      clusterName: 'other',
+      selector: { matchLabels: { role: 'worker' } },
+      machineNaming: { template: 'fixed' },
+      rollout: { strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 'x', maxUnavailable: 'y' } } },
+      remediation: { maxInFlight: 'z' },
+      template: {
+        metadata: { labels: { 'not valid': '' }, annotations: { 'not valid': '' } },
+        spec: {
+          bootstrap: { configRef: null },
+          version: 'v1',
+          taints: [
+            { key: 'node.cluster.x-k8s.io/uninitialized', effect: 'NoSchedule', propagation: 'Always' },
+            { key: 'node-role.kubernetes.io/control-plane', effect: 'NoSchedule', propagation: 'Always' },
+          ],
+        },
+      },
+    },
+  },
+]
+
 export const machineAdmissionCases: Cases = {
   'admission-machine': admission({
     kind: Machine,
@@ -84,6 +111,7 @@ export const machineAdmissionCases: Cases = {
       ...preflightChecks,
       ...each('clusterName', ['other', '', null], (name) => ({ spec: { clusterName: name } })),
       ['both clusterNames', { spec: { clusterName: 'other', template: { spec: { clusterName: 'other' } } } }],
+      severalErrors,
     ],
   }),
   'admission-machinedeployment': admission({
@@ -103,6 +131,7 @@ export const machineAdmissionCases: Cases = {
       ...each('paused', [true, false, 'yes'], (paused) => ({ spec: { paused } })),
       ...each('clusterName', ['other', '', null], (name) => ({ spec: { clusterName: name } })),
       ['both clusterNames', { spec: { clusterName: 'other', template: { spec: { clusterName: 'other' } } } }],
+      severalErrors,
       ['a long name', { metadata: { name: `a${'b'.repeat(63)}` } }],
       ['a name with a dot', { metadata: { name: 'a.b' } }],
     ],
@@ -117,6 +146,7 @@ export const machineAdmissionCases: Cases = {
       ...replicasChanges,
       ...each('clusterName', ['other', '', null], (name) => ({ spec: { clusterName: name } })),
       ['both clusterNames', { spec: { clusterName: 'other', template: { spec: { clusterName: 'other' } } } }],
+      severalErrors,
       ...each('failureDomains', [[], ['a', 'b'], [''], ['a', 'a']], (failureDomains) => ({ spec: { failureDomains } })),
       ...each('providerIDList', [[], ['a'], ['']], (providerIDList) => ({ spec: { providerIDList } })),
     ],

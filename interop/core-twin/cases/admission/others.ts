@@ -113,6 +113,17 @@ export const otherAdmissionCases: Cases = {
         [remediationTemplate, { ...remediationTemplate, apiVersion: 'v1/v1/v1' }, { ...remediationTemplate, name: '' }, {}],
         patchAt('spec.remediation.templateRef'),
       ),
+      [
+        'several errors',
+        {
+          spec: {
+            clusterName: 'other',
+            selector: { matchLabels: { 'cluster.x-k8s.io/cluster-name': clusterName } },
+            checks: { nodeStartupTimeoutSeconds: 1 },
+            remediation: { triggerIf: { unhealthyLessThanOrEqualTo: 'x' } },
+          },
+        },
+      ],
     ],
   }),
   'admission-machinedrainrule': admission({
@@ -146,6 +157,7 @@ export const otherAdmissionCases: Cases = {
         spec: { clusterSelector: { matchLabels: { [String(name)]: 'x' } } },
       })),
       ...each('strategy', ['ApplyOnce', 'Reconcile', 'Odd', '', null], patchAt('spec.strategy')),
+      ['several errors', { spec: { clusterSelector: { matchLabels: { 'not valid': 'x' } }, strategy: 'Reconcile' } }],
       ...each(
         'resources',
         [
