@@ -1,3 +1,4 @@
+import { silent } from '@capstan/kube'
 import {
   aCluster,
   aCondition,
@@ -61,7 +62,7 @@ function recordMilestones({ cluster, infrastructure, controlPlane: provider }: C
 
 function reported(scope: ClusterScope, type: string): string | undefined {
   recordMilestones(scope)
-  reportStatus(scope, { now, health: responsive, gracePeriod: 50_000, classGates: undefined })
+  reportStatus(scope, { now, health: responsive, gracePeriod: 50_000, classGates: undefined, log: silent })
   return conditionText(scope.cluster, type)
 }
 
@@ -199,6 +200,7 @@ describe('Available', () => {
     ['True during an upgrade',             { cluster: aCluster(reconciled('ClusterUpgrading', 'upgrading')) }, 'True Available: * TopologyReconciled: upgrading'],
     ['False for a failed topology',        { cluster: aCluster(reconciled('ReconcileFailed', 'bad patch')) }, 'False NotAvailable: * TopologyReconciled: bad patch'],
     ['Unknown for a missing gate',         { cluster: aCluster({ spec: { availabilityGates: [{ conditionType: 'Gate' }] } }) }, 'Unknown AvailableUnknown: * Gate: Condition not yet reported'],
+    ['Unknown for a gate that is Available itself', { cluster: aCluster({ spec: { availabilityGates: [{ conditionType: 'Available' }] } }) }, 'Unknown InternalError: Please check controller logs for errors'],
     ['deleted objects are expected while deleting', { cluster: aCluster(deleting), infrastructure: { state: 'missing' }, controlPlane: { state: 'missing' }, deletion: { reason: 'DeletionCompleted', message: 'Deletion completed' } }, 'False NotAvailable: * Deleting: Deletion completed'],
   ])('%s', (_, scope, expected) => {
     expect(reported(aScope(scope), 'Available')).toBe(expected)
@@ -206,7 +208,13 @@ describe('Available', () => {
 
   test('uses the gates of the class when the Cluster has none', () => {
     const scope = aScope()
-    reportStatus(scope, { now, health: responsive, gracePeriod: 50_000, classGates: [{ conditionType: 'FromClass' }] })
+    reportStatus(scope, {
+      now,
+      health: responsive,
+      gracePeriod: 50_000,
+      classGates: [{ conditionType: 'FromClass' }],
+      log: silent,
+    })
     expect(conditionText(scope.cluster, 'Available')).toContain('FromClass')
   })
 })

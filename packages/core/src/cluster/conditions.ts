@@ -9,17 +9,17 @@ import {
   type ConditionType,
   getCondition,
   isDeleting,
+  type Logger,
   type NewCondition,
   seconds,
   timeLeft,
-  summary,
   timestamp,
   type ReportedCondition,
-  defaultPriority,
 } from '@capstan/kube'
 import { remediatingCondition as remediatingOf } from '../machineset/machines-report.ts'
 import { failsForLonger, type Health, Timing } from '../cluster-cache/accessor.ts'
 import { externalOf } from '../external/observed.ts'
+import { gatedSummary } from '../gated-summary.ts'
 import { SeeLogs } from '../see-logs.ts'
 import { isStandAlone, withoutPoolMachines } from './descendants.ts'
 import type { ClusterScope } from './scope.ts'
@@ -132,14 +132,11 @@ export function remoteConnectionProbe(
 }
 
 /** Returns the Available condition, which summarizes other conditions. `classGates` apply if the Cluster has no availability gates. */
-export function availableCondition(cluster: Cluster, classGates: readonly ConditionGate[] | undefined): NewCondition {
-  const gates = cluster.spec.availabilityGates ?? classGates ?? []
-  const negative = [
-    'Deleting',
-    ...gates.filter(({ polarity }) => polarity === 'Negative').map(({ conditionType }) => conditionType),
-  ]
-  const usual = defaultPriority(negative)
-  return summary(cluster, ClusterConditions.Available, {
+export function availableCondition(
+  cluster: Cluster,
+  { classGates, log }: { readonly classGates: readonly ConditionGate[] | undefined; readonly log: Logger },
+): NewCondition {
+  return gatedSummary(cluster, ClusterConditions.Available, {
     of: [
       'Deleting',
       'RemoteConnectionProbe',
@@ -147,11 +144,13 @@ export function availableCondition(cluster: Cluster, classGates: readonly Condit
       'ControlPlaneAvailable',
       'WorkersAvailable',
       'TopologyReconciled',
-      ...gates.map(({ conditionType }) => conditionType),
     ],
+    gates: cluster.spec.availabilityGates ?? classGates ?? [],
+    negative: ['Deleting'],
     ignoreIfMissing: cluster.spec.topology ? [] : ['TopologyReconciled'],
     reasons: { issue: 'NotAvailable', unknown: 'AvailableUnknown', info: 'Available' },
-    priority: (condition) => (isExpected(cluster, condition) ? 'info' : usual(condition)),
+    isExpected: (condition) => isExpected(cluster, condition),
+    log,
   })
 }
 

@@ -31,12 +31,13 @@ export const reconcileCluster = (key: ObjectKey, io: ClusterIO): Promise<Outcome
       deletion: internalError,
     }),
     phases: (cluster) => [...always, ...(isDeleting(cluster) ? whenDeleting : unlessDeleting)],
-    status(scope, { clock, clusters, events, settings }, { before }) {
+    status(scope, { clock, clusters, events, settings, log }, { before }) {
       const statusOutcome = reportStatus(scope, {
         now: clock.now(),
         health: clusters.health(key),
         gracePeriod: settings.remoteConnectionGracePeriod,
         classGates: classOf(scope.cluster, io)?.spec.availabilityGates,
+        log,
       })
       const phase = scope.cluster.status?.phase
       if (phase && phase !== before.status?.phase) {

@@ -8,7 +8,7 @@ import {
   pausedCondition,
 } from '@capstan/api'
 import { type Outcome, proceed, requeue } from '@capstan/controller'
-import { isDeleting, isTrue, type NewCondition, setConditions, smallest } from '@capstan/kube'
+import { isDeleting, isTrue, type Logger, type NewCondition, setConditions, smallest } from '@capstan/kube'
 import type { Health } from '../cluster-cache/accessor.ts'
 import {
   availableCondition,
@@ -34,6 +34,7 @@ export interface StatusFacts {
   readonly gracePeriod: number
   /** Availability gates of the ClusterClass. */
   readonly classGates: readonly ConditionGate[] | undefined
+  readonly log: Logger
 }
 
 /** Conditions that this controller owns; TopologyReconciled belongs to the topology controller. */
@@ -86,7 +87,7 @@ export function reportStatus(scope: ClusterScope, facts: StatusFacts): Outcome {
     deletingCondition(scope),
     pausedCondition(cluster, cluster),
   ])
-  set([availableCondition(cluster, facts.classGates)])
+  set([availableCondition(cluster, facts)])
   status.phase = phaseOf(cluster)
   reportLegacyStatus(scope, now)
   return nextRequeue(scope, now)

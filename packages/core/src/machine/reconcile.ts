@@ -36,9 +36,9 @@ export const reconcileMachine = (key: ObjectKey, io: MachineIO): Promise<Outcome
       steps: {},
     }),
     phases: (machine) => [...always, ...(isDeleting(machine) ? whenDeleting : unlessDeleting)],
-    status(scope, { clock, clusters, settings }) {
+    status(scope, { clock, clusters, settings, log }) {
       const health = clusters.health(keyOf(scope.cluster))
-      return reportStatus(scope, { now: clock.now(), health, gracePeriod: settings.remoteConditionsGracePeriod })
+      return reportStatus(scope, { now: clock.now(), health, gracePeriod: settings.remoteConditionsGracePeriod, log })
     },
     significantFields,
     // As upstream, observedGeneration stays unchanged without a connection, and while a Node that was found earlier is missing.

@@ -1,4 +1,4 @@
-import type { Condition } from '@capstan/kube'
+import { type Condition, silent } from '@capstan/kube'
 import {
   aCluster,
   aCondition,
@@ -162,7 +162,7 @@ describe('NodeHealthy', () => {
 
 /** Computes the whole status, and returns one condition as text. */
 function reported(scope: MachineScope, type: string): string | undefined {
-  reportStatus(scope, { now, health: healthy, gracePeriod: 300_000 })
+  reportStatus(scope, { now, health: healthy, gracePeriod: 300_000, log: silent })
   return conditionText(scope.machine, type)
 }
 
@@ -178,6 +178,8 @@ describe('Ready', () => {
     ['a missing gate',                    { machine: aMachine({ spec: gate() }) }, 'Unknown ReadyUnknown: * Gate: Condition not yet reported'],
     ['a gate with positive polarity',     { machine: aMachine({ spec: gate(), status: has(aCondition('Gate', 'True')) }) }, 'True Ready'],
     ['a gate with negative polarity',     { machine: aMachine({ spec: gate('Negative'), status: has(aCondition('Gate', 'True', { message: 'busy' })) }) }, 'False NotReady: * Gate: busy'],
+    ['a gate that is Ready itself',       { machine: aMachine({ spec: { readinessGates: [{ conditionType: 'Ready' }] } }) }, 'Unknown InternalError: Please check controller logs for errors'],
+    ['a gate that core reports itself',   { infrastructure: infra({ status: ready('False', { message: 'slow' }) }), machine: aMachine({ spec: { readinessGates: [{ conditionType: 'InfrastructureReady' }] } }) }, 'False NotReady: * InfrastructureReady: slow'],
     ['deleted objects are expected while deleting', { machine: aMachine({ metadata: { deletionTimestamp: '2026-01-01T00:59:00Z' } }), infrastructure: { state: 'missing' }, node: { state: 'missing' } }, 'False NotReady: * Deleting: Machine deletion in progress, stage: Deleting'],
     ['a long deletion',                   { machine: aMachine(deleting) }, 'False NotReady: * Deleting: Machine deletion in progress since more than 15m, stage: Deleting'],
   ])('%s', (_, scope, expected) => {
@@ -273,7 +275,7 @@ describe('Available', () => {
       spec: minReadySeconds === undefined ? {} : { minReadySeconds },
       ...(readySince ? { status: { conditions: [aCondition('Ready', 'True', { lastTransitionTime: readySince })] } } : {}),
     })
-    const outcome = reportStatus(aScope({ machine }), { now, health: healthy, gracePeriod: 300_000 })
+    const outcome = reportStatus(aScope({ machine }), { now, health: healthy, gracePeriod: 300_000, log: silent })
     expect(conditionText(machine, 'Available')).toBe(expected)
     expect(outcome.kind === 'requeue' ? `requeue ${outcome.after}` : outcome.kind).toBe(expectedOutcome)
   })
@@ -291,13 +293,13 @@ describe('phase', () => {
     ['Deleting',     { ...deleting, status: { initialization: both, nodeRef: { name: 'n' } } }],
   ] as const)('is %s', (phase, overrides) => {
     const machine = aMachine(overrides)
-    reportStatus(aScope({ machine, bootstrap: config(), infrastructure: infra() }), { now, health: healthy, gracePeriod: 300_000 })
+    reportStatus(aScope({ machine, bootstrap: config(), infrastructure: infra() }), { now, health: healthy, gracePeriod: 300_000, log: silent })
     expect(machine.status).toMatchObject({ phase, lastUpdated: '2026-01-01T01:00:00Z' })
   })
 
   test('lastUpdated changes only with the phase', () => {
     const machine = aMachine({ status: { phase: 'Pending', lastUpdated: hourAgo } })
-    reportStatus(aScope({ machine }), { now, health: healthy, gracePeriod: 300_000 })
+    reportStatus(aScope({ machine }), { now, health: healthy, gracePeriod: 300_000, log: silent })
     expect(machine.status?.lastUpdated).toBe(hourAgo)
   })
 })

@@ -10,20 +10,20 @@ import {
   isDeleting,
   isFalse,
   isTrue,
+  type Logger,
   minutes,
   type NewCondition,
   type ReportedCondition,
   seconds,
   setConditions,
-  summary,
   timeLeft,
   timestamp,
-  defaultPriority,
 } from '@capstan/kube'
 import type { Health } from '../cluster-cache/accessor.ts'
 import { bootstrapConfigReadyCondition } from './bootstrap.ts'
 import { drainDelayText } from './drain-delays.ts'
 import { updatingCondition } from './in-place-update.ts'
+import { gatedSummary } from '../gated-summary.ts'
 import { infrastructureReadyCondition } from './infrastructure.ts'
 import { reportLegacyStatus } from './legacy-status.ts'
 import { nodeConditions } from './node.ts'
@@ -35,6 +35,7 @@ export interface StatusFacts {
   readonly now: number
   readonly health: Health
   readonly gracePeriod: number
+  readonly log: Logger
 }
 
 /** Conditions that this controller owns; UpToDate additionally for Machines of a MachineDeployment. */
@@ -74,7 +75,7 @@ export function reportStatus(scope: MachineScope, facts: StatusFacts): Outcome {
     updatingCondition(scope),
     pausedCondition(scope.cluster, machine),
   ])
-  set([readyCondition(machine, facts.now)])
+  set([readyCondition(machine, facts)])
   const availability = available(machine, facts.now)
   set([availability.condition])
 
@@ -141,29 +142,18 @@ const externalConditions = ['BootstrapConfigReady', 'InfrastructureReady', 'Node
 /** Reasons of these conditions that are expected while the Machine is being deleted. */
 const goneReasons = ['ObjectDeleted', 'ObjectDoesNotExist', 'NodeDeleted', 'NodeDoesNotExist']
 
-function readyCondition(machine: Machine, now: number): NewCondition {
-  const gates = machine.spec.readinessGates ?? []
-  const negative = [
-    'Deleting',
-    'Updating',
-    ...gates.filter(({ polarity }) => polarity === 'Negative').map(({ conditionType }) => conditionType),
-  ]
-  const usual = defaultPriority(negative)
+function readyCondition(machine: Machine, { now, log }: StatusFacts): NewCondition {
   const isGone = ({ type, reason = '' }: ReportedCondition) => externalConditions.includes(type) && goneReasons.includes(reason)
-  return summary(machine, MachineConditions.Ready, {
-    of: [
-      'Deleting',
-      'Updating',
-      ...externalConditions,
-      'HealthCheckSucceeded',
-      ...gates.map(({ conditionType }) => conditionType),
-    ],
-    negative,
+  return gatedSummary(machine, MachineConditions.Ready, {
+    of: ['Deleting', 'Updating', ...externalConditions, 'HealthCheckSucceeded'],
+    gates: machine.spec.readinessGates ?? [],
+    negative: ['Deleting', 'Updating'],
     ignoreIfMissing: ['HealthCheckSucceeded'],
     overrides: isDeleting(machine) ? [deletingSummary(machine, now)] : [],
     reasons: { issue: 'NotReady', unknown: 'ReadyUnknown', info: 'Ready' },
-    priority: (condition) => (isDeleting(machine) && isGone(condition) ? 'info' : usual(condition)),
+    isExpected: (condition) => isDeleting(machine) && isGone(condition),
     lines: mergeControlPlaneComponents,
+    log,
   })
 }
 

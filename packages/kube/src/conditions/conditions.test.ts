@@ -206,6 +206,12 @@ describe('summary', () => {
       'False NotReady\n* Deleting: in progress',
     ],
     [
+      'a type that is repeated counts once, at its last position',
+      [condition('A', 'False', 'gone'), condition('B', 'False', 'lost')],
+      { of: ['A', 'B', 'A'] },
+      'False NotReady\n* B: lost\n* A: gone',
+    ],
+    [
       'a custom priority replaces the default priority',
       [condition('A', 'False', 'gone'), condition('B', 'True')],
       { of: ['A', 'B'], priority: (c) => (c.type === 'A' ? 'info' : defaultPriority()(c)) },

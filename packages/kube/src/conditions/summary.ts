@@ -6,7 +6,7 @@ import type { ConditionSource, ReportedCondition } from './read.ts'
 import { conditionsOf } from './read.ts'
 
 export interface SummaryOptions<Reason extends string = string> {
-  /** Types to summarize, in order of relevance, which is the order of the message. */
+  /** Types to summarize, in order of relevance, which is the order of the message. Of a repeated type, the last position counts. */
   readonly of: readonly string[]
   /** Types that are good when False. */
   readonly negative?: readonly string[]
@@ -69,7 +69,8 @@ function conditionsToMerge(
     }
   }
   const scope: ReportedCondition[] = []
-  for (const type of of) {
+  for (const [index, type] of of.entries()) {
+    if (of.lastIndexOf(type) !== index) continue
     const condition =
       overrides.find((override) => override.type === type) ?? reported.find((condition) => condition.type === type)
     if (condition) scope.push(condition)
