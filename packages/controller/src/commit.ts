@@ -1,6 +1,18 @@
 /** Commits the changes that one reconcile made on its draft, as at most two patches. Upstream: util/patch, v1.14. */
 import type { Client, Condition, JsonObject, Kind, KubeObject } from '@capstan/kube'
-import { conflict, diffMerge, equal, isDeleting, isReason, isRecord, keyOf, legacyConditionsOf } from '@capstan/kube'
+import {
+  conflict,
+  diffMerge,
+  draft,
+  equal,
+  isDeleting,
+  isReason,
+  isRecord,
+  keyOf,
+  legacyConditionsOf,
+  messageOf,
+  StatusError,
+} from '@capstan/kube'
 import type { Cache, ReconcileContext } from './controller.ts'
 import { inTurn } from './turns.ts'
 
@@ -38,7 +50,8 @@ type Typed = { readonly type: string }
  * contains conditions, which are merged three-way by type. Returns the object from the last response. Without a change, returns `before` or
  * the newer object of the cache.
  *
- * Status is written first when a finalizer is removed, because the object may not exist after that.
+ * If the API server rejects one patch, for example because of a policy, the other patch is sent nevertheless, and the error is thrown
+ * afterwards. Status is written first when a finalizer is removed, because the object may not exist after that.
  */
 export function commitChanges<T extends KubeObject>(
   client: Client,
@@ -51,13 +64,19 @@ export function commitChanges<T extends KubeObject>(
     const signal = options.signal ? { signal: options.signal } : {}
     let latest = before
 
+    let reported = after
     const commitMain = async () => {
-      latest = await commitMetadataAndSpec(client, kind, newestOf(kind, latest, options.cache), before, after, options)
+      try {
+        latest = await commitMetadataAndSpec(client, kind, newestOf(kind, latest, options.cache), before, after, options)
+      } catch (err) {
+        reported = withGeneration(after, before.metadata.generation)
+        throw err
+      }
     }
     const commitStatus = async () => {
-      const status = diffMerge(statusPart(before), statusPart(after))
-      if (!equal(listsOf(before), listsOf(after))) {
-        latest = await commitConditions(client, kind, newestOf(kind, latest, options.cache), before, after, status, options)
+      const status = diffMerge(statusPart(before), statusPart(reported))
+      if (!equal(listsOf(before), listsOf(reported))) {
+        latest = await commitConditions(client, kind, newestOf(kind, latest, options.cache), before, reported, status, options)
       } else if (status) {
         latest = await client.patch(
           kind,
@@ -69,20 +88,36 @@ export function commitChanges<T extends KubeObject>(
     }
 
     const removesFinalizer = (before.metadata.finalizers?.length ?? 0) > (after.metadata.finalizers?.length ?? 0)
-    try {
-      if (removesFinalizer) {
-        await commitStatus()
-        await commitMain()
-      } else {
-        await commitMain()
-        await commitStatus()
+    const failures: unknown[] = []
+    for (const write of removesFinalizer ? [commitStatus, commitMain] : [commitMain, commitStatus]) {
+      try {
+        await write()
+      } catch (err) {
+        // The cache was stale: the last finalizer is already removed and the object no longer exists, so that its status needs no write.
+        if (isDeleting(before) && isReason(err, 'NotFound')) break
+        failures.push(err)
+        if (!isRejection(err)) break
       }
-    } catch (err) {
-      // The cache was stale: the last finalizer is already removed and the object no longer exists, so that its status needs no write.
-      if (!isDeleting(before) || !isReason(err, 'NotFound')) throw err
     }
+    if (failures.length > 1) throw new AggregateError(failures, failures.map(messageOf).join('; '))
+    if (failures.length === 1) throw failures[0]
     return latest
   })
+}
+
+/** Whether the API server has rejected the content of a patch, so that the other patch may succeed. */
+const isRejection = (err: unknown): boolean =>
+  err instanceof StatusError && !isReason(err, 'Conflict') && !isReason(err, 'NotFound')
+
+/** Returns the object with a status that observes this generation instead of the object's, because the new spec was not written. */
+function withGeneration<T extends KubeObject>(object: T, generation: number | undefined): T {
+  const changed: T & WithStatus = draft(object)
+  const { status, metadata } = changed
+  if (status === undefined || generation === undefined || metadata.generation === generation) return object
+  for (const observer of [status, ...(status.conditions ?? [])]) {
+    if (observer.observedGeneration === metadata.generation) observer.observedGeneration = generation
+  }
+  return changed
 }
 
 /**

@@ -631,6 +631,42 @@ describe('commitChanges', () => {
     expect(await orAbsent(env.client.get(Parent, key))).toBeUndefined()
   })
 
+  test('writes status after the API server has rejected the spec, with the stored generation', async () => {
+    env = await testEnv({ kinds })
+    const before = await env.client.create(Parent, aParent('a', 0))
+    const after = withCondition(before, 'Ours', 'First')
+    after.status!.conditions![0]!.observedGeneration = 2
+    after.status!.children = 1
+    after.metadata.generation = 2
+    after.spec.children = 'many' as never
+    await expect(commitChanges(env.client, Parent, before, after, { conditions: ['Ours'] })).rejects.toThrow('spec.children')
+    const { status } = await env.client.get(Parent, key)
+    expect(status).toMatchObject({ children: 1, conditions: [{ type: 'Ours', reason: 'First', observedGeneration: 1 }] })
+  })
+
+  test('removes the last finalizer after the API server has rejected the status', async () => {
+    env = await testEnv({ kinds })
+    await env.client.create(Parent, { ...aParent('a', 0), metadata: { ...key, finalizers: ['test.dev/ours'] } })
+    await env.client.delete(Parent, key)
+    const before = await env.client.get(Parent, key)
+    const after = draft(before)
+    after.status = { children: 'many' as never }
+    delete after.metadata.finalizers
+    await expect(commitChanges(env.client, Parent, before, after, { conditions: [] })).rejects.toThrow('status.children')
+    expect(await orAbsent(env.client.get(Parent, key))).toBeUndefined()
+  })
+
+  test('reports both errors when the API server rejects spec and status', async () => {
+    env = await testEnv({ kinds })
+    const before = await env.client.create(Parent, aParent('a', 0))
+    const after = draft(before)
+    after.spec.children = 'many' as never
+    after.status = { children: 'many' as never }
+    await expect(commitChanges(env.client, Parent, before, after, { conditions: [] })).rejects.toThrow(
+      /spec\.children.*; .*status\.children/,
+    )
+  })
+
   test('does not restore a finalizer that another controller has removed', async () => {
     env = await testEnv({ kinds })
     const finalizers = ['test.dev/ours', 'test.dev/theirs']
