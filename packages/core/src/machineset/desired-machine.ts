@@ -43,7 +43,8 @@ export function newMachine(
 ): Input<Machine> {
   const { namespace } = machineSet.metadata
   const { template, clusterName } = machineSet.spec
-  const bootstrap = refs.configRef ? { ...template.spec.bootstrap, configRef: refs.configRef } : template.spec.bootstrap
+  // The reference of the MachineSet is to a template, which would be deleted together with the Machine.
+  const { configRef: _template, ...bootstrap } = template.spec.bootstrap
   return {
     metadata: {
       name: refs.name,
@@ -52,7 +53,12 @@ export function newMachine(
       finalizers: [MachineFinalizer],
       ownerReferences: [controllerReference(machineSet, MachineSet)],
     },
-    spec: { ...template.spec, clusterName, bootstrap, infrastructureRef: refs.infrastructureRef },
+    spec: {
+      ...template.spec,
+      clusterName,
+      bootstrap: { ...bootstrap, ...(refs.configRef ? { configRef: refs.configRef } : {}) },
+      infrastructureRef: refs.infrastructureRef,
+    },
   }
 }
 

@@ -375,7 +375,7 @@ describe('a MachineSet', () => {
     expect(items.map((machine) => [machine.metadata.name, controllerOf(machine)?.kind])).toEqual([['lone', 'MachineSet']])
   })
 
-  test('adopts a Machine without controller', async () => {
+  test('adopts a Machine without controller, whose bootstrap data Secret stays', async () => {
     env = await setsEnv()
     await createClusterWithTemplates(env)
     const { template } = aMachineSet().spec
@@ -385,9 +385,9 @@ describe('a MachineSet', () => {
     })
     await env.client.create(MachineSet, aMachineSet())
     await env.settle()
-    expect((await env.client.get(Machine, { ...key, name: 'lone' })).metadata.ownerReferences).toMatchObject([
-      { kind: 'MachineSet', controller: true },
-    ])
+    const machine = await env.client.get(Machine, { ...key, name: 'lone' })
+    expect(machine.metadata.ownerReferences).toMatchObject([{ kind: 'MachineSet', controller: true }])
+    expect(machine.spec.bootstrap).toEqual({ dataSecretName: 's' })
     expect(await names(env.client, Machine)).toHaveLength(2)
   })
 
