@@ -35,6 +35,7 @@ import { observeExternal } from '../external/observe.ts'
 import { externalOf, type Observed, read } from '../external/observed.ts'
 import { SeeLogs } from '../see-logs.ts'
 import { type DrainTarget, drainNode, isUnreachable } from './drain/drain.ts'
+import { nodeByProviderID } from './node.ts'
 import type { DeletionStage, DeletionStep, MachineIO, MachinePhase, MachineScope, StepResult } from './scope.ts'
 import { volumesToDetach } from './volumes.ts'
 
@@ -105,14 +106,23 @@ async function nodeToDelete(scope: MachineScope, io: MachineIO): Promise<string 
   return name
 }
 
-/** Finds a Node that registered too late for `status.nodeRef`, and sets `status.nodeRef`. Best effort. */
+/**
+ * Finds a Node that registered too late for `status.nodeRef`, and sets `status.nodeRef`. Best effort: when several Nodes match, the Machine
+ * is deleted without its Node.
+ */
 function findLateNode({ machine, cluster, infrastructure }: MachineScope, io: MachineIO): string | undefined {
   const infra = externalOf(infrastructure)
   const providerID = machine.spec.providerID ?? (infra && read(infra, InfraMachineContract.providerID))
   const connection = io.clusters.connection(keyOf(cluster))
-  const name = providerID && connection ? connection.nodesByProviderID(providerID)[0]?.metadata.name : undefined
-  if (name) machine.status = { ...machine.status, nodeRef: { name } }
-  return name || undefined
+  if (!providerID || !connection) return undefined
+  try {
+    const name = nodeByProviderID(connection, providerID)?.metadata.name
+    if (name) machine.status = { ...machine.status, nodeRef: { name } }
+    return name
+  } catch (err) {
+    io.log.error('Failed to get node while deleting Machine', { err })
+    return undefined
+  }
 }
 
 const preDrainHooks: Step = async (scope, io) => {

@@ -332,6 +332,20 @@ test('the Node of the last control plane Machine is not deleted', async () => {
   expect(await env.workload.get(Node, { name: 'node-cp' })).toBeDefined()
 })
 
+test('no Node is deleted when two Nodes have the providerID of a Machine without nodeRef', async () => {
+  env = await coreEnv()
+  await env.provisionCluster()
+  await env.provisionMachine('cp', { labels: { 'cluster.x-k8s.io/control-plane': '' } })
+  const providerID = 'dev:///both'
+  for (const name of ['one', 'two']) await env.workload.create(Node, { metadata: { name }, spec: { providerID } })
+  await env.create(Machine, 'm1', { spec: { ...aMachine({ metadata: { name: 'm1' } }).spec, providerID } })
+  await env.settle()
+  await env.client.delete(Machine, { namespace: 'default', name: 'm1' })
+  await env.settle()
+  expect(await orAbsent(env.get(Machine, 'm1'))).toBeUndefined()
+  expect((await env.workload.list(Node)).items.map(({ metadata }) => metadata.name)).toEqual(['node-cp', 'one', 'two'])
+})
+
 test('a Machine being deleted reports an internal error when its control plane object cannot be read', async () => {
   let fails = false
   const between = (transport: Transport): Transport =>

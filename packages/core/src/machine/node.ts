@@ -89,7 +89,8 @@ function observeNode({ machine, cluster }: MachineScope, io: MachineIO): Observe
   }
 }
 
-function nodeByProviderID(workload: WorkloadCluster, providerID: string): Node | undefined {
+/** @throws Error when several Nodes have the provider ID */
+export function nodeByProviderID(workload: WorkloadCluster, providerID: string): Node | undefined {
   const nodes = workload.nodesByProviderID(providerID)
   if (nodes.length > 1) throw new Error(`unexpectedly found more than one Node matching the providerID ${providerID}`)
   return nodes[0]
