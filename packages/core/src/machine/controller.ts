@@ -38,6 +38,7 @@ export function createMachineController({
 }: MachineControllerOptions): Controller<Machine> {
   const settings: MachineSettings = { remoteConditionsGracePeriod, syncLabels, syncAnnotations }
   const updates = new UpdateCalls(runtime)
+  const nodeDeletionFailures = new Map<string, number>()
   return {
     name: 'machine',
     for: Machine,
@@ -54,7 +55,7 @@ export function createMachineController({
       { start: (enqueue) => updates.whenExtensionsChange(enqueue) },
     ],
     concurrency,
-    reconcile: (key, context) => reconcileMachine(key, { ...context, clusters, updates, settings }),
+    reconcile: (key, context) => reconcileMachine(key, { ...context, clusters, updates, nodeDeletionFailures, settings }),
   }
 }
 

@@ -42,6 +42,9 @@ import { volumesToDetach } from './volumes.ts'
 /** Retry interval of steps that wait for changes in the workload cluster which trigger no reconcile. Upstream: 20 s. */
 const RetryInterval = seconds(5)
 
+/** Minimum time for which a failed deletion of a Node is retried. Upstream: nodeDeletionRetryTimeout. */
+const MinNodeDeletionRetries = seconds(10)
+
 type Step = (scope: MachineScope, io: MachineIO, node: string | undefined) => Promise<StepResult>
 
 export const remove: MachinePhase = async (scope, io) => {
@@ -73,6 +76,7 @@ export const remove: MachinePhase = async (scope, io) => {
   scope.deletion = { reason: 'DeletionCompleted', message: 'Deletion completed' }
   removeFinalizer(scope.machine, MachineFinalizer)
   io.updates.forget(scope.machine.metadata.uid)
+  io.nodeDeletionFailures.delete(scope.machine.metadata.uid)
   return proceed()
 }
 
@@ -248,7 +252,11 @@ const deleteNode: Step = async (scope, io, name) => {
     io.events.event(machine, 'Warning', 'FailedDeleteNode', `error deleting Machine's Node: ${messageOf(err)}`)
     const limit = machine.spec.deletion?.nodeDeletionTimeoutSeconds
     const since = Date.parse(machine.metadata.deletionTimestamp!)
-    const remaining = limit ? timeLeft({ since, length: seconds(limit), now: io.clock.now() }) : undefined
+    // Earlier steps may have used up the timeout, and one failed request must not leave the Node behind.
+    const firstFailure = io.nodeDeletionFailures.get(machine.metadata.uid) ?? io.clock.elapsed()
+    io.nodeDeletionFailures.set(machine.metadata.uid, firstFailure)
+    const retries = firstFailure + MinNodeDeletionRetries - io.clock.elapsed()
+    const remaining = limit ? Math.max(retries, timeLeft({ since, length: seconds(limit), now: io.clock.now() })) : undefined
     if (remaining !== undefined && remaining <= 0) {
       io.log.info('Node deletion timeout expired, continuing without Node deletion', { Node: name, err })
       return done

@@ -378,6 +378,23 @@ test('the Node of a control plane Machine is deleted while another control plane
   expect(await env.workload.get(Node, { name: 'node-cp-2' })).toBeDefined()
 })
 
+test('the deletion of a Node is tried again when its first attempt fails after the node deletion timeout', async () => {
+  env = await coreEnv()
+  await env.provisionCluster()
+  await env.provisionMachine('cp', { labels: { 'cluster.x-k8s.io/control-plane': '' } })
+  await env.provisionMachine('m1', { spec: { deletion: { nodeDeletionTimeoutSeconds: 1 } } })
+  const hook = 'pre-terminate.delete.hook.machine.cluster.x-k8s.io/wait'
+  await env.patch(Machine, 'm1', { metadata: { annotations: { [hook]: '' } } })
+  await env.client.delete(Machine, { namespace: 'default', name: 'm1' })
+  await env.advance(seconds(2))
+  env.reachable = false
+  await env.patch(Machine, 'm1', { metadata: { annotations: { [hook]: null } } })
+  env.reachable = true
+  await env.advance(seconds(5))
+  expect(await orAbsent(env.get(Machine, 'm1'))).toBeUndefined()
+  expect(await orAbsent(env.workload.get(Node, { name: 'node-m1' }))).toBeUndefined()
+})
+
 test.each([
   ['', 0],
   [', and the clock is set back', -hours(1)],

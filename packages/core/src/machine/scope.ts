@@ -67,6 +67,8 @@ export interface MachineIO extends ReconcileContext {
   readonly clusters: ClusterCache
   /** Calls to extensions that update Machines in place. */
   readonly updates: UpdateCalls
+  /** By uid of the Machine, the time by `Clock.elapsed` at which the deletion of its Node first failed. */
+  readonly nodeDeletionFailures: Map<string, number>
   readonly settings: MachineSettings
 }
 
