@@ -123,8 +123,9 @@ function withGeneration<T extends KubeObject>(object: T, generation: number | un
 /**
  * Patches metadata after other writes of this process to the object have ended. `change` gets a version of the object, and returns the
  * metadata to patch, or `undefined` when there is no difference. It is called with `object` first, and, if it returns metadata, again
- * with the newest version that this process knows; the metadata of the second call is patched. Returns the object from the response;
- * without a patch, the version for which `change` returned `undefined`.
+ * with the newest version that this process knows; the metadata of the second call is patched. After a conflict, `change` is called with
+ * the version of the other writer. Returns the object from the response; without a patch, the version for which `change` returned
+ * `undefined`.
  */
 export async function patchMetadata<T extends KubeObject>(
   { client, cache, signal }: Pick<ReconcileContext, 'client' | 'cache' | 'signal'>,
@@ -135,8 +136,12 @@ export async function patchMetadata<T extends KubeObject>(
   if (!change(object)) return object
   return inTurn(cache, kind, keyOf(object), async () => {
     const newest = newestOf(kind, object, cache)
-    const metadata = change(newest)
-    return metadata ? client.patch(kind, keyOf(newest), { type: 'merge', body: { metadata } as JsonObject }, { signal }) : newest
+    return retryConflicts(client, kind, newest, { cache, signal }, async (latest) => {
+      const metadata = change(latest)
+      return metadata
+        ? client.patch(kind, keyOf(latest), { type: 'merge', body: { metadata } as JsonObject }, { signal })
+        : latest
+    })
   })
 }
 
@@ -148,17 +153,28 @@ export function newestOf<T extends KubeObject>(kind: Kind<T>, object: T, cache: 
 }
 
 /**
- * Returns the newer version of an object whose patch failed with a conflict; the patch was based on the version `sent`. Reads it from the
- * cache if the cache has it already, otherwise from the API server.
+ * Calls `write` with a version of the object, and after a conflict again with a newer one: from the cache if it has the change of the other
+ * writer already, otherwise from the API server. Does not write to another object with the same name.
  */
-async function afterConflict<T extends KubeObject>(
+async function retryConflicts<T extends KubeObject>(
   client: Client,
   kind: Kind<T>,
-  sent: T,
+  start: T,
   { cache, signal }: { readonly cache: Cache | undefined; readonly signal: AbortSignal | undefined },
+  write: (latest: T) => Promise<T>,
 ): Promise<T> {
-  const newest = newestOf(kind, sent, cache)
-  return newest === sent ? client.get(kind, keyOf(sent), signal ? { signal } : {}) : newest
+  let latest = start
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await write(latest)
+    } catch (err) {
+      if (!isReason(err, 'Conflict') || attempt === Attempts) throw err
+      const cached = newestOf(kind, latest, cache)
+      const newer = cached === latest ? await client.get(kind, keyOf(latest), signal ? { signal } : {}) : cached
+      if (newer.metadata.uid !== start.metadata.uid) throw err
+      latest = newer
+    }
+  }
 }
 
 /**
@@ -177,8 +193,7 @@ async function commitMetadataAndSpec<T extends KubeObject>(
   const requestOptions = signal ? { signal } : {}
   const change = diffMerge(withoutLists(mainPart(before)), withoutLists(mainPart(after)))
   const lists = SharedLists.filter((list) => !equal(before.metadata[list] ?? [], after.metadata[list] ?? []))
-  let latest = start
-  for (let attempt = 1; ; attempt++) {
+  return retryConflicts(client, kind, start, { cache, signal }, async (latest) => {
     const metadata: Record<string, unknown> = {}
     for (const list of lists) {
       const current: readonly unknown[] = latest.metadata[list] ?? []
@@ -189,15 +204,8 @@ async function commitMetadataAndSpec<T extends KubeObject>(
     if (!change && !isLocked) return latest
     if (isLocked) metadata.resourceVersion = latest.metadata.resourceVersion
     const body = { ...change, metadata: { ...(change?.metadata as object | undefined), ...metadata } }
-    try {
-      return await client.patch(kind, keyOf(before), { type: 'merge', body }, requestOptions)
-    } catch (err) {
-      if (!isReason(err, 'Conflict') || attempt === Attempts) throw err
-      const changed = await afterConflict(client, kind, latest, { cache, signal })
-      if (changed.metadata.uid !== before.metadata.uid) throw err
-      latest = changed
-    }
-  }
+    return client.patch(kind, keyOf(before), { type: 'merge', body }, requestOptions)
+  })
 }
 
 const SharedLists = ['finalizers', 'ownerReferences'] as const
@@ -225,8 +233,7 @@ async function commitConditions<T extends KubeObject>(
 ): Promise<T> {
   const requestOptions = signal ? { signal } : {}
   const [original, computed] = [listsOf(before), listsOf(after)]
-  let latest = start
-  for (let attempt = 1; ; attempt++) {
+  return retryConflicts(client, kind, start, { cache, signal }, async (latest) => {
     const stored = listsOf(latest)
     const contested =
       contestedType(stored.conditions, original.conditions, computed.conditions, owned) ??
@@ -240,15 +247,8 @@ async function commitConditions<T extends KubeObject>(
     if (!changed && !status) return latest
     const metadata = { resourceVersion: latest.metadata.resourceVersion }
     const body = changed ? { metadata, status: withLists(status, merged, stored) } : { status }
-    try {
-      return await client.patch(kind, keyOf(before), { type: 'merge', body }, { subresource: 'status', ...requestOptions })
-    } catch (err) {
-      if (!isReason(err, 'Conflict') || attempt === Attempts) throw err
-      const changed = await afterConflict(client, kind, latest, { cache, signal })
-      if (changed.metadata.uid !== before.metadata.uid) throw err
-      latest = changed
-    }
-  }
+    return client.patch(kind, keyOf(before), { type: 'merge', body }, { subresource: 'status', ...requestOptions })
+  })
 }
 
 /** Adds the merged lists that differ from the stored lists to the status patch. */

@@ -25,7 +25,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { commitChanges } from './commit.ts'
 import { type Cache, controller, watches } from './controller.ts'
 import { proceed, requeue, wait } from './outcome.ts'
-import { reconcileObject } from './reconcile-object.ts'
+import { ensureFinalizer, reconcileObject } from './reconcile-object.ts'
 
 /** A kind whose controller creates as many children as the spec states. This is a small controller in which all races can occur. */
 const Parent = defineKind({
@@ -690,6 +690,33 @@ describe('commitChanges', () => {
     }).catch((err: unknown) => err)
     expect(isReason(failure, 'Conflict')).toBe(true)
     expect(await reasons(env.client)).toBeUndefined()
+  })
+})
+
+describe('ensureFinalizer', () => {
+  const key = { namespace: 'default', name: 'a' }
+  const writers = (list: readonly string[]) => list.map((writer) => `test.dev/${writer}`)
+
+  test('keeps a finalizer that another controller has added meanwhile', async () => {
+    env = await testEnv({ kinds })
+    const before = await env.client.create(Parent, aParent('a', 0))
+    await env.client.patch(Parent, key, { type: 'merge', body: { metadata: { finalizers: writers(['theirs']) } } })
+    const requests: string[] = []
+    const io = { client: recordRequests(env.client, requests), cache: { newest: () => undefined } as never as Cache }
+    const { metadata } = await ensureFinalizer({ ...io, signal: new AbortController().signal }, Parent, before, 'test.dev/ours')
+    expect(metadata.finalizers).toEqual(writers(['theirs', 'ours']))
+    expect(requests).toEqual(['patch', 'get', 'patch'])
+  })
+
+  test('does not write to another object with the same name', async () => {
+    env = await testEnv({ kinds })
+    const before = await env.client.create(Parent, aParent('a', 0))
+    await env.client.delete(Parent, key)
+    await env.client.create(Parent, aParent('a', 7))
+    const io = { client: env.client, cache: { newest: () => undefined } as never as Cache, signal: new AbortController().signal }
+    const failure = await ensureFinalizer(io, Parent, before, 'test.dev/ours').catch((err: unknown) => err)
+    expect(isReason(failure, 'Conflict')).toBe(true)
+    expect((await env.client.get(Parent, key)).metadata.finalizers).toBeUndefined()
   })
 })
 

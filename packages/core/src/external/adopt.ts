@@ -20,7 +20,6 @@ export interface Adoption {
 
 /**
  * Sets the owner and the cluster label of a referenced object. Writes only differences, and returns the updated object.
- * @throws StatusError Conflict when another writer has changed the object meanwhile: owner references are written with an optimistic lock
  * @throws Error when another controller owns the object already
  */
 export function adopt<T extends KubeObject>(

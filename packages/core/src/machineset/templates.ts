@@ -1,8 +1,8 @@
 import { Cluster, type MachineDeployment, MachineSet, RevisionAnnotation, TemplateSuffix } from '@capstan/api'
 import type { Index, MapFunction, Outcome, ReconcileContext } from '@capstan/controller'
-import { proceed } from '@capstan/controller'
+import { patchMetadata, proceed } from '@capstan/controller'
 import { draft, ensureOwnerReference, isDeleting, keyOf, ownerReference, TerminalError } from '@capstan/kube'
-import type { ContractRef, External } from '../external/get.ts'
+import type { ContractRef } from '../external/get.ts'
 import { observeExternal } from '../external/observe.ts'
 import { type Observed, toObserved } from '../external/observed.ts'
 import { referenceText, referredText } from '../external/reference.ts'
@@ -54,22 +54,18 @@ export async function observeTemplate(
   const { ref, cluster, namespace, map } = options
   if (!ref || !isTemplate(ref)) return { state: 'none' }
   const external = await observeExternal(io, ref, namespace, map)
-  if (external && !isDeleting(cluster)) await ensureClusterOwns(io, external, cluster)
+  if (external && !isDeleting(cluster)) {
+    await patchMetadata(io, external.kind, external.object, (newest) => {
+      const owned = draft(newest)
+      if (!ensureOwnerReference(owned, ownerReference(cluster, Cluster))) return undefined
+      const { ownerReferences, resourceVersion } = owned.metadata
+      return { ownerReferences, resourceVersion }
+    })
+  }
   return toObserved(external)
 }
 
 export const isTemplate = ({ kind }: ContractRef): boolean => kind.endsWith(TemplateSuffix)
-
-async function ensureClusterOwns(
-  { client, signal }: ReconcileContext,
-  { kind, object }: External,
-  cluster: Cluster,
-): Promise<void> {
-  const owned = draft(object)
-  if (!ensureOwnerReference(owned, ownerReference(cluster, Cluster))) return
-  const { ownerReferences, resourceVersion } = owned.metadata
-  await client.patch(kind, keyOf(object), { type: 'merge', body: { metadata: { ownerReferences, resourceVersion } } }, { signal })
-}
 
 /** Returns index values for the templates that a set or deployment refers to. */
 export function templatesOf({ metadata, spec }: MachineSet | MachineDeployment): string[] {
