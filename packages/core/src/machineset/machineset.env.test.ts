@@ -301,6 +301,19 @@ describe('a MachineSet', () => {
     expect([infra, bootstrap].map((template) => template.metadata.ownerReferences)).toEqual([[owner], [owner]])
   })
 
+  test('makes a Cluster that is being deleted an owner of its templates, so that they are deleted too', async () => {
+    env = await setsEnv()
+    await createClusterWithTemplates(env)
+    const cluster = { namespace: 'default', name: 'demo' }
+    await env.client.patch(Cluster, cluster, { type: 'merge', body: { metadata: { finalizers: ['test/hold'] } } })
+    await env.client.delete(Cluster, cluster)
+    const metadata = { ...aMachineSet().metadata, finalizers: ['test/hold'] }
+    await env.client.create(MachineSet, { ...aMachineSet(), metadata })
+    await env.settle()
+    const infra = await env.client.get(DevMachineTemplate, { namespace: 'default', name: 'infra' })
+    expect(infra.metadata.ownerReferences).toMatchObject([{ kind: 'Cluster', name: 'demo' }])
+  })
+
   test('propagates timeouts to Machines that are being deleted', async () => {
     await startSet()
     const [name] = await names(env.client, Machine)

@@ -54,7 +54,8 @@ export async function observeTemplate(
   const { ref, cluster, namespace, map } = options
   if (!ref || !isTemplate(ref)) return { state: 'none' }
   const external = await observeExternal(io, ref, namespace, map)
-  if (external && !isDeleting(cluster)) {
+  if (external) {
+    // Also while the Cluster is being deleted: the garbage collector then deletes the template.
     await patchMetadata(io, external.kind, external.object, (newest) => {
       const owned = draft(newest)
       if (!ensureOwnerReference(owned, ownerReference(cluster, Cluster))) return undefined
