@@ -12,7 +12,7 @@ import {
   type MachineSpec,
   labelValue,
 } from '@capstan/api'
-import { controllerReference, diffMerge, draft, type Input, type JsonObject, type Random } from '@capstan/kube'
+import { controllerReference, diffMerge, draft, equal, type Input, type JsonObject, type Random } from '@capstan/kube'
 import type { WantedMetadata } from '../managed-metadata.ts'
 import { nameFromTemplate } from '../naming/generated-name.ts'
 
@@ -44,7 +44,8 @@ export function newMachine(
   const { namespace } = machineSet.metadata
   const { template, clusterName } = machineSet.spec
   // The reference of the MachineSet is to a template, which would be deleted together with the Machine.
-  const { configRef: _template, ...bootstrap } = template.spec.bootstrap
+  const { configRef: _template, ...dataSecret } = template.spec.bootstrap
+  const bootstrap = { ...dataSecret, ...(refs.configRef ? { configRef: refs.configRef } : {}) }
   return {
     metadata: {
       name: refs.name,
@@ -53,12 +54,7 @@ export function newMachine(
       finalizers: [MachineFinalizer],
       ownerReferences: [controllerReference(machineSet, MachineSet)],
     },
-    spec: {
-      ...template.spec,
-      clusterName,
-      bootstrap: { ...bootstrap, ...(refs.configRef ? { configRef: refs.configRef } : {}) },
-      infrastructureRef: refs.infrastructureRef,
-    },
+    spec: { ...template.spec, clusterName, bootstrap, infrastructureRef: refs.infrastructureRef },
   }
 }
 
@@ -68,13 +64,15 @@ export function machineIntent(machineSet: MachineSet, machine: Machine): Input<M
   const { name, finalizers = [] } = machine.metadata
   const { configRef } = bootstrap
   const desired = newMachine(machineSet, { name, infrastructureRef, ...(configRef ? { configRef } : {}) })
+  const ownBootstrap = equal(desired.spec.bootstrap, {}) ? undefined : desired.spec.bootstrap
   return draft({
     metadata: {
       ...desired.metadata,
       // Includes finalizers of other writers, so that the list stays unchanged.
       finalizers: finalizers.includes(MachineFinalizer) ? finalizers : [...finalizers, MachineFinalizer],
     },
-    spec: { ...desired.spec, version, failureDomain },
+    // As upstream, the set does not become a manager of an object of which it has no field.
+    spec: { ...desired.spec, bootstrap: ownBootstrap, version, failureDomain },
   }) as Input<Machine>
 }
 

@@ -401,6 +401,8 @@ describe('a MachineSet', () => {
     const machine = await env.client.get(Machine, { ...key, name: 'lone' })
     expect(machine.metadata.ownerReferences).toMatchObject([{ kind: 'MachineSet', controller: true }])
     expect(machine.spec.bootstrap).toEqual({ dataSecretName: 's' })
+    const ofSet = machine.metadata.managedFields?.find(({ manager }) => manager === 'capi-machineset')
+    expect(ofSet?.fieldsV1).not.toHaveProperty(['f:spec', 'f:bootstrap'])
     expect(await names(env.client, Machine)).toHaveLength(2)
   })
 
