@@ -31,8 +31,11 @@ async function countsUntilStable(): Promise<string> {
   return lines.join('\n')
 }
 
-async function aReadyDeployment(overrides: Parameters<typeof aMachineDeployment>[0] = {}): Promise<void> {
-  env = await setsEnv()
+async function aReadyDeployment(
+  overrides: Parameters<typeof aMachineDeployment>[0] = {},
+  options: Parameters<typeof setsEnv>[0] = {},
+): Promise<void> {
+  env = await setsEnv(options)
   await createClusterWithTemplates(env)
   await env.client.create(MachineDeployment, aMachineDeployment(overrides))
   await env.advance(seconds(60))
@@ -290,6 +293,26 @@ describe('a MachineDeployment', () => {
     await patch({ spec: { paused: true, replicas: 6 } })
     await env.advance(seconds(60))
     expect(await env.counts()).toBe('v1.34.0 6/6, 6 available; v1.35.0 1/1, 1 available')
+  })
+
+  test('while paused scales no further set after a set could not be scaled', async () => {
+    let rejected = ''
+    const rejecting = (transport: Transport): Transport => ({
+      close: () => transport.close(),
+      watch: (request, signal) => transport.watch(request, signal),
+      async send(request, signal) {
+        const isMerge = request.patchType === 'application/merge-patch+json' && request.subresource === undefined
+        if (isMerge && request.name === rejected) throw new StatusError('Forbidden', 'quota')
+        return transport.send(request, signal)
+      },
+    })
+    await aReadyDeployment({}, { between: rejecting })
+    rejected = (await env.client.list(MachineSet, { namespace: 'default' })).items[0]!.metadata.name
+    await setVersion('v1.35.0')
+    await env.advance(seconds(12))
+    await patch({ spec: { paused: true, replicas: 0 } })
+    await env.advance(seconds(60))
+    expect(await env.counts()).toBe('v1.34.0 2/2, 2 available; v1.35.0 1/1, 1 available')
   })
 
   test('is deleted after its sets and their Machines', async () => {

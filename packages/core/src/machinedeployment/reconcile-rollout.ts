@@ -205,12 +205,14 @@ async function scalePaused(scope: MachineDeploymentScope, sets: SetsByRole, io: 
     current: current && scaledSet(current),
     old: old.map(scaledSet),
   })
-  scope.machineSets = await Promise.all(
-    [...old, ...(current ? [current] : [])].map(async (set) => {
-      const scale = plan.find(({ set: name }) => name === set.metadata.name)
-      return scale ? scalePausedSet(set, scale.to, machineDeployment, io) : set
-    }),
-  )
+  let machineSets = [...old, ...(current ? [current] : [])]
+  // Up to the first failure, as upstream. The largest set is first.
+  for (const { set: name, to } of plan) {
+    const set = machineSets.find(({ metadata }) => metadata.name === name)!
+    const scaled = await scalePausedSet(set, to, machineDeployment, io)
+    machineSets = machineSets.map((existing) => (existing === set ? scaled : existing))
+  }
+  scope.machineSets = machineSets
   scope.rolloutIncomplete = false
   return wait('the rollout to be resumed: spec.paused is true')
 }
