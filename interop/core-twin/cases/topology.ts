@@ -348,6 +348,10 @@ const annotated = (name: string, annotation: string) =>
 const threeWorkers = [worker('a'), worker('b'), worker('c')]
 const to35 = ['the Cluster is upgraded', topology({ version: 'v1.35.0' })] as const
 
+const withDefaultZone = (zoneName: string): ClassOptions => ({
+  spec: { variables: [variable('zone', { type: 'string', default: zoneName })], patches: [patch('zones', everywhere)] },
+})
+
 /** The reference to the class has the namespace of the Cluster. */
 const sameNamespace: Case = async (twin) => {
   await createTopology(twin, {}, { topology: { classRef: { name: 'quick', namespace: twin.namespace } } })
@@ -698,6 +702,11 @@ export const topologyCases: Cases = {
     'the class gets patches',
     { spec: { variables: [variable('zone', { type: 'string', default: 'a' })], patches: [patch('p', everywhere)] } },
   ]),
+  'topology-class-changes-default': changedClass(
+    {},
+    ['a variable with a default is added', withDefaultZone('a')],
+    ['the default changes', withDefaultZone('b')],
+  ),
   'topology-class-gets-metadata': changedClass({}, [
     'the class gets metadata',
     { controlPlane: { metadata: metadata('c') }, worker: { metadata: metadata('c') } },

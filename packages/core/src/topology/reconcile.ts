@@ -16,7 +16,9 @@ import {
 } from '@capstan/api'
 import {
   commitChanges,
+  inTurn,
   mergeOutcomes,
+  newestOf,
   onlyConflicts,
   type Outcome,
   proceed,
@@ -26,7 +28,9 @@ import {
 } from '@capstan/controller'
 import {
   draft,
+  equal,
   isDeleting,
+  type JsonObject,
   type ObjectKey,
   orAbsent,
   seconds,
@@ -93,7 +97,10 @@ async function allowDeletion(scope: TopologyScope): Promise<void> {
 async function applyTopology(scope: TopologyScope): Promise<void> {
   const { context } = scope
   const clusterClass = await observeClass(scope.cluster, context)
-  const cluster = withTerminalErrors(() => withDefaultedVariables(scope.cluster, clusterClass))
+  const cluster = await storeDefaults(
+    scope,
+    withTerminalErrors(() => withDefaultedVariables(scope.cluster, clusterClass)),
+  )
 
   const blueprint = await observeBlueprint(cluster.spec.topology!, clusterClass, context)
   const current = await observeCurrentState(cluster, blueprint, context)
@@ -110,6 +117,25 @@ async function applyTopology(scope: TopologyScope): Promise<void> {
     await applyState(scope, desired, current, decision)
     if (failure !== undefined) throw failure
   })
+}
+
+/**
+ * Stores the defaulted variables, so that a default that changes later does not change this Cluster. Admission has stored them unless the
+ * class is newer than the last write of the Cluster. Returns the stored Cluster.
+ */
+async function storeDefaults(scope: TopologyScope, defaulted: Cluster): Promise<Cluster> {
+  const { client, cache, signal } = scope.context
+  const { cluster } = scope
+  const { topology } = defaulted.spec
+  if (equal(cluster.spec.topology, topology)) return cluster
+  scope.cluster = await inTurn(cache, Cluster, keyOf(cluster), () => {
+    const newest = newestOf(Cluster, cluster, cache)
+    // A user's change of the topology must cause a conflict; a change of the status by another controller need not.
+    const { resourceVersion } = (equal(newest.spec.topology, cluster.spec.topology) ? newest : cluster).metadata
+    const body = { metadata: { resourceVersion }, spec: { topology } } as JsonObject
+    return client.patch(Cluster, keyOf(cluster), { type: 'merge', body }, { signal })
+  })
+  return scope.cluster
 }
 
 /**

@@ -166,6 +166,7 @@ async function aReadyWorld(options?: WorldOptions) {
 type World = Awaited<ReturnType<typeof aWorld>>
 
 const infra = 'infra.example.com/v1beta1'
+const aString = (defaultValue: string) => ({ openAPIV3Schema: { type: 'string', default: defaultValue } })
 const classSpec = {
   infrastructure: { templateRef: { apiVersion: infra, kind: 'DevClusterTemplate', name: 'quick' } },
   controlPlane: {
@@ -181,7 +182,7 @@ const classSpec = {
       },
     ],
   },
-  variables: [{ name: 'size', required: false, schema: { openAPIV3Schema: { type: 'string', default: 'm' } } }],
+  variables: [{ name: 'size', required: false, schema: aString('m') }],
   patches: [
     {
       name: 'size',
@@ -907,6 +908,19 @@ describe('changes', () => {
     const { revision } = world.store
     await world.advance(minutes(5))
     expect(world.store.revision).toBe(revision)
+  })
+
+  test('the default of a new variable is stored, so that another default does not change existing Clusters', async () => {
+    const world = await aReadyWorld()
+    const withDefault = (value: string) => ({
+      spec: { variables: [...classSpec.variables, { ...classSpec.variables[0], name: 'zone', schema: aString(value) }] },
+    })
+    await world.patch(ClusterClass, 'quick', withDefault('a'))
+    await world.patch(ClusterClass, 'quick', withDefault('b'))
+    expect((await world.cluster()).spec.topology?.variables).toEqual([
+      { name: 'size', value: 'm' },
+      { name: 'zone', value: 'a' },
+    ])
   })
 
   test('a changed template of the class is applied to the Clusters of the class', async () => {
