@@ -1,7 +1,7 @@
 /** Cases of topologies whose objects cannot be written, and of less common fields of ClusterClasses. */
 import { Cluster, ClusterClass } from '@capstan/api'
 import { proceedWith } from '@capstan/extension'
-import { CustomResourceDefinition, getCondition, type KubeObject } from '@capstan/kube'
+import { type Client, CustomResourceDefinition, getCondition, keyOf, type KubeObject } from '@capstan/kube'
 import { clusterName } from '../objects.ts'
 import { noReport } from '../providers.ts'
 import { stub } from '../stub-kinds.ts'
@@ -234,6 +234,24 @@ const outdatedRefs: Case = async (twin) => {
   await twin.settle('the reference has the newer version', classReports('RefVersionsUpToDate', 'RefVersionsUpToDate'))
 }
 
+/** The topology of a worker is removed during its rollout, and its Machines cannot be deleted. */
+const removedDuringRollout: Case = async (twin) => {
+  const ofA = ({ metadata }: KubeObject) => metadata.labels?.['topology.cluster.x-k8s.io/deployment-name'] === 'a'
+  const setFinalizers = (finalizers: readonly string[] | null) => async (client: Client) => {
+    const { items } = await client.list(stub.machine, { namespace: twin.namespace })
+    const body = { metadata: { finalizers } }
+    for (const machine of items.filter(ofA)) await client.patch(stub.machine, keyOf(machine), { type: 'merge', body })
+  }
+  await createTopology(twin, {}, { workers: [worker('a'), worker('b')] })
+  await twin.runOnBoth('block the deletion of the Machine', setFinalizers(['twin.capstan.dev/hold']))
+  await twin.patch(Cluster, clusterName, topology({ version: 'v1.35.0' }))
+  await twin.settle('the old Machine of the first worker is being deleted', reports('ClusterUpgrading', 'c-a-'))
+  await twin.patch(Cluster, clusterName, workers(worker('b')))
+  await twin.settle('the topology of the first worker is removed')
+  await twin.runOnBoth('allow the deletion of the Machine', setFinalizers(null))
+  await twin.settle('the second worker is upgraded', reports('ReconcileSucceeded'))
+}
+
 export const topologyFailureCases: Cases = {
   'topology-control-plane-denied': controlPlaneDenied,
   'topology-deployment-denied': workersDenied('stubconfigtemplates', (twin) =>
@@ -255,4 +273,5 @@ export const topologyFailureCases: Cases = {
   'topology-patch-enabled-fails': patchFails([set('v', { value: 1 })], { enabledIf: '{{ index .list 5 }}' }),
   'topology-variables-conflict': conflict,
   'topology-outdated-refs': outdatedRefs,
+  'topology-removed-during-rollout': removedDuringRollout,
 }

@@ -4,6 +4,7 @@ import {
   ClusterClass,
   coreKinds,
   type Hook,
+  Machine,
   MachineDeployment,
   MachineHealthCheck,
   type WaitingHook,
@@ -643,6 +644,39 @@ describe('an upgrade', () => {
     expect(new Set(world.runtime.trace)).toEqual(
       new Set(['BeforeClusterUpgrade v1.34.0 v1.35.0', 'AfterControlPlaneUpgrade v1.35.0', 'AfterClusterUpgrade v1.35.0']),
     )
+  })
+
+  test('a MachineDeployment that is removed during its rollout counts as upgrading until its Machines are deleted', async () => {
+    const world = await aWorld()
+    await createClass(world)
+    const workers = (...names: string[]) => ({
+      workers: { machineDeployments: names.map((name) => ({ class: 'default', name, replicas: 1 })) },
+    })
+    await createCluster(world, workers('md-0', 'md-1'))
+    await becomeReady(world)
+    const deployments = async () =>
+      new Map(
+        (await world.client.list(MachineDeployment, { namespace: 'default' })).items.map((deployment) => [
+          deployment.metadata.labels!['topology.cluster.x-k8s.io/deployment-name'],
+          deployment,
+        ]),
+      )
+    const { metadata, spec } = (await deployments()).get('md-0')!
+    await world.client.create(Machine, {
+      metadata: { name: 'old', namespace: 'default', labels: spec.selector.matchLabels! },
+      spec: { ...spec.template.spec, version: 'v1.34.0' },
+    } as never)
+    await world.patch(MachineDeployment, metadata.name, { metadata: { finalizers: ['test.example.com/hold'] } })
+    await world.patch(Cluster, 'demo', { spec: { topology: { version: 'v1.35.0' } } })
+    await world.reportControlPlane('v1.35.0')
+    await world.patch(Cluster, 'demo', { spec: { topology: workers('md-1') } })
+
+    const version = async () => (await deployments()).get('md-1')!.spec.template.spec.version
+    expect(await version()).toBe('v1.34.0')
+    expect(await world.reconciled()).toMatch(`MachineDeployment ${metadata.name} upgrading to version v1.35.0`)
+    await world.client.delete(Machine, { namespace: 'default', name: 'old' })
+    await world.patch(MachineDeployment, metadata.name, { metadata: { finalizers: null } })
+    expect(await version()).toBe('v1.35.0')
   })
 
   test('has the version of the control plane as its step while BeforeControlPlaneUpgrade blocks, so that Machines can be replaced', async () => {

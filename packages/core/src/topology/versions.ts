@@ -191,11 +191,12 @@ function upgradeFacts(
   }
 }
 
+/** Returns the workers of the topology, then those that were removed from it during their upgrade. */
 const workerTopologies = (
   topologies: readonly (MachineDeploymentTopology | MachinePoolTopology)[],
   objects: CurrentWorkers,
-): WorkerTopology[] =>
-  topologies.map(({ name, metadata }) => {
+): WorkerTopology[] => [
+  ...topologies.map(({ name, metadata }) => {
     const current = objects.get(name)
     return {
       name,
@@ -204,7 +205,18 @@ const workerTopologies = (
       defer: metadata?.annotations?.[ClusterTopologyDeferUpgradeAnnotation] !== undefined,
       hold: metadata?.annotations?.[ClusterTopologyHoldUpgradeSequenceAnnotation] !== undefined,
     }
-  })
+  }),
+  ...[...objects]
+    .filter(([name, { upgrading }]) => upgrading && !topologies.some((topology) => topology.name === name))
+    .map(([name, { object }]) => ({
+      name,
+      current: object.spec.template.spec.version,
+      upgrading: true,
+      defer: false,
+      hold: false,
+      removed: true,
+    })),
+]
 
 /**
  * Returns how many MachineDeployments, and how many MachinePools, may upgrade concurrently. Admission rejects text that is not a number.

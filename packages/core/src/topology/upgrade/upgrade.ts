@@ -127,13 +127,15 @@ export interface WorkerTopology {
   readonly defer: boolean
   /** Whether it has the hold-upgrade-sequence annotation, which also defers all following workers. */
   readonly hold: boolean
+  /** Whether the topology no longer has it, but its object still exists. */
+  readonly removed?: boolean
 }
 
 export interface WorkerVersion {
   readonly name: string
   readonly version: string
   /**
-   * `settled`: the object has the topology's version, or may be created with it. `starting` upgrades the object in this reconcile;
+   * `settled`: the object has the topology's version, may be created with it, or is removed. `starting` upgrades the object in this reconcile;
    * `pending` and `deferred` leave it unchanged; `pendingCreate` postpones its creation.
    */
   readonly state: 'settled' | 'starting' | 'pending' | 'deferred' | 'pendingCreate'
@@ -170,7 +172,7 @@ export function workerVersions(
       upgrading: worker.upgrading,
     })
     if (current === undefined) return keep(isStable && !isBlocked ? 'settled' : 'pendingCreate', facts.desired)
-    if (current === facts.desired) return keep('settled', current)
+    if (worker.removed || current === facts.desired) return keep('settled', current)
     if (worker.defer || isHeld) return keep('deferred', current)
     if (isBlocked) return keep('pending', current)
     if (upgrading >= concurrency) return keep('pending', current)
