@@ -1,5 +1,5 @@
 /** Cases of topologies whose objects cannot be written, and of less common fields of ClusterClasses. */
-import { Cluster, ClusterClass } from '@capstan/api'
+import { Cluster, ClusterClass, MachineDeployment } from '@capstan/api'
 import { proceedWith } from '@capstan/extension'
 import { type Client, CustomResourceDefinition, getCondition, keyOf, type KubeObject } from '@capstan/kube'
 import { clusterName } from '../objects.ts'
@@ -252,6 +252,13 @@ const removedDuringRollout: Case = async (twin) => {
   await twin.settle('the second worker is upgraded', reports('ReconcileSucceeded'))
 }
 
+/** A user sets a newer version on workers than that of the topology. */
+const newerWorkers: Case = async (twin) => {
+  await createTopology(twin)
+  await twin.patch(MachineDeployment, ([first]) => first, { spec: { template: { spec: { version: 'v1.34.5' } } } })
+  await twin.settleRetries('the workers are newer than the topology', reports('ReconcileFailed', 'must be greater than v1.34.5'))
+}
+
 export const topologyFailureCases: Cases = {
   'topology-control-plane-denied': controlPlaneDenied,
   'topology-deployment-denied': workersDenied('stubconfigtemplates', (twin) =>
@@ -273,5 +280,6 @@ export const topologyFailureCases: Cases = {
   'topology-patch-enabled-fails': patchFails([set('v', { value: 1 })], { enabledIf: '{{ index .list 5 }}' }),
   'topology-variables-conflict': conflict,
   'topology-outdated-refs': outdatedRefs,
+  'topology-newer-workers': newerWorkers,
   'topology-removed-during-rollout': removedDuringRollout,
 }

@@ -80,6 +80,14 @@ describe('upgrade plan', () => {
   ] as const)('to %s from %s is rejected', (desired, controlPlane, known, message) => {
     expect(() => upgradePlan({ desired, controlPlane, workers: [], known })).toThrow(message)
   })
+
+  test('workers that are newer than the topology are not rolled back', () => {
+    const versions = { desired: 'v1.34.0', controlPlane: 'v1.34.0', known: [] }
+    expect(() => upgradePlan({ ...versions, workers: ['v1.34.5'] })).toThrow(
+      'invalid workers upgrade plan, item 0; version v1.34.0 must be greater than v1.34.5',
+    )
+    expect(() => upgradePlan({ ...versions, workers: ['v1.35.0'] })).toThrow('v1.34.0 must be greater than v1.35.0')
+  })
 })
 
 describe('a plan of an extension', () => {

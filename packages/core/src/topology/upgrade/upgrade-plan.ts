@@ -36,11 +36,15 @@ export function upgradePlan({ desired, controlPlane, workers, known, extensionPl
     extensionPlan?.controlPlane ??
     (known.length > 0 ? knownSteps(controlPlane, desired, known) : singleStep(controlPlane, desired))
   checkControlPlaneSteps(steps, controlPlane, desired)
-  if (extensionPlan && extensionPlan.workers.length > 0) {
-    checkWorkerSteps(extensionPlan.workers, steps, controlPlane, lowest, desired)
-    return { controlPlane: steps, workers: extensionPlan.workers }
+  const isPlanned = extensionPlan !== undefined && extensionPlan.workers.length > 0
+  if (lowest === undefined || sameVersion(lowest, desired)) {
+    if (isPlanned) throw new Error('invalid worker upgrade plan; there are no workers or workers already at the desired version')
+    return { controlPlane: steps, workers: [] }
   }
-  return { controlPlane: steps, workers: lowest === undefined ? [] : workerSteps(steps, controlPlane, lowest, desired) }
+  if (isPlanned) checkAreControlPlaneSteps(extensionPlan.workers, steps, controlPlane)
+  const stepsOfWorkers = isPlanned ? extensionPlan.workers : workerSteps(steps, controlPlane, lowest, desired)
+  checkWorkerSteps(stepsOfWorkers, [controlPlane, ...steps], lowest, desired)
+  return { controlPlane: steps, workers: stepsOfWorkers }
 }
 
 /** Whether an upgrade is needed. An extension is called only in this case. */
@@ -110,26 +114,19 @@ function checkControlPlaneSteps(steps: readonly string[], from: string, to: stri
   }
 }
 
-function checkWorkerSteps(
-  steps: readonly string[],
-  controlPlaneSteps: readonly string[],
-  controlPlane: string,
-  lowest: string | undefined,
-  to: string,
-): void {
-  const plan = 'invalid workers upgrade plan'
-  if (lowest === undefined || sameVersion(lowest, to)) {
-    throw new Error('invalid worker upgrade plan; there are no workers or workers already at the desired version')
-  }
-  const controlPlaneVersions = [controlPlane, ...controlPlaneSteps]
-  const unmatched = steps.filter((step) => !controlPlaneVersions.includes(step))
-  if (controlPlaneSteps.length > 0 && unmatched.length > 0) {
-    const expectedVersions = 'any versions in the control plane upgrade plan nor the control plane version'
-    throw new Error(`${plan}: versions ${unmatched.join(',')} doesn't match ${expectedVersions}`)
-  }
+const InvalidWorkerSteps = 'invalid workers upgrade plan'
+
+function checkAreControlPlaneSteps(steps: readonly string[], controlPlaneSteps: readonly string[], controlPlane: string): void {
+  const unmatched = steps.filter((step) => step !== controlPlane && !controlPlaneSteps.includes(step))
+  if (controlPlaneSteps.length === 0 || unmatched.length === 0) return
+  const expectedVersions = 'any versions in the control plane upgrade plan nor the control plane version'
+  throw new Error(`${InvalidWorkerSteps}: versions ${unmatched.join(',')} doesn't match ${expectedVersions}`)
+}
+
+function checkWorkerSteps(steps: readonly string[], controlPlaneVersions: readonly string[], lowest: string, to: string): void {
   let current = parseVersion(lowest)
   for (const [index, step] of steps.entries()) {
-    const item = `${plan}, item ${index};`
+    const item = `${InvalidWorkerSteps}, item ${index};`
     const from = versionText(current)
     const next = parseVersion(step)
     const compared = compareWithBuild(step, from)
@@ -149,13 +146,14 @@ function checkWorkerSteps(
     current = next
   }
   if (!sameVersion(versionText(current), to)) {
-    throw new Error(`${plan}; workers upgrade plan must end with version ${to}, ends with ${versionText(current)} instead`)
+    throw new Error(
+      `${InvalidWorkerSteps}; workers upgrade plan must end with version ${to}, ends with ${versionText(current)} instead`,
+    )
   }
 }
 
 /** Returns the fewest steps that keep workers within three minor versions of the control plane. */
 function workerSteps(controlPlaneSteps: readonly string[], controlPlane: string, lowest: string, to: string): string[] {
-  if (sameVersion(lowest, to)) return []
   const versionOfMinor = new Map<number, string>()
   for (const version of [controlPlane, ...controlPlaneSteps]) versionOfMinor.set(parseVersion(version).minor, version)
 
