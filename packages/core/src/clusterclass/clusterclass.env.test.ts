@@ -220,13 +220,21 @@ describe('admission', () => {
     [
       'a patch with the value of an unknown variable',
       patch({ selector, jsonPatches: [{ op: 'add', path: add.path, valueFrom: { variable: 'none.x' } }] }),
-      'variable with name none cannot be found',
+      'variable with name none.x cannot be found',
     ],
     [
       'a patch with the value of an unknown built-in variable',
       patch({ selector, jsonPatches: [{ op: 'add', path: add.path, valueFrom: { variable: 'builtin.cluster.age' } }] }),
       'not a defined builtin variable',
     ],
+    ...['builtin', 'builtin.cluster.metadata', 'builtin.cluster.metadata.labels.team', 'builtin.cluster.network.services[0]'].map(
+      (variable) =>
+        [
+          `a patch with the value of a part of built-in variables: ${variable}`,
+          patch({ selector, jsonPatches: [{ op: 'add', path: add.path, valueFrom: { variable } }] }),
+          variable === 'builtin' ? 'variable with name builtin cannot be found' : 'not a defined builtin variable',
+        ] as [string, object, string],
+    ),
     [
       'a template that does not parse',
       patch({ selector, jsonPatches: [{ op: 'add', path: add.path, valueFrom: { template: '{{ if }}' } }] }),
@@ -255,7 +263,7 @@ describe('admission', () => {
           selector,
           jsonPatches: [
             add,
-            { op: 'add', path: '/spec/template/spec/y', valueFrom: { variable: 'builtin.cluster.metadata.labels.team' } },
+            { op: 'add', path: '/spec/template/spec/y', valueFrom: { variable: 'builtin.cluster.metadata.labels' } },
           ],
         },
         { enabledIf: '{{ .builtin.cluster.name }}' },

@@ -138,13 +138,15 @@ function jsonPatchErrors(patch: JSONPatch, fieldPath: string, spec: ClusterClass
     errors.push(invalid(`${fieldPath}.valueFrom`, indentedJson({ variable, template }), problem))
   }
   if (template !== undefined) appendAll(errors, templateErrors(template, `${fieldPath}.valueFrom.template`, 'valueFrom.template'))
-  if (variable !== undefined && !isKnownVariable(variable, spec)) {
-    const problem = variable.startsWith('builtin')
-      ? 'not a defined builtin variable'
-      : `variable with name ${variableOf(variable)} cannot be found`
-    errors.push(invalid(`${fieldPath}.valueFrom.variable`, variable, problem))
-  }
+  const problem = variable === undefined ? undefined : variableProblem(variable, spec)
+  if (problem !== undefined) errors.push(invalid(`${fieldPath}.valueFrom.variable`, variable, problem))
   return errors
+}
+
+function variableProblem(variable: string, { variables = [] }: ClusterClassSpec): string | undefined {
+  if (variable.startsWith('builtin.')) return Builtins.has(variable) ? undefined : 'not a defined builtin variable'
+  const name = variableOf(variable)
+  return variables.some((defined) => defined.name === name) ? undefined : `variable with name ${variable} cannot be found`
 }
 
 /** Rejects paths outside spec. In lists, a patch can only add an item at the start or end: other indexes depend on other patches. */
@@ -161,51 +163,42 @@ function pathErrors(patch: JSONPatch, fieldPath: string): FieldError[] {
   return errors
 }
 
-function isKnownVariable(path: string, { variables = [] }: ClusterClassSpec): boolean {
-  const name = variableOf(path)
-  return name === 'builtin' ? isBuiltin(path) : variables.some((variable) => variable.name === name)
-}
-
-const metadataPaths = ['metadata', 'metadata.labels', 'metadata.annotations']
 const workerPaths = [
-  'version',
   'class',
   'name',
-  'topologyName',
-  ...metadataPaths,
   'replicas',
-  'bootstrap',
-  'bootstrap.configRef',
+  'topologyName',
+  'version',
+  'metadata.labels',
+  'metadata.annotations',
   'bootstrap.configRef.name',
-  'infrastructureRef',
   'infrastructureRef.name',
 ]
+/** The builtin variables that patches may use. As upstream, neither parts nor members of them. */
 const Builtins: ReadonlySet<string> = new Set([
-  'builtin',
   ...pathsUnder('builtin.cluster', [
     'name',
     'namespace',
     'uid',
-    ...metadataPaths,
+    'metadata.labels',
+    'metadata.annotations',
     'topology',
-    'topology.version',
-    'topology.class',
-    'topology.classNamespace',
-    'topology.classRef',
     'topology.classRef.name',
     'topology.classRef.namespace',
+    'topology.class',
+    'topology.classNamespace',
+    'topology.version',
     'network',
     'network.serviceDomain',
     'network.services',
     'network.pods',
   ]),
   ...pathsUnder('builtin.controlPlane', [
-    'version',
     'name',
-    ...metadataPaths,
     'replicas',
-    'machineTemplate',
-    'machineTemplate.infrastructureRef',
+    'version',
+    'metadata.labels',
+    'metadata.annotations',
     'machineTemplate.infrastructureRef.name',
   ]),
   ...pathsUnder('builtin.machineDeployment', workerPaths),
@@ -215,7 +208,3 @@ const Builtins: ReadonlySet<string> = new Set([
 function pathsUnder(root: string, paths: readonly string[]): string[] {
   return [root, ...paths.map((path) => `${root}.${path}`)]
 }
-
-/** Returns whether a path names a builtin variable. Names of labels and annotations, and indexes of list items, are not checked. */
-const isBuiltin = (path: string): boolean =>
-  Builtins.has(path.replace(/\[\d+\]$/, '')) || /^builtin\.\w+\.metadata\.(labels|annotations)\../.test(path)
