@@ -1,5 +1,5 @@
 import { Cluster, ClusterClass, MachineDeployment, MachineHealthCheck } from '@capstan/api'
-import { isTrue, type Input, keyOf, type KubeObject, sleep, systemClock } from '@capstan/kube'
+import { isTrue, type Input, keyOf, type Kind, type KubeObject, sleep, systemClock } from '@capstan/kube'
 import { clusterName, named } from '../objects.ts'
 import { everythingReady, noReport } from '../providers.ts'
 import type { Behaviour } from '../side.ts'
@@ -280,6 +280,33 @@ const drift: Case = async (twin) => {
   await twin.settle('the control plane is changed')
 }
 
+/** The managedFields of all objects of the topology are lost, then labels and annotations are removed from the topology. */
+const managedFieldsLost: Case = async (twin) => {
+  const withMetadata = (fields: object) => ({ controlPlane: fields, workers: [worker('a', fields)] })
+  const classOptions = { controlPlane: { healthCheck: { checks } }, worker: { healthCheck: { checks } } }
+  await createTopology(twin, classOptions, withMetadata({ metadata: metadata('t') }))
+  await twin.runOnBoth('remove the managedFields', async (client) => {
+    const kinds = [
+      stub.cluster,
+      stub.controlPlane,
+      stub.machineTemplate,
+      stub.configTemplate,
+      MachineDeployment,
+      MachineHealthCheck,
+    ]
+    for (const kind of kinds as readonly Kind[]) {
+      const { items } = await client.list(kind, { namespace: twin.namespace, labelSelector: 'topology.cluster.x-k8s.io/owned' })
+      const body = { metadata: { managedFields: [{}] } }
+      for (const object of items) await client.patch(kind, keyOf(object), { type: 'merge', body })
+    }
+  })
+  await twin.touch(Cluster, clusterName)
+  await twin.settle('the managedFields are repaired')
+  const removed = { metadata: { labels: { t: null, both: null }, annotations: { t: null, both: null } } }
+  await twin.patch(Cluster, clusterName, topology({ controlPlane: removed, workers: { machineDeployments: [worker('a')] } }))
+  await twin.settle('labels and annotations are removed')
+}
+
 export const variable = (name: string, schema: object, required = false) => ({
   name,
   required,
@@ -546,6 +573,7 @@ export const topologyCases: Cases = {
   'topology-class-in-use': classInUse,
   'topology-paused': paused,
   'topology-drift': drift,
+  'topology-managed-fields-lost': managedFieldsLost,
   'topology-old-contract': cluster({ kinds: oldStub }, {}, to35),
   'topology-metadata': cluster(
     { controlPlane: { metadata: metadata('c') }, worker: { metadata: metadata('c') } },

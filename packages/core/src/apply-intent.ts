@@ -40,25 +40,41 @@ export async function applyIntent<T extends KubeObject>(
   { ownsEmpty = false }: IntentOptions = {},
 ): Promise<T> {
   const { client, signal } = io
-  const options = { fieldManager: manager, force: true, signal }
   const sent = ownsEmpty ? intent : withoutEmptyMetadata(intent)
   const applyError = (err: unknown) => new Error(`failed to apply ${kind.kind}: ${messageOf(err)}`, { cause: err })
   if (!existing) {
-    return client.apply(kind, sent, options).catch((err: unknown) => {
+    return client.apply(kind, sent, { fieldManager: manager, force: true, signal }).catch((err: unknown) => {
       throw applyError(err)
     })
   }
   if (isApplied(existing, intent, manager, { ownsEmpty })) return existing
-  const { uid } = existing.metadata
   try {
-    await repairManagedFields(io, kind, existing, manager)
-    // The uid prevents the apply from creating a new object when this one was deleted meanwhile.
-    return await client.apply(kind, { ...sent, metadata: { ...sent.metadata, uid } }, options)
+    return await applyToExisting(io, kind, existing, sent, manager)
   } catch (err) {
     if (isReason(err, 'NotFound')) return existing
     throw applyError(err)
   }
 }
+
+/**
+ * Repairs the managedFields of an object, and applies the intent to it. The uid in the request prevents the apply from creating a new object
+ * when this one was deleted meanwhile. @throws StatusError Conflict or NotFound when the object was deleted
+ */
+export async function applyToExisting<T extends KubeObject>(
+  io: ApplyIO,
+  kind: Kind<T>,
+  existing: KubeObject,
+  intent: Input<T>,
+  manager: string,
+): Promise<T> {
+  await repairManagedFields(io, kind, existing, manager)
+  return io.client.apply(kind, withUid(intent, existing), { fieldManager: manager, force: true, signal: io.signal })
+}
+
+const withUid = <T extends KubeObject>(intent: Input<T>, { metadata: { uid } }: KubeObject): Input<T> => ({
+  ...intent,
+  metadata: { ...intent.metadata, uid },
+})
 
 /** Returns whether the manager has applied exactly this intent and the object still has all of it. Pure. */
 export function isApplied(
@@ -179,7 +195,7 @@ const isEmpty = (value: unknown): boolean =>
  * fields that the intent drops. Also removes `before-first-apply` entries, which would keep every field. An object without managedFields
  * gets an `Apply` entry, so that the API server does not add `before-first-apply`.
  */
-async function repairManagedFields<T extends KubeObject>(io: ApplyIO, kind: Kind<T>, object: T, manager: string): Promise<void> {
+async function repairManagedFields(io: ApplyIO, kind: Kind, object: KubeObject, manager: string): Promise<void> {
   const entries = object.metadata.managedFields ?? []
   const repaired = repairedEntries(entries, manager, { apiVersion: object.apiVersion, time: timestamp(io.clock.now()) })
   if (repaired) await writeManagedFields(io, kind, object, repaired)

@@ -38,6 +38,7 @@ import {
   withErrorContext,
   writeJSON,
 } from '@capstan/kube'
+import { applyToExisting } from '../apply-intent.ts'
 import type { External } from '../external/get.ts'
 import type { CurrentMachineDeployment, CurrentMachinePool, CurrentState } from './current-state.ts'
 import { type DesiredObject, type NamedInput, refToDesired, templateName } from './desired-state/desired-object.ts'
@@ -262,7 +263,7 @@ async function applyTemplate(
     if (differs === 'none' || applier.applied.isCurrent(desired.object, current.object)) return { object: desired, isNew: false }
     const failure = dryRunError(current.kind.kind, current.object)
     if (differs === 'metadata' || (await withErrorContext(failure, () => checkSameSpec(applier, desired, current)))) {
-      await withErrorContext(failure, () => write(applier, desired))
+      await withErrorContext(failure, () => write(applier, desired, current.object))
       return { object: desired, isNew: false }
     }
   } else {
@@ -277,8 +278,8 @@ async function applyTemplate(
 
 /** Determines by a dry run whether the desired spec, with the server's defaults, equals the current spec, so that nothing is rolled out. */
 async function checkSameSpec(applier: Applier, desired: DesiredObject, current: External): Promise<boolean> {
-  const { name } = current.object.metadata
-  const dryRunResult = await dryRun(applier, desired, { name })
+  const { name, uid } = current.object.metadata
+  const dryRunResult = await dryRun(applier, desired, { name, uid })
   return equal(dryRunResult['spec'], current.object['spec'])
 }
 
@@ -299,7 +300,7 @@ async function requireSameUid(applier: Applier, desired: DesiredObject, { kind, 
 function dryRun(
   { context }: Applier,
   { kind, object }: DesiredObject,
-  identity: { readonly name: string; readonly uid?: string },
+  identity: { readonly name: string; readonly uid: string },
 ): Promise<KubeObject & { readonly [field: string]: unknown }> {
   const annotations = { ...object.metadata.annotations, [TopologyDryRunAnnotation]: '' }
   return context.client.apply(
@@ -320,7 +321,7 @@ async function applyObject(
   const { object } = current
   checkCompatible(desired, object)
   if (difference(desired.object, object) === 'none' || applier.applied.isCurrent(desired.object, object)) return
-  const written = await withErrorContext(dryRunError(object.kind, object), () => write(applier, desired))
+  const written = await withErrorContext(dryRunError(object.kind, object), () => write(applier, desired, object))
   if (written.metadata.resourceVersion !== object.metadata.resourceVersion) {
     recordEvent(
       applier,
@@ -369,8 +370,16 @@ const awaitsOwner = (cluster: Cluster, desired: NamedInput, { metadata }: KubeOb
 const isOwnedByCluster = (cluster: Cluster, { metadata }: KubeObject): boolean =>
   metadata.ownerReferences?.some(({ uid }) => uid === cluster.metadata.uid) ?? false
 
-async function write({ context, applied }: Applier, { kind, object }: DesiredObject): Promise<UnknownObject> {
-  const written = await context.client.apply(kind, object, { fieldManager: TopologyManager, force: true, signal: context.signal })
+/** Applies an object, without creating it again when `current` was deleted meanwhile. */
+async function write(
+  { context, applied }: Applier,
+  { kind, object }: DesiredObject,
+  current?: KubeObject,
+): Promise<UnknownObject> {
+  const { client, signal } = context
+  const written = current
+    ? await applyToExisting(context, kind, current, object, TopologyManager)
+    : await client.apply(kind, object, { fieldManager: TopologyManager, force: true, signal })
   applied.record(object, written)
   return written
 }

@@ -1064,6 +1064,51 @@ describe('changes', () => {
     })
   })
 
+  test.each<[string, Kind, Kind | undefined]>([
+    ['an infrastructure cluster', DevCluster, DevClusterTemplate],
+    ['a template', DevMachineTemplate, DevMachineTemplate],
+    ['a health check', MachineHealthCheck, undefined],
+  ])('an update does not create %s that was deleted after it was read', async (_, kind, template) => {
+    let toDelete: string | undefined
+    const results: unknown[] = []
+    const between = (transport: Transport): Transport => ({
+      watch: (request, signal) => transport.watch(request, signal),
+      close: () => transport.close(),
+      async send(request, signal) {
+        const { patchType, group, version, plural, namespace, name } = request
+        const isUpdate = patchType === 'application/apply-patch+yaml' && plural === kind.plural && name === toDelete
+        if (!isUpdate) return transport.send(request, signal)
+        toDelete = undefined
+        await transport.send({ verb: 'delete', group, version, plural, namespace: namespace!, name: name! }, signal)
+        const result = transport.send(request, signal)
+        results.push(await result.catch(({ reason }: StatusError) => reason))
+        return result
+      },
+    })
+    const world = await aReadyWorld({ between })
+    const setChecks = (nodeStartupTimeoutSeconds: number) =>
+      world.patch(Cluster, 'demo', {
+        spec: { topology: { controlPlane: { healthCheck: { checks: { nodeStartupTimeoutSeconds } } } } },
+      })
+    await setChecks(60)
+    toDelete = (await world.names(kind)).find((name) => name !== 'quick')!
+    if (template) await world.patch(template, 'quick', { spec: { template: { metadata: { labels: { shelf: '2' } } } } })
+    else await setChecks(90)
+    expect(results).toEqual(['Conflict'])
+  })
+
+  test('lost managedFields of an object are repaired, so that fields can be removed again', async () => {
+    const world = await aReadyWorld()
+    const withLabels = (labels: object) => ({ spec: { topology: { controlPlane: { metadata: { labels } } } } })
+    await world.patch(Cluster, 'demo', withLabels({ tier: 'gold' }))
+    const { name } = (await world.only(DevControlPlane)).metadata
+    await world.patch(DevControlPlane, name, { metadata: { managedFields: [{}] } })
+    const { managedFields } = (await world.only(DevControlPlane)).metadata
+    expect(managedFields?.map(({ manager }) => manager)).toEqual(['capi-topology'])
+    await world.patch(Cluster, 'demo', withLabels({ tier: null }))
+    expect((await world.only(DevControlPlane)).metadata.labels).not.toHaveProperty('tier')
+  })
+
   test('a MachineDeployment that is removed from the topology is deleted with its templates', async () => {
     const world = await aReadyWorld()
     await world.client.patch(

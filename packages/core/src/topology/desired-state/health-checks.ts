@@ -30,6 +30,7 @@ import {
   typeMeta,
   withErrorContext,
 } from '@capstan/kube'
+import { applyToExisting } from '../../apply-intent.ts'
 import type { Applier } from '../apply.ts'
 import { difference, dryRunError, TopologyManager } from '../differences.ts'
 import { existingOwnerOr } from './desired-object.ts'
@@ -138,7 +139,9 @@ export async function applyHealthCheck(
   const kind: Kind<MachineHealthCheck> = MachineHealthCheck
   const failure = current ? dryRunError(kind.kind, current) : `failed to create MachineHealthCheck ${keyText(desired.metadata)}`
   const written = await withErrorContext(failure, () =>
-    client.apply(kind, desired, { fieldManager: TopologyManager, force: true, signal }),
+    current
+      ? applyToExisting(context, kind, current, desired, TopologyManager)
+      : client.apply(kind, desired, { fieldManager: TopologyManager, force: true, signal }),
   )
   applied.record(intent, written)
   if (!current) record(written, 'TopologyCreate', 'Created')
