@@ -263,7 +263,7 @@ async function applyTemplate(
     if (differs === 'none' || applier.applied.isCurrent(desired.object, current.object)) return { object: desired, isNew: false }
     const failure = dryRunError(current.kind.kind, current.object)
     if (differs === 'metadata' || (await withErrorContext(failure, () => checkSameSpec(applier, desired, current)))) {
-      await withErrorContext(failure, () => write(applier, desired, current.object))
+      await withErrorContext(failure, () => update(applier, desired, current.object, ' (metadata changes)'))
       return { object: desired, isNew: false }
     }
   } else {
@@ -321,14 +321,15 @@ async function applyObject(
   const { object } = current
   checkCompatible(desired, object)
   if (difference(desired.object, object) === 'none' || applier.applied.isCurrent(desired.object, object)) return
-  const written = await withErrorContext(dryRunError(object.kind, object), () => write(applier, desired, object))
-  if (written.metadata.resourceVersion !== object.metadata.resourceVersion) {
-    recordEvent(
-      applier,
-      'TopologyUpdate',
-      `Updated ${objectText(object, object)}${versionChange(versionOf(object), versionOf(desired.object))}`,
-    )
-  }
+  const suffix = versionChange(versionOf(object), versionOf(desired.object))
+  await withErrorContext(dryRunError(object.kind, object), () => update(applier, desired, object, suffix))
+}
+
+/** Applies an object that exists. Records an event with the suffix if this changes the object. */
+async function update(applier: Applier, desired: DesiredObject, current: KubeObject, suffix: string): Promise<void> {
+  const { metadata } = await write(applier, desired, current)
+  if (metadata.resourceVersion === current.metadata.resourceVersion) return
+  recordEvent(applier, 'TopologyUpdate', `Updated ${objectText(current, current)}${suffix}`)
 }
 
 /** Creates an object. Adopts an object that an earlier reconcile created under this name, but fails for an object of another creator. */

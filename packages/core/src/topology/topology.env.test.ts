@@ -993,6 +993,10 @@ describe('changes', () => {
     expect(await world.names(DevMachineTemplate)).toEqual(namesBefore)
     const labels = (await world.client.list(DevMachineTemplate)).items.map(({ metadata }) => metadata.labels?.['shelf'])
     expect(labels).toEqual(['2', '2', '2'])
+    const { items: events } = await world.client.list(Event, { namespace: 'default' })
+    expect(events.map(({ reason, message }) => `${reason} ${message}`)).toContain(
+      `TopologyUpdate Updated DevMachineTemplate "default/${namesBefore[0]}" (metadata changes)`,
+    )
     expect((await world.only(DevControlPlane)).metadata.labels).toMatchObject({ tier: 'gold' })
   })
 
