@@ -75,6 +75,7 @@ const hasStandAloneMachines: ReadonlySet<string> = new Set([
 const withoutTopology: ReadonlySet<string> = new Set([
   'topology-no-class',
   'topology-no-templates',
+  'topology-no-templates-deleted',
   'topology-patch-fails',
   'topology-patch-index-of-text',
   'topology-patch-no-such-field',

@@ -252,6 +252,18 @@ const noTemplates: Case = async (twin) => {
   await twin.settle('a Cluster of the class is created')
 }
 
+/** A finalizer blocks the deletion of a Cluster whose topology cannot be created. */
+const deletedUncreated: Case = async (twin) => {
+  await twin.create(ClusterClass, aClass())
+  await twin.create(Cluster, aCluster())
+  await twin.settle('the templates do not exist')
+  await twin.patch(Cluster, clusterName, {
+    metadata: { finalizers: ['cluster.cluster.x-k8s.io', 'twin.capstan.dev/hold'] },
+  })
+  await twin.delete(Cluster, clusterName)
+  await twin.settle('the Cluster is being deleted')
+}
+
 const classInUse: Case = async (twin) => {
   await createTopology(twin)
   await twin.delete(ClusterClass, 'quick')
@@ -570,6 +582,7 @@ export const topologyCases: Cases = {
   'topology-rebase-incompatible': incompatibleRebase,
   'topology-no-class': noClass,
   'topology-no-templates': noTemplates,
+  'topology-no-templates-deleted': deletedUncreated,
   'topology-class-in-use': classInUse,
   'topology-paused': paused,
   'topology-drift': drift,

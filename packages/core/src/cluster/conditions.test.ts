@@ -96,6 +96,8 @@ describe('the control plane', () => {
     ['initialized',                  { cluster: aCluster({ status: initialized }) }, 'True Initialized', 'True Available'],
     ['deleted after initialization', { cluster: aCluster({ status: initialized }), controlPlane: { state: 'missing' } }, 'True Initialized', 'False ObjectDeleted: DevControlPlane has been deleted while the cluster still exists'],
     ['without a provider',           { cluster: aCluster({ spec: standAlone }), controlPlane: { state: 'none' } }, 'False NotInitialized: Waiting for the first control plane machine to have status.nodeRef set', 'False NotAvailable: Waiting for the first control plane machine to have status.nodeRef set'],
+    ['of a topology that is not created yet', { cluster: aCluster({ spec: { ...standAlone, ...topology } }), controlPlane: { state: 'none' } }, 'Unknown ObjectDoesNotExist: Waiting for cluster topology to be reconciled', 'False ObjectDoesNotExist: Waiting for cluster topology to be reconciled'],
+    ['of a topology that is deleted before its creation', { cluster: aCluster({ ...deleting, spec: { ...standAlone, ...topology } }), controlPlane: { state: 'none' } }, 'Unknown ObjectDoesNotExist', 'False ObjectDoesNotExist'],
   ])('has conditions that are computed from the state: %s', (_, scope, isInitialized, isAvailable) => {
     expect(controlPlaneInitializedConditions(aScope(scope)).map(stateText).join()).toBe(isInitialized)
     expect(stateText(controlPlaneAvailableCondition(aScope(scope)))).toBe(isAvailable)

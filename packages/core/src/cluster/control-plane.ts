@@ -5,7 +5,7 @@ import { failureOf, setFailure } from '../external/failure.ts'
 import { mirroredCondition } from '../external/mirrored.ts'
 import { readEndpoint, readTyped } from '../external/observed.ts'
 import { SeeLogs } from '../see-logs.ts'
-import { WaitingForTopology, awaitsTopology, deletedText, observeAndAdopt } from './reference.ts'
+import { awaitsTopology, deletedText, missingOfTopology, observeAndAdopt } from './reference.ts'
 import type { ClusterIO, ClusterPhase, ClusterScope } from './scope.ts'
 
 /**
@@ -78,7 +78,7 @@ function initializedCondition(scope: ClusterScope): NewCondition {
   if (wasInitialized(scope)) return condition.true('Initialized')
   const kind = cluster.spec.controlPlaneRef?.kind
   if (kind === undefined) {
-    if (cluster.spec.topology) return condition.unknown('ObjectDoesNotExist', WaitingForTopology)
+    if (cluster.spec.topology) return condition.unknown('ObjectDoesNotExist', missingOfTopology(cluster))
     if (!descendants) return condition.unknown('InternalError', SeeLogs)
     return condition.false('NotInitialized', WaitingForFirstNode)
   }
@@ -89,7 +89,7 @@ function initializedCondition(scope: ClusterScope): NewCondition {
       // Upstream looks up the wrong object here and reports InternalError.
       return condition.unknown('ObjectDoesNotExist', `${kind} does not exist`)
     case 'none':
-      return condition.unknown('ObjectDoesNotExist', WaitingForTopology)
+      return condition.unknown('ObjectDoesNotExist', missingOfTopology(cluster))
     case 'unread':
       return condition.unknown('InternalError', SeeLogs)
   }
@@ -101,7 +101,7 @@ export function controlPlaneAvailableCondition(scope: ClusterScope): NewConditio
   const condition = ClusterConditions.ControlPlaneAvailable
   const kind = cluster.spec.controlPlaneRef?.kind
   if (kind === undefined || controlPlane.state === 'none') {
-    if (cluster.spec.topology) return condition.false('ObjectDoesNotExist', isDeleting(cluster) ? '' : WaitingForTopology)
+    if (cluster.spec.topology) return condition.false('ObjectDoesNotExist', missingOfTopology(cluster))
     return wasInitialized(scope) ? condition.true('Available') : condition.false('NotAvailable', WaitingForFirstNode)
   }
   return mirroredCondition(controlPlane, {

@@ -4,7 +4,7 @@ import { isDeleting, type NewCondition, TerminalError } from '@capstan/kube'
 import { failureOf, setFailure } from '../external/failure.ts'
 import { mirroredCondition } from '../external/mirrored.ts'
 import { readEndpoint, readTyped } from '../external/observed.ts'
-import { WaitingForTopology, awaitsTopology, deletedText, observeAndAdopt } from './reference.ts'
+import { awaitsTopology, deletedText, missingOfTopology, observeAndAdopt } from './reference.ts'
 import type { ClusterPhase, ClusterScope } from './scope.ts'
 
 /**
@@ -60,7 +60,7 @@ export function infrastructureReadyCondition(scope: ClusterScope): NewCondition 
   const kind = cluster.spec.infrastructureRef?.kind
   if (kind === undefined || infrastructure.state === 'none') {
     if (!cluster.spec.topology) return condition.true('Ready')
-    return condition.false('ObjectDoesNotExist', isDeleting(cluster) ? '' : WaitingForTopology)
+    return condition.false('ObjectDoesNotExist', missingOfTopology(cluster))
   }
   return mirroredCondition(infrastructure, {
     kind,

@@ -36,7 +36,9 @@ const clustersOfReference: MapFunction = (object, cache) => cache.byIndex(byRefe
 export const awaitsTopology = ({ spec }: Cluster): boolean =>
   spec.topology !== undefined && (spec.infrastructureRef === undefined || spec.controlPlaneRef === undefined)
 
-export const WaitingForTopology = 'Waiting for cluster topology to be reconciled'
+/** Condition message for an object that the topology controller has not created. */
+export const missingOfTopology = (cluster: Cluster): string =>
+  isDeleting(cluster) ? '' : 'Waiting for cluster topology to be reconciled'
 
 /** Condition message for a deleted referenced object. */
 export const deletedText = (cluster: Cluster, kind: string): string =>
