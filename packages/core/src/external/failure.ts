@@ -1,7 +1,7 @@
 import type { ContractField } from '@capstan/api'
 import { shortened } from '@capstan/kube'
 import type { External } from './get.ts'
-import { read } from './observed.ts'
+import { readTyped } from './observed.ts'
 
 /** A terminal failure, in the deprecated fields of a status. */
 export interface TerminalFailure {
@@ -9,13 +9,16 @@ export interface TerminalFailure {
   failureMessage?: string
 }
 
-/** Returns the provider's terminal failure for our own status; `undefined` when there is none. */
+/**
+ * Returns the provider's terminal failure for our own status; `undefined` when there is none.
+ * @throws TypeError when a field is not a string
+ */
 export function failureOf(
   external: External,
   fields: { readonly failureReason: ContractField<string>; readonly failureMessage: ContractField<string> },
 ): TerminalFailure | undefined {
-  const failureReason = read(external, fields.failureReason)
-  const message = read(external, fields.failureMessage)
+  const failureReason = readTyped(external, fields.failureReason, 'string')
+  const message = readTyped(external, fields.failureMessage, 'string')
   if (!failureReason && !message) return undefined
   const { apiVersion, kind, metadata } = external.object
   return {

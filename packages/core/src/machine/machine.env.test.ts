@@ -113,6 +113,20 @@ test('a Machine reports a terminal failure when its infrastructure machine was d
   expect(machine.status?.deprecated?.v1beta1?.failureReason).toBe('InvalidConfiguration')
 })
 
+test('a failure that is no text does not prevent the status of a Machine, nor its deletion', async () => {
+  env = await coreEnv()
+  await env.provisionCluster()
+  await env.provisionMachine('m1')
+  const conditions = [{ type: 'Ready', status: 'False', reason: 'Broken', message: 'no power' }]
+  await env.patch(DevMachine, 'm1', { status: { failureReason: 5, failureMessage: {}, conditions } })
+  const machine = await env.get(Machine, 'm1')
+  expect(conditionText(machine, 'InfrastructureReady')).toBe('False Broken: no power')
+  expect(machine.status?.deprecated?.v1beta1).not.toHaveProperty('failureMessage')
+  await env.client.delete(Machine, { namespace: 'default', name: 'm1' })
+  await env.advance(minutes(1))
+  expect(await orAbsent(env.get(Machine, 'm1'))).toBeUndefined()
+})
+
 test('provider texts that are longer than the status allows are truncated, so that the status is written', async () => {
   env = await coreEnv()
   await env.provisionCluster()
