@@ -156,6 +156,9 @@ export interface Condition {
   observedGeneration?: number
 }
 
+/** Limits of the reason of a condition. */
+export const conditionReasonLimits = { maxLength: 1024, pattern: '^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$' } as const
+
 export const s = {
   string: (limits: StringLimits = {}): Schema<string, false> => new Schema({ type: 'string', ...limits }),
   enum: <const V extends readonly string[]>(...values: V): Schema<V[number], false> =>
@@ -201,7 +204,7 @@ export const s = {
           message: s.string({ maxLength: 32768 }).doc('Human-readable details. May be empty.'),
           observedGeneration: s.int64({ minimum: 0 }).optional().doc('The metadata.generation on which the condition is based.'),
           reason: s
-            .string({ minLength: 1, maxLength: 1024, pattern: '^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$' })
+            .string({ minLength: 1, ...conditionReasonLimits })
             .doc('Machine-readable reason for the status, one CamelCase word.'),
           status: s.enum('True', 'False', 'Unknown').doc('Status of the condition: True, False or Unknown.'),
           type: s

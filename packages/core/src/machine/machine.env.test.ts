@@ -127,6 +127,20 @@ test('a failure that is no text does not prevent the status of a Machine, nor it
   expect(await orAbsent(env.get(Machine, 'm1'))).toBeUndefined()
 })
 
+test('a condition of a provider with an invalid reason is reported, and the rest of the status is written', async () => {
+  env = await coreEnv()
+  await env.provisionCluster()
+  await env.provisionMachine('m1')
+  await env.patch(DevMachine, 'm1', {
+    status: { conditions: [{ type: 'Ready', status: 'False', reason: 'no power' }], failureDomain: 'a' },
+  })
+  const machine = await env.get(Machine, 'm1')
+  expect(conditionText(machine, 'InfrastructureReady')).toMatch(
+    /^Unknown InvalidConditionReported: reason for the Ready condition/,
+  )
+  expect(machine.status?.failureDomain).toBe('a')
+})
+
 test('provider texts that are longer than the status allows are truncated, so that the status is written', async () => {
   env = await coreEnv()
   await env.provisionCluster()

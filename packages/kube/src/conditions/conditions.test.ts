@@ -118,6 +118,18 @@ describe('mirror', () => {
       {},
       'Ready Unknown InvalidConditionReported status for the Ready condition must be one of True, False, Unknown',
     ],
+    [
+      'with a reason of several words is Unknown',
+      [{ type: 'Ready', status: 'False', reason: 'no power' }],
+      {},
+      'Ready Unknown InvalidConditionReported reason for the Ready condition must be one word of letters, digits and _,: that has at most 1024 characters',
+    ],
+    [
+      'with a message that is not a string is Unknown',
+      [{ type: 'Ready', status: 'False', reason: 'Off', message: 5 as never }],
+      {},
+      'Ready Unknown InvalidConditionReported message for the Ready condition must be a string',
+    ],
   ])('a condition %s', (_, source, options, expected) => {
     const { type, status, reason, message } = mirror(source, 'Ready', options)
     expect(`${type} ${status} ${reason} ${message}`).toBe(expected)

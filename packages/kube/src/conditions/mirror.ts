@@ -1,6 +1,7 @@
 import type { ConditionType, NewCondition } from '../condition.ts'
 import { isRecord } from '../json.ts'
-import type { ConditionSource } from './read.ts'
+import { conditionReasonLimits } from '../schema.ts'
+import type { ConditionSource, ReportedCondition } from './read.ts'
 import { getCondition } from './read.ts'
 
 /** Reasons of a mirrored condition whose source reports no condition, no reason, or an invalid condition. Upstream: util/conditions. */
@@ -19,7 +20,8 @@ export interface MirrorOptions {
 
 /**
  * Copies another object's condition: its status, reason, message and transition time. Returns Unknown when one of the object's
- * conditions is invalid; the fallback, or Unknown, when the object does not report the condition.
+ * conditions is invalid, or the reason or message of the copied one; the fallback, or Unknown, when the object does not report the
+ * condition.
  *
  * @example mirror(infraMachine, 'Ready', { as: MachineConditions.InfrastructureReady, fallback })
  */
@@ -29,9 +31,9 @@ export function mirror(
   { as = type, fallback, trueReason }: MirrorOptions = {},
 ): NewCondition {
   const target = typeof as === 'string' ? as : as.type
-  const invalid = invalidConditions(source)
-  if (invalid !== undefined) return { type: target, status: 'Unknown', reason: InvalidConditionReported, message: invalid }
   const mirrored = getCondition(source, type)
+  const invalid = invalidConditions(source) ?? (mirrored && invalidTexts(mirrored))
+  if (invalid !== undefined) return { type: target, status: 'Unknown', reason: InvalidConditionReported, message: invalid }
   if (!mirrored) {
     if (fallback) return { ...fallback, type: target }
     return { type: target, status: 'Unknown', reason: NotYetReported, message: `Condition ${type} not yet reported` }
@@ -71,3 +73,15 @@ function invalidCondition(condition: unknown): string | undefined {
   if (status === 'True' || status === 'False' || status === 'Unknown') return undefined
   return `status for the ${String(type)} condition must be one of True, False, Unknown`
 }
+
+/** Returns why the texts cannot be copied. Upstream copies them, so that the API server rejects all conditions of the target. */
+function invalidTexts({ type, reason, message }: { readonly [Field in keyof ReportedCondition]: unknown }): string | undefined {
+  const isReason = typeof reason === 'string' && reason.length <= maxLength && reasonPattern.test(reason)
+  if (reason && !isReason) {
+    return `reason for the ${String(type)} condition must be one word of letters, digits and _,: that has at most ${maxLength} characters`
+  }
+  return message && typeof message !== 'string' ? `message for the ${String(type)} condition must be a string` : undefined
+}
+
+const { maxLength } = conditionReasonLimits
+const reasonPattern = new RegExp(conditionReasonLimits.pattern)
