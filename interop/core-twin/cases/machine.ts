@@ -312,6 +312,21 @@ const readinessGate: Case = async (twin) => {
   )
 }
 
+/** A readiness gate names a condition that is always summarized, after one that no controller reports. */
+const readinessGateRepeated: Case = async (twin) => {
+  await createReadyMachine(twin, {}, { readinessGates: [{ conditionType: 'Extra' }, { conditionType: 'NodeHealthy' }] })
+  const conditions = [nodeCondition('Ready', 'False', { message: 'no network' })]
+  await twin.inWorkload(clusterName, (client) =>
+    client.patch(
+      Node,
+      { name: 'm' },
+      { type: 'merge', body: { status: { conditions } } },
+      { subresource: 'status', fieldManager: 'kubelet' },
+    ),
+  )
+  await twin.settle('the Node is not healthy', machineHas('Ready', 'NotReady', '* NodeHealthy'))
+}
+
 /** Sets the certificate expiry of a control plane Machine: on the config, on the Machine, and to an invalid value. */
 const certificateExpiry: Case = async (twin) => {
   const expiry = (value: string | null) => ({
@@ -815,6 +830,7 @@ export const machineCases: Cases = {
   'machine-paused': paused,
   'machine-no-cluster': noCluster,
   'machine-readiness-gates': readinessGate,
+  'machine-readiness-gate-repeated': readinessGateRepeated,
   'machine-life': lifecycle,
   'machine-late-providers': lateProviders,
   'machine-certificate-expiry': certificateExpiry,

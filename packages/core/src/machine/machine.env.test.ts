@@ -232,6 +232,21 @@ test('the Node conditions of a Machine become Unknown after its workload cluster
   expect(conditionText(await env.get(Machine, 'm1'), 'Available')).toBe('True Available')
 })
 
+test('a Machine whose readiness gate names Ready reports an internal error, becomes Running and can be deleted', async () => {
+  env = await coreEnv()
+  await env.provisionCluster()
+  await env.provisionMachine('m1', { spec: { readinessGates: [{ conditionType: 'Ready' }] } })
+  const machine = await env.get(Machine, 'm1')
+  expect([machine.status?.phase, conditionText(machine, 'Ready'), conditionText(machine, 'Available')]).toEqual([
+    'Running',
+    'Unknown InternalError: Please check controller logs for errors',
+    'False NotReady',
+  ])
+  await env.client.delete(Machine, { namespace: 'default', name: 'm1' })
+  await env.advance(seconds(30))
+  expect(await orAbsent(env.get(Machine, 'm1'))).toBeUndefined()
+})
+
 test('the observedGeneration of a Machine is not updated while its workload cluster is unreachable', async () => {
   env = await coreEnv()
   env.reachable = false
