@@ -278,6 +278,18 @@ const dataSecret: Case = async (twin) => {
   await twin.settle('the user supplies the bootstrap data Secret')
 }
 
+/** The user supplies the bootstrap data Secret beside a config that is being deleted. */
+const dataSecretWithDeletedConfig: Case = async (twin) => {
+  await createReadyCluster(twin)
+  await twin.setReports({ machine: noReport, config: noReport })
+  await twin.create(stub.config, { metadata: { name: 'm', finalizers: ['twin.capstan.dev/hold'] }, spec: {} } as never)
+  await twin.delete(stub.config, 'm')
+  await twin.create(stub.machine, named('m', { spec: {} }))
+  const { bootstrap, ...spec } = machine('m').spec
+  await twin.create(Machine, machine('m', { ...spec, bootstrap: { ...bootstrap, dataSecretName: 'mine' } }))
+  await twin.settle('the Machine does not need the config')
+}
+
 const pausedReferences: Case = async (twin) => {
   await createReadyCluster(twin)
   const metadata = { name: 'm', annotations: { 'cluster.x-k8s.io/paused': '' } }
@@ -826,6 +838,7 @@ export const machineCases: Cases = {
   'machine-node-deletion-timeout': nodeDeletionTimeout,
   'machine-hosted-control-plane': beforeAndAfterHosting,
   'machine-data-secret': dataSecret,
+  'machine-data-secret-with-deleted-config': dataSecretWithDeletedConfig,
   'machine-paused-references': pausedReferences,
   'machine-paused': paused,
   'machine-no-cluster': noCluster,

@@ -22,13 +22,12 @@ export const bootstrap: MachinePhase = async (scope, io) => {
   }
   const { external } = scope.bootstrap
   setFailure(machine, failureOf(external, BootstrapConfigContract))
-  if (isDeleting(external.object)) return proceed()
-
   const status = (machine.status ??= {})
   if (machine.spec.bootstrap.dataSecretName) {
     status.initialization = { ...status.initialization, bootstrapDataSecretCreated: true }
     return proceed()
   }
+  if (isDeleting(external.object)) return proceed()
   if (!read(external, BootstrapConfigContract.dataSecretCreated)) return wait(`${ref.kind} ${ref.name} to create the data secret`)
   const dataSecretName = readContract(scope.bootstrap, dataSecretNameOf)
   if (!dataSecretName) {

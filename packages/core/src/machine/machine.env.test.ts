@@ -247,6 +247,19 @@ test('a Machine whose readiness gate names Ready reports an internal error, beco
   expect(await orAbsent(env.get(Machine, 'm1'))).toBeUndefined()
 })
 
+test('a Machine with its own data Secret does not wait for its bootstrap config, which is being deleted', async () => {
+  env = await coreEnv()
+  await env.provisionCluster()
+  const name = 'm1'
+  await env.create(DevConfig, name, { metadata: { name, finalizers: ['example.com/kept'] } })
+  await env.client.delete(DevConfig, { namespace: 'default', name })
+  const { spec } = aMachine({ metadata: { name } })
+  await env.create(Machine, name, { spec: { ...spec, bootstrap: { ...spec.bootstrap, dataSecretName: 'mine' } } })
+  await env.settle()
+  const { status } = await env.get(Machine, name)
+  expect([status?.initialization?.bootstrapDataSecretCreated, status?.phase]).toEqual([true, 'Provisioning'])
+})
+
 test('the observedGeneration of a Machine is not updated while its workload cluster is unreachable', async () => {
   env = await coreEnv()
   env.reachable = false
