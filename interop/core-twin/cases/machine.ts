@@ -421,7 +421,7 @@ const controlPlaneMachines: Case = async (twin) => {
 /** Sets labels and annotations of the domains that core copies to the Node, of their subdomains, and of other domains. */
 const nodeDomains: Case = async (twin) => {
   const domains = ['node-role.kubernetes.io', 'node-restriction.kubernetes.io', 'node.cluster.x-k8s.io', 'other.dev']
-  const keys = domains.flatMap((domain) => [`${domain}/k`, `sub.${domain}/k`, `x${domain}/k`])
+  const keys = domains.flatMap((domain) => [`${domain}/k`, `sub.${domain}/k`, `x${domain}/k`, domain, `sub.${domain}`])
   const metadata = Object.fromEntries(keys.map((key) => [key, 'v']))
   await createReadyMachine(twin, { labels: metadata, annotations: metadata })
   await twin.inWorkload(clusterName, (client) =>

@@ -45,7 +45,10 @@ describe('labels', () => {
       'pool.node.cluster.x-k8s.io/c': '3',
       'team.example.com/d': '4',
       'example.com/e': '5',
-      f: '6',
+      'node-role.kubernetes.io': '6',
+      'sub.node.cluster.x-k8s.io': '7',
+      'sub.node-role.kubernetes.io': '8',
+      f: '9',
     })
     expect(applyPatch(aNode(), input(machine)).metadata.labels).toEqual({
       'node-role.kubernetes.io/worker': '',
@@ -53,6 +56,8 @@ describe('labels', () => {
       'sub.node-restriction.kubernetes.io/b': '2',
       'pool.node.cluster.x-k8s.io/c': '3',
       'team.example.com/d': '4',
+      'node-role.kubernetes.io': '6',
+      'sub.node.cluster.x-k8s.io': '7',
     })
   })
 

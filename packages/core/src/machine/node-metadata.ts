@@ -145,7 +145,8 @@ function changes(current: Texts, desired: Texts, earlier: readonly string[]): Re
 const namesIn = (annotation: string | undefined): string[] => (annotation ? annotation.split(',') : [])
 const taintText = ({ key, effect }: { key: string; effect: string }): string => `${key}:${effect}`
 const sameTaint = (a: Pick<Taint, 'key' | 'effect'>, b: Pick<Taint, 'key' | 'effect'>): boolean => taintText(a) === taintText(b)
-const domainOf = (key: string): string => (key.includes('/') ? key.slice(0, key.indexOf('/')) : '')
+/** Returns the part before the slash. As upstream, a key without slash counts as a domain. */
+const domainOf = (key: string): string => key.split('/', 1)[0]!
 const isWithin = (domain: string, domains: readonly string[]): boolean =>
   domains.some((parent) => domain === parent || domain.endsWith(`.${parent}`))
 const isEmpty = (object: object): boolean => Object.keys(object).length === 0
