@@ -372,6 +372,28 @@ const otherKubelet: Case = async (twin) => {
   await twin.settle('the kubelet has the version', machinesAre('UpToDate', ''))
 }
 
+/** Another client adds a taint to the Node of an outdated Machine, and removes the revision of the old MachineSet. */
+const outdatedNode: Case = async (twin) => {
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
+  await twin.create(MachineDeployment, machineDeployment('md', { replicas: 1, ...strategy('OnDelete') } as never))
+  await twin.settle('a Machine runs', machinesAre('UpToDate', ''))
+  await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
+  await twin.settle('the Machine is outdated', machinesAre('NotUpToDate', 'Version'))
+  await twin.inWorkload(clusterName, async (client) => {
+    const [node] = (await client.list(Node)).items
+    const body = { spec: { taints: [...node!.spec!.taints!, { key: 'theirs', effect: 'NoSchedule' }] } }
+    await client.patch(Node, keyOf(node!), { type: 'merge', body }, { fieldManager: 'kubelet' })
+  })
+  await twin.touch(Machine, byName(0))
+  await twin.settle('the Node has another taint')
+  const withoutRevision = { metadata: { annotations: { 'machinedeployment.clusters.x-k8s.io/revision': null } } }
+  await twin.patch(MachineSet, (sets) => sets.find(({ spec }) => spec.replicas === 1), withoutRevision)
+  await twin.settle('the old MachineSet has no revision')
+  await twin.touch(Machine, byName(0))
+  await twin.settle('the Node is still outdated')
+}
+
 const noVersion: Case = async (twin) => {
   await createReadyCluster(twin)
   await createWorkerTemplates(twin)
@@ -507,6 +529,7 @@ export const machineDeploymentCases: Cases = {
     ['scaled up', { replicas: 3 }],
     ['scaled down', { replicas: 1 }],
   ),
+  'machinedeployment-outdated-node': outdatedNode,
   'machinedeployment-back': changes({ replicas: 1 }, ['forth', version('v1.35.1')], ['and back', version('v1.35.0')]),
   'machinedeployment-paused-created': changes(
     { replicas: 1, paused: true },

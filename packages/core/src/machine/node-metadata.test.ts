@@ -118,13 +118,21 @@ describe('taints', () => {
     expect(texts(applyPatch(first, input(tainted(once))))).toEqual(['theirs', 'o'])
   })
 
+  const revision = (n: string | undefined) =>
+    n === undefined ? {} : { metadata: { annotations: { 'machinedeployment.clusters.x-k8s.io/revision': n } } }
+  const inputOfRevisions = (set: string | undefined, deployment: string | undefined) =>
+    input(aMachine(), { machineSet: aMachineSet(revision(set)), machineDeployment: aMachineDeployment(revision(deployment)) })
+
   test('mark Nodes that a rollout will replace', () => {
-    const revision = (n: string) => ({ metadata: { annotations: { 'machinedeployment.clusters.x-k8s.io/revision': n } } })
-    const inputOfRevisions = (set: string, deployment: string) =>
-      input(aMachine(), { machineSet: aMachineSet(revision(set)), machineDeployment: aMachineDeployment(revision(deployment)) })
     const outdated = applyPatch(aNode(), inputOfRevisions('9', '10'))
     expect(texts(outdated)).toEqual(['node.cluster.x-k8s.io/outdated-revision'])
     expect(nodePatch(outdated, inputOfRevisions('9', '10'))).toBeUndefined()
     expect(texts(applyPatch(outdated, inputOfRevisions('10', '10')))).toEqual([])
+  })
+
+  test('mark Nodes of a MachineSet without revision, which the MachineDeployment has adopted', () => {
+    expect(texts(applyPatch(aNode(), inputOfRevisions(undefined, '1')))).toEqual(['node.cluster.x-k8s.io/outdated-revision'])
+    expect(texts(applyPatch(aNode(), inputOfRevisions(undefined, undefined)))).toBeUndefined()
+    expect(texts(applyPatch(aNode(), inputOfRevisions('1', undefined)))).toBeUndefined()
   })
 })

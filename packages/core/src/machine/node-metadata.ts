@@ -129,8 +129,9 @@ function isOutdated({ machineSet, machineDeployment }: NodePatchInput): boolean 
   return ownRevision !== undefined && newestRevision !== undefined && ownRevision < newestRevision
 }
 
+/** Returns the revision; 0 without annotation, as that of an adopted MachineSet; `undefined` when the annotation is not a number. */
 function revision(object: KubeObject | undefined): number | undefined {
-  const text = object?.metadata.annotations?.[RevisionAnnotation]
+  const text = object && (object.metadata.annotations?.[RevisionAnnotation] ?? '0')
   return text === undefined || !/^\d+$/.test(text) ? undefined : Number(text)
 }
 
