@@ -171,7 +171,7 @@ const taints: Case = async (twin) => {
     effect: 'NoSchedule',
     propagation,
   })
-  await createReadyMachine(twin, {}, { taints: [taint('always', 'Always'), taint('once', 'OnInitialization')] })
+  await createReadyMachine(twin, {}, { taints: [taint('once', 'OnInitialization'), taint('always', 'Always')] })
   await twin.patch(Machine, 'm', { spec: { taints: [taint('another', 'Always')] } })
   await twin.settle('taints change')
   await twin.patch(Machine, 'm', { spec: { taints: null } })

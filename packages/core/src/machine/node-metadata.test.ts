@@ -118,6 +118,10 @@ describe('taints', () => {
     expect(texts(applyPatch(first, input(tainted(once))))).toEqual(['theirs', 'o'])
   })
 
+  test('are added in the order of the Machine', () => {
+    expect(texts(applyPatch(aNode(), input(tainted(once, always))))).toEqual(['o', 'a=1'])
+  })
+
   const revision = (n: string | undefined) =>
     n === undefined ? {} : { metadata: { annotations: { 'machinedeployment.clusters.x-k8s.io/revision': n } } }
   const inputOfRevisions = (set: string | undefined, deployment: string | undefined) =>
@@ -134,5 +138,11 @@ describe('taints', () => {
     expect(texts(applyPatch(aNode(), inputOfRevisions(undefined, '1')))).toEqual(['node.cluster.x-k8s.io/outdated-revision'])
     expect(texts(applyPatch(aNode(), inputOfRevisions(undefined, undefined)))).toBeUndefined()
     expect(texts(applyPatch(aNode(), inputOfRevisions('1', undefined)))).toBeUndefined()
+  })
+
+  test('of other writers are not moved behind the taint for an outdated revision', () => {
+    const outdated = applyPatch(aNode(), inputOfRevisions('1', '2'))
+    const node = { ...outdated, spec: { ...outdated.spec, taints: [...outdated.spec!.taints!, foreignTaint] } }
+    expect(nodePatch(node, inputOfRevisions('1', '2'))).toBeUndefined()
   })
 })

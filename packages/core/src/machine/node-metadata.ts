@@ -100,25 +100,25 @@ function wantedTaints(node: Node, input: NodePatchInput): { taints: Taint[]; tra
   const specified = input.machine.spec.taints ?? []
   const always = specified.filter(({ propagation }) => propagation === 'Always')
   // As upstream, the annotation marks the Node as initialized, even when it names no taint.
-  const once = annotation === undefined ? specified.filter(({ propagation }) => propagation === 'OnInitialization') : []
+  const isInitialized = annotation !== undefined
   const stillSpecified = new Set(specified.map(taintText))
   const removed = new Set(namesIn(annotation).filter((text) => !stillSpecified.has(text)))
 
+  const willBeReplaced = isOutdated(input)
   const taints = (node.spec?.taints ?? []).filter(
     (taint) =>
-      !removed.has(taintText(taint)) && !sameTaint(taint, NodeUninitializedTaint) && !sameTaint(taint, NodeOutdatedRevisionTaint),
+      !removed.has(taintText(taint)) &&
+      !sameTaint(taint, NodeUninitializedTaint) &&
+      (willBeReplaced || !sameTaint(taint, NodeOutdatedRevisionTaint)),
   )
-  for (const { key, effect, value } of [...always, ...once]) {
+  for (const { key, effect, value } of isInitialized ? always : specified) {
     const index = taints.findIndex((taint) => sameTaint(taint, { key, effect }))
     const desired: Taint = { key, effect, ...(value === undefined ? {} : { value }) }
     if (index < 0) taints.push(desired)
     else if (taints[index]!.value !== value) taints[index] = desired
   }
-  if (isOutdated(input)) {
-    taints.push(
-      node.spec?.taints?.find((taint) => sameTaint(taint, NodeOutdatedRevisionTaint)) ?? { ...NodeOutdatedRevisionTaint },
-    )
-  }
+  const isMarked = taints.some((taint) => sameTaint(taint, NodeOutdatedRevisionTaint))
+  if (willBeReplaced && !isMarked) taints.push({ ...NodeOutdatedRevisionTaint })
   return { taints, tracked: always.map(taintText).sort() }
 }
 
