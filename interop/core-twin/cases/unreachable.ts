@@ -1,6 +1,6 @@
 /** Cases of workload clusters that are unreachable from the beginning, or become unreachable. */
 import { Cluster, Machine, MachineHealthCheck, MachineSet } from '@capstan/api'
-import { getCondition, isTrue, type KubeObject, Secret } from '@capstan/kube'
+import { getCondition, isTrue, type KubeObject, minutes, seconds, Secret, sleep, systemClock } from '@capstan/kube'
 import { cluster, clusterName, machine, machineSet, named } from '../objects.ts'
 import { stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
@@ -44,10 +44,22 @@ const wrongKubeconfig =
     await twin.settle('the Cluster is deleted')
   }
 
+/** Returns whether the Cluster reports that it could not be reached. Upstream tries five times, thirty seconds apart. */
+const hasFailed = (objects: readonly KubeObject[]) =>
+  objects.some(
+    (object) =>
+      object.kind === 'Cluster' &&
+      getCondition(object as Cluster, 'RemoteConnectionProbe')?.message === 'Remote connection probe failed',
+  )
+
 const missingKubeconfig: Case = async (twin) => {
   await createProvisionedCluster(twin)
   await createProvisionedMachine(twin)
   await twin.settle('there is no kubeconfig Secret')
+  await sleep(systemClock, minutes(2) + seconds(10))
+  // Upstream does not reconcile the Cluster when the fifth attempt fails.
+  await twin.touch(Cluster, clusterName)
+  await twin.settle('five attempts to connect have failed', hasFailed)
   await twin.startWorkload(clusterName)
   await twin.settle('the kubeconfig Secret exists', connected)
 }

@@ -13,7 +13,7 @@ import {
 } from '@capstan/kube'
 import { aNode, advance as advanceClock, createTraffic } from '@capstan/testing'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { type AccessorEvent, ClusterAccessor, failsForLonger } from './accessor.ts'
+import { type AccessorEvent, ClusterAccessor, failsForLonger, MissingKubeconfig } from './accessor.ts'
 
 let clock: VirtualClock
 let reported: string[]
@@ -171,6 +171,16 @@ describe('a connection', () => {
     await advance(seconds(60))
     expect([accessor.connection, reported, server.probes]).toEqual([undefined, ['connected', 'disconnected'], probes])
   })
+})
+
+test('a cluster without kubeconfig counts one failure for every thirty seconds, until there is a kubeconfig', async () => {
+  const accessor = anAccessor()
+  accessor.setKubeconfig(MissingKubeconfig)
+  await advance(seconds(164))
+  expect([accessor.health.consecutiveFailures, accessor.health.lastProbeSuccess, server.connects]).toEqual([6, undefined, []])
+  accessor.setKubeconfig('a')
+  await advance(0)
+  expect([accessor.connection !== undefined, accessor.health.consecutiveFailures]).toEqual([true, 0])
 })
 
 describe('a probe', () => {

@@ -57,6 +57,9 @@ export const failsForLonger = (
   { now, since = 0 }: { readonly now: number; readonly since?: number },
 ): boolean => consecutiveFailures > 0 && now - Math.max(lastProbeSuccess, since > now ? 0 : since) > period
 
+/** The kubeconfig of a cluster whose Secret does not exist yet, or no longer. Attempts to connect with it fail. */
+export const MissingKubeconfig = ''
+
 /** A connected workload cluster. Nodes come from one watch that all controllers share. */
 export interface WorkloadCluster {
   readonly client: Client
@@ -124,7 +127,7 @@ export class ClusterAccessor {
     }
   }
 
-  /** Sets the kubeconfig to connect with; `undefined` disconnects. Does nothing if the kubeconfig has not changed. */
+  /** Sets the kubeconfig to connect with; `undefined` disconnects without further attempts. Does nothing if the kubeconfig has not changed. */
   setKubeconfig(kubeconfig: string | undefined): void {
     if (kubeconfig === this.#kubeconfig) return
     this.#kubeconfig = kubeconfig
@@ -156,6 +159,7 @@ export class ClusterAccessor {
   async #connect(kubeconfig: string, signal: AbortSignal): Promise<void> {
     const { clock, connect, log } = this.#options
     try {
+      if (kubeconfig === MissingKubeconfig) throw new Error('its kubeconfig does not exist')
       const untimedClient = await deadline(
         clock,
         Timing.connectTimeout,

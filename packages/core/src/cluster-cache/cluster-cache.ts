@@ -7,6 +7,7 @@ import {
   type AccessorOptions,
   ClusterAccessor,
   type Health,
+  MissingKubeconfig,
   Timing,
   type WorkloadCluster,
   failsForLonger,
@@ -159,7 +160,7 @@ function kubeconfigOf(cluster: Cluster, cache: Cache): string | undefined {
   const { metadata } = cluster
   const secret = cache.peek(Secret, { namespace: metadata.namespace!, name: metadata.name + KubeconfigSuffix })
   const value = secret?.data?.['value']
-  return value ? decodeBase64(value) : undefined
+  return value ? decodeBase64(value) : MissingKubeconfig
 }
 
 const decodeBase64 = (text: string): string =>

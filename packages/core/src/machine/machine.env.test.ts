@@ -8,6 +8,7 @@ import {
   Node,
   orAbsent,
   Pod,
+  Secret,
   seconds,
   StatusError,
   type Transport,
@@ -230,6 +231,24 @@ test('the Node conditions of a Machine become Unknown after its workload cluster
   env.reachable = true
   await env.advance(seconds(15))
   expect(conditionText(await env.get(Machine, 'm1'), 'Available')).toBe('True Available')
+})
+
+test('the Node conditions of a Machine become Unknown five minutes after the kubeconfig was deleted, until it is created again', async () => {
+  env = await coreEnv()
+  await env.provisionCluster()
+  await env.provisionMachine('m1')
+  const { data } = await env.get(Secret, 'demo-kubeconfig')
+  await env.client.delete(Secret, { namespace: 'default', name: 'demo-kubeconfig' })
+  await env.advance(minutes(4))
+  expect(conditionText(await env.get(Machine, 'm1'), 'NodeHealthy')).toBe('True NodeHealthy')
+  await env.advance(minutes(2))
+  expect(conditionText(await env.get(Machine, 'm1'), 'NodeHealthy')).toMatch(/^Unknown ConnectionDown: Last successful probe at/)
+  expect(conditionText(await env.get(Cluster, 'demo'), 'RemoteConnectionProbe')).toMatch(
+    /^False ProbeFailed: Remote connection probe failed/,
+  )
+  await env.create(Secret, 'demo-kubeconfig', { data: data! })
+  await env.advance(seconds(15))
+  expect(conditionText(await env.get(Machine, 'm1'), 'NodeHealthy')).toBe('True NodeHealthy')
 })
 
 test('a Machine whose readiness gate names Ready reports an internal error, becomes Running and can be deleted', async () => {
