@@ -696,6 +696,18 @@ describe('an upgrade', () => {
     expect((await step())[0]).toBe('v1.35.0')
   })
 
+  test('has begun when BeforeControlPlaneUpgrade fails, also without a handler for BeforeClusterUpgrade', async () => {
+    const world = await aReadyWorld()
+    world.runtime.on('BeforeControlPlaneUpgrade', () => {
+      throw new Error('no quota')
+    })
+    await world.patch(Cluster, 'demo', { spec: { topology: { version: 'v1.35.0' } } })
+    expect(await world.reconciled()).toMatch(/^False ReconcileFailed: .*: no quota$/)
+    expect((await world.cluster()).metadata.annotations).toMatchObject({
+      'runtime.cluster.x-k8s.io/pending-hooks': 'AfterClusterUpgrade',
+    })
+  })
+
   describe('another version while a hook blocks', () => {
     const notYet =
       'version cannot be changed: [Cluster.spec.topology.version 1.35.0 was not propagated to control plane yet (control plane version 1.34.0), there are still MachineDeployments completing a previous upgrade'

@@ -80,15 +80,14 @@ export async function decideVersions(
       return { facts, plan, controlPlane, workers, pools }
     }
     const { hook } = controlPlane
-    const { proceeds, called } = await withErrorContext(ErrorPrefix, async () => {
-      const result = await callUpgradeHook(scope, hook, facts)
-      return { proceeds: scope.recordResult(result), called: result.called }
-    })
-    responses.set(hook, proceeds ? 'proceed' : 'blocked')
-    // Records that BeforeClusterUpgrade has allowed the upgrade, so that this hook is not called again while the next hook blocks.
+    const result = await withErrorContext(ErrorPrefix, () => callUpgradeHook(scope, hook, facts))
+    // Records that BeforeClusterUpgrade has allowed the upgrade, so that this hook is not called again while the next hook blocks or fails.
     const hasBegun =
-      (hook === 'BeforeClusterUpgrade' && proceeds && called) || (hook === 'BeforeControlPlaneUpgrade' && !proceeds)
+      (hook === 'BeforeClusterUpgrade' && result.kind === 'proceed' && result.called) ||
+      (hook === 'BeforeControlPlaneUpgrade' && result.kind !== 'proceed')
     if (hasBegun) await scope.change({ add: ['AfterClusterUpgrade'] })
+    const proceeds = await withErrorContext(ErrorPrefix, async () => scope.recordResult(result))
+    responses.set(hook, proceeds ? 'proceed' : 'blocked')
     if (proceeds && isStepHook(hook)) await scope.change({ remove: [hook] })
   }
 }
