@@ -386,6 +386,7 @@ const undiscoveredServers: Case = async (options) => {
   await using extension = await startExtensionHost(authority)
   const { url } = extension.extensionFor('undiscovered')
   await recordUndiscovered(options, 'unknown-authority', url, otherAuthority.certificate)
+  await recordUndiscovered(options, 'no-authority', url, 'no certificate')
   const elsewhere = await issueCertificate(authority, systemClock, {
     commonName: 'elsewhere',
     usages: ['server'],

@@ -331,17 +331,18 @@ describe('the caBundle', () => {
         'CABundle: Error in discovery: failed to reconcile caBundle: failed to get secret "default/ca": secrets "ca" not found',
     })
 
-    const secret = { metadata: { name: 'ca', namespace: 'default' }, data: { 'ca.crt': 'b25l' } }
+    const [one, two] = ['one', 'two'].map((content) => btoa(`-----BEGIN CERTIFICATE-----\n${content}`))
+    const secret = { metadata: { name: 'ca', namespace: 'default' }, data: { 'ca.crt': one! } }
     await world.client.create(Secret, secret)
     await world.settle()
     await world.advance(seconds(1))
-    expect((await world.read()).spec.clientConfig.caBundle).toBe('b25l')
+    expect((await world.read()).spec.clientConfig.caBundle).toBe(one)
     expect(await discovered()).toMatchObject({ status: 'True' })
 
-    const body = { data: { 'ca.crt': 'dHdv' } }
+    const body = { data: { 'ca.crt': two } }
     await world.client.patch(Secret, { namespace: 'default', name: 'ca' }, { type: 'merge', body })
     await world.advance(seconds(1))
-    expect((await world.read()).spec.clientConfig.caBundle).toBe('dHdv')
+    expect((await world.read()).spec.clientConfig.caBundle).toBe(two)
     expect((await world.read()).status?.conditions?.[0]).toMatchObject({ type: 'Discovered', observedGeneration: 3 })
   })
 })

@@ -1,4 +1,4 @@
-/** Determines the address of an extension server. Upstream: internal/runtime/client, urlForExtension, v1.14. */
+/** Determines the address and authorities of an extension server. Upstream: internal/runtime/client, getHTTPClient, v1.14. */
 import type { ClientConfig, Hook } from '@capstan/api'
 import { hookPath } from '@capstan/api'
 import { HookFailed } from './hook-failed.ts'
@@ -12,12 +12,20 @@ export interface Target {
   readonly extensionConfig?: string
 }
 
-/** Returns the target of a hook's handler. @throws HookFailed bad-url */
+/** Returns the target of a hook's handler. @throws HookFailed bad-url, bad-ca */
 export function targetOf(config: ClientConfig, hook: Hook, handler?: string): Target {
   const url = baseUrl(config)
   // The URL parser has already resolved `.` and `..`.
   url.pathname = `${url.pathname}${hookPath(hook, handler)}`.replace(/\/{2,}/g, '/')
-  return { url, ...(config.caBundle ? { ca: atob(config.caBundle) } : {}) }
+  return { url, ...(config.caBundle ? { ca: certificatesIn(config.caBundle) } : {}) }
+}
+
+function certificatesIn(caBundle: string): string {
+  const ca = atob(caBundle)
+  // Node accepts a CA bundle without certificates, which would trust no server. Upstream: k8s.io/client-go/transport, rootCertPool.
+  if (/-----BEGIN (TRUSTED |X509 )?CERTIFICATE-----/.test(ca)) return ca
+  const reason = 'failed to create tls config: unable to load root certificates: unable to parse bytes as PEM block'
+  throw new HookFailed('bad-ca', `failed to get http client: ${reason}`)
 }
 
 function baseUrl({ service, url }: ClientConfig): URL {
@@ -32,4 +40,5 @@ function baseUrl({ service, url }: ClientConfig): URL {
   return parsed
 }
 
-const badUrl = (reason: string): HookFailed => new HookFailed('bad-url', `failed to compute URL: ${reason}`)
+const badUrl = (reason: string): HookFailed =>
+  new HookFailed('bad-url', `failed to get http client: failed to compute URL: ${reason}`)

@@ -304,6 +304,17 @@ describe('failure policy Ignore', () => {
     ])
   })
 
+  it('does not cover a caBundle without a certificate', async () => {
+    servers.a = gate(() => proceedNow(), { failurePolicy: 'Ignore' })
+    const client = await clientOf([config('a')])
+    const invalid = config('a', { clientConfig: { url: 'https://a', caBundle: btoa('no certificate') } })
+    client.relocate({ ...invalid, status: { handlers: await client.discover(config('a')) } })
+    expect(await failureOf(create(client))).toEqual({
+      code: 'bad-ca',
+      message: `${gateOf('a')}failed to get http client: failed to create tls config: unable to load root certificates: unable to parse bytes as PEM block`,
+    })
+  })
+
   it('reports ignored errors', async () => {
     const client = await ignoring()
     servers.a = page(500, 'oops')

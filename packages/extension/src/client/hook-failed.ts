@@ -6,6 +6,7 @@ import type { HookProblem } from './hook-problems.ts'
  * - `not-registered`, `wrong-hook`: the handler does not exist
  * - `namespace`: the namespace of the object could not be read, or the handler does not select the object
  * - `bad-url`: the ExtensionConfig has no valid address
+ * - `bad-ca`: the caBundle of the ExtensionConfig contains no certificate
  * - `unavailable`: the handler was not called, because earlier calls failed or too many are in progress
  * - `unreachable`: no connection, a TLS error, or no complete HTTP response on the connection
  * - `timeout`: no response in time
@@ -22,6 +23,7 @@ export type HookFailureCode =
   | 'wrong-hook'
   | 'namespace'
   | 'bad-url'
+  | 'bad-ca'
   | 'unavailable'
   | 'unreachable'
   | 'timeout'
@@ -38,6 +40,7 @@ const problemOf: { readonly [code in HookFailureCode]: HookProblem } = {
   'wrong-hook': 'WrongHook',
   namespace: 'NamespaceNotMatched',
   'bad-url': 'BadURL',
+  'bad-ca': 'CABundle',
   unavailable: 'BreakerOpen',
   unreachable: 'Unreachable',
   timeout: 'Timeout',
@@ -116,11 +119,4 @@ const outages: ReadonlySet<HookFailureCode> = new Set(['unreachable', 'timeout',
  */
 export const isIgnorable = ({ code }: Pick<HookFailed, 'code'>): boolean => ignorable.has(code)
 
-const ignorable: ReadonlySet<HookFailureCode> = new Set([
-  'bad-url',
-  'unreachable',
-  'timeout',
-  'bad-status',
-  'bad-answer',
-  'conversion',
-])
+const ignorable: ReadonlySet<HookFailureCode> = new Set(['unreachable', 'timeout', 'bad-status', 'bad-answer', 'conversion'])

@@ -76,7 +76,7 @@ export const hookProblems = {
     remedy: 'Start the manager with `--runtime-extension-client-cert-file` and `--runtime-extension-client-key-file`.',
   },
   CABundle: {
-    codes: ['unreachable'],
+    codes: ['bad-ca'],
     meaning:
       'The certificate authorities could not be copied from the Secret that `inject-ca-from-secret` names, or contain no certificate. No call was made.',
     remedy:

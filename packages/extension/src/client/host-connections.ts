@@ -7,7 +7,6 @@ import { type Clock, seconds } from '@capstan/kube'
 import { trustSystem } from '@capstan/kube/node'
 import type { Target } from './client-config.ts'
 import { goError, goProxyError } from './connection-errors.ts'
-import { NoAnswer } from './hook-failed.ts'
 import { exchangeHttp1 } from './http1-exchange.ts'
 import { type Http2Connection, openHttp2 } from './http2-connection.ts'
 import { proxyAt } from './proxy.ts'
@@ -48,9 +47,6 @@ export class HostConnections {
   #retired = false
 
   constructor({ url, ca }: Target, { client, lookup, proxy, protocols, clock }: HostConnectionOptions) {
-    // Node accepts a CA bundle without certificates, which would trust no server. Upstream: k8s.io/client-go/transport, rootCertPool.
-    if (ca !== undefined && !/-----BEGIN (TRUSTED |X509 )?CERTIFICATE-----/.test(ca))
-      throw new NoAnswer('CABundle', 'unable to load root certificates: unable to parse bytes as PEM block')
     this.#proxy = proxy === undefined ? undefined : proxyAt(proxy)
     const host = url.hostname.replace(/^\[|\]$/g, '')
     const minVersion = 'TLSv1.2'

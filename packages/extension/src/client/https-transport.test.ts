@@ -85,9 +85,11 @@ describe('a discovery fails', () => {
     const failed = await client.discover(config(server.url, ca)).catch((err: unknown) => err)
     client.close()
     expect(failed).toMatchObject({
-      code: 'unreachable',
+      code: 'bad-ca',
       problem: 'CABundle',
-      message: `${post(server.url)}unable to load root certificates: unable to parse bytes as PEM block`,
+      message:
+        'failed to discover extension "ext": failed to get http client: failed to create tls config: ' +
+        'unable to load root certificates: unable to parse bytes as PEM block',
     })
   })
 
