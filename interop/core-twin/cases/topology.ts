@@ -431,6 +431,16 @@ const healthCheckDeleted: Case = async (twin) => {
   await twin.settle('the health check is changed')
 }
 
+/** Finalizers of machines block the deletion of a Cluster with health checks. */
+const deletionBlocked: Case = async (twin) => {
+  await createTopology(twin, { controlPlane: { healthCheck: { checks } }, worker: { healthCheck: { checks } } })
+  await twin.patch(stub.machine, ([first]) => first, { metadata: { finalizers: ['twin.capstan.dev/hold'] } })
+  await twin.delete(Cluster, clusterName)
+  await twin.settle('the Cluster is being deleted')
+  await twin.patch(stub.machine, ([first]) => first, { metadata: { finalizers: null } })
+  await twin.settle('the Cluster is deleted')
+}
+
 /** A user removes the label that marks objects of topologies. */
 const disowned =
   (role: 'controlPlane' | 'machineDeployment'): Case =>
@@ -529,6 +539,7 @@ const upgradeRejected: Case = async (twin) => {
 
 export const topologyCases: Cases = {
   'topology-life': lifecycle,
+  'topology-deletion-blocked': deletionBlocked,
   'topology-no-workers': cluster({}, { workers: [] }),
   'topology-scale': cluster(
     {},

@@ -106,9 +106,10 @@ export async function applyMachineDeployments(
   for (const deployment of newFirst(desired.machineDeployments, current.machineDeployments)) {
     const existing = current.machineDeployments.get(deployment.topology.name)
     const { state } = versions.find((version) => version.name === deployment.topology.name)!
+    // Its health check is being deleted too. Upstream creates it again.
+    if (existing && isDeleting(existing.object)) continue
     if (existing) await applyHealthCheck(applier, deployment.healthCheck, existing.healthCheck)
     if (state === 'pendingCreate' || state === 'pending' || state === 'deferred') continue
-    if (existing && isDeleting(existing.object)) continue
     await applyMachineDeployment(applier, deployment, existing)
     if (!existing) await applyHealthCheck(applier, deployment.healthCheck, undefined)
   }

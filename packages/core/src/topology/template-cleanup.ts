@@ -1,6 +1,6 @@
 /**
- * Deletes the templates of a topology's deleted MachineDeployments and MachineSets, except templates that other objects use, and only then
- * removes the finalizers of these MachineDeployments and MachineSets. Upstream: core/reconcilers/topology/machinedeployment and
+ * Deletes the templates of a topology's deleted MachineDeployments and MachineSets, except templates that other objects use, and the
+ * MachineHealthChecks of these MachineDeployments. Only then removes the finalizers of these MachineDeployments and MachineSets. Upstream: core/reconcilers/topology/machinedeployment and
  * machineset, v1.14.
  */
 import {
@@ -11,6 +11,7 @@ import {
   isPaused,
   MachineDeployment,
   MachineDeploymentTopologyFinalizer,
+  MachineHealthCheck,
   MachineSet,
   MachineSetTopologyFinalizer,
 } from '@capstan/api'
@@ -99,12 +100,21 @@ async function reconcileTemplates<T extends Owner>(
 
   const usedTemplates = await templatesInUse(object, context)
   for (const ref of templatesOf(object)) if (!usedTemplates.has(refText(ref))) await deleteTemplate(ref, key.namespace!, context)
+  if (kind.kind === MachineDeployment.kind) await deleteHealthCheck(key, context)
   const withoutFinalizer = ({ metadata: { finalizers = [], resourceVersion } }: T) =>
     finalizers.includes(finalizer)
       ? { finalizers: finalizers.filter((existing) => existing !== finalizer), resourceVersion }
       : undefined
   await orAbsent(patchMetadata(context, kind, object, withoutFinalizer))
   return proceed()
+}
+
+/** Deletes the MachineHealthCheck that the topology created for a MachineDeployment. It has the name of the MachineDeployment. */
+async function deleteHealthCheck(key: ObjectKey, { client, signal }: ReconcileContext): Promise<void> {
+  const healthCheck = await orAbsent(client.get(MachineHealthCheck, key, { signal }))
+  if (!healthCheck || !isOfTopology(healthCheck)) return
+  const { uid } = healthCheck.metadata
+  await orAbsent(client.delete(MachineHealthCheck, key, { preconditions: { uid }, signal }))
 }
 
 /**

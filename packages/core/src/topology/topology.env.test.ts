@@ -570,6 +570,22 @@ test('MachineHealthChecks are created, updated and deleted as the class and the 
   expect(await world.names(MachineHealthCheck as never)).toEqual([])
 })
 
+test('a MachineHealthCheck is deleted with its MachineDeployment, and created with the next one', async () => {
+  const world = await aWorld()
+  await createClass(world)
+  const healthCheck = { checks: { nodeStartupTimeoutSeconds: 60 } }
+  const machineDeployments = [{ class: 'default', name: 'md-0', replicas: 2, healthCheck }]
+  await createCluster(world, { workers: { machineDeployments } })
+  const [name] = await world.names(MachineDeployment as never)
+  expect(await world.names(MachineHealthCheck as never)).toEqual([name])
+  await world.patch(MachineDeployment, name!, { metadata: { finalizers: ['test.example.com/hold'] } })
+  await world.client.delete(MachineDeployment, { namespace: 'default', name: name! })
+  await world.settle()
+  expect(await world.names(MachineHealthCheck as never)).toEqual([])
+  await world.patch(MachineDeployment, name!, { metadata: { finalizers: null } })
+  expect(await world.names(MachineHealthCheck as never)).toEqual(await world.names(MachineDeployment as never))
+})
+
 describe('an upgrade', () => {
   const hook = (world: World, name: string) => {
     const state = { blocks: true }
