@@ -203,6 +203,14 @@ describe('admission', () => {
       'names[0]: Invalid value: "a*b": "*" rune can only appear at the beginning, or ending of the selector',
     ],
     [
+      'a selector of classes with an invalid name, and does not check further names',
+      patch({
+        selector: { ...selector, matchResources: { machineDeploymentClass: { names: ['a b*', 'other'] } } },
+        jsonPatches: [add],
+      }),
+      'is invalid: spec.patches[0].definitions[0].selector.matchResources.machineDeploymentClass.names[0]: Invalid value: "a b*": selector does not comply with the Kubernetes naming standards',
+    ],
+    [
       'a patch outside of spec',
       patch({ selector, jsonPatches: [{ ...add, path: '/metadata/labels/x' }] }),
       'jsonPatch path must start with "/spec"',
@@ -213,6 +221,11 @@ describe('admission', () => {
       'arrays can only be accessed using "0" (prepend) or "-" (append)',
     ],
     [
+      'a replacement of a list item by a signed index',
+      patch({ selector, jsonPatches: [{ ...add, op: 'replace', path: '/spec/template/spec/l/+1' }] }),
+      'elements in arrays can not be accessed in a replace operation',
+    ],
+    [
       'a patch without a value',
       patch({ selector, jsonPatches: [{ op: 'add', path: add.path }] }),
       'jsonPatch must define one of value or valueFrom',
@@ -221,6 +234,30 @@ describe('admission', () => {
       'a patch with the value of an unknown variable',
       patch({ selector, jsonPatches: [{ op: 'add', path: add.path, valueFrom: { variable: 'none.x' } }] }),
       'variable with name none.x cannot be found',
+    ],
+    [
+      'a patch with the built-in variable without a path',
+      patch({ selector, jsonPatches: [{ op: 'add', path: add.path, valueFrom: { variable: 'builtin' } }] }),
+      'variable with name builtin cannot be found',
+    ],
+    [
+      'an external patch with definitions, and reports what is wrong in both',
+      classSpec({
+        patches: [
+          {
+            name: 'p',
+            enabledIf: '{{ if }}',
+            external: { discoverVariablesExtension: 'aaa.bbb' },
+            definitions: [
+              {
+                selector: { ...selector, matchResources: { controlPlane: false } },
+                jsonPatches: [{ ...add, path: '/metadata' }],
+              },
+            ],
+          },
+        ],
+      }),
+      /template can not be parsed.*only one of definitions or external can be defined.*must start with "\/spec".*no selector enabled.*one of validateTopologyExtension and generatePatchesExtension must be defined/s,
     ],
     [
       'a patch with the value of an unknown built-in variable',
@@ -255,6 +292,16 @@ describe('admission', () => {
     await expect(world.create(ClusterClass, 'quick', { spec })).rejects.toThrow(message)
   })
 
+  test.each(['cluster.metadata', 'cluster.metadata.labels.team', 'cluster.network.pods[0]', 'machinePool.bootstrap'])(
+    'rejects a patch with the value of builtin.%s, as upstream',
+    async (path) => {
+      const world = await aWorld()
+      const jsonPatch = { op: 'add', path: add.path, valueFrom: { variable: `builtin.${path}` } }
+      const spec = patch({ selector, jsonPatches: [jsonPatch] })
+      await expect(world.create(ClusterClass, 'quick', { spec })).rejects.toThrow('not a defined builtin variable')
+    },
+  )
+
   test('accepts a valid class', async () => {
     const world = await aWorld()
     const { spec } = {
@@ -264,6 +311,8 @@ describe('admission', () => {
           jsonPatches: [
             add,
             { op: 'add', path: '/spec/template/spec/y', valueFrom: { variable: 'builtin.cluster.metadata.labels' } },
+            { op: 'replace', path: '/spec/template/spec/l/-', value: 1 },
+            { op: 'add', path: '/spec/template/spec/l/00', value: 1 },
           ],
         },
         { enabledIf: '{{ .builtin.cluster.name }}' },

@@ -1,7 +1,7 @@
 /** Validates the patches of a class. Pure. Upstream: core/webhooks/admission/patch_validation.go, v1.14. */
 import type { ClusterClassPatch, ClusterClassSpec, JSONPatch, PatchSelector } from '@capstan/api'
 import { variableOf } from '@capstan/api'
-import { appendAll, type FieldError, invalid, required } from '@capstan/kube'
+import { appendAll, type FieldError, invalid, qualifiedNameProblems, required } from '@capstan/kube'
 import type { TemplateRef } from '../external/get.ts'
 import { goTemplate } from '../go-template/template.ts'
 import { matchesName } from '../topology/patches/inline-patch.ts'
@@ -28,22 +28,22 @@ export const patchErrors = (spec: ClusterClassSpec): FieldError[] =>
 
 function contentErrors(patch: ClusterClassPatch, path: string, spec: ClusterClassSpec): FieldError[] {
   const { definitions, external, enabledIf } = patch
-  if (!definitions && !external) return [required(path, 'one of definitions or external must be defined')]
-  if (definitions && external) return [invalid(path, patch, 'only one of definitions or external can be defined')]
   return [
-    ...(external && !external.generatePatchesExtension && !external.validateTopologyExtension
-      ? [invalid(`${path}.external`, external, 'one of validateTopologyExtension and generatePatchesExtension must be defined')]
-      : []),
     ...(enabledIf === undefined ? [] : templateErrors(enabledIf, `${path}.enabledIf`, 'enabledIf')),
+    ...(!definitions && !external ? [required(path, 'one of definitions or external must be defined')] : []),
+    ...(definitions && external ? [invalid(path, patch, 'only one of definitions or external can be defined')] : []),
     ...(definitions ?? []).flatMap(({ selector, jsonPatches }, index) => {
       const definitionPath = `${path}.definitions[${index}]`
       return [
-        ...selectorErrors(selector, `${definitionPath}.selector`, spec),
         ...jsonPatches.flatMap((jsonPatch, position) =>
           jsonPatchErrors(jsonPatch, `${definitionPath}.jsonPatches[${position}]`, spec),
         ),
+        ...selectorErrors(selector, `${definitionPath}.selector`, spec),
       ]
     }),
+    ...(external && !external.generatePatchesExtension && !external.validateTopologyExtension
+      ? [invalid(`${path}.external`, external, 'one of validateTopologyExtension and generatePatchesExtension must be defined')]
+      : []),
   ]
 }
 
@@ -86,7 +86,7 @@ function selectorErrors(selector: PatchSelector, path: string, spec: ClusterClas
       const problem = patternProblem(pattern)
       if (problem) {
         errors.push(invalid(name, pattern, problem))
-        continue
+        break
       }
       const matched = (classes ?? []).filter((workerClass) => matchesName(pattern, workerClass.class))
       if (!matched.some((workerClass) => refersTo(workerClass.bootstrap.templateRef, workerClass.infrastructure.templateRef))) {
@@ -98,9 +98,13 @@ function selectorErrors(selector: PatchSelector, path: string, spec: ClusterClas
   return errors
 }
 
+/** As upstream, a name without asterisk is not checked. */
 function patternProblem(pattern: string): string | undefined {
+  if (!pattern.includes('*')) return undefined
   if ((pattern.match(/\*/g)?.length ?? 0) > 1) return 'selector can at most contain a single "*" rune'
-  return /.\*./.test(pattern) ? '"*" rune can only appear at the beginning, or ending of the selector' : undefined
+  if (/.\*./.test(pattern)) return '"*" rune can only appear at the beginning, or ending of the selector'
+  const isName = qualifiedNameProblems(pattern.replace('*', 'a')).length === 0
+  return isName ? undefined : 'selector does not comply with the Kubernetes naming standards'
 }
 
 /** Formats a value for an error text. Upstream prints indented JSON, with members in the order of its Go fields. */
@@ -138,15 +142,13 @@ function jsonPatchErrors(patch: JSONPatch, fieldPath: string, spec: ClusterClass
     errors.push(invalid(`${fieldPath}.valueFrom`, indentedJson({ variable, template }), problem))
   }
   if (template !== undefined) appendAll(errors, templateErrors(template, `${fieldPath}.valueFrom.template`, 'valueFrom.template'))
-  const problem = variable === undefined ? undefined : variableProblem(variable, spec)
-  if (problem !== undefined) errors.push(invalid(`${fieldPath}.valueFrom.variable`, variable, problem))
+  if (variable !== undefined && !isKnownVariable(variable, spec)) {
+    const problem = variable.startsWith('builtin.')
+      ? 'not a defined builtin variable'
+      : `variable with name ${variable} cannot be found`
+    errors.push(invalid(`${fieldPath}.valueFrom.variable`, variable, problem))
+  }
   return errors
-}
-
-function variableProblem(variable: string, { variables = [] }: ClusterClassSpec): string | undefined {
-  if (variable.startsWith('builtin.')) return Builtins.has(variable) ? undefined : 'not a defined builtin variable'
-  const name = variableOf(variable)
-  return variables.some((defined) => defined.name === name) ? undefined : `variable with name ${variable} cannot be found`
 }
 
 /** Rejects paths outside spec. In lists, a patch can only add an item at the start or end: other indexes depend on other patches. */
@@ -154,51 +156,55 @@ function pathErrors(patch: JSONPatch, fieldPath: string): FieldError[] {
   const { op, path } = patch
   const errors: FieldError[] = []
   if (!path.startsWith('/spec')) errors.push(invalid(fieldPath, printedPatch(patch), 'jsonPatch path must start with "/spec"'))
-  const positions = path.split('/').filter((token) => token === '-' || /^\d+$/.test(token))
-  if (op === 'add' && positions.some((token) => token !== '-' && token !== '0')) {
-    errors.push(invalid(fieldPath, path, 'arrays can only be accessed using "0" (prepend) or "-" (append)'))
+  for (const index of path.split('/').filter((token) => /^[+-]?\d+$/.test(token))) {
+    if (op === 'add' && Number(index) !== 0) {
+      errors.push(invalid(fieldPath, path, 'arrays can only be accessed using "0" (prepend) or "-" (append)'))
+    }
+    if (op !== 'add') errors.push(invalid(fieldPath, path, `elements in arrays can not be accessed in a ${op} operation`))
   }
-  if (op !== 'add' && positions.length > 0)
-    errors.push(invalid(fieldPath, path, `elements in arrays can not be accessed in a ${op} operation`))
   return errors
 }
 
+function isKnownVariable(path: string, { variables = [] }: ClusterClassSpec): boolean {
+  if (path.startsWith('builtin.')) return Builtins.has(path)
+  const name = variableOf(path)
+  return variables.some((variable) => variable.name === name)
+}
+
+const metadataPaths = ['metadata.labels', 'metadata.annotations']
 const workerPaths = [
+  'version',
   'class',
   'name',
-  'replicas',
   'topologyName',
-  'version',
-  'metadata.labels',
-  'metadata.annotations',
+  ...metadataPaths,
+  'replicas',
   'bootstrap.configRef.name',
   'infrastructureRef.name',
 ]
-/** The builtin variables that patches may use. As upstream, neither parts nor members of them. */
+/** Paths of built-in variables that a patch can refer to. As upstream, paths to labels, list items and some parents are rejected. */
 const Builtins: ReadonlySet<string> = new Set([
   ...pathsUnder('builtin.cluster', [
     'name',
     'namespace',
     'uid',
-    'metadata.labels',
-    'metadata.annotations',
+    ...metadataPaths,
     'topology',
-    'topology.classRef.name',
-    'topology.classRef.namespace',
+    'topology.version',
     'topology.class',
     'topology.classNamespace',
-    'topology.version',
+    'topology.classRef.name',
+    'topology.classRef.namespace',
     'network',
     'network.serviceDomain',
     'network.services',
     'network.pods',
   ]),
   ...pathsUnder('builtin.controlPlane', [
-    'name',
-    'replicas',
     'version',
-    'metadata.labels',
-    'metadata.annotations',
+    'name',
+    ...metadataPaths,
+    'replicas',
     'machineTemplate.infrastructureRef.name',
   ]),
   ...pathsUnder('builtin.machineDeployment', workerPaths),
