@@ -125,6 +125,11 @@ describe('errors have the texts of upstream', () => {
         'spec.topology.variables[small].value: Invalid value: "12": too big: 12',
       ])
     })
+    test('are not evaluated for values with unknown members', () => {
+      expect(errorsOf(aCluster({ net: { low: 2, high: 1, middle: 1 } }))).toEqual([
+        expect.stringContaining('failed validation: "middle" field(s) are not specified'),
+      ])
+    })
     test('name a field', () => {
       expect(errorsOf(aCluster({ net: { low: 2, high: 1 } }))).toEqual([
         'spec.topology.variables[net].value.high: Forbidden: failed rule: self.low <= self.high',

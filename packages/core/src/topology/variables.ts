@@ -136,12 +136,14 @@ function valueErrors(
   const schema = schemaOf(definition)
   const errors = schema.validateSchema({ value })
   if (errors.length > 0) return errors.map((error) => withPathOfVariable(error, valuePath, value))
-  const ruleErrors = schema.validateRules({ value }, old && { value: old.value }, { ratcheting: false })
-  if (ruleErrors.length > 0) return ruleErrors.map((error) => ruleErrorOfVariable(error, valuePath, value))
   const unknown = schema.prune({ value: draft(value) }).map((field) => field.replace(/^value\.?/, ''))
-  if (unknown.length === 0) return []
-  const fields = `${JSON.stringify(unknown.join(','))} field(s) are not specified in the variable schema of variable ${JSON.stringify(name)}`
-  return [invalid(valuePath, stableText(value), `failed validation: ${fields}`)]
+  if (unknown.length > 0) {
+    const fields = `${JSON.stringify(unknown.join(','))} field(s) are not specified in the variable schema of variable ${JSON.stringify(name)}`
+    return [invalid(valuePath, stableText(value), `failed validation: ${fields}`)]
+  }
+  return schema
+    .validateRules({ value }, old && { value: old.value }, { ratcheting: false })
+    .map((error) => ruleErrorOfVariable(error, valuePath, value))
 }
 
 const notDefined = ({ name, value }: ClusterVariable, path: string): FieldError =>
