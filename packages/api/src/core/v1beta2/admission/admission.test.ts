@@ -344,6 +344,11 @@ describe('validation of a ClusterClass', () => {
         'spec.kubernetesVersion[2]: Invalid value: "v1.35.0": expecting a version with minor 33 or 34, found version 1.35.0',
       ],
     ],
+    [
+      'names the missing numbers of a version',
+      { kubernetesVersions: ['v1.34', 'v1.36'] },
+      ['spec.kubernetesVersion[1]: Invalid value: "v1.36": expecting a version with minor 34 or 35, found version 1.36.0'],
+    ],
   ])('%s', (_, change, errors) => {
     const before: ClusterClass = { ...machine, kind: 'ClusterClass', spec }
     expect(texts(ClusterClass.validate!({ ...before, spec: { ...spec, ...change } }, contextOf(before)))).toEqual(errors)

@@ -4,7 +4,7 @@
  */
 import type { AdmissionContext, FieldError, KubeObject } from '@capstan/kube'
 import { forbidden, invalid, parseApiVersion } from '@capstan/kube'
-import { compareWithBuild, parseVersion } from '../../../versions.ts'
+import { compareWithBuild, parseVersion, versionText } from '../../../versions.ts'
 import { TemplateSuffix } from '../../well-known.ts'
 import type { ClusterClassSpec, MachineDeploymentClass } from '../cluster-class.ts'
 import type { TemplateReference } from '../shared/references.ts'
@@ -103,9 +103,9 @@ function kubernetesVersionErrors(versions: readonly string[] | undefined): Field
   let previous: string | undefined
   for (const [index, version] of (versions ?? []).entries()) {
     const path = `spec.kubernetesVersion[${index}]`
-    let minor: number
+    let parsed: ReturnType<typeof parseVersion>
     try {
-      minor = parseVersion(version).minor
+      parsed = parseVersion(version)
     } catch {
       errors.push(invalid(path, version, 'version must be a valid semantic version'))
       continue
@@ -113,11 +113,10 @@ function kubernetesVersionErrors(versions: readonly string[] | undefined): Field
     if (previous !== undefined) {
       const before = parseVersion(previous)
       const order = compareWithBuild(version, previous)
-      const printed = [before.version, ...(before.build.length > 0 ? [before.build.join('.')] : [])].join('+')
-      if (order === 0 || order === -1) errors.push(invalid(path, version, `version must be greater than v${printed}`))
+      const { minor } = parsed
+      if (order === 0 || order === -1) errors.push(invalid(path, version, `version must be greater than ${versionText(before)}`))
       if (minor !== before.minor && minor !== before.minor + 1) {
-        const unprefixed = version.replace(/^v/, '')
-        const problem = `expecting a version with minor ${before.minor} or ${before.minor + 1}, found version ${unprefixed}`
+        const problem = `expecting a version with minor ${before.minor} or ${before.minor + 1}, found version ${versionText(parsed).slice(1)}`
         errors.push(invalid(path, version, problem))
       }
     }
