@@ -1445,6 +1445,31 @@ describe('patches of extensions', () => {
     expect(await world.only(DevControlPlane)).toMatchObject({ spec: { config: { audit: true }, version: 'v1.34.0' } })
   })
 
+  test('do not see annotations of kubectl and of conversion on the templates of the class', async () => {
+    const world = await aWorld()
+    const requests: Request[] = []
+    world.runtime.on('GeneratePatches', (request) => {
+      requests.push(structuredClone(request) as unknown as Request)
+      return { items: [] }
+    })
+    await createClass(world, withPatches(external))
+    const annotations = { 'kubectl.kubernetes.io/last-applied-configuration': '{}', 'cluster.x-k8s.io/conversion-data': '{}' }
+    for (const kind of [DevClusterTemplate, DevMachineTemplate]) {
+      await world.client.patch(
+        kind,
+        { namespace: 'default', name: 'quick' },
+        { type: 'merge', body: { metadata: { annotations } } },
+      )
+    }
+    await createCluster(world)
+    const hidden = requests.at(-1)!.items.flatMap(({ object }) => {
+      const { metadata } = object as unknown as { metadata: { annotations?: Record<string, string> } }
+      return Object.keys(metadata.annotations ?? {}).filter((name) => name in annotations)
+    })
+    expect(hidden).toEqual([])
+    expect(requests.at(-1)!.items).toHaveLength(5)
+  })
+
   test('cannot change fields that core sets, and the attempt is reported once', async () => {
     const { world } = await aPatchedCluster((request) => ({
       items: [

@@ -77,11 +77,15 @@ interface Labelled {
   readonly annotations?: Record<string, string>
 }
 
-function builtinMetadata({ labels, annotations = {} }: Labelled): JsonObject | undefined {
-  const visibleAnnotations = Object.fromEntries(Object.entries(annotations).filter(([name]) => !hiddenAnnotations.includes(name)))
+/** Annotations that patches can read: large ones, and those that change although users change nothing, are omitted. */
+export const visibleAnnotations = (annotations: Record<string, string> = {}): Record<string, string> =>
+  Object.fromEntries(Object.entries(annotations).filter(([name]) => !hiddenAnnotations.includes(name)))
+
+function builtinMetadata({ labels, annotations }: Labelled): JsonObject | undefined {
+  const visible = visibleAnnotations(annotations)
   const metadata = withoutUndefined({
     labels: labels && Object.keys(labels).length > 0 ? { ...labels } : undefined,
-    annotations: Object.keys(visibleAnnotations).length > 0 ? visibleAnnotations : undefined,
+    annotations: Object.keys(visible).length > 0 ? visible : undefined,
   })
   return Object.keys(metadata).length === 0 ? undefined : metadata
 }

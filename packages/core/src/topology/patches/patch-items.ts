@@ -3,7 +3,6 @@ import type { ContractVersion, HolderReference, VariableOverrides } from '@capst
 import {
   Cluster,
   ControlPlaneContract,
-  ConversionDataAnnotation,
   InfraMachineTemplateContract,
   MachineDeployment,
   MachinePool,
@@ -13,7 +12,7 @@ import {
 import { apiVersionOf, draft, type JsonObject, type UnknownObject } from '@capstan/kube'
 import type { External } from '../../external/get.ts'
 import { type Blueprint, blueprintOf, poolBlueprintOf } from '../blueprint.ts'
-import { controlPlaneBuiltins, machineDeploymentBuiltins, machinePoolBuiltins } from './builtin-variables.ts'
+import { controlPlaneBuiltins, machineDeploymentBuiltins, machinePoolBuiltins, visibleAnnotations } from './builtin-variables.ts'
 import type { DesiredObject } from '../desired-state/desired-object.ts'
 import type { DesiredState } from '../desired-state/desired-state.ts'
 import type { TemplateRole } from './inline-patch.ts'
@@ -141,14 +140,17 @@ export function patchItems(cluster: Cluster, blueprint: Blueprint, desired: Desi
 /** Returns the template to patch: the template of the class with the labels and annotations of the desired object. */
 function documentOf({ object, contract }: External, { object: desired }: DesiredObject, isTemplate: boolean): UnknownObject {
   const document = draft(object)
-  const { labels, annotations = {} } = desired.metadata
+  const { labels, annotations } = desired.metadata
   // The annotations are never empty: a desired object has annotations with the template from which it is created.
-  const visible = Object.entries(annotations).filter(([name]) => !hiddenAnnotationNames.includes(name))
-  const metadata = { ...(labels ? { labels: { ...labels } } : {}), annotations: Object.fromEntries(visible) }
+  const metadata = { ...(labels ? { labels: { ...labels } } : {}), annotations: visibleAnnotations(annotations) }
   delete document.metadata.managedFields
-  if (isTemplate) document.metadata = { ...document.metadata, ...metadata }
-  else writeField(document, Template.metadata, contract, { ...readField(document, Template.metadata, contract), ...metadata })
+  if (isTemplate) {
+    document.metadata = { ...document.metadata, ...metadata }
+    return document
+  }
+  writeField(document, Template.metadata, contract, { ...readField(document, Template.metadata, contract), ...metadata })
+  const ownAnnotations = visibleAnnotations(document.metadata.annotations)
+  if (Object.keys(ownAnnotations).length > 0) document.metadata.annotations = ownAnnotations
+  else delete document.metadata.annotations
   return document
 }
-
-const hiddenAnnotationNames = ['kubectl.kubernetes.io/last-applied-configuration', ConversionDataAnnotation]
