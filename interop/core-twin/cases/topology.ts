@@ -712,6 +712,20 @@ export const topologyCases: Cases = {
     patched(patch('p', toControlPlane({ op: 'remove', path: '/spec/template/spec/made' }))),
     inZone('a'),
   ),
+  'topology-patch-removes-labels': cluster(
+    patched(
+      patch('p', [
+        ...['StubClusterTemplate', 'StubMachineTemplate', 'StubConfigTemplate'].map((kind) => ({
+          selector: selector(kind, {
+            infrastructureCluster: kind === 'StubClusterTemplate',
+            machineDeploymentClass: { names: ['worker'] },
+          }),
+          jsonPatches: [{ op: 'remove', path: '/spec/template/metadata/labels' }],
+        })),
+      ]),
+    ),
+    inZone('a'),
+  ),
   'topology-patch-fails': patchFails,
   'topology-patch-of-core-fields': cluster(
     patched(patch('p', toControlPlane(set('version', { value: 'v1.0.0' }), set('replicas', { value: 7 })))),

@@ -355,6 +355,27 @@ describe('patches', () => {
     )
   })
 
+  test('a patch that removes the labels or all metadata of a template keeps them, as upstream', async () => {
+    const cluster = aCluster()
+    const metadata = { labels: { tier: 'a' }, annotations: { note: 'b' } }
+    const templateOf = async (...operations: object[]) => {
+      const patches = [aPatch('TestMachineTemplate', workers('*'), operations)]
+      const blueprint = aBlueprint(cluster, { patches })
+      const { infrastructure } = blueprint.machineDeployments.get('default')!
+      specOf(infrastructure)['template'] = { metadata, spec: { size: 'm' } }
+      const desired = desiredState(cluster, blueprint, noObjects, versions)
+      await applyPatches(cluster, blueprint, desired, noExtensions)
+      return specOf(desired.machineDeployments[0]!.infrastructure)['template']
+    }
+    const kept = { metadata, spec: { size: 'm' } }
+    expect(await templateOf({ op: 'remove', path: '/spec/template/metadata/labels' })).toEqual(kept)
+    expect(await templateOf({ op: 'remove', path: '/spec/template/metadata' })).toEqual(kept)
+    expect(await templateOf({ op: 'replace', path: '/spec/template/metadata/labels', value: { tier: 'c' } })).toEqual({
+      ...kept,
+      metadata: { ...metadata, labels: { tier: 'c' } },
+    })
+  })
+
   test('a patch that reads an unset variable fails with the name of the variable', async () => {
     const patches = [aPatch('TestControlPlaneTemplate', cp, set({ valueFrom: { variable: 'zone' } }))]
     await expect(computeDesiredState(aCluster(), { patches, variables: ['zone'] })).rejects.toThrow(

@@ -117,7 +117,14 @@ function copyBack({ role, desired, unpatched, document, contract, isTemplate }: 
   if (isTemplate) {
     setMetadata(object.metadata, document.metadata)
     if (spec) writeField(object, Template.spec, contract, draft(spec))
-    if (metadata) writeField(object, Template.metadata, contract, draft(metadata))
+    if (metadata) {
+      const { labels, annotations } = metadata
+      writeField(object, Template.metadata, contract, {
+        ...readField(object, Template.metadata, contract),
+        ...(labels ? { labels: draft(labels) } : {}),
+        ...(annotations ? { annotations: draft(annotations) } : {}),
+      })
+    }
     return []
   }
   const restorers = role.kind === 'controlPlane' ? coreFieldRestorers(object) : []
