@@ -79,6 +79,7 @@ const withoutTopology: ReadonlySet<string> = new Set([
   'topology-patch-fails',
   'topology-patch-index-of-text',
   'topology-patch-no-such-field',
+  'topology-patch-definitions-fail',
   'topology-patch-template-fails',
   'topology-patch-enabled-fails',
   'topology-variables-conflict',

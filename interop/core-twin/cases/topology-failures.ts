@@ -145,18 +145,18 @@ const indexed: Case = async (twin) => {
 
 /** The patches of a new Cluster cannot be computed. */
 const patchFails =
-  (operations: readonly object[], fields: object = {}): Case =>
+  (definitions: readonly object[], fields: object = {}): Case =>
   async (twin) => {
     await createTemplates(twin)
-    const spec = { variables: [variable('list', listSchema)], patches: [patch('p', toControlPlane(...operations), fields)] }
+    const spec = { variables: [variable('list', listSchema)], patches: [patch('p', definitions, fields)] }
     await twin.create(ClusterClass, aClass({ spec }))
     await twin.settle('the class is reconciled')
     await twin.create(Cluster, aCluster({ topology: twoItems }))
     await twin.settle('the patch fails', hasFailed)
   }
 
-const setVariable = (path: string) => [set('v', { valueFrom: { variable: path } })]
-const setTemplate = (template: string) => [set('v', { valueFrom: { template } })]
+const setVariable = (path: string) => toControlPlane(set('v', { valueFrom: { variable: path } }))
+const setTemplate = (template: string) => toControlPlane(set('v', { valueFrom: { template } }))
 
 /** Two definitions of a variable have different schemas. */
 const conflict: Case = async (twin) => {
@@ -276,8 +276,9 @@ export const topologyFailureCases: Cases = {
   'topology-patch-indexes': indexed,
   'topology-patch-index-of-text': patchFails(setVariable('list[0].name[0]')),
   'topology-patch-no-such-field': patchFails(setVariable('list[0].nothing')),
+  'topology-patch-definitions-fail': patchFails([...setVariable('list[0].nothing'), ...setTemplate('{{ index .list 5 }}')]),
   'topology-patch-template-fails': patchFails(setTemplate('{{ index .list 5 }}')),
-  'topology-patch-enabled-fails': patchFails([set('v', { value: 1 })], { enabledIf: '{{ index .list 5 }}' }),
+  'topology-patch-enabled-fails': patchFails(toControlPlane(set('v', { value: 1 })), { enabledIf: '{{ index .list 5 }}' }),
   'topology-variables-conflict': conflict,
   'topology-outdated-refs': outdatedRefs,
   'topology-newer-workers': newerWorkers,

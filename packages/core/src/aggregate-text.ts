@@ -1,5 +1,22 @@
+import { appendAll, messageOf } from '@capstan/kube'
+
 /** Joins distinct error texts in Go's form `[a, b]`. A single text is returned as it is. */
 export function aggregateText(texts: readonly string[]): string {
   const unique = [...new Set(texts)]
   return unique.length === 1 ? unique[0]! : `[${unique.join(', ')}]`
+}
+
+/** Returns all results. @throws AggregateError with the errors of all values, and the distinct texts of these errors */
+export function allOrError<T, R>(values: readonly T[], act: (value: T) => R): R[] {
+  const errors: unknown[] = []
+  const results: R[] = []
+  for (const value of values) {
+    try {
+      results.push(act(value))
+    } catch (err) {
+      appendAll(errors, err instanceof AggregateError ? err.errors : [err])
+    }
+  }
+  if (errors.length > 0) throw new AggregateError(errors, aggregateText(errors.map(messageOf)))
+  return results
 }

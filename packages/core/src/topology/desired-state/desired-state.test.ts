@@ -376,6 +376,17 @@ describe('patches', () => {
     })
   })
 
+  test('errors of all definitions of a patch are reported', async () => {
+    const { definitions } = aPatch('TestControlPlaneTemplate', cp, set({ valueFrom: { variable: 'zone' } }))
+    const other = aPatch('TestControlPlaneTemplate', cp, set({ valueFrom: { variable: 'net' } }))
+    const patches = [{ name: 'p', definitions: [...definitions!, ...other.definitions!] }]
+    const problem = (variable: string) =>
+      `failed to generate JSON patches for "TestControlPlaneTemplate": failed to calculate value: variable "${variable}" does not exist`
+    await expect(computeDesiredState(aCluster(), { patches, variables: ['zone', 'net'] })).rejects.toThrow(
+      `failed to generate patches for patch "p": [${problem('zone')}, ${problem('net')}]`,
+    )
+  })
+
   test('a patch that reads an unset variable fails with the name of the variable', async () => {
     const patches = [aPatch('TestControlPlaneTemplate', cp, set({ valueFrom: { variable: 'zone' } }))]
     await expect(computeDesiredState(aCluster(), { patches, variables: ['zone'] })).rejects.toThrow(

@@ -11,6 +11,7 @@ import {
   yamlOptions,
 } from '@capstan/kube'
 import { parse as parseYaml } from 'yaml'
+import { allOrError } from '../../aggregate-text.ts'
 import { goTemplate } from '../../go-template/template.ts'
 import { variableProblem } from './patch-variables.ts'
 
@@ -20,7 +21,10 @@ export type TemplateRole =
   | { readonly kind: 'controlPlane' }
   | { readonly kind: 'machineDeployment' | 'machinePool'; readonly class: string }
 
-/** Returns the operations of a patch for one template; none when the patch does not match the template, or is not enabled. */
+/**
+ * Returns the operations of a patch for one template; none when the patch does not match the template, or is not enabled.
+ * @throws AggregateError with an error for each definition that fails, as upstream
+ */
 export function patchOperations(
   patch: ClusterClassPatch,
   template: UnknownObject,
@@ -34,9 +38,11 @@ export function patchOperations(
     isEnabled(patch.enabledIf, variables),
   )
   if (!enabled) return []
-  return withErrorContext(`failed to generate JSON patches for ${kind}`, () =>
-    definitions.flatMap(({ jsonPatches }) => jsonPatches.map((jsonPatch) => operation(jsonPatch, variables))),
-  )
+  return allOrError(definitions, ({ jsonPatches }) =>
+    withErrorContext(`failed to generate JSON patches for ${kind}`, () =>
+      jsonPatches.map((jsonPatch) => operation(jsonPatch, variables)),
+    ),
+  ).flat()
 }
 
 /** Whether a selector matches a template in this role. A class name may begin or end with `*`. */

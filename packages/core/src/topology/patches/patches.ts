@@ -18,8 +18,8 @@ import {
   copyPatchedParts,
 } from '@capstan/api'
 import type { RuntimeClient } from '@capstan/extension'
-import { appendAll, draft, equal, messageOf, withTerminalErrors } from '@capstan/kube'
-import { aggregateText } from '../../aggregate-text.ts'
+import { appendAll, draft, equal, withTerminalErrors } from '@capstan/kube'
+import { allOrError } from '../../aggregate-text.ts'
 import type { Blueprint } from '../blueprint.ts'
 import { clusterBuiltins } from './builtin-variables.ts'
 import type { DesiredObject } from '../desired-state/desired-object.ts'
@@ -79,21 +79,6 @@ export async function applyPatches(
   }
   for (const item of items) appendAll(ignored, copyBack(item))
   return ignored
-}
-
-/** Returns all results, or throws one error with the texts of all errors. */
-function allOrError<T, R>(values: readonly T[], act: (value: T) => R): R[] {
-  const texts: string[] = []
-  const results: R[] = []
-  for (const value of values) {
-    try {
-      results.push(act(value))
-    } catch (err) {
-      texts.push(messageOf(err))
-    }
-  }
-  if (texts.length > 0) throw new Error(aggregateText(texts))
-  return results
 }
 
 /** Runs `act`. Its error is terminal, because the same objects always lead to the same error. */
