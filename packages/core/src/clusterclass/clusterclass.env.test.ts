@@ -471,4 +471,20 @@ describe('variables of extensions', () => {
       'False VariableDiscoveryFailed: VariableDiscovery failed: failed to call DiscoverVariables for patch disks: no route to host',
     )
   })
+
+  test('of several failing extensions are reported, without the invalid variables of other patches', async () => {
+    const world = await aWorld({
+      DiscoverVariables: ({ nth }) => {
+        // Only the call for the second patch succeeds. Its response is cached.
+        if (nth === 2) return { response: { variables: [{ name: 'a.b', schema: text() }] } }
+        throw new Error('no route to host')
+      },
+    })
+    await world.templates(DevClusterTemplate, DevControlPlaneTemplate, DevConfigTemplate, DevMachineTemplate)
+    const failing = (name: string) => ({ name, external: { ...external, settings: { of: name } } })
+    const spec = classSpec({ patches: [failing('nets'), ...patches, failing('zones')] })
+    await world.create(ClusterClass, 'quick', { spec })
+    const failed = (patch: string) => `failed to call DiscoverVariables for patch ${patch}: no route to host`
+    expect(await world.condition('VariablesReady')).toContain(`VariableDiscovery failed: [${failed('nets')}, ${failed('zones')}]`)
+  })
 })

@@ -7,6 +7,7 @@ import { DiscoverVariables, ExtensionConfig, VariableDefinitionFromInline } from
 import type { ReconcileContext } from '@capstan/controller'
 import type { RuntimeClient } from '@capstan/extension'
 import { appendAll, draft, equal, isRecord, messageOf, minutes, stableText } from '@capstan/kube'
+import { aggregateText } from '../aggregate-text.ts'
 import { variableDefinitionErrors } from './variable-rules.ts'
 
 type Discovered = NonNullable<ResponseOf<typeof DiscoverVariables>['variables']>
@@ -75,6 +76,8 @@ export async function classVariables(
         external!.settings,
         context,
       )
+      // As upstream, only the first invalid variables are reported, and none after a failed call.
+      if (problems.length > 0) continue
       const errors = variableDefinitionErrors(
         variables.map((variable) => ({ required: false, ...variable })),
         `${patch}.variables`,
@@ -91,7 +94,7 @@ export async function classVariables(
     }
   }
   if (problems.length > 0) {
-    throw new Error(`VariableDiscovery failed: ${problems.length === 1 ? problems[0] : `[${problems.join(', ')}]`}`)
+    throw new Error(`VariableDiscovery failed: ${aggregateText(problems)}`)
   }
   return [...definitions]
     .sort(([a], [b]) => (a < b ? -1 : 1))
