@@ -32,7 +32,7 @@ export function sprint(values: readonly Value[]): string {
  * Formats a float64 in the shortest form that parses to the same value. Has an exponent below 1e-4 and from 10^`exponentFrom` on; the
  * default is that of `%v`.
  */
-export function floatText(value: number, exponentFrom = 21): string {
+export function floatText(value: number, exponentFrom = 6): string {
   if (Number.isNaN(value)) return 'NaN'
   if (!Number.isFinite(value)) return value > 0 ? '+Inf' : '-Inf'
   if (value === 0) return Object.is(value, -0) ? '-0' : '0'
@@ -165,7 +165,7 @@ function formatByVerb(value: Value, directive: Directive): string | undefined {
 }
 
 function formatGeneral(value: number, precision: number | undefined): string {
-  if (precision === undefined) return floatText(value, 21)
+  if (precision === undefined) return floatText(value)
   const rounded = Number(value.toPrecision(Math.min(Math.max(precision, 1), 100)))
   return floatText(rounded, Math.max(precision, 1))
 }
