@@ -39,8 +39,8 @@ export const numberFunctions: Readonly<Record<string, TemplateFunction>> = {
     if (b === 0) throw new Error('decimal division by 0')
     return decimal(a / b)
   }),
-  maxf: floats(Math.max),
-  minf: floats(Math.min),
+  maxf: floats((a, b) => Math.max(a, b)),
+  minf: floats((a, b) => Math.min(a, b)),
   ceil: goFunction(['any'], (value) => Math.ceil(floatOf(value))),
   floor: goFunction(['any'], (value) => Math.floor(floatOf(value))),
   round: variadic(['any', 'int'], 'float64', (value, places, roundFrom = 0.5) => {
