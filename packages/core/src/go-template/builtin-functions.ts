@@ -31,10 +31,10 @@ export const builtinFunctions: Readonly<Record<string, TemplateFunction>> = {
   print: variadic([], 'any', (...values) => sprint(values)),
   printf: variadic(['string'], 'any', (format, ...values) => sprintf(format, values)),
   println: variadic([], 'any', (...values) => `${values.map(text).join(' ')}\n`),
-  html: variadic([], 'any', (...values) => sprint(values).replace(/["'&<>\0]/g, (char) => HtmlEscapes[char]!)),
-  js: variadic([], 'any', (...values) => sprint(values).replace(/[\\'"<>&=\p{Cc}]/gu, jsEscape)),
+  html: variadic([], 'any', (...values) => printed(values).replace(/["'&<>\0]/g, (char) => HtmlEscapes[char]!)),
+  js: variadic([], 'any', (...values) => printed(values).replace(/[\\'"<>&=\p{Cc}]/gu, jsEscape)),
   urlquery: variadic([], 'any', (...values) =>
-    encodeURIComponent(sprint(values))
+    encodeURIComponent(printed(values))
       .replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
       .replaceAll('%20', '+'),
   ),
@@ -42,6 +42,9 @@ export const builtinFunctions: Readonly<Record<string, TemplateFunction>> = {
     throw new Error(callee === null ? 'call of nil' : `non-function of type ${typeName(callee)}`)
   }),
 }
+
+/** Formats values as `print` does, and absent ones as actions do. */
+const printed = (values: readonly Value[]): string => sprint(values.map((value) => (isNil(value) ? '<no value>' : value)))
 
 const isNil = (value: Value): value is null | undefined => value === null || value === undefined
 const isBasic = (value: Value): boolean => !isNil(value) && typeof value !== 'object'

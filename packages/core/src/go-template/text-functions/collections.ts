@@ -31,6 +31,7 @@ const lists: Readonly<Record<string, TemplateFunction>> = {
   ),
   slice: variadic(['any'], 'any', (value, ...bounds) => {
     const list = listOf(value, 'list should be type of slice or array but')
+    if (list.length === 0) return null
     const [from = 0, to = list.length] = bounds.map((bound) => Number(bound))
     if (from > to || to > list.length) throw new Error(`runtime error: slice bounds out of range [${from}:${to}]`)
     return list.slice(from, to)
@@ -75,6 +76,7 @@ export const collectionFunctions: Readonly<Record<string, TemplateFunction>> = {
   omit: variadic(['map'], 'string', (map, ...keys) => mapOf(Object.entries(map).filter(([key]) => !keys.includes(key)))),
   pluck: variadic(['string'], 'map', (key, ...maps) => maps.filter((map) => has(map, key)).map((map) => map[key])),
   dig: variadic(['any', 'any'], 'any', (...args) => {
+    if (args.length < 3) throw new Error('dig needs at least three arguments')
     const [fallback, from] = [args.at(-2), args.at(-1)]
     let value = from
     for (const key of args.slice(0, -2)) {
