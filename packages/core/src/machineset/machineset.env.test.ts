@@ -1,6 +1,6 @@
 import { Cluster, Machine, MachineDeployment, MachineSet } from '@capstan/api'
 import type { Client, Kind, Transport } from '@capstan/kube'
-import { controllerOf, seconds, StatusError, withSend } from '@capstan/kube'
+import { controllerOf, ownerReference, seconds, StatusError, withSend } from '@capstan/kube'
 import { afterEach, describe, expect, test } from 'vitest'
 import {
   createClusterWithTemplates,
@@ -404,6 +404,25 @@ describe('a MachineSet', () => {
     const ofSet = machine.metadata.managedFields?.find(({ manager }) => manager === 'capi-machineset')
     expect(ofSet?.fieldsV1).not.toHaveProperty(['f:spec', 'f:bootstrap'])
     expect(await names(env.client, Machine)).toHaveLength(2)
+  })
+
+  test('deletes objects of Machines that do not exist, although its templates are missing', async () => {
+    await startSet()
+    for (const [kind, name] of [
+      [DevMachineTemplate, 'infra'],
+      [DevConfigTemplate, 'bootstrap'],
+    ] as const) {
+      await env.client.delete(kind, { namespace: 'default', name })
+    }
+    const set = await env.client.get(MachineSet, key)
+    const metadata = { name: 'orphan', namespace: 'default', labels: { app: 'demo', 'cluster.x-k8s.io/cluster-name': 'demo' } }
+    const ownerReferences = [ownerReference(set, MachineSet)]
+    for (const kind of [DevMachine, DevConfig]) {
+      await env.client.create<any>(kind, { metadata: { ...metadata, ownerReferences }, spec: {} })
+    }
+    await env.client.patch(MachineSet, key, { type: 'merge', body: { metadata: { labels: { touched: 'yes' } } } })
+    await env.settle()
+    for (const kind of [DevMachine, DevConfig]) expect(await names(env.client, kind)).toEqual(await names(env.client, Machine))
   })
 
   test('is deleted after its Machines', async () => {

@@ -9,7 +9,7 @@ import {
   type KubeObject,
   type UnknownObject,
 } from '@capstan/kube'
-import { externalOf } from '../external/observed.ts'
+import { externalKind } from '../external/contract-version.ts'
 import { liveMachines, machinesOfCluster, plainSelector } from './machines.ts'
 import type { MachineSetIO, MachineSetScope } from './scope.ts'
 
@@ -19,11 +19,17 @@ import type { MachineSetIO, MachineSetScope } from './scope.ts'
  * a failed creation are deleted.
  */
 export async function removeOrphans(scope: MachineSetScope, io: MachineSetIO): Promise<void> {
-  const { machineSet, machines = [] } = scope
+  const { machineSet, machines = [], bootstrapTemplate, infrastructureTemplate } = scope
+  const { bootstrap, infrastructureRef } = machineSet.spec.template.spec
   const orphans: { kind: Kind<UnknownObject>; object: UnknownObject }[] = []
-  for (const template of [externalOf(scope.bootstrapTemplate), externalOf(scope.infrastructureTemplate)]) {
-    if (!template) continue
-    const kind: Kind<UnknownObject> = clonedKind(template.kind)
+  // Templates that were deleted have clones as well.
+  const templates = [
+    { ref: bootstrap.configRef, state: bootstrapTemplate.state },
+    { ref: infrastructureRef, state: infrastructureTemplate.state },
+  ]
+  for (const { ref, state } of templates) {
+    if (!ref || state === 'unread') continue
+    const kind = clonedKind((await externalKind(io.cache, ref)).kind)
     await io.watch(kind, () => [])
     const { items } = await io.cache.list(kind, {
       namespace: machineSet.metadata.namespace!,
