@@ -503,6 +503,19 @@ describe('remediation', () => {
     expect(await names(env.client, Machine)).toContain(recoveredName)
   })
 
+  test('keeps the v1beta1 form of a remediation request while only the other form reports a healthy Machine', async () => {
+    await startSet()
+    const [name] = (await names(env.client, Machine)) as [string]
+    const condition = { type: 'OwnerRemediated', status: 'False', severity: 'Warning', reason: 'WaitingForRemediation' }
+    const deprecated = { v1beta1: { conditions: [{ ...condition, lastTransitionTime: '2026-01-01T00:00:00Z' }] } }
+    const body = { status: { deprecated } }
+    await env.client.patch(Machine, { namespace: 'default', name }, { type: 'merge', body }, { subresource: 'status' })
+    await writeConditions(name, [{ ...unhealthy[0], status: 'True', reason: 'HealthCheckSucceeded', message: '' }, unhealthy[1]!])
+    expect(await remediated(name)).toBeUndefined()
+    const { status } = await env.client.get(Machine, { namespace: 'default', name })
+    expect(status?.deprecated?.v1beta1?.conditions).toMatchObject([condition])
+  })
+
   test('of a MachineDeployment keeps within maxInFlight', async () => {
     env = await setsEnv()
     await createClusterWithTemplates(env)

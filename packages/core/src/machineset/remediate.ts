@@ -37,7 +37,10 @@ const type = OwnerRemediated.type
  */
 export const remediate: MachineSetPhase = async (scope, io) => {
   if (!scope.machines) return proceed()
-  await forEach(scope.machines.filter(hasRecovered), async (machine) => {
+  const recovered = scope.machines.filter(
+    (machine) => !isDeleting(machine) && (hasRecovered(machine) || hasRecoveredInLegacy(machine)),
+  )
+  await forEach(recovered, async (machine) => {
     await writeConditions(scope, machine, withoutRequest(machine), io)
   })
 
@@ -135,21 +138,22 @@ function maxRemediations(deployment: MachineDeployment | undefined): number {
   throw new TerminalError(`failed to calculate maxInFlight to remediate machines: ${text} is neither a number nor a percentage`)
 }
 
-/** Whether the Machine became healthy before it was remediated. */
-const hasRecovered = (machine: Machine): boolean =>
-  !isDeleting(machine) &&
-  ((isTrue(machine, HealthCheckSucceeded.type) && isFalse(machine, type)) ||
-    (legacyStatus(machine, HealthCheckSucceeded.type) === 'True' && legacyStatus(machine, type) === 'False'))
+/** Whether the Machine became healthy before it was remediated, according to the conditions. */
+const hasRecovered = (machine: Machine): boolean => isTrue(machine, HealthCheckSucceeded.type) && isFalse(machine, type)
+
+/** Whether the Machine became healthy before it was remediated, according to the v1beta1 form of the conditions. */
+const hasRecoveredInLegacy = (machine: Machine): boolean =>
+  legacyStatus(machine, HealthCheckSucceeded.type) === 'True' && legacyStatus(machine, type) === 'False'
 
 const legacyStatus = (machine: Machine, conditionType: string): string | undefined =>
   legacyConditionsOf(machine).find((condition) => condition.type === conditionType)?.status
 
+/** Returns the Machine without the forms of the request that the same forms of the health check contradict. */
 function withoutRequest(machine: Machine): Machine {
   const after = draft(machine)
-  const { conditions = [], deprecated } = after.status ?? {}
-  after.status = { ...after.status, conditions: conditions.filter((condition) => condition.type !== type) }
-  const legacy = deprecated?.v1beta1?.conditions
-  if (legacy) reportLegacy(after, { conditions: legacy.filter((condition) => condition.type !== type) })
+  const isOther = (condition: { readonly type: string }) => condition.type !== type
+  if (hasRecovered(machine)) after.status = { ...after.status, conditions: after.status?.conditions?.filter(isOther) ?? [] }
+  if (hasRecoveredInLegacy(machine)) reportLegacy(after, { conditions: legacyConditionsOf(after).filter(isOther) })
   return after
 }
 
