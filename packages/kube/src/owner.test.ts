@@ -6,6 +6,7 @@ import {
   controllerOf,
   ensureOwnerReference,
   isControlledBy,
+  isControlledByUid,
   isOwnedBy,
   ownerReference,
   removeOwnerReference,
@@ -45,6 +46,8 @@ test('an owner becomes the controller, and a second controller is rejected', () 
   expect(setControllerReference(child, object('p'), Parent)).toBe(false)
   expect(controllerOf(child)).toMatchObject({ name: 'p', controller: true, blockOwnerDeletion: true })
   expect(isControlledBy(child, object('p'), Parent)).toBe(true)
+  expect(isControlledByUid(child, object('p'))).toBe(true)
+  expect(isControlledByUid(child, object('p', { uid: 'later' }))).toBe(false)
   expect(() => setControllerReference(child, object('q'), Parent)).toThrow(
     'Object ns/child is already owned by another Parent controller p',
   )

@@ -38,6 +38,13 @@ export function isControlledBy(object: Owned, owner: { metadata: { name: string 
   return reference !== undefined && refersTo(reference, owner, kind)
 }
 
+/**
+ * Reports whether exactly this object is the controller, and not an earlier object with the same name. Upstream: metav1.IsControlledBy,
+ * which decides which Machines and MachineSets an owner counts.
+ */
+export const isControlledByUid = (object: Owned, owner: { metadata: { uid: string } }): boolean =>
+  controllerOf(object)?.uid === owner.metadata.uid
+
 /** Returns the first owner of this kind, in any version. */
 export const ownerOfKind = (object: Owned, { group, kind }: GroupKind): OwnerReference | undefined =>
   object.metadata.ownerReferences?.find(

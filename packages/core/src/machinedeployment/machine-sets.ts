@@ -1,6 +1,6 @@
 import { Machine, MachineDeployment, MachineDeploymentNameLabel, MachineSet } from '@capstan/api'
 import { proceed } from '@capstan/controller'
-import { controllerOf, isControlledBy, keyOf, labelSelector } from '@capstan/kube'
+import { controllerOf, isControlledByUid, keyOf, labelSelector } from '@capstan/kube'
 import { adoptChild } from '../children.ts'
 import { MachineSetsByClusterName } from '../indexes.ts'
 import { plainSelector } from '../machineset/machines.ts'
@@ -13,7 +13,7 @@ export const machineSets: MachineDeploymentPhase = async (scope, io) => {
   const selector = labelSelector(machineDeployment.spec.selector)
   const sets: MachineSet[] = []
   for (const set of io.cache.byIndex(MachineSetsByClusterName, `${namespace}/${machineDeployment.spec.clusterName}`)) {
-    if (isControlledBy(set, machineDeployment, MachineDeployment)) sets.push(set)
+    if (isControlledByUid(set, machineDeployment)) sets.push(set)
     else if (!controllerOf(set) && selector.requirements.length > 0 && selector.matches(set.metadata.labels)) {
       const adopted = await adoptChild(MachineSet, set, machineDeployment, MachineDeployment, io)
       if (adopted) sets.push(adopted)

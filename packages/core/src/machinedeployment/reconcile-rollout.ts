@@ -8,7 +8,7 @@ import {
   RevisionAnnotation,
 } from '@capstan/api'
 import { type Outcome, proceed, type ReconcileContext, requeue, wait } from '@capstan/controller'
-import { type Input, isControlledBy, isDeleting, isReason, keyOf, messageOf, seconds } from '@capstan/kube'
+import { type Input, isControlledByUid, isDeleting, isReason, keyOf, messageOf, seconds } from '@capstan/kube'
 import { applyIntent } from '../apply-intent.ts'
 import { deleteChildren } from '../children.ts'
 import { machineDeploymentCounts } from './counts.ts'
@@ -105,7 +105,7 @@ async function obstacleToCreate(
   const labelSelector = `${MachineDeploymentNameLabel}=${name}`
   const { items } = await client.list(MachineSet, { namespace: namespace!, labelSelector, signal })
   const isNew = (set: MachineSet) => !machineSets.some(({ metadata }) => metadata.uid === set.metadata.uid)
-  const uncachedSets = items.filter((set) => isControlledBy(set, machineDeployment, MachineDeployment) && isNew(set))
+  const uncachedSets = items.filter((set) => isControlledByUid(set, machineDeployment) && isNew(set))
   return uncachedSets.length === 0 ? undefined : requeue(seconds(1), 'the cache to contain all MachineSets')
 }
 

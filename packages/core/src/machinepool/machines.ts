@@ -18,7 +18,7 @@ import {
   controllerOf,
   controllerReference,
   draft,
-  isControlledBy,
+  isControlledByUid,
   type Input,
   isDeleting,
   keyOf,
@@ -85,7 +85,7 @@ function throwFirst(errors: readonly unknown[], text: string): void {
 /** Lists the Machines of the pool, without those of another controller. */
 export const listMachines: MachinePoolPhase = async (scope, io) => {
   scope.machines = machinesOf(scope.machinePool, io).filter(
-    (machine) => !controllerOf(machine) || isControlledBy(machine, scope.machinePool, MachinePool),
+    (machine) => !controllerOf(machine) || isControlledByUid(machine, scope.machinePool),
   )
   return proceed()
 }

@@ -1,6 +1,6 @@
 import { Machine, type MachineDeployment, MachineSet } from '@capstan/api'
 import { proceed } from '@capstan/controller'
-import { controllerOf, isControlledBy, labelSelector, type Selector, TerminalError } from '@capstan/kube'
+import { controllerOf, isControlledByUid, labelSelector, type Selector, TerminalError } from '@capstan/kube'
 import { adoptChild } from '../children.ts'
 import { MachinesByClusterName } from '../indexes.ts'
 import type { MachineSetIO, MachineSetPhase } from './scope.ts'
@@ -12,7 +12,7 @@ export const machines: MachineSetPhase = async (scope, io) => {
   const controlled: Machine[] = []
   for (const machine of machinesOfCluster(machineSet, io)) {
     if (!selector.matches(machine.metadata.labels)) continue
-    if (isControlledBy(machine, machineSet, MachineSet)) controlled.push(machine)
+    if (isControlledByUid(machine, machineSet)) controlled.push(machine)
     else if (!controllerOf(machine)) {
       const adopted = await adoptChild(Machine, machine, machineSet, MachineSet, io)
       if (adopted) controlled.push(adopted)
@@ -30,7 +30,7 @@ export const machinesOfCluster = ({ metadata, spec }: MachineSet, { cache }: Mac
 export async function liveMachines(machineSet: MachineSet, { client, signal }: MachineSetIO): Promise<Machine[]> {
   const { namespace } = machineSet.metadata
   const { items } = await client.list(Machine, { namespace: namespace!, labelSelector: plainSelector(machineSet).text, signal })
-  return items.filter((machine) => isControlledBy(machine, machineSet, MachineSet))
+  return items.filter((machine) => isControlledByUid(machine, machineSet))
 }
 
 /**

@@ -406,6 +406,20 @@ describe('a MachineSet', () => {
     expect(await names(env.client, Machine)).toHaveLength(2)
   })
 
+  test('does not count the Machines of an earlier set with the same name', async () => {
+    env = await setsEnv()
+    await createClusterWithTemplates(env)
+    const labels = { app: 'demo', 'cluster.x-k8s.io/cluster-name': 'demo' }
+    const owner = { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'MachineSet', name: 'set', uid: 'earlier', controller: true }
+    await env.client.create(Machine, {
+      metadata: { name: 'old', namespace: 'default', labels, finalizers: ['test/hold'], ownerReferences: [owner] },
+      spec: { ...aMachineSet().spec.template.spec, bootstrap: { dataSecretName: 's' } },
+    })
+    await env.client.create(MachineSet, aMachineSet())
+    await env.settle()
+    expect(await names(env.client, Machine)).toHaveLength(3)
+  })
+
   test('deletes objects of Machines that do not exist, although its templates are missing', async () => {
     await startSet()
     for (const [kind, name] of [
