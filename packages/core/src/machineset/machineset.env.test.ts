@@ -420,6 +420,24 @@ describe('a MachineSet', () => {
     expect(await names(env.client, Machine)).toHaveLength(3)
   })
 
+  test('reports that the control plane does not exist, and creates no Machine', async () => {
+    env = await setsEnv()
+    await createClusterWithTemplates(env)
+    const controlPlaneRef = { apiGroup: DevMachineTemplate.group, kind: DevMachineTemplate.kind, name: 'gone' }
+    const cluster = { namespace: 'default', name: 'demo' }
+    await env.client.patch(Cluster, cluster, { type: 'merge', body: { spec: { controlPlaneRef } } })
+    await env.client.create(MachineSet, aMachineSet())
+    await env.settle()
+    const problem = [
+      'failed to perform "Scale up": failed to perform preflight checks: failed to get ControlPlane default/gone',
+      'failed to retrieve DevMachineTemplate default/gone: DevMachineTemplate.infra.test "gone" not found',
+    ].join(': ')
+    expect(conditionText(await env.client.get(MachineSet, key))).toContain(
+      `ScalingUp True ScalingUp: Scaling up from 0 to 2 replicas is blocked because:\n* ${problem}`,
+    )
+    expect(await names(env.client, Machine)).toEqual([])
+  })
+
   test('deletes objects of Machines that do not exist, although its templates are missing', async () => {
     await startSet()
     for (const [kind, name] of [

@@ -14,22 +14,28 @@ import {
   parseVersion,
 } from '@capstan/api'
 import type { MapFunction } from '@capstan/controller'
-import { keyOf } from '@capstan/kube'
+import { keyOf, withErrorContext } from '@capstan/kube'
 import type { External } from '../external/get.ts'
 import { observeExternal } from '../external/observe.ts'
 import { externalOf, read } from '../external/observed.ts'
 import { MachineSetsByClusterName } from '../indexes.ts'
+import { missingText } from './templates.ts'
 import type { MachineSetIO, MachineSetScope, PreflightCheck } from './scope.ts'
 
 /** Returns why no Machine should be created now; empty when all checks pass. */
-export async function preflight(scope: MachineSetScope, io: MachineSetIO): Promise<string[]> {
+export async function preflight(
+  scope: MachineSetScope,
+  action: 'Scale up' | 'Machine remediation',
+  io: MachineSetIO,
+): Promise<string[]> {
   const { cluster, machineSet } = scope
   const checks = io.settings.preflightChecks.filter(isNotSkipped(scope))
   const ref = cluster.spec.controlPlaneRef
   if (checks.length === 0 || !ref) return []
-  const controlPlane = await observeExternal(io, ref, cluster.metadata.namespace!, machineSetsOfControlPlane)
-  if (!controlPlane)
-    throw new Error(`failed to get ControlPlane ${ref.kind} ${cluster.metadata.namespace}/${ref.name}: it does not exist`)
+  const { namespace } = cluster.metadata
+  const failure = `failed to perform "${action}": failed to perform preflight checks: failed to get ControlPlane ${namespace}/${ref.name}`
+  const controlPlane = await withErrorContext(failure, () => observeExternal(io, ref, namespace!, machineSetsOfControlPlane))
+  if (!controlPlane) throw new Error(`${failure}: ${missingText(machineSet, ref)}`)
   return preflightProblems({ checks, cluster, machineSet, controlPlane })
 }
 

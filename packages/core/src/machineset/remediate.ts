@@ -66,7 +66,7 @@ async function deleteUnhealthy(scope: MachineSetScope, unhealthy: readonly Machi
   let problems: string[]
   let failure: unknown
   try {
-    problems = await preflight(scope, io)
+    problems = await preflight(scope, 'Machine remediation', io)
   } catch (err) {
     problems = [messageOf(err)]
     failure = err

@@ -41,7 +41,7 @@ async function scaleUp(scope: MachineSetScope, replicas: number, io: MachineSetI
     throw templateError
   }
   try {
-    scope.preflightProblems = await preflight(scope, io)
+    scope.preflightProblems = await preflight(scope, 'Scale up', io)
   } catch (err) {
     scope.preflightProblems = [messageOf(err)]
     throw err
