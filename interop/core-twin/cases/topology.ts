@@ -319,6 +319,22 @@ const managedFieldsLost: Case = async (twin) => {
   await twin.settle('labels and annotations are removed')
 }
 
+const isControlPlane = ({ kind }: KubeObject): boolean => kind === stub.controlPlane.kind
+
+/** The template of the control plane sets fields that a class or topology usually sets. */
+const ownControlPlaneFields: Case = async (twin) => {
+  await createTemplates(twin)
+  const infrastructureRef = { apiGroup: stub.group, kind: 'StubMachineTemplate', name: 'mine' }
+  const own = { replicas: 3, machineTemplate: { spec: { infrastructureRef } } }
+  await twin.patch(stub.controlPlaneTemplate, 'quick', { spec: { template: { spec: own } } })
+  const template = '{{ if .builtin.controlPlane.replicas }}yes{{ else }}no{{ end }}'
+  const replicas = patch('replicas', toControlPlane(set('hasReplicas', { valueFrom: { template } })))
+  await twin.create(ClusterClass, aClass({ controlPlane: { machineInfrastructure: undefined }, spec: { patches: [replicas] } }))
+  await twin.settle('the class is reconciled')
+  await twin.create(Cluster, aCluster({ controlPlane: { replicas: undefined } }))
+  await twin.settle('the objects of the topology are created', (objects) => objects.some(isControlPlane))
+}
+
 export const variable = (name: string, schema: object, required = false) => ({
   name,
   required,
@@ -540,6 +556,7 @@ const upgradeRejected: Case = async (twin) => {
 export const topologyCases: Cases = {
   'topology-life': lifecycle,
   'topology-deletion-blocked': deletionBlocked,
+  'topology-own-control-plane-fields': ownControlPlaneFields,
   'topology-no-workers': cluster({}, { workers: [] }),
   'topology-scale': cluster(
     {},

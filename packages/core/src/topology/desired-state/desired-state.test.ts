@@ -6,6 +6,7 @@ import type { External } from '../../external/get.ts'
 import type { Blueprint } from '../blueprint.ts'
 import type { CurrentState } from '../current-state.ts'
 import { type DesiredState, desiredState, removeEmptyEndpoints } from './desired-state.ts'
+import { controlPlaneBuiltins } from '../patches/builtin-variables.ts'
 import { PatchResponses } from '../patches/patch-responses.ts'
 import { applyPatches } from '../patches/patches.ts'
 
@@ -220,6 +221,35 @@ describe('desired state', () => {
         'cluster.x-k8s.io/cloned-from-groupkind': 'TestMachineTemplate.test.capstan.dev',
       },
     })
+  })
+})
+
+describe('fields that the template of a control plane sets itself', () => {
+  const machineTemplate = {
+    spec: { infrastructureRef: { apiGroup: 'test.capstan.dev', kind: 'TestMachineTemplate', name: 'own' } },
+  }
+  const template = { replicas: 5, machineTemplate }
+
+  test('without machine infrastructure in the class, the reference to machines is kept', async () => {
+    const cluster = aCluster()
+    const blueprint = aBlueprint(cluster)
+    const controlPlane = {
+      ...blueprint.controlPlane,
+      template: aTemplate('TestControlPlaneTemplate', template),
+      machineTemplate: undefined,
+    }
+    const { object } = desiredState(cluster, { ...blueprint, controlPlane }, noObjects, versions).controlPlane
+    expect(object['spec']).toMatchObject({ machineTemplate })
+  })
+
+  test.each([3, undefined])('builtin.controlPlane has the replicas of the topology: %s', (replicas) => {
+    const cluster = aCluster({ controlPlane: { replicas } })
+    const blueprint = aBlueprint(cluster)
+    const controlPlane = { ...blueprint.controlPlane, template: aTemplate('TestControlPlaneTemplate', template) }
+    const desired = desiredState(cluster, { ...blueprint, controlPlane }, noObjects, versions)
+    const { controlPlane: builtins } = controlPlaneBuiltins(desired, cluster.spec.topology!)
+    expect(builtins).toHaveProperty('version')
+    expect((builtins as { replicas?: number }).replicas).toBe(replicas)
   })
 })
 

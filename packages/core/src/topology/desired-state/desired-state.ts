@@ -197,7 +197,6 @@ function controlPlane(
   object.metadata.labels = { ...object.metadata.labels, ...labels, ...owned }
   object.metadata.annotations = { ...object.metadata.annotations, ...annotations, ...clonedFrom(template) }
 
-  removeField(object, fields.machineInfrastructureRef, contract)
   if (machineTemplate) {
     const templateMetadata = readField(object, fields.machineTemplateMetadata, contract)
     writeField(object, fields.machineTemplateMetadata, contract, {

@@ -1,5 +1,12 @@
 /** Built-in variables, which every patch can read. Upstream: api/runtime/hooks/v1alpha1, v1.14. */
-import { type Cluster, type ClusterClass, ControlPlaneContract, hiddenAnnotations, readField } from '@capstan/api'
+import {
+  type Cluster,
+  type ClusterClass,
+  type ClusterTopology,
+  ControlPlaneContract,
+  hiddenAnnotations,
+  readField,
+} from '@capstan/api'
 import type { Json, JsonObject } from '@capstan/kube'
 import { ownedLabels } from '../desired-state/desired-object.ts'
 import type { DesiredMachineDeployment, DesiredMachinePool, DesiredState } from '../desired-state/desired-state.ts'
@@ -32,8 +39,11 @@ export function clusterBuiltins(cluster: Cluster, clusterClass: ClusterClass): J
   }
 }
 
-/** `builtin.controlPlane`, for templates of the control plane. */
-export function controlPlaneBuiltins({ controlPlane, controlPlaneMachineTemplate }: DesiredState): JsonObject {
+/** `builtin.controlPlane`, for templates of the control plane. It has no replicas that only the template of the class sets. */
+export function controlPlaneBuiltins(
+  { controlPlane, controlPlaneMachineTemplate }: DesiredState,
+  topology: ClusterTopology,
+): JsonObject {
   const { object, contract } = controlPlane
   const template = controlPlaneMachineTemplate?.object.metadata.name
   return {
@@ -41,7 +51,7 @@ export function controlPlaneBuiltins({ controlPlane, controlPlaneMachineTemplate
       version: readField(object, ControlPlaneContract.version, contract),
       name: object.metadata.name,
       metadata: builtinMetadata(object.metadata),
-      replicas: readField(object, ControlPlaneContract.specReplicas, contract),
+      replicas: topology.controlPlane?.replicas,
       machineTemplate: template === undefined ? undefined : { infrastructureRef: { name: template } },
     }),
   }

@@ -72,7 +72,7 @@ export function patchItems(cluster: Cluster, blueprint: Blueprint, desired: Desi
   const controlPlaneFields = {
     role: { kind: 'controlPlane' },
     overrides: topology.controlPlane?.variables?.overrides,
-    builtin: controlPlaneBuiltins(desired),
+    builtin: controlPlaneBuiltins(desired, topology),
   } as const
   const items = [
     item(blueprint.infrastructureCluster, desired.infrastructureCluster, {
