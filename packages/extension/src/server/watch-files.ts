@@ -22,7 +22,14 @@ export async function watchFiles(
   log: Logger,
 ): Promise<WatchedFiles> {
   const paths = files.map((file) => resolve(file))
-  const read = () => Promise.all(paths.map(readText))
+  const read = async (): Promise<string[]> => {
+    const results = await Promise.allSettled(paths.map(readText))
+    // Of several errors, that of the first file is thrown, so that its text does not change from reading to reading.
+    return results.map((result) => {
+      if (result.status === 'rejected') throw result.reason
+      return result.value
+    })
+  }
   let used = await read()
   use(used)
   /** The last rejected contents with their error, which is logged only once. */
