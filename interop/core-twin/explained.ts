@@ -327,27 +327,19 @@ export const explained: readonly Explained[] = [
       (/^Machine(Set)? /.test(object) && /^status\.deprecated\.v1beta1\.conditions\[(Machines)?Ready\]/.test(path)),
   },
   {
-    what: 'Invalid values in the status of provider objects',
+    what: 'Invalid input that upstream does not report',
     reason:
-      'upstream copies more than 256 or invalid addresses, or a longer provider ID, failure domain, Secret name or endpoint than the API server accepts, which rejects the write. The reconcile of a MachinePool panics when its infrastructure reports a failure',
+      'upstream copies more than 256 or invalid addresses of a provider object, or a longer provider ID, failure domain, Secret name or endpoint than the API server accepts, which rejects the write. The reconcile of a MachinePool panics when its infrastructure reports a failure. Upstream ignores the error of its parser for a JSON list, and reports a ClusterResourceSet as applied, of which it has applied nothing',
     effect:
-      '`InfrastructureReady` or `BootstrapConfigReady` of a Machine, `BootstrapReady` in v1beta1 of a MachinePool, names the field and what is wrong with it; until that changes, the object is not provisioned, or keeps what was copied earlier, and the rest of its status is written. A Cluster waits for the provider. `status.deprecated.v1beta1` of a MachinePool has the failure, beside its conditions',
+      '`InfrastructureReady` or `BootstrapConfigReady` of a Machine, `BootstrapReady` in v1beta1 of a MachinePool, names the field and what is wrong with it; until that changes, the object is not provisioned, or keeps what was copied earlier, and the rest of its status is written. A Cluster waits for the provider. `status.deprecated.v1beta1` of a MachinePool has the failure, beside its conditions. With a JSON list that cannot be parsed, `applied` of the resource is false in the ClusterResourceSetBinding, and `ResourcesApplied` does not become True',
     // No case has invalid addresses, because upstream's Machine, Node, Cluster and events would then depend on timing.
-    cases: ['machinepool-infrastructure-failure'],
+    cases: ['machinepool-infrastructure-failure', 'resourceset-broken-list'],
     matches: ({ object, path }) =>
-      object.startsWith('MachinePool ') &&
-      /^(metadata\.managedFields\[core Update status\] \.)?status\.deprecated(\.|$)/.test(path),
-  },
-  {
-    what: 'JSON lists that cannot be parsed',
-    reason:
-      'upstream ignores the error of its parser, and reports a ClusterResourceSet as applied, of which it has applied nothing',
-    effect: '`applied` of the resource is false in the ClusterResourceSetBinding, and `ResourcesApplied` does not become True',
-    cases: ['resourceset-broken-list'],
-    matches: ({ object, path }) =>
-      object.startsWith('ClusterResourceSet ')
-        ? /ResourcesApplied|(^| \.)status\.observedGeneration$|(^| \.)status\.deprecated(\.v1beta1)?(\.conditions)?$/.test(path)
-        : object.startsWith('ClusterResourceSetBinding ') && /\.(applied|hash)$/.test(path),
+      (object.startsWith('MachinePool ') &&
+        /^(metadata\.managedFields\[core Update status\] \.)?status\.deprecated(\.|$)/.test(path)) ||
+      (object.startsWith('ClusterResourceSet ') &&
+        /ResourcesApplied|(^| \.)status\.observedGeneration$|(^| \.)status\.deprecated(\.v1beta1)?(\.conditions)?$/.test(path)) ||
+      (object.startsWith('ClusterResourceSetBinding ') && /\.(applied|hash)$/.test(path)),
   },
   {
     what: 'Invalid variables of topologies',
