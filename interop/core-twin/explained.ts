@@ -86,6 +86,7 @@ const withoutTopology: ReadonlySet<string> = new Set([
   'topology-control-plane-denied',
   'hooks-before-create-blocks',
   'hooks-before-create-fails',
+  'hooks-before-create-blocks-deleted',
   'hooks-only-validation',
   'hooks-unknown-handler',
 ])

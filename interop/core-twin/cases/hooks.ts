@@ -5,10 +5,12 @@ import {
   ExtensionConfig,
   Machine,
   MachineDeployment,
+  OkToDeleteAnnotation,
   PendingHooksAnnotation,
   UpdateInProgressAnnotation,
 } from '@capstan/api'
-import { fail, holdFor, proceedWith } from '@capstan/extension'
+import { fail, holdFor, proceedNow, proceedWith } from '@capstan/extension'
+import type { KubeObject } from '@capstan/kube'
 import { clusterName, machineDeployment } from '../objects.ts'
 import type { ScriptedResponse } from '../../runtime-extension/extension-host.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
@@ -20,6 +22,8 @@ import { aClass, aCluster, createTopology, isUpgraded, createTemplates, topology
 
 const blocked = (hook: string) => holdFor(1, `blocked by ${hook}`)
 const failed = (hook: string) => fail(`failed by ${hook}`)
+
+const isDeleted = (objects: readonly KubeObject[]) => !objects.some(({ kind }) => kind === 'Cluster')
 
 /** BeforeClusterCreate of a new Cluster blocks or fails. */
 const beforeCreate =
@@ -94,7 +98,7 @@ const beforeDelete =
     await twin.delete(Cluster, clusterName)
     await twin.settle('the Cluster is not deleted')
     twin.setResponse('BeforeClusterDelete', undefined)
-    await twin.settle('the Cluster is deleted', (objects) => !objects.some(({ kind }) => kind === 'Cluster'))
+    await twin.settle('the Cluster is deleted', isDeleted)
   }
 
 /** The extension is removed while it blocks. */
@@ -315,6 +319,133 @@ const mergePatches: Case = async (twin) => {
   await createTopology(twin, external(twin, { generatePatchesExtension: 'generate-patches' }))
 }
 
+/** A Cluster is deleted while its creation is blocked. */
+const creationCancelled: Case = async (twin) => {
+  await twin.registerExtension()
+  twin.setResponse('BeforeClusterCreate', () => blocked('BeforeClusterCreate'))
+  await createTemplates(twin)
+  await twin.create(ClusterClass, aClass())
+  await twin.settle('the class is reconciled')
+  await twin.create(Cluster, aCluster())
+  await twin.settle('no object of the topology is created')
+  await twin.delete(Cluster, clusterName)
+  await twin.settle('the Cluster is deleted', isDeleted)
+}
+
+/** Starts an upgrade that a hook blocks. */
+async function blockUpgrade(twin: Twin, hook = 'AfterControlPlaneUpgrade'): Promise<void> {
+  await twin.registerExtension()
+  await createTopology(twin)
+  twin.setResponse(hook, () => blocked(hook))
+  await twin.patch(Cluster, clusterName, topology({ version: 'v1.35.0' }))
+  await twin.settle('the upgrade does not continue')
+}
+
+/** Makes a change while a hook blocks an upgrade. */
+const whileBlocked =
+  (hook: string, change: (twin: Twin) => Promise<unknown>): Case =>
+  async (twin) => {
+    await blockUpgrade(twin, hook)
+    await change(twin)
+    await twin.settle('the hook still blocks')
+    twin.setResponse(hook, undefined)
+    await twin.settle('the Cluster is upgraded', isUpgraded('v1.35.0'))
+  }
+
+/** A user changes the pending hooks while a hook blocks. */
+const pendingChanged =
+  (pending: string | null): Case =>
+  async (twin) => {
+    await blockUpgrade(twin)
+    await twin.patch(Cluster, clusterName, { metadata: { annotations: { [PendingHooksAnnotation]: pending } } })
+    await twin.settle('the Cluster is upgraded', isUpgraded('v1.35.0'))
+  }
+
+const deletedInUpgrade: Case = async (twin) => {
+  await blockUpgrade(twin)
+  await twin.delete(Cluster, clusterName)
+  await twin.settle('the Cluster is deleted', isDeleted)
+}
+
+/** A user adds a pending hook to a Cluster that is not being upgraded. */
+const pendingAdded =
+  (pending: string): Case =>
+  async (twin) => {
+    await twin.registerExtension()
+    await createTopology(twin)
+    await twin.patch(Cluster, clusterName, { metadata: { annotations: { [PendingHooksAnnotation]: pending } } })
+    await twin.settle('the pending hook was called')
+  }
+
+/** Hooks block without message. */
+const withoutMessage: Case = async (twin) => {
+  await twin.registerExtension()
+  await createTopology(twin)
+  twin.setResponse('BeforeClusterUpgrade', () => holdFor(1, ''))
+  await twin.patch(Cluster, clusterName, topology({ version: 'v1.35.0' }))
+  await twin.settle('the upgrade does not begin')
+  twin.setResponse('BeforeClusterUpgrade', undefined)
+  await twin.settle('the Cluster is upgraded', isUpgraded('v1.35.0'))
+  twin.setResponse('BeforeClusterDelete', () => holdFor(1, ''))
+  await twin.delete(Cluster, clusterName)
+  await twin.settle('the Cluster is not deleted')
+}
+
+/** The Cluster is paused, and resumed when the hook does not block any more. */
+const pausedWhileBlocked: Case = async (twin) => {
+  await blockUpgrade(twin)
+  await twin.patch(Cluster, clusterName, { spec: { paused: true } })
+  await twin.settle('the Cluster is paused')
+  twin.setResponse('AfterControlPlaneUpgrade', undefined)
+  await twin.patch(Cluster, clusterName, { spec: { paused: false } })
+  await twin.settle('the Cluster is upgraded', isUpgraded('v1.35.0'))
+}
+
+const configChanged = (change: object): Case =>
+  whileBlocked('BeforeClusterUpgrade', (twin) => twin.patch(ExtensionConfig, twin.namespace, change))
+
+const clusterChanged = (hook: string, change: object): Case =>
+  whileBlocked(hook, (twin) => twin.patch(Cluster, clusterName, change))
+
+const addedWorkers = workers(worker('a'), worker('b'))
+
+/** A hook blocks the second step of an upgrade over two minor versions. */
+const secondStep =
+  (hook: string): Case =>
+  async (twin) => {
+    await twin.registerExtension()
+    await createTopology(twin, { spec: { kubernetesVersions: ['v1.34.0', 'v1.35.0', 'v1.36.0'] } })
+    twin.setResponse(hook, ({ request }) => {
+      const fields = request as { readonly toKubernetesVersion?: string; readonly kubernetesVersion?: string }
+      return (fields.toKubernetesVersion ?? fields.kubernetesVersion) === 'v1.36.0' ? blocked(hook) : proceedNow()
+    })
+    await twin.patch(Cluster, clusterName, topology({ version: 'v1.36.0' }))
+    await twin.settle('the second step is blocked')
+    twin.setResponse(hook, undefined)
+    await twin.settle('the Cluster is upgraded', isUpgraded('v1.36.0'))
+  }
+
+const withoutWorkers: Case = async (twin) => {
+  await twin.registerExtension()
+  await createTopology(twin, {}, { workers: [] })
+  twin.setResponse('AfterControlPlaneUpgrade', () => blocked('AfterControlPlaneUpgrade'))
+  await twin.patch(Cluster, clusterName, topology({ version: 'v1.35.0' }))
+  await twin.settle('the last step is blocked')
+  twin.setResponse('AfterControlPlaneUpgrade', undefined)
+  await twin.settle('the Cluster is upgraded')
+}
+
+/** A user allows the deletion that the hook blocks. */
+const deletionAllowed: Case = async (twin) => {
+  await twin.registerExtension()
+  await createTopology(twin)
+  twin.setResponse('BeforeClusterDelete', () => blocked('BeforeClusterDelete'))
+  await twin.delete(Cluster, clusterName)
+  await twin.settle('the Cluster is not deleted')
+  await twin.patch(Cluster, clusterName, { metadata: { annotations: { [OkToDeleteAnnotation]: 'yes' } } })
+  await twin.settle('the Cluster is deleted', isDeleted)
+}
+
 export const hookCases: Cases = {
   ...table,
   'hooks-before-create-blocks': beforeCreate(blocked),
@@ -342,4 +473,27 @@ export const hookCases: Cases = {
   'hooks-only-validation': onlyValidates,
   'hooks-patches-disabled': externalDisabled,
   'hooks-merge-patches': mergePatches,
+  'hooks-before-create-blocks-deleted': creationCancelled,
+  'hooks-upgrade-blocks-deleted': deletedInUpgrade,
+  'hooks-pending-removed': pendingChanged(null),
+  'hooks-pending-replaced': pendingChanged('Other,,AfterClusterUpgrade'),
+  'hooks-pending-initialized-added': pendingAdded('AfterControlPlaneInitialized'),
+  'hooks-pending-upgrade-added': pendingAdded('AfterClusterUpgrade,AfterControlPlaneUpgrade,BeforeWorkersUpgrade'),
+  'hooks-no-message': withoutMessage,
+  'hooks-upgrade-blocks-paused': pausedWhileBlocked,
+  'hooks-extension-paused': configChanged({ metadata: { annotations: { 'cluster.x-k8s.io/paused': '' } } }),
+  'hooks-extension-settings': configChanged({ spec: { settings: { a: 'b' } } }),
+  'hooks-after-control-plane-upgrade-adds-workers': clusterChanged('AfterControlPlaneUpgrade', addedWorkers),
+  'hooks-after-workers-upgrade-adds-workers': clusterChanged('AfterWorkersUpgrade', addedWorkers),
+  'hooks-after-cluster-upgrade-adds-workers': clusterChanged('AfterClusterUpgrade', addedWorkers),
+  'hooks-before-workers-upgrade-removes-workers': clusterChanged('BeforeWorkersUpgrade', workers()),
+  'hooks-after-control-plane-upgrade-scales': clusterChanged(
+    'AfterControlPlaneUpgrade',
+    topology({ controlPlane: { replicas: 3 } }),
+  ),
+  'hooks-second-step-before-control-plane': secondStep('BeforeControlPlaneUpgrade'),
+  'hooks-second-step-after-control-plane': secondStep('AfterControlPlaneUpgrade'),
+  'hooks-second-step-before-workers': secondStep('BeforeWorkersUpgrade'),
+  'hooks-upgrade-no-workers': withoutWorkers,
+  'hooks-deletion-allowed': deletionAllowed,
 }
