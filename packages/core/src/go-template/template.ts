@@ -11,6 +11,7 @@ import { collectionFunctions } from './text-functions/collections.ts'
 import { comparisonFunctions } from './text-functions/comparison.ts'
 import { jsonFunctions } from './text-functions/json.ts'
 import { numberFunctions } from './text-functions/numbers.ts'
+import { pathFunctions } from './text-functions/paths.ts'
 import { regexFunctions } from './text-functions/regular-expressions.ts'
 import { stringFunctions } from './text-functions/strings.ts'
 import type { TemplateFunction, Value } from './value.ts'
@@ -52,6 +53,7 @@ const allFunctions: ReadonlyMap<string, TemplateFunction> = new Map(
   Object.entries({
     ...builtinFunctions,
     ...stringFunctions,
+    ...pathFunctions,
     ...regexFunctions,
     ...numberFunctions,
     ...collectionFunctions,

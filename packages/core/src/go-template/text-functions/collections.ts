@@ -45,10 +45,26 @@ const lists: Readonly<Record<string, TemplateFunction>> = {
   }),
 }
 
+const copies: Readonly<Record<string, TemplateFunction>> = {
+  merge: variadic(['map'], 'map', (target, ...sources) => {
+    for (const source of sources) mergeInto(target, source, false)
+    return target
+  }),
+  mergeOverwrite: variadic(['map'], 'map', (target, ...sources) => {
+    for (const source of sources) mergeInto(target, source, true)
+    return target
+  }),
+  deepCopy: goFunction(['any'], (value) => structuredClone(value)),
+}
+
 export const collectionFunctions: Readonly<Record<string, TemplateFunction>> = {
   ...lists,
+  ...copies,
   ...Object.fromEntries(
-    Object.entries(lists).map(([name, listFunction]) => [`must${name[0]!.toUpperCase()}${name.slice(1)}`, listFunction]),
+    Object.entries({ ...lists, ...copies }).map(([name, listFunction]) => [
+      `must${name[0]!.toUpperCase()}${name.slice(1)}`,
+      listFunction,
+    ]),
   ),
   list: variadic([], 'any', (...items) => items),
   tuple: variadic([], 'any', (...items) => items),
@@ -85,15 +101,6 @@ export const collectionFunctions: Readonly<Record<string, TemplateFunction>> = {
     }
     return value
   }),
-  merge: variadic(['map'], 'map', (target, ...sources) => {
-    for (const source of sources) mergeInto(target, source, false)
-    return target
-  }),
-  mergeOverwrite: variadic(['map'], 'map', (target, ...sources) => {
-    for (const source of sources) mergeInto(target, source, true)
-    return target
-  }),
-  deepCopy: goFunction(['any'], (value) => structuredClone(value)),
 }
 
 /** Sets any key, also `__proto__`. */
