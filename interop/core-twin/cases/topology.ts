@@ -716,6 +716,8 @@ export const topologyCases: Cases = {
         'texts',
         toControlPlane(
           set('text', { valueFrom: { template: 'zone {{ .zone | upper }} of {{ .builtin.cluster.name }}' } }),
+          set('limit', { valueFrom: { template: 'at most {{ .size }} or {{ .size | int }}' } }),
+          set('number', { valueFrom: { template: '{{ .size }}' } }),
           set('list', { value: ['x'] }),
           set('list/0', { value: 'first' }),
           set('list/-', { value: 'last' }),
@@ -723,7 +725,7 @@ export const topologyCases: Cases = {
         ),
       ),
     ),
-    inZone('a'),
+    inZone('a', ['size', 12_345_678]),
   ),
   'topology-patch-removes': cluster(
     patched(patch('p', toControlPlane({ op: 'remove', path: '/spec/template/spec/made' }))),
@@ -731,15 +733,17 @@ export const topologyCases: Cases = {
   ),
   'topology-patch-removes-labels': cluster(
     patched(
-      patch('p', [
-        ...['StubClusterTemplate', 'StubMachineTemplate', 'StubConfigTemplate'].map((kind) => ({
-          selector: selector(kind, {
-            infrastructureCluster: kind === 'StubClusterTemplate',
-            machineDeploymentClass: { names: ['worker'] },
-          }),
+      patch(
+        'p',
+        [
+          selector('StubClusterTemplate', { infrastructureCluster: true }),
+          selector('StubMachineTemplate', { machineDeploymentClass: { names: ['worker'] } }),
+          selector('StubConfigTemplate', { machineDeploymentClass: { names: ['worker'] } }),
+        ].map((selected) => ({
+          selector: selected,
           jsonPatches: [{ op: 'remove', path: '/spec/template/metadata/labels' }],
         })),
-      ]),
+      ),
     ),
     inZone('a'),
   ),
