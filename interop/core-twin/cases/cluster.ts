@@ -209,6 +209,16 @@ const gates: Case = async (twin) => {
   await twin.settle('no condition is reported for an availability gate')
 }
 
+/** An availability gate names the condition that it contributes to. */
+const gateOfItself: Case = async (twin) => {
+  await createWithProviders(twin)
+  await twin.settle('the Cluster is ready')
+  await twin.patch(Cluster, clusterName, { spec: { availabilityGates: [{ conditionType: 'Available' }] } })
+  await twin.settle('the Cluster cannot be summarized')
+  await twin.delete(Cluster, clusterName)
+  await twin.settle('the Cluster is deleted')
+}
+
 const table: { [name: string]: Case } = {}
 for (const [name, reported] of Object.entries(conditions)) {
   table[`cluster-infrastructure-ready-${name}`] = mirroring('cluster', 'Ready', reported)
@@ -511,6 +521,7 @@ export const clusterCases: Cases = {
   'cluster-control-plane-replicas': replicasReported,
   'cluster-unknown-kind': unknownKind,
   'cluster-availability-gate': gates,
+  'cluster-availability-gate-of-itself': gateOfItself,
   'cluster-late-providers': lateProviders,
   'cluster-empty': empty,
   'cluster-paused': paused,

@@ -4,16 +4,17 @@ import {
   ClusterClass,
   ClusterResourceSet,
   ClusterResourceSetBinding,
+  Machine,
   MachineDeployment,
   MachineHealthCheck,
   MachineSet,
 } from '@capstan/api'
-import { getCondition, type KubeObject } from '@capstan/kube'
-import { clusterName, machineDeployment } from '../objects.ts'
-import { noReport } from '../providers.ts'
+import { getCondition, isTrue, type KubeObject } from '@capstan/kube'
+import { clusterName, machine, machineDeployment, named } from '../objects.ts'
+import { everythingReady, noReport } from '../providers.ts'
 import { stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
-import { createReadyCluster } from './machine.ts'
+import { createReadyCluster, createReadyMachine, isGone } from './machine.ts'
 import { version } from './machine-deployment.ts'
 import { createWorkerTemplates, deny } from './machine-set.ts'
 import { type DeniedRequests, endPolicy } from './policy.ts'
@@ -96,6 +97,55 @@ const scaling: Case = async (twin) => {
   await twin.settle('the MachineSets are scaled', hasEvent('SuccessfulScale'))
 }
 
+/** The policy denies changes of the Machine itself, but not of its status. */
+const specDenied: Case = async (twin) => {
+  await twin.setReports({ machine: noReport })
+  await createReadyCluster(twin)
+  await twin.create(stub.config, named('m', { spec: {} }))
+  await twin.create(stub.machine, named('m', { spec: {} }))
+  await twin.create(Machine, machine('m'))
+  await twin.settle('the infrastructure is not provisioned')
+  const accepted = '!has(object.spec.providerID)'
+  await deny(twin, { group: Machine.group, resource: Machine.plural, operation: 'UPDATE', accepted })
+  await twin.setReports({ machine: everythingReady.machine })
+  await twin.settleRetries('the provider ID cannot be written', (objects) =>
+    objects.some((object) => object.kind === 'Machine' && isTrue(object as Machine, 'InfrastructureReady')),
+  )
+  await twin.runOnBoth('delete the policy', (client) => endPolicy(client, twin.namespace))
+  await twin.touch(Machine, 'm')
+  await twin.settle('the provider ID is written', (objects) =>
+    objects.some((object) => object.kind === 'Machine' && (object as Machine).spec.providerID !== undefined),
+  )
+}
+
+/** The policy denies changes of the status of a Machine, which is deleted. */
+const statusDenied: Case = async (twin) => {
+  await createReadyMachine(twin)
+  await deny(twin, { group: Machine.group, resource: `${Machine.plural}/status`, operation: 'UPDATE' })
+  await twin.delete(Machine, 'm')
+  await twin.settle('the Machine is deleted', isGone('Machine'))
+}
+
+/** Of two MachineSets of a paused MachineDeployment, the larger one cannot be scaled down. */
+const scalingDown: Case = async (twin) => {
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
+  await twin.setReports({ machine: noReport })
+  await twin.create(MachineDeployment, machineDeployment('md', { replicas: 3 }))
+  await twin.settle('the Machines do not start')
+  await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
+  await twin.settle('there are two MachineSets', (objects) => objects.filter(({ kind }) => kind === 'MachineSet').length === 2)
+  await twin.patch(MachineDeployment, 'md', { spec: { paused: true } })
+  await twin.settle('the rollout is paused')
+  const accepted = 'object.spec.replicas == oldObject.spec.replicas || oldObject.spec.replicas < 2'
+  await deny(twin, { group: MachineSet.group, resource: MachineSet.plural, operation: 'UPDATE', accepted })
+  await twin.patch(MachineDeployment, 'md', { spec: { replicas: 0 } })
+  await twin.settle('neither MachineSet is scaled', hasEvent('FailedScale'))
+  await allow(twin)
+  await twin.touch(MachineDeployment, 'md')
+  await twin.settle('both MachineSets are scaled', hasEvent('SuccessfulScale'))
+}
+
 interface DeniedApply extends Pick<DeniedRequests, 'group' | 'resource' | 'operation'> {
   /** Condition of the ClusterResourceSet that core sets just before the first denied write, or just after it. */
   readonly condition: 'Paused' | 'ResourcesApplied'
@@ -166,7 +216,10 @@ export const deniedWriteCases: Cases = {
     },
   }),
   'topology-class-adoption-denied': adoption,
+  'machine-update-denied': specDenied,
+  'machine-status-denied': statusDenied,
   'machinedeployment-scaling-denied': scaling,
+  'machinedeployment-scaling-down-denied': scalingDown,
   'resourceset-source-denied': ofResourceSet({
     group: '',
     resource: 'configmaps',

@@ -1,7 +1,7 @@
-import { Cluster, Machine, MachineSet, PendingHooksAnnotation, UpdateInProgressAnnotation } from '@capstan/api'
+import { Cluster, Machine, MachineDeployment, MachineSet, PendingHooksAnnotation, UpdateInProgressAnnotation } from '@capstan/api'
 import { holdFor } from '@capstan/extension'
 import { isDeleting, isTrue, type Kind, keyOf, type KubeObject, ownerReference } from '@capstan/kube'
-import { clusterName, machine, machineSet, named } from '../objects.ts'
+import { clusterName, machine, machineDeployment, machineSet, named } from '../objects.ts'
 import { noReport } from '../providers.ts'
 import type { Report } from '../side.ts'
 import { kubeadmStub, stub } from '../stub-kinds.ts'
@@ -72,6 +72,22 @@ const adoption: Case = async (twin) => {
   await twin.settle('the Machine is adopted')
   await twin.patch(Machine, 'lone', { metadata: { labels: { set: null } } })
   await twin.settle('the Machine no longer matches')
+}
+
+/** A MachineSet with a bootstrap template adopts a Machine that has only a bootstrap data Secret. */
+const adoptionOfDataSecret: Case = async (twin) => {
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
+  await twin.create(stub.machine, named('lone', { spec: {} }))
+  const { metadata, spec } = machine('lone', { bootstrap: { dataSecretName: 'mine' } })
+  await twin.create(Machine, { metadata: { ...metadata, labels: { set: 'ms' } }, spec })
+  await twin.settle('the Machine runs')
+  await twin.create(MachineSet, machineSet('ms'))
+  await twin.settle('the Machine is adopted')
+  await twin.patch(MachineSet, 'ms', { spec: { replicas: 0 } })
+  await twin.settle('the Machine is deleted, and its template stays', (objects) =>
+    objects.every(({ kind }) => kind !== 'Machine'),
+  )
 }
 
 /** Creates a policy that rejects requests in the namespace of the case. */
@@ -362,6 +378,48 @@ const orphanedObjects: Case = async (twin) => {
   await twin.settle('the orphaned objects are deleted', (objects) => !objects.some(({ metadata }) => metadata.name === 'orphan'))
 }
 
+/** The infrastructure template of an old MachineSet is deleted, and an object of a Machine that does not exist is left. */
+const orphanOfDeletedTemplate: Case = async (twin) => {
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
+  await twin.create(stub.machineTemplate, named('next', { spec: { template: { spec: {} } } }))
+  const { metadata, spec } = machineDeployment('md')
+  await twin.create(MachineDeployment, { metadata, spec: { ...spec, rollout: { strategy: { type: 'OnDelete' } } } })
+  await twin.settle('one Machine runs')
+  const infrastructureRef = { apiGroup: stub.machineTemplate.group, kind: stub.machineTemplate.kind, name: 'next' }
+  await twin.patch(MachineDeployment, 'md', { spec: { template: { spec: { infrastructureRef } } } })
+  await twin.settle('there are two MachineSets', (objects) => objects.filter(({ kind }) => kind === 'MachineSet').length === 2)
+  await twin.delete(stub.machineTemplate, 'worker')
+  const isOld = ({ spec }: MachineSet) => spec.template.spec.infrastructureRef.name === 'worker'
+  await twin.runOnBoth('create an object of a Machine that does not exist', async (client) => {
+    const { items } = await client.list(MachineSet, { namespace: twin.namespace })
+    const old = items.find(isOld)!
+    const labels = { 'cluster.x-k8s.io/cluster-name': clusterName, ...old.spec.selector.matchLabels }
+    const ownerReferences = [ownerReference(old, MachineSet)]
+    await client.create(stub.machine, {
+      metadata: { namespace: twin.namespace, name: 'orphan', labels, ownerReferences },
+      spec: {},
+    } as never)
+  })
+  await twin.touch(MachineSet, (sets) => sets.find(isOld))
+  await twin.settle('the orphaned object is deleted', (objects) => !objects.some(({ metadata }) => metadata.name === 'orphan'))
+}
+
+/** The control plane object is deleted while a MachineSet has no Machines. */
+const controlPlaneGone: Case = async (twin) => {
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
+  await twin.create(MachineSet, machineSet('ms', { replicas: 0 }))
+  await twin.settle('the MachineSet has no Machines')
+  await twin.delete(stub.controlPlane, clusterName)
+  await twin.touch(Cluster, clusterName)
+  await twin.settle('the control plane is deleted')
+  await twin.patch(MachineSet, 'ms', { spec: { replicas: 1 } })
+  await twin.settleRetries('no Machine can be created', (objects) =>
+    objects.some((object) => object.kind === 'MachineSet' && isTrue(object as MachineSet, 'ScalingUp')),
+  )
+}
+
 /** The bootstrap template is of the kubeadm provider, which only supports the minor version of the control plane. */
 const kubeadmVersionSkew: Case = async (twin) => {
   const { configTemplate } = kubeadmStub
@@ -626,6 +684,7 @@ export const machineSetCases: Cases = {
   'machineset-preflight-provisioning': preflight('v1.35.0', controlPlane('v1.35.0', { status: { version: null } })),
   'machineset-preflight-no-version': preflight('v1.35.0', { status: { initialization: { controlPlaneInitialized: true } } }),
   'machineset-adoption': adoption,
+  'machineset-adoption-of-data-secret': adoptionOfDataSecret,
   'machineset-adoption-fails': adoptionFails,
   'machineset-machine-controller-removed': controllerRemoved,
   'machineset-machine-owner-removed': ownerRemoved,
@@ -650,6 +709,8 @@ export const machineSetCases: Cases = {
   'machineset-deleting-machine-changed': deletingMachineChanged,
   'machineset-deletion-denied': deletionDenied,
   'machineset-orphaned-objects': orphanedObjects,
+  'machineset-orphan-of-deleted-template': orphanOfDeletedTemplate,
+  'machineset-control-plane-gone': controlPlaneGone,
   'machineset-preflight-kubeadm': kubeadmVersionSkew,
   'machineset-naming': naming,
   'machineset-creation-disabled': disabled,

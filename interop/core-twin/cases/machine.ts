@@ -1,5 +1,5 @@
 import { Cluster, Machine } from '@capstan/api'
-import { Event, getCondition, isTrue, type KubeObject, Node, Pod } from '@capstan/kube'
+import { Event, getCondition, isTrue, type KubeObject, Node, Pod, seconds, sleep, systemClock } from '@capstan/kube'
 import { cluster, clusterName, machine, named, nodeCondition } from '../objects.ts'
 import { everythingReady, hostedControlPlane, noReport } from '../providers.ts'
 import type { Report } from '../side.ts'
@@ -255,6 +255,40 @@ const nodeDeletionTimeout: Case = async (twin) => {
   )
 }
 
+/** The timeout for the deletion of the Node expires before its first attempt, which is rejected. A later attempt succeeds. */
+const nodeDeletionLate: Case = async (twin) => {
+  const hook = 'pre-terminate.delete.hook.machine.cluster.x-k8s.io/wait'
+  await createDrainableMachine(twin, { annotations: { [hook]: '' } }, { deletion: { nodeDeletionTimeoutSeconds: 1 } })
+  await denyNodeDeletion(twin)
+  await twin.delete(Machine, 'm')
+  await twin.settle('the pre-terminate hook blocks', isInStage('WaitingForPreTerminateHook'))
+  await twin.patch(Machine, 'm', { metadata: { annotations: { [hook]: null } } })
+  await sleep(systemClock, seconds(4))
+  await twin.inWorkload(clusterName, (client) => endPolicy(client, 'keep'))
+  await twin.settle('the Node is deleted', (objects) => isGone('Node')(objects) && isGone('Machine')(objects))
+}
+
+/** A Machine without a known Node is deleted while two Nodes have its provider ID. */
+const twoNodesAtDeletion: Case = async (twin) => {
+  await twin.setReports({ controlPlane: hostedControlPlane, machine: noReport })
+  await createReadyCluster(twin)
+  await twin.create(stub.config, named('m', { spec: {} }))
+  await twin.create(stub.machine, named('m', { spec: {} }))
+  await twin.create(Machine, machine('m'))
+  await twin.settle('the infrastructure is not provisioned')
+  await twin.inWorkload(clusterName, async (client) => {
+    for (const name of ['one', 'two']) await client.create(Node, { metadata: { name }, spec: { providerID: 'twin://both' } })
+  })
+  await twin.setReports({
+    machine: () => ({ spec: { providerID: 'twin://both' }, status: { initialization: { provisioned: true } } }),
+  })
+  await twin.settle('two Nodes have the provider ID', (objects) =>
+    objects.some((object) => object.kind === 'Machine' && (object as Machine).spec.providerID !== undefined),
+  )
+  await twin.delete(Machine, 'm')
+  await twin.settle('the Machine is deleted', isGone('Machine'))
+}
+
 /**
  * Machines are deleted from a Cluster without control plane Machines, before and after its control plane reports that it is hosted.
  */
@@ -337,6 +371,26 @@ const readinessGateRepeated: Case = async (twin) => {
     ),
   )
   await twin.settle('the Node is not healthy', machineHas('Ready', 'NotReady', '* NodeHealthy'))
+}
+
+/** A readiness gate names the condition that it contributes to. */
+const gateOfItself: Case = async (twin) => {
+  await createReadyMachine(twin, {}, { readinessGates: [{ conditionType: 'Ready' }] })
+  await twin.settle('the Machine cannot be summarized', (objects) =>
+    objects.some((object) => object.kind === 'Machine' && getCondition(object as Machine, 'Ready')?.reason === 'InternalError'),
+  )
+  await twin.delete(Machine, 'm')
+  await twin.settle('the Machine is deleted', isGone('Machine'))
+}
+
+/** Readiness gates name conditions that core reports itself. */
+const gateOfCore: Case = async (twin) => {
+  const conditionTypes = ['Extra', 'InfrastructureReady', 'Deleting', 'HealthCheckSucceeded', 'BootstrapConfigReady']
+  await createReadyMachine(twin, {}, { readinessGates: conditionTypes.map((conditionType) => ({ conditionType })) })
+  await twin.setReports({
+    machine: () => ({ ...ready, status: { ...ready.status, ...conditionOf('False', { message: 'slow' }) } }),
+  })
+  await twin.settle('the infrastructure is not ready')
 }
 
 /** Sets the certificate expiry of a control plane Machine: on the config, on the Machine, and to an invalid value. */
@@ -836,6 +890,8 @@ export const machineCases: Cases = {
   'machine-deletion-hooks-without-drain': hooksWithoutDrain,
   'machine-node-deletion-denied': nodeDeletionDenied,
   'machine-node-deletion-timeout': nodeDeletionTimeout,
+  'machine-node-deletion-late': nodeDeletionLate,
+  'machine-two-nodes-at-deletion': twoNodesAtDeletion,
   'machine-hosted-control-plane': beforeAndAfterHosting,
   'machine-data-secret': dataSecret,
   'machine-data-secret-with-deleted-config': dataSecretWithDeletedConfig,
@@ -844,6 +900,8 @@ export const machineCases: Cases = {
   'machine-no-cluster': noCluster,
   'machine-readiness-gates': readinessGate,
   'machine-readiness-gate-repeated': readinessGateRepeated,
+  'machine-readiness-gate-of-itself': gateOfItself,
+  'machine-readiness-gates-of-core': gateOfCore,
   'machine-life': lifecycle,
   'machine-late-providers': lateProviders,
   'machine-certificate-expiry': certificateExpiry,

@@ -327,11 +327,11 @@ const ownControlPlaneFields: Case = async (twin) => {
   const infrastructureRef = { apiGroup: stub.group, kind: 'StubMachineTemplate', name: 'mine' }
   const own = { replicas: 3, machineTemplate: { spec: { infrastructureRef } } }
   await twin.patch(stub.controlPlaneTemplate, 'quick', { spec: { template: { spec: own } } })
-  const template = '{{ if .builtin.controlPlane.replicas }}yes{{ else }}no{{ end }}'
+  const template = '{{ hasKey .builtin.controlPlane "replicas" }}'
   const replicas = patch('replicas', toControlPlane(set('hasReplicas', { valueFrom: { template } })))
   await twin.create(ClusterClass, aClass({ controlPlane: { machineInfrastructure: undefined }, spec: { patches: [replicas] } }))
   await twin.settle('the class is reconciled')
-  await twin.create(Cluster, aCluster({ controlPlane: { replicas: undefined } }))
+  await twin.create(Cluster, aCluster({ topology: { controlPlane: undefined } }))
   await twin.settle('the objects of the topology are created', (objects) => objects.some(isControlPlane))
 }
 
