@@ -330,9 +330,9 @@ export const explained: readonly Explained[] = [
   {
     what: 'Invalid input that upstream does not report',
     reason:
-      'upstream copies more than 256 or invalid addresses of a provider object, or a longer provider ID, failure domain, Secret name or endpoint than the API server accepts, which rejects the write. The reconcile of a MachinePool panics when its infrastructure reports a failure. Upstream ignores the error of its parser for a JSON list, and reports a ClusterResourceSet as applied, of which it has applied nothing',
+      'upstream copies more than 256 or invalid addresses of a provider object, or longer values than the API server accepts, which rejects the write. The reconcile of a MachinePool panics when its infrastructure reports a failure. A ClusterResourceSet reports a JSON list that cannot be parsed as applied',
     effect:
-      '`InfrastructureReady` or `BootstrapConfigReady` of a Machine, `BootstrapReady` in v1beta1 of a MachinePool, names the field and what is wrong with it; until that changes, the object is not provisioned, or keeps what was copied earlier, and the rest of its status is written. A Cluster waits for the provider. `status.deprecated.v1beta1` of a MachinePool has the failure, beside its conditions. With a JSON list that cannot be parsed, `applied` of the resource is false in the ClusterResourceSetBinding, and `ResourcesApplied` does not become True',
+      '`InfrastructureReady` or `BootstrapConfigReady` of a Machine, `BootstrapReady` in v1beta1 of a MachinePool, names the field and what is wrong; the object keeps what was copied earlier, and the rest of its status is written. A Cluster waits. `status.deprecated.v1beta1` of a MachinePool has the failure. `ResourcesApplied` is not True after a JSON list that cannot be parsed',
     // No case has invalid addresses, because upstream's Machine, Node, Cluster and events would then depend on timing.
     cases: ['machinepool-infrastructure-failure', 'resourceset-broken-list'],
     matches: ({ object, path }) =>

@@ -15,7 +15,7 @@ import { SeeLogs } from './see-logs.ts'
 export interface GatedSummaryOptions<Reason extends string> extends Omit<SummaryOptions<Reason>, 'priority'> {
   /** Conditions of other writers to summarize, after those of `of`. */
   readonly gates: readonly ConditionGate[]
-  /** Returns whether a condition is no issue, whatever its status. */
+  /** Returns whether a condition is no issue, independent of its status. */
   readonly isExpected: (condition: ReportedCondition) => boolean
   readonly log: Logger
 }
