@@ -373,6 +373,43 @@ describe('aggregates', () => {
   })
 })
 
+test('the error of a phase is reported although the status cannot be written', async () => {
+  const errors: string[] = []
+  const log: Logger = { ...silent, error: (_, fields) => void errors.push(messageOf(fields?.['err'])), child: () => log }
+  const failing = controller({
+    name: 'failing',
+    for: Parent,
+    reconcile: (key, io) =>
+      reconcileObject(key, io, {
+        kind: Parent,
+        related: () => undefined,
+        paused: () => Ready.false('Ready'),
+        scope: (object) => object,
+        phases: () => [
+          () => {
+            throw new Error('no quota')
+          },
+        ],
+        status(object) {
+          object.status = { children: 1 }
+          return proceed()
+        },
+        conditions: [],
+        order: [],
+      }),
+  })
+  const between = (transport: Transport): Transport =>
+    withSend(transport, (request, signal) =>
+      request.verb === 'patch'
+        ? Promise.reject(new StatusError('Forbidden', 'denied by a policy'))
+        : transport.send(request, signal),
+    )
+  env = await testEnv({ kinds, controllers: [failing], between, log })
+  await env.client.create(Parent, aParent('a', 1))
+  await env.settle()
+  expect(errors).toContain('Cannot reconcile Parent default/a: no quota; denied by a policy')
+})
+
 describe('changes of a status that no controller acts on', () => {
   const key = { namespace: 'default', name: 'a' }
 

@@ -94,8 +94,12 @@ export async function reconcileObject<T extends Reconcilable, Related, Scope, IO
   const postponed = significantFields && errors.length === 0 ? postponeStatus(io, before, object, significantFields) : proceed()
   const owned = typeof conditions === 'function' ? conditions(scope) : conditions
   const options = { conditions: owned, ...(legacyConditions ? { legacyConditions } : {}), cache: io.cache, signal: io.signal }
-  // An object that was deleted during the reconcile needs no status.
-  await orAbsent(commitChanges(io.client, kind, before, object, options))
+  try {
+    // An object that was deleted during the reconcile needs no status.
+    await orAbsent(commitChanges(io.client, kind, before, object, options))
+  } catch (err) {
+    throw errors.length > 0 ? phaseErrors(kind, key, [...errors, err]) : err
+  }
   if (errors.length > 0) throw phaseErrors(kind, key, errors)
   return mergeOutcomes([outcome, statusOutcome, postponed])
 }
@@ -159,7 +163,7 @@ function anticipateGeneration(before: Reconcilable, object: Reconcilable): void 
   if (generation !== undefined && !equal(before.spec, object.spec)) object.metadata.generation = generation + 1
 }
 
-/** Combines the errors of phases into one error. The loop logs it and retries the reconcile. */
+/** Combines the errors of phases, and of the commit after them, into one error. The loop logs it and retries the reconcile. */
 function phaseErrors(kind: Kind, key: ObjectKey, errors: readonly unknown[]): AggregateError {
   const text = errors.map(messageOf).join('; ')
   return new AggregateError(errors, `Cannot reconcile ${kind.kind} ${keyText(key)}: ${text}`)
