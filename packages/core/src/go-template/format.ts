@@ -186,8 +186,13 @@ function pad(body: string, { flags, width, verb }: Directive): string {
 /** Largest text that a template or one of its functions may produce. */
 export const LargestText = 1024 * 1024
 
+/** @throws Error when a text of this size is longer than `LargestText` */
+export function checkSize(bytes: number): void {
+  if (bytes > LargestText) throw new Error(`text is larger than ${LargestText} bytes`)
+}
+
 /** Returns the text. @throws Error when it is longer than `LargestText` */
 export function limited(text: string): string {
-  if (byteLength(text) > LargestText) throw new Error(`text is larger than ${LargestText} bytes`)
+  checkSize(byteLength(text))
   return text
 }

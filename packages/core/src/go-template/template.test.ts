@@ -67,6 +67,11 @@ describe('rendering is limited for', () => {
       '{{ $x := "0123456789" }}{{ range until 40 }}{{ $x = print $x $x }}{{ end }}',
       'text is larger than 1048576 bytes',
     ],
+    [
+      'a long separator of lines',
+      '{{ wrapWith 1 (repeat 10000 "<br>") (repeat 10000 "a") }}',
+      'text is larger than 1048576 bytes',
+    ],
     ['an output', '{{ range until 100000 }}0123456789ABCDEF{{ end }}', 'output is larger than 1048576 bytes'],
     ['a long list', '{{ until 100000000 }}', 'list is longer than 100000'],
     [

@@ -7,13 +7,18 @@ import { draft } from '@capstan/kube'
 import { builtinFunctions } from './builtin-functions.ts'
 import { execute } from './execute.ts'
 import { parse } from './parser.ts'
+import { caseFunctions } from './text-functions/cases.ts'
 import { collectionFunctions } from './text-functions/collections.ts'
 import { comparisonFunctions } from './text-functions/comparison.ts'
+import { durationFunctions } from './text-functions/durations.ts'
+import { encodingFunctions } from './text-functions/encodings.ts'
 import { jsonFunctions } from './text-functions/json.ts'
 import { numberFunctions } from './text-functions/numbers.ts'
 import { pathFunctions } from './text-functions/paths.ts'
 import { regexFunctions } from './text-functions/regular-expressions.ts'
 import { stringFunctions } from './text-functions/strings.ts'
+import { urlFunctions } from './text-functions/urls.ts'
+import { wrappingFunctions } from './text-functions/wrapping.ts'
 import type { TemplateFunction, Value } from './value.ts'
 
 export interface GoTemplate {
@@ -53,11 +58,16 @@ const allFunctions: ReadonlyMap<string, TemplateFunction> = new Map(
   Object.entries({
     ...builtinFunctions,
     ...stringFunctions,
+    ...caseFunctions,
+    ...wrappingFunctions,
+    ...encodingFunctions,
     ...pathFunctions,
     ...regexFunctions,
     ...numberFunctions,
     ...collectionFunctions,
     ...comparisonFunctions,
     ...jsonFunctions,
+    ...durationFunctions,
+    ...urlFunctions,
   }),
 )

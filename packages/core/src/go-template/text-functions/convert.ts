@@ -26,6 +26,16 @@ export function intOf(value: Value): bigint {
   return toInt(sign === '-' ? -number : number)
 }
 
+/** Parses a decimal int64: 0 for other texts, the nearest int64 for larger numbers. */
+export function clampedInt(text: string): bigint {
+  const [, sign, digits] = /^([+-]?)0*([0-9]+)$/.exec(text) ?? []
+  if (digits === undefined) return 0n
+  const isNegative = sign === '-'
+  const limit = isNegative ? 2n ** 63n : 2n ** 63n - 1n
+  const size = digits.length > 19 || BigInt(digits) > limit ? limit : BigInt(digits)
+  return isNegative ? -size : size
+}
+
 export function floatOf(value: Value): number {
   if (typeof value === 'number') return value
   if (typeof value === 'bigint') return Number(value)

@@ -2,6 +2,7 @@
  * Sprig's functions on numbers: on float64 for names that end in `f` and for `float64`, `ceil`, `floor` and `round`, else on int64.
  * Upstream: sprig v3, numeric.go.
  */
+import { text } from '../format.ts'
 import type { TemplateFunction, Value } from '../value.ts'
 import { goFunction, toInt, variadic } from '../value.ts'
 import { floatOf, intOf } from './convert.ts'
@@ -19,6 +20,7 @@ export const numberFunctions: Readonly<Record<string, TemplateFunction>> = {
   int: goFunction(['any'], intOf),
   int64: goFunction(['any'], intOf),
   float64: goFunction(['any'], floatOf),
+  toDecimal: goFunction(['any'], (value) => octal(text(value))),
   atoi: goFunction(['string'], (value) => (/^[+-]?[0-9]+$/.test(value) ? toInt(BigInt(value.replace(/^\+/, ''))) : 0n)),
   add: variadic([], 'any', (...values) => toInt(values.map(intOf).reduce((sum, value) => sum + value, 0n))),
   add1: goFunction(['any'], (value) => toInt(intOf(value) + 1n)),
@@ -63,6 +65,15 @@ export const numberFunctions: Readonly<Record<string, TemplateFunction>> = {
 
 /** Rounds as sprig does, which computes in decimals with 16 places. */
 const decimal = (value: number): number => Number(value.toFixed(16))
+
+/** Parses an octal number; 0 when it is invalid or exceeds an int64. */
+function octal(digits: string): bigint {
+  const [, sign, unsigned] = /^([+-]?)([0-7]+)$/.exec(digits) ?? []
+  if (unsigned === undefined) return 0n
+  const size = BigInt(`0o${unsigned}`)
+  const number = sign === '-' ? -size : size
+  return number === toInt(number) ? number : 0n
+}
 
 function nonZero(value: Value): bigint {
   const divisor = intOf(value)

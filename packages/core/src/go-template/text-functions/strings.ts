@@ -1,14 +1,13 @@
-/** Sprig's functions on strings. Upstream: Masterminds/sprig v3, strings.go and crypto.go. */
-import { createHash } from 'node:crypto'
-import { limited, LargestText, quote, text } from '../format.ts'
+/** Sprig's functions on strings. Upstream: Masterminds/sprig v3, strings.go. */
+import { checkSize, limited, quote, text } from '../format.ts'
 import type { TemplateFunction, Value } from '../value.ts'
 import { byteLength, byteSlice, goFunction, mapOf, variadic } from '../value.ts'
 import { isNil, stringOf, stringsOf } from './convert.ts'
 
 const onString = (change: (text: string) => Value): TemplateFunction => goFunction(['string'], change)
-const hash = (algorithm: string) => onString((value) => createHash(algorithm).update(value).digest('hex'))
 
 export const stringFunctions: Readonly<Record<string, TemplateFunction>> = {
+  hello: goFunction([], () => 'Hello!'),
   trim: onString((value) => value.trim()),
   upper: onString((value) => value.toUpperCase()),
   lower: onString((value) => value.toLowerCase()),
@@ -38,7 +37,7 @@ export const stringFunctions: Readonly<Record<string, TemplateFunction>> = {
   replace: goFunction(['string', 'string', 'string'], (from, to, value) => value.replaceAll(from, () => to)),
   repeat: goFunction(['int', 'string'], (count, value) => {
     if (count < 0n) throw new Error('strings: negative Repeat count')
-    if (BigInt(byteLength(value)) * count > BigInt(LargestText)) throw new Error(`text is larger than ${LargestText} bytes`)
+    checkSize(byteLength(value) * Number(count))
     return value.repeat(Number(count))
   }),
   substr: goFunction(['int', 'int', 'string'], (from, to, value) => {
@@ -50,10 +49,6 @@ export const stringFunctions: Readonly<Record<string, TemplateFunction>> = {
     const length = byteLength(value)
     if (count < 0n) return length + Number(count) > 0 ? byteSlice(value, length + Number(count)) : value
     return byteSlice(value, 0, Number(count))
-  }),
-  abbrev: goFunction(['int', 'string'], (width, value) => {
-    if (width < 4n || value.length <= Number(width)) return value
-    return `${value.slice(0, Number(width) - 3)}...`
   }),
   indent: goFunction(['int', 'string'], (width, value) => indentLines(Number(width), value)),
   nindent: goFunction(['int', 'string'], (width, value) => `\n${indentLines(Number(width), value)}`),
@@ -84,17 +79,6 @@ export const stringFunctions: Readonly<Record<string, TemplateFunction>> = {
   splitn: goFunction(['string', 'int', 'string'], (separator, count, value) =>
     numberedMap(splitText(value, separator, Number(count))),
   ),
-
-  b64enc: onString((value) => Buffer.from(value).toString('base64')),
-  b64dec: onString((value) => {
-    if (!/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(value)) {
-      return `illegal base64 data at input byte ${/^[A-Za-z0-9+/]*/.exec(value)![0].length}`
-    }
-    return Buffer.from(value, 'base64').toString()
-  }),
-  sha1sum: hash('sha1'),
-  sha256sum: hash('sha256'),
-  sha512sum: hash('sha512'),
 }
 
 function trimCharacters(value: string, set: string): string {
@@ -106,7 +90,7 @@ function trimCharacters(value: string, set: string): string {
 
 function indentLines(width: number, value: string): string {
   if (width < 0) throw new Error('strings: negative Repeat count')
-  if (width * value.split('\n').length > LargestText) throw new Error(`text is larger than ${LargestText} bytes`)
+  checkSize(width * value.split('\n').length)
   const pad = ' '.repeat(width)
   return pad + value.replaceAll('\n', `\n${pad}`)
 }
