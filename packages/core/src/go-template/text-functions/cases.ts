@@ -1,4 +1,7 @@
-/** Sprig's conversions between camel case, snake case and kebab case. Upstream: huandu/xstrings v1.5, convert.go. */
+/**
+ * Sprig's functions on the case of letters. Upstream: huandu/xstrings v1.5, convert.go; Masterminds/goutils, wordutils.go; Go's package
+ * strings.
+ */
 import type { TemplateFunction } from '../value.ts'
 import { goFunction } from '../value.ts'
 
@@ -66,7 +69,27 @@ function upperLetter(letter: string): string {
   return more.length === 0 ? upper : letter
 }
 
+/** Returns the letter for the start of a word, which differs from the capital for digraphs (`ǆ`) and in Georgian. */
+function titleLetter(letter: string): string {
+  if (/[\u10d0-\u10fa\u10fd-\u10ff]/.test(letter)) return letter
+  return ['ǅǄǆ', 'ǈǇǉ', 'ǋǊǌ', 'ǲǱǳ'].find((forms) => forms.includes(letter))?.[0] ?? upperLetter(letter)
+}
+
+const swapCase = (value: string): string =>
+  value.replace(
+    /(?<start>(?<=^|\p{White_Space})\p{Ll})|(?<small>\p{Ll})|[\p{Lu}\p{Lt}]/gu,
+    (letter, start?: string, small?: string) => {
+      if (start !== undefined) return titleLetter(letter)
+      return small === undefined ? lowerLetter(letter) : upperLetter(letter)
+    },
+  )
+
 export const caseFunctions: Readonly<Record<string, TemplateFunction>> = {
+  upper: goFunction(['string'], (value) => Array.from(value, upperLetter).join('')),
+  lower: goFunction(['string'], (value) => Array.from(value, lowerLetter).join('')),
+  title: goFunction(['string'], (value) => value.replace(/(?<=^|\p{White_Space}|(?!\w)\p{ASCII})./gsu, titleLetter)),
+  untitle: goFunction(['string'], (value) => value.replace(/(?<=^|\p{White_Space})\P{White_Space}/gu, lowerLetter)),
+  swapcase: goFunction(['string'], swapCase),
   snakecase: goFunction(['string'], (value) => connected(value, '_')),
   kebabcase: goFunction(['string'], (value) => connected(value, '-')),
   camelcase: goFunction(['string'], pascalCase),

@@ -22,11 +22,23 @@ export const encodingFunctions: Readonly<Record<string, TemplateFunction>> = {
   decryptAES: goFunction(['string', 'string'], decrypt),
 }
 
-/** Returns Go's message for invalid base64; `undefined` for valid texts. */
-const base64Error = (text: string): string | undefined =>
-  /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(text)
-    ? undefined
-    : `illegal base64 data at input byte ${/^[A-Za-z0-9+/]*/.exec(text)![0].length}`
+/** Returns Go's message for invalid base64, which may contain line breaks; `undefined` for valid texts. */
+function base64Error(text: string): string | undefined {
+  const position = base64ErrorPosition(text)
+  return position === undefined ? undefined : `illegal base64 data at input byte ${position}`
+}
+
+function base64ErrorPosition(text: string): number | undefined {
+  const [data] = /^[A-Za-z0-9+/\r\n]*/.exec(text)!
+  const inGroup = data.replace(/[\r\n]/g, '').length % 4
+  if (data.length === text.length) return inGroup === 0 ? undefined : text.length - inGroup
+  const [padding, second] = /^=[\r\n]*(=[\r\n]*)?/.exec(text.slice(data.length)) ?? []
+  if (padding === undefined || inGroup < 2) return data.length
+  const end = data.length + padding.length
+  if (inGroup === 2 && second === undefined) return end === text.length ? end : end - 1
+  if (inGroup === 3 && second !== undefined) return end - second.length
+  return end === text.length ? undefined : end
+}
 
 const Base32Alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 
@@ -91,7 +103,9 @@ function decrypt(password: string, encrypted: string): string {
   if (problem !== undefined) throw new Error(problem)
   const bytes = Buffer.from(encrypted, 'base64')
   if (bytes.length < BlockSize) {
-    throw new Error(`runtime error: slice bounds out of range [:${BlockSize}] with capacity ${(encrypted.length / 4) * 3}`)
+    throw new Error(
+      `runtime error: slice bounds out of range [:${BlockSize}] with capacity ${Math.floor(encrypted.length / 4) * 3}`,
+    )
   }
   if (bytes.length === BlockSize) throw new Error('runtime error: index out of range [-1]')
   if (bytes.length % BlockSize !== 0) throw new Error('crypto/cipher: input not full blocks')

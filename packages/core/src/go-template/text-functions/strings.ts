@@ -8,20 +8,17 @@ const onString = (change: (text: string) => Value): TemplateFunction => goFuncti
 
 export const stringFunctions: Readonly<Record<string, TemplateFunction>> = {
   hello: goFunction([], () => 'Hello!'),
-  trim: onString((value) => value.trim()),
-  upper: onString((value) => value.toUpperCase()),
-  lower: onString((value) => value.toLowerCase()),
-  title: onString((value) => value.replace(/(?<![\p{L}\p{N}_])\p{Ll}/gu, (letter) => letter.toUpperCase())),
-  untitle: onString((value) => value.replace(/(?<!\S)\S/gu, (letter) => letter.toLowerCase())),
-  nospace: onString((value) => value.replace(/\s/gu, '')),
-  initials: onString((value) =>
-    value
-      .split(/\s+/u)
-      .map((word) => Array.from(word)[0] ?? '')
-      .join(''),
-  ),
-  swapcase: onString((value) =>
-    value.replace(/\p{L}/gu, (letter) => (letter === letter.toUpperCase() ? letter.toLowerCase() : letter.toUpperCase())),
+  trim: onString(trimSpace),
+  nospace: onString((value) => {
+    const bytes = bytesOf(value)
+    const kept = bytes.replace(/[\t-\r \u0085\u00a0]/g, '')
+    return kept.length === bytes.length ? value : kept
+  }),
+  initials: onString(
+    (value) =>
+      bytesOf(value)
+        .match(/(?<=^|[\t-\r \u0085\u00a0])[^\t-\r \u0085\u00a0]/g)
+        ?.join('') ?? '',
   ),
   trimAll: goFunction(['string', 'string'], (set, value) => trimCharacters(value, set)),
   trimall: goFunction(['string', 'string'], (set, value) => trimCharacters(value, set)),
@@ -79,6 +76,17 @@ export const stringFunctions: Readonly<Record<string, TemplateFunction>> = {
   splitn: goFunction(['string', 'int', 'string'], (separator, count, value) =>
     numberedMap(splitText(value, separator, Number(count))),
   ),
+}
+
+/** Returns a text with one character for each byte, because upstream reads bytes as characters in some functions. */
+const bytesOf = (value: string): string => Buffer.from(value).toString('latin1')
+
+function trimSpace(value: string): string {
+  const start = value.search(/\P{White_Space}/u)
+  if (start < 0) return ''
+  let end = value.length
+  while (/\p{White_Space}/u.test(value[end - 1]!)) end--
+  return value.slice(start, end)
 }
 
 function trimCharacters(value: string, set: string): string {
