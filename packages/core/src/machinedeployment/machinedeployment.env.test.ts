@@ -297,15 +297,12 @@ describe('a MachineDeployment', () => {
 
   test('while paused scales no further set after a set could not be scaled', async () => {
     let rejected = ''
-    const rejecting = (transport: Transport): Transport => ({
-      close: () => transport.close(),
-      watch: (request, signal) => transport.watch(request, signal),
-      async send(request, signal) {
+    const rejecting = (transport: Transport): Transport =>
+      withSend(transport, async (request, signal) => {
         const isMerge = request.patchType === 'application/merge-patch+json' && request.subresource === undefined
         if (isMerge && request.name === rejected) throw new StatusError('Forbidden', 'quota')
         return transport.send(request, signal)
-      },
-    })
+      })
     await aReadyDeployment({}, { between: rejecting })
     rejected = (await env.client.list(MachineSet, { namespace: 'default' })).items[0]!.metadata.name
     await setVersion('v1.35.0')

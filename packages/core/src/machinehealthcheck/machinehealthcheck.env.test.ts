@@ -1,5 +1,5 @@
 import { Cluster, coreKinds, Machine, MachineHealthCheck, type MachineHealthCheckSpec } from '@capstan/api'
-import { Event, hours, legacyConditionsOf, minutes, Node, seconds, StatusError, type Transport } from '@capstan/kube'
+import { Event, hours, legacyConditionsOf, minutes, Node, seconds, StatusError, type Transport, withSend } from '@capstan/kube'
 import {
   conditionText,
   coreEnv,
@@ -268,15 +268,12 @@ describe('external remediation', () => {
   })
 
   test('reports a template that cannot be read', async () => {
-    const between = (transport: Transport): Transport => ({
-      close: () => transport.close(),
-      watch: (request, signal) => transport.watch(request, signal),
-      async send(request, signal) {
+    const between = (transport: Transport): Transport =>
+      withSend(transport, async (request, signal) => {
         if (request.verb === 'get' && request.plural === DevClusterTemplate.plural)
           throw new StatusError('Forbidden', 'no permission')
         return transport.send(request, signal)
-      },
-    })
+      })
     await startEnv({ remediation: { templateRef } }, ['a'], { between })
     await env.patch(Machine, 'a', marked)
     await env.advance(seconds(1))

@@ -11,6 +11,7 @@ import {
   seconds,
   StatusError,
   type Transport,
+  withSend,
 } from '@capstan/kube'
 import {
   aMachinePool,
@@ -547,16 +548,13 @@ describe('a MachinePool', () => {
 
     /** Creates a pool while the writes for which `isRejected` returns true fail. */
     async function aPoolWithRejections(isRejected: (request: ApiRequest) => boolean): Promise<void> {
-      const between = (transport: Transport): Transport => ({
-        close: () => transport.close(),
-        watch: (request, signal) => transport.watch(request, signal),
-        async send(request, signal) {
+      const between = (transport: Transport): Transport =>
+        withSend(transport, async (request, signal) => {
           if (request.plural === Machine.plural && request.verb === 'patch' && isRejected(request)) {
             throw new StatusError('Forbidden', 'quota')
           }
           return transport.send(request, signal)
-        },
-      })
+        })
       env = await coreEnv({ between })
       await aPool(kind)
     }

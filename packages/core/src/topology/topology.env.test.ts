@@ -1103,10 +1103,8 @@ describe('changes', () => {
   ])('an update does not create %s that was deleted after it was read', async (_, kind, template) => {
     let toDelete: string | undefined
     const results: unknown[] = []
-    const between = (transport: Transport): Transport => ({
-      watch: (request, signal) => transport.watch(request, signal),
-      close: () => transport.close(),
-      async send(request, signal) {
+    const between = (transport: Transport): Transport =>
+      withSend(transport, async (request, signal) => {
         const { patchType, group, version, plural, namespace, name } = request
         const isUpdate = patchType === 'application/apply-patch+yaml' && plural === kind.plural && name === toDelete
         if (!isUpdate) return transport.send(request, signal)
@@ -1115,8 +1113,7 @@ describe('changes', () => {
         const result = transport.send(request, signal)
         results.push(await result.catch(({ reason }: StatusError) => reason))
         return result
-      },
-    })
+      })
     const world = await aReadyWorld({ between })
     const setChecks = (nodeStartupTimeoutSeconds: number) =>
       world.patch(Cluster, 'demo', {
