@@ -1,6 +1,16 @@
 /** The steps that reconcilers have in common: lookup, finalizer, pause, phases, status, commit. */
-import type { Condition, Kind, KubeObject, NewCondition, ObjectKey } from '@capstan/kube'
-import { draft, equal, hasFinalizer, isDeleting, keyText, messageOf, orAbsent, setConditions } from '@capstan/kube'
+import type { Condition, Kind, KubeObject, NewCondition, ObjectKey, OwnerReference } from '@capstan/kube'
+import {
+  draft,
+  ensureOwnerReference,
+  equal,
+  hasFinalizer,
+  isDeleting,
+  keyText,
+  messageOf,
+  orAbsent,
+  setConditions,
+} from '@capstan/kube'
 import { commitChanges, patchMetadata } from './commit.ts'
 import type { ReconcileContext } from './controller.ts'
 import { mergeOutcomes, type Outcome, type Phase, proceed, requeue, runPhases, wait } from './outcome.ts'
@@ -151,6 +161,22 @@ export function ensureFinalizer<T extends KubeObject>(
     // Other controllers write this list as well. The resourceVersion protects their entries.
     const { finalizers = [], resourceVersion } = newest.metadata
     return { finalizers: [...finalizers, finalizer], resourceVersion }
+  })
+}
+
+/** Returns the object with the owner reference, as stored. */
+export function ensureOwner<T extends KubeObject>(
+  io: Pick<ReconcileContext, 'client' | 'cache' | 'signal'>,
+  kind: Kind<T>,
+  object: T,
+  owner: OwnerReference,
+): Promise<T> {
+  return patchMetadata(io, kind, object, (newest) => {
+    const owned = draft(newest)
+    if (!ensureOwnerReference(owned, owner)) return undefined
+    // As in ensureFinalizer, the resourceVersion protects the entries of others.
+    const { ownerReferences, resourceVersion } = owned.metadata
+    return { ownerReferences, resourceVersion }
   })
 }
 

@@ -1,11 +1,9 @@
 /** Reconciles a ClusterClass: adopts its templates, reports outdated apiVersions, and publishes its variables. */
 import { ClusterClass, ClusterClassConditions, ConditionOrder, isPaused, pausedCondition } from '@capstan/api'
-import { type Outcome, proceed, type ReconcileContext, reconcileObject, requeue, wait } from '@capstan/controller'
+import { ensureOwner, type Outcome, proceed, type ReconcileContext, reconcileObject, requeue, wait } from '@capstan/controller'
 import {
   apiVersionOf,
   CustomResourceDefinition,
-  draft,
-  ensureOwnerReference,
   isDeleting,
   isReason,
   keyOf,
@@ -115,12 +113,8 @@ async function adoptTemplate(clusterClass: ClusterClass, ref: TemplateRef, conte
     const missing = `${ref.kind}.${kind.group} "${ref.name}" not found`
     throw new MissingTemplate(`failed to get external object for the ClusterClass ${keyText(keyOf(clusterClass))}: ${missing}`)
   }
-  const owned = draft(template)
-  if (!ensureOwnerReference(owned, ownerReference(clusterClass, ClusterClass))) return
-  const { resourceVersion, ownerReferences } = owned.metadata
-  const body = { metadata: { resourceVersion, ownerReferences } }
   try {
-    await client.patch(kind, key, { type: 'merge', body }, { signal })
+    await ensureOwner(context, kind, template, ownerReference(clusterClass, ClusterClass))
   } catch (err) {
     if (!isReason(err, 'NotFound')) throw err
     throw new MissingTemplate(`${ref.kind} ${keyText(key)} was deleted`, { cause: err })

@@ -6,6 +6,7 @@ import {
   ClusterResourceSetSecretType,
   type ResourceRef,
 } from '@capstan/api'
+import { ensureOwner } from '@capstan/controller'
 import {
   conflict,
   ConfigMap,
@@ -95,25 +96,13 @@ async function readSources(resourceSet: ClusterResourceSet, io: ResourceSetIO): 
       continue
     }
     try {
-      await addOwner(resourceSet, kind, source, io)
+      await ensureOwner(io, kind, source, ownerReference(resourceSet, ClusterResourceSet))
     } catch (err) {
       errors.push(err)
     }
     sources.push({ ref, source })
   }
   return { sources, errors, ...(report ? { report } : {}) }
-}
-
-async function addOwner(
-  owner: ClusterResourceSet,
-  kind: Kind<Source>,
-  source: Source,
-  { client, signal }: ResourceSetIO,
-): Promise<void> {
-  const owned = draft(source)
-  if (!ensureOwnerReference(owned, ownerReference(owner, ClusterResourceSet))) return
-  const { ownerReferences, resourceVersion } = owned.metadata
-  await client.patch(kind, keyOf(source), { type: 'merge', body: { metadata: { ownerReferences, resourceVersion } } }, { signal })
 }
 
 async function applySources(

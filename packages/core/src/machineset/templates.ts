@@ -1,7 +1,7 @@
 import { Cluster, type MachineDeployment, MachineSet, RevisionAnnotation, TemplateSuffix } from '@capstan/api'
 import type { Index, MapFunction, Outcome, ReconcileContext } from '@capstan/controller'
-import { patchMetadata, proceed } from '@capstan/controller'
-import { draft, ensureOwnerReference, isDeleting, keyOf, ownerReference, TerminalError } from '@capstan/kube'
+import { ensureOwner, proceed } from '@capstan/controller'
+import { isDeleting, keyOf, ownerReference, TerminalError } from '@capstan/kube'
 import type { ContractRef } from '../external/get.ts'
 import { observeExternal } from '../external/observe.ts'
 import { type Observed, toObserved } from '../external/observed.ts'
@@ -54,15 +54,8 @@ export async function observeTemplate(
   const { ref, cluster, namespace, map } = options
   if (!ref || !isTemplate(ref)) return { state: 'none' }
   const external = await observeExternal(io, ref, namespace, map)
-  if (external) {
-    // Also while the Cluster is being deleted: the garbage collector then deletes the template.
-    await patchMetadata(io, external.kind, external.object, (newest) => {
-      const owned = draft(newest)
-      if (!ensureOwnerReference(owned, ownerReference(cluster, Cluster))) return undefined
-      const { ownerReferences, resourceVersion } = owned.metadata
-      return { ownerReferences, resourceVersion }
-    })
-  }
+  // Also while the Cluster is being deleted: the garbage collector then deletes the template.
+  if (external) await ensureOwner(io, external.kind, external.object, ownerReference(cluster, Cluster))
   return toObserved(external)
 }
 

@@ -1,7 +1,7 @@
 /**
  * Deletes the templates of a topology's deleted MachineDeployments and MachineSets, except templates that other objects use, and the
- * MachineHealthChecks of these MachineDeployments. Only then removes the finalizers of these MachineDeployments and MachineSets. Upstream: core/reconcilers/topology/machinedeployment and
- * machineset, v1.14.
+ * MachineHealthChecks of these MachineDeployments. Only then removes the finalizers of these MachineDeployments and MachineSets. Upstream:
+ * core/reconcilers/topology/machinedeployment and machineset, v1.14.
  */
 import {
   Cluster,

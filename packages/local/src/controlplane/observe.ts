@@ -1,18 +1,7 @@
 /** Reads the Machines of the control plane and their template. */
 import { Cluster, Machine, MachineControlPlaneLabel } from '@capstan/api'
-import type { ReconcileContext } from '@capstan/controller'
-import {
-  controllerOf,
-  draft,
-  ensureOwnerReference,
-  isControlledBy,
-  isDeleting,
-  isReason,
-  type Kind,
-  keyOf,
-  ownerReference,
-  type UnknownObject,
-} from '@capstan/kube'
+import { ensureOwner, type ReconcileContext } from '@capstan/controller'
+import { controllerOf, isControlledBy, isDeleting, keyOf, ownerReference } from '@capstan/kube'
 import { LocalControlPlane, machineTemplateOf } from '../kinds/local-control-plane.ts'
 import { byCluster } from '../owner.ts'
 import { referencedKind } from './machines.ts'
@@ -49,29 +38,8 @@ export async function observeTemplate(scope: ControlPlaneScope, io: ReconcileCon
     scope.template = { state: 'missing' }
     return
   }
-  scope.template = { state: 'found', object: await ensureClusterOwner(kind, template, cluster, io) }
-}
-
-/** Adds the Cluster to the owners of the template. */
-async function ensureClusterOwner(
-  kind: Kind<UnknownObject>,
-  template: UnknownObject,
-  cluster: Cluster,
-  io: ReconcileContext,
-): Promise<UnknownObject> {
-  const object = draft(template)
-  if (isDeleting(template) || !ensureOwnerReference(object, ownerReference(cluster, Cluster))) return template
-  const { resourceVersion, ownerReferences } = object.metadata
-  try {
-    return await io.client.patch(kind, keyOf(template), {
-      type: 'merge',
-      body: { metadata: { resourceVersion, ownerReferences } },
-    })
-  } catch (err) {
-    // Several control planes may share a template. The watch event of the conflicting write triggers the next reconcile.
-    if (isReason(err, 'Conflict')) return template
-    throw err
-  }
+  const owned = isDeleting(template) ? template : await ensureOwner(io, kind, template, ownerReference(cluster, Cluster))
+  scope.template = { state: 'found', object: owned }
 }
 
 const machinesByCluster = byCluster(Machine)
