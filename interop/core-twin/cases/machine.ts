@@ -125,20 +125,27 @@ const conditionOf = (status: string, fields: object = {}) => ({
   conditions: [{ type: 'Ready', status, lastTransitionTime: '2026-01-01T00:00:00Z', ...fields }],
 })
 
+type NodeReport = readonly [type: string, status: string, message?: string]
+
+/** Writes conditions of the Node as the kubelet does. */
+async function reportNodeConditions(twin: Twin, reported: readonly NodeReport[]): Promise<void> {
+  const conditions = reported.map(([type, status, message = '']) => nodeCondition(type, status, { message }))
+  await twin.inWorkload(clusterName, (client) =>
+    client.patch(
+      Node,
+      { name: 'm' },
+      { type: 'merge', body: { status: { conditions } } },
+      { subresource: 'status', fieldManager: 'kubelet' },
+    ),
+  )
+}
+
 /** The kubelet reports Node conditions. */
 const nodeReports =
-  (...reported: (readonly [type: string, status: string, message?: string])[]): Case =>
+  (...reported: NodeReport[]): Case =>
   async (twin) => {
     await createReadyMachine(twin)
-    const conditions = reported.map(([type, status, message = '']) => nodeCondition(type, status, { message }))
-    await twin.inWorkload(clusterName, (client) =>
-      client.patch(
-        Node,
-        { name: 'm' },
-        { type: 'merge', body: { status: { conditions } } },
-        { subresource: 'status', fieldManager: 'kubelet' },
-      ),
-    )
+    await reportNodeConditions(twin, reported)
     await twin.settle('the kubelet has reported')
   }
 
@@ -361,15 +368,7 @@ const readinessGate: Case = async (twin) => {
 /** A readiness gate names a condition that is always summarized, after one that no controller reports. */
 const readinessGateRepeated: Case = async (twin) => {
   await createReadyMachine(twin, {}, { readinessGates: [{ conditionType: 'Extra' }, { conditionType: 'NodeHealthy' }] })
-  const conditions = [nodeCondition('Ready', 'False', { message: 'no network' })]
-  await twin.inWorkload(clusterName, (client) =>
-    client.patch(
-      Node,
-      { name: 'm' },
-      { type: 'merge', body: { status: { conditions } } },
-      { subresource: 'status', fieldManager: 'kubelet' },
-    ),
-  )
+  await reportNodeConditions(twin, [['Ready', 'False', 'no network']])
   await twin.settle('the Node is not healthy', machineHas('Ready', 'NotReady', '* NodeHealthy'))
 }
 

@@ -373,6 +373,14 @@ describe('aggregates', () => {
   })
 })
 
+/** The parts of a reconciler of Parents that reads no other object. */
+const neverPaused = {
+  kind: Parent,
+  related: () => undefined,
+  paused: () => Ready.false('Ready'),
+  scope: (object: Parent) => object,
+}
+
 test('the error of a phase is reported although the status cannot be written', async () => {
   const errors: string[] = []
   const log: Logger = { ...silent, error: (_, fields) => void errors.push(messageOf(fields?.['err'])), child: () => log }
@@ -381,10 +389,7 @@ test('the error of a phase is reported although the status cannot be written', a
     for: Parent,
     reconcile: (key, io) =>
       reconcileObject(key, io, {
-        kind: Parent,
-        related: () => undefined,
-        paused: () => Ready.false('Ready'),
-        scope: (object) => object,
+        ...neverPaused,
         phases: () => [
           () => {
             throw new Error('no quota')
@@ -424,10 +429,7 @@ describe('changes of a status that no controller acts on', () => {
       for: Parent,
       reconcile: (key, io) =>
         reconcileObject(key, io, {
-          kind: Parent,
-          related: () => undefined,
-          paused: () => Ready.false('Ready'),
-          scope: (object) => object,
+          ...neverPaused,
           phases: () => [],
           status(object, { clock }) {
             const condition = Ready.true('Ready', object.metadata.labels?.['text'] ?? '')
