@@ -34,8 +34,24 @@ it('isUpgrade is true for build tags that have no order, and false for an equal 
   expect(isUpgrade('v1.36.1', 'v1.36.0')).toBe(false)
 })
 
-test.each(['', 'v', 'latest', '1.2.3.4', '1.x', 'v1.36-rc.1'])('%j is not a version', (text) =>
-  expect(() => parseVersion(text)).toThrow(TypeError),
+// The reasons are those of ParseTolerant of github.com/blang/semver/v4.
+test.each([
+  ['', 'strconv.ParseUint: parsing "": invalid syntax'],
+  ['v', 'strconv.ParseUint: parsing "": invalid syntax'],
+  ['latest', 'Invalid character(s) found in major number "0latest"'],
+  ['x.1.0', 'Invalid character(s) found in major number "x"'],
+  ['1.2.3.4', 'Invalid character(s) found in patch number "3.4"'],
+  ['1.x', 'Invalid character(s) found in minor number "x"'],
+  ['1.18446744073709551616.0', 'strconv.ParseUint: parsing "18446744073709551616": value out of range'],
+  ['v1.36-rc.1', 'Invalid character(s) found in minor number "36-rc"'],
+  ['v1.36-rc', 'Short version cannot contain PreRelease/Build meta data'],
+  ['v1.36.0-', 'Prerelease is empty'],
+  ['v1.36.0-rc.01', 'Numeric PreRelease version must not contain leading zeroes "01"'],
+  ['v1.36.0-rc_1', 'Invalid character(s) found in prerelease "rc_1"'],
+  ['v1.36.0+', 'Build meta data is empty'],
+  ['v1.36.0+a_b', 'Invalid character(s) found in build meta data "a_b"'],
+])('%j is not a version: %s', (text, reason) =>
+  expect(() => parseVersion(text)).toThrow(new TypeError(`failed to parse version ${text}: ${reason}`)),
 )
 
 test.each([

@@ -2,17 +2,84 @@
  * Parses Kubernetes versions, which are semantic versions with a leading `v`, and compares them with or without their build tags.
  * Upstream: util/version, v1.14.
  */
+import { messageOf } from '@capstan/kube'
 import { SemVer } from 'semver'
 
-/** Parses a version such as `v1.36.0`. The `v`, minor and patch may be missing. @throws TypeError that names an invalid version */
-export function parseVersion(text: string): SemVer {
-  // Upstream: semver.ParseTolerant.
-  const [core, rest] = splitCore(text.trim().replace(/^v/, ''))
-  const numbers = core.split('.')
-  if (numbers.length > 3 || numbers.some((number) => !/^\d+$/.test(number))) throw notAVersion(text)
-  if (numbers.length < 3 && rest !== '') throw notAVersion(text)
-  while (numbers.length < 3) numbers.push('0')
-  return new SemVer(numbers.map((number) => number.replace(/^0+(?=\d)/, '')).join('.') + rest)
+/**
+ * Parses a version such as `v1.36.0`. The `v`, minor and patch may be missing.
+ *
+ * @param problem - how the error begins; the reason in the words of upstream's parser follows
+ * @throws TypeError when it is not a version
+ */
+export function parseVersion(text: string, problem = `failed to parse version ${text}`): SemVer {
+  const version = canonicalForm(text)
+  const reason = invalidPart(version)
+  if (reason !== undefined) throw new TypeError(`${problem}: ${reason}`)
+  try {
+    return new SemVer(version)
+  } catch (cause) {
+    throw new TypeError(`${problem}: ${messageOf(cause)}`, { cause })
+  }
+}
+
+/** Completes a version to three numbers without leading zeros. Upstream: semver.ParseTolerant. */
+function canonicalForm(text: string): string {
+  const [major = '', minor, ...patch] = text.trim().replace(/^v/, '').split('.')
+  const parts = [major]
+  if (minor !== undefined) parts.push(minor)
+  if (patch.length > 0) parts.push(patch.join('.'))
+  const isShort = parts.length < 3 && !/[-+]/.test(parts.at(-1)!)
+  return [...parts.map(withoutLeadingZeros), ...(isShort ? ['0', '0'] : [])].slice(0, 3).join('.')
+}
+
+/** As upstream, also puts a zero before a part of two characters or more that does not begin with a digit. */
+function withoutLeadingZeros(part: string): string {
+  if (part.length < 2) return part
+  const digits = part.replace(/^0+/, '')
+  return /^\d/.test(digits) ? digits : `0${digits}`
+}
+
+/** The largest number that upstream's parser reads. */
+const MaxNumber = 2n ** 64n - 1n
+
+/** Returns what is wrong with the form of a version; `undefined` when it is valid. The texts are those of upstream's library. */
+function invalidPart(version: string): string | undefined {
+  const [major = '', minor, ...rest] = version.split('.')
+  if (minor === undefined || rest.length === 0) return 'Short version cannot contain PreRelease/Build meta data'
+  const [beforeBuild, build] = splitAt(rest.join('.'), '+')
+  const [patch, preRelease] = splitAt(beforeBuild, '-')
+  return (
+    invalidNumber('major', major) ??
+    invalidNumber('minor', minor) ??
+    invalidNumber('patch', patch) ??
+    preRelease?.split('.').map(invalidPreRelease).find(Boolean) ??
+    build?.split('.').map(invalidBuild).find(Boolean)
+  )
+}
+
+function invalidNumber(name: string, part: string): string | undefined {
+  const quoted = JSON.stringify(part)
+  if (/\D/.test(part)) return `Invalid character(s) found in ${name} number ${quoted}`
+  if (part === '') return `strconv.ParseUint: parsing ${quoted}: invalid syntax`
+  return BigInt(part) > MaxNumber ? `strconv.ParseUint: parsing ${quoted}: value out of range` : undefined
+}
+
+function invalidPreRelease(part: string): string | undefined {
+  if (part === '') return 'Prerelease is empty'
+  if (/^0\d+$/.test(part)) return `Numeric PreRelease version must not contain leading zeroes ${JSON.stringify(part)}`
+  return isWord(part) ? undefined : `Invalid character(s) found in prerelease ${JSON.stringify(part)}`
+}
+
+function invalidBuild(part: string): string | undefined {
+  if (part === '') return 'Build meta data is empty'
+  return isWord(part) ? undefined : `Invalid character(s) found in build meta data ${JSON.stringify(part)}`
+}
+
+const isWord = (part: string): boolean => /^[0-9A-Za-z-]+$/.test(part)
+
+function splitAt(text: string, separator: string): [before: string, after: string | undefined] {
+  const index = text.indexOf(separator)
+  return index < 0 ? [text, undefined] : [text.slice(0, index), text.slice(index + 1)]
 }
 
 /** Whether the text is `v` followed by an exact semantic version, which fields of the API require. */
@@ -52,13 +119,6 @@ export const sameVersion = (a: string, b: string): boolean => compareWithBuild(a
 export function isUpgrade(current: string, desired: string): boolean {
   const order = compareWithBuild(desired, current)
   return order === 1 || order === 'differ'
-}
-
-const notAVersion = (text: string): TypeError => new TypeError(`failed to parse version ${text}: it is not a semantic version`)
-
-function splitCore(text: string): [core: string, rest: string] {
-  const end = text.search(/[-+]/)
-  return end < 0 ? [text, ''] : [text.slice(0, end), text.slice(end)]
 }
 
 function compareBuilds(left: readonly string[], right: readonly string[]): VersionOrder {

@@ -17,7 +17,10 @@ const aControlPlane = (version: string | undefined, statusVersion?: string): Ext
   }) as unknown as External
 
 const aSet = (version: string | undefined, configRef?: object): MachineSet =>
-  ({ spec: { template: { spec: { version, bootstrap: { configRef } } } } }) as unknown as MachineSet
+  ({
+    metadata: { namespace: 'default', name: 'set' },
+    spec: { template: { spec: { version, bootstrap: { configRef } } } },
+  }) as unknown as MachineSet
 
 const aCluster = (version?: string, step?: string): Cluster =>
   ({
@@ -98,6 +101,21 @@ describe('preflight checks', () => {
   ])('return the problems of %s', (_, cluster, machineSet, controlPlane, problems) => {
     expect(preflightProblems({ checks: PreflightChecks, cluster, machineSet, controlPlane })).toEqual(problems)
   })
+
+  test.each([
+    [
+      aSet(undefined),
+      aControlPlane('latest'),
+      'failed to parse version "latest" of ControlPlane default/cp: Invalid character(s) found in major number "0latest"',
+    ],
+    [
+      aSet('v1.34-rc'),
+      aControlPlane('v1.34.0'),
+      'failed to parse version "v1.34-rc" of MachineSet default/set: Short version cannot contain PreRelease/Build meta data',
+    ],
+  ])('fail for a version that cannot be parsed (%#)', (machineSet, controlPlane, message) =>
+    expect(() => preflightProblems({ checks: PreflightChecks, cluster: aCluster(), machineSet, controlPlane })).toThrow(message),
+  )
 
   test('runs only the requested checks', () => {
     const facts = { cluster: aCluster(), machineSet: aSet('v1.35.0'), controlPlane: aControlPlane('v1.34.0', '') }

@@ -12,9 +12,10 @@ import {
   MachineSetSkipPreflightChecksAnnotation,
   type MachineSet,
   parseVersion,
+  versionText,
 } from '@capstan/api'
 import type { MapFunction } from '@capstan/controller'
-import { keyOf, withErrorContext } from '@capstan/kube'
+import { keyOf, keyText, withErrorContext } from '@capstan/kube'
 import type { External } from '../external/get.ts'
 import { observeExternal } from '../external/observe.ts'
 import { externalOf, read } from '../external/observed.ts'
@@ -33,10 +34,12 @@ export async function preflight(
   const ref = cluster.spec.controlPlaneRef
   if (checks.length === 0 || !ref) return []
   const { namespace } = cluster.metadata
-  const failure = `failed to perform "${action}": failed to perform preflight checks: failed to get ControlPlane ${namespace}/${ref.name}`
-  const controlPlane = await withErrorContext(failure, () => observeExternal(io, ref, namespace!, machineSetsOfControlPlane))
-  if (!controlPlane) throw new Error(`${failure}: ${missingText(machineSet, ref)}`)
-  return preflightProblems({ checks, cluster, machineSet, controlPlane })
+  return withErrorContext(`failed to perform "${action}": failed to perform preflight checks`, async () => {
+    const failure = `failed to get ControlPlane ${namespace}/${ref.name}`
+    const controlPlane = await withErrorContext(failure, () => observeExternal(io, ref, namespace!, machineSetsOfControlPlane))
+    if (!controlPlane) throw new Error(`${failure}: ${missingText(machineSet, ref)}`)
+    return preflightProblems({ checks, cluster, machineSet, controlPlane })
+  })
 }
 
 /** Maps a control plane to all MachineSets of its cluster, because a failed check affects each of them. */
@@ -63,14 +66,18 @@ export interface PreflightFacts {
   readonly controlPlane: External
 }
 
-/** Returns the failed checks. Pure. */
+/** Returns the failed checks. Pure. @throws Error when a version cannot be parsed */
 export function preflightProblems({ checks, cluster, machineSet, controlPlane }: PreflightFacts): string[] {
   const { object, contract } = controlPlane
   const version = read(controlPlane, ControlPlaneContract.version)
   // A control plane without version manages compatibility itself.
-  if (!version) return []
+  if (version === undefined) return []
+  const parsedControlPlaneVersion = parseVersion(
+    version,
+    `failed to parse version "${version}" of ControlPlane ${keyText(keyOf(object))}`,
+  )
   const runs = (check: PreflightCheck): boolean => checks.includes(check)
-  const name = `${object.kind} ${object.metadata.namespace}/${object.metadata.name}`
+  const name = `${object.kind} ${keyText(keyOf(object))}`
   const problems: string[] = []
 
   if (runs('ControlPlaneIsStable')) {
@@ -89,8 +96,11 @@ export function preflightProblems({ checks, cluster, machineSet, controlPlane }:
 
   const setVersion = machineSet.spec.template.spec.version
   if (!setVersion) return problems
-  const [parsedSetVersion, parsedControlPlaneVersion] = [parseVersion(setVersion), parseVersion(version)]
-  const versions = `MachineSet version (${withoutV(setVersion)}) and ControlPlane version (${withoutV(version)})`
+  const parsedSetVersion = parseVersion(
+    setVersion,
+    `failed to parse version "${setVersion}" of MachineSet ${keyText(keyOf(machineSet))}`,
+  )
+  const versions = `MachineSet version (${withoutV(parsedSetVersion)}) and ControlPlane version (${withoutV(parsedControlPlaneVersion)})`
   if (runs('KubernetesVersionSkew')) {
     const skew =
       parsedSetVersion.minor > parsedControlPlaneVersion.minor
@@ -116,7 +126,7 @@ export function preflightProblems({ checks, cluster, machineSet, controlPlane }:
   return problems
 }
 
-/** Removes the prefix `v`: upstream prints parsed versions in the texts about version skew. */
-const withoutV = (version: string): string => version.replace(/^v/, '')
+/** Upstream prints parsed versions, without `v`, in the texts about version skew. */
+const withoutV = (version: ReturnType<typeof parseVersion>): string => versionText(version).slice(1)
 
 const problemText = (text: string, check: PreflightCheck): string => `${text} ("${check}" preflight check failed)`

@@ -126,10 +126,21 @@ describe('a plan of an extension', () => {
       { controlPlane: ['v1.35.0'] },
       'invalid ControlPlane upgrade plan: control plane upgrade plan must end with version v1.36.0, ends with v1.35.0 instead',
     ],
-    ['contains an invalid version', { controlPlane: ['next'] }, 'failed to parse version next: it is not a semantic version'],
+    [
+      'contains an invalid version',
+      { controlPlane: ['next'] },
+      'invalid ControlPlane upgrade plan: item 0; failed to parse version next: Invalid character(s) found in major number "0next"',
+    ],
   ])('is rejected when it %s', (_, planFields, message) =>
     expect(() => upgradePlan({ ...from, extensionPlan: { controlPlane: steps, workers: [], ...planFields } })).toThrow(message),
   )
+
+  test('is rejected when it contains an invalid version for workers, and no version for the control plane', () => {
+    const upgraded = { ...from, controlPlane: from.desired }
+    expect(() => upgradePlan({ ...upgraded, extensionPlan: { controlPlane: [], workers: ['1.x'] } })).toThrow(
+      'invalid workers upgrade plan, item 0; failed to parse version 1.x: Invalid character(s) found in minor number "x"',
+    )
+  })
 
   test('is rejected when it has steps for workers, but there are none', () =>
     expect(() => upgradePlan({ ...from, workers: [], extensionPlan: { controlPlane: steps, workers: ['v1.36.0'] } })).toThrow(

@@ -31,6 +31,7 @@ export interface UpgradeDue extends UpgradePlanInput {
 /** Returns the steps to the topology's version. @throws Error when it cannot be reached, or the plan of the extension is invalid */
 export function upgradePlan({ desired, controlPlane, workers, known, extensionPlan }: UpgradePlanInput): UpgradePlan {
   if (controlPlane === undefined) return { controlPlane: [], workers: [] }
+  checkVersions(desired, controlPlane)
   const lowest = lowestVersion(workers, controlPlane)
   const steps =
     extensionPlan?.controlPlane ??
@@ -51,8 +52,14 @@ export function upgradePlan({ desired, controlPlane, workers, known, extensionPl
 export function isUpgradeDue(versions: UpgradePlanInput): versions is UpgradeDue {
   const { desired, controlPlane, workers } = versions
   if (controlPlane === undefined) return false
+  checkVersions(desired, controlPlane)
   const lowest = lowestVersion(workers, controlPlane)
   return !sameVersion(controlPlane, desired) || (lowest !== undefined && !sameVersion(lowest, desired))
+}
+
+function checkVersions(desired: string, controlPlane: string): void {
+  parseVersion(desired, `failed to parse Cluster version ${desired}`)
+  parseVersion(controlPlane, `failed to parse ControlPlane version ${controlPlane}`)
 }
 
 /** Returns the lowest version. Of two builds without an order, returns the one that differs from the version of the control plane. */
@@ -99,7 +106,7 @@ function checkControlPlaneSteps(steps: readonly string[], from: string, to: stri
   }
   let current = parseVersion(from)
   for (const [index, step] of steps.entries()) {
-    const next = parseVersion(step)
+    const next = parseVersion(step, `${plan}: item ${index}; failed to parse version ${step}`)
     const order = compareWithBuild(step, versionText(current))
     if (order === -1 || order === 0)
       throw new Error(`${plan}: item ${index}; version ${step} must be greater than ${versionText(current)}`)
@@ -128,7 +135,7 @@ function checkWorkerSteps(steps: readonly string[], controlPlaneVersions: readon
   for (const [index, step] of steps.entries()) {
     const item = `${InvalidWorkerSteps}, item ${index};`
     const from = versionText(current)
-    const next = parseVersion(step)
+    const next = parseVersion(step, `${item} failed to parse version ${step}`)
     const compared = compareWithBuild(step, from)
     if (compared === -1 || compared === 0) throw new Error(`${item} version ${step} must be greater than ${from}`)
     // Builds of one version are ordered only by the control plane's steps.
