@@ -42,6 +42,15 @@ export function goTypeName(value: unknown): string {
   return value === null ? '<nil>' : Array.isArray(value) ? '[]interface {}' : 'map[string]interface {}'
 }
 
+/** Parses an integer as Go's `strconv.ParseInt` does. @throws RangeError with Go's text */
+export function parseGoInteger(text: string, bits: 32 | 64 = 64): number {
+  const problem = (reason: string) => new RangeError(`strconv.ParseInt: parsing ${quotedGo(text)}: ${reason}`)
+  if (!/^[+-]?\d+$/.test(text)) throw problem('invalid syntax')
+  const value = BigInt(text.replace(/^\+/, ''))
+  if (BigInt.asIntN(bits, value) !== value) throw problem('value out of range')
+  return Number(value)
+}
+
 /** Quotes a text as Go's `%q` does. */
 export const quotedGo = (text: string): string => `"${Array.from(text, quotedGoChar).join('')}"`
 

@@ -1,6 +1,16 @@
 /** Parses the query of a request into options of the engine, and validates the options of writes. */
 import type { FieldError, RequestOptions, Verb } from '@capstan/kube'
-import { badRequest, forbidden, invalid, invalidObject, notSupported, quotedGo, tooLong } from '@capstan/kube'
+import {
+  badRequest,
+  forbidden,
+  invalid,
+  invalidObject,
+  messageOf,
+  notSupported,
+  parseGoInteger,
+  quotedGo,
+  tooLong,
+} from '@capstan/kube'
 
 const kinds = { create: 'CreateOptions', update: 'UpdateOptions', patch: 'PatchOptions', delete: 'DeleteOptions' } as const
 
@@ -85,10 +95,11 @@ export const text = (query: URLSearchParams, name: string): object => {
 export const integer = (query: URLSearchParams, name: string): object => {
   const value = query.get(name)
   if (value === null) return {}
-  const reject = (problem: string) => badRequest(`strconv.ParseInt: parsing ${JSON.stringify(value)}: ${problem}`)
-  if (!/^[+-]?\d+$/.test(value)) throw reject('invalid syntax')
-  if (Math.abs(Number(value)) >= 2 ** 63) throw reject('value out of range')
-  return { [name]: Number(value) }
+  try {
+    return { [name]: parseGoInteger(value) }
+  } catch (err) {
+    throw badRequest(messageOf(err))
+  }
 }
 
 export const boolean = (query: URLSearchParams, name: string): object =>

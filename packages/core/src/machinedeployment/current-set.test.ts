@@ -11,7 +11,7 @@ const aDeployment = (version: string, after?: string): MachineDeployment =>
   ({ spec: { template: template(version), ...(after ? { rollout: { after } } : {}) } }) as unknown as MachineDeployment
 const aSet = (name: string, day: number, version: string, replicas: number, annotations = {}): MachineSet =>
   ({
-    metadata: { name, creationTimestamp: `2026-01-0${day}T00:00:00Z`, annotations },
+    metadata: { namespace: 'default', name, creationTimestamp: `2026-01-0${day}T00:00:00Z`, annotations },
     spec: { replicas, template: template(version) },
   }) as unknown as MachineSet
 
@@ -76,13 +76,18 @@ describe('the revision', () => {
       ...(history ? { 'machinedeployment.clusters.x-k8s.io/revision-history': history } : {}),
     })
   test.each([
-    ['of the first set is 1', undefined, [], { number: 1, history: '' }],
-    ['of a new set is the next', undefined, [revision('1'), revision('4')], { number: 5, history: '' }],
-    ['stays while no set has a newer one', revision('3', '1'), [revision('2')], { number: 3, history: '1' }],
-    ['increases when a set becomes current again', revision('1'), [revision('2')], { number: 3, history: '1' }],
-    ['keeps all earlier revisions', revision('3', '1'), [revision('4')], { number: 5, history: '1,3' }],
-    ['treats an invalid revision as none', revision('x'), [revision('2')], { number: 3, history: '' }],
+    ['of the first set is 1', undefined, [], { current: '1' }],
+    ['of a new set is the next', undefined, [revision('1'), revision('4')], { current: '5' }],
+    ['stays while no set has a newer one', revision('3', '1'), [revision('2')], { current: '3', history: '1' }],
+    ['increases when a set becomes current again', revision('1'), [revision('2')], { current: '3', history: '1' }],
+    ['keeps all earlier revisions', revision('3', '1'), [revision('4')], { current: '5', history: '1,3' }],
+    ['does not count an old set without a number', revision('1'), [revision('x'), aSet('s', 1, 'v1', 1)], { current: '1' }],
   ])('%s', (_, current, old, expected) => {
     expect(currentRevision(current, old)).toEqual(expected)
   })
+
+  test('of a current set without a number is an error, which names the set', () =>
+    expect(() => currentRevision(revision('x'), [])).toThrow(
+      'failed to parse current revision on MachineSet default/s: strconv.ParseInt: parsing "x": invalid syntax',
+    ))
 })

@@ -10,7 +10,7 @@ test.each([
   const { spec } = aMachineSet()
   const template = { ...spec.template, metadata: { annotations } }
   const deployment = { metadata: { namespace: 'default', name: 'md' }, spec: { ...spec, template } } as MachineDeployment
-  const role = { isCurrent: true, replicas: 1, revision: { number: 1, history: '' } }
+  const role = { isCurrent: true, replicas: 1, revision: { current: '1' } }
   expect(newMachineSet(deployment, 'md-abcde', role).spec.template.metadata?.annotations).toEqual(expected)
 })
 
@@ -20,7 +20,7 @@ test.each([
 ])('a new MachineSet %s', (_, finalizers, count) => {
   const { spec } = aMachineSet()
   const deployment = { metadata: { namespace: 'default', name: 'md', finalizers }, spec } as unknown as MachineDeployment
-  const role = { isCurrent: true, replicas: 1, revision: { number: 1, history: '' } }
+  const role = { isCurrent: true, replicas: 1, revision: { current: '1' } }
   const expected = ['cluster.x-k8s.io/machineset', 'machineset.topology.cluster.x-k8s.io'].slice(0, count)
   expect(newMachineSet(deployment, 'md-abcde', role).metadata.finalizers).toEqual(expected)
 })
@@ -33,7 +33,7 @@ test('an existing MachineSet gets the selector of its MachineDeployment', () => 
   } as unknown as MachineDeployment
   const labels = { 'machine-template-hash': '1-abcde' }
   const set = { metadata: { namespace: 'default', name: 'md-abcde', labels }, spec } as unknown as MachineSet
-  const role = { isCurrent: true, replicas: 1, revision: { number: 1, history: '' } }
+  const role = { isCurrent: true, replicas: 1, revision: { current: '1' } }
   expect(machineSetIntent(deployment, set, role).spec.selector).toEqual({
     matchLabels: { more: 'x', 'cluster.x-k8s.io/cluster-name': spec.clusterName, 'machine-template-hash': '1-abcde' },
   })

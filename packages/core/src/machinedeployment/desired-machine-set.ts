@@ -26,9 +26,13 @@ import {
   isDeleting,
   type Input,
   type Json,
+  keyOf,
+  keyText,
   largest,
+  parseGoInteger,
   type Random,
   typeMeta,
+  withErrorContext,
 } from '@capstan/kube'
 import { metadataPatch } from '../managed-metadata.ts'
 import { simpleName } from '../naming/generated-name.ts'
@@ -45,29 +49,45 @@ export interface SetRole {
   readonly moves?: MoveAnnotations
 }
 
+/** The texts of the revision annotations of a set. */
 export interface Revision {
-  readonly number: number
+  readonly current?: string
   /** Earlier revisions of the set, separated by commas. */
-  readonly history: string
+  readonly history?: string
 }
 
 /**
  * Returns the revision of the current set, which need not exist yet. A set that becomes current again gets the next number and keeps the
- * old one in its history.
+ * old one in its history. Old sets whose revision is not a number do not count.
+ * @throws RangeError when the revision of the current set is not a number
  */
-export function currentRevision(current: MachineSet | undefined, old: readonly MachineSet[]): Revision {
-  const next = Math.max(0, largest(old.map((set) => revisionOf(set).number))) + 1
-  if (!current) return { number: next, history: '' }
-  const { number, history } = revisionOf(current)
-  if (number >= next) return { number, history }
-  const past = [...(history === '' ? [] : [history]), ...(number > 0 ? [number] : [])]
-  return { number: next, history: past.join(',') }
+export function currentRevision(
+  current: MachineSet | undefined,
+  old: readonly MachineSet[],
+): Revision & { readonly current: string } {
+  const next = Math.max(0, largest(old.map(numberOfOld))) + 1
+  const revision = current ? revisionOf(current) : {}
+  const before = revision.current
+  if (before === undefined) return { ...revision, current: String(next) }
+  const problem = `failed to parse current revision on MachineSet ${keyText(keyOf(current!))}`
+  const number = withErrorContext(problem, () => parseGoInteger(before))
+  if (number > next || before === String(next)) return { ...revision, current: before }
+  const { history = '' } = revision
+  return { current: String(next), history: history === '' || history.startsWith(',') ? before : `${history},${before}` }
 }
 
-export function revisionOf({ metadata }: MachineSet): Revision {
-  const number = Number.parseInt(metadata.annotations?.[RevisionAnnotation] ?? '', 10)
-  return { number: Number.isNaN(number) ? 0 : number, history: metadata.annotations?.[RevisionHistoryAnnotation] ?? '' }
+function numberOfOld(set: MachineSet): number {
+  try {
+    return parseGoInteger(revisionOf(set).current ?? '0')
+  } catch {
+    return 0
+  }
 }
+
+export const revisionOf = ({ metadata: { annotations = {} } }: MachineSet): Revision => ({
+  ...(RevisionAnnotation in annotations ? { current: annotations[RevisionAnnotation] } : {}),
+  ...(RevisionHistoryAnnotation in annotations ? { history: annotations[RevisionHistoryAnnotation] } : {}),
+})
 
 /** Returns the name of a new set. */
 export const machineSetName = ({ metadata }: MachineDeployment, random: Random): string => simpleName(`${metadata.name}-`, random)
@@ -164,8 +184,8 @@ function wantedMetadata(deployment: MachineDeployment, hash: string, { isCurrent
     annotations: {
       ...Object.fromEntries(annotations),
       ...scaleAnnotations(deployment),
-      ...(revision.number > 0 ? { [RevisionAnnotation]: String(revision.number) } : {}),
-      ...(revision.history === '' ? {} : { [RevisionHistoryAnnotation]: revision.history }),
+      ...(revision.current === undefined ? {} : { [RevisionAnnotation]: revision.current }),
+      ...(revision.history === undefined ? {} : { [RevisionHistoryAnnotation]: revision.history }),
       [DisableMachineCreateAnnotation]: createsNoMachines ? 'true' : 'false',
       ...moves,
     },

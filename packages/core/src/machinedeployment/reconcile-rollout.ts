@@ -77,7 +77,7 @@ export const reconcileRollout: MachineDeploymentPhase = async (scope, io) => {
   }
   scope.machineSets = [...old, current]
   const { annotations } = machineDeployment.metadata
-  machineDeployment.metadata.annotations = { ...annotations, [RevisionAnnotation]: String(revision.number) }
+  machineDeployment.metadata.annotations = { ...annotations, [RevisionAnnotation]: revision.current }
 
   // The v1beta1 status is written also if old sets cannot be deleted.
   scope.rolloutIncomplete = false
@@ -194,7 +194,7 @@ async function scalePaused(scope: MachineDeploymentScope, sets: SetsByRole, io: 
   for (const set of sets.old) old.push(await updateInPlaceFields(set, { isCurrent: false, revision: revisionOf(set) }))
   const { annotations } = machineDeployment.metadata
   // As upstream, the revision is empty when there is no current set.
-  const revisionText = current ? String(revision.number) : ''
+  const revisionText = current ? revision.current : ''
   if ((annotations?.[RevisionAnnotation] ?? '') !== revisionText)
     machineDeployment.metadata.annotations = { ...annotations, [RevisionAnnotation]: revisionText }
   const plan = planProportionalScale({

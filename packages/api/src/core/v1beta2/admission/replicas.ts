@@ -1,5 +1,5 @@
 /** Defaults replicas. Upstream: core/webhooks/admission/machinedeployment.go and machineset.go, v1.14. */
-import { StatusError } from '@capstan/kube'
+import { messageOf, parseGoInteger, StatusError } from '@capstan/kube'
 import { AutoscalerMaxSizeAnnotation, AutoscalerMinSizeAnnotation } from '../../well-known.ts'
 
 interface Scalable {
@@ -27,12 +27,11 @@ export function defaultReplicas(object: Scalable, old: Scalable | undefined): nu
 }
 
 function sizeOf(kind: string, annotation: string, text: string): number {
-  const size = /^[+-]?\d+$/.test(text) ? Number(text) : undefined
-  if (size !== undefined && size === (size | 0)) return size
-  const problem = size === undefined ? 'invalid syntax' : 'value out of range'
-  // The spelling "caculate" is upstream's.
-  throw new StatusError(
-    'Forbidden',
-    `failed to caculate ${kind} replicas value: could not parse the value of the ${JSON.stringify(annotation)} annotation: strconv.ParseInt: parsing ${JSON.stringify(text)}: ${problem}`,
-  )
+  try {
+    return parseGoInteger(text, 32)
+  } catch (cause) {
+    // The spelling "caculate" is upstream's.
+    const problem = `failed to caculate ${kind} replicas value: could not parse the value of the ${JSON.stringify(annotation)} annotation`
+    throw new StatusError('Forbidden', `${problem}: ${messageOf(cause)}`)
+  }
 }
