@@ -6,6 +6,19 @@ const writesWithoutEnd = [
   'Naming templates of a class render the same name for two MachineDeployments or MachinePools of a topology. Upstream writes the object for each of them in turn. Capstan reports the name in `TopologyReconciled` (`failing-inputs.env.test.ts`).',
 ]
 
+/** Intended behaviour between two writes, while a peer fails, or of timing, which the scripts do not produce. */
+const notScripted = [
+  'A response of a blocking hook is void as soon as the request, the extension or its configuration changes, and survives a restart; a hook that has allowed core to proceed is recorded before anything else is done ([ADR 22](../adr/0022-validity-of-hook-responses.md)). Upstream waits until the response expires, keeps it in memory only, and calls BeforeClusterCreate again after a crash during the creation.',
+  'A failed `AfterControlPlaneInitialized` stops nothing else; the call is repeated ([ADR 6](../adr/0006-topology-without-shim.md)). Upstream reconciles nothing else of the topology before it succeeds.',
+  'A failure that depends only on stored objects is not retried until one of them changes ([ADR 6](../adr/0006-topology-without-shim.md)).',
+  'Default values of variables are stored on the Cluster before anything is created from them. Upstream stores them at the end of the reconcile, so that objects can exist although their values are not stored.',
+  '`ValidateTopology` of a patch gets the variables that are defined for this patch, as `GeneratePatches` does. Upstream sends those of the last patch of the class to all.',
+  'Whether a MachinePool is upgrading is read from its `status.versions`. Upstream reads each Node, and reconciles no topology with a MachinePool while the workload cluster is unreachable or one of the Nodes has been deleted.',
+  'If the write of one Machine of a MachineSet fails, the other Machines are written nevertheless.',
+  'When a ClusterResourceSet is deleted, it is removed from the bindings of all Clusters. Upstream stops at the first Cluster without a binding.',
+  'Status changes on which no controller acts are written up to two seconds later on a busy server ([ADR 49](../adr/0049-statuses-that-only-report-are-postponed.md)).',
+]
+
 /** Generates docs/reference/differences.md: intended differences of Capstan's core from upstream's. */
 export const differencesPage = (): string =>
   [
@@ -22,5 +35,9 @@ export const differencesPage = (): string =>
     "In two situations upstream's core writes without end, so that no script can compare the results:",
     '',
     ...writesWithoutEnd.map((text) => `- ${text}`),
+    '',
+    'Differences that the scripts do not produce, because they need a crash between two writes, a failing peer, or a certain timing:',
+    '',
+    ...notScripted.map((text) => `- ${text}`),
     '',
   ].join('\n')
