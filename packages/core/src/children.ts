@@ -13,6 +13,7 @@ import {
   messageOf,
   type OwnerReference,
 } from '@capstan/kube'
+import { throwAggregate } from './aggregate-errors.ts'
 
 type ChildrenIO = Pick<ReconcileContext, 'client' | 'events' | 'log' | 'signal'>
 
@@ -93,5 +94,5 @@ export async function deleteChildren<T extends KubeObject>(
       if (!isReason(err, 'NotFound')) errors.push(err)
     }
   }
-  if (errors.length > 0) throw new AggregateError(errors, errors.map(messageOf).join('; '))
+  throwAggregate(errors)
 }

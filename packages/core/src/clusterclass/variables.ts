@@ -7,7 +7,7 @@ import { DiscoverVariables, ExtensionConfig, VariableDefinitionFromInline } from
 import type { ReconcileContext } from '@capstan/controller'
 import type { RuntimeClient } from '@capstan/extension'
 import { appendAll, draft, equal, isRecord, messageOf, minutes, stableText } from '@capstan/kube'
-import { aggregateText } from '../aggregate-text.ts'
+import { aggregateText } from '../aggregate-errors.ts'
 import { variableDefinitionErrors } from './variable-rules.ts'
 
 type Discovered = NonNullable<ResponseOf<typeof DiscoverVariables>['variables']>

@@ -6,14 +6,13 @@ import {
   isReason,
   type Kind,
   type KindFinder,
-  messageOf,
   type ObjectKey,
   orAbsent,
   parseApiVersion,
   type UnknownObject,
   withErrorContext,
 } from '@capstan/kube'
-import { aggregateText } from '../aggregate-text.ts'
+import { throwAggregate } from '../aggregate-errors.ts'
 import type { Manifest } from './manifests.ts'
 
 export interface ApplyTarget {
@@ -37,7 +36,7 @@ export async function applyManifests(manifests: readonly Manifest[], target: App
       failures.push(err)
     }
   }
-  if (failures.length > 0) throw new AggregateError(failures, aggregateText(failures.map(messageOf)))
+  throwAggregate(failures)
 }
 
 async function applyManifest(manifest: Manifest, { client, findKind, strategy, signal }: ApplyTarget): Promise<void> {

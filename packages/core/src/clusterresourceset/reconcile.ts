@@ -18,6 +18,7 @@ import { remove } from './delete.ts'
 import { applied, internalError } from './report.ts'
 import type { AppliedReport, ResourceSetIO, ResourceSetScope } from './scope.ts'
 import { resourceSetsOfSource } from './sources.ts'
+import { throwAggregate } from '../aggregate-errors.ts'
 
 /** Conditions that this controller computes. */
 export const OwnedConditions = ['ResourcesApplied', 'Paused']
@@ -85,7 +86,7 @@ async function reconcileResources(scope: ResourceSetScope, io: ResourceSetIO): P
     // ClusterResourceSets of one Cluster share its binding.
     return requeue(100, 'a ClusterResourceSetBinding was changed meanwhile')
   }
-  if (errors.length > 0) throw new AggregateError(errors, errors.map(messageOf).join('; '))
+  throwAggregate(errors)
   return waitReasons.length > 0 ? wait(waitReasons.join('; ')) : proceed()
 }
 

@@ -13,7 +13,7 @@ import {
   StatusError,
 } from '@capstan/kube'
 import { isIP } from 'node:net'
-import { aggregateText } from '../aggregate-text.ts'
+import { aggregateText } from '../aggregate-errors.ts'
 import { specDiff } from './spec-diff.ts'
 
 export const ipAddressAdmission: Admission = admission<IPAddress>({

@@ -6,7 +6,7 @@ import {
   MachineSkipRemediationAnnotation,
 } from '@capstan/api'
 import { type Outcome, proceed, requeue, wait } from '@capstan/controller'
-import { appendAll, isTrue, keyOf, labelSelector, messageOf, smallest } from '@capstan/kube'
+import { appendAll, isTrue, keyOf, labelSelector, smallest } from '@capstan/kube'
 import type { WorkloadCluster } from '../cluster-cache/accessor.ts'
 import { MachinesByClusterName } from '../indexes.ts'
 import { endExternalRemediation, RemediationProblem, requestExternalRemediation } from './external-remediation.ts'
@@ -14,6 +14,7 @@ import { type Health, healthOf, type Target } from './health.ts'
 import { type MachineChange, reportHealth } from './report-health.ts'
 import { remediationLimit } from './remediation-limit.ts'
 import type { MachineHealthCheckIO, MachineHealthCheckPhase, MachineHealthCheckScope } from './scope.ts'
+import { throwAggregate } from '../aggregate-errors.ts'
 
 type CheckedTarget = Target & { readonly health: Health }
 
@@ -46,7 +47,7 @@ export const checkMachines: MachineHealthCheckPhase = async (scope, io) => {
       errors.push(err)
     }
   }
-  if (errors.length > 0) throw new AggregateError(errors, errors.map(messageOf).join('; '))
+  throwAggregate(errors)
   return nextCheck(checked)
 }
 

@@ -9,6 +9,7 @@ import { isReason, keyOf, messageOf, ownerReference } from '@capstan/kube'
 import { deleteChildren } from '../children.ts'
 import { selectMoves, sourcesOf } from './plan-moves.ts'
 import type { MachineSetIO, MachineSetScope } from './scope.ts'
+import { throwAggregate } from '../aggregate-errors.ts'
 
 /**
  * Moves Machines to another set of the same MachineDeployment: owner, label and annotations change in one write, so that each Machine
@@ -50,7 +51,7 @@ export async function moveMachines(scope: MachineSetScope, targetName: string, c
   // Machines.
   scope.machines = machines.map((machine) => moved.get(machine) ?? machine)
   await deleteChildren(Machine, remove, machineSet, io).catch((err: unknown) => errors.push(err))
-  if (errors.length > 0) throw new AggregateError(errors, errors.map(messageOf).join('; '))
+  throwAggregate(errors)
 }
 
 /**

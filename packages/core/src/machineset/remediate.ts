@@ -26,6 +26,7 @@ import { isToBeRemediated } from './plan-moves.ts'
 import { preflight } from './preflight.ts'
 import type { MachineSetIO, MachineSetPhase, MachineSetScope } from './scope.ts'
 import { isOldRevision } from './templates.ts'
+import { throwAggregate } from '../aggregate-errors.ts'
 
 const { HealthCheckSucceeded, OwnerRemediated } = MachineConditions
 const type = OwnerRemediated.type
@@ -210,5 +211,5 @@ async function forEach(machines: readonly Machine[], act: (machine: Machine) => 
       errors.push(new Error(`failed to remediate Machine ${keyText(keyOf(machine))}: ${messageOf(err)}`, { cause: err }))
     }
   }
-  if (errors.length > 0) throw new AggregateError(errors, errors.map(messageOf).join('; '))
+  throwAggregate(errors)
 }

@@ -21,6 +21,7 @@ import { externalOf, type Observed } from '../external/observed.ts'
 import { machineIntent } from './desired-machine.ts'
 import { isAcknowledged } from './plan-moves.ts'
 import { type MachineSetIO, MachineSetManager, type MachineSetPhase, type MachineSetScope } from './scope.ts'
+import { throwAggregate } from '../aggregate-errors.ts'
 
 /**
  * Starts in-place updates of Machines that have moved to this set: writes this set's desired state to the Machine and its objects. The move
@@ -47,7 +48,7 @@ export const startUpdates: MachineSetPhase = async (scope, io) => {
     }
   }
   scope.machines = updatedMachines
-  if (errors.length > 0) throw new AggregateError(errors, errors.map(messageOf).join('; '))
+  throwAggregate(errors)
   return proceed()
 }
 

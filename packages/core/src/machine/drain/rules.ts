@@ -1,7 +1,7 @@
 /** Selects the MachineDrainRules of a Machine and its Pods. Pure. Upstream: core/reconcilers/machine/drain/drain.go, filters.go, v1.14. */
 import { type Cluster, type Machine, type MachineDrainRule, machineDrainRuleSelectorErrors } from '@capstan/api'
 import { compareText, type KubeObject, labelSelector, type LabelSelector, type Labels, type Pod } from '@capstan/kube'
-import { aggregateText } from '../../aggregate-text.ts'
+import { aggregateText } from '../../aggregate-errors.ts'
 
 /**
  * Returns the rules of the namespace that apply to the Machine, sorted by name: the first rule that selects a Pod applies to it.

@@ -11,7 +11,7 @@ import {
   yamlOptions,
 } from '@capstan/kube'
 import { parse as parseYaml } from 'yaml'
-import { allOrError } from '../../aggregate-text.ts'
+import { allOrError } from '../../aggregate-errors.ts'
 import { goTemplate } from '../../go-template/template.ts'
 import { variableProblem } from './patch-variables.ts'
 

@@ -19,7 +19,7 @@ import {
 } from '@capstan/api'
 import type { RuntimeClient } from '@capstan/extension'
 import { appendAll, draft, equal, withTerminalErrors } from '@capstan/kube'
-import { allOrError } from '../../aggregate-text.ts'
+import { allOrError } from '../../aggregate-errors.ts'
 import type { Blueprint } from '../blueprint.ts'
 import { clusterBuiltins } from './builtin-variables.ts'
 import type { DesiredObject } from '../desired-state/desired-object.ts'

@@ -17,6 +17,11 @@ export function allOrError<T, R>(values: readonly T[], act: (value: T) => R): R[
       appendAll(errors, err instanceof AggregateError ? err.errors : [err])
     }
   }
-  if (errors.length > 0) throw new AggregateError(errors, aggregateText(errors.map(messageOf)))
+  throwAggregate(errors)
   return results
+}
+
+/** @throws AggregateError with the errors and their distinct texts, if there are any */
+export function throwAggregate(errors: readonly unknown[]): void {
+  if (errors.length > 0) throw new AggregateError(errors, aggregateText(errors.map(messageOf)))
 }
