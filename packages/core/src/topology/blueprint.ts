@@ -120,7 +120,7 @@ export async function observeBlueprint(
     machinePools.set(workerClass.class, {
       class: workerClass,
       infrastructure: await read('InfrastructureMachinePoolTemplate', workerClass.infrastructure.templateRef, suffix),
-      bootstrap: await read('bootstrap config template', workerClass.bootstrap.templateRef, suffix),
+      bootstrap: await read('bootstrap config', workerClass.bootstrap.templateRef, suffix),
     })
   }
   return {

@@ -24,9 +24,17 @@ export interface TopologyOptions {
   readonly concurrency?: number
 }
 
-/** Ignores the edit of a usable class: the class controller then observes the new generation, and its status write is another event. */
-const isObserved: Predicate<ClusterClass> = ({ previous, object }) =>
-  !previous || !object || classProblem(previous) !== undefined || previous.metadata.generation === object.metadata.generation
+/**
+ * Ignores the edit of a usable class: the class controller then observes the new generation, and its status write is another event. After
+ * an interruption of the watch, one event can stand for both changes, or for a new class of the same name.
+ */
+export const isObserved: Predicate<ClusterClass> = ({ previous, object }) =>
+  !previous ||
+  !object ||
+  classProblem(previous) !== undefined ||
+  classProblem(object) === undefined ||
+  previous.metadata.uid !== object.metadata.uid ||
+  previous.metadata.generation === object.metadata.generation
 
 /**
  * Ignores Clusters without a topology, changes of the records of waiting hooks, and changes of the status except the initialization of the

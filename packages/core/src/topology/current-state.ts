@@ -22,13 +22,14 @@ import {
   type KubeObject,
   labelSelector,
   orAbsent,
+  type Reader,
   withErrorContext,
 } from '@capstan/kube'
 import { type ExternalKind, externalKind } from '../external/contract-version.ts'
 import { type ContractRef, contractRefOf, type External } from '../external/get.ts'
 import { type Blueprint, cannotRetrieve } from './blueprint.ts'
 import { observeHealthCheck } from './desired-state/health-checks.ts'
-import { concernedClusters, isOfOtherVersion } from './indexes.ts'
+import { concernedClusters } from './indexes.ts'
 
 export interface CurrentState {
   readonly infrastructureCluster: External | undefined
@@ -191,7 +192,7 @@ async function observeMachineDeployment(
   { topology, machineDeployments }: Blueprint,
   context: ReconcileContext,
 ): Promise<CurrentMachineDeployment> {
-  const upgrading = await isUpgradingMachines(object, context)
+  const upgrading = await isUpgradingMachines(object, context.cache)
   const healthCheck = observeHealthCheck(object, context)
   if (isDeleting(object)) return { object, bootstrap: undefined, infrastructure: undefined, healthCheck, upgrading }
   const className = topology.workers?.machineDeployments?.find((deployment) => deployment.name === topologyName)?.class
@@ -212,14 +213,26 @@ async function observeMachineDeployment(
   }
 }
 
-async function isUpgradingMachines({ metadata, spec }: MachineDeployment, { cache }: ReconcileContext): Promise<boolean> {
+/**
+ * Whether Machines of the MachineDeployment, or their kubelets, have another version. A Node may not report any. Upstream:
+ * internal/topology/check/upgrade.go, v1.14.
+ * @throws Error when a Machine has no version
+ */
+export async function isUpgradingMachines({ metadata, spec }: MachineDeployment, reader: Reader): Promise<boolean> {
   const { version } = spec.template.spec
   if (version === undefined) return false
-  const { items } = await cache.list(Machine, {
+  const { items } = await reader.list(Machine, {
     namespace: metadata.namespace!,
     labelSelector: labelSelector(spec.selector).text,
   })
-  return items.some((machine) => isOfOtherVersion(machine, version))
+  return items.some((machine) => {
+    if (!machine.spec.version)
+      throw new Error(
+        `failed to check if MachineDeployment ${metadata.name} is upgrading: Machine ${machine.metadata.name} has no version`,
+      )
+    const kubeletVersion = machine.status?.nodeInfo?.kubeletVersion || version
+    return machine.spec.version !== version || kubeletVersion !== version
+  })
 }
 
 const kindOfClone = (template: External): ExternalKind => ({ contract: template.contract, kind: clonedKind(template.kind) })

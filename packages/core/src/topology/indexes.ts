@@ -1,5 +1,5 @@
 /** Functions that several files of this folder share. */
-import { Cluster, type Machine } from '@capstan/api'
+import { Cluster } from '@capstan/api'
 import type { MapFunction } from '@capstan/controller'
 import { ownerOfKind } from '@capstan/kube'
 import { classesOfTemplate } from '../clusterclass/indexes.ts'
@@ -14,11 +14,4 @@ export const concernedClusters: MapFunction = (object, cache) => {
   const owning =
     owner && object.metadata.namespace !== undefined ? [{ namespace: object.metadata.namespace, name: owner.name }] : []
   return [...owning, ...classesOfTemplate(cache, object).flatMap((clusterClass) => clustersOfClass(cache, clusterClass))]
-}
-
-/** Whether `spec.version` or the kubelet version of a Machine, where it is known, differs from `version`. A Node may not report any. */
-export function isOfOtherVersion({ spec, status }: Machine, version: string): boolean {
-  const kubeletVersion = status?.nodeInfo?.kubeletVersion
-  if (spec.version !== undefined && spec.version !== version) return true
-  return kubeletVersion !== undefined && kubeletVersion !== '' && kubeletVersion !== version
 }

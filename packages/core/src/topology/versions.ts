@@ -126,7 +126,7 @@ export async function callUpgradeHook(
       return hooks.call(BeforeControlPlaneUpgrade, cluster, { ...versions, ...steps }, context)
     }
     case 'BeforeWorkersUpgrade': {
-      const versions = { fromKubernetesVersion: lowestWorker ?? version, toKubernetesVersion: version }
+      const versions = { fromKubernetesVersion: lowestWorker ?? '', toKubernetesVersion: version }
       return hooks.call(BeforeWorkersUpgrade, cluster, { ...versions, ...steps }, context)
     }
     case 'AfterWorkersUpgrade':

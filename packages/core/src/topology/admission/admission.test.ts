@@ -58,11 +58,11 @@ const aMachineDeployment = (name: string, version: string) => ({
   metadata: { name, labels: { 'topology.cluster.x-k8s.io/deployment-name': name } },
   spec: { selector: { matchLabels: { name } }, template: { spec: { version } } },
 })
-const aMachine = (kubeletVersion: string) => ({
+const aMachine = (version: string, kubeletVersion?: string) => ({
   kind: 'Machine',
   metadata: { name: 'm' },
-  spec: {},
-  status: { nodeInfo: { kubeletVersion } },
+  spec: version === '' ? {} : { version },
+  status: kubeletVersion === undefined ? {} : { nodeInfo: { kubeletVersion } },
 })
 
 function aReader(objects: readonly object[]): Reader {
@@ -288,11 +288,54 @@ describe('a change of version', () => {
       {},
       rejected('version cannot be changed: there are still MachineDeployments completing a previous upgrade: [md-b]'),
     ],
+    ['when a Node does not report a version yet', [...settled, aMachine('v1.34.0', '')], {}, []],
     [
-      'while a Node of the workers has the old version',
-      [...settled, aMachine('v1.33.0')],
+      'while a Machine of the workers has the old version',
+      [...settled, aMachine('v1.33.0', 'v1.34.0')],
       {},
       rejected('version cannot be changed: there are still MachineDeployments completing a previous upgrade: [md-a]'),
+    ],
+    [
+      'while a Node of the workers has the old version',
+      [...settled, aMachine('v1.34.0', 'v1.33.0')],
+      {},
+      rejected('version cannot be changed: there are still MachineDeployments completing a previous upgrade: [md-a]'),
+    ],
+    [
+      'while a Machine of the workers has no version',
+      [...settled, aMachine('', 'v1.34.0')],
+      {},
+      rejected('version cannot be changed: failed to check if MachineDeployment md-a is upgrading: Machine m has no version'),
+    ],
+    [
+      'while a MachineDeployment without the name of a topology upgrades',
+      [CRD, aControlPlane('v1.34.0'), { ...aMachineDeployment('md-b', 'v1.33.0'), metadata: { name: 'md-b' } }],
+      {},
+      rejected('version cannot be changed: there are still MachineDeployments completing a previous upgrade: [md-b]'),
+    ],
+    [
+      'while the control plane does not exist',
+      [CRD, aMachineDeployment('md-a', 'v1.33.0')],
+      {},
+      rejected(
+        'version cannot be changed: [failed to check if control plane is upgrading: failed to get control plane object: failed to retrieve DevControlPlane default/cp: DevControlPlane.cp.example.com "cp" not found, there are still MachineDeployments completing a previous upgrade: [md-a]]',
+      ),
+    ],
+    [
+      'while the definition of the control plane does not exist',
+      [],
+      {},
+      rejected(
+        'version cannot be changed: failed to check if control plane is upgrading: failed to get control plane object: failed to get object from ref: failed to get CustomResourceDefinition metadata: customresourcedefinitions.apiextensions.k8s.io "devcontrolplanes.cp.example.com" not found',
+      ),
+    ],
+    [
+      'while the version of the control plane cannot be parsed',
+      [CRD, aControlPlane('latest')],
+      {},
+      rejected(
+        'version cannot be changed: failed to check if control plane is upgrading: failed to parse control plane version latest: Invalid character(s) found in major number "0latest"',
+      ),
     ],
     [
       'while control plane and workers upgrade',
@@ -319,6 +362,11 @@ describe('a change of version', () => {
   ])('%s', async (_, objects, annotations, expected) => {
     const [old, next] = [aCluster({}, { annotations }), aCluster({ version: 'v1.35.0' }, { annotations })]
     expect(await admit(next, [aClass('quick'), ...objects], old)).toEqual(expected)
+  })
+
+  test('may remove the record of a hook that blocks it', async () => {
+    const old = aCluster({}, { annotations: { 'runtime.cluster.x-k8s.io/pending-hooks': 'AfterClusterUpgrade' } })
+    expect(await admit(aCluster({ version: 'v1.35.0' }), [aClass('quick'), ...settled], old)).toEqual([])
   })
 
   const unsettled = 'version cannot be changed: control plane is currently provisioning'

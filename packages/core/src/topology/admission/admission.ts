@@ -6,7 +6,6 @@ import {
   Cluster,
   ClusterClass,
   ClusterNameLabel,
-  ClusterTopologyMachineDeploymentNameLabel,
   ClusterTopologyOwnedLabel,
   ClusterTopologyUnsafeUpdateClassNameAnnotation,
   ClusterTopologyUnsafeUpdateVersionAnnotation,
@@ -14,12 +13,10 @@ import {
   ControlPlaneContract,
   isProvisioning,
   isUpgrading,
-  Machine,
   MachineDeployment,
   MachinePool,
   parseVersion,
   readField,
-  sameVersion,
   pendingHooks,
   versionText,
   healthCheckFieldErrors,
@@ -38,19 +35,19 @@ import {
   isDeleting,
   isReason,
   keyText,
-  labelSelector,
   messageOf,
   orAbsent,
   type Reader,
   seconds,
   sleep,
+  withErrorContext,
 } from '@capstan/kube'
-import { getExternal } from '../../external/get.ts'
+import { aggregateText } from '../../aggregate-errors.ts'
+import { type External, getExternal } from '../../external/get.ts'
 import { autoscalerErrors } from '../desired-state/autoscaler.ts'
 import { classProblem, missingClass } from '../blueprint.ts'
-import { isUpgradingNodes } from '../current-state.ts'
+import { isUpgradingMachines, isUpgradingNodes } from '../current-state.ts'
 import { classKeyOf } from '../../indexes.ts'
-import { isOfOtherVersion } from '../indexes.ts'
 import { isDefined } from '../desired-state/health-checks.ts'
 import { defaultAndValidateVariables } from '../variables.ts'
 
@@ -280,20 +277,24 @@ async function versionChangeErrors(
     if (!chained && to.compareMain(`${from.major}.${from.minor + 2}.0`) >= 0)
       return rejected(`version cannot be increased ${change}`)
   }
-  if (pendingHooks(old).has('AfterClusterUpgrade')) {
+  if (pendingHooks(cluster).has('AfterClusterUpgrade')) {
     return rejected('version cannot be changed when the "AfterClusterUpgrade" hook is still blocking')
   }
-  const problems = [
-    ...(await controlPlaneProblems(old, request.reader)),
-    ...(await workerProblems(old, request.reader)),
-    ...(await poolProblems(old, request.reader)),
-  ]
-  if (problems.length === 0) return []
-  return rejected(`version cannot be changed: ${problems.length === 1 ? problems[0] : `[${problems.join(', ')}]`}`)
+  const problems: string[] = []
+  for (const check of [checkControlPlane, checkMachineDeployments, checkMachinePools]) {
+    try {
+      await check(old, from, request.reader)
+    } catch (err) {
+      problems.push(messageOf(err))
+    }
+  }
+  return problems.length === 0 ? [] : rejected(`version cannot be changed: ${aggregateText(problems)}`)
 }
 
+type SemVer = ReturnType<typeof parseVersion>
+
 /** Parses a version as leniently as upstream; `undefined` when it is invalid. */
-function tolerantVersion(text: string): ReturnType<typeof parseVersion> | undefined {
+function tolerantVersion(text: string): SemVer | undefined {
   try {
     return parseVersion(text)
   } catch {
@@ -303,57 +304,68 @@ function tolerantVersion(text: string): ReturnType<typeof parseVersion> | undefi
 
 const withoutV = (version: string): string => version.replace(/^v/, '')
 
-/** Returns the reason why the control plane has not reached the Cluster's previous version; empty when it has. */
-async function controlPlaneProblems(old: Cluster, reader: Reader): Promise<string[]> {
-  const ref = old.spec.controlPlaneRef
-  const { version } = old.spec.topology!
-  const controlPlane = ref && (await getExternal(reader, ref, old.metadata.namespace!))
-  if (!controlPlane) {
-    const reason = ref ? `${ref.kind} ${ref.name} does not exist` : 'cannot get object - object reference not set'
-    return [`failed to check if control plane is upgrading: failed to get control plane object: ${reason}`]
+/** @throws Error when the control plane has not reached the Cluster's previous version, or cannot be read */
+async function checkControlPlane(old: Cluster, oldVersion: SemVer, reader: Reader): Promise<void> {
+  const problem = 'failed to check if control plane is upgrading'
+  const { object, contract } = await withErrorContext(`${problem}: failed to get control plane object`, () =>
+    controlPlaneOf(old, reader),
+  )
+  const version = readField(object, ControlPlaneContract.version, contract)
+  if (version === undefined) throw new Error(`${problem}: failed to get control plane version`)
+  const parsed = parseVersion(version, `${problem}: failed to parse control plane version ${version}`)
+  if (versionText(parsed) !== versionText(oldVersion)) {
+    const versions = `${withoutV(versionText(oldVersion))} was not propagated to control plane yet (control plane version ${withoutV(versionText(parsed))})`
+    throw new Error(`Cluster.spec.topology.version ${versions}`)
   }
-  const { object, contract } = controlPlane
-  const current = readField(object, ControlPlaneContract.version, contract)
-  if (!current) return ['failed to check if control plane is upgrading: failed to get control plane version']
-  if (!sameVersion(current, version)) {
-    const versions = `${withoutV(version)} was not propagated to control plane yet (control plane version ${withoutV(current)})`
-    return [`Cluster.spec.topology.version ${versions}`]
-  }
-  if (isProvisioning(object, contract)) return ['control plane is currently provisioning']
-  return isUpgrading(object, contract) ? ['control plane is still completing a previous upgrade'] : []
+  if (isProvisioning(object, contract)) throw new Error('control plane is currently provisioning')
+  if (withErrorContext(problem, () => isUpgrading(object, contract)))
+    throw new Error('control plane is still completing a previous upgrade')
 }
 
-/** Names the MachineDeployments that have not reached the Cluster's previous version. */
-async function workerProblems(old: Cluster, reader: Reader): Promise<string[]> {
-  const { name, namespace } = old.metadata
-  const { version } = old.spec.topology!
-  const selector = `${ClusterNameLabel}=${name},${ClusterTopologyOwnedLabel}=`
-  const { items } = await reader.list(MachineDeployment, { namespace: namespace!, labelSelector: selector })
+async function controlPlaneOf({ metadata, spec }: Cluster, reader: Reader): Promise<External> {
+  const ref = spec.controlPlaneRef
+  if (!ref) throw new Error('cannot get object - object reference not set')
+  const namespace = metadata.namespace!
+  const external = await withErrorContext('failed to get object from ref', () => getExternal(reader, ref, namespace))
+  if (external) return external
+  const missing = `${ref.kind}.${ref.apiGroup} "${ref.name}" not found`
+  throw new Error(`failed to retrieve ${ref.kind} ${namespace}/${ref.name}: ${missing}`)
+}
+
+/** @throws Error that names the MachineDeployments that have not reached the Cluster's previous version */
+async function checkMachineDeployments(old: Cluster, oldVersion: SemVer, reader: Reader): Promise<void> {
   const upgrading: string[] = []
-  for (const deployment of items) {
-    if (deployment.metadata.labels?.[ClusterTopologyMachineDeploymentNameLabel] === undefined) continue
-    const machines = await reader.list(Machine, {
-      namespace: namespace!,
-      labelSelector: labelSelector(deployment.spec.selector).text,
-    })
-    const isSettled =
-      deployment.spec.template.spec.version === version && !machines.items.some((machine) => isOfOtherVersion(machine, version))
+  for (const deployment of (await reader.list(MachineDeployment, topologyOwned(old))).items) {
+    const isSettled = hasVersion(deployment, oldVersion) && !(await isUpgradingMachines(deployment, reader))
     if (!isSettled) upgrading.push(deployment.metadata.name)
   }
-  if (upgrading.length === 0) return []
-  return [`there are still MachineDeployments completing a previous upgrade: [${upgrading.sort().join(', ')}]`]
+  throwUpgrading('MachineDeployments', upgrading)
 }
 
-/** Names the MachinePools that have not reached the Cluster's previous version. */
-async function poolProblems(old: Cluster, reader: Reader): Promise<string[]> {
-  const { name, namespace } = old.metadata
-  const { version } = old.spec.topology!
-  const selector = `${ClusterNameLabel}=${name},${ClusterTopologyOwnedLabel}=`
-  const { items } = await reader.list(MachinePool, { namespace: namespace!, labelSelector: selector })
-  const upgrading = items.filter((pool) => pool.spec.template.spec.version !== version || isUpgradingNodes(pool))
-  if (upgrading.length === 0) return []
-  const names = upgrading.map((pool) => pool.metadata.name).sort()
-  return [`there are still MachinePools completing a previous upgrade: [${names.join(', ')}]`]
+/** @throws Error that names the MachinePools that have not reached the Cluster's previous version */
+async function checkMachinePools(old: Cluster, oldVersion: SemVer, reader: Reader): Promise<void> {
+  const { items } = await reader.list(MachinePool, topologyOwned(old))
+  const upgrading = items.filter((pool) => !hasVersion(pool, oldVersion) || isUpgradingNodes(pool))
+  throwUpgrading(
+    'MachinePools',
+    upgrading.map((pool) => pool.metadata.name),
+  )
+}
+
+const topologyOwned = ({ metadata }: Cluster) => ({
+  namespace: metadata.namespace!,
+  labelSelector: `${ClusterNameLabel}=${metadata.name},${ClusterTopologyOwnedLabel}=`,
+})
+
+function hasVersion({ kind, metadata, spec }: MachineDeployment | MachinePool, version: SemVer): boolean {
+  const { version: text = '' } = spec.template.spec
+  const problem = `failed to check if ${kind} ${metadata.name} is upgrading: failed to parse version ${text}`
+  return versionText(parseVersion(text, problem)) === versionText(version)
+}
+
+function throwUpgrading(kinds: string, names: readonly string[]): void {
+  if (names.length === 0) return
+  throw new Error(`there are still ${kinds} completing a previous upgrade: [${names.toSorted().join(', ')}]`)
 }
 
 const internalError = (field: string, message: string): FieldError => ({

@@ -167,6 +167,11 @@ describe('worker versions', () => {
       'a:v1.34.1 settled, b:v1.33.2 pending',
     )
   })
+  test('counts a worker once that starts an upgrade while it still replaces Machines', () => {
+    expect(versionsText({ anyWorkerUpgrading: true }, [worker('a', { upgrading: true }), worker('b'), worker('c')], 2)).toBe(
+      'a:v1.34.1 starting, b:v1.34.1 starting, c:v1.33.2 pending',
+    )
+  })
   test('skips a deferred worker', () => {
     expect(versionsText({}, [worker('a', { defer: true }), worker('b')])).toBe('a:v1.33.2 deferred, b:v1.34.1 starting')
   })

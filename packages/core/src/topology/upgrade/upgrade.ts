@@ -181,7 +181,7 @@ export function workerVersions(
     const next = facts.plan.workers[0]
     if (next === undefined) throw new Error(`cannot compute the version of ${kind} topology ${name}: the upgrade plan is empty`)
     if (next === current) return keep('pending', current)
-    upgrading++
+    if (!worker.upgrading) upgrading++
     return { name, version: next, state: 'starting', upgrading: true }
   })
 }
