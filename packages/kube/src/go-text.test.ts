@@ -8,7 +8,9 @@ test.each([
   ['+007', 64, 7],
   ['2147483647', 32, 2147483647],
   ['-2147483648', 32, -2147483648],
-] as const)('parseGoInteger of %j with %i bits is %i', (text, bits, value) => expect(parseGoInteger(text, bits)).toBe(value))
+] as const)('parseGoInteger of %j with %i bits is %i', (text, bits, value) =>
+  expect(parseGoInteger(text, 'ParseInt', bits)).toBe(value),
+)
 
 test.each([
   ['', 64, 'strconv.ParseInt: parsing "": invalid syntax'],
@@ -18,5 +20,10 @@ test.each([
   ['2147483648', 32, 'strconv.ParseInt: parsing "2147483648": value out of range'],
   ['9223372036854775808', 64, 'strconv.ParseInt: parsing "9223372036854775808": value out of range'],
 ] as const)('parseGoInteger of %j with %i bits throws', (text, bits, message) =>
-  expect(() => parseGoInteger(text, bits)).toThrow(new RangeError(message)),
+  expect(() => parseGoInteger(text, 'ParseInt', bits)).toThrow(new RangeError(message)),
 )
+
+test('parseGoInteger names the function of strconv', () =>
+  expect(() => parseGoInteger('9223372036854775808', 'Atoi')).toThrow(
+    new RangeError('strconv.Atoi: parsing "9223372036854775808": value out of range'),
+  ))

@@ -42,9 +42,9 @@ export function goTypeName(value: unknown): string {
   return value === null ? '<nil>' : Array.isArray(value) ? '[]interface {}' : 'map[string]interface {}'
 }
 
-/** Parses an integer as Go's `strconv.ParseInt` does. @throws RangeError with Go's text */
-export function parseGoInteger(text: string, bits: 32 | 64 = 64): number {
-  const problem = (reason: string) => new RangeError(`strconv.ParseInt: parsing ${quotedGo(text)}: ${reason}`)
+/** Parses an integer as a function of Go's `strconv` does. @throws RangeError with Go's text, which names the function */
+export function parseGoInteger(text: string, name: 'ParseInt' | 'Atoi' = 'ParseInt', bits: 32 | 64 = 64): number {
+  const problem = (reason: string) => new RangeError(`strconv.${name}: parsing ${quotedGo(text)}: ${reason}`)
   if (!/^[+-]?\d+$/.test(text)) throw problem('invalid syntax')
   const value = BigInt(text.replace(/^\+/, ''))
   if (BigInt.asIntN(bits, value) !== value) throw problem('value out of range')

@@ -180,7 +180,7 @@ const topologyChanges: readonly Change[] = [
     'an autoscaler',
     workers(worker({ metadata: { annotations: { 'cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size': '1' } } })),
   ],
-  ...each('upgrade-concurrency', ['1', '0', '-1', 'two', '', '9'], (value) => ({
+  ...each('upgrade-concurrency', ['1', '0', '-1', 'two', '', '9', '99999999999999999999'], (value) => ({
     metadata: { annotations: { 'topology.cluster.x-k8s.io/upgrade-concurrency': value } },
   })),
   ...each(

@@ -22,9 +22,9 @@ export function variableValue(variables: JsonObject, path: string): Json {
   let pathSoFar = ''
   for (const segment of path.split('.')) {
     const { name, index } = parseSegment(segment, path)
-    if (!isRecord(value)) throw new VariableError('wrong-type', path, `"${pathSoFar}" is not an object`)
+    if (!isRecord(value) && !Array.isArray(value)) throw new VariableError('wrong-type', path, `"${pathSoFar}" is not an object`)
     pathSoFar = pathSoFar === '' ? name : `${pathSoFar}.${name}`
-    const member = getMember(value, name)
+    const member = memberOrItem(value, name)
     if (member === undefined) throw new VariableError('not-set', path, `"${pathSoFar}" is not set`)
     value = member as Json
     if (index === undefined) continue
@@ -35,6 +35,12 @@ export function variableValue(variables: JsonObject, path: string): Json {
     value = item
   }
   return value
+}
+
+/** Returns a member of an object, or an item of a list: upstream's parser accepts `cidrs.0` beside `cidrs[0]`. */
+export function memberOrItem(value: Json, name: string): Json | undefined {
+  if (Array.isArray(value)) return /^\d+$/.test(name) ? value[Number(name)] : undefined
+  return isRecord(value) ? (getMember(value, name) as Json | undefined) : undefined
 }
 
 /** Returns the name of the variable in a path. */

@@ -60,6 +60,7 @@ describe('Variables', () => {
     ['size.cpu', 2],
     ['disks[1].gib', 20],
     ['disks[0]', { gib: 10 }],
+    ['disks.1.gib', 20],
     ['builtin.cluster.name', 'demo'],
     ['nothing', null],
   ])('returns for %s the value %j', (path, value) => expect(variables.value(path)).toEqual(value))

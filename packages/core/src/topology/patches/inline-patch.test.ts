@@ -1,3 +1,4 @@
+import type { JsonObject } from '@capstan/kube'
 import { expect, test } from 'vitest'
 import { patchOperations } from './inline-patch.ts'
 
@@ -15,20 +16,25 @@ test.each<[rendered: string, value: unknown]>([
   ['{x: &a {k: 1}, z: {<<: *a, l: 2}}', { x: { k: 1 }, z: { k: 1, l: 2 } }],
   ['', null],
 ])('a template that renders to %j has the value that Go parses', (rendered, value) => {
-  const patch = {
-    name: 'p',
-    definitions: [
-      {
-        selector: {
-          apiVersion: template.apiVersion,
-          kind: template.kind,
-          matchResources: { infrastructureCluster: true },
-        },
-        jsonPatches: [{ op: 'add' as const, path: '/spec/x', valueFrom: { template: '{{ .text }}' } }],
-      },
-    ],
-  }
-  expect(patchOperations(patch, template as never, { kind: 'infrastructureCluster' }, { text: rendered })).toEqual([
-    { op: 'add', path: '/spec/x', value },
-  ])
+  expect(operations({ template: '{{ .text }}' }, { text: rendered })).toEqual([{ op: 'add', path: '/spec/x', value }])
 })
+
+// Upstream: fastjson's Exists and Get accept the index of a list as a segment.
+test.each([
+  ['cidrs[1]', 'b'],
+  ['cidrs.1', 'b'],
+])('the variable %s is an item of a list', (variable, value) =>
+  expect(operations({ variable }, { cidrs: ['a', 'b'] })).toEqual([{ op: 'add', path: '/spec/x', value }]),
+)
+
+test('an index past the end of a list is an error', () =>
+  expect(() => operations({ variable: 'cidrs.2' }, { cidrs: ['a', 'b'] })).toThrow(
+    'variable "cidrs.2" does not exist: failed to lookup segment "2"',
+  ))
+
+function operations(valueFrom: { template: string } | { variable: string }, variables: JsonObject) {
+  const matchResources = { infrastructureCluster: true }
+  const selector = { apiVersion: template.apiVersion, kind: template.kind, matchResources }
+  const definitions = [{ selector, jsonPatches: [{ op: 'add' as const, path: '/spec/x', valueFrom }] }]
+  return patchOperations({ name: 'p', definitions }, template as never, { kind: 'infrastructureCluster' }, variables)
+}

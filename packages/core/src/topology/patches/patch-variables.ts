@@ -1,7 +1,7 @@
 /** Computes the variables and values visible to a patch. Pure. Upstream: patches/variables, v1.14. */
 import type { ClusterClassPatch, ClusterVariable, WireVariable } from '@capstan/api'
-import { VariableDefinitionFromInline } from '@capstan/api'
-import { getMember, isRecord, type Json, type JsonObject } from '@capstan/kube'
+import { memberOrItem, VariableDefinitionFromInline } from '@capstan/api'
+import type { Json, JsonObject } from '@capstan/kube'
 import type { Blueprint } from '../blueprint.ts'
 import type { PatchItem } from './patch-items.ts'
 
@@ -59,11 +59,11 @@ export function variableProblem(variables: JsonObject, path: string): string | u
   let value: Json = variables
   for (const [depth, segment] of path.split('.').entries()) {
     const [, name = segment, index] = /^([^[\]]+)\[(\d+)\]$/.exec(segment) ?? []
-    const member: unknown = isRecord(value) ? getMember(value, name) : undefined
+    const member = memberOrItem(value, name)
     if (member === undefined && depth === 0) return `variable ${JSON.stringify(segment)} does not exist`
     if (member === undefined)
       return `variable ${JSON.stringify(path)} does not exist: failed to lookup segment ${JSON.stringify(name)}`
-    value = member as Json
+    value = member
     if (index === undefined) continue
     const invalidPath = `variable ${JSON.stringify(path)} is invalid`
     if (!Array.isArray(value)) {

@@ -300,6 +300,21 @@ describe('validation of a Cluster', () => {
     const before = old && { ...cluster, spec: old }
     expect(texts(Cluster.validate!({ ...cluster, spec }, contextOf(before)))).toEqual(errors)
   })
+
+  it.each([
+    ['two', 'could not parse the value of the annotation: strconv.Atoi: parsing "two": invalid syntax'],
+    [
+      '99999999999999999999',
+      'could not parse the value of the annotation: strconv.Atoi: parsing "99999999999999999999": value out of range',
+    ],
+    ['0', 'value cannot be less than 1'],
+  ])('rejects the upgrade concurrency %j', (text, problem) => {
+    const name = 'topology.cluster.x-k8s.io/upgrade-concurrency'
+    const changed = { ...cluster, metadata: { ...metadata, annotations: { [name]: text } } }
+    expect(texts(Cluster.validate!(changed, contextOf(cluster)))).toEqual([
+      `metadata.annotations.${name}: Invalid value: "${text}": ${problem}`,
+    ])
+  })
 })
 
 describe('validation of a ClusterClass', () => {

@@ -3,7 +3,7 @@
  * Upstream: core/webhooks/admission/cluster.go, v1.14.
  */
 import type { AdmissionContext, FieldError, KubeObject } from '@capstan/kube'
-import { forbidden, invalid, labelValueProblems } from '@capstan/kube'
+import { forbidden, invalid, labelValueProblems, messageOf, parseGoInteger } from '@capstan/kube'
 import { withVersionPrefix } from '../../../versions.ts'
 import {
   AutoscalerMaxSizeAnnotation,
@@ -82,11 +82,11 @@ const hasAutoscalerAnnotation = (annotations: { [key: string]: string } | undefi
 function concurrencyErrors(text: string | undefined): FieldError[] {
   if (text === undefined) return []
   const field = `metadata.annotations.${ClusterTopologyUpgradeConcurrencyAnnotation}`
-  if (!/^[+-]?\d+$/.test(text)) {
-    const problem = `strconv.Atoi: parsing ${JSON.stringify(text)}: invalid syntax`
-    return [invalid(field, text, `could not parse the value of the annotation: ${problem}`)]
+  try {
+    return parseGoInteger(text, 'Atoi') < 1 ? [invalid(field, text, 'value cannot be less than 1')] : []
+  } catch (err) {
+    return [invalid(field, text, `could not parse the value of the annotation: ${messageOf(err)}`)]
   }
-  return Number(text) < 1 ? [invalid(field, text, 'value cannot be less than 1')] : []
 }
 
 const cidrErrors = (field: string, blocks: readonly string[] | undefined): FieldError[] =>

@@ -28,7 +28,7 @@ export function defaultReplicas(object: Scalable, old: Scalable | undefined): nu
 
 function sizeOf(kind: string, annotation: string, text: string): number {
   try {
-    return parseGoInteger(text, 32)
+    return parseGoInteger(text, 'ParseInt', 32)
   } catch (cause) {
     // The spelling "caculate" is upstream's.
     const problem = `failed to caculate ${kind} replicas value: could not parse the value of the ${JSON.stringify(annotation)} annotation`
