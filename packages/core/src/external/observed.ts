@@ -4,7 +4,7 @@ import type { External } from './get.ts'
 
 /** State of a referenced object in one reconcile. `unread` is also the state after a failed read. */
 export type Observed =
-  | { readonly state: 'unread' }
+  | { readonly state: 'unread'; readonly error?: unknown }
   /** There is no reference. */
   | { readonly state: 'none' }
   /** The object does not exist. */

@@ -2,8 +2,10 @@ import { MachineDeployment } from '@capstan/api'
 import { type Index, type MapFunction, proceed, type ReconcileContext } from '@capstan/controller'
 import { keyOf, ownerOfKind } from '@capstan/kube'
 import type { ContractRef } from '../external/get.ts'
+import { observeExternal } from '../external/observe.ts'
+import { type Observed, toObserved } from '../external/observed.ts'
 import { referredText } from '../external/reference.ts'
-import { MachineSetsByTemplate, observeTemplate, templatesOf } from '../machineset/templates.ts'
+import { ensureTemplateOwner, isTemplate, MachineSetsByTemplate, templatesOf } from '../machineset/templates.ts'
 import type { MachineDeploymentPhase, MachineDeploymentScope } from './scope.ts'
 
 /** Reads the templates. A missing template is reported, and prevents only the creation of new sets and in-place updates. */
@@ -14,11 +16,17 @@ export const templates: MachineDeploymentPhase = async (scope, io) => {
   return proceed()
 }
 
-const readTemplate = (
+async function readTemplate(
   { machineDeployment, cluster }: MachineDeploymentScope,
   io: ReconcileContext,
   ref: ContractRef | undefined,
-) => observeTemplate(io, { ref, cluster, namespace: machineDeployment.metadata.namespace!, map: machineDeploymentsOfTemplate })
+): Promise<Observed> {
+  if (!ref || !isTemplate(ref)) return { state: 'none' }
+  const { namespace } = machineDeployment.metadata
+  const template = toObserved(await observeExternal(io, ref, namespace!, machineDeploymentsOfTemplate))
+  await ensureTemplateOwner(template, cluster, io)
+  return template
+}
 
 const byTemplate: Index<MachineDeployment> = {
   name: 'MachineDeployment by template',

@@ -1,5 +1,5 @@
 import { clonedKind, fromTemplate, Machine, MachineSet } from '@capstan/api'
-import { type Kind, keyOf, messageOf, ownerReference, type UnknownObject, wasRejected } from '@capstan/kube'
+import { type Kind, keyOf, messageOf, ownerReference, type Random, type UnknownObject, wasRejected } from '@capstan/kube'
 import { applyIntent, handOverMetadata } from '../apply-intent.ts'
 import { type ContractRef, type External, refTo } from '../external/get.ts'
 import { type Observed } from '../external/observed.ts'
@@ -29,7 +29,7 @@ export async function createMachine(
 ): Promise<Machine> {
   const { machineSet } = scope
   const { client, events, log, random, signal } = io
-  const name = machineName(machineSet, random)
+  const name = nameOrFailure(scope, random)
   const createdObjects: Clone[] = []
   let failureReason: CreationFailure['reason'] = 'BootstrapTemplateCloningFailed'
   const clone = async (template: External): Promise<ContractRef> => {
@@ -71,5 +71,14 @@ export async function createMachine(
         })
     }
     throw new Error(`failed to create Machine ${name}: ${messageOf(err)}`, { cause: err })
+  }
+}
+
+function nameOrFailure(scope: MachineSetScope, random: Random): string {
+  try {
+    return machineName(scope.machineSet, random)
+  } catch (err) {
+    scope.creationFailure = { reason: 'MachineCreationFailed', message: messageOf(err) }
+    throw new Error(`failed to create Machine: failed to compute desired Machine: ${messageOf(err)}`, { cause: err })
   }
 }

@@ -3,11 +3,14 @@ import { proceed, wait } from '@capstan/controller'
 import { removeFinalizer } from '@capstan/kube'
 import { deleteChildren } from '../children.ts'
 import type { MachineSetPhase } from './scope.ts'
+import { hasPlainSelector } from './machines.ts'
 import { counted } from './machines-report.ts'
 
 /** Deletes all Machines, and removes the finalizer when the last one is gone. */
 export const remove: MachineSetPhase = async (scope, io) => {
-  const { machineSet, machines } = scope
+  const { machineSet } = scope
+  // As upstream, a set whose selector cannot be used has no Machines.
+  const machines = scope.machines ?? (hasPlainSelector(machineSet) ? undefined : [])
   if (!machines) return proceed()
   if (machines.length > 0) {
     await deleteChildren(Machine, machines, undefined, io)

@@ -12,15 +12,29 @@ import {
   type MachineSpec,
   labelValue,
 } from '@capstan/api'
-import { controllerReference, diffMerge, draft, equal, type Input, type JsonObject, type Random } from '@capstan/kube'
+import {
+  controllerReference,
+  diffMerge,
+  draft,
+  equal,
+  type Input,
+  type JsonObject,
+  type Random,
+  withErrorContext,
+} from '@capstan/kube'
 import type { WantedMetadata } from '../managed-metadata.ts'
 import { nameFromTemplate } from '../naming/generated-name.ts'
 
 const DefaultNaming = '{{ .machineSet.name }}-{{ .random }}'
 
+/** @throws Error when the naming template is invalid, or would give all Machines the same name */
 export function machineName({ metadata, spec }: MachineSet, random: Random): string {
+  const template = spec.machineNaming?.template || DefaultNaming
+  // Admission rejects such a template, where webhooks are called.
+  if (!template.includes('{{ .random }}'))
+    throw new Error('cannot generate Machine name: {{ .random }} is missing in machineNaming.template')
   const data = { cluster: { name: spec.clusterName }, machineSet: { name: metadata.name } }
-  return nameFromTemplate(spec.machineNaming?.template ?? DefaultNaming, data, random)
+  return withErrorContext('failed to generate Machine name', () => nameFromTemplate(template, data, random))
 }
 
 /** Returns labels and annotations of a Machine, its bootstrap config and its infrastructure. */

@@ -50,3 +50,13 @@ export function plainSelector({ kind, metadata, spec }: MachineSet | MachineDepl
   }
   return labelSelector(spec.selector)
 }
+
+/** Whether a selector has only label equalities. */
+export function hasPlainSelector(object: MachineSet | MachineDeployment): boolean {
+  try {
+    plainSelector(object)
+    return true
+  } catch {
+    return false
+  }
+}

@@ -457,6 +457,34 @@ describe('a MachineSet', () => {
     for (const kind of [DevMachine, DevConfig]) expect(await names(env.client, kind)).toEqual(await names(env.client, Machine))
   })
 
+  test('creates Machines while the write of the owner of its templates is rejected', async () => {
+    env = await setsEnv({
+      between: (transport) =>
+        withSend(transport, (request) =>
+          request.verb === 'patch' && request.plural.endsWith('templates')
+            ? Promise.reject(new StatusError('Forbidden', 'no owners'))
+            : transport.send(request),
+        ),
+    })
+    await createClusterWithTemplates(env)
+    await env.client.create(MachineSet, aMachineSet())
+    await env.settle()
+    expect(await names(env.client, Machine)).toHaveLength(2)
+    const { metadata } = await env.client.get(DevMachineTemplate, { namespace: 'default', name: 'infra' })
+    expect(metadata.ownerReferences).toBeUndefined()
+  })
+
+  test('is deleted although its selector cannot be used', async () => {
+    env = await setsEnv()
+    await createClusterWithTemplates(env)
+    const selector = { matchExpressions: [{ key: 'app', operator: 'Exists' as const }] }
+    await env.client.create(MachineSet, aMachineSet({ selector }))
+    await env.settle()
+    await env.client.delete(MachineSet, key)
+    await env.settle()
+    expect(await names(env.client, MachineSet)).toEqual([])
+  })
+
   test('is deleted after its Machines', async () => {
     await startSet()
     await env.client.delete(MachineSet, key)
@@ -522,6 +550,17 @@ describe('remediation', () => {
     expect(now).toHaveLength(2)
     expect(now).toContain(healthyName)
     expect(now).not.toContain(unhealthyName)
+  })
+
+  test('keeps an unhealthy Machine that cannot be replaced because the bootstrap template does not exist', async () => {
+    await startSet()
+    const [name] = (await names(env.client, Machine)) as [string]
+    await env.client.delete(DevConfigTemplate, { namespace: 'default', name: 'bootstrap' })
+    await writeConditions(name, unhealthy)
+    expect(await names(env.client, Machine)).toContain(name)
+    expect(await remediated(name)).toBe(
+      'OwnerRemediated False RemediationDeferred: * failed to read machineset.cluster.x-k8s.io/skip-preflight-checks annotation: failed to retrieve DevConfigTemplate default/bootstrap: DevConfigTemplate.bootstrap.test "bootstrap" not found',
+    )
   })
 
   test('removes the remediation request of a Machine that is healthy again', async () => {

@@ -15,12 +15,12 @@ import {
   versionText,
 } from '@capstan/api'
 import type { MapFunction } from '@capstan/controller'
-import { keyOf, keyText, withErrorContext } from '@capstan/kube'
+import { keyOf, keyText, TerminalError, withErrorContext } from '@capstan/kube'
 import type { External } from '../external/get.ts'
 import { observeExternal } from '../external/observe.ts'
 import { externalOf, read } from '../external/observed.ts'
 import { MachineSetsByClusterName } from '../indexes.ts'
-import { missingText } from './templates.ts'
+import { missingText, unusableText } from './templates.ts'
 import type { MachineSetIO, MachineSetScope, PreflightCheck } from './scope.ts'
 
 /** Returns why no Machine should be created now; empty when all checks pass. */
@@ -30,6 +30,7 @@ export async function preflight(
   io: MachineSetIO,
 ): Promise<string[]> {
   const { cluster, machineSet } = scope
+  if (io.settings.preflightChecks.length === 0) return []
   const checks = io.settings.preflightChecks.filter(isNotSkipped(scope))
   const ref = cluster.spec.controlPlaneRef
   if (checks.length === 0 || !ref) return []
@@ -50,11 +51,17 @@ const machineSetsOfControlPlane: MapFunction = ({ metadata }, cache) => {
     : cache.byIndex(MachineSetsByClusterName, `${metadata.namespace}/${clusterName}`).map(keyOf)
 }
 
-/** Returns a predicate for checks to run: users skip checks with an annotation on the set, or on the bootstrap template. */
+/**
+ * Returns a predicate for checks to run: users skip checks with an annotation on the set, or on the bootstrap template.
+ * @throws TerminalError when the bootstrap template may have the annotation, but could not be read
+ */
 function isNotSkipped({ machineSet, bootstrapTemplate }: MachineSetScope): (check: PreflightCheck) => boolean {
-  const skippedOnSet = machineSet.metadata.annotations?.[MachineSetSkipPreflightChecksAnnotation]
-  const skipped =
-    skippedOnSet || (externalOf(bootstrapTemplate)?.object.metadata.annotations?.[MachineSetSkipPreflightChecksAnnotation] ?? '')
+  const annotation = MachineSetSkipPreflightChecksAnnotation
+  const skippedOnSet = machineSet.metadata.annotations?.[annotation]
+  const { configRef } = machineSet.spec.template.spec.bootstrap
+  const problem = configRef && unusableText(machineSet, configRef, bootstrapTemplate)
+  if (!skippedOnSet && problem !== undefined) throw new TerminalError(`failed to read ${annotation} annotation: ${problem}`)
+  const skipped = skippedOnSet || (externalOf(bootstrapTemplate)?.object.metadata.annotations?.[annotation] ?? '')
   const names = skipped.split(',').map((name) => name.trim())
   return (check) => !names.includes('All') && !names.includes(check)
 }

@@ -1,9 +1,4 @@
-import {
-  DisableMachineCreateAnnotation,
-  Machine,
-  MachineSetMoveMachinesToMachineSetAnnotation,
-  MachineSetSkipPreflightChecksAnnotation,
-} from '@capstan/api'
+import { DisableMachineCreateAnnotation, Machine, MachineSetMoveMachinesToMachineSetAnnotation } from '@capstan/api'
 import { type Outcome, proceed, requeue, wait } from '@capstan/controller'
 import { messageOf, seconds, TerminalError } from '@capstan/kube'
 import { createMachine } from './create-machine.ts'
@@ -14,7 +9,7 @@ import { surplus } from './plan-moves.ts'
 import { moveMachines } from './move-machines.ts'
 import { removeOrphans } from './orphans.ts'
 import { preflight } from './preflight.ts'
-import { missingText } from './templates.ts'
+import { unusableText } from './templates.ts'
 import type { CreationFailure, MachineSetIO, MachineSetPhase, MachineSetScope } from './scope.ts'
 
 /** Deletes orphans; creates missing Machines; deletes surplus Machines, or moves them to the set that updates them in place. */
@@ -33,13 +28,6 @@ export const syncReplicas: MachineSetPhase = async (scope, io) => {
 async function scaleUp(scope: MachineSetScope, replicas: number, io: MachineSetIO): Promise<Outcome> {
   const { machineSet, machines = [] } = scope
   if (machineSet.metadata.annotations?.[DisableMachineCreateAnnotation] === 'true') return proceed()
-  const { bootstrapTemplate, infrastructureTemplate } = scope
-  if (bootstrapTemplate.state === 'unread' || infrastructureTemplate.state === 'unread') return wait('templates to be read')
-  const templateError = missingTemplateError(scope)
-  if (templateError) {
-    scope.preflightProblems = [messageOf(templateError)]
-    throw templateError
-  }
   try {
     scope.preflightProblems = await preflight(scope, 'Scale up', io)
   } catch (err) {
@@ -47,22 +35,17 @@ async function scaleUp(scope: MachineSetScope, replicas: number, io: MachineSetI
     throw err
   }
   if (scope.preflightProblems.length > 0) return wait(scope.preflightProblems.join('; '))
+  const { bootstrapTemplate, infrastructureTemplate } = scope
   const { bootstrap, infrastructureRef } = machineSet.spec.template.spec
-  if (bootstrapTemplate.state === 'missing') {
+  const bootstrapProblem = bootstrap.configRef && unusableText(machineSet, bootstrap.configRef, bootstrapTemplate)
+  if (bootstrapProblem !== undefined) {
     const text = 'failed to create BootstrapConfig: failed to compute desired BootstrapConfig'
-    throw recordCreationFailure(
-      scope,
-      'BootstrapTemplateCloningFailed',
-      `${text}: ${missingText(machineSet, bootstrap.configRef!)}`,
-    )
+    throw recordCreationFailure(scope, 'BootstrapTemplateCloningFailed', `${text}: ${bootstrapProblem}`)
   }
   if (infrastructureTemplate.state !== 'found') {
+    const problem = unusableText(machineSet, infrastructureRef, infrastructureTemplate)
     const text = 'failed to create InfraMachine: failed to compute desired InfraMachine'
-    throw recordCreationFailure(
-      scope,
-      'InfrastructureTemplateCloningFailed',
-      `${text}: ${missingText(machineSet, infrastructureRef)}`,
-    )
+    throw recordCreationFailure(scope, 'InfrastructureTemplateCloningFailed', `${text}: ${problem}`)
   }
 
   // The framework waits for the writes of this process. After a change of leader, the cache may lack writes of the previous leader.
@@ -80,17 +63,6 @@ async function scaleUp(scope: MachineSetScope, replicas: number, io: MachineSetI
     scope.created = createdMachines.length
   }
   return proceed()
-}
-
-/**
- * Returns an error when preflight checks to skip cannot be determined: the set has no annotation that skips checks, and the bootstrap
- * template, which may have this annotation, is missing.
- */
-function missingTemplateError({ machineSet, bootstrapTemplate }: MachineSetScope): Error | undefined {
-  const annotation = MachineSetSkipPreflightChecksAnnotation
-  if (bootstrapTemplate.state !== 'missing' || machineSet.metadata.annotations?.[annotation]) return undefined
-  const { configRef } = machineSet.spec.template.spec.bootstrap
-  return new TerminalError(`failed to read ${annotation} annotation: ${missingText(machineSet, configRef!)}`)
 }
 
 /** Records that no Machine can be created. The watch of the template triggers the next reconcile. */

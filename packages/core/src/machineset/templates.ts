@@ -1,30 +1,44 @@
 import { Cluster, type MachineDeployment, MachineSet, RevisionAnnotation, TemplateSuffix } from '@capstan/api'
 import type { Index, MapFunction, Outcome, ReconcileContext } from '@capstan/controller'
 import { ensureOwner, proceed } from '@capstan/controller'
-import { isDeleting, keyOf, ownerReference, TerminalError } from '@capstan/kube'
+import { isDeleting, keyOf, messageOf, ownerReference, TerminalError } from '@capstan/kube'
 import type { ContractRef } from '../external/get.ts'
 import { observeExternal } from '../external/observe.ts'
-import { type Observed, toObserved } from '../external/observed.ts'
+import { externalOf, type Observed, toObserved } from '../external/observed.ts'
 import { referenceText, referredText } from '../external/reference.ts'
 import type { MachineSetPhase, MachineSetScope } from './scope.ts'
 
 /** Reads the template of bootstrap configs. */
-export const bootstrapTemplate: MachineSetPhase = async (scope, io) => {
-  scope.bootstrapTemplate = await readTemplate(scope, io, scope.machineSet.spec.template.spec.bootstrap.configRef)
-  return outcome(scope, scope.bootstrapTemplate, scope.machineSet.spec.template.spec.bootstrap.configRef)
-}
+export const bootstrapTemplate: MachineSetPhase = (scope, io) =>
+  readTemplate(scope, io, scope.machineSet.spec.template.spec.bootstrap.configRef, (observed) => {
+    scope.bootstrapTemplate = observed
+  })
 
 /** Reads the template of infrastructure machines. */
-export const infrastructureTemplate: MachineSetPhase = async (scope, io) => {
-  scope.infrastructureTemplate = await readTemplate(scope, io, scope.machineSet.spec.template.spec.infrastructureRef)
-  return outcome(scope, scope.infrastructureTemplate, scope.machineSet.spec.template.spec.infrastructureRef)
-}
+export const infrastructureTemplate: MachineSetPhase = (scope, io) =>
+  readTemplate(scope, io, scope.machineSet.spec.template.spec.infrastructureRef, (observed) => {
+    scope.infrastructureTemplate = observed
+  })
 
-async function readTemplate({ machineSet, cluster }: MachineSetScope, io: ReconcileContext, ref: ContractRef | undefined) {
-  const namespace = machineSet.metadata.namespace!
+/** Records the template before its owner is written: as upstream, Machines are created also while that write fails. */
+async function readTemplate(
+  scope: MachineSetScope,
+  io: ReconcileContext,
+  ref: ContractRef | undefined,
+  record: (observed: Observed) => void,
+): Promise<Outcome> {
+  const { machineSet, cluster } = scope
+  let template: Observed = { state: 'none' }
+  try {
+    if (ref) template = toObserved(await observeExternal(io, ref, machineSet.metadata.namespace!, machineSetsOfTemplate))
+    record(template)
+  } catch (error) {
+    record({ state: 'unread', error })
+    throw error
+  }
   // Objects whose kind is not a template are copied too, but the Cluster does not become their owner.
-  if (ref && !isTemplate(ref)) return toObserved(await observeExternal(io, ref, namespace, machineSetsOfTemplate))
-  return observeTemplate(io, { ref, cluster, namespace, map: machineSetsOfTemplate })
+  if (ref && isTemplate(ref)) await ensureTemplateOwner(template, cluster, io)
+  return outcome(scope, template, ref)
 }
 
 function outcome(scope: MachineSetScope, template: Observed, ref: ContractRef | undefined): Outcome {
@@ -37,6 +51,12 @@ function outcome(scope: MachineSetScope, template: Observed, ref: ContractRef | 
 export const missingText = ({ metadata }: MachineSet, { apiGroup, kind, name }: ContractRef): string =>
   `failed to retrieve ${kind} ${metadata.namespace}/${name}: ${kind}.${apiGroup} ${JSON.stringify(name)} not found`
 
+/** Returns why a template cannot be copied; `undefined` when it was read. */
+export function unusableText(machineSet: MachineSet, ref: ContractRef, template: Observed): string | undefined {
+  if (template.state === 'unread') return messageOf(template.error)
+  return template.state === 'missing' ? missingText(machineSet, ref) : undefined
+}
+
 /** Whether the set has another revision than its MachineDeployment. A missing template of such an old set is no error. */
 export function isOldRevision({
   machineSet,
@@ -46,17 +66,13 @@ export function isOldRevision({
   return machineDeployment !== undefined && revision !== machineDeployment.metadata.annotations?.[RevisionAnnotation]
 }
 
-/** Reads a template and makes the Cluster its owner, so that both are moved and deleted together. */
-export async function observeTemplate(
-  io: ReconcileContext,
-  options: { ref: ContractRef | undefined; cluster: Cluster; namespace: string; map: MapFunction },
-): Promise<Observed> {
-  const { ref, cluster, namespace, map } = options
-  if (!ref || !isTemplate(ref)) return { state: 'none' }
-  const external = await observeExternal(io, ref, namespace, map)
-  // Also while the Cluster is being deleted: the garbage collector then deletes the template.
+/**
+ * Makes the Cluster an owner of a template, so that both are moved and deleted together. Also while the Cluster is being deleted: the garbage
+ * collector then deletes the template.
+ */
+export async function ensureTemplateOwner(template: Observed, cluster: Cluster, io: ReconcileContext): Promise<void> {
+  const external = externalOf(template)
   if (external) await ensureOwner(io, external.kind, external.object, ownerReference(cluster, Cluster))
-  return toObserved(external)
 }
 
 export const isTemplate = ({ kind }: ContractRef): boolean => kind.endsWith(TemplateSuffix)
