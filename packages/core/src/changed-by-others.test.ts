@@ -3,7 +3,7 @@ import { aCondition, aMachine } from '@capstan/testing'
 import { expect, test } from 'vitest'
 import { changedByOthers } from './changed-by-others.ts'
 
-const when = changedByOthers<Machine>(['Ready'])
+const when = changedByOthers<Machine>(['Ready'], ['Ready'])
 const stored = aMachine({
   status: { phase: 'Pending', conditions: [aCondition('Ready', 'False'), aCondition('HealthCheckSucceeded', 'True')] },
 })
@@ -12,10 +12,16 @@ const conditions = (ready: 'True' | 'False', health: 'True' | 'False') => [
   aCondition('HealthCheckSucceeded', health),
 ]
 
+const legacy = (type: string) => ({
+  deprecated: { v1beta1: { conditions: [{ type, status: 'False' as const, lastTransitionTime: '2026-01-01T00:00:00Z' }] } },
+})
+
 // biome-ignore format: a table
 test.each<[string, Machine | undefined, boolean]>([
   ['ignores a status of the controller itself', aMachine({ metadata: { resourceVersion: '2' }, status: { phase: 'Running', conditions: conditions('True', 'True') } }), false],
   ['accepts a condition of another writer', aMachine({ status: { conditions: conditions('False', 'False') } }), true],
+  ['ignores a v1beta1 condition of the controller itself', aMachine({ status: { ...stored.status, ...legacy('Ready') } }), false],
+  ['accepts a v1beta1 condition of another writer', aMachine({ status: { ...stored.status, ...legacy('OwnerRemediated') } }), true],
   ['accepts a new spec',                    aMachine({ metadata: { generation: 2 }, status: stored.status! }), true],
   ['accepts a label',                       aMachine({ metadata: { labels: { a: 'b' } }, status: stored.status! }), true],
   ['accepts a deletion timestamp',          aMachine({ metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' }, status: stored.status! }), true],

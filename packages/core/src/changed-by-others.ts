@@ -1,17 +1,22 @@
 import { type Predicate, whenChanged } from '@capstan/controller'
-import { conditionsOf, type KubeObject } from '@capstan/kube'
+import { conditionsOf, type KubeObject, legacyConditionsOf } from '@capstan/kube'
 
 /**
- * Accepts changes by other writers: metadata, spec, and conditions that are not `owned`. A controller's own status writes would only cause
+ * Accepts changes by other writers: metadata, spec, and conditions in both forms that are not `owned`. A controller's own status writes would only cause
  * no-op reconciles, which count against the key's rate limit.
  */
-export const changedByOthers = <T extends KubeObject>(owned: readonly string[]): Predicate<T> =>
-  whenChanged((object) => fieldsOfOtherWriters(object, owned))
+export const changedByOthers = <T extends KubeObject>(owned: readonly string[], ownedLegacy: readonly string[]): Predicate<T> =>
+  whenChanged((object) => fieldsOfOtherWriters(object, owned, ownedLegacy))
 
-function fieldsOfOtherWriters(object: KubeObject & { readonly status?: unknown }, owned: readonly string[]) {
+function fieldsOfOtherWriters(
+  object: KubeObject & { readonly status?: unknown },
+  owned: readonly string[],
+  ownedLegacy: readonly string[],
+) {
   const { uid, generation, labels, annotations, finalizers, ownerReferences, deletionTimestamp } = object.metadata
   return {
     metadata: { uid, generation, labels, annotations, finalizers, ownerReferences, deletionTimestamp },
     conditions: conditionsOf(object).filter(({ type }) => !owned.includes(type)),
+    legacyConditions: legacyConditionsOf(object).filter(({ type }) => !ownedLegacy.includes(type)),
   }
 }

@@ -158,6 +158,8 @@ describe('an infrastructure machine', () => {
     await env.patch(DevMachine, 'm', { status: { addresses: [address('10.0.0.1')] } })
     expect(conditionText(await machine(), 'InfrastructureReady')).toBe('True Ready')
     expect((await machine()).status?.addresses).toEqual([address('10.0.0.1')])
+    await env.patch(DevMachine, 'm', { status: { addresses: [] } })
+    expect((await machine()).status).not.toHaveProperty('addresses')
   })
 
   test.each([

@@ -1,5 +1,6 @@
+import { aMachine } from '@capstan/testing'
 import { expect, test } from 'vitest'
-import { mergeVersions } from './versions-in-use.ts'
+import { mergeVersions, versionsOfMachines } from './versions-in-use.ts'
 
 const merged = (...versions: string[]) => mergeVersions(versions.map((version) => ({ version, replicas: 1 })))
 
@@ -16,6 +17,36 @@ test('distinguishes builds, and sorts invalid versions last', () => {
     'v1.34.0+b.1',
     'v1.34.0+b.2',
     'latest',
+  ])
+})
+
+test('sorts every version that upstream can parse, and keeps the order of builds without an order', () => {
+  expect(merged('latest', 'v1.34.0+k3s2', 'v1.34.0+k3s10', '1.33.1', 'v1.32')?.map(({ version }) => version)).toEqual([
+    'v1.32',
+    '1.33.1',
+    'v1.34.0+k3s2',
+    'v1.34.0+k3s10',
+    'latest',
+  ])
+})
+
+test('versions of Machines are those of their Nodes, where known; builds without an order follow the age of the Machines', () => {
+  const machine = (name: string, day: number, version: string, kubeletVersion?: string) =>
+    aMachine({
+      metadata: { name, creationTimestamp: `2026-01-0${day}T00:00:00Z` },
+      spec: { version },
+      ...(kubeletVersion ? { status: { nodeInfo: { kubeletVersion } } } : {}),
+    } as never)
+  const machines = [
+    machine('a', 3, 'v1.34.0+k3s10'),
+    machine('b', 2, 'v1.34.0+k3s10', 'v1.33.1'),
+    machine('c', 1, 'v1.34.0+k3s2'),
+    machine('d', 4, 'v1.34.0+k3s2'),
+  ]
+  expect(versionsOfMachines(machines)).toEqual([
+    { version: 'v1.33.1', replicas: 1 },
+    { version: 'v1.34.0+k3s2', replicas: 2 },
+    { version: 'v1.34.0+k3s10', replicas: 1 },
   ])
 })
 

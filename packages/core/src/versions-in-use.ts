@@ -1,9 +1,24 @@
-import { compareWithBuild, isKubernetesVersion, type ReplicasOfVersion } from '@capstan/api'
+import { compareWithBuild, type Machine, parseVersion, type ReplicasOfVersion } from '@capstan/api'
 import { compareText } from '@capstan/kube'
 
 /**
- * Merges versions with their replicas for status: each version once, in ascending order, invalid versions last. `undefined` when there are
- * none. Upstream: internal/util/version, v1.14.
+ * Returns the versions that the Nodes of Machines report, before there is a Node that of the spec. Builds without an order have the order
+ * of the oldest Machines. `undefined` when there are none. Upstream: internal/util/version, v1.14.
+ */
+export const versionsOfMachines = (machines: readonly Machine[]): ReplicasOfVersion[] | undefined =>
+  mergeVersions(
+    machines.toSorted(byAge).flatMap(({ spec, status }) => {
+      const version = status?.nodeInfo?.kubeletVersion || spec.version
+      return version ? [{ version, replicas: 1 }] : []
+    }),
+  )
+
+const byAge = ({ metadata: a }: Machine, { metadata: b }: Machine): number =>
+  Date.parse(a.creationTimestamp) - Date.parse(b.creationTimestamp) || compareText(a.name, b.name)
+
+/**
+ * Merges versions with their replicas for status: each version once, in ascending order, invalid versions last. Builds without an order
+ * keep theirs. `undefined` when there are none.
  */
 export function mergeVersions(entries: readonly ReplicasOfVersion[]): ReplicasOfVersion[] | undefined {
   const replicas = new Map<string, number>()
@@ -15,8 +30,17 @@ export function mergeVersions(entries: readonly ReplicasOfVersion[]): ReplicasOf
 }
 
 function compare(a: string, b: string): number {
-  const [isA, isB] = [isKubernetesVersion(a), isKubernetesVersion(b)]
+  const [isA, isB] = [isVersion(a), isVersion(b)]
   if (!isA || !isB) return isA ? -1 : isB ? 1 : compareText(a, b)
   const order = compareWithBuild(a, b)
-  return order === 'differ' || order === 0 ? compareText(a, b) : order
+  return order === 'differ' ? 0 : order || compareText(a, b)
+}
+
+function isVersion(text: string): boolean {
+  try {
+    parseVersion(text)
+    return true
+  } catch {
+    return false
+  }
 }

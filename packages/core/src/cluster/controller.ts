@@ -3,6 +3,7 @@ import { type Controller, type MapFunction, type Predicate, watches, whenChanged
 import { type ConditionSource, equal, getCondition, isDeleting, type KubeObject, Secret, seconds } from '@capstan/kube'
 import type { ClusterCache } from '../cluster-cache/cluster-cache.ts'
 import { changedByOthers } from '../changed-by-others.ts'
+import { OwnedLegacyConditions } from './legacy-status.ts'
 import { clusterOfLabel, clustersOfClass } from '../indexes.ts'
 import { reconcileCluster } from './reconcile.ts'
 import type { ClusterSettings } from './scope.ts'
@@ -24,7 +25,7 @@ export function createClusterController({
   return {
     name: 'cluster',
     for: Cluster,
-    when: changedByOthers(OwnedConditions),
+    when: changedByOthers(OwnedConditions, OwnedLegacyConditions),
     watches: [
       watches(Machine, clusterOfLabel, machineMatters),
       watches(MachineSet, clusterOfLabel, setMatters),

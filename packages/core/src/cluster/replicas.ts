@@ -11,7 +11,7 @@ import {
 } from '@capstan/api'
 import { isTrue } from '@capstan/kube'
 import { read } from '../external/observed.ts'
-import { mergeVersions } from '../versions-in-use.ts'
+import { mergeVersions, versionsOfMachines } from '../versions-in-use.ts'
 import { isStandAlone, withoutPoolMachines } from './descendants.ts'
 import type { ClusterScope } from './scope.ts'
 
@@ -118,7 +118,7 @@ function workerCounts({ cluster, descendants }: ClusterScope): Counts | undefine
 function machineCounts(machines: readonly Machine[]): Counts {
   // As upstream, a count of 0 is absent.
   const count = (condition: string) => machines.filter((machine) => isTrue(machine, condition)).length || undefined
-  const versions = mergeVersions(machines.flatMap(versionOf))
+  const versions = versionsOfMachines(machines)
   return withoutUndefined({
     desiredReplicas: machines.length || undefined,
     replicas: machines.length || undefined,
@@ -127,12 +127,6 @@ function machineCounts(machines: readonly Machine[]): Counts {
     upToDateReplicas: count('UpToDate'),
     versions,
   })
-}
-
-/** The version that the Node reports; before there is a Node, the version of the spec. */
-function versionOf({ spec, status }: Machine): ReplicasOfVersion[] {
-  const version = status?.nodeInfo?.kubeletVersion || spec.version
-  return version ? [{ version, replicas: 1 }] : []
 }
 
 /** Drops members that are `undefined`. */

@@ -3,6 +3,7 @@ import { type Controller, controller, watches } from '@capstan/controller'
 import type { RuntimeClient } from '@capstan/extension'
 import { keyOf } from '@capstan/kube'
 import { changedByOthers } from '../changed-by-others.ts'
+import { OwnedLegacyConditions } from './legacy-status.ts'
 import { ClassesByExtension, ClassesByTemplate } from './indexes.ts'
 import { reconcileClusterClass } from './reconcile.ts'
 import { DiscoveredVariables } from './variables.ts'
@@ -19,7 +20,10 @@ export function createClusterClassController({ runtime, concurrency = 10 }: Clus
   return controller({
     name: 'clusterclass',
     for: ClusterClass,
-    when: changedByOthers(Object.values(ClusterClassConditions).map(({ type }) => type)),
+    when: changedByOthers(
+      Object.values(ClusterClassConditions).map(({ type }) => type),
+      OwnedLegacyConditions,
+    ),
     watches: [watches(ExtensionConfig, ({ metadata }, cache) => cache.byIndex(ClassesByExtension, metadata.name).map(keyOf))],
     indexes: [ClassesByTemplate, ClassesByExtension] as never,
     concurrency,

@@ -23,7 +23,7 @@ export const createClusterResourceSetController = ({
   controller({
     name: 'clusterresourceset',
     for: ClusterResourceSet,
-    when: changedByOthers(OwnedConditions),
+    when: changedByOthers(OwnedConditions, OwnedConditions),
     watches: [
       watches(Cluster, resourceSetsOfCluster, clusterMatters),
       // The watch of bindings only fills the cache: their events trigger no reconcile.

@@ -13,8 +13,8 @@ export const certificateExpiry: MachinePhase = async ({ machine, bootstrap }) =>
     delete machine.status?.certificatesExpiryDate
     return proceed()
   }
-  const expiry = rfc3339.test(text) ? Date.parse(text) : Number.NaN
-  if (Number.isNaN(expiry)) {
+  const expiry = parseTime(text)
+  if (expiry === undefined) {
     throw new Error(
       `Cannot read annotation ${MachineCertificatesExpiryDateAnnotation} of ${annotated.kind} ${annotated.metadata.name}: ${JSON.stringify(text)} is not an RFC 3339 time`,
     )
@@ -27,4 +27,10 @@ export const certificateExpiry: MachinePhase = async ({ machine, bootstrap }) =>
 const annotationOf = (object: KubeObject | undefined): string | undefined =>
   object?.metadata.annotations?.[MachineCertificatesExpiryDateAnnotation]
 
-const rfc3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i
+/** Parses an RFC 3339 time; `undefined` when the text is none. `Date.parse` alone accepts days and hours that do not exist. */
+function parseTime(text: string): number | undefined {
+  const [, date, hour] = /^(\d{4}-\d\d-\d\d)T(\d\d):\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/.exec(text) ?? []
+  const time = Date.parse(text)
+  if (date === undefined || hour === '24' || Number.isNaN(time)) return undefined
+  return new Date(date).toISOString().startsWith(date) ? time : undefined
+}

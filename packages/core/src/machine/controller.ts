@@ -14,6 +14,7 @@ import type { ClusterCache, ClusterCacheEvent } from '../cluster-cache/cluster-c
 import { MachinesByClusterName, objectsOfCluster } from '../indexes.ts'
 import { nodeTexts } from './node.ts'
 import { changedByOthers } from '../changed-by-others.ts'
+import { OwnedLegacyConditions } from './legacy-status.ts'
 import { reconcileMachine } from './reconcile.ts'
 import type { MachineSettings } from './scope.ts'
 import { OwnedConditions } from './status.ts'
@@ -42,7 +43,7 @@ export function createMachineController({
   return {
     name: 'machine',
     for: Machine,
-    when: changedByOthers(OwnedConditions),
+    when: changedByOthers(OwnedConditions, OwnedLegacyConditions),
     watches: [
       watches(Cluster, objectsOfCluster(MachinesByClusterName), updates.retries.orRetryRequest(clusterMatters)),
       watches(MachineSet, (set, cache) => cache.byIndex(byMachineSet, keyText(keyOf(set))).map(keyOf), rolloutMatters),
@@ -72,7 +73,7 @@ const rolloutMatters = whenChanged((set: MachineSet | MachineDeployment) => ({
   template: set.spec.template.spec,
   rolloutAfter: (set as MachineDeployment).spec.rollout?.after,
   revision: set.metadata.annotations?.[RevisionAnnotation],
-  owner: controllerOf(set)?.name,
+  deployment: set.metadata.labels?.[MachineDeploymentNameLabel],
 }))
 
 const machinesOfDeployment = ({ metadata }: MachineDeployment, cache: Cache): ObjectKey[] =>

@@ -32,7 +32,8 @@ export const infrastructure: MachinePhase = async (scope, io) => {
   const status = (machine.status ??= {})
   const addresses = readContract(scope.infrastructure, addressesOf)
   const { inSpec, inStatus } = readContract(scope.infrastructure, failureDomainsOfMachine)
-  if (addresses) status.addresses = addresses
+  if (addresses?.length) status.addresses = addresses
+  else if (addresses) delete status.addresses
   // Upstream: the provider's spec.failureDomain is deprecated, but still overrides the Machine's.
   if (inSpec) machine.spec.failureDomain = inSpec
   else if (inSpec === '') delete machine.spec.failureDomain

@@ -1,5 +1,6 @@
-import { Cluster, Machine } from '@capstan/api'
+import { Cluster, Machine, MachineDeployment, MachineSet } from '@capstan/api'
 import {
+  controllerReference,
   Event,
   getCondition,
   hours,
@@ -63,6 +64,45 @@ test('a Machine copies the provider ID and the name of its data Secret, finds an
   })
   expect((await env.get(DevMachine, 'm1')).metadata.ownerReferences).toMatchObject([
     { kind: 'Machine', name: 'm1', controller: true },
+  ])
+})
+
+test('a Machine reports whether it is up to date with the MachineDeployment that the label of its MachineSet names, before this is an owner', async () => {
+  env = await coreEnv()
+  await env.provisionCluster()
+  const { spec } = aMachine()
+  const template = { metadata: { labels: { a: 'b' } }, spec: { ...spec, version: 'v1.34.0' } }
+  const labels = { 'cluster.x-k8s.io/deployment-name': 'md' }
+  const ofSet = { clusterName: 'demo', selector: { matchLabels: { a: 'b' } }, template }
+  const paused = { 'cluster.x-k8s.io/paused': '' }
+  await env.client.create(MachineDeployment, {
+    metadata: { namespace: 'default', name: 'md', annotations: paused },
+    spec: ofSet,
+  } as never)
+  const set = await env.client.create(MachineSet, {
+    metadata: { namespace: 'default', name: 'set', labels, annotations: paused },
+    spec: ofSet,
+  } as never)
+  await env.client.create(Machine, {
+    metadata: { namespace: 'default', name: 'm1', labels, ownerReferences: [controllerReference(set, MachineSet)] },
+    spec: { ...spec, version: 'v1.33.0' },
+  })
+  await env.settle()
+  expect(conditionText(await env.get(Machine, 'm1'), 'UpToDate')).toBe('True UpToDate')
+})
+
+test('a stand-alone Machine gets its Cluster as owner beside a Cluster of another API group', async () => {
+  env = await coreEnv()
+  await env.provisionCluster()
+  const other = { apiVersion: 'provisioning.example.io/v1', kind: 'Cluster', name: 'x', uid: 'x' }
+  await env.client.create(Machine, {
+    metadata: { namespace: 'default', name: 'm1', ownerReferences: [other] },
+    spec: aMachine().spec,
+  })
+  await env.settle()
+  expect((await env.get(Machine, 'm1')).metadata.ownerReferences).toMatchObject([
+    other,
+    { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Cluster', name: 'demo' },
   ])
 })
 

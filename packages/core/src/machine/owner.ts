@@ -1,13 +1,13 @@
 import { Cluster, ClusterNameLabel, MachineControlPlaneNameLabel, MachinePoolNameLabel, MachineSetNameLabel } from '@capstan/api'
 import { proceed } from '@capstan/controller'
-import { ensureOwnerReference, ownerReference } from '@capstan/kube'
+import { controllerOf, ensureOwnerReference, ownerOfKind, ownerReference } from '@capstan/kube'
 import type { MachinePhase } from './scope.ts'
 
 /** Adds the label with the Cluster's name to the Machine, and makes the Cluster its owner when no other object created it. */
 export const owner: MachinePhase = async ({ machine, cluster }) => {
   const { metadata, spec } = machine
   metadata.labels = { ...metadata.labels, [ClusterNameLabel]: spec.clusterName }
-  const isOwned = metadata.ownerReferences?.some(({ controller, kind }) => controller || kind === Cluster.kind)
+  const isOwned = controllerOf(machine) !== undefined || ownerOfKind(machine, Cluster) !== undefined
   const hasCreatorLabel = CreatorLabels.some((label) => metadata.labels?.[label] !== undefined)
   if (!isOwned && !hasCreatorLabel) ensureOwnerReference(machine, ownerReference(cluster, Cluster))
   return proceed()

@@ -1,4 +1,12 @@
-import { ConditionOrder, Machine, MachineDeployment, MachineFinalizer, MachineSet, pausedCondition } from '@capstan/api'
+import {
+  ConditionOrder,
+  Machine,
+  MachineDeployment,
+  MachineDeploymentNameLabel,
+  MachineFinalizer,
+  MachineSet,
+  pausedCondition,
+} from '@capstan/api'
 import { type Outcome, reconcileObject } from '@capstan/controller'
 import { controllerOf, isDeleting, keyOf, type ObjectKey } from '@capstan/kube'
 import { clusterOf } from '../cluster-of.ts'
@@ -54,10 +62,8 @@ function ownersOf(machine: Machine, io: MachineIO): Pick<MachineScope, 'machineS
   const set = controllerOf(machine)
   const machineSet =
     set?.kind === MachineSet.kind ? io.cache.peek(MachineSet, { namespace: namespace!, name: set.name }) : undefined
-  const deployment = machineSet && controllerOf(machineSet)
-  const machineDeployment =
-    deployment?.kind === MachineDeployment.kind
-      ? io.cache.peek(MachineDeployment, { namespace: namespace!, name: deployment.name })
-      : undefined
+  // As upstream, by its label: after a restore of backups, the owner reference may be missing for a while.
+  const deployment = machineSet?.metadata.labels?.[MachineDeploymentNameLabel]
+  const machineDeployment = deployment ? io.cache.peek(MachineDeployment, { namespace: namespace!, name: deployment }) : undefined
   return { machineSet, machineDeployment }
 }

@@ -65,7 +65,7 @@ export function reportStatus(scope: MachineDeploymentScope, now: number): Outcom
     scalingDownCondition(scalingOf(scope), machineSets && machines, now),
     machinesReadyCondition(machines),
     machinesUpToDateCondition(machines, now),
-    remediatingCondition(machines, 'MachineDeployment'),
+    remediatingCondition(machines, 'MachineDeployment/MachineSet'),
     deletingCondition(scope, now),
     pausedCondition(scope.cluster, machineDeployment),
   ]

@@ -4,6 +4,7 @@ import { equal, getCondition, isDeleting, keyOf, keyText, type Node, type Object
 import type { ClusterCache, ClusterCacheEvent } from '../cluster-cache/cluster-cache.ts'
 import { nodeTexts } from '../machine/node.ts'
 import { changedByOthers } from '../changed-by-others.ts'
+import { OwnedLegacyConditions } from './legacy-status.ts'
 import { MachinePoolsByClusterName, objectsOfCluster } from '../indexes.ts'
 import { poolOfLabels } from './machines.ts'
 import { reconcileMachinePool } from './reconcile.ts'
@@ -23,7 +24,7 @@ export function createMachinePoolController({
   return {
     name: 'machinepool',
     for: MachinePool,
-    when: changedByOthers(OwnedConditions),
+    when: changedByOthers(OwnedConditions, OwnedLegacyConditions),
     watches: [
       watches(Cluster, objectsOfCluster(MachinePoolsByClusterName), clusterMatters),
       watches(Machine, poolOfLabels, machineMatters),

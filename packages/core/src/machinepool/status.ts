@@ -6,7 +6,6 @@ import {
   areReplicasManagedExternally,
   ConditionOrder,
   infrastructureMachineKindOf,
-  type Machine,
   type MachinePool,
   type MachinePoolStatus,
   type ReplicasOfVersion,
@@ -14,7 +13,7 @@ import {
 } from '@capstan/api'
 import { isDeleting, isTrue, setConditions } from '@capstan/kube'
 import { externalOf, invalidOf } from '../external/observed.ts'
-import { mergeVersions } from '../versions-in-use.ts'
+import { mergeVersions, versionsOfMachines } from '../versions-in-use.ts'
 import { reportLegacyStatus } from './legacy-status.ts'
 import type { MachinePoolScope } from './scope.ts'
 
@@ -45,7 +44,7 @@ function reportCounts(scope: MachinePoolScope, status: MachinePoolStatus): void 
     status.readyReplicas = count('Ready')
     status.availableReplicas = count('Available')
     status.upToDateReplicas = count('UpToDate')
-    reportVersions(status, machines.flatMap(versionOf))
+    reportVersions(status, versionsOfMachines(machines))
     return
   }
   // As upstream, all existing replicas count as ready and available.
@@ -60,22 +59,12 @@ function reportCounts(scope: MachinePoolScope, status: MachinePoolStatus): void 
     const node = name === undefined ? undefined : workload.node(name)
     return (node?.spec?.providerID && node.status?.nodeInfo?.kubeletVersion) || []
   })
-  reportVersions(
-    status,
-    versions.map((version) => ({ version, replicas: 1 })),
-  )
+  reportVersions(status, mergeVersions(versions.map((version) => ({ version, replicas: 1 }))))
 }
 
-function reportVersions(status: MachinePoolStatus, counts: readonly ReplicasOfVersion[]): void {
-  const versions = mergeVersions(counts)
+function reportVersions(status: MachinePoolStatus, versions: ReplicasOfVersion[] | undefined): void {
   if (versions) status.versions = versions
   else delete status.versions
-}
-
-/** The version that the Node reports; before there is a Node, the version of the spec. */
-function versionOf({ spec, status }: Machine): ReplicasOfVersion[] {
-  const version = status?.nodeInfo?.kubeletVersion || spec.version
-  return version ? [{ version, replicas: 1 }] : []
 }
 
 /**

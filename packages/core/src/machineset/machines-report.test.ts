@@ -10,7 +10,6 @@ import {
   nextReport,
   remediatingCondition,
   scalingDownCondition,
-  versionsOfMachines,
 } from './machines-report.ts'
 
 const now = Date.UTC(2026, 0, 2)
@@ -42,19 +41,6 @@ test('Machines that are being updated in place count only as replicas', () => {
     availableReplicas: 1,
     upToDateReplicas: 1,
   })
-})
-
-test('versions are those of the Nodes, where known', () => {
-  const onNode = { status: { nodeInfo: { kubeletVersion: 'v1.33.1' } } }
-  const machines = [
-    aMachine('a', {}, { spec: { version: 'v1.34.0' } }),
-    aMachine('b', {}, { spec: { version: 'v1.34.0' }, ...onNode }),
-    aMachine('c', {}, { spec: { version: 'v1.34.0' } }),
-  ]
-  expect(versionsOfMachines(machines)).toEqual([
-    { version: 'v1.33.1', replicas: 1 },
-    { version: 'v1.34.0', replicas: 2 },
-  ])
 })
 
 describe('conditions', () => {
@@ -98,9 +84,9 @@ describe('conditions', () => {
       'Remediating for many unhealthy Machines that the owner does not remediate',
       remediatingCondition(
         ['e', 'd', 'c', 'b', 'a'].map((name) => aMachine(name, unhealthy)),
-        'MachineDeployment',
+        'MachineDeployment/MachineSet',
       ),
-      'False NotRemediating: Machines a, b, c, ... (2 more) are not healthy (not to be remediated by MachineDeployment)',
+      'False NotRemediating: Machines a, b, c, ... (2 more) are not healthy (not to be remediated by MachineDeployment/MachineSet)',
     ],
     [
       'Remediating for a Machine that the owner remediates',

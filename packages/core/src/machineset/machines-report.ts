@@ -1,12 +1,5 @@
 /** Aggregates Machines for the status of MachineSets and MachineDeployments. Pure. Upstream: machineset_controller_status.go, v1.14. */
-import {
-  isUpdateInProgress,
-  type Machine,
-  type MachineDeployment,
-  type MachineSet,
-  MachineSetConditions,
-  type ReplicasByVersion,
-} from '@capstan/api'
+import { isUpdateInProgress, type Machine, type MachineDeployment, type MachineSet, MachineSetConditions } from '@capstan/api'
 import {
   aggregate,
   getCondition,
@@ -24,7 +17,6 @@ import type { Observed } from '../external/observed.ts'
 import { drainDelayText } from '../machine/drain-delays.ts'
 import { isTemplate } from './templates.ts'
 import { SeeLogs } from '../see-logs.ts'
-import { mergeVersions } from '../versions-in-use.ts'
 
 /** Deletions longer than this are reported with likely causes. */
 const LongDeletion = minutes(15)
@@ -52,14 +44,6 @@ export function machineCounts(machines: readonly Machine[]): MachineCounts {
   }
 }
 
-export const versionsOfMachines = (machines: readonly Machine[]): ReplicasByVersion[] | undefined =>
-  mergeVersions(
-    machines.flatMap(({ spec, status }) => {
-      const version = status?.nodeInfo?.kubeletVersion || spec.version
-      return version ? [{ version, replicas: 1 }] : []
-    }),
-  )
-
 export function machinesReadyCondition(machines: readonly Machine[] | undefined): NewCondition {
   const { MachinesReady } = MachineSetConditions
   if (!machines) return MachinesReady.unknown('InternalError', SeeLogs)
@@ -82,12 +66,12 @@ export function machinesUpToDateCondition(machines: readonly Machine[] | undefin
 }
 
 /**
- * Returns the Remediating condition of an owner of Machines. `by` is the owner's kind, which the message names for Machines that are not
- * remediated; absent for Clusters.
+ * Returns the Remediating condition of an owner of Machines. `by` names the kinds that remediate, for the message
+ * about Machines that are not remediated; absent for Clusters.
  */
 export function remediatingCondition(
   machines: readonly Machine[] | undefined,
-  by?: 'MachineSet' | 'MachineDeployment',
+  by?: 'MachineSet' | 'MachineDeployment/MachineSet',
 ): NewCondition {
   const { Remediating } = MachineSetConditions
   if (!machines) return Remediating.unknown('InternalError', SeeLogs)

@@ -15,9 +15,9 @@ import {
   nextReport,
   remediatingCondition,
   scalingDownCondition,
-  versionsOfMachines,
   withBullet,
 } from './machines-report.ts'
+import { versionsOfMachines } from '../versions-in-use.ts'
 import { isPendingAcknowledge } from './plan-moves.ts'
 import type { MachineSetScope } from './scope.ts'
 

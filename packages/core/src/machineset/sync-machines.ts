@@ -3,6 +3,7 @@ import { proceed } from '@capstan/controller'
 import { isDeleting, isReason, keyOf } from '@capstan/kube'
 import { applyIntent, handOverMetadata } from '../apply-intent.ts'
 import { observeExternal } from '../external/observe.ts'
+import { throwAggregate } from '../aggregate-errors.ts'
 import { inPlaceChange, machineIntent, wantedMetadata } from './desired-machine.ts'
 import { MachineSetManager, type MachineSetIO, type MachineSetPhase, type MachineSetScope, MetadataManager } from './scope.ts'
 
@@ -12,7 +13,11 @@ import { MachineSetManager, type MachineSetIO, type MachineSetPhase, type Machin
  */
 export const syncMachines: MachineSetPhase = async (scope, io) => {
   if (!scope.machines) return proceed()
-  scope.machines = await Promise.all(scope.machines.map((machine) => syncMachine(machine, scope, io)))
+  const { machines } = scope
+  // No write may be left running beside the next phases, or the next reconcile.
+  const results = await Promise.allSettled(machines.map((machine) => syncMachine(machine, scope, io)))
+  scope.machines = results.map((result, index) => (result.status === 'fulfilled' ? result.value : machines[index]!))
+  throwAggregate(results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : [])))
   return proceed()
 }
 
