@@ -552,6 +552,33 @@ describe('remediation', () => {
     expect(now).not.toContain(unhealthyName)
   })
 
+  test('deletes no Machine while the condition of another one cannot be written', async () => {
+    let rejected: string | undefined
+    env = await setsEnv({
+      between: (transport) =>
+        withSend(transport, async (request, signal) => {
+          const conditions = JSON.stringify(request.body ?? '')
+          if (request.name === rejected && request.subresource === 'status' && conditions.includes('MachineDeleting'))
+            throw new StatusError('Forbidden', 'policy')
+          return transport.send(request, signal)
+        }),
+    })
+    await createClusterWithTemplates(env)
+    await env.client.create(MachineSet, aMachineSet())
+    await env.advance(seconds(30))
+    const [first, second] = (await names(env.client, Machine)) as [string, string]
+    rejected = first
+    await env.client.patch(Cluster, { namespace: 'default', name: 'demo' }, { type: 'merge', body: { spec: { paused: true } } })
+    await writeConditions(first, unhealthy)
+    await writeConditions(second, unhealthy)
+    await env.client.patch(Cluster, { namespace: 'default', name: 'demo' }, { type: 'merge', body: { spec: { paused: false } } })
+    await env.advance(seconds(30))
+    expect(await names(env.client, Machine)).toEqual([first, second])
+    rejected = undefined
+    await env.advance(seconds(120))
+    expect(await names(env.client, Machine)).not.toContain(second)
+  })
+
   test('keeps an unhealthy Machine that cannot be replaced because the bootstrap template does not exist', async () => {
     await startSet()
     const [name] = (await names(env.client, Machine)) as [string]

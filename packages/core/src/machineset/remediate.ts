@@ -82,9 +82,14 @@ async function deleteUnhealthy(scope: MachineSetScope, unhealthy: readonly Machi
   }
 
   const condition = OwnerRemediated.false('MachineDeleting', 'Machine is deleting')
+  // As upstream, no Machine is deleted before all have the condition: it is not written to a Machine that is being deleted.
+  const reportedMachines = new Map<Machine, Machine | undefined>()
+  await forEach(unhealthy, async (machine) => {
+    reportedMachines.set(machine, await reportOn(scope, machine, { condition }, io))
+  })
   await forEach(unhealthy, async (machine) => {
     const { name, uid } = machine.metadata
-    const reported = await reportOn(scope, machine, { condition }, io)
+    const reported = reportedMachines.get(machine)
     io.log.info('Deleting Machine (remediating unhealthy Machine)', { Machine: name })
     try {
       await orAbsent(io.client.delete(Machine, keyOf(machine), { preconditions: { uid }, signal: io.signal }))
