@@ -263,7 +263,7 @@ async function applyTemplate(
     const differs = difference(desired.object, current.object)
     if (differs === 'none' || applier.applied.isCurrent(desired.object, current.object)) return { object: desired, isNew: false }
     const failure = dryRunError(current.kind.kind, current.object)
-    if (differs === 'metadata' || (await withErrorContext(failure, () => checkSameSpec(applier, desired, current)))) {
+    if (differs === 'metadata' || (await withErrorContext(failure, () => hasSameSpec(applier, desired, current)))) {
       await withErrorContext(failure, () => update(applier, desired, current.object, ' (metadata changes)'))
       return { object: desired, isNew: false }
     }
@@ -277,11 +277,18 @@ async function applyTemplate(
   return { object: rotated, isNew: true }
 }
 
-/** Determines by a dry run whether the desired spec, with the server's defaults, equals the current spec, so that nothing is rolled out. */
-async function checkSameSpec(applier: Applier, desired: DesiredObject, current: External): Promise<boolean> {
-  const { name, uid } = current.object.metadata
-  const dryRunResult = await dryRun(applier, desired, { name, uid })
-  return equal(dryRunResult['spec'], current.object['spec'])
+/**
+ * Determines by dry runs whether the desired spec, with the server's defaults, equals the current spec, so that nothing is rolled out. The
+ * current object is applied too if necessary: it may lack defaults that a provider has added since it was written.
+ */
+export async function hasSameSpec(applier: Applier, desired: DesiredObject, current: External): Promise<boolean> {
+  const { apiVersion, kind, metadata, spec } = current.object
+  const { name, namespace, uid, labels, annotations } = metadata
+  const desiredResult = await dryRun(applier, desired, { name, uid })
+  if (equal(desiredResult['spec'], spec)) return true
+  const object = { apiVersion, kind, metadata: { name, namespace: namespace!, labels, annotations }, spec } as NamedInput
+  const currentResult = await dryRun(applier, { ...current, object }, { name, uid })
+  return equal(desiredResult['spec'], currentResult['spec'])
 }
 
 /**

@@ -9,7 +9,16 @@ import type {
 } from '@capstan/api'
 import { ClusterClass, ClusterClassConditions } from '@capstan/api'
 import type { ReconcileContext } from '@capstan/controller'
-import { CustomResourceDefinition, getCondition, isFalse, keyText, type Kind, type ObjectKey, orAbsent } from '@capstan/kube'
+import {
+  CustomResourceDefinition,
+  getCondition,
+  isFalse,
+  keyOf,
+  keyText,
+  type Kind,
+  type ObjectKey,
+  orAbsent,
+} from '@capstan/kube'
 import { externalKindOf } from '../external/contract-version.ts'
 import type { External, TemplateRef } from '../external/get.ts'
 import { classKeyOf } from '../indexes.ts'
@@ -136,22 +145,16 @@ export async function observeBlueprint(
 /** Returns the MachineDeployment class with this name. @throws Error when the ClusterClass has none */
 export function blueprintOf({ machineDeployments, class: clusterClass }: Blueprint, name: string): MachineDeploymentBlueprint {
   const blueprint = machineDeployments.get(name)
-  if (!blueprint) throw new Error(missingClass('MachineDeployment', name, clusterClass))
+  if (!blueprint) throw new Error(`MachineDeployment class ${name} not found in ClusterClass ${keyText(keyOf(clusterClass))}`)
   return blueprint
 }
 
 /** Returns the MachinePool class with this name. @throws Error when the ClusterClass has none */
 export function poolBlueprintOf({ machinePools, class: clusterClass }: Blueprint, name: string): MachinePoolBlueprint {
   const blueprint = machinePools.get(name)
-  if (!blueprint) throw new Error(missingClass('MachinePool', name, clusterClass))
+  if (!blueprint) throw new Error(`MachinePool class ${name} not found in ClusterClass ${keyText(keyOf(clusterClass))}`)
   return blueprint
 }
-
-export const missingClass = (
-  kind: 'MachineDeployment' | 'MachinePool',
-  name: string,
-  { metadata }: Pick<ClusterClass, 'metadata'>,
-): string => `${kind}Class with name "${name}" does not exist in ClusterClass "${metadata.name}"`
 
 async function observeTemplate(ref: TemplateRef, namespace: string, context: ReconcileContext): Promise<External> {
   const { cache, client, signal } = context

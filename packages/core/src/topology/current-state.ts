@@ -158,6 +158,7 @@ async function observeMachinePool(
   if (isDeleting(object)) return { object, bootstrap: undefined, infrastructure: undefined, upgrading }
   const className = topology.workers?.machinePools?.find((pool) => pool.name === topologyName)?.class
   const poolBlueprint = className === undefined ? undefined : machinePools.get(className)
+  if (className !== undefined && !poolBlueprint) throw new Error(`failed to find MachinePool class ${className} in ClusterClass`)
   const { bootstrap, infrastructureRef } = object.spec.template.spec
   if (!bootstrap.configRef) throw new Error(`${describe(object)} does not have a reference to a Bootstrap Config`)
   const kindOfPart = (template: External | undefined) => template && kindOfClone(template)
@@ -197,6 +198,8 @@ async function observeMachineDeployment(
   if (isDeleting(object)) return { object, bootstrap: undefined, infrastructure: undefined, healthCheck, upgrading }
   const className = topology.workers?.machineDeployments?.find((deployment) => deployment.name === topologyName)?.class
   const deploymentBlueprint = className === undefined ? undefined : machineDeployments.get(className)
+  if (className !== undefined && !deploymentBlueprint)
+    throw new Error(`failed to find MachineDeployment class ${className} in ClusterClass`)
   const { bootstrap, infrastructureRef } = object.spec.template.spec
   if (!bootstrap.configRef) throw new Error(`${describe(object)} does not have a reference to a Bootstrap Config`)
   return {

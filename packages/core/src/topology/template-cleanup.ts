@@ -6,7 +6,6 @@
 import {
   Cluster,
   ClusterNameLabel,
-  ClusterTopologyMachineDeploymentNameLabel,
   ClusterTopologyOwnedLabel,
   isPaused,
   MachineDeployment,
@@ -89,7 +88,8 @@ async function reconcileTemplates<T extends Owner>(
   context: ReconcileContext,
 ): Promise<Outcome> {
   const object = context.cache.peek(kind, key)
-  if (!object || !isOfTopology(object)) return proceed()
+  // As upstream, an object with the pause annotation does not get the finalizer either; a paused Cluster only delays the cleanup.
+  if (!object || !isOfTopology(object) || isPaused(undefined, object)) return proceed()
   if (!isDeleting(object)) {
     await orAbsent(ensureFinalizer(context, kind, object, finalizer))
     return proceed()
@@ -118,14 +118,12 @@ async function deleteHealthCheck(key: ObjectKey, { client, signal }: ReconcileCo
 }
 
 /**
- * Returns the templates that other objects of the same MachineDeployment use. The objects are read live, because a template deleted by
- * mistake cannot be restored.
+ * Returns the templates that other objects of the same Cluster use. The objects are read live, because a template deleted by mistake cannot
+ * be restored.
  */
 async function templatesInUse(object: Owner, { client, signal }: ReconcileContext): Promise<ReadonlySet<string>> {
-  const { namespace, labels, uid } = object.metadata
-  const topologyName = labels?.[ClusterTopologyMachineDeploymentNameLabel] ?? ''
-  const labelSelector = `${ClusterNameLabel}=${object.spec.clusterName},${ClusterTopologyMachineDeploymentNameLabel}=${topologyName}`
-  const options = { namespace: namespace!, labelSelector, signal }
+  const { namespace, uid } = object.metadata
+  const options = { namespace: namespace!, labelSelector: `${ClusterNameLabel}=${object.spec.clusterName}`, signal }
   const [deployments, sets] = await Promise.all([client.list(MachineDeployment, options), client.list(MachineSet, options)])
   const otherOwners = [...deployments.items, ...sets.items].filter((owner) => owner.metadata.uid !== uid && !isDeleting(owner))
   return new Set(otherOwners.flatMap((owner) => templatesOf(owner).map(refText)))

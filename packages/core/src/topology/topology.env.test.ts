@@ -7,6 +7,7 @@ import {
   Machine,
   MachineDeployment,
   MachineHealthCheck,
+  MachineSet,
   type WaitingHook,
   waitingHooks,
 } from '@capstan/api'
@@ -17,6 +18,7 @@ import {
   CustomResourceDefinition,
   Event,
   getCondition,
+  keyOf,
   type Kind,
   type KubeObject,
   minutes,
@@ -586,6 +588,48 @@ test('a MachineHealthCheck is deleted with its MachineDeployment, and created wi
   expect(await world.names(MachineHealthCheck as never)).toEqual([])
   await world.patch(MachineDeployment, name!, { metadata: { finalizers: null } })
   expect(await world.names(MachineHealthCheck as never)).toEqual(await world.names(MachineDeployment as never))
+})
+
+const setSpecOf = ({ spec: { clusterName, selector, template } }: MachineDeployment) => ({
+  clusterName,
+  selector,
+  template,
+  replicas: 0,
+})
+
+test('a deleted MachineDeployment keeps templates that a MachineSet without topology labels uses', async () => {
+  const world = await aReadyWorld()
+  const deployment = (await world.only(MachineDeployment)) as unknown as MachineDeployment
+  const { infrastructureRef, bootstrap } = deployment.spec.template.spec
+  await world.create(MachineSet, 'restored', {
+    metadata: { name: 'restored', namespace: 'default', labels: { 'cluster.x-k8s.io/cluster-name': 'demo' } },
+    spec: setSpecOf(deployment),
+  })
+  const uids = async () => [
+    (await world.client.get(DevMachineTemplate, { namespace: 'default', name: infrastructureRef.name })).metadata.uid,
+    (await world.client.get(DevConfigTemplate, { namespace: 'default', name: bootstrap.configRef!.name })).metadata.uid,
+  ]
+  const before = await uids()
+  await world.client.delete(MachineDeployment, keyOf(deployment))
+  await world.settle()
+  expect(await uids()).toEqual(before)
+})
+
+test('a MachineSet with the pause annotation does not get the finalizer of the topology', async () => {
+  const world = await aReadyWorld()
+  const deployment = (await world.only(MachineDeployment)) as unknown as MachineDeployment
+  const labels = { 'cluster.x-k8s.io/cluster-name': 'demo', 'topology.cluster.x-k8s.io/owned': '' }
+  const spec = setSpecOf(deployment)
+  const finalizersOf = async (name: string) =>
+    (await world.client.get(MachineSet, { namespace: 'default', name })).metadata.finalizers
+  const annotations = { 'cluster.x-k8s.io/paused': '' }
+  await world.create(MachineSet, 'paused', { metadata: { name: 'paused', namespace: 'default', labels, annotations }, spec })
+  await world.create(MachineSet, 'other', { metadata: { name: 'other', namespace: 'default', labels }, spec })
+  await world.settle()
+  expect([await finalizersOf('paused'), await finalizersOf('other')]).toEqual([
+    undefined,
+    ['machineset.topology.cluster.x-k8s.io'],
+  ])
 })
 
 describe('an upgrade', () => {

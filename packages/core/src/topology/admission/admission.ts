@@ -45,7 +45,7 @@ import {
 import { aggregateText } from '../../aggregate-errors.ts'
 import { type External, getExternal } from '../../external/get.ts'
 import { autoscalerErrors } from '../desired-state/autoscaler.ts'
-import { classProblem, missingClass } from '../blueprint.ts'
+import { classProblem } from '../blueprint.ts'
 import { isUpgradingMachines, isUpgradingNodes } from '../current-state.ts'
 import { classKeyOf } from '../../indexes.ts'
 import { isDefined } from '../desired-state/health-checks.ts'
@@ -367,6 +367,12 @@ function throwUpgrading(kinds: string, names: readonly string[]): void {
   if (names.length === 0) return
   throw new Error(`there are still ${kinds} completing a previous upgrade: [${names.toSorted().join(', ')}]`)
 }
+
+const missingClass = (
+  kind: 'MachineDeployment' | 'MachinePool',
+  name: string,
+  { metadata }: Pick<ClusterClass, 'metadata'>,
+): string => `${kind}Class with name "${name}" does not exist in ClusterClass "${metadata.name}"`
 
 const internalError = (field: string, message: string): FieldError => ({
   type: 'InternalError',

@@ -425,6 +425,14 @@ describe('patches', () => {
   })
 })
 
+test('a class that does not exist is an error that names the topology', () => {
+  const cluster = aCluster({ workers: { machineDeployments: [{ class: 'gone', name: 'md-0' }] } })
+  // The spelling "MachineDepoyment" is upstream's.
+  expect(() => desiredState(cluster, aBlueprint(cluster), noObjects, versions)).toThrow(
+    'failed to compute MachineDeployments: failed to compute MachineDepoyment for topology "md-0": MachineDeployment class gone not found in ClusterClass default/quick',
+  )
+})
+
 describe('the owner reference of the infrastructure cluster', () => {
   const owners = (reference: object) => {
     const cluster = aCluster()

@@ -24,7 +24,7 @@ import {
   writeField,
   writeSeconds,
 } from '@capstan/api'
-import { apiVersionOf, draft, type Input, type KubeObject, ownerReference, typeMeta } from '@capstan/kube'
+import { apiVersionOf, draft, type Input, type KubeObject, ownerReference, typeMeta, withErrorContext } from '@capstan/kube'
 import { contractRefOf } from '../../external/get.ts'
 import type { Blueprint, MachineDeploymentBlueprint, MachinePoolBlueprint } from '../blueprint.ts'
 import { blueprintOf, poolBlueprintOf } from '../blueprint.ts'
@@ -79,10 +79,16 @@ export function desiredState(
   current: CurrentState,
   versions: DesiredVersions,
 ): DesiredState {
-  const machineTemplate = controlPlaneMachineTemplate(cluster, blueprint, current)
-  const desiredControlPlane = controlPlane(cluster, blueprint, current, versions.controlPlane, machineTemplate)
+  const compute = <T>(what: string, act: () => T): T => withErrorContext(`failed to compute ${what}`, act)
+  const desiredInfrastructure = compute('InfrastructureCluster', () => infrastructureCluster(cluster, blueprint, current))
+  const machineTemplate = compute('ControlPlane InfrastructureMachineTemplate', () =>
+    controlPlaneMachineTemplate(cluster, blueprint, current),
+  )
+  const desiredControlPlane = compute('ControlPlane', () =>
+    controlPlane(cluster, blueprint, current, versions.controlPlane, machineTemplate),
+  )
   const desired = {
-    infrastructureCluster: infrastructureCluster(cluster, blueprint, current),
+    infrastructureCluster: desiredInfrastructure,
     controlPlane: desiredControlPlane,
     controlPlaneMachineTemplate: machineTemplate,
     controlPlaneHealthCheck: controlPlaneHealthCheck(
@@ -92,21 +98,26 @@ export function desiredState(
       current.controlPlane?.healthCheck,
     ),
     machineDeployments: (blueprint.topology.workers?.machineDeployments ?? []).map((topology) =>
-      machineDeployment(
-        cluster,
-        topology,
-        blueprintOf(blueprint, topology.class),
-        current.machineDeployments.get(topology.name),
-        versions.workers.find((worker) => worker.name === topology.name)!.version,
+      // The spelling "MachineDepoyment" is upstream's.
+      compute(`MachineDeployments: failed to compute MachineDepoyment for topology ${JSON.stringify(topology.name)}`, () =>
+        machineDeployment(
+          cluster,
+          topology,
+          blueprintOf(blueprint, topology.class),
+          current.machineDeployments.get(topology.name),
+          versions.workers.find((worker) => worker.name === topology.name)!.version,
+        ),
       ),
     ),
     machinePools: (blueprint.topology.workers?.machinePools ?? []).map((topology) =>
-      machinePool(
-        cluster,
-        topology,
-        poolBlueprintOf(blueprint, topology.class),
-        current.machinePools.get(topology.name),
-        versions.pools.find((pool) => pool.name === topology.name)!.version,
+      compute(`MachinePools: failed to compute MachinePool for topology ${JSON.stringify(topology.name)}`, () =>
+        machinePool(
+          cluster,
+          topology,
+          poolBlueprintOf(blueprint, topology.class),
+          current.machinePools.get(topology.name),
+          versions.pools.find((pool) => pool.name === topology.name)!.version,
+        ),
       ),
     ),
   }

@@ -179,7 +179,10 @@ export function workerVersions(
     if (!isStable && !controlPlane.waitingForWorkers) return keep('pending', current)
 
     const next = facts.plan.workers[0]
-    if (next === undefined) throw new Error(`cannot compute the version of ${kind} topology ${name}: the upgrade plan is empty`)
+    if (next === undefined) {
+      const worker = kind === 'MachinePool' ? 'machine pool' : 'machine deployment'
+      throw new Error(`cannot compute the ${worker} version if the ${worker} is pending upgrade and the upgrade plan is not set`)
+    }
     if (next === current) return keep('pending', current)
     if (!worker.upgrading) upgrading++
     return { name, version: next, state: 'starting', upgrading: true }
