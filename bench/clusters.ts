@@ -49,7 +49,7 @@ async function* measure(count: number, windowSeconds: number): AsyncIterable<Fig
   await close()
 }
 
-/** A client in a child process that repeatedly gets one object over HTTPS. */
+/** Starts a child process that repeatedly gets one object over HTTPS. `stop` ends it and returns its longest time without a response. */
 async function startOtherRequests(kubeconfig: string): Promise<{ stop(): Promise<LongestWait> }> {
   const child = fork(fileURLToPath(new URL('clusters-client.ts', import.meta.url)), [kubeconfig])
   await once(child, 'message')
@@ -73,7 +73,7 @@ const isUpgraded = (cluster: Cluster) =>
     part?.versions?.every(({ version }) => version === versions.second),
   )
 
-/** Returns the seconds from the beginning of `act` until `reached` is true for this number of Clusters. */
+/** Returns the seconds from the beginning of `act` until this number of Clusters is deleted, or `reached` returns true for them. */
 async function timeUntil(
   client: Client,
   count: number,

@@ -20,7 +20,7 @@ export interface HooksManagement {
   readonly client: Client
   /**
    * Times of events, by name. For a Cluster `c`: `Available c`, `gone c` (deleted), `waits for HOOK c`, `infrastructure c` (its
-   * LocalCluster exists) and `control plane c v1` (its control plane has version v1). The extension records additional events.
+   * LocalCluster exists) and `control plane c v1` (the spec of its LocalControlPlane has version v1). Benches record additional events.
    */
   readonly moments: EventTimes
   close(): Promise<void>
@@ -53,7 +53,10 @@ interface HooksManagementOptions {
   readonly namespaceSelector?: ExtensionConfig['spec']['namespaceSelector']
 }
 
-/** Resolves when the extension is discovered. Clusters must use the ClusterClass `bench`. */
+/**
+ * Starts a management cluster and the server of the extension; resolves when the extension is discovered. Clusters must use the
+ * ClusterClass `bench`.
+ */
 export async function startHooksManagement(
   extension: Extension,
   { moments = new EventTimes(), onCall, namespaceSelector = {} }: HooksManagementOptions = {},
