@@ -104,6 +104,7 @@ const takenBack: Case = async (twin) => {
   await twin.settle('the milestones are false again')
 }
 
+/** A user deletes a provider object of a Cluster that is not being deleted. */
 const deletedBehind =
   (role: 'cluster' | 'controlPlane'): Case =>
   async (twin) => {
@@ -298,7 +299,7 @@ const kubeconfigGenerated: Case = async (twin) => {
   await twin.settle('the kubeconfigs are compared')
 }
 
-/** A Cluster is deleted with control plane Machines and MachinePools, whose finalizers block their deletion. */
+/** A Cluster is deleted with control plane Machines and MachinePools; finalizers of their infrastructure block the deletion. */
 const deletedWithMachinesAndPools: Case = async (twin) => {
   const names = ['1', '2', '3', '4', '5', '6', '7']
   const finalizers = ['twin.capstan.dev/hold']
@@ -410,7 +411,10 @@ const oldFailures: Case = async (twin) => {
 
 const withFinalizers = (finalizers: readonly string[] | null) => ({ metadata: { finalizers } })
 
-/** A Cluster is deleted with all kinds of workers, whose finalizers block their deletion. */
+/**
+ * A Cluster is deleted with worker Machines, a MachineSet and a MachineDeployment. Finalizers block the deletion: first those of the
+ * workers, then that of the control plane, then that of the infrastructure.
+ */
 const deletedWithWorkers: Case = async (twin) => {
   await twin.startWorkload(clusterName)
   await createWithProviders(twin)
@@ -445,7 +449,7 @@ const deletedWithWorkers: Case = async (twin) => {
   await twin.settle('the Cluster is deleted')
 }
 
-/** Core counts all kinds of workers of a Cluster, and aggregates their conditions. */
+/** Core counts a single Machine and those of a MachineSet and a MachineDeployment, and aggregates the conditions of all three. */
 const counted: Case = async (twin) => {
   await twin.startWorkload(clusterName)
   await createWithProviders(twin)
@@ -499,7 +503,7 @@ export const clusterCases: Cases = {
   'cluster-control-plane-versions': controlPlaneReports(
     ['one version', { status: { ...initialized, versions: [{ version: 'v1.34.0', replicas: 3 }] } }],
     [
-      'two',
+      'two versions',
       {
         status: {
           ...initialized,

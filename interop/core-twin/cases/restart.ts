@@ -1,4 +1,4 @@
-/** Cases in which both managers are killed, objects change while no manager runs, and both managers start again. */
+/** Cases in which both managers are killed, objects change or stay unchanged while no manager runs, and both managers start again. */
 import { Cluster, ClusterResourceSet, Machine, MachineDeployment, MachineHealthCheck, MachineSet } from '@capstan/api'
 import { ConfigMap, type KubeObject, Node, Pod } from '@capstan/kube'
 import { clusterName, machine, machineDeployment, machineSet, named, nodeCondition } from '../objects.ts'
@@ -78,7 +78,7 @@ const deletion: Case = async (twin) => {
   await createReadyMachine(twin)
   await twin.patch(stub.machine, 'm', { metadata: { finalizers: ['twin.capstan.dev/hold'] } })
   await twin.delete(Machine, 'm')
-  await twin.settle('the infrastructure blocks its deletion')
+  await twin.settle('the infrastructure blocks the deletion')
   await twin.whileStopped(() => twin.patch(stub.machine, 'm', { metadata: { finalizers: null } }))
   await twin.settle('the Machine is deleted', isGone('Machine'))
 }
@@ -87,7 +87,7 @@ const clusterDeletion: Case = async (twin) => {
   await createReadyMachine(twin)
   await twin.patch(stub.controlPlane, clusterName, { metadata: { finalizers: ['twin.capstan.dev/hold'] } })
   await twin.delete(Cluster, clusterName)
-  await twin.settle('the control plane blocks its deletion')
+  await twin.settle('the control plane blocks the deletion')
   await twin.whileStopped(() => twin.patch(stub.controlPlane, clusterName, { metadata: { finalizers: null } }))
   await twin.settle('the Cluster is deleted', isGone('Cluster'))
 }
