@@ -1,6 +1,6 @@
 /**
- * Reads and changes the pending hooks of an object. Its annotation `runtime.cluster.x-k8s.io/pending-hooks` contains their names, sorted
- * and separated by commas. Upstream: internal/hooks, v1.14.
+ * Reads the pending hooks of an object, and computes their annotation after a change. The annotation
+ * `runtime.cluster.x-k8s.io/pending-hooks` contains their names, sorted and separated by commas. Pure. Upstream: internal/hooks, v1.14.
  */
 import type { KubeObject } from '@capstan/kube'
 import { PendingHooksAnnotation } from '../core/well-known.ts'

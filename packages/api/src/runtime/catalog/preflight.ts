@@ -1,4 +1,4 @@
-/** Checks whether another release would still call registered handlers. */
+/** Checks whether a release, such as the next or the running one, calls registered handlers. */
 import { parseApiVersion } from '@capstan/kube'
 import type { ExtensionConfig } from '../v1beta2/extension-config.ts'
 import { hookText } from './catalog.ts'

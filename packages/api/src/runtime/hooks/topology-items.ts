@@ -7,7 +7,7 @@ import { wireObject } from './wire-objects.ts'
 export const wireVariables = s.list(s.object({ name: s.string(), value: s.any() }))
 export type WireVariable = Infer<typeof wireVariables>[number]
 
-/** The object that refers to a template, and the path of the reference. */
+/** The object that refers to the object created from a template, and the path of this reference. */
 export const holderReference = s.object({
   apiVersion: s.string(),
   kind: s.string(),
@@ -22,8 +22,8 @@ export interface HolderReference extends Infer<typeof holderReference> {}
 /** One template with its holder and variables. */
 export const templateItem = {
   holderReference,
-  object: wireObject('The template, whole.'),
+  object: wireObject('The complete template.'),
   variables: wireVariables
     .optional()
-    .doc('Variables for this template only. They override those of the request; `builtin` is merged.'),
+    .doc('Variables for this template only. They override those of the request; `builtin` is merged with that of the request.'),
 }

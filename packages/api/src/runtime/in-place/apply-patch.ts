@@ -6,7 +6,7 @@ import type { CanUpdateMachine } from '../hooks/can-update-machine.ts'
 /** A patch of one object in a response of an in-place update hook. */
 export type WirePatch = NonNullable<ResponseOf<typeof CanUpdateMachine>['machinePatch']>
 
-/** The value that a patch may change, by hook: of a Machine and its objects, and of a MachineSet and its templates. */
+/** Path of the value that a patch may change, by hook: in a Machine and its objects, and in a MachineSet and its templates. */
 export const inPlacePatchPaths = {
   CanUpdateMachine: ['spec'],
   CanUpdateMachineSet: ['spec', 'template', 'spec'],
@@ -16,7 +16,7 @@ export const inPlacePatchPaths = {
  * Returns the object with the patch's changes of the value at `path`; other changes are ignored. If the patch removes this value, the
  * object is unchanged. Pure. Upstream: internal/util/patch, ApplyPatchToObject, v1.14.
  *
- * @throws Error with upstream's text when the patch is invalid or does not apply
+ * @throws Error when the patch is invalid or does not apply: with upstream's text, except for invalid base64
  */
 export function applyResponsePatch<T extends object>(object: T, patch: WirePatch | undefined, path: readonly string[]): T {
   const { patchType = '', patch: encoded = '' } = patch ?? {}
