@@ -137,7 +137,10 @@ function urlText({ url, service }: WebhookClientConfig, timeoutSeconds: number):
   return `${address}?timeout=${timeoutSeconds}s`
 }
 
-/** Upstream: Go's path.Join. envtest configures `https://HOST//PATH`, which the webhook server of controller-runtime would redirect. */
+/**
+ * Cleans a path as Go's path.Join does. envtest configures `https://HOST//PATH`, which the webhook server of controller-runtime would
+ * redirect.
+ */
 const cleanPath = (path: string): string => posix.join('/', path).replace(/(.)\/$/, '$1')
 
 function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {

@@ -26,7 +26,7 @@ describe('a field selector for metadata.name', () => {
   )
 
   test.each(['metadata.name!=a', 'metadata.namespace=a', 'metadata.name==a%2Fb', 'nonsense'])(
-    'is required in a valid form: %s names no object',
+    'names no object unless it requires one valid name: %s',
     (selector) => expect(nameOf('GET', collection, `fieldSelector=${selector}`)).toBeUndefined(),
   )
 

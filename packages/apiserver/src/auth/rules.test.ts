@@ -72,7 +72,7 @@ test.each([
     false,
   ],
   [
-    'of a service account without a namespace does not apply if it is cluster-scoped',
+    'of a service account without a namespace does not apply if the binding is cluster-scoped',
     { kind: 'ServiceAccount', name: 'robot' },
     robot,
     '',
@@ -87,7 +87,7 @@ test.each<[string, PolicyRule[], PolicyRule[], string]>([
   ['the user has no rules', [], [rule('', 'pods', 'get list')], '{APIGroups:[""], Resources:["pods"], Verbs:["get" "list"]}'],
   ['the user has all permissions', [rule('*', '*', '*')], [rule('apps', 'deployments deployments/scale', '*')], ''],
   [
-    'two rules of the user together grant them',
+    'two rules of the user together grant all permissions',
     [rule('', 'pods', 'get'), rule('', 'pods', 'list')],
     [rule('', 'pods', 'get list')],
     '',
@@ -111,7 +111,7 @@ test.each<[string, PolicyRule[], PolicyRule[], string]>([
     '{APIGroups:[""], Resources:["secrets"], Verbs:["get"]}',
   ],
   ['the user has all subresources', [rule('', '*/scale', 'get')], [rule('', 'deployments/scale', 'get')], ''],
-  ['the rule of the user covers all paths below', [urls('get', '/apis/*')], [urls('get', '/apis/apps', '/apis/*')], ''],
+  ['the rule of the user covers all requested paths', [urls('get', '/apis/*')], [urls('get', '/apis/apps', '/apis/*')], ''],
   ['paths are missing', [urls('get', '/apis')], [urls('get', '/api', '/apis')], '{NonResourceURLs:["/api"], Verbs:["get"]}'],
   [
     'several resources are requested',
@@ -128,7 +128,7 @@ test.each<[string, PolicyRule[], PolicyRule[], string]>([
   expect(permissionsText(missingPermissions(held, wanted))).toBe(text)
 })
 
-test('rules with more combinations than can be compared cannot be granted', () => {
+test('rejects rules with too many combinations to compare, unless the user has all permissions', () => {
   const many = (prefix: string) => Array.from({ length: 300 }, (_, index) => `${prefix}${index}`)
   const wanted = [{ apiGroups: many('g'), resources: many('r'), verbs: many('v') }]
   expect(() => missingPermissions([rule('', 'pods', 'get')], wanted)).toThrow('the rules contain 27000000 permissions')

@@ -31,7 +31,7 @@ class GarbageCollector {
   readonly #stopWatching: () => void
   /** Dependents of each owner, by the uid of the owner. */
   readonly #dependents = new Map<string, Set<string>>()
-  /** Dependents with an owner of a kind that is not served. They are checked again when CRDs change. */
+  /** Dependents with an owner that `#findOwner` reports as `unknown`. They are checked again when CRDs change. */
   readonly #withUnknownOwner = new Set<string>()
 
   constructor({ store, registry, clock, log, client }: ControllerOptions) {

@@ -85,7 +85,7 @@ function packedItem(item: KubeObject, isTyped: boolean): string {
 /** Matches apiVersion and kind at the start of an object that has further members. */
 const typeAtStart = /^\{(?:"apiVersion":"[^"\\]*","kind":"[^"\\]*"|"kind":"[^"\\]*","apiVersion":"[^"\\]*"),/
 
-/** Caches of encoded bytes by object: the garbage collector removes an entry together with its object. */
+/** Caches of encoded bytes by object: V8's garbage collector releases an entry together with its object. */
 const typed = new WeakMap<object, Buffer>()
 const untyped = new WeakMap<object, Buffer>()
 const events = new WeakMap<object, { [type in WatchEvent['type']]?: Buffer }>()

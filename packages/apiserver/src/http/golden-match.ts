@@ -21,7 +21,7 @@ export interface ActualResponse {
   readonly text: string
 }
 
-/** Returns the differences between the recorded and the actual response as sentences. */
+/** Returns the differences between the recorded and the actual response as sentences. `unstable`: compares only status and headers. */
 export function differences(expected: Recorded, actual: ActualResponse, { unstable = false } = {}): string[] {
   const problems: string[] = []
   if (actual.status !== expected.status)

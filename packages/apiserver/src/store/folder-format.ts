@@ -1,4 +1,7 @@
-/** Version of a data folder's layout. Its file is outside of the state folder, so that a folder without its state does not count as new. */
+/**
+ * Version of a data folder's layout, in the file `format`. This file is outside of the state folder, so that a data folder that has lost its
+ * state folder does not count as new.
+ */
 import { unusableFolder } from './damage.ts'
 import type { Files } from './files.ts'
 
@@ -9,8 +12,9 @@ const FormatName = 'format'
 const LevelDBFile = /^(CURRENT|LOG|LOG\.old|MANIFEST-\d+|\d+\.(log|ldb))$/
 
 /**
- * Reads the format of a folder. `old`: the folder is not new, but its format file must be written. `undefined`: the folder is new. @throws
- * Error when this version cannot read the format
+ * Reads the format of a folder. `current`: the format of this version. `old`: the folder is not new, but its format file must be written.
+ * `undefined`: the folder is new.
+ * @throws Error when this version cannot read the format
  */
 export async function readFormat(files: Files, folder: string): Promise<'current' | 'old' | undefined> {
   const names = await files.list(folder)
