@@ -101,7 +101,8 @@ const isSwitch = (flag: string): boolean =>
 export const etcdHelp = `Usage:
 
   etcd [flags]
-    Keep the state of one Capstan API server, which finds it through --etcd-servers. Of etcd's protocol, it serves only /health and /version.
+    Provide the folder for the state of one Capstan API server, which requests it from the URL in --etcd-servers.
+    Of etcd's protocol, only /health and /version are served.
 
 Flags:
 ${Object.entries(flags)

@@ -1,8 +1,8 @@
 /** Translates a command line of kube-apiserver to one of `capstan apiserver`. */
 
 /**
- * Flags whose repeated values are joined with commas. Upstream: flags of a list or map type; of service-cluster-ip-range, a string,
- * upstream uses the last value.
+ * Flags whose repeated values are joined with commas. Upstream: flags of a list or map type. Only service-cluster-ip-range is a string
+ * upstream, where its last value is used.
  */
 const listFlags = new Set([
   'admission-control',

@@ -1,4 +1,7 @@
-/** Checks whether the API server runs the providers' admission. `capstan up` does so in its process; other API servers call webhooks. */
+/**
+ * Checks whether the API server runs the providers' admission. The API server of `capstan up` runs it in process; other API servers call
+ * webhooks.
+ */
 import { ExtensionConfig } from '@capstan/api'
 import {
   type Client,
@@ -103,6 +106,7 @@ export interface CheckOptions {
   readonly providers: readonly ProviderName[]
   /** Whether `--no-webhooks` was given. */
   readonly isAccepted: boolean
+  /** Name of the server in messages. */
   readonly server: string
   readonly log: Logger
   readonly signal: AbortSignal
@@ -118,7 +122,7 @@ export async function rejectUnchecked({ client, providers, isAccepted, server, l
   if (unchecked.length === 0) return
   const consequences = [
     'defaults that depend on other fields are set late, by the controllers',
-    'objects that no schema rejects are accepted: immutable fields can change, versions can be skipped, variables can violate their class',
+    'objects that only admission rejects are accepted: immutable fields can change, versions can be skipped, variables can violate their class',
     'only the stored version of each kind is served',
   ]
   const problem = `${server} does not check objects of ${unchecked.join(' and ')}, and this manager serves no webhooks`
