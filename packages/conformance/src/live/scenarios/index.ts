@@ -17,7 +17,7 @@ export const scenarios = {
   deletion,
   templates,
   'externally-managed': externallyManaged,
-  /** Needs a kind of address pools. */
+  /** Runs only when a kind of address pools is under test. */
   addresses,
   /** Runs without other scenarios, because it stops the provider. */
   restarted,
