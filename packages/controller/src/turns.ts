@@ -6,7 +6,7 @@ import type { Kind, KubeObject, ObjectKey } from '@capstan/kube'
 import { keyText, resourceName } from '@capstan/kube'
 import type { Cache } from './controller.ts'
 
-/** By cache, and by resource and key, the end of the last write of an object. */
+/** Ends of the last writes: by cache, and then by resource and key of the object. */
 const turns = new WeakMap<Cache, Map<string, Promise<void>>>()
 
 /** Runs `write` after earlier writes of the object have ended, with or without an error. Without a cache, `write` runs at once. */
