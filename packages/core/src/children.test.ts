@@ -11,7 +11,7 @@ const machine = (uid: string, resourceVersion: string) =>
   }) as Machine
 const owner = { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'MachineSet', metadata: { name: 'set', uid: 'u' } } as MachineSet
 
-/** Adopts a Machine that has changed to `newest` in the meantime, and returns the resourceVersions of the patches. */
+/** Adopts a Machine that has changed to `newest` in the meantime. Returns the result, and the resourceVersions of the patches. */
 async function adoptAfterChange(newest: Machine) {
   const patched: unknown[] = []
   const client = {

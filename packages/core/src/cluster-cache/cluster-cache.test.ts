@@ -7,7 +7,7 @@ import { createClusterCache } from './cluster-cache.ts'
 
 const key = { namespace: 'default', name: 'demo' }
 
-test('a process that no longer reconciles a Cluster closes its connection', async () => {
+test('closes the connection of a Cluster that the process no longer reconciles', async () => {
   let closed = 0
   const { clusters, context, advance } = await connectedCache({ onClose: () => void closed++ })
   expect(clusters.connection(key)).toBeDefined()
@@ -17,7 +17,7 @@ test('a process that no longer reconciles a Cluster closes its connection', asyn
   expect(closed).toBeGreaterThan(0)
 })
 
-test('cached Nodes have neither images nor managed fields', async () => {
+test('caches Nodes without images and managedFields', async () => {
   const node = (name: string, providerID: string, resourceVersion = '1') => ({
     apiVersion: 'v1',
     kind: 'Node',

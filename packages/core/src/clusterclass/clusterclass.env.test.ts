@@ -448,11 +448,9 @@ describe('variables of extensions', () => {
   })
 
   test('that are invalid are reported and not published', async () => {
-    let schema: object = text()
-    const world = await aWorld({ DiscoverVariables: () => ({ response: { variables: [{ name: 'a.b', schema }] } }) })
+    const world = await aWorld({ DiscoverVariables: () => ({ response: { variables: [{ name: 'a.b', schema: text() }] } }) })
     await world.templates(DevClusterTemplate, DevControlPlaneTemplate, DevConfigTemplate, DevMachineTemplate)
     await world.create(ClusterClass, 'quick', { spec: classSpec({ patches }) })
-    schema = {}
     expect(await variablesOf(world)).toBeUndefined()
     expect(await world.condition('VariablesReady')).toMatch(
       'False VariableDiscoveryFailed: VariableDiscovery failed: disks.variables[a.b]',
