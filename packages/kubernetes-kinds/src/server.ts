@@ -78,7 +78,7 @@ export interface ApiServerOptions {
      * APIService for every version of every group except apiregistration.k8s.io; disabled by default.
      */
     readonly systemObjects?: boolean
-    /** Creates default, kube-system, kube-public and kube-node-lease. */
+    /** Creates the namespaces default, kube-system, kube-public and kube-node-lease. */
     readonly defaultNamespaces?: boolean
   }
   /**

@@ -1,4 +1,4 @@
-/** Enforces the LimitRanges of a namespace on pods and claims. Upstream: plugin/pkg/admission/limitranger, v1.36. */
+/** Enforces the LimitRanges of a namespace on pods and PersistentVolumeClaims. Upstream: plugin/pkg/admission/limitranger, v1.36. */
 import { appendAll, inPieces, merged, parseQuantity, type Work } from '@capstan/kube'
 import { compareAmounts } from '../kinds/checks.ts'
 import { podResources } from '../kinds/pod/resources.ts'
@@ -36,7 +36,10 @@ export const limitRanger: Plugin = {
   },
 }
 
-/** Reports whether a write is checked. Upstream checks updates of claims, but not updates of pods. */
+/**
+ * Reports whether a write is checked. As upstream, updates of claims are checked, but not updates of pods, because they cannot change
+ * resources. Unlike upstream, resizes of pods are not checked.
+ */
 const isChecked = ({ operation, subresource, info }: PluginWrite): boolean =>
   subresource === undefined && (operation === 'CREATE' || (operation === 'UPDATE' && info.storage !== 'pods'))
 

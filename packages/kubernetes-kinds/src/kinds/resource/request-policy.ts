@@ -29,7 +29,7 @@ function wholeOf(amount: Amount): bigint {
 
 export function requestPolicyErrors(field: string, policy: CapacityRequestPolicy, capacity: Amount): FieldError[] {
   const { validValues = [], validRange } = policy
-  // An absent default is `null` in JSON.
+  // Go clients send an absent default as `null`.
   const defaultAmount = policy.default ?? undefined
   const text = 'exactly one policy can be specified, cannot specify "validValues" and "validRange" at the same time'
   if (validValues.length > 0 && validRange) return [forbidden(field, text)]
@@ -47,7 +47,7 @@ function valueErrors(field: string, values: readonly Amount[], defaultAmount: Am
     isMore(value, capacity)
       ? [invalid(valuePath, textOf(value), `option is larger than capacity value: ${textOf(capacity)}`)]
       : []
-  // A list that is too long is not searched.
+  // As upstream, a list that is too long is not searched, so that it also counts as a list without the default.
   const isListed = values.length <= MaxValues && values.some((value) => compareAmounts(value, defaultAmount) === 0)
   return [
     ...values.flatMap((value, index) =>
