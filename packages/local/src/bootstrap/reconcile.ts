@@ -76,7 +76,7 @@ interface Scope {
   conditions: readonly NewCondition[]
 }
 
-/** Creates the bootstrap data of one Machine or MachinePool. May be called at any time, and any number of times. */
+/** Creates and renews the bootstrap data of one Machine or MachinePool. May be called at any time, and any number of times. */
 export const reconcileLocalBootstrapConfig = (key: ObjectKey, io: ReconcileContext): Promise<Outcome> =>
   reconcileObject(key, io, {
     kind: LocalBootstrapConfig,
@@ -183,7 +183,7 @@ const DefaultTTLSeconds = 900
 
 const ttlOf = ({ spec }: LocalBootstrapConfig): number => seconds(spec?.ttlSeconds ?? DefaultTTLSeconds)
 
-/** Renews the data at half of their TTL, as long as a machine may join with them. Returns a requeue for the next renewal. */
+/** Renews the data at half of their TTL, as long as a machine may join with them. Returns a requeue for the next renewal, if any. */
 async function renewData(
   object: LocalBootstrapConfig,
   owner: BootstrapOwner,
@@ -215,6 +215,7 @@ function dataOf(
   const { format = 'cloud-config', nodeLabels = {}, nodeTaints = [] } = object.spec ?? {}
   const role = isControlPlane ? 'control-plane' : 'worker'
   const ttl = ttlOf(object)
+  // The first machine of a control plane does not join an existing cluster, so its data need no expiry.
   const mayExpire = ttl > 0 && cluster.status?.initialization?.controlPlaneInitialized
   const value = formatBootstrapData(
     {
