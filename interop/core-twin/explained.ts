@@ -174,15 +174,16 @@ export const explained: readonly Explained[] = [
       (object.startsWith('ClusterResourceSet ') && /(^| \.)status\.observedGeneration$/.test(path) && theirs === undefined),
   },
   {
-    what: 'Missing control plane, and one without provider',
+    what: 'Missing control plane, and Clusters without infrastructure or control plane provider',
     reason:
-      'upstream checks whether the infrastructure cluster exists, instead of the control plane, and reports an internal error. It also does so for a control plane of stand-alone Machines, and does not record in the status that it is initialized',
+      'upstream reports an internal error for a Cluster without `infrastructureRef`, although it marks its infrastructure as provisioned. It checks whether the infrastructure cluster exists, instead of the control plane, and reports an internal error. It also does so for a control plane of stand-alone Machines, and does not record in the status that it is initialized',
     effect:
-      'the condition `ControlPlaneInitialized` of a Cluster names the missing control plane. A Cluster with stand-alone control plane Machines becomes `Available`, has `status.initialization.controlPlaneInitialized` and the event `ControlPlaneInitialized`',
+      'the condition `ControlPlaneInitialized` of a Cluster names the missing control plane. A Cluster without `infrastructureRef` has `InfrastructureReady` and becomes `Available`. A Cluster with stand-alone control plane Machines becomes `Available`, has `status.initialization.controlPlaneInitialized` and the event `ControlPlaneInitialized`',
     matches: (difference, name) =>
       (difference.object.startsWith('Cluster ') &&
         /conditions\[ControlPlaneInitialized\]\.(message|reason)$/.test(difference.path) &&
         (difference.theirs === 'InternalError' || difference.theirs === 'Please check controller logs for errors')) ||
+      (name === 'cluster-without-infrastructure' && /conditions\[(InfrastructureReady|Available)\]/.test(difference.path)) ||
       (hasStandAloneMachines.has(name) && isCausedByStandAloneMachines(difference)),
   },
   {

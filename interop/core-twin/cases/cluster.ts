@@ -52,6 +52,17 @@ const paused: Case = async (twin) => {
   await twin.settle('the deleted Cluster is resumed')
 }
 
+/** A Cluster whose infrastructure no provider manages. */
+const withoutInfrastructure: Case = async (twin) => {
+  await twin.startWorkload(clusterName)
+  await twin.create(stub.controlPlane, named(clusterName, { spec: {} }))
+  const { infrastructureRef: _, ...spec } = cluster().spec
+  await twin.create(Cluster, { metadata: { name: clusterName }, spec })
+  await twin.settle('the control plane is ready', adopted('StubControlPlane'))
+  await twin.delete(Cluster, clusterName)
+  await twin.settle('the Cluster is deleted')
+}
+
 /** Creates provider objects and their Cluster. `metadata` is added to the infrastructure object. */
 const createWithProviders = async (twin: Twin, kinds = stub, metadata: object = {}): Promise<void> => {
   await twin.create(kinds.cluster, named(clusterName, { metadata: { name: clusterName, ...metadata }, spec: {} }))
@@ -474,6 +485,7 @@ const counted: Case = async (twin) => {
 export const clusterCases: Cases = {
   ...table,
   'cluster-kubeconfig-generated': kubeconfigGenerated,
+  'cluster-without-infrastructure': withoutInfrastructure,
   'cluster-deleted-with-machines-and-pools': deletedWithMachinesAndPools,
   'cluster-unknown-control-plane-kind': unknownControlPlaneKind,
   'cluster-paused-workers': pausedWorkers,
