@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { formatKubeconfig, kubeconfigFor } from '@capstan/kube/node'
 import { afterAll, expect, test } from 'vitest'
-import { managementAccess } from './management-access.ts'
+import { managementAccess, ownPodOf } from './management-access.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'capstan-access-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -45,4 +45,13 @@ test.each([
 
 test('rejects a command without a configured management cluster', async () => {
   await expect(managementAccess({}, {}, folder)).rejects.toThrow('no management cluster is named')
+})
+
+test('finds the Pod of the process in the variables that the manifests set', () => {
+  const env = { POD_NAMESPACE: 'capi-system', POD_NAME: 'manager', POD_UID: 'u' }
+  const access = { server: 'https://10.0.0.1:443', ca: 'PEM', tokenFile: '/token' }
+  expect(ownPodOf(env, access)).toEqual({
+    ownPod: { namespace: 'capi-system', name: 'manager', uid: 'u', server: 'https://10.0.0.1:443', ca: 'PEM' },
+  })
+  expect(ownPodOf({ ...env, POD_UID: '' }, access)).toEqual({})
 })

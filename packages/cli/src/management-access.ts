@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { type ClusterAccess, inClusterAccess, isInCluster, kubeconfigPaths, loadKubeconfig } from '@capstan/kube/node'
+import type { OwnPod } from '@capstan/lab'
 import { type Command, Option } from 'commander'
 import { UsageError } from './io.ts'
 
@@ -55,4 +56,10 @@ export async function managementAccess(
     'no management cluster is named',
     'Use --kubeconfig, set $KUBECONFIG, or create ~/.kube/config. In a Pod, its service account is used.',
   )
+}
+
+/** Returns the Pod of this process, from variables that the manifests set; nothing if one of them is missing. */
+export function ownPodOf({ POD_NAMESPACE, POD_NAME, POD_UID }: Env, { server, ca }: ClusterAccess): { ownPod?: OwnPod } {
+  if (!POD_NAMESPACE || !POD_NAME || !POD_UID) return {}
+  return { ownPod: { namespace: POD_NAMESPACE, name: POD_NAME, uid: POD_UID, server, ...(ca === undefined ? {} : { ca }) } }
 }

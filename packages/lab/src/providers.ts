@@ -7,7 +7,7 @@ import type { CallObserver, HookTransport, RuntimeClient } from '@capstan/extens
 import type { Client, Clock, DeclaredKind, Logger, Random } from '@capstan/kube'
 import type { Workloads } from '@capstan/local'
 import { createWorkloads, localControllers, localKinds } from '@capstan/local'
-import { connectWorkload } from './connect-workload.ts'
+import { connectWorkload, type OwnPod } from './connect-workload.ts'
 import { coreControllers, createHooks } from './core-controllers.ts'
 import type { HookCall } from './hook-calls.ts'
 import type { Stores } from './stores.ts'
@@ -29,6 +29,8 @@ export interface ProvidersOptions {
   readonly stores: Stores
   /** Address at which workload clusters are served. It is part of their kubeconfigs, and must not change while they exist. */
   readonly endpoint: { readonly host: string; readonly port: number }
+  /** The Pod in which this process runs, if it runs in a cluster. */
+  readonly ownPod?: OwnPod
   /** Handlers of runtime hooks. Default: the handlers that ExtensionConfigs register. */
   readonly runtime?: RuntimeClient
   /** Hooks that other providers declare, in all versions. ExtensionConfigs may register handlers for them. */
@@ -50,7 +52,7 @@ export interface Providers {
 }
 
 export function createProviders(options: ProvidersOptions): Providers {
-  const { names, stores, clock, random, log, endpoint } = options
+  const { names, stores, clock, random, log, endpoint, ownPod } = options
   const workloads = createWorkloads({
     openStore: (name) => stores.store(name),
     removeStore: (name) => stores.remove(name),
@@ -63,7 +65,7 @@ export function createProviders(options: ProvidersOptions): Providers {
   const hooks = createHooks(options)
   if (names.includes('core')) {
     appendAll(kinds, providerKinds.core)
-    const connect = connectWorkload(workloads, { clock, random, endpoint })
+    const connect = connectWorkload(workloads, { clock, random, endpoint, ...(ownPod ? { ownPod } : {}) })
     appendAll(controllers, coreControllers({ clock, random, log, connect, hooks }))
   } else if (hooks.extensions) {
     // Core runs in another process and discovers handlers; this process registers them from the status of ExtensionConfigs.

@@ -1,16 +1,6 @@
 /** Parses the query of a request into options of the engine, and validates the options of writes. */
 import type { FieldError, RequestOptions, Verb } from '@capstan/kube'
-import {
-  badRequest,
-  forbidden,
-  invalid,
-  invalidObject,
-  messageOf,
-  notSupported,
-  parseGoInteger,
-  quotedGo,
-  tooLong,
-} from '@capstan/kube'
+import { badRequest, forbidden, invalid, invalidObject, notSupported, parseGoInteger, quotedGo, tooLong } from '@capstan/kube'
 
 const kinds = { create: 'CreateOptions', update: 'UpdateOptions', patch: 'PatchOptions', delete: 'DeleteOptions' } as const
 
@@ -98,7 +88,7 @@ export const integer = (query: URLSearchParams, name: string): object => {
   try {
     return { [name]: parseGoInteger(value) }
   } catch (err) {
-    throw badRequest(messageOf(err))
+    throw badRequest((err as RangeError).message)
   }
 }
 

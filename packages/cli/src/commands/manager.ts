@@ -19,7 +19,7 @@ import {
   withLeaderElection,
 } from '../manager/leader-election.ts'
 import { createLogger, type LoggingFormat } from '../logger.ts'
-import { type AccessFlags, managementAccess, withAccess } from '../management-access.ts'
+import { type AccessFlags, managementAccess, ownPodOf, withAccess } from '../management-access.ts'
 import { type EndpointFlags, serveEndpoints, tlsVersion, withEndpoints } from '../manager/endpoints.ts'
 import { limitRate } from '../manager/limit-rate.ts'
 import {
@@ -186,6 +186,7 @@ async function manage(options: Options, io: Io): Promise<void> {
       log,
       stores,
       endpoint,
+      ...(isInCluster ? ownPodOf(io.env, access) : {}),
       providerHooks,
       ...(recording.onCall ? { onCall: recording.onCall } : {}),
       hookTransport: extensionClient.hookTransport,
