@@ -17,6 +17,7 @@ import {
   createTopologyController,
   createTopologyMachineDeploymentController,
   createTopologyMachineSetController,
+  type FeatureGates,
 } from '@capstan/core'
 import type { CallObserver, ExtensionClient, HookTransport, RuntimeClient } from '@capstan/extension'
 import { createExtensionClient, httpsHookTransport } from '@capstan/extension'
@@ -32,12 +33,15 @@ export interface CoreControllersOptions {
   /** Creates a client of a workload cluster from its kubeconfig. */
   readonly connect: (kubeconfig: string, cluster: ObjectKey) => Promise<Client>
   readonly hooks: Hooks
+  /** Feature gates. Default: all are enabled. */
+  readonly gates?: FeatureGates
 }
 
 /** Handlers of runtime hooks for all controllers of a process, with a shared registry and shared circuit breakers. */
 export interface Hooks {
-  readonly runtime: RuntimeClient
-  /** Discovers handlers from ExtensionConfigs. Absent if the caller provides the handlers. */
+  /** Absent when the feature gate RuntimeSDK is disabled: no hook is called. */
+  readonly runtime: RuntimeClient | undefined
+  /** Discovers handlers from ExtensionConfigs. Absent if the caller provides the handlers, or without `runtime`. */
   readonly extensions: ExtensionClient | undefined
 }
 
@@ -45,6 +49,8 @@ export interface HooksOptions {
   readonly client: Client
   readonly clock: Clock
   readonly log: Logger
+  /** Feature gates. Default: all are enabled. */
+  readonly gates?: FeatureGates
   /** Handlers of runtime hooks. Default: the handlers that ExtensionConfigs register. */
   readonly runtime?: RuntimeClient
   /** Hooks that other providers declare, in all versions. ExtensionConfigs may register handlers for them. */
@@ -58,30 +64,41 @@ export interface HooksOptions {
 }
 
 export function createHooks(options: HooksOptions): Hooks {
-  const { onHookCall } = options
+  const { onHookCall, gates } = options
+  if (gates?.RuntimeSDK === false) return { runtime: undefined, extensions: undefined }
   const extensions = options.runtime ? undefined : extensionClient(options)
   const handlers = options.runtime ?? extensions!
   return { extensions, runtime: onHookCall ? observeHooks(handlers, (call) => onHookCall(call)) : handlers }
 }
 
-export function coreControllers({ clock, random, log, connect, hooks }: CoreControllersOptions): readonly Controller[] {
+export function coreControllers({
+  clock,
+  random,
+  log,
+  connect,
+  hooks,
+  gates = {},
+}: CoreControllersOptions): readonly Controller[] {
   const { runtime, extensions } = hooks
   const clusters = createClusterCache({ connect, clock, random, log })
-  return [
-    controller(clusters.controller),
-    ...(extensions ? [createExtensionConfigController({ extensions })] : []),
+  const topologyControllers = () => [
     createClusterClassController({ runtime }),
     createTopologyController({ runtime, clock }),
     createTopologyMachineDeploymentController(),
     createTopologyMachineSetController(),
-    controller(createClusterController({ clusters })),
-    controller(createMachineController({ clusters, runtime })),
+  ]
+  return [
+    controller(clusters.controller),
+    ...(extensions ? [createExtensionConfigController({ extensions })] : []),
+    ...(gates.ClusterTopology === false ? [] : topologyControllers()),
+    controller(createClusterController({ clusters, gates })),
+    controller(createMachineController({ clusters, ...(runtime && { runtime }) })),
     controller(createMachineSetController()),
     createClusterResourceSetController({ clusters }),
-    createClusterResourceSetBindingController(),
-    controller(createMachineDeploymentController({ runtime })),
+    createClusterResourceSetBindingController({ gates }),
+    controller(createMachineDeploymentController(runtime ? { runtime } : {})),
     controller(createMachineHealthCheckController({ clusters })),
-    controller(createMachinePoolController({ clusters })),
+    ...(gates.MachinePool === false ? [] : [controller(createMachinePoolController({ clusters }))]),
   ]
 }
 

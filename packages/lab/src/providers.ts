@@ -2,7 +2,7 @@
 import { appendAll } from '@capstan/kube'
 import { coreKinds, type Hook } from '@capstan/api'
 import type { Controller } from '@capstan/controller'
-import { createReadOnlyExtensionConfigController } from '@capstan/core'
+import { createReadOnlyExtensionConfigController, type FeatureGates } from '@capstan/core'
 import type { CallObserver, HookTransport, RuntimeClient } from '@capstan/extension'
 import type { Client, Clock, DeclaredKind, Logger, Random } from '@capstan/kube'
 import type { Workloads } from '@capstan/local'
@@ -33,6 +33,8 @@ export interface ProvidersOptions {
   readonly ownPod?: OwnPod
   /** Handlers of runtime hooks. Default: the handlers that ExtensionConfigs register. */
   readonly runtime?: RuntimeClient
+  /** Feature gates. Default: all are enabled. */
+  readonly gates?: FeatureGates
   /** Hooks that other providers declare, in all versions. ExtensionConfigs may register handlers for them. */
   readonly providerHooks?: readonly Hook[]
   /** Transport for calls of extensions. Default: HTTPS. */
@@ -52,7 +54,7 @@ export interface Providers {
 }
 
 export function createProviders(options: ProvidersOptions): Providers {
-  const { names, stores, clock, random, log, endpoint, ownPod } = options
+  const { names, stores, clock, random, log, endpoint, ownPod, gates = {} } = options
   const workloads = createWorkloads({
     openStore: (name) => stores.store(name),
     removeStore: (name) => stores.remove(name),
@@ -66,14 +68,14 @@ export function createProviders(options: ProvidersOptions): Providers {
   if (names.includes('core')) {
     appendAll(kinds, providerKinds.core)
     const connect = connectWorkload(workloads, { clock, random, endpoint, ...(ownPod ? { ownPod } : {}) })
-    appendAll(controllers, coreControllers({ clock, random, log, connect, hooks }))
+    appendAll(controllers, coreControllers({ clock, random, log, connect, hooks, gates }))
   } else if (hooks.extensions) {
     // Core runs in another process and discovers handlers; this process registers them from the status of ExtensionConfigs.
     controllers.push(createReadOnlyExtensionConfigController({ extensions: hooks.extensions }))
   }
   if (names.includes('local')) {
     appendAll(kinds, providerKinds.local)
-    appendAll(controllers, localControllers({ workloads, endpoint, updates: hooks.runtime }))
+    appendAll(controllers, localControllers({ workloads, endpoint, ...(hooks.runtime && { updates: hooks.runtime }) }))
   }
   return { kinds, controllers, workloads, close: () => workloads.close() }
 }

@@ -12,6 +12,7 @@ import {
   createMachineController,
   createMachineHealthCheckController,
   createMachinePoolController,
+  type FeatureGates,
 } from '@capstan/core'
 import type { RuntimeClient } from '@capstan/extension'
 import {
@@ -53,9 +54,20 @@ export interface CoreEnv extends TestEnv {
 }
 
 export async function coreEnv(
-  options: Partial<TestEnvOptions> & { furtherControllers?: readonly Controller[]; runtime?: RuntimeClient } = {},
+  options: Partial<TestEnvOptions> & {
+    furtherControllers?: readonly Controller[]
+    runtime?: RuntimeClient
+    gates?: FeatureGates
+  } = {},
 ): Promise<CoreEnv> {
-  const { furtherControllers = [], runtime, clock = new VirtualClock(), between = (same) => same, ...envOptions } = options
+  const {
+    furtherControllers = [],
+    runtime,
+    gates = {},
+    clock = new VirtualClock(),
+    between = (same) => same,
+    ...envOptions
+  } = options
   const random = seededRandom(2)
   const workloadServer = createApiServer({
     store: memoryStore(),
@@ -79,11 +91,11 @@ export async function coreEnv(
     kinds: [...coreKinds, ...devKinds],
     controllers: [
       controller(clusters.controller),
-      controller(createClusterController({ clusters })),
+      controller(createClusterController({ clusters, gates })),
       controller(createMachineController({ clusters, ...(runtime && { runtime }) })),
-      controller(createMachinePoolController({ clusters })),
+      ...(gates.MachinePool === false ? [] : [controller(createMachinePoolController({ clusters }))]),
       createClusterResourceSetController({ clusters }),
-      createClusterResourceSetBindingController(),
+      createClusterResourceSetBindingController({ gates }),
       controller(createMachineHealthCheckController({ clusters })),
       ...furtherControllers,
     ],

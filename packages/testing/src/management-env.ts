@@ -31,6 +31,8 @@ import { advance, type PendingWork, createTraffic, settle, type Traffic } from '
 export interface ManagementEnvOptions {
   /** Handlers of runtime hooks. Default: the extensions of ExtensionConfigs, over real sockets. */
   readonly runtime?: RuntimeClient
+  /** Feature gates. Default: all are enabled. */
+  readonly gates?: ManagementClusterOptions['gates']
   /** Hooks that a provider of the test declares. */
   readonly providerHooks?: readonly Hook[]
   /** Transport for calls of extensions, such as `inProcess(extensionServer(mine))` or `tapeTransport(tape)`. */
@@ -89,6 +91,7 @@ export async function managementEnv(options: ManagementEnvOptions): Promise<Mana
     log: options.log ?? silent,
     endpoint: { host: '127.0.0.1', port: 6443 },
     ...(options.runtime ? { runtime: options.runtime } : {}),
+    ...(options.gates ? { gates: options.gates } : {}),
     ...(options.providerHooks ? { providerHooks: options.providerHooks } : {}),
     ...(options.hookTransport ? { hookTransport: options.hookTransport } : {}),
     ...(options.onCall ? { onCall: options.onCall } : {}),
@@ -170,7 +173,9 @@ async function managementWithOldContract(options: ManagementClusterOptions): Pro
     random,
     log,
     admission: [
-      ...providerAdmission(options.providerHooks).filter(({ kind }) => !localKinds.some((localKind) => localKind === kind)),
+      ...providerAdmission(options.providerHooks).filter(
+        ({ kind }) => !localKinds.some((localKind) => localKind === kind),
+      ),
       ...admissionOf(local),
     ],
     webhooks: ownWebhooks(kinds, () => coreClient, options.webhooks),
@@ -195,12 +200,17 @@ async function managementWithOldContract(options: ManagementClusterOptions): Pro
   const core = createManager({
     ...common,
     client: coreClient,
-    controllers: coreControllers({ ...common, connect: connectWorkload(workloads, { clock, random, endpoint }), hooks }),
+    controllers: coreControllers({
+      ...common,
+      connect: connectWorkload(workloads, { clock, random, endpoint }),
+      hooks,
+      ...(options.gates ? { gates: options.gates } : {}),
+    }),
   })
   const provider = createManager({
     ...common,
     client: createClient(asProvider(await connect())),
-    controllers: localControllers({ workloads, endpoint, updates: hooks.runtime }),
+    controllers: localControllers({ workloads, endpoint, ...(hooks.runtime && { updates: hooks.runtime }) }),
   })
   await Promise.all([core.start(), provider.start()])
   const management: ManagementCluster = {

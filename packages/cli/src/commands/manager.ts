@@ -188,6 +188,7 @@ async function manage(options: Options, io: Io): Promise<void> {
       endpoint,
       ...(isInCluster ? ownPodOf(io.env, access) : {}),
       providerHooks,
+      gates: options.featureGates,
       ...(recording.onCall ? { onCall: recording.onCall } : {}),
       hookTransport: extensionClient.hookTransport,
     })

@@ -63,10 +63,22 @@ test('concurrency flags set the concurrency of their controllers only', () => {
   ])
 })
 
-test('each concurrency flag names an existing controller', () => {
+function coreProviders(gates = '') {
   const io = { clock: systemClock, random: seededRandom(1), log: silent }
   const endpoint = { host: '127.0.0.1', port: 1 }
-  const providers = createProviders({ ...io, names: ['core'], client: {} as never, stores: memoryStores(), endpoint })
+  const { featureGates } = flagsOf('--feature-gates', gates)
+  return createProviders({
+    ...io,
+    names: ['core'],
+    client: {} as never,
+    stores: memoryStores(),
+    endpoint,
+    gates: featureGates,
+  })
+}
+
+test('each concurrency flag names an existing controller', () => {
+  const providers = coreProviders()
   const flags = upstreamFlagNames.filter((name) => name.endsWith('-concurrency'))
   for (const flag of flags) {
     const tuned = tunedControllers(providers.controllers, flagsOf(`--${flag}=3`)).filter(({ concurrency }) => concurrency === 3)
@@ -75,21 +87,14 @@ test('each concurrency flag names an existing controller', () => {
 })
 
 test('a disabled feature gate removes its controllers', () => {
-  const allControllers = controllersNamed(
-    'cluster',
-    'machinepool',
-    'clusterclass',
-    'topology/cluster',
-    'topology/machineset',
-    'extensionconfig',
-  )
-  const controllersWith = (gates: string) =>
-    tunedControllers(allControllers, flagsOf('--feature-gates', gates)).map(({ name }) => name)
-  expect(controllersWith('MachinePool=false')).not.toContain('machinepool')
-  expect(controllersWith('ClusterTopology=false,RuntimeSDK=false')).toEqual(['cluster', 'machinepool'])
-  expect(controllersWith('ClusterTopology=true,MachinePool=true,RuntimeSDK=true,InPlaceUpdates=true')).toEqual(
-    allControllers.map(({ name }) => name),
-  )
+  const controllersWith = (gates?: string) => coreProviders(gates).controllers.map(({ name }) => name)
+  const allControllers = controllersWith()
+  const ofTopologies = ['clusterclass', 'topology/cluster', 'topology/machinedeployment', 'topology/machineset']
+  const without = (...names: string[]) => allControllers.filter((name) => !names.includes(name))
+  expect(allControllers).toEqual(expect.arrayContaining([...ofTopologies, 'machinepool', 'extensionconfig']))
+  expect(controllersWith('MachinePool=false')).toEqual(without('machinepool'))
+  expect(controllersWith('ClusterTopology=false,RuntimeSDK=false')).toEqual(without(...ofTopologies, 'extensionconfig'))
+  expect(controllersWith('ClusterTopology=true,MachinePool=true,RuntimeSDK=true,InPlaceUpdates=true')).toEqual(allControllers)
 })
 
 test('accepts the bootstrap gate, AllAlpha=true and AllBeta=true without effect', () => {

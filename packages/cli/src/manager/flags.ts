@@ -1,6 +1,7 @@
 /** Flags of upstream's core manager: watch limits, tuning, and unsupported flags, which are rejected. */
 import { WatchLabel } from '@capstan/api'
 import type { Controller, ManagerOptions } from '@capstan/controller'
+import { SwitchableGates } from '@capstan/core'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { duration } from '../commands/apiserver-flags.ts'
 import type { LogLevel } from '../logger.ts'
@@ -107,28 +108,23 @@ export function withTuning(command: Command): Command {
       ).argParser(positive),
     )
     .addOption(
-      new Option('--feature-gates <name=bool,…>', `upstream's feature gates; ${switchableGates.join(', ')} can be disabled`)
+      new Option('--feature-gates <name=bool,…>', `upstream's feature gates; ${SwitchableGates.join(', ')} can be disabled`)
         .argParser(featureGates)
         .default({}, 'all on'),
     )
     .addOption(new Option('-v, --v <level>', 'log verbosity; 4 and higher log debug lines').argParser(verbosity))
 }
 
-/** Returns the controllers with the concurrency of the flags, without controllers of disabled feature gates. */
+/** Returns the controllers with the concurrency of the flags. */
 export function tunedControllers(controllers: readonly Controller[], flags: TuningFlags): Controller[] {
   const concurrency = new Map<string, number>()
   for (const [name, tuned] of Object.entries(controllersOfFlag)) {
     const value = flags[`${name as Tuned}Concurrency`]
     if (value !== undefined) for (const controllerName of tuned) concurrency.set(controllerName, value)
   }
-  const disabledControllers = switchableGates
-    .filter((gate) => flags.featureGates[gate] === false)
-    .flatMap((gate) => controllersOfGate[gate])
-  return controllers
-    .filter(({ name }) => !(disabledControllers as readonly string[]).includes(name))
-    .map((controller) =>
-      concurrency.has(controller.name) ? { ...controller, concurrency: concurrency.get(controller.name)! } : controller,
-    )
+  return controllers.map((controller) =>
+    concurrency.has(controller.name) ? { ...controller, concurrency: concurrency.get(controller.name)! } : controller,
+  )
 }
 
 /**
@@ -140,14 +136,6 @@ export const rateOf = ({ kubeApiQps: qps, kubeApiBurst: burst = 200 }: TuningFla
 
 /** Returns the log level: `debug` for -v 4 and higher, as upstream, otherwise `level`. */
 export const logLevelOf = (level: LogLevel, { v }: TuningFlags): LogLevel => (v !== undefined && v >= 4 ? 'debug' : level)
-
-/** Controllers that do not run when a feature gate is disabled, as upstream. */
-const controllersOfGate = {
-  ClusterTopology: ['clusterclass', 'topology/cluster', 'topology/machinedeployment', 'topology/machineset'],
-  MachinePool: ['machinepool'],
-  RuntimeSDK: ['extensionconfig'],
-} as const
-const switchableGates = ['ClusterTopology', 'MachinePool', 'RuntimeSDK'] as const
 
 /** Feature gates of upstream v1.14 that are always enabled in this manager. */
 const alwaysEnabledGates = [
@@ -173,10 +161,10 @@ function featureGates(text: string, before: Gates = {}): Gates {
     if (hasNoEffect(name, value)) continue
     if (name === 'AllAlpha' || name === 'AllBeta')
       throw new InvalidArgumentError(`${name}=false is not supported: disable gates by name, such as ClusterTopology=false.`)
-    const isSwitchable = (switchableGates as readonly string[]).includes(name)
+    const isSwitchable = (SwitchableGates as readonly string[]).includes(name)
     if (!isSwitchable && !alwaysEnabledGates.includes(name))
       throw new InvalidArgumentError(
-        `there is no feature gate ${name}: expected ${[...switchableGates, ...alwaysEnabledGates].sort().join(', ')}.`,
+        `there is no feature gate ${name}: expected ${[...SwitchableGates, ...alwaysEnabledGates].sort().join(', ')}.`,
       )
     if (!isSwitchable && value === 'false') throw new InvalidArgumentError(`${name} is always enabled in this manager.`)
     gates[name] = value === 'true'

@@ -1,7 +1,16 @@
-import { Cluster } from '@capstan/api'
+import { Cluster, ClusterResourceSetBinding, MachinePool } from '@capstan/api'
 import { minutes, orAbsent, Secret, seconds } from '@capstan/kube'
 import { parseKubeconfig, makeAuthority } from '@capstan/kube/node'
-import { aCluster, type CoreEnv, conditionText, coreEnv, DevCluster, DevControlPlane, DevMachine } from '@capstan/testing'
+import {
+  aCluster,
+  aMachine,
+  type CoreEnv,
+  conditionText,
+  coreEnv,
+  DevCluster,
+  DevControlPlane,
+  DevMachine,
+} from '@capstan/testing'
 import { afterEach, expect, test } from 'vitest'
 
 let env: CoreEnv
@@ -158,6 +167,38 @@ test('the objects of a Cluster with a topology are deleted only after BeforeClus
   expect((await env.get(DevControlPlane, 'demo')).metadata.deletionTimestamp).toBeUndefined()
   await env.patch(Cluster, 'demo', { metadata: { annotations: { 'runtime.cluster.x-k8s.io/ok-to-delete': '' } } })
   expect(await orAbsent(env.get(Cluster, 'demo'))).toBeUndefined()
+})
+
+test.each([{ RuntimeSDK: false }, { ClusterTopology: false }])(
+  'the deletion of a Cluster with a topology does not wait for a hook with the gates %j',
+  async (gates) => {
+    env = await coreEnv({ gates })
+    await env.provisionCluster({ topology: { classRef: { name: 'class' }, version: 'v1.34.0' } })
+    await env.create(ClusterResourceSetBinding, 'demo', { spec: { clusterName: 'demo' } })
+    await env.patch(DevCluster, 'demo', { metadata: { finalizers: ['example.com/network'] } })
+    await env.client.delete(Cluster, demo)
+    await env.settle()
+    expect(conditionText(await env.get(Cluster, 'demo'), 'Deleting')).toBe(
+      'True WaitingForInfrastructureDeletion: Waiting for DevCluster to be deleted',
+    )
+    expect(await orAbsent(env.get(ClusterResourceSetBinding, 'demo'))).toBeUndefined()
+  },
+)
+
+test('the deletion of a Cluster does not delete MachinePools, nor wait for them, when their gate is disabled', async () => {
+  env = await coreEnv({ gates: { MachinePool: false } })
+  await env.provisionCluster()
+  await env.create(MachinePool, 'pool', {
+    metadata: { labels: { 'cluster.x-k8s.io/cluster-name': 'demo' }, finalizers: ['machinepool.cluster.x-k8s.io'] },
+    spec: { clusterName: 'demo', template: { spec: aMachine().spec } },
+  })
+  await env.patch(DevCluster, 'demo', { metadata: { finalizers: ['example.com/network'] } })
+  await env.client.delete(Cluster, demo)
+  await env.settle()
+  expect(conditionText(await env.get(Cluster, 'demo'), 'Deleting')).toBe(
+    'True WaitingForInfrastructureDeletion: Waiting for DevCluster to be deleted',
+  )
+  expect((await env.get(MachinePool, 'pool')).metadata.deletionTimestamp).toBeUndefined()
 })
 
 test('a Cluster waits for the objects of its topology', async () => {

@@ -20,8 +20,9 @@ export function createClusterController({
   clusters,
   concurrency = 10,
   remoteConnectionGracePeriod = seconds(50),
+  gates = {},
 }: ClusterControllerOptions): Controller<Cluster> {
-  const settings: ClusterSettings = { remoteConnectionGracePeriod }
+  const settings: ClusterSettings = { remoteConnectionGracePeriod, gates }
   return {
     name: 'cluster',
     for: Cluster,
@@ -30,7 +31,7 @@ export function createClusterController({
       watches(Machine, clusterOfLabel, machineMatters),
       watches(MachineSet, clusterOfLabel, setMatters),
       watches(MachineDeployment, clusterOfLabel, setMatters),
-      watches(MachinePool, clusterOfLabel, setMatters),
+      ...(gates.MachinePool === false ? [] : [watches(MachinePool, clusterOfLabel, setMatters)]),
       watches(ClusterClass, (clusterClass, cache) => clustersOfClass(cache, clusterClass), gatesMatter),
       watches(Secret, clusterOfAuthority, ({ object }) => object?.metadata.name.endsWith(AuthoritySuffix) ?? false),
     ],

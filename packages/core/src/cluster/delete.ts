@@ -6,13 +6,15 @@ import { ClusterFinalizer, Machine, MachineDeployment, MachinePool, MachineSet, 
 import { type Outcome, proceed, wait } from '@capstan/controller'
 import { isDeleting, type Kind, keyOf, type KubeObject, orAbsent, removeFinalizer, shortList } from '@capstan/kube'
 import { deleteExternal, isGone } from '../external/delete.ts'
+import { awaitsDeleteHook } from '../feature-gates.ts'
 import { SeeLogs } from '../see-logs.ts'
 import { isStandAlone } from './descendants.ts'
 import type { ClusterIO, ClusterPhase, ClusterScope, DeletionStage } from './scope.ts'
 
 export const remove: ClusterPhase = async (scope, io) => {
   const { cluster } = scope
-  if (cluster.spec.topology && cluster.metadata.annotations?.[OkToDeleteAnnotation] === undefined) {
+  const mayAwaitHook = cluster.spec.topology && awaitsDeleteHook(io.settings.gates)
+  if (mayAwaitHook && cluster.metadata.annotations?.[OkToDeleteAnnotation] === undefined) {
     return waitInStage(scope, 'WaitingForBeforeDeleteHook', 'Waiting for BeforeClusterDelete hook')
   }
   scope.deletion = internalError

@@ -12,14 +12,17 @@ import { indexByLabel, proceed } from '@capstan/controller'
 import { isOwnedBy, keyOf, keyText, type KubeObject } from '@capstan/kube'
 import type { ClusterPhase } from './scope.ts'
 
-/** Lists the MachineDeployments, MachinePools, MachineSets and Machines with the Cluster's name label. */
-export const descendants: ClusterPhase = async (scope, { cache }) => {
+/**
+ * Lists the MachineDeployments, MachinePools, MachineSets and Machines with the Cluster's name label. As upstream, MachinePools are not
+ * listed, and so neither counted nor deleted, when their feature gate is disabled.
+ */
+export const descendants: ClusterPhase = async (scope, { cache, settings }) => {
   const { cluster } = scope
   const name = keyText(keyOf(cluster))
   const machines = cache.byIndex(machinesByCluster, name)
   scope.descendants = {
     machineDeployments: cache.byIndex(deploymentsByCluster, name),
-    machinePools: cache.byIndex(poolsByCluster, name),
+    machinePools: settings.gates.MachinePool === false ? [] : cache.byIndex(poolsByCluster, name),
     machineSets: cache.byIndex(setsByCluster, name),
     controlPlaneMachines: machines.filter(isControlPlane),
     workerMachines: machines.filter((machine) => !isControlPlane(machine)),

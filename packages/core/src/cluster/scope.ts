@@ -1,6 +1,7 @@
 import type { Cluster, ClusterConditions, Machine, MachineDeployment, MachinePool, MachineSet } from '@capstan/api'
 import type { Outcome, ReconcileContext } from '@capstan/controller'
 import type { ClusterCache } from '../cluster-cache/cluster-cache.ts'
+import type { FeatureGates } from '../feature-gates.ts'
 import type { Observed } from '../external/observed.ts'
 
 /** State of one reconcile of a Cluster: its inputs and decisions. */
@@ -32,6 +33,7 @@ export interface DeletionStage {
 export interface ClusterSettings {
   /** Milliseconds without a successful probe of the workload cluster before RemoteConnectionProbe becomes False. */
   readonly remoteConnectionGracePeriod: number
+  readonly gates: FeatureGates
 }
 
 /** I/O available to phases. */

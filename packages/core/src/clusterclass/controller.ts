@@ -9,8 +9,8 @@ import { reconcileClusterClass } from './reconcile.ts'
 import { DiscoveredVariables } from './variables.ts'
 
 export interface ClusterClassControllerOptions {
-  /** Calls handlers that return the variables of external patches. */
-  readonly runtime: RuntimeClient
+  /** Calls handlers that return the variables of external patches. Without it, these variables are not discovered. */
+  readonly runtime: RuntimeClient | undefined
   readonly concurrency?: number
 }
 

@@ -15,16 +15,17 @@ type Definition = ClusterClassStatusVariable['definitions'][number]
 
 /** Caches variables discovered from extensions, which rarely change. Classes of one namespace share them if their settings are equal. */
 export class DiscoveredVariables {
-  readonly #runtime: RuntimeClient
+  readonly #runtime: RuntimeClient | undefined
   readonly #cache = new Map<string, { readonly expires: number; readonly variables: Discovered }>()
 
-  constructor(runtime: RuntimeClient) {
+  /** Without a runtime client no variables are discovered. */
+  constructor(runtime: RuntimeClient | undefined) {
     this.#runtime = runtime
   }
 
   /** False until the registered extensions are known. */
   get ready(): boolean {
-    return this.#runtime.ready
+    return this.#runtime?.ready ?? true
   }
 
   /** Returns the handler's variables; cached for ten minutes, unless its ExtensionConfig changes. */
@@ -34,15 +35,15 @@ export class DiscoveredVariables {
     settings: { readonly [name: string]: string } | undefined,
     { cache, clock, signal, withoutWorker }: ReconcileContext,
   ): Promise<Discovered> {
+    const runtime = this.#runtime
+    if (!runtime) return []
     const config = cache.peek(ExtensionConfig, { name: configOf(handler) })
     const cacheKey = stableText([handler, config?.metadata.resourceVersion, settings ?? {}, clusterClass.metadata.namespace])
     const now = clock.elapsed()
     const cached = this.#cache.get(cacheKey)
     if (cached && cached.expires > now) return cached.variables
     const options = { ...(settings ? { settings } : {}), signal }
-    const { variables = [] } = await withoutWorker(() =>
-      this.#runtime.call(DiscoverVariables, clusterClass, handler, {}, options),
-    )
+    const { variables = [] } = await withoutWorker(() => runtime.call(DiscoverVariables, clusterClass, handler, {}, options))
     for (const [expiredKey, { expires }] of this.#cache) if (expires <= now) this.#cache.delete(expiredKey)
     this.#cache.set(cacheKey, { expires: now + minutes(10), variables })
     return variables

@@ -1,20 +1,23 @@
 import { Cluster, ClusterResourceSetBinding, hasPausedAnnotation, OkToDeleteAnnotation } from '@capstan/api'
 import { type Controller, controller, watches, whenChanged } from '@capstan/controller'
 import { isDeleting, keyOf } from '@capstan/kube'
+import type { FeatureGates } from '../feature-gates.ts'
 import { reconcileClusterResourceSetBinding } from './reconcile.ts'
 
 /** Creates the controller that deletes ClusterResourceSetBindings of deleted Clusters. */
 export const createClusterResourceSetBindingController = ({
   concurrency = 10,
+  gates = {},
 }: {
   readonly concurrency?: number
+  readonly gates?: FeatureGates
 } = {}): Controller =>
   controller({
     name: 'clusterresourcesetbinding',
     for: ClusterResourceSetBinding,
     watches: [watches(Cluster, (cluster) => [keyOf(cluster)], clusterMatters)],
     concurrency,
-    reconcile: reconcileClusterResourceSetBinding,
+    reconcile: (key, context) => reconcileClusterResourceSetBinding(key, context, gates),
   })
 
 /** Accepts new and deleted Clusters, the start of a deletion, and changes of the annotations that permit it or pause the Cluster. */

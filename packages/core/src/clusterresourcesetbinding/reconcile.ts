@@ -2,12 +2,17 @@
 import { Cluster, ClusterResourceSetBinding, hasPausedAnnotation, OkToDeleteAnnotation } from '@capstan/api'
 import { type Outcome, proceed, type ReconcileContext, wait } from '@capstan/controller'
 import { draft, isDeleting, keyOf, type ObjectKey, orAbsent, removeOwnerReference, typeMeta } from '@capstan/kube'
+import { awaitsDeleteHook, type FeatureGates } from '../feature-gates.ts'
 
 /**
  * Deletes a binding whose Cluster does not exist or is being deleted. If the Cluster has a topology, waits until BeforeClusterDelete allows
  * the deletion. Also removes the Cluster from the owners of the binding.
  */
-export async function reconcileClusterResourceSetBinding(key: ObjectKey, io: ReconcileContext): Promise<Outcome> {
+export async function reconcileClusterResourceSetBinding(
+  key: ObjectKey,
+  io: ReconcileContext,
+  gates: FeatureGates,
+): Promise<Outcome> {
   const binding = io.cache.peek(ClusterResourceSetBinding, key)
   if (!binding || isDeleting(binding) || hasPausedAnnotation(binding)) return proceed()
   await dropClusterOwner(binding, io)
@@ -16,7 +21,8 @@ export async function reconcileClusterResourceSetBinding(key: ObjectKey, io: Rec
   const cluster =
     io.cache.peek(Cluster, clusterKey) ?? (await orAbsent(io.client.get(Cluster, clusterKey, { signal: io.signal })))
   if (cluster && !isDeleting(cluster)) return proceed()
-  if (cluster?.spec.topology && cluster.metadata.annotations?.[OkToDeleteAnnotation] === undefined)
+  const mayAwaitHook = cluster?.spec.topology && awaitsDeleteHook(gates)
+  if (mayAwaitHook && cluster.metadata.annotations?.[OkToDeleteAnnotation] === undefined)
     return wait('the Cluster to be ready for deletion')
   io.log.info('Deleting ClusterResourceSetBinding because its Cluster is deleted')
   const preconditions = { uid: binding.metadata.uid }

@@ -18,7 +18,8 @@ import { TopologyMemory } from './scope.ts'
 import { reconcileTopology } from './reconcile.ts'
 
 export interface TopologyOptions {
-  readonly runtime: RuntimeClient
+  /** Calls hooks. Absent when the feature gate RuntimeSDK is disabled: no hook is called, and external patches fail the topology. */
+  readonly runtime: RuntimeClient | undefined
   readonly clock: Clock
   /** Clusters reconciled concurrently. Default 10. */
   readonly concurrency?: number

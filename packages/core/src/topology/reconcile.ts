@@ -86,10 +86,13 @@ export async function reconcileTopology(key: ObjectKey, context: ReconcileContex
   return mergeOutcomes(scope.blocking.map(({ hook, retryAfter }) => requeue(retryAfter, `${hook} blocks`)))
 }
 
-/** Allows the Cluster controller to delete the Cluster's objects once BeforeClusterDelete does not block. */
+/**
+ * Allows the Cluster controller to delete the Cluster's objects once BeforeClusterDelete does not block. Without a runtime client, the
+ * Cluster controller does not wait for it.
+ */
 async function allowDeletion(scope: TopologyScope): Promise<void> {
   const { cluster, context, memory } = scope
-  if (cluster.metadata.annotations?.[OkToDeleteAnnotation] !== undefined) return
+  if (!memory.runtime || cluster.metadata.annotations?.[OkToDeleteAnnotation] !== undefined) return
   if (!scope.recordResult(await memory.hooks.call(BeforeClusterDelete, cluster, {}, context))) return
   await scope.change({ annotations: { [OkToDeleteAnnotation]: '' } })
 }

@@ -12,11 +12,12 @@ import type { UpgradePlan } from './upgrade/upgrade-plan.ts'
 /** State that outlives one reconcile. */
 export class TopologyMemory {
   readonly hooks: LifecycleHooks
-  readonly runtime: RuntimeClient
+  /** Absent when the feature gate RuntimeSDK is disabled. */
+  readonly runtime: RuntimeClient | undefined
   readonly #clock: Clock
   readonly #clusters = new Map<string, ClusterMemory>()
 
-  constructor(runtime: RuntimeClient, clock: Clock) {
+  constructor(runtime: RuntimeClient | undefined, clock: Clock) {
     this.runtime = runtime
     this.#clock = clock
     this.hooks = new LifecycleHooks(runtime, clock)

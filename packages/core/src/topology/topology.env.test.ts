@@ -108,18 +108,21 @@ interface WorldOptions {
   readonly store?: Store
   readonly clock?: VirtualClock
   readonly runtime?: ReturnType<typeof aRuntime>
+  /** Runs the controllers without a runtime client, as when the feature gate RuntimeSDK is disabled. */
+  readonly withoutRuntime?: boolean
   readonly between?: (transport: Transport) => Transport
   readonly patience?: number
 }
 
-async function aWorld({ runtime = aRuntime(), ...options }: WorldOptions = {}) {
+async function aWorld({ runtime = aRuntime(), withoutRuntime = false, ...options }: WorldOptions = {}) {
+  const runtimeClient = withoutRuntime ? undefined : runtime.client
   const env = await testEnv({
     ...options,
     kinds: [...coreKinds, ...devKinds, ...devTemplateKinds],
     admission: [clusterTopologyAdmission(), clusterClassAdmission],
     controllers: ({ clock }) => [
-      createClusterClassController({ runtime: runtime.client }),
-      createTopologyController({ runtime: runtime.client, clock }),
+      createClusterClassController({ runtime: runtimeClient }),
+      createTopologyController({ runtime: runtimeClient, clock }),
       createTopologyMachineDeploymentController(),
       createTopologyMachineSetController(),
     ],
@@ -245,6 +248,50 @@ async function becomeReady(world: World, version = 'v1.34.0') {
   await world.patch(Cluster, 'demo', { status: { conditions: [...(status?.conditions ?? []), condition] } })
 }
 
+describe('without a runtime client', () => {
+  const patch = {
+    name: 'net',
+    external: { generatePatchesExtension: 'net.ext', discoverVariablesExtension: 'vars.ext' },
+  }
+
+  test('a Cluster is created and upgraded; its deletion needs no permission of a hook', async () => {
+    const world = await aReadyWorld({ withoutRuntime: true })
+    expect(await world.reconciled()).toBe('True ReconcileSucceeded')
+    await world.patch(Cluster, 'demo', { spec: { topology: { version: 'v1.35.0' } } })
+    await world.reportControlPlane('v1.35.0')
+    expect((await world.only(DevControlPlane))['spec']).toMatchObject({ version: 'v1.35.0' })
+    expect(await world.reconciled()).toBe('True ReconcileSucceeded')
+    await world.patch(Cluster, 'demo', { metadata: { finalizers: ['test.example.com/keep'] } })
+    await world.client.delete(Cluster, { namespace: 'default', name: 'demo' })
+    await world.settle()
+    expect((await world.cluster()).metadata.annotations ?? {}).not.toHaveProperty(['runtime.cluster.x-k8s.io/ok-to-delete'])
+    expect(await world.reconciled()).toContain('Deleting')
+    expect(world.runtime.trace).toEqual([])
+  })
+
+  test('variables of extensions are not discovered, and external patches are rejected', async () => {
+    const world = await aWorld({ withoutRuntime: true })
+    await createClass(world, { ...classSpec, patches: [...classSpec.patches, patch] })
+    const { status } = await world.client.get(ClusterClass, { namespace: 'default', name: 'quick' })
+    expect(status?.variables?.map(({ name }) => name)).toEqual(['size'])
+    await createCluster(world)
+    expect(await world.reconciled()).toBe(
+      'False ReconcileFailed: error computing the desired state of the Cluster topology: failed to apply patches: can not use external patch "net" if RuntimeSDK feature flag is disabled',
+    )
+  })
+
+  test('an upgrade that an extension plans is rejected', async () => {
+    const world = await aWorld({ withoutRuntime: true })
+    await createClass(world, { ...classSpec, upgrade: { external: { generateUpgradePlanExtension: 'plan.test' } } })
+    await createCluster(world)
+    await becomeReady(world)
+    await world.patch(Cluster, 'demo', { spec: { topology: { version: 'v1.35.0' } } })
+    expect(await world.reconciled()).toBe(
+      'False ReconcileFailed: error computing the desired state of the Cluster topology: can not use GenerateUpgradePlan extension "plan.test" if RuntimeSDK feature flag is disabled',
+    )
+  })
+})
+
 describe('creation', () => {
   test('waits for BeforeClusterCreate, then creates all objects and writes their references to the Cluster', async () => {
     const world = await aWorld()
@@ -314,7 +361,7 @@ describe('creation', () => {
     expect(world.runtime.trace).toHaveLength(3)
     expect(waitingHooks(await world.cluster())).toEqual([])
     for (const name of ['waiting-hooks', 'retry-hooks'])
-      expect((await world.cluster()).metadata.annotations).not.toHaveProperty([`runtime.capstan.dev/${name}`])
+      expect((await world.cluster()).metadata.annotations ?? {}).not.toHaveProperty([`runtime.capstan.dev/${name}`])
     expect(await world.names(DevCluster)).toHaveLength(1)
   })
 

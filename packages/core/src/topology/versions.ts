@@ -19,7 +19,7 @@ import {
   readField,
   pendingHooks,
 } from '@capstan/api'
-import { withErrorContext, withTerminalErrors } from '@capstan/kube'
+import { TerminalError, withErrorContext, withTerminalErrors } from '@capstan/kube'
 import type { Blueprint } from './blueprint.ts'
 import type { CurrentState } from './current-state.ts'
 import { blockedByAnnotation, type HookResult } from './hooks/lifecycle-hooks.ts'
@@ -150,6 +150,10 @@ async function planOf(
   const currentVersions = { ...topologyVersions(cluster, current), known: clusterClass.spec.kubernetesVersions ?? [] }
   const handler = clusterClass.spec.upgrade?.external?.generateUpgradePlanExtension
   if (!handler || !isUpgradeDue(currentVersions)) return withTerminalErrors(() => upgradePlan(currentVersions))
+  if (!scope.memory.runtime)
+    throw new TerminalError(
+      `can not use GenerateUpgradePlan extension ${JSON.stringify(handler)} if RuntimeSDK feature flag is disabled`,
+    )
   const extensionPlan = await withErrorContext('failed to get upgrade plan from extension', async () => {
     const result = await scope.memory.hooks.upgradePlan(cluster, handler, currentVersions, scope.context)
     return result.kind === 'proceed' ? result.plan : scope.recordFailure(result)

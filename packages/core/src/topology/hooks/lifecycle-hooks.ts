@@ -92,19 +92,20 @@ interface ClusterState {
  * a change or removal of the extension, also lead to a new call.
  */
 export class LifecycleHooks {
-  readonly #runtime: RuntimeClient
+  readonly #runtime: RuntimeClient | undefined
   readonly #clock: Clock
   /** By namespace and name. */
   readonly #clusters = new Map<string, ClusterState>()
 
-  constructor(runtime: RuntimeClient, clock: Clock) {
+  /** Without a runtime client there are no handlers. */
+  constructor(runtime: RuntimeClient | undefined, clock: Clock) {
     this.#runtime = runtime
     this.#clock = clock
   }
 
   /** False until the registered extensions are known; callers must not decide before that. */
   get ready(): boolean {
-    return this.#runtime.ready
+    return this.#runtime?.ready ?? true
   }
 
   /** Number of Clusters with state. */
@@ -117,7 +118,7 @@ export class LifecycleHooks {
    * call or call in progress involves this extension, and for each Cluster whose handlers could not be determined.
    */
   whenExtensionsChange(enqueue: (cluster: ObjectKey) => void): void {
-    this.#runtime.onChanged?.((extensionConfig) => {
+    this.#runtime?.onChanged?.((extensionConfig) => {
       const isHandlerOf = (handler: string) => handler.endsWith(`.${extensionConfig}`)
       for (const state of this.#clusters.values()) {
         if (state.plan && isHandlerOf(state.plan.handler)) delete state.plan
@@ -187,7 +188,7 @@ export class LifecycleHooks {
     const state = this.#stateOf(cluster)
     // Set before the handlers are determined, because an extension may change at the same time.
     state.handlersUnknown = true
-    const lookup = await this.#runtime.handlersFor(hook, cluster).catch((error: unknown) => ({ error }))
+    const lookup = (await this.#runtime?.handlersFor(hook, cluster).catch((error: unknown) => ({ error }))) ?? []
     if ('error' in lookup) {
       const { error } = lookup
       if (signal.aborted) throw error
@@ -235,7 +236,7 @@ export class LifecycleHooks {
           if (retryAfterSeconds > 0) blocking.push(handler)
         },
       }
-      const response = (await withoutWorker(() => this.#runtime.callAll(hook, cluster, request, options))) as {
+      const response = (await withoutWorker(() => this.#runtime!.callAll(hook, cluster, request, options))) as {
         message?: string
         retryAfterSeconds?: number
       }
@@ -256,7 +257,7 @@ export class LifecycleHooks {
   }
 
   /**
-   * Returns the steps of an upgrade that the extension plans. The response is cached for ten minutes. Upstream:
+   * Returns the steps of an upgrade that the extension plans. Needs a runtime client. The response is cached for ten minutes. Upstream:
    * exp/topology/desiredstate, GetUpgradePlanFromExtension, v1.14.
    */
   async upgradePlan(
@@ -275,7 +276,7 @@ export class LifecycleHooks {
       return { kind: 'proceed', hook: name, called: false, plan: earlierPlan.plan }
     try {
       const { controlPlaneUpgrades = [], workersUpgrades = [] } = await withoutWorker(() =>
-        this.#runtime.call(
+        this.#runtime!.call(
           GenerateUpgradePlan,
           cluster,
           handler,

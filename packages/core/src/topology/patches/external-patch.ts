@@ -25,6 +25,7 @@ export async function applyExternalPatch(
   // As upstream, the webhook admits a patch that only validates, but the topology controller rejects it.
   if (!external.generatePatchesExtension)
     throw new TerminalError(`failed to apply patches: failed to create patch generator for patch ${JSON.stringify(name)}`)
+  const runtime = withErrorContext('failed to apply patches', () => runtimeFor(name, extensions))
   const request = {
     variables: wireVariablesOf(variables.global),
     items: items.map((item) => ({ uid: item.uid, ...itemOf(item, variables) })),
@@ -33,13 +34,7 @@ export async function applyExternalPatch(
     `failed to apply patches: failed to generate patches for patch ${JSON.stringify(name)}`,
     async () => {
       const result = await extensions.context.withoutWorker(() =>
-        extensions.runtime.call(
-          GeneratePatches,
-          cluster,
-          external.generatePatchesExtension!,
-          request,
-          optionsOf(external, extensions),
-        ),
+        runtime.call(GeneratePatches, cluster, external.generatePatchesExtension!, request, optionsOf(external, extensions)),
       )
       extensions.responses.record(name, { external, request }, result.items ?? [])
       return result
@@ -67,7 +62,7 @@ export async function validateTopology(
   }
   await withErrorContext(`failed to apply patches: validation of patch ${JSON.stringify(name)} failed`, () =>
     extensions.context.withoutWorker(() =>
-      extensions.runtime.call(
+      runtimeFor(external.validateTopologyExtension!, extensions).call(
         ValidateTopology,
         cluster,
         external.validateTopologyExtension!,
@@ -76,6 +71,12 @@ export async function validateTopology(
       ),
     ),
   )
+}
+
+/** Returns the runtime client for a patch, or for the handler that validates it. @throws TerminalError if there is no client */
+function runtimeFor(patch: string, { runtime }: PatchExtensions): NonNullable<PatchExtensions['runtime']> {
+  if (runtime) return runtime
+  throw new TerminalError(`can not use external patch ${JSON.stringify(patch)} if RuntimeSDK feature flag is disabled`)
 }
 
 const optionsOf = ({ settings }: ExternalPatchDefinition, { context: { signal } }: PatchExtensions): CallOptions => ({

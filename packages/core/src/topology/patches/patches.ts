@@ -32,7 +32,8 @@ import type { PatchResponses } from './patch-responses.ts'
 import { patchVariables } from './patch-variables.ts'
 
 export interface PatchExtensions {
-  readonly runtime: Pick<RuntimeClient, 'call'>
+  /** Absent when the feature gate RuntimeSDK is disabled. */
+  readonly runtime: Pick<RuntimeClient, 'call'> | undefined
   readonly context: CallContext
   readonly responses: PatchResponses
 }
