@@ -4,7 +4,10 @@ import {
   clusterTopologyAdmission,
   deletionAdmission,
   machineNamingAdmission,
+  awaitsDeleteHook,
   extensionConfigAdmission,
+  featureGateAdmission,
+  type FeatureGates,
   ipAddressAdmission,
   ipAddressClaimAdmission,
 } from '@capstan/core'
@@ -17,14 +20,20 @@ import { localKinds } from '@capstan/local'
  *
  * @param providerHooks hooks that other providers have declared
  * @param clock clock of the wait for a new ClusterClass. Without a clock, the admission of Clusters does not wait.
+ * @param gates feature gates. Objects and fields of disabled gates are rejected.
  */
-export const providerAdmission = (providerHooks: readonly Hook[] = [], clock?: Clock): readonly Admission[] => [
+export const providerAdmission = (
+  providerHooks: readonly Hook[] = [],
+  clock?: Clock,
+  gates: FeatureGates = {},
+): readonly Admission[] => [
+  ...featureGateAdmission(gates),
   extensionConfigAdmission(createCatalog([...hookCatalog, ...providerHooks])),
   ...admissionOf([...coreKinds, ...localKinds]),
   admission(clusterClassAdmission),
-  clusterTopologyAdmission(clock),
+  ...(gates.ClusterTopology === false ? [] : [clusterTopologyAdmission(clock)]),
   ipAddressAdmission,
   ipAddressClaimAdmission,
   ...machineNamingAdmission,
-  ...deletionAdmission([...coreKinds, ...localKinds]),
+  ...(awaitsDeleteHook(gates) ? deletionAdmission([...coreKinds, ...localKinds]) : []),
 ]

@@ -44,7 +44,7 @@ export async function createManagementCluster(options: ManagementClusterOptions)
     clock,
     random,
     log,
-    admission: providerAdmission(options.providerHooks, options.admissionClock),
+    admission: providerAdmission(options.providerHooks, options.admissionClock, options.gates),
     webhooks: ownWebhooks([...coreKinds, ...localKinds], () => client, options.webhooks),
   })
   await server.ready

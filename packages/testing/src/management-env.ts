@@ -173,7 +173,7 @@ async function managementWithOldContract(options: ManagementClusterOptions): Pro
     random,
     log,
     admission: [
-      ...providerAdmission(options.providerHooks).filter(
+      ...providerAdmission(options.providerHooks, undefined, options.gates).filter(
         ({ kind }) => !localKinds.some((localKind) => localKind === kind),
       ),
       ...admissionOf(local),
@@ -238,7 +238,7 @@ async function onRealServer(
     kubeconfig,
     clock,
     kinds: [...coreKinds, ...localKinds],
-    admission: providerAdmission(options.providerHooks),
+    admission: providerAdmission(options.providerHooks, undefined, options.gates),
   })
   const client = createClient(traffic.count(host.transport()))
   const { kinds, controllers, workloads, close } = createProviders({ ...options, names: ProviderNames, client })

@@ -139,7 +139,7 @@ async function manage(options: Options, io: Io): Promise<void> {
   const log = createLogger(io, logLevelOf(options.logLevel, options), options.loggingFormat)
   const election = leaderElection(options, options.providers, random)
   const providerHooks = await loadProviderHooks(options)
-  const admissions = providerAdmission(providerHooks, clock)
+  const admissions = providerAdmission(providerHooks, clock, options.featureGates)
   const extensionClient = await hookClient(options, io.env, log)
   const { access, isInCluster } = await managementAccess(options, io.env)
   if (isInCluster) log.info('Using the service account of this pod', { server: access.server })
