@@ -100,9 +100,17 @@ export const whenChanged =
 export const watches = <T extends KubeObject>(kind: Kind<T>, map: MapFunction<T>, when?: Predicate<T>): Watch =>
   ({ kind, map, ...(when ? { when } : {}) }) as unknown as Watch
 
+export interface SourceContext {
+  readonly cache: Cache
+  /** Aborts when the manager stops. */
+  readonly signal: AbortSignal
+  /** Whether the event filter of the manager accepts an object. It does not apply to keys that the source enqueues. */
+  accepts(object: KubeObject): boolean
+}
+
 /** Events that come from outside the API server, such as the connection to a workload cluster. */
 export interface Source {
-  start(enqueue: (key: ObjectKey) => void, context: { cache: Cache; signal: AbortSignal }): void
+  start(enqueue: (key: ObjectKey) => void, context: SourceContext): void
 }
 
 export interface Controller<T extends KubeObject = KubeObject> {

@@ -112,9 +112,9 @@ export class Loop {
 
   run(): void {
     this.#started = true
-    for (const source of this.controller.sources ?? []) {
-      source.start((key) => this.#add(key), { cache: this.#options.informers, signal: this.#options.signal })
-    }
+    const { informers: cache, signal, eventFilter } = this.#options
+    const accepts = (object: KubeObject) => !eventFilter || eventFilter(object)
+    for (const source of this.controller.sources ?? []) source.start((key) => this.#add(key), { cache, signal, accepts })
     this.#resyncLater()
     this.#scheduleReconciles()
   }

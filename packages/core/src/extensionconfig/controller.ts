@@ -1,7 +1,7 @@
 import { ExtensionConfig, LastDiscoveredAnnotation } from '@capstan/api'
 import { type Controller, controller, type Index, type Predicate, type Source, watches, whenChanged } from '@capstan/controller'
 import { breakerMetrics, callMetrics, type ExtensionClient, messageMetrics } from '@capstan/extension'
-import { equal, keyOf, keyText, Secret } from '@capstan/kube'
+import { equal, isDeleting, keyOf, keyText, Secret } from '@capstan/kube'
 import { caSecretOf } from './ca-bundle.ts'
 import { Warmup } from './warmup.ts'
 import { reconcileExtensionConfig, registerDiscoveredHandlers } from './reconcile.ts'
@@ -45,12 +45,16 @@ export function createReadOnlyExtensionConfigController({ extensions, concurrenc
   })
 }
 
-/** Starts the warm-up after the informers have synced. */
+/**
+ * Starts the warm-up after the informers have synced. As upstream, it includes ExtensionConfigs that the event filter excludes; later ones
+ * are ignored.
+ */
 const beginWarmup = (warmup: Warmup, extensions: ExtensionClient): Source => ({
-  start(_enqueue, { cache }) {
+  start(enqueue, { cache, accepts }) {
     const allConfigs = () => cache.byIndex(everyConfig, '')
-    extensions.readyWhen(() => allConfigs().every((config) => warmup.hasTried(config)))
+    extensions.readyWhen(() => allConfigs().every((config) => warmup.hasTried(config) || isDeleting(config) || !accepts(config)))
     warmup.begin(allConfigs())
+    for (const config of allConfigs()) enqueue(keyOf(config))
   },
 })
 

@@ -20,9 +20,12 @@ import {
   Secret,
   seconds,
   silent,
+  StatusError,
+  type Transport,
   VirtualClock,
+  withSend,
 } from '@capstan/kube'
-import { testEnv } from '@capstan/testing'
+import { testEnv, type TestEnvOptions } from '@capstan/testing'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { extensionConfigAdmission } from './admission.ts'
 import { createExtensionConfigController } from './controller.ts'
@@ -40,7 +43,9 @@ beforeEach(() => {
   calls = 0
 })
 
-async function start(from: { store?: never; clock?: VirtualClock; patience?: number } = {}) {
+type Start = Partial<Pick<TestEnvOptions, 'store' | 'clock' | 'patience' | 'between' | 'limits'>>
+
+async function start(from: Start = {}) {
   const clock = from.clock ?? new VirtualClock()
   const extensions = createExtensionClient({
     transport: inProcess((request) => {
@@ -348,10 +353,10 @@ describe('the caBundle', () => {
 })
 
 describe('at the start of a process', () => {
-  const restart = async (restartOptions: { patience?: number } = {}) => {
+  const restart = async (restartOptions: Start = {}) => {
     const { store, clock, manager } = world
     await manager.stop()
-    return start({ store: store as never, clock, ...restartOptions })
+    return start({ store, clock, ...restartOptions })
   }
   beforeEach(async () => {
     world = await start()
@@ -382,6 +387,113 @@ describe('at the start of a process', () => {
     expect(world.extensions.ready).toBe(true)
     expect(await discovered()).toMatchObject({ message: expect.stringContaining('http request timeout expired') })
     expect(await orAbsent(world.read())).toBeDefined()
+  })
+
+  it('an ExtensionConfig that is being deleted is neither awaited nor called', async () => {
+    await create()
+    await world.settle()
+    const key = { name: 'sample' }
+    const body = { metadata: { finalizers: ['test.example.com/keep'] } }
+    await world.client.patch(ExtensionConfig, key, { type: 'merge', body })
+    await world.client.delete(ExtensionConfig, key)
+    world = await restart()
+    await world.settle()
+    expect(world.extensions.ready).toBe(true)
+    expect(await world.handlers()).toEqual([])
+  })
+
+  describe('a paused ExtensionConfig', () => {
+    const paused = { 'cluster.x-k8s.io/paused': '' }
+    const pausedStatus = async () => getCondition(await world.read(), 'Paused')?.status
+
+    it('is discovered and registered, once', async () => {
+      await create(paused)
+      await world.settle()
+      expect(calls).toBe(0)
+      world = await restart()
+      await world.settle()
+      expect(await discovered()).toEqual({ status: 'True', reason: 'Discovered', message: '' })
+      expect(await pausedStatus()).toBe('True')
+      expect(await world.handlers()).toEqual(['gate.sample'])
+      await world.advance(minutes(30))
+      expect(calls).toBe(1)
+    })
+
+    it('blocks the Clusters that it selects until it is discovered', async () => {
+      await create(paused)
+      await world.settle()
+      server = broken
+      world = await restart()
+      await world.advance(minutes(1))
+      expect(world.extensions.ready).toBe(true)
+      expect(await discovered()).toEqual(unreachable)
+      await expect(world.handlers()).rejects.toThrow('ExtensionConfig "sample" has never been discovered')
+      server = gate('gate')
+      await world.advance(seconds(30))
+      expect(await world.handlers()).toEqual(['gate.sample'])
+    })
+  })
+
+  describe('with a watch filter', () => {
+    const limits: Start['limits'] = { eventFilter: ({ metadata }) => metadata.labels?.['mine'] === 'yes' }
+
+    it('an ExtensionConfig that the filter excludes is discovered and registered', async () => {
+      await create()
+      await world.settle()
+      server = gate('newer')
+      world = await restart({ limits })
+      await world.settle()
+      expect(world.extensions.ready).toBe(true)
+      expect(await world.handlers()).toEqual(['newer.sample'])
+    })
+
+    it('a later ExtensionConfig that the filter excludes is ignored', async () => {
+      world = await restart({ limits })
+      await create()
+      await world.settle()
+      expect(world.extensions.ready).toBe(true)
+      expect(await world.handlers()).toEqual([])
+      expect(calls).toBe(0)
+    })
+  })
+})
+
+describe('while writes of its status are rejected', () => {
+  let isRejecting: boolean
+  const between = (transport: Transport): Transport =>
+    withSend(transport, async (request, signal) => {
+      if (isRejecting && request.plural === 'extensionconfigs' && request.verb === 'patch')
+        throw new StatusError('Forbidden', 'extensionconfigs "sample" is forbidden: no writes today')
+      return transport.send(request, signal)
+    })
+  beforeEach(() => {
+    isRejecting = true
+  })
+
+  it('a new ExtensionConfig blocks only the Clusters that it selects', async () => {
+    world = await start({ between })
+    await create()
+    await world.settle()
+    expect(world.extensions.ready).toBe(true)
+    await expect(world.handlers()).rejects.toThrow(
+      'ExtensionConfig "sample" has never been discovered: extensionconfigs "sample" is forbidden: no writes today',
+    )
+    isRejecting = false
+    await world.advance(minutes(1))
+    expect(await world.handlers()).toEqual(['gate.sample'])
+  })
+
+  it('an ExtensionConfig that was discovered before keeps its handlers', async () => {
+    world = await start()
+    await create()
+    await world.settle()
+    const { store, clock, manager } = world
+    await manager.stop()
+    server = gate('newer')
+    world = await start({ store, clock, between })
+    await world.settle()
+    expect(world.extensions.ready).toBe(true)
+    expect(await world.handlers()).toEqual(['gate.sample'])
   })
 })
 

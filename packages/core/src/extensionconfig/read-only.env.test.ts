@@ -1,7 +1,7 @@
 import { CanUpdateMachine, createCatalog, ExtensionConfig, hookCatalog } from '@capstan/api'
 import { createExtensionClient, inProcess, NoAnswer } from '@capstan/extension'
-import { admissionOf, type KubeObject, silent, VirtualClock } from '@capstan/kube'
-import { type TestEnv, testEnv } from '@capstan/testing'
+import { admissionOf, type KubeObject, seconds, silent, VirtualClock } from '@capstan/kube'
+import { type TestEnv, testEnv, type TestEnvOptions } from '@capstan/testing'
 import { afterEach, describe, expect, test } from 'vitest'
 import { controller } from '@capstan/controller'
 import {
@@ -27,8 +27,7 @@ describe.each([
   ['a manager of core that has another shard', createElsewhereController],
 ])('%s', (_, createController) => {
   /** Starts the manager beside core. Its calls of extensions fail. */
-  async function start() {
-    const clock = new VirtualClock()
+  async function start({ clock = new VirtualClock(), ...options }: Partial<TestEnvOptions> = {}) {
     const extensions = createExtensionClient({
       transport: inProcess(() => {
         throw new NoAnswer('ConnectionRefused', 'no process beside core may call the extension')
@@ -43,6 +42,7 @@ describe.each([
       admission: admissionOf([ExtensionConfig]),
       controllers: [createController({ extensions })],
       clock,
+      ...options,
     })
     return { extensions, handlers: () => extensions.handlersFor(CanUpdateMachine, machine) }
   }
@@ -120,6 +120,33 @@ describe.each([
     await reportDiscovered('True', [], 1)
     expect(await handlers()).toEqual(['can.sample'])
     await reportDiscovered('True', [], 2)
+    expect(await handlers()).toEqual([])
+  })
+
+  test('registers an ExtensionConfig that existed at the start and that the watch filter excludes', async () => {
+    await start()
+    await create()
+    const { store, clock, manager } = env
+    await manager.stop()
+    const { extensions, handlers } = await start({ store, clock, limits: { eventFilter: () => false } })
+    await reportDiscovered('True', ['can.sample'])
+    expect(extensions.ready).toBe(false)
+    await env.advance(seconds(2))
+    expect(extensions.ready).toBe(true)
+    expect(await handlers()).toEqual(['can.sample'])
+  })
+
+  test('does not wait for an ExtensionConfig that is being deleted', async () => {
+    await start()
+    await create()
+    const body = { metadata: { finalizers: ['test.example.com/keep'] } }
+    await env.client.patch(ExtensionConfig, key, { type: 'merge', body })
+    await env.client.delete(ExtensionConfig, key)
+    const { store, clock, manager } = env
+    await manager.stop()
+    const { extensions, handlers } = await start({ store, clock })
+    await env.settle()
+    expect(extensions.ready).toBe(true)
     expect(await handlers()).toEqual([])
   })
 

@@ -11,7 +11,16 @@ import {
   LastDiscoveredAnnotation,
   pausedCondition,
 } from '@capstan/api'
-import { commitChanges, type Outcome, proceed, type ReconcileContext, reportPaused, requeue, wait } from '@capstan/controller'
+import {
+  commitChanges,
+  onlyConflicts,
+  type Outcome,
+  proceed,
+  type ReconcileContext,
+  reportPaused,
+  requeue,
+  wait,
+} from '@capstan/controller'
 import { type ExtensionClient, HookFailed, type HookProblem } from '@capstan/extension'
 import {
   draft,
@@ -47,22 +56,24 @@ export async function reconcileExtensionConfig(key: ObjectKey, io: ExtensionConf
     forget(key.name, io)
     return proceed()
   }
-  if (isPaused(undefined, config)) {
-    // The registration stays while paused; after a restart it is restored from the status.
+  if (isPaused(undefined, config) && !io.warmup.isUndiscovered(config)) {
+    // The registration stays while paused.
     io.extensions.release(config.metadata.name)
     io.warmup.recordTried(config)
     return reportPaused(io, ExtensionConfig, config, pausedCondition(undefined, config), ConditionOrder)
   }
 
   const discovery = await discover(config, io)
-  const reported = await orAbsent(report(discovery, io))
+  let reported: ExtensionConfig | undefined
+  try {
+    reported = await orAbsent(report(discovery, io))
+  } catch (err) {
+    if (!io.signal.aborted && !onlyConflicts(err)) keepRegistration(discovery.config, messageOf(err), io)
+    throw err
+  }
   if (!reported) return proceed()
   if ('problem' in discovery) {
-    // Keeps an existing registration of an unreachable extension, so that its hooks fail instead of being skipped. The hooks of an
-    // extension that was never discovered are unknown: all Clusters that it selects wait for it.
-    if (!wasDiscovered(reported)) io.extensions.quarantine(reported, discovery.problem)
-    else if (io.warmup.isOver) io.extensions.relocate(reported)
-    io.warmup.recordTried(reported)
+    keepRegistration(reported, discovery.problem, io)
     return retryDiscovery(reported, discovery.problem, io)
   }
   const problem = unknownOverrides(reported, discovery.handlers)
@@ -84,7 +95,11 @@ export async function registerDiscoveredHandlers(key: ObjectKey, io: ExtensionCo
   }
   const discovered = config.status?.conditions?.find(({ type }) => type === ExtensionConfigConditions.Discovered.type)
   const isPausedNow = isPaused(undefined, config)
-  if (!isPausedNow && discovered?.observedGeneration !== config.metadata.generation) return wait('core to discover its handlers')
+  if (!isPausedNow && discovered?.observedGeneration !== config.metadata.generation) {
+    const reason = 'core to discover its handlers'
+    // The event filter may exclude the change that this waits for.
+    return io.warmup.isOver ? wait(reason) : requeue(seconds(2), reason)
+  }
   // While paused, the registration stays; after a restart it is restored from the status.
   if (isPausedNow && io.warmup.isOver) io.warmup.recordTried(config)
   else register(config, io)
@@ -160,10 +175,20 @@ function deprecatedHooksCondition(config: ExtensionConfig, catalog: Catalog): Ne
 const wasDiscovered = ({ metadata, status }: ExtensionConfig): boolean =>
   status?.handlers !== undefined || metadata.annotations?.[LastDiscoveredAnnotation] !== undefined
 
+/**
+ * After a failure, keeps an existing registration, so that the hooks of an unreachable extension fail instead of being skipped. The hooks of
+ * an extension that was never discovered are unknown: all Clusters that it selects wait for it.
+ */
+function keepRegistration(config: ExtensionConfig, problem: string, { extensions, warmup }: ExtensionConfigIO): void {
+  if (!wasDiscovered(config)) extensions.quarantine(config, problem)
+  else if (warmup.isOver) extensions.relocate(config)
+  warmup.recordTried(config)
+}
+
 /** Registers the handlers of the status. During the warm-up, only records them: the end of the warm-up registers all of them. */
 function register(config: ExtensionConfig, { extensions, warmup }: ExtensionConfigIO): void {
   if (warmup.isOver) extensions.register(config)
-  warmup.recordTried(config)
+  warmup.recordDiscovered(config)
   extensions.release(config.metadata.name)
 }
 

@@ -1,7 +1,7 @@
 import type { ExtensionConfig } from '@capstan/api'
 
 /**
- * Warm-up: the first discovery of every ExtensionConfig that exists at the start. Until discovery was tried for all of them, the registry
+ * Warm-up: the first discovery of every ExtensionConfig that exists at the start, also of paused ones, as upstream. Until discovery was tried for all of them, the registry
  * may lack handlers, so no hook can be called. An unreachable extension is registered with the handlers of its status, so that Clusters
  * that it selects fail closed and all others continue. After the warm-up, no hook is called while a newer ExtensionConfig was not tried yet
  * (`hasTried`): a Cluster created right after an ExtensionConfig must not bypass its hooks. Upstream: the warm-up of
@@ -13,6 +13,8 @@ export class Warmup {
   readonly #tried = new Map<string, string>()
   /** ExtensionConfigs that were tried during the warm-up, even if discovery failed. */
   readonly #triedDuringWarmup = new Map<string, ExtensionConfig>()
+  /** Uids of the ExtensionConfigs that existed at the start and were not discovered since then. */
+  readonly #undiscovered = new Set<string>()
   #configs: readonly ExtensionConfig[] | undefined
   #isOver = false
 
@@ -28,7 +30,13 @@ export class Warmup {
   /** Sets the ExtensionConfigs that exist at the start. */
   begin(configs: readonly ExtensionConfig[]): void {
     this.#configs = configs
+    for (const { metadata } of configs) this.#undiscovered.add(metadata.uid)
     this.#endIfAllTried()
+  }
+
+  /** Whether an ExtensionConfig existed at the start and was not discovered since then: it is discovered even while paused. */
+  isUndiscovered({ metadata }: ExtensionConfig): boolean {
+    return this.#undiscovered.has(metadata.uid)
   }
 
   hasTried({ metadata }: ExtensionConfig): boolean {
@@ -41,6 +49,12 @@ export class Warmup {
     if (this.#isOver) return
     this.#triedDuringWarmup.set(config.metadata.name, config)
     this.#endIfAllTried()
+  }
+
+  /** Records that an ExtensionConfig was discovered, by this process or another. */
+  recordDiscovered(config: ExtensionConfig): void {
+    this.#undiscovered.delete(config.metadata.uid)
+    this.recordTried(config)
   }
 
   forget(name: string): void {
