@@ -27,8 +27,8 @@ export interface LoopOptions {
   readonly metrics: ControllerMetrics
   readonly signal: AbortSignal
   /**
-   * Filters the events of declared kinds, as upstream's WithEventFilter. Events of kinds watched at run time are not filtered, but the keys
-   * to which they map are.
+   * Filters the events of declared kinds, as upstream's WithEventFilter, unless a watch declares another `filter`. Events of kinds watched
+   * at run time are not filtered, but the keys to which they map are.
    */
   readonly eventFilter?: (object: KubeObject) => boolean
   /** Milliseconds between reconciles of all objects. If absent, objects are not reconciled periodically. */
@@ -106,7 +106,10 @@ export class Loop {
     const synced: Promise<void>[] = []
     synced.push(this.#follow(controller.for, ({ metadata }) => [keyOfMeta(metadata)], filtered(controller.when)))
     for (const kind of controller.owns ?? []) synced.push(this.#follow(kind, controllerOfKind(controller.for), filtered()))
-    for (const { kind, map, when } of controller.watches ?? []) synced.push(this.#follow(kind, map, filtered(when)))
+    for (const { kind, map, when, filter = 'objects' } of controller.watches ?? []) {
+      const mapping = filter === 'keys' ? this.#withEventFilter(map) : map
+      synced.push(this.#follow(kind, mapping, filter === 'objects' ? filtered(when) : when))
+    }
     await Promise.all(synced)
   }
 
@@ -329,7 +332,7 @@ export class Loop {
   /**
    * Wraps `map` so that it returns no keys of objects that the event filter excludes or the cache does not contain. The filter does not
    * apply to the watched objects themselves: a kind that a reconcile watches is watched completely, so events of its objects may map to
-   * excluded objects.
+   * excluded objects. The same applies to a declared watch with the filter `keys`.
    */
   #withEventFilter(map: MapFunction): MapFunction {
     const { eventFilter, informers } = this.#options

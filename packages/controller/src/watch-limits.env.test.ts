@@ -5,6 +5,7 @@ import {
   createClient,
   isReason,
   keyText,
+  type KubeObject,
   Namespace,
   Secret,
   seededRandom,
@@ -14,7 +15,7 @@ import {
 } from '@capstan/kube'
 import { createApiServer } from '@capstan/kubernetes-kinds'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { controller } from './controller.ts'
+import { controller, watches } from './controller.ts'
 import { createManager, type ManagerOptions } from './manager.ts'
 import { proceed } from './outcome.ts'
 
@@ -138,6 +139,40 @@ test('an event filter also limits the reconciles that result from kinds watched 
   for (const name of ['other', 'mine']) await client.create(Secret, { metadata: { namespace: 'one', name } })
   await until(2)
   expect(reconciled).toEqual(['one/mine', 'one/mine'])
+})
+
+test('an event filter applies to the keys of a watch, or not at all, if the watch says so', async () => {
+  const sameName = ({ metadata }: KubeObject) => [{ namespace: metadata.namespace!, name: metadata.name }]
+  const reconciled: string[] = []
+  const maps = (filter: 'keys' | 'none') =>
+    controller({
+      name: filter,
+      for: ConfigMap,
+      watches: [{ ...watches(Secret, sameName), filter }],
+      async reconcile(key) {
+        reconciled.push(`${filter} ${keyText(key)}`)
+        return proceed()
+      },
+    })
+  const manager = createManager({
+    client,
+    clock: systemClock,
+    random: seededRandom(1),
+    log: silent,
+    controllers: [maps('keys'), maps('none')],
+    eventFilter: ({ metadata }) => metadata.labels?.mine === 'yes',
+  })
+  closing.push(() => manager.stop())
+  await manager.start()
+  await create('one', 'other')
+  await create('one', 'mine', { mine: 'yes' })
+  const until = async (count: number) => {
+    while (reconciled.length < count) await new Promise((resolve) => setImmediate(resolve))
+  }
+  await until(2)
+  for (const name of ['other', 'mine']) await client.create(Secret, { metadata: { namespace: 'one', name } })
+  await until(5)
+  expect(reconciled.slice(2).sort()).toEqual(['keys one/mine', 'none one/mine', 'none one/other'])
 })
 
 test('after the sync period every object is reconciled again, until the manager stops', async () => {

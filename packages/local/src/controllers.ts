@@ -106,8 +106,8 @@ export function localControllers({ workloads, endpoint, updates }: LocalControll
         watches(Cluster, ofCluster(localControlPlanesByCluster), relevantClusterChange),
         // Deletion waits for the last worker.
         watches(Machine, sameCluster(localControlPlanesByCluster), isGone),
-        // Includes Secrets of any owner, because users may provide certificates, and replace them.
-        watches(Secret, sameCluster(localControlPlanesByCluster), isClusterSecretOf),
+        // Includes Secrets of any owner, because users may provide certificates, and replace them, without the label of the event filter.
+        { ...watches(Secret, sameCluster(localControlPlanesByCluster), isClusterSecretOf), filter: 'keys' },
         watches(LocalBootstrapConfig, () => []),
         // Events of CustomResourceDefinitions trigger no reconcile: reconciles read the API versions of kinds from the cache.
         watches(CustomResourceDefinition, () => []),

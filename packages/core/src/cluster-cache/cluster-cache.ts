@@ -124,7 +124,10 @@ export function createClusterCache(options: ClusterCacheOptions): ClusterCache {
       name: 'clustercache',
       for: Cluster,
       when: provisioningMatters,
-      watches: [watches(Secret, clusterOfKubeconfig, ({ object, previous }) => isKubeconfig(object ?? previous))],
+      // Control plane providers and users create kubeconfigs without the label of the event filter. Upstream reads them without a watch.
+      watches: [
+        { ...watches(Secret, clusterOfKubeconfig, ({ object, previous }) => isKubeconfig(object ?? previous)), filter: 'keys' },
+      ],
       sources: [
         {
           start: (_, { signal }) =>

@@ -201,6 +201,21 @@ test('the deletion of a Cluster does not delete MachinePools, nor wait for them,
   expect((await env.get(MachinePool, 'pool')).metadata.deletionTimestamp).toBeUndefined()
 })
 
+test('with a watch filter, a Cluster is connected by its kubeconfig although the Secret lacks the label', async () => {
+  env = await coreEnv({ limits: { eventFilter: ({ metadata }) => metadata.labels?.['mine'] === 'yes' } })
+  for (const [name, labels] of [
+    ['demo', { mine: 'yes' }],
+    ['other', {}],
+  ] as const) {
+    await env.create(Cluster, name, { metadata: { labels }, spec: aCluster().spec })
+    await env.patch(Cluster, name, { status: { initialization: { infrastructureProvisioned: true } } })
+    await env.create(Secret, `${name}-kubeconfig`, { stringData: { value: 'how to reach it' } })
+    await env.settle()
+  }
+  expect(env.clusters.connection(demo)).toBeDefined()
+  expect(env.clusters.connection({ ...demo, name: 'other' })).toBeUndefined()
+})
+
 test('a Cluster waits for the objects of its topology', async () => {
   env = await coreEnv()
   await env.create(Cluster, 'demo', { spec: { topology: { classRef: { name: 'class' }, version: 'v1.34.0' } } })
@@ -213,9 +228,9 @@ test('a Cluster waits for the objects of its topology', async () => {
 })
 
 test("a Cluster without control plane provider gets a kubeconfig with a certificate of the user's certificate authority", async () => {
-  env = await coreEnv()
+  env = await coreEnv({ limits: { eventFilter: ({ metadata }) => metadata.labels?.['mine'] === 'yes' } })
   const spec = { infrastructureRef: aCluster().spec.infrastructureRef, controlPlaneEndpoint: { host: 'fd00::1', port: 6443 } }
-  await env.create(Cluster, 'demo', { spec })
+  await env.create(Cluster, 'demo', { metadata: { labels: { mine: 'yes' } }, spec })
   await env.create(DevCluster, 'demo')
   await env.settle()
   expect(await orAbsent(env.get(Secret, 'demo-kubeconfig'))).toBeUndefined()

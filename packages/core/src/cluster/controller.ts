@@ -33,7 +33,11 @@ export function createClusterController({
       watches(MachineDeployment, clusterOfLabel, setMatters),
       ...(gates.MachinePool === false ? [] : [watches(MachinePool, clusterOfLabel, setMatters)]),
       watches(ClusterClass, (clusterClass, cache) => clustersOfClass(cache, clusterClass), gatesMatter),
-      watches(Secret, clusterOfAuthority, ({ object }) => object?.metadata.name.endsWith(AuthoritySuffix) ?? false),
+      // Users create these Secrets without the label of the event filter. Upstream reads them without a watch.
+      {
+        ...watches(Secret, clusterOfAuthority, ({ object }) => object?.metadata.name.endsWith(AuthoritySuffix) ?? false),
+        filter: 'keys',
+      },
     ],
     aggregates: [Machine, MachineSet, MachineDeployment, MachinePool],
     sources: [

@@ -1,5 +1,14 @@
 import { ExtensionConfig, LastDiscoveredAnnotation } from '@capstan/api'
-import { type Controller, controller, type Index, type Predicate, type Source, watches, whenChanged } from '@capstan/controller'
+import {
+  type Controller,
+  controller,
+  type Index,
+  type MapFunction,
+  type Predicate,
+  type Source,
+  watches,
+  whenChanged,
+} from '@capstan/controller'
 import { breakerMetrics, callMetrics, type ExtensionClient, messageMetrics } from '@capstan/extension'
 import { equal, isDeleting, keyOf, keyText, Secret } from '@capstan/kube'
 import { caSecretOf } from './ca-bundle.ts'
@@ -19,7 +28,8 @@ export function createExtensionConfigController({ extensions, concurrency = 10 }
     name: 'extensionconfig',
     for: ExtensionConfig,
     when: configMatters,
-    watches: [watches(Secret, (secret, cache) => cache.byIndex(byCASecret, keyText(keyOf(secret))).map(keyOf), secretMatters)],
+    // As upstream, the event filter applies neither to the Secrets nor to the ExtensionConfigs that name them.
+    watches: [{ ...watches(Secret, configsOfSecret, secretMatters), filter: 'none' }],
     sources: [beginWarmup(warmup, extensions)],
     concurrency,
     metrics: metricsOf(extensions),
@@ -69,6 +79,8 @@ const configMatters = whenChanged(({ metadata: { uid, generation, annotations, d
 }))
 
 const secretMatters: Predicate<Secret> = ({ previous, object }) => !equal(previous?.data, object?.data)
+
+const configsOfSecret: MapFunction<Secret> = (secret, cache) => cache.byIndex(byCASecret, keyText(keyOf(secret))).map(keyOf)
 
 const byCASecret: Index<ExtensionConfig> = {
   name: 'extensionconfig by CA secret',

@@ -447,6 +447,19 @@ describe('at the start of a process', () => {
       expect(await world.handlers()).toEqual(['newer.sample'])
     })
 
+    it('the caBundle follows its Secret, although both lack the label', async () => {
+      await create({ 'runtime.cluster.x-k8s.io/inject-ca-from-secret': 'default/ca' })
+      const [one, two] = ['one', 'two'].map((content) => btoa(`-----BEGIN CERTIFICATE-----\n${content}`))
+      const key = { namespace: 'default', name: 'ca' }
+      await world.client.create(Secret, { metadata: key, data: { 'ca.crt': one! } })
+      world = await restart({ limits })
+      await world.settle()
+      expect((await world.read()).spec.clientConfig.caBundle).toBe(one)
+      await world.client.patch(Secret, key, { type: 'merge', body: { data: { 'ca.crt': two } } })
+      await world.advance(seconds(1))
+      expect((await world.read()).spec.clientConfig.caBundle).toBe(two)
+    })
+
     it('a later ExtensionConfig that the filter excludes is ignored', async () => {
       world = await restart({ limits })
       await create()
