@@ -93,7 +93,7 @@ export function coreControllers({
     ...(gates.ClusterTopology === false ? [] : topologyControllers()),
     controller(createClusterController({ clusters, gates })),
     controller(createMachineController({ clusters, ...(runtime && { runtime }) })),
-    controller(createMachineSetController()),
+    controller(createMachineSetController({ gates })),
     createClusterResourceSetController({ clusters }),
     createClusterResourceSetBindingController({ gates }),
     controller(createMachineDeploymentController(runtime ? { runtime } : {})),

@@ -22,6 +22,7 @@ export interface MachineSetControllerOptions extends Partial<MachineSetSettings>
 export function createMachineSetController({
   concurrency = 10,
   preflightChecks = PreflightChecks,
+  gates = {},
 }: MachineSetControllerOptions = {}): Controller<MachineSet> {
   return {
     name: 'machineset',
@@ -34,7 +35,7 @@ export function createMachineSetController({
       watches(Cluster, objectsOfCluster(MachineSetsByClusterName), clusterMatters),
     ],
     concurrency,
-    reconcile: (key, context) => reconcileMachineSet(key, { ...context, settings: { preflightChecks } }),
+    reconcile: (key, context) => reconcileMachineSet(key, { ...context, settings: { preflightChecks, gates } }),
   }
 }
 

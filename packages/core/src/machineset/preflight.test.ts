@@ -1,6 +1,7 @@
 import type { Cluster, MachineSet } from '@capstan/api'
 import { describe, expect, test } from 'vitest'
 import type { External } from '../external/get.ts'
+import type { FeatureGates } from '../feature-gates.ts'
 import { preflightProblems } from './preflight.ts'
 import { PreflightChecks } from './scope.ts'
 
@@ -99,7 +100,7 @@ describe('preflight checks', () => {
       ],
     ],
   ])('return the problems of %s', (_, cluster, machineSet, controlPlane, problems) => {
-    expect(preflightProblems({ checks: PreflightChecks, cluster, machineSet, controlPlane })).toEqual(problems)
+    expect(preflightProblems({ checks: PreflightChecks, cluster, machineSet, controlPlane, gates: {} })).toEqual(problems)
   })
 
   test.each([
@@ -114,11 +115,20 @@ describe('preflight checks', () => {
       'failed to parse version "v1.34-rc" of MachineSet default/set: Short version cannot contain PreRelease/Build meta data',
     ],
   ])('fail for a version that cannot be parsed (%#)', (machineSet, controlPlane, message) =>
-    expect(() => preflightProblems({ checks: PreflightChecks, cluster: aCluster(), machineSet, controlPlane })).toThrow(message),
+    expect(() =>
+      preflightProblems({ checks: PreflightChecks, cluster: aCluster(), machineSet, controlPlane, gates: {} }),
+    ).toThrow(message),
   )
 
   test('runs only the requested checks', () => {
     const facts = { cluster: aCluster(), machineSet: aSet('v1.35.0'), controlPlane: aControlPlane('v1.34.0', '') }
-    expect(preflightProblems({ ...facts, checks: [] })).toEqual([])
+    expect(preflightProblems({ ...facts, checks: [], gates: {} })).toEqual([])
+  })
+
+  test('do not read the topology while its feature gate is disabled', () => {
+    const facts = { cluster: aCluster('v1.33.0'), machineSet: aSet('v1.34.0'), controlPlane: aControlPlane('v1.34.1') }
+    const problems = (gates: FeatureGates) => preflightProblems({ ...facts, checks: PreflightChecks, gates })
+    expect(problems({})).toHaveLength(2)
+    expect(problems({ ClusterTopology: false })).toEqual([])
   })
 })

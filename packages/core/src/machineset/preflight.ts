@@ -17,6 +17,7 @@ import {
 import type { MapFunction } from '@capstan/controller'
 import { keyOf, keyText, TerminalError, withErrorContext } from '@capstan/kube'
 import type { External } from '../external/get.ts'
+import type { FeatureGates } from '../feature-gates.ts'
 import { observeExternal } from '../external/observe.ts'
 import { externalOf, read } from '../external/observed.ts'
 import { MachineSetsByClusterName } from '../indexes.ts'
@@ -39,7 +40,7 @@ export async function preflight(
     const failure = `failed to get ControlPlane ${namespace}/${ref.name}`
     const controlPlane = await withErrorContext(failure, () => observeExternal(io, ref, namespace!, machineSetsOfControlPlane))
     if (!controlPlane) throw new Error(`${failure}: ${missingText(machineSet, ref)}`)
-    return preflightProblems({ checks, cluster, machineSet, controlPlane })
+    return preflightProblems({ checks, cluster, machineSet, controlPlane, gates: io.settings.gates })
   })
 }
 
@@ -71,10 +72,11 @@ export interface PreflightFacts {
   readonly cluster: Cluster
   readonly machineSet: MachineSet
   readonly controlPlane: External
+  readonly gates: FeatureGates
 }
 
 /** Returns the failed checks. Pure. @throws Error when a version cannot be parsed */
-export function preflightProblems({ checks, cluster, machineSet, controlPlane }: PreflightFacts): string[] {
+export function preflightProblems({ checks, cluster, machineSet, controlPlane, gates }: PreflightFacts): string[] {
   const { object, contract } = controlPlane
   const version = read(controlPlane, ControlPlaneContract.version)
   // A control plane without version manages compatibility itself.
@@ -84,11 +86,12 @@ export function preflightProblems({ checks, cluster, machineSet, controlPlane }:
     `failed to parse version "${version}" of ControlPlane ${keyText(keyOf(object))}`,
   )
   const runs = (check: PreflightCheck): boolean => checks.includes(check)
+  const topology = gates.ClusterTopology === false ? undefined : cluster.spec.topology
   const name = `${object.kind} ${keyText(keyOf(object))}`
   const problems: string[] = []
 
   if (runs('ControlPlaneIsStable')) {
-    const desiredVersion = cluster.spec.topology?.version
+    const desiredVersion = topology?.version
     const step = cluster.metadata.annotations?.[ClusterTopologyUpgradeStepAnnotation]
     const instability =
       desiredVersion !== undefined && desiredVersion !== version && step !== version
@@ -126,7 +129,7 @@ export function preflightProblems({ checks, cluster, machineSet, controlPlane }:
     const text = `${versions} do not conform to kubeadm version skew policy as kubeadm only supports joining with the same major+minor version as the control plane`
     problems.push(problemText(text, 'KubeadmVersionSkew'))
   }
-  if (runs('ControlPlaneVersionSkew') && cluster.spec.topology && setVersion !== version) {
+  if (runs('ControlPlaneVersionSkew') && topology && setVersion !== version) {
     const text = `MachineSet version (${setVersion}) is not yet the same as the ControlPlane version (${version}), waiting for version to be propagated to the MachineSet`
     problems.push(problemText(text, 'ControlPlaneVersionSkew'))
   }

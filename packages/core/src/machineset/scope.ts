@@ -1,5 +1,6 @@
 import type { Cluster, Machine, MachineDeployment, MachineSet } from '@capstan/api'
 import type { Outcome, ReconcileContext } from '@capstan/controller'
+import type { FeatureGates } from '../feature-gates.ts'
 import type { Observed } from '../external/observed.ts'
 
 /** State of one reconcile of a MachineSet: its inputs and decisions. */
@@ -30,6 +31,7 @@ export interface CreationFailure {
 export interface MachineSetSettings {
   /** Preflight checks to run before Machines are created or remediated. */
   readonly preflightChecks: readonly PreflightCheck[]
+  readonly gates: FeatureGates
 }
 
 export const PreflightChecks = [
