@@ -340,6 +340,17 @@ test('a binding is deleted once its Cluster is being deleted', async () => {
   expect(await binding()).toBeUndefined()
 })
 
+test('resources are applied again after their binding was deleted', async () => {
+  await createConnectedCluster()
+  await aConfigMap('one', '1')
+  await aResourceSet('crs', [configMapRef('one')])
+  await env.workload.delete(ConfigMap, inDefault('one'))
+  await env.client.delete(ClusterResourceSetBinding, inDefault('demo'))
+  await env.settle()
+  expect(await appliedValue('one')).toBe('1')
+  expect((await binding())?.spec.bindings).toMatchObject([{ resources: [{ name: 'one', applied: true }] }])
+})
+
 test('a paused ClusterResourceSet applies nothing', async () => {
   await createConnectedCluster()
   await aConfigMap('one', '1')

@@ -1,5 +1,5 @@
 import { Cluster, ClusterResourceSet, ClusterResourceSetBinding } from '@capstan/api'
-import { type Cache, type Controller, controller, watches, whenChanged } from '@capstan/controller'
+import { type Cache, type Controller, controller, type Predicate, watches, whenChanged } from '@capstan/controller'
 import { isDeleting, type ObjectKey } from '@capstan/kube'
 import { changedByOthers } from '../changed-by-others.ts'
 import type { ClusterCache, ClusterCacheEvent } from '../cluster-cache/cluster-cache.ts'
@@ -26,14 +26,19 @@ export const createClusterResourceSetController = ({
     when: changedByOthers(OwnedConditions, OwnedConditions),
     watches: [
       watches(Cluster, resourceSetsOfCluster, clusterMatters),
-      // The watch of bindings only fills the cache: their events trigger no reconcile.
-      watches(ClusterResourceSetBinding, () => []),
+      watches(ClusterResourceSetBinding, resourceSetsOfBinding, isDeletion),
     ],
     indexes: [ByNamespace] as never,
     sources: [clusters.source({ map: resourceSetsOfConnection })],
     concurrency,
     reconcile: (key, context) => reconcileClusterResourceSet(key, { ...context, clusters }),
   })
+
+const resourceSetsOfBinding = ({ metadata, spec }: ClusterResourceSetBinding): ObjectKey[] =>
+  (spec.bindings ?? []).map(({ clusterResourceSetName }) => ({ namespace: metadata.namespace!, name: clusterResourceSetName }))
+
+/** Accepts deletions, after which ClusterResourceSets apply their resources again. */
+const isDeletion: Predicate<ClusterResourceSetBinding> = ({ object }) => object === undefined
 
 /** Accepts changes of a Cluster's labels, and the start of its deletion. */
 const clusterMatters = whenChanged((cluster: Cluster) => ({ labels: cluster.metadata.labels, isDeleting: isDeleting(cluster) }))
