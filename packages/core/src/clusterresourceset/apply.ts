@@ -61,11 +61,9 @@ async function applyManifest(manifest: Manifest, { client, findKind, strategy, s
     const { kind, object } = current
     if (object) {
       const body = changesTo(object, manifestInScope(kind, manifest))
-      if (body) {
-        await withErrorContext(`patching ${objectText}`, () =>
-          client.patch(kind, keyIn(kind, namespace, name), { type: 'merge', body }, { signal }),
-        )
-      }
+      await withErrorContext(`patching ${objectText}`, () =>
+        client.patch(kind, keyIn(kind, namespace, name), { type: 'merge', body }, { signal }),
+      )
       return
     }
   }
@@ -80,22 +78,13 @@ async function applyManifest(manifest: Manifest, { client, findKind, strategy, s
 }
 
 /**
- * Returns the merge patch from the current object to its manifest, if they differ in more than fields that the server sets. As upstream,
- * the patch removes all fields that the manifest lacks; the server ignores the removal of fields that it sets itself.
+ * Returns the merge patch from the current object to its manifest. As upstream, the patch removes all fields that the manifest lacks; the
+ * server ignores the removal of fields that it sets itself.
  */
-export function changesTo(current: UnknownObject, manifest: Manifest): object | undefined {
-  if (!diffMerge(writableFields(current), writableFields(manifest))) return undefined
+export function changesTo(current: UnknownObject, manifest: Manifest): object {
   // Without a resourceVersion in the patch, it overwrites later changes.
   const { resourceVersion } = current.metadata
-  return diffMerge(current, { ...manifest, metadata: { ...manifest.metadata, resourceVersion } })
-}
-
-/** Fields of metadata that clients cannot set. */
-const ServerMetadata = ['uid', 'resourceVersion', 'generation', 'creationTimestamp', 'managedFields']
-
-function writableFields({ metadata = {}, status: _status, ...otherFields }: Manifest | UnknownObject): object {
-  const writable = Object.entries(metadata).filter(([name]) => !ServerMetadata.includes(name))
-  return { ...otherFields, metadata: Object.fromEntries(writable) }
+  return diffMerge(current, { ...manifest, metadata: { ...manifest.metadata, resourceVersion } }) ?? {}
 }
 
 /** Formats a kind as Go's GroupVersionKind: `apps/v1, Kind=Deployment`. */

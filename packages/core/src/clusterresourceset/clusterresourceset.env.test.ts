@@ -8,6 +8,7 @@ import {
   Secret,
   StatusError,
   type Transport,
+  unknownKind,
   withSend,
 } from '@capstan/kube'
 import { conditionText, coreEnv, type CoreEnv } from '@capstan/testing'
@@ -47,6 +48,18 @@ const legacyConditions = async (name: string) =>
     ({ lastTransitionTime: _time, ...condition }) => condition,
   )
 const binding = () => orAbsent(env.get(ClusterResourceSetBinding, 'demo'))
+
+/** Creates a cluster-scoped kind of group example.com without status subresource in the workload cluster. */
+async function createWorkloadKind(kind: string, plural: string): Promise<void> {
+  const names = { plural, singular: kind.toLowerCase(), kind, listKind: `${kind}List` }
+  const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } }
+  const versions = [{ name: 'v1', served: true, storage: true, schema }]
+  await env.workload.create(CustomResourceDefinition, {
+    metadata: { name: `${plural}.example.com` },
+    spec: { group: 'example.com', names, scope: 'Cluster', versions },
+  } as never)
+  await env.settle()
+}
 
 test('resources are applied to the Clusters that the selector matches, once', async () => {
   await createConnectedCluster()
@@ -119,6 +132,19 @@ test('the strategy Reconcile updates an object although its manifest contains a 
   expect([await appliedValue('one'), await condition('crs')]).toEqual(['1', 'True Applied'])
   await env.patch(ConfigMap, 'one', withVersion('2'))
   expect([await appliedValue('one'), await condition('crs')]).toEqual(['2', 'True Applied'])
+})
+
+test('the strategy Reconcile applies a change of the status alone to a kind without status subresource', async () => {
+  await createConnectedCluster()
+  await createWorkloadKind('Foo', 'foos')
+  const foo = (phase: string) => ({
+    data: { a: `apiVersion: example.com/v1\nkind: Foo\nmetadata:\n  name: x\nstatus:\n  phase: ${phase}\n` },
+  })
+  await env.create(ConfigMap, 'foo', foo('Old'))
+  await aResourceSet('crs', [configMapRef('foo')], { strategy: 'Reconcile' })
+  await env.patch(ConfigMap, 'foo', foo('New'))
+  const Foo = unknownKind({ apiVersion: 'example.com/v1', kind: 'Foo', plural: 'foos' })
+  expect((await env.workload.get(Foo, { name: 'x' })).status).toEqual({ phase: 'New' })
 })
 
 test('a resource that is created later is applied after its creation', async () => {
@@ -208,14 +234,7 @@ test('a manifest of kind List is reported with the message of upstream', async (
 
 test('an object whose kind ends in List is applied if it has no list of items', async () => {
   await createConnectedCluster()
-  const names = { plural: 'accesslists', singular: 'accesslist', kind: 'AccessList', listKind: 'AccessListList' }
-  const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } }
-  const versions = [{ name: 'v1', served: true, storage: true, schema }]
-  await env.workload.create(CustomResourceDefinition, {
-    metadata: { name: 'accesslists.example.com' },
-    spec: { group: 'example.com', names, scope: 'Cluster', versions },
-  } as never)
-  await env.settle()
+  await createWorkloadKind('AccessList', 'accesslists')
   await env.create(ConfigMap, 'list', { data: { a: 'apiVersion: example.com/v1\nkind: AccessList\nmetadata:\n  name: x\n' } })
   await aResourceSet('crs', [configMapRef('list')])
   expect([await condition('crs'), await legacyConditions('crs')]).toEqual([
