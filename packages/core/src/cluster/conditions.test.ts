@@ -239,6 +239,16 @@ describe('counters', () => {
     })
   })
 
+  // Upstream: setControlPlaneReplicas, for a control plane that is nil.
+  test('clears the counts of a control plane that cannot be read, and keeps the upgrade plan', () => {
+    const counts = { desiredReplicas: 3, replicas: 3, readyReplicas: 3, availableReplicas: 3, upToDateReplicas: 3 }
+    const upgradePlan = [{ version: 'v1.35.0' }]
+    const versions = [{ version: 'v1.34.0', replicas: 3 }]
+    const cluster = aCluster({ status: { controlPlane: { ...counts, versions, upgradePlan } } })
+    reported(aScope({ cluster, controlPlane: { state: 'unread' } }), 'Available')
+    expect(cluster.status?.controlPlane).toEqual({ upgradePlan })
+  })
+
   test('workers are the sum of pools, deployments, stand-alone sets and stand-alone Machines', () => {
     const own = { ownerReferences: [{ apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Cluster', name: 'demo', uid: 'demo-uid' }] }
     const versions = (version: string, replicas: number) => [{ version, replicas }]

@@ -33,7 +33,10 @@ function putCounts(status: NonNullable<Cluster['status']>, field: 'controlPlane'
   status[field] = replicas
 }
 
-/** Returns `undefined` when the control plane or the Machines could not be read; the draft then keeps its earlier counts. */
+/**
+ * Returns `undefined` when the Machines could not be listed; the draft then keeps its earlier counts. As upstream, a control plane object
+ * that could not be read has no counts.
+ */
 function controlPlaneCounts({ cluster, controlPlane, descendants }: ClusterScope): Counts | undefined {
   if (!cluster.spec.controlPlaneRef) {
     if (cluster.spec.topology) return {}
@@ -41,7 +44,6 @@ function controlPlaneCounts({ cluster, controlPlane, descendants }: ClusterScope
   }
   switch (controlPlane.state) {
     case 'unread':
-      return undefined
     case 'none':
     case 'missing':
       return {}
