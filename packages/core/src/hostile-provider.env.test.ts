@@ -263,6 +263,28 @@ describe('a bootstrap config', () => {
     expect((await env.get(Machine, 'm1')).spec.bootstrap.dataSecretName).toBe('data')
   })
 
+  // Upstream: contract.Bootstrap().DataSecretCreated, which returns an error for a text.
+  test('whose dataSecretCreated is a string has created no data for its Machine or MachinePool', async () => {
+    await env.provisionCluster()
+    for (const name of ['m1', 'mp']) await env.create(DevConfig, name)
+    await env.create(DevMachine, 'm1')
+    await env.create(DevMachinePool, 'mp')
+    await env.create(Machine, 'm1', { spec: aMachine().spec })
+    await env.create(MachinePool, 'mp', { spec: aMachinePool().spec })
+    const invalid = { status: { initialization: { dataSecretCreated: 'false' }, dataSecretName: 'data' } }
+    for (const name of ['m1', 'mp']) await env.patch(DevConfig, name, invalid)
+    const machine = await env.get(Machine, 'm1')
+    expect([machine.spec.bootstrap.dataSecretName, conditionText(machine, 'BootstrapConfigReady')]).toEqual([
+      undefined,
+      'False NotReady: DevConfig status.initialization.dataSecretCreated is false',
+    ])
+    const { spec, status } = await pool()
+    expect(spec.template.spec.bootstrap.dataSecretName).toBeUndefined()
+    expect(status?.deprecated?.v1beta1?.conditions).not.toContainEqual(
+      expect.objectContaining({ type: 'BootstrapReady', status: 'True' }),
+    )
+  })
+
   test('with a long name of its Secret leads to a condition of the MachinePool, until it is valid', async () => {
     await env.provisionCluster()
     await env.create(DevConfig, 'mp')

@@ -3,7 +3,7 @@ import { proceed, wait } from '@capstan/controller'
 import { isDeleting, type NewCondition } from '@capstan/kube'
 import { failureOf, setFailure } from '../external/failure.ts'
 import { mirroredCondition } from '../external/mirrored.ts'
-import { read } from '../external/observed.ts'
+import { readTyped } from '../external/observed.ts'
 import { readContract } from '../external/read-contract.ts'
 import { observeAndAdopt } from './reference.ts'
 import type { MachinePhase, MachineScope } from './scope.ts'
@@ -28,7 +28,8 @@ export const bootstrap: MachinePhase = async (scope, io) => {
     return proceed()
   }
   if (isDeleting(external.object)) return proceed()
-  if (!read(external, BootstrapConfigContract.dataSecretCreated)) return wait(`${ref.kind} ${ref.name} to create the data secret`)
+  if (!readTyped(external, BootstrapConfigContract.dataSecretCreated, 'boolean'))
+    return wait(`${ref.kind} ${ref.name} to create the data secret`)
   const dataSecretName = readContract(scope.bootstrap, dataSecretNameOf)
   if (!dataSecretName) {
     throw new Error(`got empty status.dataSecretName field from bootstrap provider for Machine ${machine.metadata.name}`)

@@ -2,7 +2,7 @@ import { BootstrapConfigContract, dataSecretNameOf } from '@capstan/api'
 import { proceed, wait } from '@capstan/controller'
 import { isDeleting } from '@capstan/kube'
 import { failureOf, setFailure } from '../external/failure.ts'
-import { read } from '../external/observed.ts'
+import { readTyped } from '../external/observed.ts'
 import { readContract } from '../external/read-contract.ts'
 import { observeAndAdopt } from './reference.ts'
 import type { MachinePoolPhase, MachinePoolScope } from './scope.ts'
@@ -26,12 +26,12 @@ export const bootstrap: MachinePoolPhase = async (scope, io) => {
   setFailure(machinePool, failureOf(external, BootstrapConfigContract))
   if (isDeleting(external.object)) return proceed()
 
-  if (!read(external, BootstrapConfigContract.dataSecretCreated)) {
+  if (!readTyped(external, BootstrapConfigContract.dataSecretCreated, 'boolean')) {
     recordDataSecret(scope, false)
     return wait(`${ref.kind} ${ref.name} to create the data secret`)
   }
   const dataSecretName = readContract(scope.bootstrap, dataSecretNameOf)
-  if (!dataSecretName) {
+  if (dataSecretName === undefined) {
     const { namespace, name } = machinePool.metadata
     throw new Error(
       `retrieved empty dataSecretName from bootstrap provider for MachinePool "${name}" in namespace "${namespace}"`,

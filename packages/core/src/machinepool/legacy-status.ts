@@ -4,7 +4,7 @@
  */
 import { BootstrapConfigContract, type MachinePool } from '@capstan/api'
 import { isDeleting, legacyFalse, legacyTrue, mirrorProviderReady, type NewLegacyCondition } from '@capstan/kube'
-import { externalOf, invalidOf, read } from '../external/observed.ts'
+import { externalOf, invalidOf, isReached } from '../external/observed.ts'
 import { reportLegacyConditions } from '../legacy-status.ts'
 import type { MachinePoolScope } from './scope.ts'
 
@@ -46,7 +46,7 @@ function bootstrapReady({ machinePool, bootstrap }: MachinePoolScope): NewLegacy
   if (!external || isDeleting(external.object)) return []
   const invalid = invalidOf(bootstrap)
   if (invalid !== undefined) return [legacyFalse(type, 'IncorrectExternalRef', 'Error', invalid)]
-  const fallback = read(external, BootstrapConfigContract.dataSecretCreated)
+  const fallback = isReached(external, BootstrapConfigContract.dataSecretCreated)
     ? legacyTrue(type)
     : legacyFalse(type, 'WaitingForDataSecret', 'Info')
   return [mirrorProviderReady(external.object, type, fallback)]

@@ -82,6 +82,15 @@ const legacyCounts = async () => {
   return [readyReplicas, availableReplicas, unavailableReplicas]
 }
 
+// Upstream: reconcileBootstrap rejects only a missing name.
+test('an empty name of the data Secret is copied', async () => {
+  env = await coreEnv()
+  await aPool(providers[0][1])
+  await env.patch(DevConfig, 'mp', { status: { dataSecretName: '' } })
+  const { spec, status } = await pool()
+  expect([spec.template.spec.bootstrap.dataSecretName, status?.initialization?.bootstrapDataSecretCreated]).toEqual(['', true])
+})
+
 describe.each(providers)('a MachinePool whose infrastructure has contract %s', (_, kind, provisioned) => {
   const report = (ids: readonly string[], replicas = ids.length) =>
     env.patch(kind, 'mp', { spec: { providerIDList: ids.map(idOf) }, status: { ...provisioned(true), replicas } })
