@@ -304,6 +304,20 @@ describe.each([
 ] as const)('%s', (_, kind, type, initialized) => {
   const cluster = () => env.get(Cluster, 'demo')
 
+  // Upstream: reconcileExternal returns an error, so that the Cluster counts as one whose object could not be read.
+  test.each([{ failureReason: 5 }, { failureMessage: ['x'] }])(
+    'with the failure %o counts as not read, and is not deleted',
+    async (failure) => {
+      await env.provisionCluster()
+      await env.patch(kind, 'demo', { status: failure })
+      expect(conditionText(await cluster(), type)).toBe('Unknown InternalError: Please check controller logs for errors')
+      await env.client.delete(Cluster, { namespace: 'default', name: 'demo' })
+      await env.advance(minutes(10))
+      expect(conditionText(await cluster(), 'Deleting')).toBe('True InternalError: Please check controller logs for errors')
+      expect((await env.get(kind, 'demo')).metadata.deletionTimestamp).toBeUndefined()
+    },
+  )
+
   test('with a status of 900 KB is read, and only fields of the contract are copied', async () => {
     await env.provisionCluster()
     const work = await writesOf(() => env.patch(kind, 'demo', { status: { ...initialized, ...junk() } }))

@@ -1,7 +1,6 @@
 import { ClusterConditions, ControlPlaneContract, isValidEndpoint } from '@capstan/api'
 import { proceed, wait } from '@capstan/controller'
 import { isDeleting, isTrue, type NewCondition, TerminalError } from '@capstan/kube'
-import { failureOf, setFailure } from '../external/failure.ts'
 import { mirroredCondition } from '../external/mirrored.ts'
 import { readEndpoint, readTyped } from '../external/observed.ts'
 import { SeeLogs } from '../see-logs.ts'
@@ -30,7 +29,6 @@ export const controlPlane: ClusterPhase = async (scope, io) => {
     return wait(`${ref.kind} ${ref.name} to exist`)
   }
   const { external } = scope.controlPlane
-  setFailure(cluster, failureOf(external, ControlPlaneContract))
   if (isDeleting(external.object)) return proceed()
   if (!readTyped(external, ControlPlaneContract.initialized, 'boolean') && !wasInitialized(scope)) {
     return wait(`${ref.kind} ${ref.name} to be initialized`)

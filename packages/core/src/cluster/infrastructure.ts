@@ -1,7 +1,6 @@
 import { ClusterConditions, failureDomainsOf, InfraClusterContract, isValidEndpoint } from '@capstan/api'
 import { proceed, wait } from '@capstan/controller'
 import { isDeleting, type NewCondition, TerminalError } from '@capstan/kube'
-import { failureOf, setFailure } from '../external/failure.ts'
 import { mirroredCondition } from '../external/mirrored.ts'
 import { readEndpoint, readTyped } from '../external/observed.ts'
 import { awaitsTopology, deletedText, missingOfTopology, observeAndAdopt } from './reference.ts'
@@ -33,7 +32,6 @@ export const infrastructure: ClusterPhase = async (scope, io) => {
     return wait(`${ref.kind} ${ref.name} to exist`)
   }
   const { external } = scope.infrastructure
-  setFailure(cluster, failureOf(external, InfraClusterContract))
   if (isDeleting(external.object)) return proceed()
   if (!readTyped(external, InfraClusterContract.provisioned, 'boolean') && !wasProvisioned(scope)) {
     return wait(`${ref.kind} ${ref.name} to be provisioned`)

@@ -1,15 +1,19 @@
 /** Reads and adopts the objects that a Cluster refers to: its infrastructure and its control plane. */
-import { Cluster } from '@capstan/api'
+import { Cluster, failureFields } from '@capstan/api'
 import type { Index, MapFunction } from '@capstan/controller'
 import { controllerReference, isDeleting, keyOf, ownerReference } from '@capstan/kube'
 import { adopt } from '../external/adopt.ts'
+import { failureOf, setFailure } from '../external/failure.ts'
 import type { ContractRef } from '../external/get.ts'
 import { type Observed, toObserved } from '../external/observed.ts'
 import { observeExternal } from '../external/observe.ts'
 import { referenceText, referredText } from '../external/reference.ts'
 import type { ClusterIO, ClusterScope } from './scope.ts'
 
-/** Reads a referenced object and makes the Cluster its owner. */
+/**
+ * Reads a referenced object, makes the Cluster its owner, and copies its terminal failure.
+ * @throws Error when one of these steps fails. As upstream, the object then counts as not read
+ */
 export async function observeAndAdopt({ cluster }: ClusterScope, io: ClusterIO, ref: ContractRef): Promise<Observed> {
   const { name, namespace } = cluster.metadata
   const external = await observeExternal(io, ref, namespace!, clustersOfReference)
@@ -19,7 +23,9 @@ export async function observeAndAdopt({ cluster }: ClusterScope, io: ClusterIO, 
     owner: cluster.spec.topology ? controllerReference(cluster, Cluster) : ownerReference(cluster, Cluster),
     clusterName: name,
   })
-  return toObserved({ ...external, object })
+  const adopted = { ...external, object }
+  setFailure(cluster, failureOf(adopted, failureFields))
+  return toObserved(adopted)
 }
 
 /** Clusters by the objects that they refer to. */
