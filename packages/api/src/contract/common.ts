@@ -7,7 +7,7 @@ export interface ContractMetadata {
   annotations?: { [key: string]: string }
 }
 
-/** Address of an API server, as providers report it. Ignored unless host and port are both set. */
+/** Address of an API server, as providers report it. Complete when host and port are both set. */
 export interface ContractEndpoint {
   host?: string
   port?: number

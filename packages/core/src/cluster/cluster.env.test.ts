@@ -106,6 +106,33 @@ test('status.controlPlane.versions is removed when the control plane removes its
   expect(await versionsAfter([])).toBeUndefined()
 })
 
+// Upstream: reconcileInfrastructure and reconcileControlPlane, for a controlPlaneEndpoint that is not valid.
+test.each([
+  [
+    'is copied from the infrastructure, until the control plane is initialized without one',
+    undefined,
+    { host: 'lb' },
+    undefined,
+    undefined,
+  ],
+  ['is copied from the control plane', undefined, undefined, { port: 6443 }, { port: 6443 }],
+  ['of the user is removed when no provider reports one', { host: 'mine' }, undefined, undefined, undefined],
+  ['of the user is replaced by that of a provider', { host: 'mine' }, undefined, { host: 'lb' }, { host: 'lb' }],
+])('an incomplete endpoint %s', async (_, ofUser, ofInfrastructure, ofControlPlane, expected) => {
+  env = await coreEnv()
+  const spec = aCluster().spec
+  await env.create(Cluster, 'demo', { spec: { ...spec, ...(ofUser ? { controlPlaneEndpoint: ofUser } : {}) } })
+  await env.create(DevCluster, 'demo', { spec: ofInfrastructure ? { controlPlaneEndpoint: ofInfrastructure } : {} })
+  await env.create(DevControlPlane, 'demo', { spec: ofControlPlane ? { controlPlaneEndpoint: ofControlPlane } : {} })
+  await env.patch(DevCluster, 'demo', { status: { initialization: { provisioned: true } } })
+  await env.settle()
+  const endpoint = async () => (await env.get(Cluster, 'demo')).spec.controlPlaneEndpoint
+  expect(await endpoint()).toEqual(ofInfrastructure)
+  await env.patch(DevControlPlane, 'demo', { status: { initialization: { controlPlaneInitialized: true } } })
+  await env.settle()
+  expect(await endpoint()).toEqual(expected)
+})
+
 test('a Cluster reports an unresponsive workload cluster after the grace period, and its recovery', async () => {
   env = await coreEnv()
   await env.provisionCluster()

@@ -1,15 +1,15 @@
-import { ClusterConditions, ControlPlaneContract, isValidEndpoint } from '@capstan/api'
+import { ClusterConditions, ControlPlaneContract } from '@capstan/api'
 import { proceed, wait } from '@capstan/controller'
 import { isDeleting, isTrue, type NewCondition, TerminalError } from '@capstan/kube'
 import { mirroredCondition } from '../external/mirrored.ts'
-import { readEndpoint, readTyped } from '../external/observed.ts'
+import { readTyped } from '../external/observed.ts'
 import { SeeLogs } from '../see-logs.ts'
-import { awaitsTopology, deletedText, missingOfTopology, observeAndAdopt } from './reference.ts'
+import { awaitsTopology, copyEndpoint, deletedText, missingOfTopology, observeAndAdopt } from './reference.ts'
 import type { ClusterIO, ClusterPhase, ClusterScope } from './scope.ts'
 
 /**
  * Adopts the control plane object. Once the control plane is initialized, records that in the Cluster's status, which is never undone, and
- * copies its endpoint if the Cluster has none.
+ * copies its endpoint if the Cluster has no complete one.
  */
 export const controlPlane: ClusterPhase = async (scope, io) => {
   const { cluster } = scope
@@ -34,10 +34,7 @@ export const controlPlane: ClusterPhase = async (scope, io) => {
     return wait(`${ref.kind} ${ref.name} to be initialized`)
   }
 
-  if (!isValidEndpoint(cluster.spec.controlPlaneEndpoint)) {
-    const endpoint = readEndpoint(external, ControlPlaneContract.controlPlaneEndpoint)
-    if (isValidEndpoint(endpoint)) cluster.spec.controlPlaneEndpoint = { host: endpoint.host, port: endpoint.port }
-  }
+  copyEndpoint(cluster, external, ControlPlaneContract.controlPlaneEndpoint)
   markInitialized(scope, io)
   return proceed()
 }

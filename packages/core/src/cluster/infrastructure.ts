@@ -1,14 +1,14 @@
-import { ClusterConditions, failureDomainsOf, InfraClusterContract, isValidEndpoint } from '@capstan/api'
+import { ClusterConditions, failureDomainsOf, InfraClusterContract } from '@capstan/api'
 import { proceed, wait } from '@capstan/controller'
 import { isDeleting, type NewCondition, TerminalError } from '@capstan/kube'
 import { mirroredCondition } from '../external/mirrored.ts'
-import { readEndpoint, readTyped } from '../external/observed.ts'
-import { awaitsTopology, deletedText, missingOfTopology, observeAndAdopt } from './reference.ts'
+import { readTyped } from '../external/observed.ts'
+import { awaitsTopology, copyEndpoint, deletedText, missingOfTopology, observeAndAdopt } from './reference.ts'
 import type { ClusterPhase, ClusterScope } from './scope.ts'
 
 /**
  * Adopts the infrastructure object. Once it is provisioned, records that in the Cluster's status, and copies its failure domains, and its
- * endpoint if the Cluster has none.
+ * endpoint if the Cluster has no complete one.
  */
 export const infrastructure: ClusterPhase = async (scope, io) => {
   const { cluster } = scope
@@ -37,10 +37,7 @@ export const infrastructure: ClusterPhase = async (scope, io) => {
     return wait(`${ref.kind} ${ref.name} to be provisioned`)
   }
 
-  if (!isValidEndpoint(cluster.spec.controlPlaneEndpoint)) {
-    const endpoint = readEndpoint(external, InfraClusterContract.controlPlaneEndpoint)
-    if (isValidEndpoint(endpoint)) cluster.spec.controlPlaneEndpoint = { host: endpoint.host, port: endpoint.port }
-  }
+  copyEndpoint(cluster, external, InfraClusterContract.controlPlaneEndpoint)
   const failureDomains = failureDomainsOf(external.object, external.contract)
   if (failureDomains.length > 0) status.failureDomains = failureDomains
   else delete status.failureDomains

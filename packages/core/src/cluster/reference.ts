@@ -1,11 +1,11 @@
 /** Reads and adopts the objects that a Cluster refers to: its infrastructure and its control plane. */
-import { Cluster, failureFields } from '@capstan/api'
+import { Cluster, type ContractEndpoint, type ContractField, failureFields, isValidEndpoint } from '@capstan/api'
 import type { Index, MapFunction } from '@capstan/controller'
 import { controllerReference, isDeleting, keyOf, ownerReference } from '@capstan/kube'
 import { adopt } from '../external/adopt.ts'
 import { failureOf, setFailure } from '../external/failure.ts'
-import type { ContractRef } from '../external/get.ts'
-import { type Observed, toObserved } from '../external/observed.ts'
+import type { ContractRef, External } from '../external/get.ts'
+import { type Observed, readEndpoint, toObserved } from '../external/observed.ts'
 import { observeExternal } from '../external/observe.ts'
 import { referenceText, referredText } from '../external/reference.ts'
 import type { ClusterIO, ClusterScope } from './scope.ts'
@@ -26,6 +26,14 @@ export async function observeAndAdopt({ cluster }: ClusterScope, io: ClusterIO, 
   const adopted = { ...external, object }
   setFailure(cluster, failureOf(adopted, failureFields))
   return toObserved(adopted)
+}
+
+/** Copies the endpoint of a provider's object to a Cluster without complete endpoint. As upstream, without one an incomplete endpoint is removed. */
+export function copyEndpoint({ spec }: Cluster, external: External, field: ContractField<ContractEndpoint>): void {
+  if (isValidEndpoint(spec.controlPlaneEndpoint)) return
+  const { host, port } = readEndpoint(external, field) ?? {}
+  if (host || port) spec.controlPlaneEndpoint = { ...(host ? { host } : {}), ...(port ? { port } : {}) }
+  else delete spec.controlPlaneEndpoint
 }
 
 /** Clusters by the objects that they refer to. */
