@@ -358,6 +358,7 @@ async function aCluster(): Promise<void> {
   await env.settle()
 }
 const initialized = { initialization: { controlPlaneInitialized: true } }
+const InternalError = 'Unknown InternalError: Please check controller logs for errors'
 
 // Upstream: an invalid field is an error of the reconcile, so the milestone is not recorded in the Cluster. The message of the condition
 // has the recorded value: false, even if the object reports true.
@@ -383,11 +384,19 @@ test.each([
 })
 
 test.each([
-  ['whose initialization is a list', { status: { initialization: ['x'] } }],
-  ['whose controlPlaneInitialized is a string', { status: { initialization: { controlPlaneInitialized: 'true' } } }],
-  ['whose endpoint is a string', { spec: { controlPlaneEndpoint: 'a:1' }, status: initialized }],
-  ['with a long host', { spec: { controlPlaneEndpoint: { host: 'x'.repeat(513), port: 1 } }, status: initialized }],
-])('a control plane %s leads to a condition, and to few writes', async (_, body) => {
+  ['whose initialization is a list', { status: { initialization: ['x'] } }, InternalError],
+  [
+    'whose controlPlaneInitialized is a string',
+    { status: { initialization: { controlPlaneInitialized: 'true' } } },
+    InternalError,
+  ],
+  ['whose endpoint is a string', { spec: { controlPlaneEndpoint: 'a:1' }, status: initialized }, 'True Initialized'],
+  [
+    'with a long host',
+    { spec: { controlPlaneEndpoint: { host: 'x'.repeat(513), port: 1 } }, status: initialized },
+    'True Initialized',
+  ],
+])('a control plane %s leads to a condition, and to few writes', async (_, body, expected) => {
   await aCluster()
   const work = await writesOf(() => env.patch(DevControlPlane, 'demo', body))
   const cluster = await env.get(Cluster, 'demo')
@@ -395,6 +404,7 @@ test.each([
   expect(conditionText(cluster, 'ControlPlaneAvailable')).toBe(
     'False NotAvailable: DevControlPlane status.initialization.controlPlaneInitialized is false',
   )
+  expect(conditionText(cluster, 'ControlPlaneInitialized')).toBe(expected)
   expect(work.writes).toBeLessThan(10)
 })
 

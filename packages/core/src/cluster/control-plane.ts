@@ -70,16 +70,23 @@ export function controlPlaneInitializedConditions(scope: ClusterScope): NewCondi
 function initializedCondition(scope: ClusterScope): NewCondition {
   const { cluster, controlPlane, descendants } = scope
   const condition = ClusterConditions.ControlPlaneInitialized
-  if (wasInitialized(scope)) return condition.true('Initialized')
   const kind = cluster.spec.controlPlaneRef?.kind
   if (kind === undefined) {
     if (cluster.spec.topology) return condition.unknown('ObjectDoesNotExist', missingOfTopology(cluster))
+    if (wasInitialized(scope)) return condition.true('Initialized')
     if (!descendants) return condition.unknown('InternalError', SeeLogs)
     return condition.false('NotInitialized', WaitingForFirstNode)
   }
   switch (controlPlane.state) {
     case 'found':
-      return condition.false('NotInitialized', 'Control plane not yet initialized')
+      // Upstream reads the provider's value, also if the Cluster does not record it, for example while the object is being deleted.
+      try {
+        return readTyped(controlPlane.external, ControlPlaneContract.initialized, 'boolean')
+          ? condition.true('Initialized')
+          : condition.false('NotInitialized', 'Control plane not yet initialized')
+      } catch {
+        return condition.unknown('InternalError', SeeLogs)
+      }
     case 'missing':
       // Upstream looks up the wrong object here and reports InternalError.
       return condition.unknown('ObjectDoesNotExist', `${kind} does not exist`)

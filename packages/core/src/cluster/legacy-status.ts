@@ -4,7 +4,7 @@
  */
 import { ControlPlaneContract, InfraClusterContract } from '@capstan/api'
 import { isDeleting, legacyFalse, legacyTrue, mirrorProviderReady, type NewLegacyCondition } from '@capstan/kube'
-import { read } from '../external/observed.ts'
+import { isReached } from '../external/observed.ts'
 import { reportLegacyConditions } from '../legacy-status.ts'
 import type { ClusterScope } from './scope.ts'
 
@@ -28,7 +28,7 @@ function infrastructureReady({ cluster, infrastructure, deletion }: ClusterScope
       return deletion.reason === 'DeletionCompleted' ? [legacyFalse(type, 'Deleted', 'Info')] : []
     case 'found': {
       const { external } = infrastructure
-      const isProvisioned = read(external, InfraClusterContract.provisioned) === true
+      const isProvisioned = isReached(external, InfraClusterContract.provisioned)
       return [mirrorProviderReady(external.object, type, fallback(type, 'WaitingForInfrastructure', isProvisioned, cluster))]
     }
   }
@@ -46,7 +46,7 @@ function controlPlaneReady({ cluster, controlPlane, deletion }: ClusterScope): N
         : []
     case 'found': {
       const { external } = controlPlane
-      const isInitialized = read(external, ControlPlaneContract.initialized) === true
+      const isInitialized = isReached(external, ControlPlaneContract.initialized)
       return [mirrorProviderReady(external.object, type, fallback(type, 'WaitingForControlPlane', isInitialized, cluster))]
     }
   }
