@@ -4,6 +4,7 @@ import {
   draft,
   ensureOwnerReference,
   equal,
+  hasExactOwnerReference,
   hasFinalizer,
   isDeleting,
   keyText,
@@ -164,7 +165,7 @@ export function ensureFinalizer<T extends KubeObject>(
   })
 }
 
-/** Returns the object with the owner reference, as stored. */
+/** Returns the object with the owner reference, as stored. An existing reference may have any blockOwnerDeletion. */
 export function ensureOwner<T extends KubeObject>(
   io: Pick<ReconcileContext, 'client' | 'cache' | 'signal'>,
   kind: Kind<T>,
@@ -172,8 +173,9 @@ export function ensureOwner<T extends KubeObject>(
   owner: OwnerReference,
 ): Promise<T> {
   return patchMetadata(io, kind, object, (newest) => {
+    if (hasExactOwnerReference(newest, owner)) return undefined
     const owned = draft(newest)
-    if (!ensureOwnerReference(owned, owner)) return undefined
+    ensureOwnerReference(owned, owner)
     // As in ensureFinalizer, the resourceVersion protects the entries of others.
     const { ownerReferences, resourceVersion } = owned.metadata
     return { ownerReferences, resourceVersion }

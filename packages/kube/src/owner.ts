@@ -64,6 +64,15 @@ export function ensureOwnerReference(object: KubeObject, reference: OwnerReferen
   return true
 }
 
+/**
+ * Reports whether the object has this reference, with any blockOwnerDeletion, which users and other programs may set. Upstream:
+ * util.HasExactOwnerRef.
+ */
+export const hasExactOwnerReference = (object: Owned, reference: OwnerReference): boolean =>
+  (object.metadata.ownerReferences ?? []).some(
+    (existing) => sameOwner(existing, reference) && equalExceptBlockOwnerDeletion(existing, reference),
+  )
+
 /** Removes the reference to this owner from a draft. Returns whether it existed. */
 export function removeOwnerReference(object: KubeObject, reference: OwnerReference): boolean {
   const references = object.metadata.ownerReferences ?? []
@@ -100,8 +109,9 @@ export function setControllerReference(object: KubeObject, owner: KubeObject, ki
   return ensureOwnerReference(object, reference)
 }
 
+/** Compares references to the same owner. */
+const equalExceptBlockOwnerDeletion = (a: OwnerReference, b: OwnerReference): boolean =>
+  a.apiVersion === b.apiVersion && a.uid === b.uid && (a.controller ?? false) === (b.controller ?? false)
+
 const sameReference = (a: OwnerReference, b: OwnerReference): boolean =>
-  a.apiVersion === b.apiVersion &&
-  a.uid === b.uid &&
-  (a.controller ?? false) === (b.controller ?? false) &&
-  (a.blockOwnerDeletion ?? false) === (b.blockOwnerDeletion ?? false)
+  equalExceptBlockOwnerDeletion(a, b) && (a.blockOwnerDeletion ?? false) === (b.blockOwnerDeletion ?? false)

@@ -147,6 +147,18 @@ test('the strategy Reconcile applies a change of the status alone to a kind with
   expect((await env.workload.get(Foo, { name: 'x' })).status).toEqual({ phase: 'New' })
 })
 
+// Upstream: ensureResourceOwnerRef, which calls util.HasExactOwnerRef.
+test('blockOwnerDeletion in the owner reference of a resource is kept', async () => {
+  await createConnectedCluster()
+  await aConfigMap('one', '1')
+  await aResourceSet('crs', [configMapRef('one')])
+  const owners = async () => (await env.get(ConfigMap, 'one')).metadata.ownerReferences
+  const ownerReferences = (await owners())!.map((owner) => ({ ...owner, blockOwnerDeletion: true }))
+  await env.patch(ConfigMap, 'one', { metadata: { ownerReferences } })
+  await env.settle()
+  expect(await owners()).toEqual(ownerReferences)
+})
+
 test('a resource that is created later is applied after its creation', async () => {
   await createConnectedCluster()
   await aResourceSet('crs', [configMapRef('late')])

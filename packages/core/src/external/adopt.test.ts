@@ -33,6 +33,15 @@ describe('adoption', () => {
     expect(adoptionPatch(anObject([user, machine], 'demo'), { owner: machine, clusterName: 'demo', release })).toBeUndefined()
   })
 
+  // Upstream: util.HasExactOwnerRef does not compare blockOwnerDeletion; SetControllerReference for MachinePools sets it.
+  test.each([
+    ['keeps', {}, undefined],
+    ['replaces, if required,', { replacesBlockOwnerDeletion: true }, { ownerReferences: [machine], resourceVersion: '7' }],
+  ])('%s another blockOwnerDeletion of the owner', (_, options, expected) => {
+    const { blockOwnerDeletion: _block, ...changed } = machine
+    expect(adoptionPatch(anObject([changed], 'demo'), { owner: machine, clusterName: 'demo', ...options })).toEqual(expected)
+  })
+
   test('takes over from the MachineSet, keeps other owners, and guards the list by resourceVersion', () => {
     expect(adoptionPatch(anObject([set, user], 'demo'), { owner: machine, clusterName: 'demo', release })).toEqual({
       ownerReferences: [user, machine],

@@ -4,6 +4,7 @@ import {
   controllerOf,
   ensureOwnerReference,
   equal,
+  hasExactOwnerReference,
   type Kind,
   type KubeObject,
   type OwnerReference,
@@ -16,6 +17,8 @@ export interface Adoption {
   readonly clusterName: string
   /** Returns whether the new owner replaces an existing one. */
   readonly release?: (owner: OwnerReference) => boolean
+  /** Whether to replace an existing reference to the owner that differs only in blockOwnerDeletion. Default false. */
+  readonly replacesBlockOwnerDeletion?: boolean
 }
 
 /**
@@ -32,8 +35,12 @@ export function adopt<T extends KubeObject>(
 }
 
 /** Returns the metadata to patch; `undefined` when there is no difference. Pure. */
-export function adoptionPatch(object: KubeObject, { owner, clusterName, release }: Adoption): object | undefined {
+export function adoptionPatch(object: KubeObject, adoption: Adoption): object | undefined {
+  const { owner, clusterName, release, replacesBlockOwnerDeletion = false } = adoption
   const currentOwners = object.metadata.ownerReferences ?? []
+  const isLabelled = object.metadata.labels?.[ClusterNameLabel] === clusterName
+  const isAdopted = isLabelled && !(release && currentOwners.some(release)) && hasExactOwnerReference(object, owner)
+  if (isAdopted && !replacesBlockOwnerDeletion) return undefined
   const retainedOwners = release ? currentOwners.filter((reference) => !release(reference)) : currentOwners
   const adopted = { ...object, metadata: { ...object.metadata, ownerReferences: retainedOwners } }
   const controller = controllerOf(adopted)
@@ -44,7 +51,6 @@ export function adoptionPatch(object: KubeObject, { owner, clusterName, release 
   ensureOwnerReference(adopted, owner)
   const { ownerReferences } = adopted.metadata
   const ownersChange = !equal(currentOwners, ownerReferences)
-  const isLabelled = object.metadata.labels?.[ClusterNameLabel] === clusterName
   if (!ownersChange && isLabelled) return undefined
   return {
     ...(ownersChange ? { ownerReferences, resourceVersion: object.metadata.resourceVersion } : {}),

@@ -16,6 +16,8 @@ export async function observeAndAdopt({ machinePool }: MachinePoolScope, io: Mac
   const object = await adopt(io, external.kind, external.object, {
     owner: controllerReference(machinePool, MachinePool),
     clusterName: machinePool.spec.clusterName,
+    // Upstream sets the whole reference in each reconcile, unlike for Clusters and Machines.
+    replacesBlockOwnerDeletion: true,
   })
   return toObserved({ ...external, object })
 }
