@@ -33,7 +33,7 @@ import { runCustomResources } from './controllers/custom-resources.ts'
 import { runGarbageCollector } from './controllers/garbage-collector.ts'
 import type { ControllerOptions } from './controllers/options.ts'
 import { Converter } from './conversion/converter.ts'
-import { apiResourceList } from './http/discovery/discovery.ts'
+import { apiPaths, apiResourceList, groupsOf } from './http/discovery/discovery.ts'
 import type { ResourceInfo } from './registry/resource-info.ts'
 import { type BuiltinResources, Registry } from './registry/registry.ts'
 import type { PendingWrites } from './store/pending.ts'
@@ -225,8 +225,9 @@ function whenReady({ send, watch, close }: Transport, ready: Promise<void>): Tra
   }
 }
 
-/** Responds to a discovery request for the resources of a group and version. */
+/** Responds to a discovery request for the resources of a group and version, or, if both are empty, for the paths of the server. */
 function discoveryDocument({ resources }: Engine, { group, version }: ApiRequest): object {
+  if (version === '') return apiPaths(groupsOf(resources.list()))
   const served = resources.list().filter((info) => info.group === group && info.version === version)
   if (served.length > 0) return apiResourceList(group, version, served)
   throw new StatusError('NotFound', 'the server could not find the requested resource')

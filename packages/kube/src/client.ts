@@ -37,7 +37,7 @@ export interface ApiRequest {
   readonly verb: Verb
   readonly group: string
   readonly version: string
-  /** Empty in a `get` of the APIResourceList of the group and version: see `kindFinder`. */
+  /** Empty in a `get` of the APIResourceList of the group and version (see `kindFinder`), or, if both are empty too, of `/`. */
   readonly plural: string
   readonly namespace?: string
   readonly name?: string

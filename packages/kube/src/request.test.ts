@@ -21,6 +21,8 @@ test.each<[ApiRequest, string]>([
     '/apis/cluster.x-k8s.io/v1beta2/namespaces/n/machines/a/status?force=true&dryRun=All',
   ],
   [{ verb: 'get', group: 'rbac', version: 'v1', plural: 'roles', name: 'system:a/b' }, '/apis/rbac/v1/roles/system%3Aa%2Fb'],
+  [{ verb: 'get', group: '', version: 'v1', plural: '' }, '/api/v1'],
+  [{ verb: 'get', group: '', version: '', plural: '' }, '/'],
 ])('%j has the URL %s', (request, url) => {
   expect(urlOf(request)).toBe(url)
 })

@@ -17,7 +17,8 @@ export const methodOf = (verb: Verb): string => methods[verb]
 
 /** Returns the path and query of a request, such as `/apis/cluster.x-k8s.io/v1beta2/namespaces/default/machines/m1?fieldManager=x`. */
 export function urlOf(request: ApiRequest): string {
-  const { group, namespace, plural, name, subresource, options = {} } = request
+  const { group, version, namespace, plural, name, subresource, options = {} } = request
+  if (version === '') return '/'
   const segments = [group === '' ? '/api' : '/apis', apiVersionOf(request)]
   if (namespace !== undefined && namespace !== '') segments.push('namespaces', encodeURIComponent(namespace))
   if (plural !== '') segments.push(plural)

@@ -1,6 +1,18 @@
 import { Cluster } from '@capstan/api'
 import type { ReconcileContext } from '@capstan/controller'
-import { type Client, createClient, type KubeObject, Secret, seededRandom, silent, VirtualClock } from '@capstan/kube'
+import {
+  type ApiRequest,
+  type Client,
+  createClient,
+  type KubeObject,
+  Secret,
+  seconds,
+  seededRandom,
+  silent,
+  StatusError,
+  urlOf,
+  VirtualClock,
+} from '@capstan/kube'
 import { advance as advanceClock, createTraffic } from '@capstan/testing'
 import { expect, test } from 'vitest'
 import { createClusterCache } from './cluster-cache.ts'
@@ -15,6 +27,23 @@ test('closes the connection of a Cluster that the process no longer reconciles',
   await advance()
   expect(clusters.connection(key)).toBeUndefined()
   expect(closed).toBeGreaterThan(0)
+})
+
+// Upstream: HealthCheck requests /, and every error fails the probe.
+test.each(['Forbidden', 'NotFound', 'TooManyRequests'] as const)('a probe with the response %s fails', async (reason) => {
+  const requests: ApiRequest[] = []
+  let rejects = false
+  const { clusters, advance } = await connectedCache({
+    onGet: (request) => {
+      requests.push(request)
+      if (rejects) throw new StatusError(reason, 'no')
+    },
+  })
+  expect(clusters.health(key).consecutiveFailures).toBe(0)
+  rejects = true
+  await advance(seconds(15))
+  expect(clusters.health(key).consecutiveFailures).toBe(1)
+  expect([...new Set(requests.map(urlOf))]).toEqual(['/'])
 })
 
 test('caches Nodes without images and managedFields', async () => {
@@ -51,16 +80,21 @@ async function connectedCache({
   listed = [],
   watched = [],
   onClose = () => {},
+  onGet = () => {},
 }: {
   readonly listed?: readonly object[]
   readonly watched?: readonly object[]
   readonly onClose?: () => void
+  readonly onGet?: (request: ApiRequest) => void
 }) {
   const clock = new VirtualClock()
   const workload = (): Client =>
     createClient({
       close: onClose,
-      send: () => Promise.resolve({ metadata: { resourceVersion: '1' }, items: listed } as never),
+      async send(request) {
+        if (request.verb === 'get') onGet(request)
+        return { metadata: { resourceVersion: '1' }, items: listed }
+      },
       watch: (_, signal) =>
         Promise.resolve(
           (async function* () {
@@ -75,7 +109,7 @@ async function connectedCache({
   const peek = ({ kind }: { kind: string }) =>
     (kind === Cluster.kind ? cluster : kind === Secret.kind ? secret : undefined) as unknown as KubeObject
   const context = { cache: { peek } } as unknown as ReconcileContext
-  const advance = () => advanceClock(clock, 1000, { managers: () => [], stores: () => [], traffic: createTraffic() })
+  const advance = (ms = seconds(1)) => advanceClock(clock, ms, { managers: () => [], stores: () => [], traffic: createTraffic() })
   await clusters.controller.reconcile(key, context)
   await advance()
   return { clusters, context, advance }

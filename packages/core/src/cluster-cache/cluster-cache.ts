@@ -1,7 +1,7 @@
 /** Connections to workload clusters, one per cluster, shared by every controller of the process. */
 import { Cluster } from '@capstan/api'
 import { type Cache, type Controller, proceed, type Source, watches, whenChanged } from '@capstan/controller'
-import { type Client, isReason, type KubeObject, keyText, type Node, type ObjectKey, parseKey, Secret } from '@capstan/kube'
+import { type Client, type KubeObject, keyText, type Node, type ObjectKey, parseKey, Secret } from '@capstan/kube'
 import {
   type AccessorEvent,
   type AccessorOptions,
@@ -51,7 +51,7 @@ interface Listener extends SourceOptions {
 }
 
 export function createClusterCache(options: ClusterCacheOptions): ClusterCache {
-  const accessorOptions: AccessorOptions = { probe: probeNamespace, ...options }
+  const accessorOptions: AccessorOptions = { probe: probeRoot, ...options }
   const accessors = new Map<string, ClusterAccessor>()
   const listeners = new Set<Listener>()
 
@@ -175,11 +175,7 @@ const clusterOfKubeconfig = ({ metadata }: KubeObject): ObjectKey[] => [
   { namespace: metadata.namespace!, name: metadata.name.slice(0, -KubeconfigSuffix.length) },
 ]
 
-/** The default probe: reads a namespace. The responses 403, 404 and 429 also show that the server is alive; other errors fail the probe. */
-async function probeNamespace({ transport }: Client, signal: AbortSignal): Promise<void> {
-  try {
-    await transport.send({ verb: 'get', group: '', version: 'v1', plural: 'namespaces', name: 'default' }, signal)
-  } catch (err) {
-    if (!isReason(err, 'NotFound', 'Forbidden', 'TooManyRequests')) throw err
-  }
+/** The default probe. As upstream, it requests `/`, and every error fails it, also 403. */
+async function probeRoot({ transport }: Client, signal: AbortSignal): Promise<void> {
+  await transport.send({ verb: 'get', group: '', version: '', plural: '' }, signal)
 }

@@ -299,8 +299,11 @@ class HttpsTransport implements Transport {
   }
 }
 
-const describe = ({ verb, plural, group, name }: ApiRequest): string =>
-  `${verb} ${group === '' ? plural : `${plural}.${group}`}${name === undefined ? '' : ` ${name}`}`
+function describe(request: ApiRequest): string {
+  const { verb, plural, group, name } = request
+  if (plural === '') return `${verb} ${urlOf(request)}`
+  return `${verb} ${group === '' ? plural : `${plural}.${group}`}${name === undefined ? '' : ` ${name}`}`
+}
 
 const causeText = (err: unknown): string =>
   err instanceof Error ? err.message || (err as NodeJS.ErrnoException).code || err.name : 'failed'
