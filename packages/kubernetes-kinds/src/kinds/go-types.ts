@@ -13,9 +13,9 @@ import {
   messageOf,
   parseQuantity,
   type RemainingWork,
+  timeProblem,
   type Work,
 } from '@capstan/kube'
-import { timeProblem } from '@capstan/apiserver/kinds'
 import { type Component, componentOf, targetOf } from './catalog.ts'
 
 /** Returns the JSON decoder's error for the first value that does not match its type. */

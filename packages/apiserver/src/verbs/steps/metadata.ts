@@ -19,12 +19,12 @@ import {
   required,
   stableText,
   type StatusError,
+  timeProblem,
   tooLong,
   type Work,
   addError,
 } from '@capstan/kube'
 import type { ResourceInfo } from '../../registry/resource-info.ts'
-import { timeProblem } from '../../registry/time.ts'
 
 type Shape = 'string' | 'time' | 'number' | 'strings' | 'stringMap' | 'owners' | 'managers'
 
