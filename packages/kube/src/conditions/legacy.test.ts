@@ -82,7 +82,16 @@ describe('mirrors of Ready', () => {
       [{ type: 'Ready', status: 'False', reason: 'NotReady', message: 'm' }],
       'False NotReady: m',
     ],
-    ['the condition in a list with invalid entries', [null, { type: 'Ready' }, { type: 'Ready', status: 'True' }], 'True'],
+    ['the condition in a list with empty entries', [null, { type: 'Ready' }, { type: 'Ready', status: 'True' }], 'True'],
+    ...[
+      ['an entry that is no object', 'Ready'],
+      ['an entry with a reason that is no text', { type: 'Other', status: 'True', reason: 5 }],
+      ['an entry with an invalid time', { type: 'Other', status: 'True', lastTransitionTime: 'yesterday' }],
+    ].map(([name, entry]): [string, unknown, string] => [
+      `the fallback when its conditions have ${name as string}`,
+      [entry, { type: 'Ready', status: 'True' }],
+      'False/Info WaitingForInfrastructure',
+    ]),
     ['the fallback when its conditions are not a list', 'conditions', 'False/Info WaitingForInfrastructure'],
   ])('a mirror of the Ready condition of a provider object is %s', (_, conditions, expected) => {
     const mirrored = mirrorProviderReady({ status: { conditions } }, 'InfrastructureReady', fallback)

@@ -4,6 +4,7 @@
  */
 import { smallest } from '../lists.ts'
 import { timestamp } from '../clock.ts'
+import { timeProblem } from '../go-time.ts'
 import { isRecord } from '../json.ts'
 import type { UnknownObject } from '../object.ts'
 import { shortened } from '../shortened.ts'
@@ -120,9 +121,22 @@ function readyAs(conditions: readonly LegacyCondition[], type: string): NewLegac
   return ready && { ...ready, type }
 }
 
-/** Reads a list of conditions. Providers' lists may contain other values, which are dropped. */
+/**
+ * Reads a list of conditions, without empty entries. As upstream, whose decoder fails, a list with an invalid entry counts as empty.
+ * Upstream: GetV1Beta1Conditions in util/conditions/deprecated/v1beta1.
+ */
 function listOf(value: unknown): readonly LegacyCondition[] {
-  return Array.isArray(value) ? value.filter(isCondition) : []
+  return Array.isArray(value) && value.every(isDecodable) ? value.filter(isCondition) : []
+}
+
+/** Whether Go decodes the value as a condition; every field may be absent or null. */
+function isDecodable(value: unknown): boolean {
+  if (value === null) return true
+  if (!isRecord(value)) return false
+  const { type, status, severity, reason, message, lastTransitionTime } = value
+  const isText = (text: unknown) => text === undefined || text === null || typeof text === 'string'
+  if (![type, status, severity, reason, message, lastTransitionTime].every(isText)) return false
+  return typeof lastTransitionTime !== 'string' || timeProblem(lastTransitionTime, false) === undefined
 }
 
 const isCondition = (value: unknown): value is LegacyCondition =>
