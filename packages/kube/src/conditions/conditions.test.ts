@@ -154,6 +154,11 @@ describe('mirror', () => {
       `${cause('status.conditions')} type must be set for all conditions`,
     ],
     [
+      'another condition with an invalid time',
+      { conditions: [good, { type: 'Other', lastTransitionTime: 'yesterday' }] },
+      `${cause('status.conditions')} failed to unmarshal lastTransitionTime value: yesterday: parsing time "yesterday" as "2006-01-02T15:04:05Z07:00": cannot parse "yesterday" as "2006"`,
+    ],
+    [
       'the newer list of an object in transition',
       { conditions: [good], v1beta2: { conditions: [{ type: 'Ready', status: 'Yes' }] } },
       `${cause('status.v1beta2.conditions')} status for the Ready condition must be one of True, False, Unknown`,
@@ -166,6 +171,11 @@ describe('mirror', () => {
       message,
     })
   })
+})
+
+test.each(['', 'null', null])('a condition with the time %o is mirrored', (lastTransitionTime) => {
+  const conditions = [{ type: 'Ready', status: 'True', reason: 'Ready', message: '', lastTransitionTime }]
+  expect(mirror({ status: { conditions } }, 'Ready')).toMatchObject({ status: 'True', reason: 'Ready' })
 })
 
 describe('summary', () => {

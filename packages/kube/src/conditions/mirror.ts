@@ -1,4 +1,5 @@
 import type { ConditionType, NewCondition } from '../condition.ts'
+import { timeProblem } from '../go-time.ts'
 import { isRecord } from '../json.ts'
 import { conditionReasonLimits } from '../schema.ts'
 import type { ConditionSource, ReportedCondition } from './read.ts'
@@ -67,7 +68,12 @@ function invalidConditions(source: ConditionSource): string | undefined {
 
 function invalidCondition(condition: unknown): string | undefined {
   if (!isRecord(condition)) return undefined
-  const { type = '', status = '' } = condition
+  const { type = '', status = '', lastTransitionTime } = condition
+  // Upstream: metav1.Time.UnmarshalQueryParameter, which accepts both texts as an empty time.
+  if (typeof lastTransitionTime === 'string' && lastTransitionTime !== '' && lastTransitionTime !== 'null') {
+    const problem = timeProblem(lastTransitionTime, false)
+    if (problem !== undefined) return `failed to unmarshal lastTransitionTime value: ${lastTransitionTime}: ${problem}`
+  }
   if (type === '') return 'type must be set for all conditions'
   if (status === '') return `status must be set for the ${String(type)} condition`
   if (status === 'True' || status === 'False' || status === 'Unknown') return undefined
