@@ -1,6 +1,7 @@
 import { Cluster, ClusterResourceSet, ClusterResourceSetBinding } from '@capstan/api'
 import {
   ConfigMap,
+  conflict,
   CustomResourceDefinition,
   Namespace,
   orAbsent,
@@ -11,7 +12,7 @@ import {
   unknownKind,
   withSend,
 } from '@capstan/kube'
-import { conditionText, coreEnv, type CoreEnv } from '@capstan/testing'
+import { aCluster, conditionText, coreEnv, type CoreEnv } from '@capstan/testing'
 import { afterEach, expect, test } from 'vitest'
 
 let env: CoreEnv
@@ -340,6 +341,35 @@ test('resources are reported as applied while the binding cannot be updated, and
   await endRejection()
   expect((await binding())?.spec.bindings).toMatchObject([{ resources: [{ name: 'one', applied: true }] }])
   expect(await observedGeneration()).toBe(1)
+})
+
+// Upstream: Reconcile, which requeues after 100 ms without error if the only error of one Cluster is a conflict.
+test('a conflict of the binding of one Cluster is retried at once, although another Cluster has an error', async () => {
+  let conflicts = 3
+  const between = (transport: Transport): Transport =>
+    withSend(transport, async (request, signal) => {
+      if (request.plural === ClusterResourceSetBinding.plural) {
+        if (request.verb === 'create' && (request.body as ClusterResourceSetBinding).metadata.name === 'other')
+          throw new StatusError('Forbidden', 'quota')
+        if (request.verb === 'patch' && conflicts > 0) {
+          conflicts--
+          throw conflict(ClusterResourceSetBinding, 'demo')
+        }
+      }
+      return transport.send(request, signal)
+    })
+  await createConnectedCluster({ between })
+  const { infrastructureRef } = aCluster().spec
+  await env.create(Cluster, 'other', {
+    metadata: { labels },
+    spec: { infrastructureRef: { ...infrastructureRef!, name: 'other' } },
+  })
+  await env.settle()
+  await aConfigMap('one', '1')
+  await aResourceSet('crs', [configMapRef('one')])
+  expect(await observedGeneration()).toBe(1)
+  await env.advance(500)
+  expect((await binding())?.spec.bindings).toMatchObject([{ resources: [{ name: 'one', applied: true }] }])
 })
 
 test('a deleted ClusterResourceSet is removed from the binding, and the applied objects stay', async () => {

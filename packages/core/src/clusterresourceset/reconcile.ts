@@ -13,7 +13,7 @@ import {
   withErrorContext,
 } from '@capstan/kube'
 import { reportLegacyConditions } from '../legacy-status.ts'
-import { applyToCluster } from './cluster.ts'
+import { applyToCluster, type ClusterResult } from './cluster.ts'
 import { remove } from './delete.ts'
 import { applied, internalError } from './report.ts'
 import type { AppliedReport, ResourceSetIO, ResourceSetScope } from './scope.ts'
@@ -69,25 +69,32 @@ async function reconcileResources(scope: ResourceSetScope, io: ResourceSetIO): P
   const errors: unknown[] = []
   const bindingErrors: unknown[] = []
   const waitReasons: string[] = []
+  let hasConflict = false
   for (const cluster of clusters) {
     const result = await applyToCluster(resourceSet, cluster, io)
     if (result.report) failures.push(result.report)
     appendAll(errors, result.errors)
     appendAll(bindingErrors, result.bindingErrors ?? [])
     if (result.wait !== undefined) waitReasons.push(result.wait)
+    hasConflict ||= hasOnlyConflict(result)
   }
-  scope.isConnected = waitReasons.length === 0
   // Clusters are sorted by name, and the first failure is reported. Upstream reports the result of the last Cluster, even after failures of
   // others.
   if (failures[0]) scope.report = failures[0]
   else if (clusters.length > 0 && errors.length === 0) scope.report = applied
   appendAll(errors, bindingErrors)
-  if (errors.length > 0 && errors.every((err) => isReason(err, 'Conflict'))) {
-    // ClusterResourceSets of one Cluster share its binding.
-    return requeue(100, 'a ClusterResourceSetBinding was changed meanwhile')
-  }
+  // ClusterResourceSets of one Cluster share its binding. As upstream, this requeue replaces errors of other Clusters, which the next
+  // reconcile reports, and the generation counts as observed.
+  if (hasConflict) return requeue(100, 'a ClusterResourceSetBinding was changed meanwhile')
+  scope.isConnected = waitReasons.length === 0
   throwAggregate(errors)
   return waitReasons.length > 0 ? wait(waitReasons.join('; ')) : proceed()
+}
+
+/** Whether a conflict is the only error of a Cluster. */
+function hasOnlyConflict({ errors, bindingErrors = [], wait: waitReason }: ClusterResult): boolean {
+  const [first, ...others] = [...errors, ...bindingErrors]
+  return isReason(first, 'Conflict') && others.length === 0 && waitReason === undefined
 }
 
 /**

@@ -14,7 +14,7 @@ export interface ResourceSetScope {
   readonly resourceSet: ClusterResourceSet
   /** Absent when ResourcesApplied stays unchanged: during deletion, without selected Clusters, and after errors that it does not cover. */
   report?: AppliedReport
-  /** Whether all selected Clusters are reachable. */
+  /** Whether all selected Clusters are reachable. Stays true when a conflict ends the reconcile. */
   isConnected: boolean
 }
 
