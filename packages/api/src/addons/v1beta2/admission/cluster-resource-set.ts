@@ -18,7 +18,9 @@ export function clusterResourceSetErrors(
   const before = oldObject?.spec
   return [
     ...selectorSyntaxErrors('spec.clusterSelector', clusterSelector),
-    ...(isEmptySelector(clusterSelector) ? [invalid('spec.clusterSelector', clusterSelector, 'selector must not be empty')] : []),
+    ...(isEmptySelector(clusterSelector)
+      ? [invalid('spec.clusterSelector', printedSelector(clusterSelector), 'selector must not be empty')]
+      : []),
     ...(before?.strategy && before.strategy !== strategy ? [invalid('spec.strategy', strategy ?? '', 'field is immutable')] : []),
     ...(before && !equal(before.clusterSelector, clusterSelector)
       ? [invalid('spec.clusterSelector', printedSelector(clusterSelector), 'field is immutable')]

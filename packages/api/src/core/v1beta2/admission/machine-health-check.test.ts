@@ -49,6 +49,13 @@ describe('validation', () => {
         'spec.selector: Invalid value: {"matchLabels":{"cluster.x-k8s.io/cluster-name":"other"}}: cannot specify a cluster selector other than the one specified by ClusterName',
       ],
     ],
+    [
+      'rejects a selector of another Cluster, printed with sorted labels',
+      { selector: { matchLabels: { z: '1', 'cluster.x-k8s.io/cluster-name': 'other' } } },
+      [
+        'spec.selector: Invalid value: {"matchLabels":{"cluster.x-k8s.io/cluster-name":"other","z":"1"}}: cannot specify a cluster selector other than the one specified by ClusterName',
+      ],
+    ],
     ['accepts a selector of its own Cluster', { selector: { matchLabels: { 'cluster.x-k8s.io/cluster-name': 'demo' } } }, []],
     [
       'rejects a startup timeout under 30 s',

@@ -4,7 +4,7 @@ import { forbidden, invalid, required } from '@capstan/kube'
 import { ClusterNameLabel } from '../../well-known.ts'
 import type { MachineHealthCheckSpec } from '../machine-health-check.ts'
 import { healthCheckFieldErrors } from './health-check.ts'
-import { isEmptySelector, selectorSyntaxErrors } from './selector.ts'
+import { isEmptySelector, printedSelector, selectorSyntaxErrors } from './selector.ts'
 
 type MachineHealthCheckLike = KubeObject & { spec: MachineHealthCheckSpec }
 
@@ -29,7 +29,13 @@ export function machineHealthCheckErrors(
     ...selectorSyntaxErrors('spec.selector', selector),
     ...(isEmptySelector(selector) ? [required('spec.selector', 'selector must not be empty')] : []),
     ...(selected !== undefined && selected !== clusterName
-      ? [invalid('spec.selector', selector, 'cannot specify a cluster selector other than the one specified by ClusterName')]
+      ? [
+          invalid(
+            'spec.selector',
+            printedSelector(selector),
+            'cannot specify a cluster selector other than the one specified by ClusterName',
+          ),
+        ]
       : []),
     ...(oldObject && oldObject.spec.clusterName !== clusterName ? [forbidden('spec.clusterName', 'field is immutable')] : []),
     ...healthCheckFieldErrors('spec', spec),
