@@ -9,7 +9,7 @@ import { surplus } from './plan-moves.ts'
 import { moveMachines } from './move-machines.ts'
 import { removeOrphans } from './orphans.ts'
 import { preflight } from './preflight.ts'
-import { unusableText } from './templates.ts'
+import { missingText } from './templates.ts'
 import type { CreationFailure, MachineSetIO, MachineSetPhase, MachineSetScope } from './scope.ts'
 
 /** Deletes orphans; creates missing Machines; deletes surplus Machines, or moves them to the set that updates them in place. */
@@ -28,6 +28,9 @@ export const syncReplicas: MachineSetPhase = async (scope, io) => {
 async function scaleUp(scope: MachineSetScope, replicas: number, io: MachineSetIO): Promise<Outcome> {
   const { machineSet, machines = [] } = scope
   if (machineSet.metadata.annotations?.[DisableMachineCreateAnnotation] === 'true') return proceed()
+  const { bootstrapTemplate, infrastructureTemplate } = scope
+  // As upstream, which fails to list the objects of Machines before, the status does not report a kind that does not exist.
+  if (bootstrapTemplate.state === 'unread' || infrastructureTemplate.state === 'unread') return wait('templates to be read')
   try {
     scope.preflightProblems = await preflight(scope, 'Scale up', io)
   } catch (err) {
@@ -35,16 +38,15 @@ async function scaleUp(scope: MachineSetScope, replicas: number, io: MachineSetI
     throw err
   }
   if (scope.preflightProblems.length > 0) return wait(scope.preflightProblems.join('; '))
-  const { bootstrapTemplate, infrastructureTemplate } = scope
   const { bootstrap, infrastructureRef } = machineSet.spec.template.spec
-  const bootstrapProblem = bootstrap.configRef && unusableText(machineSet, bootstrap.configRef, bootstrapTemplate)
-  if (bootstrapProblem !== undefined) {
+  if (bootstrapTemplate.state === 'missing') {
     const text = 'failed to create BootstrapConfig: failed to compute desired BootstrapConfig'
-    throw recordCreationFailure(scope, 'BootstrapTemplateCloningFailed', `${text}: ${bootstrapProblem}`)
+    const problem = missingText(machineSet, bootstrap.configRef!)
+    throw recordCreationFailure(scope, 'BootstrapTemplateCloningFailed', `${text}: ${problem}`)
   }
   if (infrastructureTemplate.state !== 'found') {
-    const problem = unusableText(machineSet, infrastructureRef, infrastructureTemplate)
     const text = 'failed to create InfraMachine: failed to compute desired InfraMachine'
+    const problem = missingText(machineSet, infrastructureRef)
     throw recordCreationFailure(scope, 'InfrastructureTemplateCloningFailed', `${text}: ${problem}`)
   }
 
