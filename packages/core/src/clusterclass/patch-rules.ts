@@ -98,7 +98,7 @@ function selectorErrors(selector: PatchSelector, path: string, spec: ClusterClas
   return errors
 }
 
-/** As upstream, a name without asterisk is not checked. */
+/** Returns what is wrong with a name or pattern of a selector. As upstream, a name without asterisk is not checked. */
 function patternProblem(pattern: string): string | undefined {
   if (!pattern.includes('*')) return undefined
   if ((pattern.match(/\*/g)?.length ?? 0) > 1) return 'selector can at most contain a single "*" rune'
@@ -182,7 +182,7 @@ const workerPaths = [
   'bootstrap.configRef.name',
   'infrastructureRef.name',
 ]
-/** Paths of built-in variables that a patch can refer to. As upstream, paths to labels, list items and some parents are rejected. */
+/** Paths of built-in variables that a patch can refer to. As upstream, paths to single labels, list items and some parents are rejected. */
 const Builtins: ReadonlySet<string> = new Set([
   ...pathsUnder('builtin.cluster', [
     'name',

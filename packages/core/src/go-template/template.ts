@@ -1,7 +1,7 @@
 /**
- * Go's text/template over JSON data, with the hermetic text functions of sprig: the language of ClusterClass patches and naming templates.
- * Templates have no access to the clock, randomness, environment or network, and the size of their output is bounded. Upstream: Go's
- * text/template 1.26 and Masterminds/sprig v3 (`HermeticTxtFuncMap`).
+ * Go's text/template over JSON data: the language of naming templates and, with the hermetic text functions of sprig, of ClusterClass
+ * patches. Templates have no access to the clock, randomness, environment or network. The number of their steps and the size of their
+ * output are bounded. Upstream: Go's text/template 1.26 and Masterminds/sprig v3 (`HermeticTxtFuncMap`).
  */
 import { draft } from '@capstan/kube'
 import { builtinFunctions } from './builtin-functions.ts'

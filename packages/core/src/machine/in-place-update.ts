@@ -25,7 +25,7 @@ import type { UpdateResult, UpdateRequest } from './update-calls.ts'
 
 /**
  * Calls the extension while the Machine has both annotations, and removes them when the update is done. When a user has removed the
- * annotation `update-in-progress`, removes the pending hook without a call.
+ * annotation `update-in-progress` from the Machine, removes the annotations that remain on the Machine and its objects, without a call.
  */
 export const inPlaceUpdate: MachinePhase = async (scope, io) => {
   const { machine } = scope
@@ -125,7 +125,7 @@ async function complete(scope: MachineScope, { client, clock, log, signal, updat
   const pending = pendingHooksText(machine, { remove: [UpdateMachine.name] })
   const annotations = withWaiting(machine, [], clock.now())
   const { [UpdateInProgressAnnotation]: _, [PendingHooksAnnotation]: _pending, ...otherAnnotations } = annotations ?? {}
-  // Sets an empty map rather than none, so that annotations added by other writers stay.
+  // Sets an empty map rather than none: without a map, the patch would remove all annotations, also those that other writers added.
   machine.metadata.annotations = { ...otherAnnotations, ...(pending !== null && { [PendingHooksAnnotation]: pending }) }
   updates.forget(machine.metadata.uid)
   log.info('Completed in-place update')

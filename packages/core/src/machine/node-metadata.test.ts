@@ -73,7 +73,7 @@ describe('labels', () => {
     expect(applyPatch(labelledNode, input(labelled({}))).metadata.labels).toEqual({ 'node.cluster.x-k8s.io/theirs': '' })
   })
 
-  test('mark an interruptible Machine', () => {
+  test('mark the Node of an interruptible Machine', () => {
     expect(nodePatch(aNode(), input(aMachine(), { isInterruptible: true }))?.becomesInterruptible).toBe(true)
     const node = applyPatch(aNode(), input(aMachine(), { isInterruptible: true }))
     expect(node.metadata.labels).toEqual({ 'cluster.x-k8s.io/interruptible': '' })

@@ -1,6 +1,6 @@
 /**
- * Computes the status of a Machine: conditions, phase, and when they change without a watch event. Pure, except for the draft that it
- * changes. Upstream: core/reconcilers/machine/machine_controller_status.go, v1.14.
+ * Computes the status of a Machine: conditions, phase, and when the Machine becomes Available without a watch event. Pure, except that it
+ * changes the draft and logs invalid readiness gates. Upstream: core/reconcilers/machine/machine_controller_status.go, v1.14.
  */
 import { ConditionOrder, isUpdateInProgress, type Machine, MachineConditions, pausedCondition } from '@capstan/api'
 import { type Outcome, proceed, requeue } from '@capstan/controller'
@@ -56,8 +56,8 @@ export const ownedConditions = ({ machineSet, machineDeployment }: MachineScope)
   machineSet && machineDeployment ? [...OwnedConditions, MachineConditions.UpToDate.type] : [...OwnedConditions]
 
 /**
- * Writes conditions (also in the v1beta1 form) and phase on the scope's draft. Returns a requeue if the status will change later without a
- * watch event.
+ * Writes conditions (also in the v1beta1 form) and phase on the scope's draft. Returns a requeue if the Machine becomes Available later
+ * without a watch event.
  */
 export function reportStatus(scope: MachineScope, facts: StatusFacts): Outcome {
   const { machine } = scope

@@ -4,7 +4,7 @@ import { removeFinalizer } from '@capstan/kube'
 import { deleteChildren } from '../children.ts'
 import type { MachineDeploymentPhase } from './scope.ts'
 
-/** Deletes all sets, and removes the finalizer when the last one is gone. */
+/** Deletes all MachineSets of the MachineDeployment, and removes the finalizer when the last one is gone. */
 export const remove: MachineDeploymentPhase = async (scope, io) => {
   const { machineDeployment, machineSets } = scope
   if (!machineSets) return proceed()

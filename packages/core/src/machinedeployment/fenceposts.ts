@@ -10,7 +10,7 @@ export interface Fenceposts {
 
 /**
  * Returns the limits in Machines: percentages are rounded up for maxSurge, down for maxUnavailable. When both are 0, maxUnavailable becomes
- * 1: otherwise the rollout could not proceed. It stays 0 when no replicas are wanted. Both are 0 for strategies other than RollingUpdate.
+ * 1: otherwise the rollout could not proceed. maxUnavailable is at most `spec.replicas`. Both are 0 for strategies other than RollingUpdate.
  * @throws TerminalError when a field is neither a number nor a percentage
  */
 export function fenceposts({ spec }: MachineDeployment): Fenceposts {

@@ -79,7 +79,7 @@ export const reconcileRollout: MachineDeploymentPhase = async (scope, io) => {
   const { annotations } = machineDeployment.metadata
   machineDeployment.metadata.annotations = { ...annotations, [RevisionAnnotation]: revision.current }
 
-  // The v1beta1 status is written also if old sets cannot be deleted.
+  // Set before the deletion of old sets: if it fails, observedGeneration and the v1beta1 status are updated nevertheless.
   scope.rolloutIncomplete = false
   if (plan.length === 0 && isComplete(machineDeployment, scope.machineSets)) {
     await deleteEmptySets(old, scope, io)
@@ -206,7 +206,7 @@ async function scalePaused(scope: MachineDeploymentScope, sets: SetsByRole, io: 
     old: old.map(scaledSet),
   })
   let machineSets = [...old, ...(current ? [current] : [])]
-  // Up to the first failure, as upstream. The largest set is first.
+  // As upstream, sets after the first failure are not scaled.
   for (const { set: name, to } of plan) {
     const set = machineSets.find(({ metadata }) => metadata.name === name)!
     const scaled = await scalePausedSet(set, to, machineDeployment, io)

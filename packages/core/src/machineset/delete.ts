@@ -6,7 +6,7 @@ import type { MachineSetPhase } from './scope.ts'
 import { hasPlainSelector } from './machines.ts'
 import { counted } from './machines-report.ts'
 
-/** Deletes all Machines, and removes the finalizer when the last one is gone. */
+/** Deletes all Machines of the MachineSet, and removes the finalizer when the last one is gone. */
 export const remove: MachineSetPhase = async (scope, io) => {
   const { machineSet } = scope
   // As upstream, a set whose selector cannot be used has no Machines.
