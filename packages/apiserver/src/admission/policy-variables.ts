@@ -10,8 +10,8 @@ import {
 import type { PolicySpec } from './policy-types.ts'
 
 /**
- * Compiles the variables of a policy, in order: a variable may use earlier variables. Returns the valid variables, and the errors of the
- * invalid variables.
+ * Compiles the variables of a policy, in order: a variable may use earlier variables. Returns the variables whose expressions compile, as
+ * upstream even those with an invalid name, and the errors of names and expressions.
  */
 export function variablesOf({ variables = [], paramKind }: Pick<PolicySpec, 'variables' | 'paramKind'>): {
   readonly known: NonNullable<AdmissionScope['variables']>

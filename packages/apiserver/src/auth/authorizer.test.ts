@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import { type AuthorizationMode, authorizerOf } from './authorizer.ts'
 
-const role = { verbs: ['get'], apiGroups: [''], resources: ['pods'] }
-/** Returns the rules of `role` for every user, and an error. */
+const rule = { verbs: ['get'], apiGroups: [''], resources: ['pods'] }
+/** RBAC with one rule for every user, and an error. */
 const rbac = {
   decide: () => ({ allowed: false, reason: '' }),
-  rulesFor: () => ({ rules: [role], errors: ['not complete'] }),
+  rulesFor: () => ({ rules: [rule], errors: ['not complete'] }),
 }
 const user = { name: 'ann', groups: [] }
 
@@ -18,8 +18,8 @@ const allRules = [
 test.each<{ modes: AuthorizationMode[]; rules: object[]; errors: string[] }>([
   { modes: ['AlwaysAllow'], rules: allRules, errors: [] },
   { modes: ['AlwaysDeny'], rules: [], errors: [] },
-  { modes: ['RBAC'], rules: [role], errors: ['not complete'] },
-  { modes: ['RBAC', 'AlwaysAllow'], rules: [role, ...allRules], errors: ['not complete'] },
+  { modes: ['RBAC'], rules: [rule], errors: ['not complete'] },
+  { modes: ['RBAC', 'AlwaysAllow'], rules: [rule, ...allRules], errors: ['not complete'] },
 ])('rulesFor returns the rules of all modes, here $modes', ({ modes, ...expected }) => {
   expect(authorizerOf(modes, rbac as never).rulesFor(user as never, 'default')).toEqual(expected)
 })

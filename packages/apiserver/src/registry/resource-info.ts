@@ -51,7 +51,10 @@ export interface ResourceInfo extends Resource {
   readonly versions?: ReadonlyMap<string, ResourceInfo>
   /** Converts drafts of other versions to this version. Only for built-in kinds. */
   readonly convertFrom?: { readonly [apiVersion: string]: (object: UnknownObject) => void }
-  /** Converts objects of other versions to this version; absent: versions differ only in apiVersion and in pruned fields. */
+  /**
+   * Webhook that converts objects of other versions to this version. Without one, the versions of a custom resource differ only in
+   * apiVersion and in pruned fields.
+   */
   readonly conversion: ConversionWebhook | undefined
   /** Compiled when first needed. */
   readonly structural: Structural

@@ -113,7 +113,7 @@ test('watchers that waited form a new batch', async () => {
   expect(await waitTime()).toBe(12)
 })
 
-test('no timer is left once there are no requests', async () => {
+test('no timer is left after the pause, without requests', async () => {
   await notifyFor(10)
   advance(100)
   await setImmediate()
