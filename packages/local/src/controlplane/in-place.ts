@@ -46,7 +46,7 @@ type UpdateRequest = Pick<RequestOf<typeof CanUpdateMachine>, 'current' | 'desir
 export interface InPlaceUpdates {
   /** False until the registered extensions are known. */
   readonly ready: boolean
-  /** Returns the registered handlers for the hook that match the object's namespace. */
+  /** Returns the registered handlers for the hook whose selectors match the object. */
   handlersFor(hook: typeof CanUpdateMachine, forObject: KubeObject): Promise<readonly string[]>
   /** Calls `listener` whenever the registered handlers change. */
   onChanged?(listener: () => void): void
@@ -132,8 +132,9 @@ async function changeOf(scope: ControlPlaneScope, machine: Machine, io: Reconcil
 }
 
 /**
- * Makes the request to the extension: current and desired objects that differ only in fields to update. Labels and annotations change
- * without an update. Both infrastructure machines are results of dry runs: server-side defaults and fields of other writers are equal.
+ * Builds the request to the extension: current and desired objects that differ only in fields to update. Labels and annotations are equal
+ * in both, because they change without an update. Both infrastructure machines are results of dry runs, so that server-side defaults and
+ * fields of other writers are equal, too.
  */
 async function buildRequest(
   change: Change,

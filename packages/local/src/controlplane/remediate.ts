@@ -14,7 +14,10 @@ import type { ControlPlaneScope } from './scope.ts'
 
 const { HealthCheckSucceeded, OwnerRemediated } = MachineConditions
 
-/** Plans and performs the next remediation. Returns `deleted` when a Machine was deleted: the reconcile then takes no other step. */
+/**
+ * Removes the condition OwnerRemediated of recovered Machines, then plans and performs the next remediation. Returns `deleted` when a
+ * Machine was deleted: the reconcile then takes no other step.
+ */
 export async function remediate(
   scope: ControlPlaneScope,
   facts: Pick<RemediationFacts, 'machines' | 'pendingVersion'>,
