@@ -10,8 +10,8 @@ export type PatchFormat = 'JSONPatch' | 'JSONMergePatch'
 export type EncodedPatch = Pick<NonNullable<ResponseOf<typeof GeneratePatches>['items']>[number], 'patchType' | 'patch'>
 
 /**
- * Returns a patch in the format that changes `original` to `edited`; `undefined` if there is no difference. The same documents always
- * have the same patch.
+ * Returns a patch that changes `original` to `edited`, in the given format; `undefined` if there is no difference. The same documents
+ * always have the same patch.
  *
  * @throws TypeError if `edited` has values that JSON does not have, if the format cannot express the change, or if the patch would contain
  *   an integer that JavaScript may have rounded
