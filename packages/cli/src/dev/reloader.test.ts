@@ -176,7 +176,7 @@ describe('calls', () => {
     expect([response.status, await response.text()]).toEqual([503, 'the extension has not been loaded yet\n'])
   })
 
-  test('between the end of its process and the next load are rejected with 503 and the reason', async () => {
+  test('between the end of the extension process and the next load are rejected with 503 and the reason', async () => {
     const { reloader, loads } = setUp()
     reloader.start()
     await (await loads[0]!.succeeds('old')).ends('exit code 1')

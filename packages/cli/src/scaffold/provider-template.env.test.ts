@@ -10,7 +10,7 @@ import { SampleCluster } from '../../templates/provider/cluster.ts'
 import { SampleControlPlane } from '../../templates/provider/control-plane.ts'
 import { controllers, kinds } from '../../templates/provider/provider.ts'
 
-test('after a restart, the kubeconfig uses the authority that was created before the process stopped', async () => {
+test('after a restart, the kubeconfig uses the certificate authority that was created before the process stopped', async () => {
   let stopsBeforeKubeconfig = true
   const between = (transport: Transport): Transport =>
     withSend(transport, async (request, signal) => {
