@@ -34,7 +34,7 @@ const requests = (...more: object[]) => devices({ requests: more })
 const claim = objectOf('ResourceClaim', requests(exactly()))
 const tolerating = (toleration: object) => requests(exactly({ tolerations: [toleration] }))
 
-/** Errors common to claims and templates. */
+/** Specs that are invalid in claims and in templates of claims. */
 const badDevices: readonly object[] = [
   requests({ name: 'gpu' }),
   requests({ ...exactly(), ...first({}) }),

@@ -1,4 +1,4 @@
-/** Runs external programs as child processes: each with a folder and a log, and always stopped at the end. */
+/** Runs external programs as child processes, each with a log in the folder of its group, and always stops them at the end. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { request as plainRequest } from 'node:http'
@@ -140,7 +140,7 @@ export class Programs implements AsyncDisposable {
 }
 
 /**
- * Polls until `isReady`.
+ * Polls until `isReady` returns true.
  *
  * @throws Error with the last lines of the program's log if the program ends before it is ready, or after the timeout
  */
@@ -170,8 +170,8 @@ export const answers = (url: string, options: RequestOptions = {}): Promise<bool
   })
 
 /**
- * Range of free ports: below the ports of outgoing connections, which the kernel could assign in between, and below those of upstream's
- * in-memory clusters.
+ * Range in which free ports are searched: below the ports of outgoing connections, which the kernel could assign before the program binds
+ * the port, and below those of upstream's in-memory clusters.
  */
 const Ports = { from: 10_000, to: 18_999 }
 

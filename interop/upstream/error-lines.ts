@@ -46,7 +46,7 @@ export function errorText(line: string): string | undefined {
   return normalize([controller, msg, err].filter((part) => part !== undefined && part !== '').join(': '))
 }
 
-/** Errors that may be logged on only one of the two servers without depending on the server, with the reason. */
+/** Errors that may be logged with only one of the two API servers although the server does not cause them, with the reason. */
 const unrelatedErrors: readonly { readonly text: RegExp; readonly reason: string }[] = [
   {
     text: /failed to patch (\w+) .*: failed to patch status conditions: \S+ "\S+" not found/,
@@ -74,7 +74,7 @@ const unrelatedErrors: readonly { readonly text: RegExp; readonly reason: string
 /** Returns why an error does not depend on the API server; `undefined` when it may depend on it. */
 export const reasonOf = (error: string): string | undefined => unrelatedErrors.find(({ text }) => text.test(error))?.reason
 
-/** Replaces times, generated names, addresses and versions of objects by placeholders. */
+/** Replaces times, uids, addresses, suffixes of generated names, durations, and long numbers such as resourceVersions by placeholders. */
 function normalize(text: string): string {
   return text
     .replaceAll(/\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z?/g, 'TIME')

@@ -19,7 +19,7 @@ export const poolClass = (fields: object = {}) => ({
 
 export const poolTopology = (name: string, fields: object = {}) => ({ class: 'pool', name, replicas: 0, ...fields })
 
-/** Returns the report of a MachinePool's provider that has the given machines. */
+/** Returns the report of the provider of a MachinePool that consists of the given machines. */
 export const poolReport = (...machines: readonly string[]): Report => ({
   spec: { providerIDList: machines.map((name) => `twin://${name}`) },
   status: { ready: true, initialization: { provisioned: true }, replicas: machines.length },
