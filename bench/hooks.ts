@@ -1,4 +1,7 @@
-/** Runtime hooks: cost of a call compared with upstream's client, delay after an extension allows a step, and number of calls. */
+/**
+ * Runtime hooks: cost of a call compared with upstream's client, delay after an extension allows a step, number of calls, and delay of
+ * other Clusters by a hanging extension.
+ */
 import { messageOf } from '@capstan/kube'
 import { CannotRun } from '../interop/shared/suite.ts'
 import { toolPaths } from '../interop/shared/tools.ts'
