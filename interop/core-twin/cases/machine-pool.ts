@@ -425,6 +425,8 @@ const deletedWithNodes =
       poolIs(({ phase }) => phase === 'Deleting'),
     )
     await twin.patch(MachinePool, 'p', { spec: { providerIDList: [idOf('a')] } })
+    // Both cores read the list from a cache, which must have this change before the infrastructure is gone.
+    await twin.settle('the pool has one Node in its list')
     await sleep(systemClock, seconds(timeout))
     await twin.patch(stub.machine, 'p', finalizers(null))
     await twin.settle('the pool is deleted', (objects) => !objects.some(isPool))
