@@ -297,6 +297,22 @@ const setChanged: Case = async (twin) => {
   await twin.settle('the MachineSet gets another version')
 }
 
+/** The revision of the current MachineSet, and later of the old one, is not a number. */
+const revisionNonsense: Case = async (twin) => {
+  const revision = (text: string) => ({ metadata: { annotations: { 'machinedeployment.clusters.x-k8s.io/revision': text } } })
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
+  await twin.create(MachineDeployment, machineDeployment('md', { replicas: 1, ...strategy('OnDelete') } as never))
+  await twin.settle('a Machine runs', machinesAre('UpToDate', ''))
+  await twin.patch(MachineSet, ([first]) => first, revision('x'))
+  await twin.settle('the current revision is not a number')
+  await twin.patch(MachineSet, ([first]) => first, revision('3'))
+  await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
+  await twin.settle('the Machine is outdated', machinesAre('NotUpToDate', 'Version'))
+  await twin.patch(MachineSet, (sets) => sets.find(({ spec }) => spec.replicas === 1), revision('y'))
+  await twin.settle('the old revision is not a number')
+}
+
 const setDeleted: Case = async (twin) => {
   await createReadyCluster(twin)
   await createWorkerTemplates(twin)
@@ -493,6 +509,7 @@ const unknownKind: Case = async (twin) => {
 
 export const machineDeploymentCases: Cases = {
   'machinedeployment-machineset-deletion-held': setDeletionBlocked,
+  'machinedeployment-revision-nonsense': revisionNonsense,
   'machinedeployment-unknown-kind': unknownKind,
   'machinedeployment-machineset-unlabelled': setUnlabelled,
   'machinedeployment-selector-exists': selectorExpression,

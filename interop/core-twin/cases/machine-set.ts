@@ -174,6 +174,42 @@ const selector =
     await twin.settle('the MachineSet is reconciled')
   }
 
+/** A MachineSet whose selector cannot be used is deleted. */
+const selectorDeleted: Case = async (twin) => {
+  await selector({ key: 'set', operator: 'Exists' })(twin)
+  await twin.delete(MachineSet, 'ms')
+  await twin.settle('the MachineSet is deleted', (objects) => objects.every(({ kind }) => kind !== MachineSet.kind))
+}
+
+/** The Cluster cannot be made an owner of the templates. */
+const templateOwnerDenied: Case = async (twin) => {
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
+  for (const resource of ['stubmachinetemplates', 'stubconfigtemplates'])
+    await twin.runOnBoth(`create the policy for ${resource}`, (client) =>
+      createPolicy(client, `${twin.namespace}-${resource}`, {
+        group: stub.group,
+        resource,
+        operation: 'UPDATE',
+        namespace: twin.namespace,
+      }),
+    )
+  await twin.create(MachineSet, machineSet('ms'))
+  await twin.settleRetries('a Machine is created', (objects) => machinesIn(objects).length === 1)
+}
+
+/** An unhealthy Machine cannot be replaced, because the bootstrap template is gone. */
+const remediationWithoutTemplate: Case = async (twin) => {
+  await createReadyCluster(twin)
+  await createWorkerTemplates(twin)
+  await twin.create(MachineSet, machineSet('ms'))
+  await twin.settle('one Machine runs')
+  await twin.delete(stub.configTemplate, 'worker')
+  await addCondition(twin, byName(0), { type: 'HealthCheckSucceeded', status: 'False' })
+  await addCondition(twin, byName(0), { type: 'OwnerRemediated', status: 'False', reason: 'WaitingForRemediation' })
+  await twin.settle('the remediation is deferred', (objects) => objects.some(mentions('skip-preflight-checks annotation')))
+}
+
 const noTemplates: Case = async (twin) => {
   await createReadyCluster(twin)
   await twin.create(MachineSet, machineSet('ms'))
@@ -694,6 +730,10 @@ export const machineSetCases: Cases = {
   'machineset-selector-in-one': selector({ key: 'set', operator: 'In', values: ['ms'] }),
   'machineset-selector-in-two': selector({ key: 'set', operator: 'In', values: ['ms', 'other'] }),
   'machineset-selector-exists': selector({ key: 'set', operator: 'Exists' }),
+  'machineset-selector-deleted': selectorDeleted,
+  'machineset-template-owner-denied': templateOwnerDenied,
+  'machineset-remediation-without-template': remediationWithoutTemplate,
+  'machineset-preflight-version-nonsense': preflight('v1.35.0', controlPlane('latest')),
   'machineset-unknown-infrastructure': unknownKind('infrastructure'),
   'machineset-unknown-bootstrap': unknownKind('bootstrap'),
   'machineset-no-deployment': noDeployment,

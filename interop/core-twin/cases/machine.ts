@@ -697,6 +697,15 @@ const componentConditions: Case = async (twin) => {
   await twin.settle('a message is different', machineHas('Ready', 'ReadyUnknown', '* ControllerManagerPodHealthy: no Node'))
 }
 
+/** A stand-alone Machine has a Cluster of another API group as owner. */
+const ownerOfAnotherGroup: Case = async (twin) => {
+  await createReadyCluster(twin)
+  const { metadata, spec } = machine('m')
+  const ownerReferences = [{ apiVersion: 'example.com/v1', kind: 'Cluster', name: 'x', uid: 'x' }]
+  await twin.create(Machine, { metadata: { ...metadata, ownerReferences }, spec })
+  await twin.settle('the Machine has two owners')
+}
+
 /** A label names an owner that the Machine does not have. */
 const labelWithoutOwner =
   (label: string): Case =>
@@ -783,6 +792,7 @@ export const machineCases: Cases = {
   ),
   'machine-config-nonsense': configReports(['the status of the condition is not valid', conditionOf('Maybe', { reason: 'Odd' })]),
   'machine-component-conditions': componentConditions,
+  'machine-owner-of-another-group': ownerOfAnotherGroup,
   'machine-set-label-without-owner': labelWithoutOwner('set-name'),
   'machine-pool-label-without-owner': labelWithoutOwner('pool-name'),
   'machine-control-plane-label-without-owner': labelWithoutOwner('control-plane-name'),
@@ -847,6 +857,7 @@ export const machineCases: Cases = {
       },
     ],
     ['one address', { status: { addresses: [{ type: 'Hostname', address: 'm' }] } }],
+    ['no address', { status: { addresses: [] } }],
   ),
   'machine-failure-domain': reports(
     ['spec has a failure domain', { spec: { failureDomain: 'a' } }],

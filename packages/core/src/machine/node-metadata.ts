@@ -20,7 +20,7 @@ import {
   RevisionAnnotation,
   TaintsFromMachineAnnotation,
 } from '@capstan/api'
-import { controllerOf, equal, type KubeObject, type Node } from '@capstan/kube'
+import { controllerOf, equal, type Node, parseGoInteger, withErrorContext } from '@capstan/kube'
 import type { MachineScope, MachineSettings } from './scope.ts'
 
 type Taint = NonNullable<NonNullable<Node['spec']>['taints']>[number]
@@ -36,7 +36,7 @@ export interface NodePatch {
   readonly becomesInterruptible: boolean
 }
 
-/** Returns the merge patch for the Node; `undefined` when there is no difference. */
+/** Returns the merge patch for the Node; `undefined` when there is no difference. @throws Error when a revision is not a number */
 export function nodePatch(node: Node, input: NodePatchInput): NodePatch | undefined {
   const { labels: nodeLabels = {}, annotations: nodeAnnotations = {} } = node.metadata
   const labels = wantedLabels(input)
@@ -104,7 +104,7 @@ function wantedTaints(node: Node, input: NodePatchInput): { taints: Taint[]; tra
   const stillSpecified = new Set(specified.map(taintText))
   const removed = new Set(namesIn(annotation).filter((text) => !stillSpecified.has(text)))
 
-  const willBeReplaced = isOutdated(input)
+  const willBeReplaced = isOutdated(node, input)
   const taints = (node.spec?.taints ?? []).filter(
     (taint) =>
       !removed.has(taintText(taint)) &&
@@ -122,17 +122,19 @@ function wantedTaints(node: Node, input: NodePatchInput): { taints: Taint[]; tra
   return { taints, tracked: always.map(taintText).sort() }
 }
 
-/** Whether a rollout will replace the Machine: its MachineSet has an older revision than its MachineDeployment. */
-function isOutdated({ machineSet, machineDeployment }: NodePatchInput): boolean {
-  const ownRevision = revision(machineSet)
-  const newestRevision = revision(machineDeployment)
-  return ownRevision !== undefined && newestRevision !== undefined && ownRevision < newestRevision
-}
-
-/** Returns the revision; 0 without annotation, as that of an adopted MachineSet; `undefined` when the annotation is not a number. */
-function revision(object: KubeObject | undefined): number | undefined {
-  const text = object && (object.metadata.annotations?.[RevisionAnnotation] ?? '0')
-  return text === undefined || !/^\d+$/.test(text) ? undefined : Number(text)
+/**
+ * Whether a rollout will replace the Machine: its MachineSet has an older revision than its MachineDeployment. An object without annotation,
+ * such as an adopted MachineSet, has revision 0. The revision of a paused MachineDeployment may be empty; upstream fails then.
+ * @throws Error when a revision is not a number
+ */
+function isOutdated(node: Node, { machineSet, machineDeployment }: NodePatchInput): boolean {
+  if (!machineSet || !machineDeployment) return false
+  const [own, newest] = [machineSet, machineDeployment].map(({ metadata }) => metadata.annotations?.[RevisionAnnotation] ?? '0')
+  if (own === '' || newest === '') return false
+  return withErrorContext(
+    `failed to check if Node ${node.metadata.name} is outdated`,
+    () => parseGoInteger(own!) < parseGoInteger(newest!),
+  )
 }
 
 /** Returns the changes from `current` to `desired`; `null` removes a key that was copied earlier and is no longer desired. */
