@@ -223,6 +223,16 @@ test.each<[string, Handler, object]>([
   await expect(connect(url, { maxResponseBytes: 1000 }).send(machines)).rejects.toMatchObject({ name: 'StatusError', ...error })
 })
 
+test('the body of a response to / is not read: it need not be JSON', async () => {
+  const paths: (string | undefined)[] = []
+  const { url } = await serve((req, res) => {
+    paths.push(req.url)
+    res.end('<html>')
+  })
+  expect(await connect(url).send({ verb: 'get', group: '', version: '', plural: '' })).toEqual({})
+  expect(paths).toEqual(['/'])
+})
+
 test('a refused connection, an untrusted certificate and a timeout have different errors', async () => {
   const { url } = await serve(() => {})
   const otherAuthority = await makeAuthority(systemClock, { commonName: 'other' })

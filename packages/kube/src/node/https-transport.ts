@@ -111,7 +111,8 @@ class HttpsTransport implements Transport {
         const response = await this.#open(request, agent, anySignal)
         const body = await this.#read(response, request, maxResponseBytes, anySignal)
         const code = response.statusCode ?? 500
-        if (code < 300) return withItemTypes(request, this.#parse(body, request))
+        // Some servers respond to `/` without JSON. Upstream's probe ignores that body too.
+        if (code < 300) return request.version === '' ? {} : withItemTypes(request, this.#parse(body, request))
         const retryAfter = Number(response.headers['retry-after'])
         const mayRetry = (code === 429 || code === 503) && retryAfter >= 1 && retries < maxRetries
         if (!mayRetry) throw errorOfResponse(request, code, body)
