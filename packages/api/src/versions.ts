@@ -22,6 +22,15 @@ export function parseVersion(text: string, problem = `failed to parse version ${
   }
 }
 
+/** Parses a version; `undefined` when it is not one. @see parseVersion */
+export function tryParseVersion(text: string): SemVer | undefined {
+  try {
+    return parseVersion(text)
+  } catch {
+    return undefined
+  }
+}
+
 /** Completes a version to three numbers without leading zeros. Upstream: semver.ParseTolerant. */
 function canonicalForm(text: string): string {
   const [major = '', minor, ...patch] = text.trim().replace(/^v/, '').split('.')

@@ -1,4 +1,4 @@
-import { compareWithBuild, type Machine, parseVersion, type ReplicasOfVersion } from '@capstan/api'
+import { compareWithBuild, type Machine, type ReplicasOfVersion, tryParseVersion } from '@capstan/api'
 import { compareText } from '@capstan/kube'
 
 /**
@@ -30,17 +30,8 @@ export function mergeVersions(entries: readonly ReplicasOfVersion[]): ReplicasOf
 }
 
 function compare(a: string, b: string): number {
-  const [isA, isB] = [isVersion(a), isVersion(b)]
+  const [isA, isB] = [a, b].map((text) => tryParseVersion(text) !== undefined)
   if (!isA || !isB) return isA ? -1 : isB ? 1 : compareText(a, b)
   const order = compareWithBuild(a, b)
   return order === 'differ' ? 0 : order || compareText(a, b)
-}
-
-function isVersion(text: string): boolean {
-  try {
-    parseVersion(text)
-    return true
-  } catch {
-    return false
-  }
 }

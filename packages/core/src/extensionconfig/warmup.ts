@@ -1,11 +1,12 @@
 import type { ExtensionConfig } from '@capstan/api'
 
 /**
- * Warm-up: the first discovery of every ExtensionConfig that exists at the start, also of paused ones, as upstream. Until discovery was tried for all of them, the registry
- * may lack handlers, so no hook can be called. An unreachable extension is registered with the handlers of its status, so that Clusters
- * that it selects fail closed and all others continue. After the warm-up, no hook is called while a newer ExtensionConfig was not tried yet
- * (`hasTried`): a Cluster created right after an ExtensionConfig must not bypass its hooks. Upstream: the warm-up of
- * core/reconcilers/extensionconfig, which ends the process when an extension is unreachable, and does not wait for new ExtensionConfigs.
+ * Warm-up: the first discovery of every ExtensionConfig that exists at the start, also of paused ones, as upstream. Until discovery was
+ * tried for all of them, the registry may lack handlers, so no hook can be called. An unreachable extension is registered with the handlers
+ * of its status, so that Clusters that it selects fail closed and all others continue. After the warm-up, no hook is called while a newer
+ * ExtensionConfig was not tried yet (`hasTried`): a Cluster created right after an ExtensionConfig must not bypass its hooks. Upstream: the
+ * warm-up of core/reconcilers/extensionconfig, which ends the process when an extension is unreachable, and does not wait for new
+ * ExtensionConfigs.
  */
 export class Warmup {
   readonly #onEnd: (configs: readonly ExtensionConfig[]) => void

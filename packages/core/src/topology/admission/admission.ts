@@ -18,6 +18,7 @@ import {
   parseVersion,
   readField,
   pendingHooks,
+  tryParseVersion,
   versionText,
   healthCheckFieldErrors,
   intOrPercentErrors,
@@ -267,7 +268,7 @@ async function versionChangeErrors(
     return []
   }
   // Validation of the Cluster alone reports an invalid version. Here, as upstream, such a version counts as neither lower nor too high.
-  const [from, to] = [tolerantVersion(oldVersion), tolerantVersion(version)]
+  const [from, to] = [tryParseVersion(oldVersion), tryParseVersion(version)]
   if (!from || (to && versionText(from) === versionText(to))) return []
   const rejected = (reason: string) => [invalid('spec.topology.version', version, reason)]
   if (to) {
@@ -292,15 +293,6 @@ async function versionChangeErrors(
 }
 
 type SemVer = ReturnType<typeof parseVersion>
-
-/** Parses a version as leniently as upstream; `undefined` when it is invalid. */
-function tolerantVersion(text: string): SemVer | undefined {
-  try {
-    return parseVersion(text)
-  } catch {
-    return undefined
-  }
-}
 
 const withoutV = (version: string): string => version.replace(/^v/, '')
 

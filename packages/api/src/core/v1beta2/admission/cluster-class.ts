@@ -4,7 +4,7 @@
  */
 import type { AdmissionContext, FieldError, KubeObject } from '@capstan/kube'
 import { forbidden, invalid, parseApiVersion } from '@capstan/kube'
-import { compareWithBuild, parseVersion, versionText } from '../../../versions.ts'
+import { compareWithBuild, parseVersion, tryParseVersion, versionText } from '../../../versions.ts'
 import { TemplateSuffix } from '../../well-known.ts'
 import type { ClusterClassSpec, MachineDeploymentClass } from '../cluster-class.ts'
 import type { TemplateReference } from '../shared/references.ts'
@@ -103,10 +103,8 @@ function kubernetesVersionErrors(versions: readonly string[] | undefined): Field
   let previous: string | undefined
   for (const [index, version] of (versions ?? []).entries()) {
     const path = `spec.kubernetesVersion[${index}]`
-    let parsed: ReturnType<typeof parseVersion>
-    try {
-      parsed = parseVersion(version)
-    } catch {
+    const parsed = tryParseVersion(version)
+    if (!parsed) {
       errors.push(invalid(path, version, 'version must be a valid semantic version'))
       continue
     }
