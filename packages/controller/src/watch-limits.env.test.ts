@@ -15,7 +15,7 @@ import {
 } from '@capstan/kube'
 import { createApiServer } from '@capstan/kubernetes-kinds'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { controller, watches } from './controller.ts'
+import { type Controller, controller, watches } from './controller.ts'
 import { createManager, type ManagerOptions } from './manager.ts'
 import { proceed } from './outcome.ts'
 
@@ -120,26 +120,32 @@ test('an event filter also limits the reconciles that result from kinds watched 
       return proceed()
     },
   })
+  await startFiltered([maps])
+  await untilCount(reconciled, 1)
+  for (const name of ['other', 'mine']) await client.create(Secret, { metadata: { namespace: 'one', name } })
+  await untilCount(reconciled, 2)
+  expect(reconciled).toEqual(['one/mine', 'one/mine'])
+})
+
+/** Starts controllers with an event filter, and creates an object that it excludes and one that it accepts. */
+async function startFiltered(controllers: readonly Controller[]): Promise<void> {
   const manager = createManager({
     client,
     clock: systemClock,
     random: seededRandom(1),
     log: silent,
-    controllers: [maps],
+    controllers,
     eventFilter: ({ metadata }) => metadata.labels?.mine === 'yes',
   })
   closing.push(() => manager.stop())
   await manager.start()
   await create('one', 'other')
   await create('one', 'mine', { mine: 'yes' })
-  const until = async (count: number) => {
-    while (reconciled.length < count) await new Promise((resolve) => setImmediate(resolve))
-  }
-  await until(1)
-  for (const name of ['other', 'mine']) await client.create(Secret, { metadata: { namespace: 'one', name } })
-  await until(2)
-  expect(reconciled).toEqual(['one/mine', 'one/mine'])
-})
+}
+
+async function untilCount(reconciled: readonly string[], count: number): Promise<void> {
+  while (reconciled.length < count) await new Promise((resolve) => setImmediate(resolve))
+}
 
 test('an event filter applies to the keys of a watch, or not at all, if the watch says so', async () => {
   const sameName = ({ metadata }: KubeObject) => [{ namespace: metadata.namespace!, name: metadata.name }]
@@ -154,24 +160,10 @@ test('an event filter applies to the keys of a watch, or not at all, if the watc
         return proceed()
       },
     })
-  const manager = createManager({
-    client,
-    clock: systemClock,
-    random: seededRandom(1),
-    log: silent,
-    controllers: [maps('keys'), maps('none')],
-    eventFilter: ({ metadata }) => metadata.labels?.mine === 'yes',
-  })
-  closing.push(() => manager.stop())
-  await manager.start()
-  await create('one', 'other')
-  await create('one', 'mine', { mine: 'yes' })
-  const until = async (count: number) => {
-    while (reconciled.length < count) await new Promise((resolve) => setImmediate(resolve))
-  }
-  await until(2)
+  await startFiltered([maps('keys'), maps('none')])
+  await untilCount(reconciled, 2)
   for (const name of ['other', 'mine']) await client.create(Secret, { metadata: { namespace: 'one', name } })
-  await until(5)
+  await untilCount(reconciled, 5)
   expect(reconciled.slice(2).sort()).toEqual(['keys one/mine', 'none one/mine', 'none one/other'])
 })
 
