@@ -6,6 +6,7 @@ import { CustomResourceDefinition, messageOf, ValidatingWebhookConfiguration } f
 import { startCapstanApiServer } from './processes/capstan-api-server.ts'
 import { type CapstanProcess, startCapstan } from './processes/capstan-process.ts'
 import { cases, restartCases, timedCases } from './core-twin/cases/index.ts'
+import { randomCases } from './core-twin/cases/random.ts'
 import { differing } from './core-twin/differing.ts'
 import { explained } from './core-twin/explained.ts'
 import { Interruption, type StoppableManagers } from './core-twin/interruption.ts'
@@ -13,7 +14,7 @@ import { report } from './core-twin/normalize.ts'
 import { unreachedReasons } from './core-twin/reached-reasons.ts'
 import { Side } from './core-twin/side.ts'
 import { stubDefinitions } from './core-twin/stub-kinds.ts'
-import { type Cases, Twin } from './core-twin/twin.ts'
+import { type Case, type Cases, Twin } from './core-twin/twin.ts'
 import type { ApiServerOptions, RunningApiServer } from './processes/api-server.ts'
 import { chosenByCommit, type Suite, type SuiteOptions, namesWith } from './shared/suite.ts'
 import { freePorts } from './processes/programs.ts'
@@ -25,7 +26,10 @@ import { until } from './shared/until.ts'
 const core = components.filter(({ tool }) => tool === 'capi-core')
 const gates = 'ClusterTopology=true,RuntimeSDK=true,InPlaceUpdates=true,MachinePool=true,MachineTaintPropagation=true'
 
-const allCases: Cases = { ...timedCases, ...cases, ...restartCases }
+const scriptedCases: Cases = { ...timedCases, ...cases, ...restartCases }
+
+/** Number of random cases for a seed. */
+const RandomCases = 60
 
 /** Number of concurrent cases. */
 const MaxConcurrentCases = 16
@@ -40,13 +44,15 @@ export const coreTwinSuite: Suite = {
     for (const { tool, module } of core) await moduleFolder(tool, module)
   },
   async run(options: SuiteOptions = {}) {
-    const chosen = chosenCases(options)
+    const allCases = options.seed === undefined ? scriptedCases : randomCases(options.seed, RandomCases)
+    const chosen = chosenCases(Object.keys(allCases), options)
+    const chosenFrom = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, allCases[name]!]))
     console.log(`${chosen.length} of ${Object.keys(allCases).length} cases`)
-    const outcomes = [await compareOn(startCapstanApiServer, chosen, options)]
+    const outcomes = [await compareOn(startCapstanApiServer, chosenFrom(chosen), options)]
     if (options.real) {
       const sample = chosen.filter((_, index) => options.only !== undefined || index % 10 === 0)
       console.log(`${sample.length} of ${Object.keys(allCases).length} cases on kube-apiserver`)
-      outcomes.push(await compareOn(startRealApiServer, sample))
+      outcomes.push(await compareOn(startRealApiServer, chosenFrom(sample)))
     }
     const sumOf = (part: 'passed' | 'failed') => outcomes.reduce((sum, outcome) => sum + outcome[part], 0)
     return {
@@ -57,17 +63,16 @@ export const coreTwinSuite: Suite = {
   },
 }
 
-/** Returns the names of the cases to run: those that contain one of the texts of --only, all with --all, otherwise a third. */
-function chosenCases({ all, only }: SuiteOptions): string[] {
-  const names = Object.keys(allCases)
+/** Returns the names of the cases to run: those that contain one of the texts of --only, all with --all or --seed, otherwise a third. */
+function chosenCases(names: readonly string[], { all, only, seed }: SuiteOptions): readonly string[] {
   if (only !== undefined) return namesWith(names, only)
-  if (all) return names
+  if (all || seed !== undefined) return names
   return chosenByCommit(names, 3)
 }
 
 type StartApiServer = (options: ApiServerOptions) => Promise<RunningApiServer>
 
-async function compareOn(start: StartApiServer, names: readonly string[], { all = false }: SuiteOptions = {}): Promise<Outcomes> {
+async function compareOn(start: StartApiServer, chosen: Cases, { all = false }: SuiteOptions = {}): Promise<Outcomes> {
   const startedAt = performance.now()
   await using theirApiServer = await start({ users: [managersUser] })
   await using ourApiServer = await start({})
@@ -109,18 +114,22 @@ async function compareOn(start: StartApiServer, names: readonly string[], { all 
     console.log(`both cores ready after ${((performance.now() - startedAt) / 1000).toFixed(1)} s on ${theirApiServer.name}`)
     const sides = [theirs, ours] as const
     const outcome = new Outcomes()
-    for (const part of [timedCases, cases])
-      await runAll(
-        names.filter((name) => part[name]),
-        sides,
-        outcome,
-      )
+    const isTimed = (name: string) => name in timedCases
+    const isInterrupted = (name: string) => name in restartCases
+    const chosenWhere = (isChosen: (name: string) => boolean): [string, Case][] =>
+      Object.entries(chosen).filter(([name]) => isChosen(name))
+    await runAll(chosenWhere(isTimed), sides, outcome)
+    await runAll(
+      chosenWhere((name) => !isTimed(name) && !isInterrupted(name)),
+      sides,
+      outcome,
+    )
     // Cases of restarts run last and together, because stopping the managers affects every running case.
-    const interrupted = names.filter((name) => restartCases[name])
+    const interrupted = chosenWhere(isInterrupted)
     await runAll(interrupted, sides, outcome, new Interruption(bothManagers, interrupted.length))
     outcome.print()
     if (all) for (const line of unreachedReasons(sides.map((side) => side.reachedReasons))) console.log(`no case reached ${line}`)
-    console.log(`${names.length} cases in ${((performance.now() - startedAt) / 1000).toFixed(0)} s`)
+    console.log(`${Object.keys(chosen).length} cases in ${((performance.now() - startedAt) / 1000).toFixed(0)} s`)
     // Earlier managers in this list were killed by the interruption.
     for (const program of managers.programs.slice(-core.length))
       if (program.ending) console.log(`${program.name} ${program.ending}\n${program.tail()}`)
@@ -175,25 +184,25 @@ class Outcomes {
 }
 
 async function runAll(
-  names: readonly string[],
+  named: readonly (readonly [name: string, run: Case])[],
   sides: readonly [Side, Side],
   outcome: Outcomes,
   interruption?: Interruption,
 ): Promise<void> {
-  const pendingNames = [...names]
+  const pending = [...named]
   const work = async () => {
-    for (let name = pendingNames.shift(); name !== undefined; name = pendingNames.shift())
-      await runOne(name, new Twin(name, sides, interruption), outcome)
+    for (let next = pending.shift(); next !== undefined; next = pending.shift())
+      await runOne(next, new Twin(next[0], sides, interruption), outcome)
   }
   await Promise.all(Array.from({ length: MaxConcurrentCases }, work))
 }
 
-async function runOne(name: string, twin: Twin, outcome: Outcomes): Promise<void> {
+async function runOne([name, run]: readonly [name: string, run: Case], twin: Twin, outcome: Outcomes): Promise<void> {
   const startedAt = performance.now()
   let failure: string | undefined
   try {
     await twin.open()
-    await allCases[name]!(twin)
+    await run(twin)
   } catch (err) {
     failure = messageOf(err)
   } finally {

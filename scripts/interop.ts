@@ -116,18 +116,22 @@ const { values: options, positionals: requested } = parseArgs({
     all: { type: 'boolean' },
     only: { type: 'string' },
     real: { type: 'boolean' },
+    seed: { type: 'string' },
   },
 })
 const suiteOptions: SuiteOptions = {
   ...(options.all ? { all: true } : {}),
   ...(options.only === undefined ? {} : { only: options.only }),
   ...(options.real ? { real: true } : {}),
+  ...(options.seed === undefined ? {} : { seed: Number(options.seed) }),
 }
 const jobs = Number(options.jobs)
 const unknown = requested.filter((name) => !suites[name])
 if (unknown.length > 0) fail(`There is no interop suite ${unknown.join(', ')}: there are ${Object.keys(suites).join(', ')}`)
 if (!Number.isInteger(jobs) || jobs < 1) fail(`--jobs ${options.jobs}: must be a number of suites, 1 or more`)
 const chosen = Object.keys(suites).filter((name) => (requested.length > 0 ? requested.includes(name) : suites[name]!.ci))
+
+if (options.seed !== undefined && !Number.isSafeInteger(suiteOptions.seed)) fail(`--seed ${options.seed}: must be a whole number`)
 
 if (options.list) {
   for (const [name, { shows, ci }] of Object.entries(suites))
@@ -260,8 +264,13 @@ function runInside({ name, options }: SuiteRun, prefix: readonly string[], print
 }
 
 /** Returns the options of a suite, as command line flags. */
-function flagsOf({ all, only, real }: SuiteOptions): string[] {
-  return [...(all ? ['--all'] : []), ...(only === undefined ? [] : ['--only', only]), ...(real ? ['--real'] : [])]
+function flagsOf({ all, only, real, seed }: SuiteOptions): string[] {
+  return [
+    ...(all ? ['--all'] : []),
+    ...(only === undefined ? [] : ['--only', only]),
+    ...(real ? ['--real'] : []),
+    ...(seed === undefined ? [] : ['--seed', String(seed)]),
+  ]
 }
 
 function hasPassed(ending: Ending): boolean {

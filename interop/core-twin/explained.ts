@@ -250,7 +250,7 @@ export const explained: readonly Explained[] = [
     matches: ({ object, path, theirs, ours }, name, { count }) =>
       object === 'Events' &&
       ((count === 1 && /Normal (Pending|Provisioning) of cluster-controller/.test(path)) ||
-        (hasManyEvents.has(name) &&
+        ((hasManyEvents.has(name) || name.startsWith('random-')) &&
           (ours === undefined
             ? /\(combined from similar events\)/.test(path)
             : theirs === undefined &&

@@ -373,7 +373,7 @@ export class Twin {
       .objects(this.namespace, kind)
       .sort((a, b) => Number(a.metadata.resourceVersion) - Number(b.metadata.resourceVersion))
     const object = target(objects)
-    if (!object) throw new Error(`${side.name}: there is no such ${kind.kind}`)
+    if (!object) throw new Error(`there is no such ${kind.kind}`)
     return keyOf(object)
   }
 

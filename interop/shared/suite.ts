@@ -26,6 +26,8 @@ export interface SuiteOptions {
   readonly only?: string
   /** `--real`: repeats some cases on a real API server; with `--only`, all of them. */
   readonly real?: boolean
+  /** `--seed N`: runs random cases, which this number determines, instead of the written ones. */
+  readonly seed?: number
 }
 
 /** Returns the names that contain one of the texts of `--only`. */

@@ -51,7 +51,9 @@ export async function reportHealth(
   // Once OwnerRemediated exists, it belongs to the owner of the Machine.
   const owned = [HealthCheckSucceeded.type]
   const options = { conditions: owned, legacyConditions: owned, cache, signal }
-  await orAbsent(commitChanges(client, Machine, before, after, options))
+  const written = await orAbsent(commitChanges(client, Machine, before, after, options))
+  // The Machine was deleted in the meantime, often together with the Node whose absence made it unhealthy.
+  if (written === undefined || written === before) return
 
   const [oldCondition, newCondition] = [
     getCondition(before, HealthCheckSucceeded.type),

@@ -86,7 +86,17 @@ describe('upgrade plan', () => {
     expect(() => upgradePlan({ ...versions, workers: ['v1.34.5'] })).toThrow(
       'invalid workers upgrade plan, item 0; version v1.34.0 must be greater than v1.34.5',
     )
-    expect(() => upgradePlan({ ...versions, workers: ['v1.35.0'] })).toThrow('v1.34.0 must be greater than v1.35.0')
+  })
+
+  test.each([
+    ['have a higher minor version than the topology', { desired: 'v1.34.0', controlPlane: 'v1.34.0', workers: ['v1.35.0'] }],
+    ['would need a step of an unknown version', { desired: 'v1.35.0', controlPlane: 'v1.34.0', workers: ['v1.30.0'] }],
+  ])('workers that %s have no steps', (_, versions) => {
+    const { controlPlane, desired } = versions
+    expect(upgradePlan({ ...versions, known: [] })).toEqual({
+      controlPlane: controlPlane === desired ? [] : [desired],
+      workers: [],
+    })
   })
 })
 

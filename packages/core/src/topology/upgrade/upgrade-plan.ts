@@ -44,6 +44,7 @@ export function upgradePlan({ desired, controlPlane, workers, known, extensionPl
   }
   if (isPlanned) checkAreControlPlaneSteps(extensionPlan.workers, steps, controlPlane)
   const stepsOfWorkers = isPlanned ? extensionPlan.workers : workerSteps(steps, controlPlane, lowest, desired)
+  if (stepsOfWorkers.length === 0) return { controlPlane: steps, workers: [] }
   checkWorkerSteps(stepsOfWorkers, [controlPlane, ...steps], lowest, desired)
   return { controlPlane: steps, workers: stepsOfWorkers }
 }
@@ -159,17 +160,21 @@ function checkWorkerSteps(steps: readonly string[], controlPlaneVersions: readon
   }
 }
 
-/** Returns the fewest steps that keep workers within three minor versions of the control plane. */
+/**
+ * Returns the fewest steps that keep workers within three minor versions of the control plane. As upstream, whose error is lost there,
+ * returns none if the workers have a higher minor version than the topology, or if the version of a step is not known.
+ */
 function workerSteps(controlPlaneSteps: readonly string[], controlPlane: string, lowest: string, to: string): string[] {
   const versionOfMinor = new Map<number, string>()
   for (const version of [controlPlane, ...controlPlaneSteps]) versionOfMinor.set(parseVersion(version).minor, version)
 
   const first = parseVersion(lowest).minor
   const last = parseVersion(to).minor
+  if (first > last) return []
   const steps: string[] = []
   for (let minor = first + 3; minor < last; minor += 3) {
     const version = versionOfMinor.get(minor)
-    if (version === undefined) throw new Error(`invalid upgrade plan; unable to identify version for minor ${minor}`)
+    if (version === undefined) return []
     steps.push(version)
   }
   return [...steps, to]
