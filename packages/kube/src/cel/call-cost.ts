@@ -39,6 +39,7 @@ export interface Operand {
   readonly size: Range
   /** Items of a list, or keys of a map. */
   readonly items?: { readonly type: Type; readonly size: Range }
+  /** The value, if the operand is an integer literal. */
   readonly literal?: number
 }
 
@@ -53,6 +54,7 @@ export interface CallOfOverload {
 export interface CallCost {
   /** Cost without the cost of the arguments. */
   readonly cost: Range
+  /** Size of the result; absent when the size depends only on the type of the result. */
   readonly size?: Range
 }
 

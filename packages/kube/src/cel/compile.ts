@@ -66,7 +66,7 @@ export interface CheckedNode {
 }
 
 /**
- * Checks the types of a parsed expression and compiles it. The variables have the first `slots` of an evaluation, in order. Type
+ * Checks the types of a parsed expression and compiles it. The variables occupy the first `slots` of an evaluation, in order. Type
  * information is added to `checkedNodes`. @throws CompileError
  */
 export function compile(

@@ -123,6 +123,7 @@ class Estimator {
       case 'bind': {
         const { cost, size, entry, declaration } = this.estimate(node.value, scope)
         const body = this.estimate(node.body, new Map(scope).set(node.variable, { declaration, size, entry }))
+        // Upstream's expansion iterates over an empty list, whose creation costs as much as that of any list.
         return { ...body, declaration: undefined, cost: ListBase.plus(cost).plus(body.cost) }
       }
     }
@@ -133,7 +134,9 @@ class Estimator {
     return { type, cost, size, entry: undefined, declaration: undefined }
   }
 
-  /** Upstream: a member of a value that is not read from an object has the size of the root. */
+  /**
+   * Upstream: a member of a value that is not read from an object has the size of the root; with the option `root`, its size is unknown.
+   */
   #member(declaration: Declaration, select: (declared: DeclaredSize) => DeclaredSize | undefined): Declaration {
     return declaration ? { size: declaration.size && select(declaration.size) } : this.#rootOf(undefined)
   }
@@ -185,12 +188,12 @@ class Estimator {
   }
 
   #operand({ type, size, declaration }: Estimate, { kind, ...node }: Node): Operand {
-    const isList = type.kind === 'list' || type.kind === 'map'
+    const isContainer = type.kind === 'list' || type.kind === 'map'
     const item = declaration ? sizeAt({ size: declaration.size?.item }) : undefined
     return {
       type,
       size: size ?? unknownRange,
-      ...(isList ? { items: { type: type.kind === 'list' ? type.item : type.key, size: item ?? unknownRange } } : {}),
+      ...(isContainer ? { items: { type: type.kind === 'list' ? type.item : type.key, size: item ?? unknownRange } } : {}),
       ...(kind === 'literal' && 'value' in node && typeof node.value === 'bigint' ? { literal: Number(node.value) } : {}),
     }
   }
@@ -244,6 +247,7 @@ class Estimator {
     const inner = optional.type.kind === 'optional' ? optional.type.of : dyn
     const body = this.estimate(node.body, new Map(scope).set(node.variable, { declaration: undefined, size: sizeOfType(inner) }))
     const operandCost = optional.cost.plus(one)
+    // Upstream's expansion evaluates the operand twice, and binds its value as `cel.bind` does.
     const bodyCost = ListBase.plus(optional.cost.plus(one)).plus(body.cost)
     return this.#undeclared(type, operandCost.plus((node.flat ? bodyCost : bodyCost.plus(one)).union(one)), unknownRange)
   }

@@ -23,8 +23,9 @@ interface Message {
 /** A compiled rule, or the reason why it does not compile. */
 export interface CompiledRule {
   readonly rule: ValidationRule
-  /** Compile error, in the form in which a CRD with the rule is rejected. */
+  /** Compile error of the rule, as the rejection of a CRD with the rule contains it. */
   readonly error?: string
+  /** Compile error of the message expression, in the same form. */
   readonly messageError?: string
   /** True for a transition rule, which reads the old value. */
   readonly usesOldSelf: boolean

@@ -138,7 +138,10 @@ function record(raw: unknown): Readonly<Record<string, unknown>> {
 
 const array = (raw: unknown): readonly unknown[] => (Array.isArray(raw) ? raw : typeMismatch(raw, 'array'))
 
-/** An object or map of the API. Two values with the same `raw` object are equal, which saves a comparison of their content. */
+/**
+ * An object or map of the API. Two values with the same `raw` object are equal, which saves a comparison of their content. With
+ * `hasDeclaredNames`, only members with a view exist, and expressions use their escaped names (`expressionName`).
+ */
 export class ObjectValue extends CelMap {
   readonly raw: Readonly<Record<string, unknown>>
   readonly #viewOf: (property: string) => SchemaView | undefined

@@ -120,7 +120,7 @@ function truncate(value: number, low: number, high: number): bigint {
   return BigInt(Math.trunc(value))
 }
 
-/** Formats a double with the fewest digits, as Go prints it. */
+/** Formats a double with the fewest digits: with an exponent from 1e+21 on or below 1e-04, infinity as Go prints it. */
 export function doubleText(value: number): string {
   if (Number.isNaN(value)) return 'NaN'
   if (!Number.isFinite(value)) return value > 0 ? '+Inf' : '-Inf'
