@@ -285,7 +285,7 @@ describe('aggregate', () => {
   test.each<[string, Parameters<typeof aggregate>[0], Parameters<typeof aggregate>[2], string]>([
     ['an aggregate is True without issues', [ready('a', 'True', ''), ready('b', 'True', '')], {}, 'True InfoReported\n'],
     [
-      'the message contains messages that are not empty of objects without issues when no object has an issue',
+      'the message contains the non-empty messages of objects without issues when no object has an issue',
       [ready('a', 'True', 'hi'), ready('b', 'True', '')],
       {},
       'True InfoReported\n* Machine a: hi',

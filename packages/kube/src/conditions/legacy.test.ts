@@ -99,7 +99,7 @@ describe('mirrors of Ready', () => {
     expect(mirrored.type).toBe('InfrastructureReady')
   })
 
-  test('a mirror of the Ready condition of an object of our own kinds is a copy of its legacy condition, with its time', () => {
+  test("a mirror of the Ready condition of an object of Cluster API's own kinds is a copy of its legacy condition, with its time", () => {
     const status = {
       conditions: [since(legacyTrue('Ready'))],
       deprecated: { v1beta1: { conditions: [since(legacyFalse('Ready', 'No', 'Info'))] } },

@@ -212,7 +212,7 @@ function merge(
     : { type, status: 'Unknown', reason, message }
 }
 
-/** Returns the rank of a condition, the worst first. Upstream: False without severity, as in contract v1beta2, is last. */
+/** Returns the rank of a condition; the worst condition has the lowest rank. Upstream: False without severity, as in contract v1beta2, is last. */
 function rankOf({ status, severity = '' }: NewLegacyCondition): number {
   if (status === 'True') return 3
   if (status === 'Unknown') return 4

@@ -42,10 +42,10 @@ export const ConfigMap = defineKind({
 })
 export type ConfigMap = ObjectOf<typeof ConfigMap>
 
-/** Upstream: core/v1 MaxSecretSize. */
+/** Maximum size of all values of a ConfigMap or Secret, in bytes. Upstream: core/v1 MaxSecretSize. */
 export const MaxDataSize = 1024 * 1024
 
-/** Upstream: validation.IsConfigMapKey. */
+/** Returns why a text cannot be a key in the data of a ConfigMap or Secret. Upstream: validation.IsConfigMapKey. */
 export function keyProblems(key: string): readonly string[] {
   if (key.length > 253) return ['must be no more than 253 characters']
   if (!/^[-._a-zA-Z0-9]+$/.test(key)) return InvalidKey
@@ -57,7 +57,7 @@ const InvalidKey = [
   "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')",
 ]
 
-/** Errors for changes of an object with `immutable: true`. */
+/** Errors for changes of `fields`, or of `immutable` itself, in an object that had `immutable: true`. */
 export function immutableErrors<T extends { immutable?: boolean }>(
   object: T,
   old: T,

@@ -9,7 +9,7 @@ test.each(['constructor', 'toString', '__proto__'])('a Secret may have the type 
   expect(Secret.validate?.(secret as never, context)).toEqual([])
 })
 
-test('the key constructor in the data of a ConfigMap is a duplicate only if binaryData has it, too', () => {
+test('the key `constructor` in the data of a ConfigMap is a duplicate only if binaryData has it, too', () => {
   const configMap = {
     apiVersion: 'v1',
     kind: 'ConfigMap',

@@ -22,7 +22,7 @@ export interface WebhookRule {
   scope?: string
 }
 
-/** One webhook as stored, with defaults. */
+/** One webhook. In stored configurations, omitted fields have their defaults. */
 export interface Webhook {
   name: string
   clientConfig: WebhookClientConfig
