@@ -21,10 +21,12 @@ export function adaptToType(type: Type, set: FieldSet): FieldSet {
   return result
 }
 
+/** `isWhole`: the set contains the value itself, without fields below it, and so needs no change if the value is atomic. */
 function adapt(type: Type, set: FieldSet, isWhole: boolean): FieldSet {
   const { map, scalar, list } = type
   if (map) {
     const { element } = map
+    // Upstream: a map without declared fields, whose members have no schema, is not adapted.
     if (map.fields.size === 0 && (element === deducedType || (element?.scalar === 'untyped' && !element.map && !element.list)))
       return set
     if (map.atomic) return isWhole || set.children.size === 0 ? set : leaf

@@ -39,8 +39,7 @@ export interface ManagedFieldsContext {
   readonly untimed?: boolean
   /**
    * Converts an object to another version of its kind. If the function is absent or returns `undefined`, the version does not exist, and
-   * its managers are removed. A StatusError that it throws rejects an apply; an update
-   * removes managedFields instead.
+   * its managers are removed. A StatusError that it throws rejects an apply; an update removes managedFields instead.
    */
   readonly convert?: (object: KubeObject, apiVersion: string) => { object: KubeObject; schema: JSONSchema } | undefined
 }

@@ -67,7 +67,7 @@ function valueText(value: unknown): string {
   if (!isRecord(value)) return writeJSON(value)
   return Object.entries(value)
     .map(([name, member]) => `${name}=${valueText(member)}`)
-    .join('')
+    .join('') // Upstream: without a separator.
 }
 
 /**

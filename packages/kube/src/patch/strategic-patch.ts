@@ -60,7 +60,7 @@ function mergeObject(
   return orders.size === 0 ? rest : after(rest, () => sortingMembers(object, patch, orders, schema))
 }
 
-/** Returns the object that replaces another by a directive. */
+/** Returns the object that replaces the current object, as the directive `$patch` of the patch demands. */
 function replacementOf({ [Directive]: directive, ...replacement }: Members): Members {
   if (directive === 'replace') return replacement
   if (directive === 'delete') return {}
