@@ -4,13 +4,13 @@ import { draft, isRecord } from '../json.ts'
 import type { JSONSchema } from '../schema.ts'
 
 /** Changes a value in place. */
-export type Fill = (value: unknown) => RemainingWork
+export type Change = (value: unknown) => RemainingWork
 
 /**
  * Compiles a function that sets defaults for members that are absent, or null and not nullable. Defaults inside of the default value are
  * set, too. Returns `undefined` when the schema has no defaults.
  */
-export function compileDefault(schema: JSONSchema): Fill | undefined {
+export function compileDefault(schema: JSONSchema): Change | undefined {
   return compileWalk(schema, compileDefault, (property) => {
     if (property.default === undefined) return undefined
     return (object, name, present) => {
@@ -20,7 +20,7 @@ export function compileDefault(schema: JSONSchema): Fill | undefined {
 }
 
 /** Compiles a function that removes nulls of members that are neither nullable nor have a default. */
-export function compileDropNulls(schema: JSONSchema): Fill | undefined {
+export function compileDropNulls(schema: JSONSchema): Change | undefined {
   return compileWalk(schema, compileDropNulls, (property) => {
     if (property.nullable || property.default !== undefined) return undefined
     return (object, name, present) => {
@@ -37,32 +37,32 @@ type MemberAction = (object: Record<string, unknown>, name: string, present: boo
  */
 function compileWalk(
   schema: JSONSchema,
-  compileInner: (schema: JSONSchema) => Fill | undefined,
+  compileInner: (schema: JSONSchema) => Change | undefined,
   actionOf: (schema: JSONSchema) => MemberAction | undefined,
-): Fill | undefined {
+): Change | undefined {
   const actions: { name: string; action: MemberAction }[] = []
-  const fills = new Map<string, Fill>()
+  const changes = new Map<string, Change>()
   for (const [name, property] of Object.entries(schema.properties ?? {})) {
-    const [action, fill] = [actionOf(property), compileInner(property)]
+    const [action, change] = [actionOf(property), compileInner(property)]
     if (action) actions.push({ name, action })
-    if (fill) fills.set(name, fill)
+    if (change) changes.set(name, change)
   }
   const declared = new Set(Object.keys(schema.properties ?? {}))
   const other = typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined
-  const [actionForOthers, fillOthers] = other ? [actionOf(other), compileInner(other)] : [undefined, undefined]
+  const [actionForOthers, changeOthers] = other ? [actionOf(other), compileInner(other)] : [undefined, undefined]
   const item = schema.items ? compileInner(schema.items) : undefined
-  if (actions.length + fills.size === 0 && !actionForOthers && !fillOthers && !item) return undefined
+  if (actions.length + changes.size === 0 && !actionForOthers && !changeOthers && !item) return undefined
 
   return (value) => {
     if (Array.isArray(value)) return item && each(value, item)
     if (!isRecord(value)) return undefined
     for (const { name, action } of actions) action(value, name, Object.hasOwn(value, name) && value[name] !== undefined)
-    if (fills.size === 0 && !actionForOthers && !fillOthers) return undefined
+    if (changes.size === 0 && !actionForOthers && !changeOthers) return undefined
     // Visits the members of the object, because it has few of the members that its schema declares.
     return each(Object.keys(value), (name) => {
-      if (declared.has(name)) return fills.get(name)?.(value[name])
+      if (declared.has(name)) return changes.get(name)?.(value[name])
       actionForOthers?.(value, name, true)
-      return fillOthers && Object.hasOwn(value, name) ? fillOthers(value[name]) : undefined
+      return changeOthers && Object.hasOwn(value, name) ? changeOthers(value[name]) : undefined
     })
   }
 }

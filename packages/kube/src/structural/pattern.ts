@@ -52,7 +52,9 @@ function compile(pattern: string): Pattern {
   }
 }
 
+/** Maximum number of cached results of one pattern. */
 const MaxKnown = 64
+/** Maximum length of cached patterns, and of texts whose results are cached. */
 const MaxKnownLength = 256
 
 /**

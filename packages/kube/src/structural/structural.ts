@@ -17,8 +17,8 @@ import { compileValidate } from './validate.ts'
 export interface Structural {
   readonly schema: JSONSchema
   /**
-   * Removes unknown fields, except apiVersion, kind and metadata. Returns their paths, such as `spec.foo`, in the order in which field
-   * validation reports them.
+   * Removes unknown fields, except apiVersion, kind and metadata. Returns the paths of the removed fields, such as `spec.foo`, in the order
+   * in which field validation reports them.
    */
   prune(object: object): string[]
   pruning(object: object): Work<string[]>
@@ -56,7 +56,7 @@ export function structural(schema: JSONSchema): Structural {
 function compile(schema: JSONSchema): Structural {
   const prune = compilePrune(schema, true)
   const dropNulls = compileDropNulls(schema)
-  const fill = compileDefault(schema)
+  const setDefaults = compileDefault(schema)
   const validate = compileValidate(schema)
   const findDuplicates = compileUniqueness(schema)
   const checkEmbedded = compileEmbedded(schema)
@@ -99,8 +99,8 @@ function compile(schema: JSONSchema): Structural {
     pruning,
     dropNulls: (object) => atOnce(asWork(() => dropNulls?.(object))),
     droppingNulls: (object) => asWork(() => dropNulls?.(object)),
-    default: (object) => atOnce(asWork(() => fill?.(object))),
-    defaulting: (object) => asWork(() => fill?.(object)),
+    default: (object) => atOnce(asWork(() => setDefaults?.(object))),
+    defaulting: (object) => asWork(() => setDefaults?.(object)),
     validate: (...args) => atOnce(validating(...args)),
     validating,
     *ratchetedErrors(object, old) {

@@ -50,7 +50,7 @@ export function compileValidate(schema: JSONSchema): Validate {
 
 type Check<T> = (value: T, path: string, errors: FieldError[]) => number
 
-/** Field of an error. Paths of values at the root have no leading name. */
+/** Returns the field of an error: the path without a leading dot; `<nil>` for the root. */
 const fieldOf = (path: string): string => (path === '' || path === '.' ? '<nil>' : path.startsWith('.') ? path.slice(1) : path)
 
 /** Error that upstream attributes to no field. */
@@ -211,14 +211,14 @@ function compileItems(schema: JSONSchema): Walk<readonly unknown[]> {
 
 /** Returns a function that finds the item of `list` with the same key values as a given item. */
 export function itemsByKey(list: readonly unknown[], keys: readonly string[]): (item: unknown) => Old {
-  const valueKey = (item: unknown) => (isRecord(item) ? writeJSON(keys.map((key) => item[key] ?? null)) : undefined)
+  const keyOf = (item: unknown) => (isRecord(item) ? writeJSON(keys.map((key) => item[key] ?? null)) : undefined)
   const items = new Map<string, unknown>()
   for (const item of list) {
-    const key = valueKey(item)
+    const key = keyOf(item)
     if (key !== undefined) items.set(key, item)
   }
   return (item) => {
-    const key = valueKey(item)
+    const key = keyOf(item)
     return key !== undefined && items.has(key) ? { value: items.get(key) } : undefined
   }
 }
