@@ -6,7 +6,7 @@ import { eventLoopYielder, hours, inPieces, seconds, timeLeft, VirtualClock, typ
 function fakeEventLoop({ countsTurns = true } = {}) {
   let now = 0
   const turns: string[][] = [[]]
-  const rests: number[] = []
+  const pauses: number[] = []
   const yieldIfDue = eventLoopYielder({
     now: () => now,
     turnNumber: countsTurns ? () => turns.length : undefined,
@@ -15,7 +15,7 @@ function fakeEventLoop({ countsTurns = true } = {}) {
       turns.push([])
     },
     async pause(ms) {
-      rests.push(ms)
+      pauses.push(ms)
       for (let turn = 0; turn < ms; turn++) {
         await setImmediate()
         turns.push([])
@@ -24,7 +24,7 @@ function fakeEventLoop({ countsTurns = true } = {}) {
   })
   return {
     turns,
-    rests,
+    pauses,
     async work(name: string, pieces: number): Promise<void> {
       for (let piece = 1; piece <= pieces; piece++) {
         for (let pause = yieldIfDue(); pause; pause = yieldIfDue()) await pause
@@ -121,12 +121,12 @@ test('waiting work runs to its end after a piece that took too long', async () =
 test.each([true, false])(
   'pauses after a long turn for a tenth of its length, at most ten milliseconds, and not after a usual turn; turns are counted: %s',
   async (countsTurns) => {
-    const restsAfter = async (length: number) => {
-      const { long, rests } = fakeEventLoop({ countsTurns })
+    const pausesAfter = async (length: number) => {
+      const { long, pauses } = fakeEventLoop({ countsTurns })
       await long(2, length)
-      return rests
+      return pauses
     }
-    expect(await Promise.all([1, 10, 19, 20, 60, 5000].map(restsAfter))).toEqual([[], [], [], [2], [6], [10]])
+    expect(await Promise.all([1, 10, 19, 20, 60, 5000].map(pausesAfter))).toEqual([[], [], [], [2], [6], [10]])
   },
 )
 

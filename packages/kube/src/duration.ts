@@ -37,6 +37,7 @@ export function durationText(milliseconds: number): string {
 }
 
 const Units = { ns: 1e-6, us: 1e-3, µs: 1e-3, μs: 1e-3, ms: 1, s: 1e3, m: 60e3, h: 3600e3 }
+/** Go's durations are nanoseconds in 64 bits. */
 const MaxMilliseconds = 2 ** 63 / 1e6
 
 /** Formats `value` with the decimal point moved left by `places`, without trailing zeros. */

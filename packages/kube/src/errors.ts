@@ -68,8 +68,8 @@ export interface StatusErrorOptions extends ErrorOptions {
 }
 
 /**
- * Error of the Kubernetes API: thrown by the client when a server returns a Status with `status: Failure`, and by the embedded server to return one.
- * `reason` is empty when the server gives no reason, or one that is not in `StatusReasons`.
+ * Error of the Kubernetes API: thrown by the client when a server returns a Status with `status: Failure`, and by the embedded server to
+ * return one. `reason` is empty when the server gives no reason, or one that is not in `StatusReasons`.
  *
  * @example
  * try { await client.get(Machine, key) } catch (err) { if (!isReason(err, 'NotFound')) throw err }
@@ -200,7 +200,7 @@ export interface FieldError {
 function valueText(value: unknown): string {
   if (value === undefined || value === null) return 'null'
   if (typeof value !== 'object') return typeof value === 'number' ? goText(value) : writeJSON(value)
-  // A list may be the value of an error for each of its items.
+  // Cached, because a list may be the value of an error for each of its items.
   let text = texts.get(value)
   if (text === undefined) texts.set(value, (text = writeJSON(value)))
   return text

@@ -16,7 +16,7 @@ test.each([
   ['-x', "invalid character 'x' in numeric literal"],
   ['\u0081', "invalid character '\\u0081' looking for beginning of value"],
   ['1.x', "invalid character 'x' after decimal point in numeric literal"],
-])('%s: %s', (text, error) => {
+])('the text %j has the syntax error: %s', (text, error) => {
   expect(scanJSON(text).error).toBe(error)
 })
 

@@ -6,7 +6,7 @@
 import { asWork, each, type RemainingWork, type Work } from './clock.ts'
 
 export interface JSONScan {
-  /** Upstream: encoding/json, SyntaxError. */
+  /** Message of the syntax error at which the scan stopped; `undefined` for valid JSON. Upstream: encoding/json, SyntaxError. */
   readonly error: string | undefined
   /** Paths of keys that an object has more than once, such as `spec.ports[0].name`. */
   readonly duplicates: readonly string[]

@@ -56,7 +56,7 @@ test('the first error is returned completely, even if it exceeds the maximum of 
   expect(invalidObject({ group: '', kind: 'ConfigMap' }, 'a', errors).message).toMatch(/: too long$/)
 })
 
-test('the conflicts of one manager are collected', () => {
+test('the message for 100,000 conflicts of one manager lists each of them', () => {
   const conflicts = Array.from({ length: 100_000 }, (_, index) => ({ manager: 'm', path: [fieldElement(`f${index}`)] }))
   expect(conflictsText(conflicts, (manager) => manager).split('\n')).toHaveLength(100_001)
 })

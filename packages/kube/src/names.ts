@@ -4,6 +4,7 @@
  */
 
 import { appendAll } from './lists.ts'
+
 export function labelKeyProblems(key: string): string[] {
   const parts = key.split('/')
   if (parts.length > 2) {

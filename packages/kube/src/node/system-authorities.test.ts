@@ -44,7 +44,7 @@ async function read(environment: Readonly<Record<string, string>>): Promise<stri
     import { httpsTransport } from '${new URL('./https-transport.ts', import.meta.url)}'
     const server = 'https://127.0.0.1:${(server.address() as AddressInfo).port}'
     const transport = httpsTransport({ server }, { clock: systemClock, random: seededRandom(1) })
-    const outcome = await createClient(transport).get(ConfigMap, 'a', 'n').then(({ kind }) => kind, (err) => err.message)
+    const outcome = await createClient(transport).get(ConfigMap, { namespace: 'n', name: 'a' }).then(({ kind }) => kind, (err) => err.message)
     console.log(outcome)
     process.exit()`
   const noAuthorities = { SSL_CERT_FILE: join(folder, 'absent'), SSL_CERT_DIR: join(folder, 'absent') }
