@@ -398,6 +398,8 @@ class Compiler {
       return this.#fail(node.at, `found no matching overload for '_?_:_' applied to '(${types})'`)
     }
     const isOpen = isAny(yes.type) || isAny(no.type)
+    // A branch that is null takes the type of the other branch. If the type of a branch is known only at run time, so is the type of the
+    // result.
     return {
       type: isOpen
         ? any

@@ -43,6 +43,9 @@ export const lookUpPlain = (value: Value, field: string): Value | undefined =>
 
 export const asOptional = (value: Value | undefined): Optional => (value === undefined ? none : new Optional(value))
 
+/**
+ * Returns an item of a list, or the value of a key of a map; `undefined` when it does not exist, and for an empty optional.
+ */
 export function lookUpIndex(container: Value, index: Value): Value | undefined {
   if (container instanceof Optional) return container.value === undefined ? undefined : lookUpIndex(container.value, index)
   if (container instanceof CelMap) return container.get(index)
@@ -52,6 +55,7 @@ export function lookUpIndex(container: Value, index: Value): Value | undefined {
   return Number.isInteger(position) && position >= 0 && position < container.size ? container.at(position) : undefined
 }
 
+/** Evaluates `container[index]`. @throws EvaluationError when the item or key does not exist */
 export function indexed(container: Value, index: Value): Value {
   const element = lookUpIndex(container, index)
   if (container instanceof Optional) return asOptional(element)
@@ -100,6 +104,7 @@ const Matching: ReadonlySet<string> = new Set(['matches', 'find', 'findAll'])
 const Quadratic: ReadonlySet<string> = new Set(
   'distinct sets.contains sets.equivalent sets.intersects indexOf lastIndexOf'.split(' '),
 )
+/** Reports whether a call concatenates lists of type set or map, which compares each item with each other item. */
 const isUnion = (name: string, [first]: readonly Value[]): boolean =>
   name === '_+_' && first instanceof CelList && first.kind !== 'atomic'
 const longest = (values: readonly Value[]): number =>
@@ -147,8 +152,10 @@ function evaluateOperand(run: Run, condition: Evaluate): boolean | EvaluationErr
 /** Cost of an evaluation that fails: creating an error takes longer than other steps. */
 const CostOfFailure = 20
 
+/** A macro over the items of a list or the keys of a map. */
 export interface Loop {
   readonly range: Evaluate
+  /** Slot of the first variable; the second variable, if any, has the next slot. */
   readonly slot: number
   /** Whether the macro has two variables: index and item, or key and value. */
   readonly hasTwoVariables: boolean
@@ -188,8 +195,10 @@ export function quantified(loop: Loop, body: Evaluate, decisive: boolean): Evalu
   }
 }
 
+/** Returns the first variable of each item for which `body` is true. */
 export const selected = (run: Run, loop: Loop, body: Evaluate): Value[] => [...each(run, loop, body)]
 
+/** Yields the entries that `entries` returns for each item that passes the filter. */
 export function* mapped(
   run: Run,
   loop: Loop,

@@ -87,7 +87,7 @@ export const operators: Library = {
   ...orderings('double', 'uint'),
 }
 
-/** Length limit of strings that expressions create, well above the size limit of an object. */
+/** Length limit of concatenated strings, well above the size limit of an object. */
 const MaxText = 16 * 1024 * 1024
 
 function concatText(a: string, b: string): string {
