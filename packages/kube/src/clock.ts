@@ -273,8 +273,8 @@ export function eventLoopYielder(loop: EventLoop): () => Promise<void> | undefin
     }
     const spent = now - since
     if (spent < LongestTurn) return undefined
-    // The first task that waits has used up the time. If the task was long, one turn is too short for requests that need several turns,
-    // such as those of new connections.
+    // The first task that waits in a turn is the one that used up its time. If the task was long, one turn is too short for requests that
+    // need several turns, such as those of new connections.
     const needsPause = !hasWaiter && spent >= 2 * LongestTurn
     hasWaiter = true
     return needsPause ? endOfTurn().then(() => loop.pause(Math.min(spent / 10, LongestPause))) : endOfTurn()

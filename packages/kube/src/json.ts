@@ -90,7 +90,7 @@ export function equal(a: unknown, b: unknown): boolean {
   for (const key of Object.keys(left)) {
     if (left[key] === undefined) continue
     members++
-    // `right` inherits a value of `__proto__`.
+    // Without an own member of this name, `right.__proto__` is an inherited value.
     if (key === '__proto__' && !Object.hasOwn(right, key)) return false
     if (!equal(left[key], right[key])) return false
   }

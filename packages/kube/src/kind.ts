@@ -75,6 +75,7 @@ interface KindOptions<Spec extends Schema, Status extends Schema, Fields extends
   ): FieldError[]
 }
 
+/** The static type of objects with this spec, this status and these further fields. */
 export type ObjectOfParts<Spec extends Schema, Status extends Schema, Fields extends Shape> = {
   apiVersion: string
   kind: string

@@ -19,6 +19,7 @@ export interface Entry extends Manager {
   readonly time: string | undefined
 }
 
+/** Entries by the key of their manager. */
 export type Entries = Map<string, Entry>
 
 /** Returns the key of a manager. Upstream: the version is part of the key for Update entries, not for Apply entries. */

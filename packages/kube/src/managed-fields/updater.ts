@@ -28,6 +28,7 @@ export interface Owned {
   readonly fields: FieldSet
 }
 
+/** The fields of each manager, by the key of the manager. */
 export type Managers = ReadonlyMap<string, Owned>
 
 export interface Versions {
