@@ -89,7 +89,7 @@ export class Schema<T = unknown, Optional extends boolean = boolean> {
     return new Schema(this.json, true)
   }
 
-  /** Sets a default: the server adds it when a client omits the field, so readers always find a value. */
+  /** Sets a default, so that clients may omit the field: the server then adds the default, and readers always find a value. */
   default(value: T): Schema<T, Optional> {
     return new Schema({ ...this.json, default: value }, true) as Schema<T, Optional>
   }

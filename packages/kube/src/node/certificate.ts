@@ -26,7 +26,7 @@ export interface CertificateFields {
   readonly issuer: { readonly name: Buffer; readonly keyIdentifier: Buffer; readonly key: KeyObject }
   /** Public key of the subject: SubjectPublicKeyInfo in DER. */
   readonly publicKey: Buffer
-  /** Milliseconds, rounded down to seconds. */
+  /** Begin and end of the validity, in milliseconds since the Unix epoch, rounded down to seconds. */
   readonly from: number
   readonly until: number
   /** A certificate authority, or the usages and names that the certificate is valid for. */

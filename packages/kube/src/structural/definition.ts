@@ -215,6 +215,7 @@ type Level = 'root' | 'item' | 'field'
 
 function structureErrors(root: JSONSchema, path: string): FieldError[] {
   const errors = levelErrors(root, 'root', path)
+  // Sorted by text, as upstream sorts them.
   const textOf = (error: FieldError) => `${error.field}: ${error.text}`
   errors.sort((a, b) => (textOf(a) < textOf(b) ? -1 : 1))
   return [...errors, ...metadataDefaultErrors(root, path)]

@@ -9,9 +9,9 @@ import { type Check, compileChecks } from './checks.ts'
 
 /** Compiles the check of embedded resources. Returns `undefined` when the schema embeds no resources. */
 export const compileEmbedded = (schema: JSONSchema): Check | undefined =>
-  compileChecks(schema, (inner) => (inner['x-kubernetes-embedded-resource'] === true ? checkType : undefined))
+  compileChecks(schema, (inner) => (inner['x-kubernetes-embedded-resource'] === true ? checkResource : undefined))
 
-function checkType(value: unknown, path: string, errors: FieldError[]): void {
+function checkResource(value: unknown, path: string, errors: FieldError[]): void {
   if (!isRecord(value)) return
   const { apiVersion, kind, metadata } = value
   if (apiVersion === undefined) errors.push(required(`${path}.apiVersion`))

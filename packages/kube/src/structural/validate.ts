@@ -97,8 +97,10 @@ function compileType({ format = '', nullable }: JSONSchema, types: readonly stri
     if (actual === 'null') return nullable || types.length === 0 ? 1 : reportWrongType(path, errors, expectedTypes, actual)
     const fits = types.includes(actual) || (actual === 'integer' && types.includes('number'))
     const isListOrText = actual === 'string' || actual === 'array'
+    // Upstream: for a value that is neither a list nor a string, the error names the format instead of the type.
     if (!fits && !isListOrText && knownFormat !== '')
       return reportWrongType(path, errors, knownFormat, actual === 'integer' ? 'int64' : actual === 'number' ? 'float64' : '')
+    // Upstream: a format of other than numeric types replaces the check of the type of lists and strings.
     if (!numeric && knownFormat !== '' && isListOrText) return 1
     return fits ? 1 : reportWrongType(path, errors, expectedTypes, actual)
   }
@@ -323,5 +325,6 @@ function tryBranches(schemas: readonly Validate[], value: unknown, path: string,
   return branches
 }
 
+/** Returns the branch that fits best: the one with the most checks. */
 const closest = (branches: readonly Branch[]): Branch =>
   branches.reduce((best, branch) => (branch.count > best.count ? branch : best))
