@@ -47,8 +47,8 @@ export const patchTemplates =
   }
 
 /**
- * Returns the edited template in a form that core applies. Core keeps `labels` and `annotations` that a patch removes, so removed
- * maps are replaced by empty maps.
+ * Returns the edited template in a form that core applies. When a patch removes the whole map `labels` or `annotations`, core
+ * keeps the earlier map, so a removed map is replaced by an empty map.
  *
  * @throws TypeError if fields other than spec, labels and annotations were changed, or spec was removed: core would silently ignore these
  *   changes; also if a label or annotation is not a string

@@ -204,7 +204,7 @@ test('UpdateMachine', () => {
   on(hooks.UpdateMachine, one, ({ request }) => fail(request.current.machine.metadata.name))
 })
 
-test('every hook has a test in this file', () => {
+test('the catalog contains the hooks that this file tests, and no others', () => {
   expect(hooks.hookCatalog.map(({ name }) => name)).toEqual([
     'Discovery',
     'BeforeClusterCreate',
@@ -226,7 +226,7 @@ test('every hook has a test in this file', () => {
   ])
 })
 
-test('the type of a response in a variable names its hook', () => {
+test('a response declared with the type of one hook is a type error for another hook', () => {
   const response: AnswerOf<typeof hooks.GeneratePatches> = proceedWith({ items: [item] })
   on(hooks.GeneratePatches, one, () => response)
   // @ts-expect-error the response is for another hook
