@@ -172,7 +172,7 @@ test.each<[string, Handler, string]>([
   expect(findings.map(({ message }) => message.replaceAll(/\b(?:\d{13}|0\.\d{4,})\b/g, '<number>'))).toEqual([sentence])
 })
 
-test("also uses the author's settings and requests", async () => {
+test('also uses the settings and requests of the options', async () => {
   const requests: unknown[] = []
   const gateHandler = on(BeforeClusterCreate, { name: 'gate' }, ({ request, settings }) => {
     requests.push([request.cluster.metadata.name, settings])
@@ -259,7 +259,7 @@ describe('in several processes', () => {
 
   test.each([
     ['does not load', 'throw new Error("no database")', /^Cannot check .*extension-\d+\.ts: no database$/],
-    ['ends the process', 'process.exit(3)', /the process ended early \(exit code 3\)/],
+    ['ends the process', 'process.exit(3)', /^Cannot check .*extension-\d+\.ts: the process ended early \(exit code 3\)/],
   ])('the error for a module that %s names the file', async (_, text, message) => {
     await expect(checkModule(module(text))).rejects.toThrow(message)
   })

@@ -16,6 +16,7 @@ export interface CheckOptions {
 
 export interface CheckReport {
   readonly findings: readonly Finding[]
+  /** Number of handlers that were called. */
   readonly handlers: number
   /** Number of requests, each sent in several variants. */
   readonly requests: number
@@ -25,9 +26,9 @@ export interface CheckReport {
 }
 
 /**
- * Calls each handler in this process: twice with the same request, once with reversed lists, and once with its own response
- * applied. The calls are milliseconds apart: only `checkModule` finds responses that depend on the minute or the day, and on the process
- * or the locale.
+ * Calls each handler in this process: twice with the same request, once with reversed lists of items and variables, and once
+ * with the patches of its first response applied to the objects of the request. The calls are milliseconds apart: only
+ * `checkModule` finds responses that depend on the minute or the day, and on the process or the locale.
  */
 export async function checkExtension(
   extension: Extension,
@@ -57,7 +58,7 @@ const singleChanges: readonly (readonly [why: string, EnvironmentChanges])[] = [
  * Checks the extension of a module as `checkExtension` does, but in a separate process. Repeats the requests in a second process with a
  * different time, time zone, language and hash seed. If the responses differ, repeats them in more processes to find the cause.
  *
- * @throws Error if the module does not load
+ * @throws Error if the module does not load or has no extension, or if a process ends early; an AbortError if the signal aborts
  */
 export async function checkModule(module: URL, options: CheckOptions = {}): Promise<CheckReport> {
   const [first, second] = await Promise.all([

@@ -35,7 +35,7 @@ export interface Finding {
   readonly handler: string
   /** The request with the finding: `the fixture`, `line 4 of calls.tape`. */
   readonly from: string
-  /** Path in the response, if the finding concerns one field. */
+  /** Path of the field, if the finding concerns one: in the response, or in the objects to which its patches are applied. */
   readonly path?: string
   /** A sentence for users that names the handler. */
   readonly message: string
@@ -235,4 +235,5 @@ function templateNames(request: object): ReadonlyMap<string, string> {
   )
 }
 
+/** Returns a hook of the catalog. Any other hook, such as one of a provider, has no patches, and is treated like Discovery. */
 const hookNamed = (name: string): Hook => hookCatalog.find((hook) => hook.name === name) ?? Discovery

@@ -22,7 +22,11 @@ export interface ProbeJob extends Omit<CheckOptions, 'signal'> {
 /** The result of the process, as its first and only message. */
 export type ProbeResult = ProbeResults | { readonly problem: string }
 
-/** @throws Error if the module does not load, or the process ends without a result; an AbortError if the signal aborts */
+/**
+ * Probes the extension of the module in a new process with a changed environment.
+ *
+ * @throws Error if the module does not load, or the process ends without a result; an AbortError if the signal aborts
+ */
 export function probeInOtherProcess(
   module: URL,
   { signal, ...options }: CheckOptions,

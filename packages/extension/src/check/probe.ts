@@ -35,7 +35,10 @@ export interface Observation {
   readonly reordered?: CallResult
   /** The request with the response applied, and the result for this request. Absent for responses without patches. */
   readonly patched?: { readonly request: object; readonly result: CallResult }
-  /** Paths at which the handler changed its request. */
+  /**
+   * Paths at which the handler changed its request, in the first call that changed one. The same for all requests of the
+   * handler.
+   */
   readonly mutated: readonly string[]
 }
 
