@@ -29,8 +29,8 @@ export interface BreakerRunOptions {
   readonly maxWait: number
   readonly signal?: AbortSignal | undefined
   /**
-   * Whether to make the call even while the breaker is open. With failure policy Ignore, a hook may be skipped only after its handler was
-   * called for the same object.
+   * Whether to make the call even while the breaker is open. Set for handlers with failure policy Ignore: a failure may be
+   * ignored only after the handler was called for the same object.
    */
   readonly callWhenOpen?: boolean
 }

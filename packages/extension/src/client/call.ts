@@ -31,7 +31,11 @@ interface CallContext {
   onAttempt?(): void
 }
 
-/** Calls a handler and returns the decoded response, which may have status Failure. @throws HookFailed */
+/**
+ * Calls a handler and returns the decoded response, which may have status Failure.
+ *
+ * @throws HookFailed, or the signal's reason if it aborts
+ */
 export async function callHandler(
   { hook, target, timeoutSeconds, request }: Call,
   { transport, clock, signal, headers, onStatus, onAttempt }: CallContext,

@@ -328,7 +328,7 @@ describe('failure policy Ignore', () => {
     expect(ignored).toEqual(['gate.a: http call failed: got response with status code 500 != 200: response : "oops"'])
   })
 
-  it('does not count ignored failures between equal messages as other messages', async () => {
+  it('does not report a message as unstable when ignored failures come between equal messages', async () => {
     const client = await ignoring()
     const server = gate(() => holdFor(5, 'wait'))
     for (let i = 0; i < 8; i++) {

@@ -114,8 +114,9 @@ export const isOutage = ({ code }: Pick<HookFailed, 'code'>): boolean => outages
 const outages: ReadonlySet<HookFailureCode> = new Set(['unreachable', 'timeout', 'bad-status', 'bad-answer'])
 
 /**
- * Whether the failure policy Ignore covers the failure: the call failed, or its response could not be decoded or converted. It does not
- * cover `unavailable`, because a hook may be skipped only after its handler was called for the same object.
+ * Whether the failure policy Ignore covers the failure: the call failed, its response could not be decoded, or request or
+ * response could not be converted. It does not cover `unavailable`, because a failure may be ignored only after the handler was
+ * called for the same object.
  */
 export const isIgnorable = ({ code }: Pick<HookFailed, 'code'>): boolean => ignorable.has(code)
 

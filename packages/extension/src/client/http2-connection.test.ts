@@ -237,7 +237,7 @@ describe('a call is repeated when the server did not start to process it', () =>
     expect(counts).toMatchObject({ opened: 2, calls: 3 })
   })
 
-  it('because the connection was closed before', async () => {
+  it('because the connection was closed before the call', async () => {
     const counts = await server()
     for (let i = 0; i < 5; i++) {
       expect(await outcome(counts.url)).toBe('200 fine')

@@ -7,6 +7,7 @@ export interface ObservedCall {
   readonly hook: Hook
   /** The hook version of the handler, which may be older than the version of `hook`. */
   readonly announcedVersion: string
+  /** Whether `announcedVersion` is deprecated. */
   readonly isDeprecated: boolean
   /** `<handler>.<extensionconfig>`; absent for discovery. */
   readonly handler?: string

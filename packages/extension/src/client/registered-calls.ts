@@ -60,7 +60,8 @@ export class RegisteredCalls {
     const response = await this.#breakerOf(name).run(
       () => observedCalls.call(call, { hook, extensionConfig, handler: name }, signal),
       (err) => err instanceof HookFailed && isOutage(err),
-      // Otherwise, with the policy Ignore, failures for other objects would open the breaker and the hook would be skipped for this object.
+      // With the policy Ignore, failures for other objects must not make this call fail: the policy does not cover
+      // `unavailable`, the error of an open breaker.
       { maxWait: seconds(call.timeoutSeconds), signal, callWhenOpen: failurePolicy === 'Ignore' },
     )
     return convertOrFail('response', registered, hook, () => catalog.responseUp(registered, hook, response))

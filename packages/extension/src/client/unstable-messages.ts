@@ -5,7 +5,7 @@
 
 /**
  * A message counts as unstable after this number of consecutive calls if each message differed from the one before (five messages are
- * four changes). A position in a queue may change a few times.
+ * four changes). Fewer changes are normal, for example of a position in a queue.
  */
 export const UnstableAfter = 5
 /** Maximum number of histories; the history that was not updated for the longest time is removed first. */
@@ -13,7 +13,7 @@ const MaxHistories = 10_000
 
 export class UnstableMessages {
   /** By handler and object: the last message, and the length of the series of calls in which each message differed from the one before. */
-  readonly #lastMessages = new Map<string, { readonly message: string; readonly changes: number }>()
+  readonly #lastMessages = new Map<string, { readonly message: string; readonly calls: number }>()
   readonly #counts = new Map<string, number>()
 
   /** Number of calls at which an unstable message was detected, by registered handler name. */
@@ -25,11 +25,11 @@ export class UnstableMessages {
   record(handler: string, uid: string, message: string): boolean {
     const historyKey = `${handler} ${uid}`
     const history = this.#lastMessages.get(historyKey)
-    const changes = history === undefined || history.message === message ? 1 : history.changes + 1
+    const calls = history === undefined || history.message === message ? 1 : history.calls + 1
     this.#lastMessages.delete(historyKey)
-    this.#lastMessages.set(historyKey, { message, changes })
+    this.#lastMessages.set(historyKey, { message, calls })
     if (this.#lastMessages.size > MaxHistories) this.#lastMessages.delete(this.#lastMessages.keys().next().value!)
-    if (changes < UnstableAfter) return false
+    if (calls < UnstableAfter) return false
     const count = (this.#counts.get(handler) ?? 0) + 1
     this.#counts.set(handler, count)
     return count === 1
