@@ -1,7 +1,9 @@
 /** Limits the concurrent calls of an extension server and the memory of their bodies. */
 
 export interface CallLimits {
+  /** Maximum number of concurrent calls. */
   readonly inFlight: number
+  /** Maximum total length of the bodies of all requests in progress. */
   readonly bytes: number
 }
 
@@ -29,7 +31,7 @@ export class CallLimiter {
   }
 
   /** Counts the bytes of one request until `done`. `take` returns false if the bodies of all requests now exceed the limit. */
-  read(): { take(bytes: number): boolean; done(): void } {
+  countBody(): { take(bytes: number): boolean; done(): void } {
     let requestBytes = 0
     return {
       take: (bytes) => {

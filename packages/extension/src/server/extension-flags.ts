@@ -163,7 +163,7 @@ function duration(values: Values, name: string, fallback: string): number {
     const milliseconds = parseDuration(value)
     if (milliseconds >= 0 && milliseconds <= minutes(60)) return milliseconds
   } catch {
-    // Thrown below.
+    // The error is thrown below.
   }
   throw new FlagError(`--${name} ${value}: expected a duration such as ${durationText(seconds(30))}`)
 }

@@ -28,7 +28,7 @@ export interface ListenOptions extends ServingCertificate {
   readonly timeouts?: Partial<ClientTimeouts>
 }
 
-/** The certificate for clients, and the authority of clients that may call. */
+/** The certificate that the server presents, and the authority of clients that may call. */
 export interface ServingCertificate {
   /** PEM. */
   readonly certificate: string

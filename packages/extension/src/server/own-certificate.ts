@@ -15,7 +15,7 @@ export interface OwnCertificateOptions {
   readonly log: Logger
   /** Validity in milliseconds. Default: a year for the authority, a month for a serving certificate. */
   readonly validity?: { readonly authority: number; readonly serving: number }
-  /** The authority of an earlier start. */
+  /** The authority that `keep` stored at an earlier start. */
   readonly authority?: CertifiedKey
   /** Publishes the CA bundle (PEM, newest first) to all clients. A failure is retried. */
   trust(bundle: string): Promise<void>

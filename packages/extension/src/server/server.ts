@@ -174,11 +174,11 @@ interface CallContext {
 /** Reads the request, waits for the concurrency limit and calls the handler, all before the deadline. */
 async function runCall(handler: Handler, request: Request, { limiter, deadline, log }: CallContext): Promise<Outcome> {
   const { signal } = deadline
-  const reading = limiter.read()
+  const bodyCount = limiter.countBody()
   const run = async (): Promise<Outcome> => {
     let decoded: Record<string, unknown>
     try {
-      const body = await readBytes(request.body, maxBodyBytes, (bytes) => reading.take(bytes))
+      const body = await readBytes(request.body, maxBodyBytes, (bytes) => bodyCount.take(bytes))
       decoded = requestOf(handler.hook, body)
     } catch (err) {
       if (err instanceof BudgetExceeded)
@@ -204,7 +204,7 @@ async function runCall(handler: Handler, request: Request, { limiter, deadline, 
     if (signal.aborted) stop()
     else signal.addEventListener('abort', stop, { once: true })
   })
-  const end = run().finally(() => reading.done())
+  const end = run().finally(() => bodyCount.done())
   return Promise.race([deadlinePassed, end])
 }
 
