@@ -82,7 +82,10 @@ function isSecretMember(object: Record<string, unknown>, key: string): boolean {
   }
 }
 
-/** `{name: dbPassword, value}` of variables and environments; `{op, path: /spec/token, value}` of patches; `{path: ca.key, content}`. */
+/**
+ * Whether the object names its value as secret: `{name: dbPassword, value}` of variables and environments;
+ * `{op, path: /spec/token, value}` of patches; `{path: ca.key, content}` of files.
+ */
 const isNamedAsSecret = ({ name, key, path }: Record<string, unknown>): boolean =>
   [name, key].some((one) => typeof one === 'string' && isSecretName(one)) ||
   (typeof path === 'string' && path.split('/').some((step) => isSecretName(step.replaceAll('~1', '/'))))
@@ -133,7 +136,7 @@ const wrapped = /(?<![A-Za-z0-9+/])(?:[A-Za-z0-9+/]{60,}[ \t]*\r?\n[ \t]*)+[A-Za
 const unbroken = /[A-Za-z0-9+/_-]{16,}={0,2}/g
 
 function redactBase64(run: string, depth: number): string {
-  // Compressed data cannot be searched.
+  // The beginning of gzip data: compressed data cannot be searched.
   if (run.startsWith('H4sI')) return base64Of(Redacted)
   const text = textIn(run)
   if (text === undefined) return hidesSecret(run, depth) ? base64Of(Redacted) : run

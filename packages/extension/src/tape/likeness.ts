@@ -33,20 +33,20 @@ const normalizeText = (text: string): string =>
 /**
  * Maps uids, times and names of one request to the values of a similar request, so that a response to the first fits the second.
  */
-export function valueMapping(from: unknown, to: unknown, words = new Map<string, string>()): ReadonlyMap<string, string> {
+export function valueMapping(from: unknown, to: unknown, replacements = new Map<string, string>()): ReadonlyMap<string, string> {
   if (typeof from === 'string' && typeof to === 'string') {
-    if (from !== to && normalizeText(from) === normalizeText(to)) words.set(from, to)
+    if (from !== to && normalizeText(from) === normalizeText(to)) replacements.set(from, to)
   } else if (Array.isArray(from) && Array.isArray(to)) {
-    for (const [index, item] of from.entries()) valueMapping(item, to[index], words)
+    for (const [index, item] of from.entries()) valueMapping(item, to[index], replacements)
   } else if (isRecord(from) && isRecord(to)) {
-    for (const key of Object.keys(from)) valueMapping(from[key], to[key], words)
+    for (const key of Object.keys(from)) valueMapping(from[key], to[key], replacements)
   }
-  return words
+  return replacements
 }
 
-export function replaceValues(value: unknown, words: ReadonlyMap<string, string>): unknown {
-  if (typeof value === 'string') return words.get(value) ?? value
-  if (Array.isArray(value)) return value.map((item) => replaceValues(item, words))
+export function replaceValues(value: unknown, replacements: ReadonlyMap<string, string>): unknown {
+  if (typeof value === 'string') return replacements.get(value) ?? value
+  if (Array.isArray(value)) return value.map((item) => replaceValues(item, replacements))
   if (!isRecord(value)) return value
-  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, replaceValues(one, words)]))
+  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, replaceValues(one, replacements)]))
 }

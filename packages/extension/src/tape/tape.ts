@@ -83,7 +83,7 @@ export function parseHeader(line: string): TapeHeader {
   try {
     header = JSON.parse(line)
   } catch {
-    // Thrown below.
+    // The error is thrown below.
   }
   if (!isRecord(header) || header.tape !== TapeFormat) {
     throw new TapeError(`not a tape: the first line is not {"tape": "${TapeFormat}", …}`)
@@ -104,7 +104,7 @@ function parseLine(text: string, line: number): Record<string, unknown> {
     const value: unknown = JSON.parse(text)
     if (isRecord(value)) return value
   } catch {
-    // Thrown below.
+    // The error is thrown below.
   }
   throw new TapeError(`line ${line} is damaged: expected an object in JSON`)
 }
