@@ -11,6 +11,8 @@ export class BudgetExceeded extends Error {
 }
 
 /**
+ * Returns the bytes of a body.
+ *
  * @param fitsBudget called with the length of each chunk; returns whether it fits the budget
  * @throws TooLong after more than `maxBytes`, BudgetExceeded if a chunk does not fit the budget
  */

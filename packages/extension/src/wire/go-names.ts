@@ -1,7 +1,10 @@
 /** Go's names of hook fields and types, for its messages. Upstream: api/runtime/hooks/v1alpha1 and api/core/v1beta2, v1.14. */
 import type { JSONSchema } from '@capstan/kube'
 
-/** Returns the path of a field with its embedded structs, which every request and response has. */
+/**
+ * Returns Go's path of a field. For a field of the document itself that Go declares in embedded structs, such as `status`, the
+ * path begins with the names of these structs.
+ */
 export function goFieldPath({ properties }: JSONSchema, name: string, isOfDocument: boolean): string[] {
   if (!isOfDocument) return [name]
   const isRetry = properties?.['retryAfterSeconds'] !== undefined
@@ -25,7 +28,10 @@ export function goFieldPath({ properties }: JSONSchema, name: string, isOfDocume
 export const byFoldedName = (properties: object): Map<string, string> =>
   new Map(Object.keys(properties).map((name) => [foldKey(name), name]))
 
-/** Folds the case of a key; two non-ASCII letters fold to ASCII letters. Upstream: encoding/json, foldName. */
+/**
+ * Folds the case of a key. Two non-ASCII letters fold to ASCII letters: U+017F to s, and, by `toLowerCase`, U+212A to k.
+ * Upstream: encoding/json, foldName.
+ */
 export const foldKey = (key: string): string => key.replaceAll('\u017f', 's').toLowerCase()
 
 /** Returns Go's name of the type of a field. */

@@ -293,6 +293,7 @@ const isPointer = ({ type, format, default: defaultValue, enum: values, addition
   format === 'byte' ||
   typeof additionalProperties === 'object' ||
   (type === 'integer' && defaultValue === undefined) ||
+  // The failurePolicy of a handler.
   (type === 'string' && values?.includes('Ignore') === true)
 
 const isLiteral = (byte: number | undefined): boolean =>
