@@ -734,16 +734,16 @@ describe('commitChanges', () => {
 
 describe('ensureFinalizer', () => {
   const key = { namespace: 'default', name: 'a' }
-  const writers = (list: readonly string[]) => list.map((writer) => `test.dev/${writer}`)
+  const finalizersOf = (controllers: readonly string[]) => controllers.map((name) => `test.dev/${name}`)
 
   test('keeps a finalizer that another controller has added meanwhile', async () => {
     env = await testEnv({ kinds })
     const before = await env.client.create(Parent, aParent('a', 0))
-    await env.client.patch(Parent, key, { type: 'merge', body: { metadata: { finalizers: writers(['theirs']) } } })
+    await env.client.patch(Parent, key, { type: 'merge', body: { metadata: { finalizers: finalizersOf(['theirs']) } } })
     const requests: string[] = []
     const io = { client: recordRequests(env.client, requests), cache: { newest: () => undefined } as never as Cache }
     const { metadata } = await ensureFinalizer({ ...io, signal: new AbortController().signal }, Parent, before, 'test.dev/ours')
-    expect(metadata.finalizers).toEqual(writers(['theirs', 'ours']))
+    expect(metadata.finalizers).toEqual(finalizersOf(['theirs', 'ours']))
     expect(requests).toEqual(['patch', 'get', 'patch'])
   })
 
@@ -808,7 +808,7 @@ test('a reconcile does not wait forever for a kind that is not served', async ()
     ],
   })
   await env.client.create(Parent, { metadata: { name: 'p', namespace: 'default' }, spec: { children: 0 } })
-  // `settle` would not return while the reconcile runs, so that the clock is advanced without it.
+  // `settle` does not return while a reconcile runs. Therefore the clock is advanced without it.
   for (let i = 0; i < 500 && !failure; i++) {
     env.clock.step(env.clock.now() + seconds(1))
     await new Promise((resolve) => setImmediate(resolve))

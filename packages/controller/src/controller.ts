@@ -87,8 +87,9 @@ export interface Watch<T extends KubeObject = KubeObject> {
   readonly map: MapFunction<T>
   readonly when?: Predicate<T>
   /**
-   * What the event filter of the manager applies to: the watched objects (the default), only the keys to which they map, or nothing. For
-   * objects that other programs or users create without the label of the filter, such as Secrets.
+   * What the event filter of the manager applies to: the watched objects (the default), only the keys to which they map, or
+   * nothing. `keys` and `none` are for objects that other programs or users create without the label of the filter, such as
+   * Secrets.
    */
   readonly filter?: 'objects' | 'keys' | 'none'
 }

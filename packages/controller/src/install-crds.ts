@@ -46,8 +46,8 @@ export async function installKinds(
 }
 
 /**
- * Replaces the conversion webhook in the CRDs of these kinds that name a URL which `isOurs` accepts. CRDs that name a Service stay
- * unchanged. No field manager owns the new address.
+ * Sets the conversion webhook `by` in the CRDs of these kinds whose webhook has a URL that `isOurs` accepts. CRDs that name a
+ * Service stay unchanged. Afterwards no field manager owns the new address.
  * @throws StatusError Conflict when a CRD changes at every attempt
  */
 export async function replaceConversionUrls(

@@ -116,8 +116,8 @@ export class LeaderElection {
   }
 
   /**
-   * Renews the Lease. Resolves with the reason when no renewal has succeeded until the deadline, or another candidate holds the Lease.
-   * Rejects when `signal` aborts.
+   * Renews the Lease. Resolves with the reason when no renewal has succeeded until the deadline, when another candidate holds
+   * the Lease, or when the Lease was deleted or released and may not be acquired again. Rejects when `signal` aborts.
    */
   async keep(signal: AbortSignal): Promise<string> {
     const { clock } = this.#dependencies

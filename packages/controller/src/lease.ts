@@ -1,6 +1,7 @@
 /**
- * Decides the next step of a candidate for a Lease. Pure. Timestamps in a Lease come from another clock, so that the caller, which has
- * observed the Lease with a local clock, determines whether it has expired. Upstream: tools/leaderelection of client-go, v0.36.
+ * Decides the next step of a candidate for a Lease. Pure. Timestamps in a Lease come from another clock. Therefore the caller,
+ * which has observed the Lease with a local clock, determines whether it has expired. Upstream: tools/leaderelection of
+ * client-go, v0.36.
  */
 import { type Lease, seconds } from '@capstan/kube'
 

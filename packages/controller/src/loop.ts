@@ -44,7 +44,7 @@ const DefaultConcurrency = 10
 /** Time limit of one reconcile, as upstream. */
 const ReconcileTimeout = 60_000
 /** Maximum number of concurrent reconciles that occupy no worker. Further reconciles keep their worker, so that memory stays bounded. */
-const MaxOutside = 1000
+const MaxWithoutWorker = 1000
 /** Maximum time for which a key waits until the cache contains its own writes. */
 const OwnWritesTimeout = 10_000
 
@@ -289,7 +289,7 @@ export class Loop {
   #createWithoutWorker(): ReconcileContext['withoutWorker'] {
     let hasReleasedWorker = false
     return async (work) => {
-      if (hasReleasedWorker || this.#withoutWorker >= MaxOutside) return work()
+      if (hasReleasedWorker || this.#withoutWorker >= MaxWithoutWorker) return work()
       hasReleasedWorker = true
       this.#withoutWorker++
       this.#scheduleReconciles()

@@ -174,7 +174,7 @@ export async function join(name: string, { ahead = 0, prepare, shards, observe }
 
 export async function stopMember(member: Member): Promise<void> {
   if (member.isDead) {
-    // The timers of a dead member never fire, so that `stop` may never resolve.
+    // The timers of a dead member never fire. Therefore `stop` may never resolve.
     void member.manager.stop()
     return
   }

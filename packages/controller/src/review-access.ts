@@ -10,7 +10,10 @@ export type AccessDecision =
   | { readonly kind: 'allowed' }
   | { readonly kind: 'rejected'; readonly status: 401 | 403 | 500; readonly message: string }
 
-/** How long results are cached. As upstream, except for permissions, which upstream caches for five minutes. */
+/**
+ * How long results are cached. As upstream, except that upstream caches invalid tokens for one minute, allowed requests for
+ * five.
+ */
 const Lifetimes = { user: minutes(1), allowed: minutes(1), rejected: seconds(30) }
 /** Maximum number of cached results, so that a client that tries many tokens cannot exhaust memory. */
 const MaxCached = 1000

@@ -211,7 +211,7 @@ describe('managers that divide the work differently', () => {
   })
 })
 
-test.each([1, 2, 3])('no two processes write to a namespace at once despite random failures (seed %i)', async (seed) => {
+test.each([1, 2, 3])('no two processes reconcile a namespace at once despite random failures (seed %i)', async (seed) => {
   const random = seededRandom(seed)
   for (const name of ['a', 'b', 'c']) await join(name, { shards, ahead: Math.round((random.next() - 0.5) * 100_000) })
   let started = 3

@@ -147,7 +147,7 @@ async function untilCount(reconciled: readonly string[], count: number): Promise
   while (reconciled.length < count) await new Promise((resolve) => setImmediate(resolve))
 }
 
-test('an event filter applies to the keys of a watch, or not at all, if the watch says so', async () => {
+test('an event filter applies to the keys of a watch whose filter is keys, and not at all if its filter is none', async () => {
   const sameName = ({ metadata }: KubeObject) => [{ namespace: metadata.namespace!, name: metadata.name }]
   const reconciled: string[] = []
   const maps = (filter: 'keys' | 'none') =>
