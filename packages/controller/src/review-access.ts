@@ -11,8 +11,8 @@ export type AccessDecision =
   | { readonly kind: 'rejected'; readonly status: 401 | 403 | 500; readonly message: string }
 
 /**
- * How long results are cached. As upstream, except that upstream caches invalid tokens for one minute, allowed requests for
- * five.
+ * How long results are cached. As upstream, except that upstream caches invalid tokens for one minute, and allowed requests
+ * for five.
  */
 const Lifetimes = { user: minutes(1), allowed: minutes(1), rejected: seconds(30) }
 /** Maximum number of cached results, so that a client that tries many tokens cannot exhaust memory. */

@@ -52,7 +52,7 @@ export const on = <H extends Hook>(
  * Validates the extension.
  *
  * @throws TypeError if core would reject it, for example because of an invalid or duplicate name or a timeout out of range; also for a
- *   handler of Discovery, to which the server itself responds
+ *   timeout of 0, and for a handler of Discovery, to which the server itself responds
  */
 export function defineExtension(extension: Extension): Extension {
   const paths = new Set<string>()

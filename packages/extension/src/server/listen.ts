@@ -87,6 +87,7 @@ export async function listen(handle: FetchHandler, options: ListenOptions): Prom
     ...(options.clientCA === undefined ? {} : { requestCert: true, rejectUnauthorized: true }),
     handshakeTimeout: timeouts.handshake,
     settings: { maxConcurrentStreams: MaxStreams, maxHeaderListSize: MaxHeaderBytes },
+    // Memory limit of an HTTP/2 connection, in megabytes.
     maxSessionMemory: 32,
     ...http1Options(timeouts),
   })
