@@ -285,8 +285,8 @@ function stateOf(conditions: readonly Typed[], type: string): object | undefined
 }
 
 /**
- * Takes owned types from `computed`, and other types only if this reconcile has changed them in another way than other writers. Keeps the
- * order of `computed`.
+ * Takes owned types from `computed`. Takes another type from `computed` only if this reconcile has changed it, and the stored
+ * condition differs from it in more than its time. Keeps the order of `computed`.
  */
 function mergeConditions(
   latest: readonly Typed[],

@@ -62,8 +62,8 @@ test('the Lease of a crashed leader is acquired after its duration', async () =>
   expect(secondsWaited).toBeLessThanOrEqual(15 + 2 * 4.4)
 })
 
-describe.each(['loses requests', 'loses responses'] as const)('a member whose connection %s', (how) => {
-  test('a leader stops before another member starts to lead, and reports the reason', async () => {
+describe.each(['loses requests', 'loses responses'] as const)('a leader whose connection %s', (how) => {
+  test('stops before another member starts to lead, and reports the reason', async () => {
     await client().create(ConfigMap, { metadata: beat })
     const [a, b] = [await join('a'), await join('b')]
     await advance(seconds(10))
@@ -79,7 +79,7 @@ describe.each(['loses requests', 'loses responses'] as const)('a member whose co
     expect(a.reconciles).toBe(reconciles)
   })
 
-  test('a leader continues when its connection is restored before the deadline', async () => {
+  test('continues when its connection is restored before the deadline', async () => {
     const [a, b] = [await join('a'), await join('b')]
     await advance(seconds(10))
     a.connection = how

@@ -278,8 +278,10 @@ export class Shards implements Partition {
   #mayAcquire(shard: number, lease: Lease | undefined): boolean {
     const { count, election } = this.#options
     const first = this.#elections[0]!
+    // The Lease of shard 0 is free, or its holder has no shards or another number of shards.
     if (shard !== 0 && (shardsIn(first.lease) !== count || first.holder === '')) return false
     const shares = this.#shardCounts()
+    // This process has its even share of the shards already.
     if (shares.get(election.identity)! >= Math.ceil(count / shares.size)) return false
     return !this.#isReservedForAnother(shard, lease, election.identity)
   }
