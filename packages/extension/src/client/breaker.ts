@@ -66,8 +66,8 @@ export class Breaker {
   /**
    * Makes the call unless the breaker rejects it. `isOutage`: whether an error is a failure of the server rather than of the request.
    *
-   * @throws HookFailed unavailable, after `maxWait` milliseconds while too many calls are in progress; without `callWhenOpen` also at once,
-   *   while the breaker is open or a trial call is in progress
+   * @throws HookFailed unavailable, if too many calls were in progress for `maxWait` milliseconds; without `callWhenOpen`, also
+   *   if the breaker is open or a trial call is in progress
    */
   async run<T>(call: () => Promise<T>, isOutage: (err: unknown) => boolean, options: BreakerRunOptions): Promise<T> {
     const { maxWait, signal, callWhenOpen = false } = options

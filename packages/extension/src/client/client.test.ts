@@ -162,7 +162,7 @@ describe('requests', () => {
     ['a query', { url: 'https://a:8443/?team=x' }, 'a:8443/hooks.runtime.cluster.x-k8s.io/v1alpha1/discovery?team=x&timeout=10s'],
     ['a service', { service: { name: 'ext', namespace: 'ns', port: 9443, path: '/p' } }, 'ext.ns.svc:9443/p/hooks.'],
     ['a service without port', { service: { name: 'ext', namespace: 'ns' } }, 'ext.ns.svc/hooks.'],
-  ])('have the right URL for %s', async (_, clientConfig, start) => {
+  ])('are sent to the address in the clientConfig: %s', async (_, clientConfig, start) => {
     await newClient()
       .discover(config('a', { clientConfig }))
       .catch(() => undefined)
@@ -372,7 +372,7 @@ describe('namespaceSelector', () => {
     })
   })
 
-  it('rejects a call by name of a handler that it excludes', async () => {
+  it('rejects a call that names a handler which it excludes', async () => {
     servers.a = gate(() => proceedNow())
     const client = await clientOf([config('a', selecting)])
     expect(await failureOf(client.call(BeforeClusterCreate, cluster, 'gate.a', { cluster }))).toEqual({

@@ -274,7 +274,7 @@ describe('a call fails without repetition', () => {
       'ConnectionReset: http2: server sent GOAWAY and closed the connection; ErrCode=ENHANCE_YOUR_CALM',
     ],
     [
-      'when the server sends GOAWAY without a response',
+      'when the server sends GOAWAY with NO_ERROR',
       [goaway(0)],
       'ConnectionReset: http2: server sent GOAWAY and closed the connection; ErrCode=NO_ERROR',
     ],

@@ -155,6 +155,7 @@ async function certificateOf(name: string, flags: ExtensionFlags, log: Logger, c
     for (const use of listeners) use(serving)
     current = serving
   }
+  // `address` contains the bundle of the start. Bundles of later authorities are not published.
   const trust = async (bundle: string) => {
     caBundle ??= Buffer.from(bundle).toString('base64')
   }

@@ -100,7 +100,7 @@ describe('a recorder', () => {
     expect(reports).toEqual([`Calls of hooks are no longer recorded: ${stopped}`])
   })
 
-  it('survives failing writes, and reports them once', async () => {
+  it('stops after a failed write, and reports it once', async () => {
     const { observe, close, file, reports } = recording()
     file.problem = new Error('ENOSPC: no space left on device, write')
     observe(call())
