@@ -6,7 +6,10 @@ export function aggregateText(texts: readonly string[]): string {
   return unique.length === 1 ? unique[0]! : `[${unique.join(', ')}]`
 }
 
-/** Returns all results. @throws AggregateError with the errors of all values, and the distinct texts of these errors */
+/**
+ * Calls `act` for every value, even after a failed call, and returns the results.
+ * @throws AggregateError with all errors and their distinct texts
+ */
 export function allOrError<T, R>(values: readonly T[], act: (value: T) => R): R[] {
   const errors: unknown[] = []
   const results: R[] = []

@@ -55,7 +55,7 @@ describe('applyIntent', () => {
   }
   const empty = { labels: { a: '1' }, annotations: {}, ownerReferences: [] }
 
-  test('creates an object without the empty maps of its metadata, but keeps empty values of its spec', async () => {
+  test('creates an object without the empty members of its metadata, but keeps empty members of its spec', async () => {
     expect(await applied(undefined, intent(empty, { disk: {} }))).toEqual([
       { metadata: { name: 'x', labels: { a: '1' } }, spec: { disk: {} } },
     ])

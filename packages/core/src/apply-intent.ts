@@ -28,7 +28,7 @@ export interface IntentOptions {
 
 /**
  * Creates the object or updates it to the intent. Removes fields that the manager owned and that the intent no longer contains. Returns
- * `existing` when nothing differs, or when a request fails with NotFound.
+ * `existing` when nothing differs, or when the object was deleted meanwhile and a request therefore fails with NotFound.
  * @throws Error with upstream's text, caused by the API server's error: a Conflict when the object was deleted before it was applied
  */
 export async function applyIntent<T extends KubeObject>(
@@ -222,9 +222,9 @@ export function repairedEntries(
 const MaxAttempts = 3
 
 /**
- * Transfers the labels and annotations that one manager applied at creation to another manager, which adds and removes them from then on;
- * upstream does so in three requests. Returns the updated object. A provider may write its new object at any moment: after a conflict this
- * reads the object and repeats the transfer, because callers delete the object when the transfer fails.
+ * Makes the manager `to` the owner of the labels and annotations with which the manager `from` created the object. From then on, `to` adds
+ * and removes labels and annotations. Upstream does so in three requests. Returns the updated object. A provider may write its new object at
+ * any moment: after a conflict this reads the object and repeats the transfer, because callers delete the object when the transfer fails.
  */
 export async function handOverMetadata<T extends KubeObject>(
   io: ApplyIO,

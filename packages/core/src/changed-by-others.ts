@@ -2,8 +2,8 @@ import { type Predicate, whenChanged } from '@capstan/controller'
 import { conditionsOf, type KubeObject, legacyConditionsOf } from '@capstan/kube'
 
 /**
- * Accepts changes by other writers: metadata, spec, and conditions in both forms that are not `owned`. A controller's own status writes would only cause
- * no-op reconciles, which count against the key's rate limit.
+ * Accepts changes by other writers: of metadata and spec, of conditions that are not in `owned`, and of v1beta1 conditions that are not in
+ * `ownedLegacy`. A controller's own status writes would only cause no-op reconciles, which count against the key's rate limit.
  */
 export const changedByOthers = <T extends KubeObject>(owned: readonly string[], ownedLegacy: readonly string[]): Predicate<T> =>
   whenChanged((object) => fieldsOfOtherWriters(object, owned, ownedLegacy))

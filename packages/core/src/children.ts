@@ -56,7 +56,7 @@ async function makeController<T extends KubeObject>(
   for (let attempts = 1; ; attempts++) {
     if (newest.metadata.uid !== child.metadata.uid) return undefined
     const controller = controllerOf(newest)
-    // The response to an earlier patch of this owner may be lost.
+    // The owner may control the child already: an earlier patch succeeded, but its response was lost.
     if (controller) return controller.uid === reference.uid ? newest : undefined
     const owned = draft(newest)
     ensureOwnerReference(owned, reference)

@@ -13,7 +13,7 @@ import {
 import { SeeLogs } from './see-logs.ts'
 
 export interface GatedSummaryOptions<Reason extends string> extends Omit<SummaryOptions<Reason>, 'priority'> {
-  /** Conditions of other writers to summarize, after those of `of`. */
+  /** Further conditions to summarize, which a user has chosen, after those of `of`. */
   readonly gates: readonly ConditionGate[]
   /** Returns whether a condition is no issue, independent of its status. */
   readonly isExpected: (condition: ReportedCondition) => boolean

@@ -162,7 +162,7 @@ describe('a connection', () => {
     expect(server.closed).toBeGreaterThan(0)
   })
 
-  test('closes when the kubeconfig is removed', async () => {
+  test('is closed by `close`, after which no probe is sent', async () => {
     const accessor = anAccessor()
     accessor.setKubeconfig('a')
     await advance(0)

@@ -48,8 +48,8 @@ export interface Health {
 
 /**
  * Returns whether probes have failed continuously for longer than `period` milliseconds, counted from the last success, or from `since` if
- * that is later and not in the future. Upstream compares the time alone; here at least one probe must have failed, because without one this
- * process itself may have been suspended or overloaded.
+ * that is later and not in the future. Upstream compares the time alone; here at least one probe must have failed, because otherwise
+ * this process itself may have been suspended or overloaded.
  */
 export const failsForLonger = (
   { lastProbeSuccess = 0, consecutiveFailures }: Health,
@@ -204,7 +204,7 @@ export class ClusterAccessor {
     const { clock, random, log } = this.#options
     const informer = new Informer(Node)
     const events = watchObjects(client, Node, { clock, random, log, signal })
-    const following = informer.follow(withoutUnreadFields(this.#countEvents(events)))
+    const following = informer.follow(withoutUnreadFields(this.#recordEvents(events)))
     await deadline(clock, Timing.syncTimeout, 'listing Nodes', signal, () =>
       Promise.race([
         informer.synced,
@@ -215,7 +215,7 @@ export class ClusterAccessor {
   }
 
   /** Records each watch event as a successful probe, since it shows that the server responds. */
-  async *#countEvents<Event extends WatcherEvent>(events: AsyncIterable<Event>): AsyncIterable<Event> {
+  async *#recordEvents<Event extends WatcherEvent>(events: AsyncIterable<Event>): AsyncIterable<Event> {
     for await (const event of events) {
       if (this.#connection) this.#recordSuccess()
       yield event

@@ -140,6 +140,7 @@ export function createClusterCache(options: ClusterCacheOptions): ClusterCache {
         else drop(key)
         return proceed()
       },
+      // Another process (shard) reconciles this Cluster, so this process needs no connection to it.
       observe(key) {
         drop(key)
         return Promise.resolve(proceed())
