@@ -89,7 +89,7 @@ test('a Cluster reports the state of its infrastructure, its control plane and t
   ])
 })
 
-test('status.controlPlane.versions is removed when the control plane removes its versions, and kept while these are invalid', async () => {
+test('status.controlPlane.versions is removed when the control plane removes its versions, and kept while it reports invalid versions', async () => {
   env = await coreEnv()
   await env.create(Cluster, 'demo', { spec: aCluster().spec })
   await env.create(DevControlPlane, 'demo')
@@ -109,7 +109,7 @@ test('status.controlPlane.versions is removed when the control plane removes its
 // Upstream: reconcileInfrastructure and reconcileControlPlane, for a controlPlaneEndpoint that is not valid.
 test.each([
   [
-    'is copied from the infrastructure, until the control plane is initialized without one',
+    'is copied from the infrastructure, until the control plane is initialized without an endpoint',
     undefined,
     { host: 'lb' },
     undefined,
@@ -197,7 +197,7 @@ test('the objects of a Cluster with a topology are deleted only after BeforeClus
 })
 
 test.each([{ RuntimeSDK: false }, { ClusterTopology: false }])(
-  'the deletion of a Cluster with a topology does not wait for a hook with the gates %j',
+  'the deletion of a Cluster with a topology, and of its ClusterResourceSetBinding, does not wait for a hook with the gates %j',
   async (gates) => {
     env = await coreEnv({ gates })
     await env.provisionCluster({ topology: { classRef: { name: 'class' }, version: 'v1.34.0' } })

@@ -110,7 +110,10 @@ export function remediatingCondition({ descendants }: ClusterScope): NewConditio
   return remediatingOf(machines)
 }
 
-/** Returns the RemoteConnectionProbe condition; none while the existing condition may still be correct. */
+/**
+ * Returns the RemoteConnectionProbe condition. Returns none after a restart of core, until a probe has succeeded or several have failed:
+ * the existing condition may still be correct.
+ */
 export function remoteConnectionProbe(
   cluster: Cluster,
   health: Health,

@@ -79,7 +79,7 @@ function initializedCondition(scope: ClusterScope): NewCondition {
   }
   switch (controlPlane.state) {
     case 'found':
-      // Upstream reads the provider's value, also if the Cluster does not record it, for example while the object is being deleted.
+      // As upstream, reads the provider's value, even if the Cluster does not record it, for example while the object is being deleted.
       try {
         return readTyped(controlPlane.external, ControlPlaneContract.initialized, 'boolean')
           ? condition.true('Initialized')

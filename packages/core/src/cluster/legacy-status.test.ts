@@ -133,6 +133,6 @@ test.each<[string, Partial<ClusterScope>, string[]]>([
     { cluster: deletingCluster(), controlPlane: missing, deletion: inStage('WaitingForWorkersDeletion') },
     ['Ready False/Info Deleting', 'ControlPlaneInitialized True', 'InfrastructureReady False/Info Deleting'],
   ],
-])('%s', (_, scope, expected) => {
+])('v1beta1 conditions are computed from the state: %s', (_, scope, expected) => {
   expect(reported(aScope(scope))).toEqual(expected)
 })

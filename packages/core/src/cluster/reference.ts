@@ -28,7 +28,10 @@ export async function observeAndAdopt({ cluster }: ClusterScope, io: ClusterIO, 
   return toObserved(adopted)
 }
 
-/** Copies the endpoint of a provider's object to a Cluster without complete endpoint. As upstream, without one an incomplete endpoint is removed. */
+/**
+ * Copies the endpoint of a provider's object to a Cluster without complete endpoint. As upstream, removes an incomplete endpoint from the
+ * Cluster when the object has none.
+ */
 export function copyEndpoint({ spec }: Cluster, external: External, field: ContractField<ContractEndpoint>): void {
   if (isValidEndpoint(spec.controlPlaneEndpoint)) return
   const { host, port } = readEndpoint(external, field) ?? {}

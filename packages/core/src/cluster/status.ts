@@ -93,7 +93,10 @@ export function reportStatus(scope: ClusterScope, facts: StatusFacts): Outcome {
   return nextRequeue(scope, now)
 }
 
-/** Fields of the status on which controllers and users act, or whose value is recorded only in the status. */
+/**
+ * Fields of the status on which controllers and users act, or whose value is recorded only in the status. Changes of other fields may be
+ * written later.
+ */
 export function significantFields(cluster: Cluster): unknown {
   const { conditions: _c, deprecated: _d, controlPlane: _p, workers: _w, ...facts } = cluster.status ?? {}
   return {

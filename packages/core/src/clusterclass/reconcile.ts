@@ -86,6 +86,7 @@ async function reconcileTemplateRefs(scope: Scope, context: ReconcileContext): P
   const { clusterClass } = scope
   const outdated: { ref: TemplateRef; latest: string }[] = []
   const errors: Error[] = []
+  // Only for the cache, from which `externalKind` reads CustomResourceDefinitions: their changes trigger no reconcile.
   await context.watch(CustomResourceDefinition, () => [])
   for (const ref of templateRefsOf(clusterClass.spec)) {
     try {

@@ -81,7 +81,7 @@ function schemaErrors(schema: unknown, path: string, isRoot = false): FieldError
   const checked = schema as JSONSchema
   const celErrors = ruleErrors(checked, { path, canCompile: errors.length === 0, isRoot: false, isVariable: true })
   if (errors.length === 0 && type === 'array' && checked['x-kubernetes-validations']?.length) {
-    // Upstream cannot compile rules of a variable that is a list. Only rules of its items have an effect.
+    // Rejects the rules of a variable that is a list, because upstream cannot compile them. Rules of its items are allowed.
     const problem =
       'internal error: failed to construct type information for x-kubernetes-validations rules: unable to convert structural schema to CEL declarations'
     return [{ type: 'InternalError', field: `${path}.x-kubernetes-validations`, text: `Internal error: ${problem}` }]
@@ -100,14 +100,14 @@ function patternErrors(pattern: string, path: string): FieldError[] {
     : [invalid(`${path}.pattern`, pattern, `must be a valid regular expression, but isn't: ${problem}`)]
 }
 
-/** Upstream validates examples without a field path: its texts contain only the path inside the example. */
+/** Adds the path of the example to the field of an error. The text keeps only the path inside the example, as upstream's texts. */
 function withPathOfExample({ type, field, text }: FieldError, examplePath: string): FieldError {
   const innerPath = field.slice('value'.length)
   const separator = innerPath.startsWith('[') ? '.' : ''
   return { type, field: `${examplePath}${separator}${innerPath}`, text: withoutValue(text) }
 }
 
-/** Removes the name of the field that `exampleErrors` adds around an example. */
+/** Removes `value` from a text: the name of the field as which `exampleErrors` validates an example. */
 const withoutValue = (text: string): string =>
   text
     .replace(/value([.[][^ ]*)? in body/, '$1 in body')

@@ -77,7 +77,7 @@ export async function classVariables(
         external!.settings,
         context,
       )
-      // As upstream, only the first invalid variables are reported, and none after a failed call.
+      // As upstream, reports invalid variables only of the first patch with a problem: not after another invalid response or a failed call.
       if (problems.length > 0) continue
       const errors = variableDefinitionErrors(
         variables.map((variable) => ({ required: false, ...variable })),
