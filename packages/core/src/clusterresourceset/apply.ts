@@ -47,7 +47,7 @@ async function applyManifest(manifest: Manifest, { client, findKind, strategy, s
     await client.create(kind, manifestInScope(kind, manifest) as unknown as UnknownObject, { signal })
   }
   const { apiVersion = '', kind: kindName = '' } = manifest
-  // As upstream, whose client looks up kind `X` for a list of kind `XList`.
+  // Looks up kind `X` for a list of kind `XList`, as upstream's client does.
   const itemKindName = Array.isArray(manifest.items) ? kindName.replace(/List$/, '') : kindName
   const findObjectKind = () => findKind({ apiVersion, kind: itemKindName }, signal)
 
@@ -82,7 +82,7 @@ async function applyManifest(manifest: Manifest, { client, findKind, strategy, s
  * server ignores the removal of fields that it sets itself.
  */
 export function changesTo(current: UnknownObject, manifest: Manifest): object {
-  // Without a resourceVersion in the patch, it overwrites later changes.
+  // With the current resourceVersion on both sides the patch contains none, so that it also applies after later changes of the object.
   const { resourceVersion } = current.metadata
   return diffMerge(current, { ...manifest, metadata: { ...manifest.metadata, resourceVersion } }) ?? {}
 }

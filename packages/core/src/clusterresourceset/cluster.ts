@@ -34,7 +34,7 @@ export interface ClusterResult {
   /** Failure to report, unless all existing resources were applied. */
   readonly report?: AppliedReport
   readonly errors: readonly unknown[]
-  /** Errors of the binding after the resources were applied. As upstream, the resources are reported as applied nevertheless. */
+  /** Errors of the write to the binding after the resources were applied. As upstream, the resources are reported as applied nevertheless. */
   readonly bindingErrors?: readonly unknown[]
   /** Reason for waiting; a watch event triggers the next reconcile. */
   readonly wait?: string
@@ -59,7 +59,7 @@ export async function applyToCluster(
   const binding = draft(existing)
   ensureOwnerReference(binding, ownerReference(resourceSet, ClusterResourceSet))
   const applied = await applySources(resourceSet, cluster, binding.spec, read.sources, io)
-  // A later report replaces that of a missing resource, and success discards it.
+  // A missing resource is reported only if another resource fails without a report of its own.
   const result = applied.errors.length > 0 ? { ...read, ...applied } : applied
   try {
     await commitBinding(existing, binding, io)
@@ -145,8 +145,8 @@ async function applySources(
 }
 
 /**
- * Returns the binding of the Cluster. A missing binding is created before resources are applied, so that none is applied that cannot be
- * recorded.
+ * Returns the binding of the Cluster. A missing binding is created before resources are applied, so that no resource is
+ * applied that cannot be recorded.
  *
  * @throws StatusError Conflict when another ClusterResourceSet created the binding meanwhile
  */

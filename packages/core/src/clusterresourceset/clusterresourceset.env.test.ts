@@ -192,7 +192,7 @@ test('a Cluster gets the resources when its labels match later, and none before'
   expect(await appliedValue('one')).toBe('1')
 })
 
-test('a Secret of another type is not applied', async () => {
+test('a Secret that is not of the type for ClusterResourceSets is not applied', async () => {
   await createConnectedCluster()
   await env.create(Secret, 'opaque', { stringData: { a: manifest('opaque', '1') } })
   await aResourceSet('crs', [secretRef('opaque')])
@@ -317,7 +317,7 @@ async function aDeniedResourceSet(verb: 'create' | 'patch'): Promise<() => Promi
 
 const observedGeneration = async () => (await env.get(ClusterResourceSet, 'crs')).status?.observedGeneration
 
-// Upstream of both tests: ApplyClusterResourceSet in clusterresourceset_controller.go.
+// Upstream, for this test and the next one: ApplyClusterResourceSet in clusterresourceset_controller.go.
 test('no resource is applied and no condition reported while the binding cannot be created', async () => {
   const endRejection = await aDeniedResourceSet('create')
   expect([await appliedValue('one'), await condition('crs'), await observedGeneration()]).toEqual([

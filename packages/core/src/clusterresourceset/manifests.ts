@@ -38,7 +38,7 @@ export function readManifests(source: Secret | ConfigMap, kind: ResourceRef['kin
 }
 
 function objectsIn(value: Buffer): Manifest[] {
-  // As upstream, which reads the first 32 bytes to detect the format, and fails when there are fewer.
+  // Upstream reads the first 32 bytes to detect the format, and fails with EOF when there are fewer.
   if (value.length < 32) throw new Error('EOF')
   const text = value.toString('utf8')
   const objects = text.slice(0, 32).trimStart().startsWith('[') ? objectsInList(text) : objectsInDocuments(text)

@@ -56,8 +56,8 @@ export function createReadOnlyExtensionConfigController({ extensions, concurrenc
 }
 
 /**
- * Starts the warm-up after the informers have synced. As upstream, it includes ExtensionConfigs that the event filter excludes; later ones
- * are ignored.
+ * Starts the warm-up after the informers have synced. As upstream, it includes ExtensionConfigs that the event filter excludes. Those
+ * that are created later are ignored.
  */
 const beginWarmup = (warmup: Warmup, extensions: ExtensionClient): Source => ({
   start(enqueue, { cache, accepts }) {

@@ -313,7 +313,7 @@ describe('an ExtensionConfig', () => {
     expect(calls).toBe(0)
   })
 
-  it('is rejected without a URL or service, with the field', async () => {
+  it('is rejected without a URL or service, with an error that names the field', async () => {
     const object = { metadata: { name: 'sample' }, spec: { clientConfig: { caBundle: 'eA==' } } }
     await expect(world.client.create(ExtensionConfig, object)).rejects.toThrow(
       'ExtensionConfig.runtime.cluster.x-k8s.io "sample" is invalid: spec.clientConfig: Required value: either url or service must be defined',
@@ -447,7 +447,7 @@ describe('at the start of a process', () => {
       expect(await world.handlers()).toEqual(['newer.sample'])
     })
 
-    it('the caBundle follows its Secret, although both lack the label', async () => {
+    it('the caBundle follows its Secret, although the ExtensionConfig and the Secret lack the label', async () => {
       await create({ 'runtime.cluster.x-k8s.io/inject-ca-from-secret': 'default/ca' })
       const [one, two] = ['one', 'two'].map((content) => btoa(`-----BEGIN CERTIFICATE-----\n${content}`))
       const key = { namespace: 'default', name: 'ca' }
@@ -471,7 +471,7 @@ describe('at the start of a process', () => {
   })
 })
 
-describe('while writes of its status are rejected', () => {
+describe('while patches of ExtensionConfigs are rejected', () => {
   let isRejecting: boolean
   const between = (transport: Transport): Transport =>
     withSend(transport, async (request, signal) => {
@@ -483,7 +483,7 @@ describe('while writes of its status are rejected', () => {
     isRejecting = true
   })
 
-  it('a new ExtensionConfig blocks only the Clusters that it selects', async () => {
+  it('a new ExtensionConfig blocks the Clusters that it selects, although the client is ready', async () => {
     world = await start({ between })
     await create()
     await world.settle()

@@ -16,15 +16,15 @@ afterEach(() => env.close())
 const key = { name: 'sample' }
 const machine = { metadata: { namespace: 'default' } } as KubeObject
 
-/** Core's own controller, for ExtensionConfigs of another process's shard. */
-const createElsewhereController = (options: ExtensionConfigOptions) => {
+/** Creates core's own controller as it handles ExtensionConfigs of another process's shard: with `observe` instead of `reconcile`. */
+const createObservingController = (options: ExtensionConfigOptions) => {
   const { when: _, sources = [], name, for: kind, observe } = createExtensionConfigController(options)
   return controller({ name, for: kind, sources, reconcile: observe! })
 }
 
 describe.each([
   ['a manager of another provider', createReadOnlyExtensionConfigController],
-  ['a manager of core that has another shard', createElsewhereController],
+  ['a manager of core that has another shard', createObservingController],
 ])('%s', (_, createController) => {
   /** Starts the manager beside core. Its calls of extensions fail. */
   async function start({ clock = new VirtualClock(), ...options }: Partial<TestEnvOptions> = {}) {
@@ -104,7 +104,7 @@ describe.each([
     expect(await handlers()).toEqual([])
   })
 
-  test('an extension keeps its handlers while core cannot reach it', async () => {
+  test('registers the handlers of an extension that core can no longer reach', async () => {
     const { extensions, handlers } = await start()
     await create()
     await reportDiscovered('False', ['can.sample'])

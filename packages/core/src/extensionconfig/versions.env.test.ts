@@ -36,7 +36,7 @@ test.each([
   [{}, 'either url or service must be defined'],
   [{ url: 'http://quota' }, "'https' is the only allowed URL scheme"],
   [{ url: 'https://quota', service }, 'only one of url or service can be defined'],
-])('v1alpha1 rejects the same values as v1beta2: %j', async (clientConfig, text) => {
+])('v1alpha1 rejects the clientConfig %j', async (clientConfig, text) => {
   await expect(create('quota', clientConfig)).rejects.toThrow(text)
 })
 
