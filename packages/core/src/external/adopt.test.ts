@@ -37,12 +37,12 @@ describe('adoption', () => {
   test.each([
     ['keeps', {}, undefined],
     ['replaces, if required,', { replacesBlockOwnerDeletion: true }, { ownerReferences: [machine], resourceVersion: '7' }],
-  ])('%s another blockOwnerDeletion of the owner', (_, options, expected) => {
+  ])('%s a different blockOwnerDeletion in the reference to the owner', (_, options, expected) => {
     const { blockOwnerDeletion: _block, ...changed } = machine
     expect(adoptionPatch(anObject([changed], 'demo'), { owner: machine, clusterName: 'demo', ...options })).toEqual(expected)
   })
 
-  test('takes over from the MachineSet, keeps other owners, and guards the list by resourceVersion', () => {
+  test('replaces the MachineSet as controller, keeps other owners, and patches the list with the resourceVersion', () => {
     expect(adoptionPatch(anObject([set, user], 'demo'), { owner: machine, clusterName: 'demo', release })).toEqual({
       ownerReferences: [user, machine],
       resourceVersion: '7',
@@ -55,7 +55,7 @@ describe('adoption', () => {
     })
   })
 
-  test('replaces a reference to the same owner with an older API version or another uid', () => {
+  test('replaces a reference to the same owner with an older API version and another uid', () => {
     const old = anOwner('Machine', 'm1', { apiVersion: 'cluster.x-k8s.io/v1beta1', uid: 'before' })
     expect(adoptionPatch(anObject([old], 'demo'), { owner: machine, clusterName: 'demo' })).toMatchObject({
       ownerReferences: [machine],

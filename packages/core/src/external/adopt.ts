@@ -15,7 +15,7 @@ import {
 export interface Adoption {
   readonly owner: OwnerReference
   readonly clusterName: string
-  /** Returns whether the new owner replaces an existing one. */
+  /** Returns whether `owner` replaces this existing owner. */
   readonly release?: (owner: OwnerReference) => boolean
   /** Whether to replace an existing reference to the owner that differs only in blockOwnerDeletion. Default false. */
   readonly replacesBlockOwnerDeletion?: boolean

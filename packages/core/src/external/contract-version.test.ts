@@ -44,7 +44,7 @@ describe('the contract of a kind', () => {
     )
   })
 
-  test('of a fixed version prefers the newest contract that names it', () => {
+  test('of a given API version is the newest contract whose label names this version', () => {
     const crd = aCrd({ 'cluster.x-k8s.io/v1beta1': 'v1_v1beta1', 'cluster.x-k8s.io/v1beta2': 'v1' })
     expect([contractOfVersion(crd, 'v1'), contractOfVersion(crd, 'v1beta1')]).toEqual(['v1beta2', 'v1beta1'])
     expect(() => contractOfVersion(crd, 'v2')).toThrow('cannot find any contract version matching version v2')

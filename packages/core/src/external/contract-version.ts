@@ -48,7 +48,7 @@ export const referenceVersions =
   async ({ group, kind }: { group: string; kind: string }): Promise<string> =>
     apiVersionOf((await externalKind(reader, { apiGroup: group, kind })).kind)
 
-/** Returns the contract version of a kind in the apiVersion that a reference contains. @see externalKind */
+/** Returns a provider's kind in the apiVersion of a reference, with the contract version. @see externalKind */
 export async function externalKindOf(
   reader: Reader,
   { apiVersion, kind }: { apiVersion: string; kind: string },

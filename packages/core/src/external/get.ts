@@ -27,7 +27,7 @@ export async function getExternal(
   return object && { ...kindOfRef, object }
 }
 
-/** A reference in the v1beta1 form. The object is not necessarily read in the version of `apiVersion`. */
+/** A reference with an `apiVersion`, such as those of a ClusterClass to templates. The object may be read in another version. */
 export interface TemplateRef {
   readonly apiVersion: string
   readonly kind: string

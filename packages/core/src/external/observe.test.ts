@@ -45,7 +45,7 @@ function aContext({ cached, stored }: { cached?: KubeObject; stored?: KubeObject
 }
 
 describe('an observed object', () => {
-  test('comes from the cache, and its kind and the definition of its kind are watched', async () => {
+  test('comes from the cache; its kind and CustomResourceDefinitions are watched', async () => {
     const { observe, watched, read } = aContext({ cached: aMachine('1') })
     expect(await observe()).toMatchObject({ contract: 'v1beta2', object: { metadata: { resourceVersion: '1' } } })
     expect({ watched, read }).toEqual({ watched: ['customresourcedefinitions', 'devmachines'], read: [] })

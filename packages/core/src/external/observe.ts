@@ -15,6 +15,7 @@ export async function observeExternal(
   map: MapFunction,
 ): Promise<External | undefined> {
   const { cache, client, signal } = context
+  // Only for the cache, from which `externalKind` reads CustomResourceDefinitions: their changes trigger no reconcile.
   await context.watch(CustomResourceDefinition, noKeys)
   const kindOfRef = await externalKind(cache, ref)
   await context.watch(kindOfRef.kind, map)
