@@ -16,7 +16,7 @@ test.each<[string, Hook, object, readonly string[]]>([
     ['waits, and calls again after 30 s', 'shows "BeforeClusterCreate: quota"'],
   ],
   [
-    'counts changed templates',
+    'leaves out a patch that changes the kind of a template',
     GeneratePatches,
     {
       ...success,

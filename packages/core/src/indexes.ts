@@ -41,6 +41,6 @@ export const ClustersByClass: Index<Cluster> = {
   values: (cluster) => (cluster.spec.topology ? [keyText(classKeyOf(cluster))] : []),
 }
 
-/** Clusters of a class. */
+/** Keys of the Clusters of a class. */
 export const clustersOfClass = (cache: Cache, clusterClass: KubeObject): ObjectKey[] =>
   cache.byIndex(ClustersByClass, keyText(keyOf(clusterClass))).map(keyOf)

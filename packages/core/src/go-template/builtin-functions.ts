@@ -1,10 +1,10 @@
-/** The functions of every Go template. The evaluator implements `and` and `or`. Upstream: Go's text/template/funcs.go. */
+/** The functions of every Go template. Upstream: Go's text/template/funcs.go. */
 import { sprint, sprintf, text } from './format.ts'
 import type { TemplateFunction, Value } from './value.ts'
 import { byteLength, byteSlice, goFunction, has, isMap, truth, typeName, variadic } from './value.ts'
 
 export const builtinFunctions: Readonly<Record<string, TemplateFunction>> = {
-  // Declared for the parser only; the evaluator implements these two.
+  // Declared for the parser only: `execute.ts` implements these two, since they evaluate their arguments lazily.
   and: variadic(['any'], 'any', (first) => first),
   or: variadic(['any'], 'any', (first) => first),
   not: goFunction(['any'], (value) => !truth(value)),

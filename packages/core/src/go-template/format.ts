@@ -65,6 +65,7 @@ interface Directive {
 }
 
 const DirectivePattern = /%([-+# 0]*)(\*|\d+)?(?:\.(\*|\d*))?([\s\S]?)/gu
+/** Maximum width and precision of a directive; a larger one is reduced to this value, so that the text stays small. */
 const WidestField = 10_000
 
 /** `fmt.Sprintf`. Mistakes are printed inline, as by Go: `%!d(string=x)`, `%!d(MISSING)`, `%!(EXTRA int=1)`. */

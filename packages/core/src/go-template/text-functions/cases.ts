@@ -11,7 +11,10 @@ const Ideographs = String.raw`\u3400-\u4D85\u4E00-\u9FCC\u{20000}-\u{2B81D}`
 /** Small letters, and letters without case. */
 const Small = String.raw`[\p{L}--[${Ideographs}\p{Lu}]]`
 
-/** The last capital before small letters begins a word (`HTTP`, `Server`). Small letters after digits belong to the digits (`20x`). */
+/**
+ * The last capital before small letters begins a word (`HTTPServer` is `HTTP` and `Server`). Small letters after digits belong to the
+ * digits (`20x`).
+ */
 const Words = [
   String.raw`\p{N}[\p{N}${Small}]*`,
   String.raw`\p{Lu}${Small}+`,

@@ -108,7 +108,7 @@ const put = (map: GoMap, key: string, value: Value): void => {
   Object.defineProperty(map, key, { value, writable: true, enumerable: true, configurable: true })
 }
 
-/** Merges `source` into `target`, recursively. Without `overwrites` only empty values are set. */
+/** Merges `source` into `target`, recursively. Without `overwrites`, sets only keys that are missing or empty in `target`. */
 function mergeInto(target: GoMap, source: GoMap, overwrites: boolean): void {
   for (const [key, value] of Object.entries(source)) {
     const present = has(target, key) ? target[key] : undefined
