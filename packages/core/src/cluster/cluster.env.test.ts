@@ -254,7 +254,7 @@ test('a Cluster waits for the objects of its topology', async () => {
   }
 })
 
-test("a Cluster without control plane provider gets a kubeconfig with a certificate of the user's certificate authority", async () => {
+test("a Cluster without control plane provider gets a kubeconfig once the Secret of the user's certificate authority exists", async () => {
   env = await coreEnv({ limits: { eventFilter: ({ metadata }) => metadata.labels?.['mine'] === 'yes' } })
   const spec = { infrastructureRef: aCluster().spec.infrastructureRef, controlPlaneEndpoint: { host: 'fd00::1', port: 6443 } }
   await env.create(Cluster, 'demo', { metadata: { labels: { mine: 'yes' } }, spec })

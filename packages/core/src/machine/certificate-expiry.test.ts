@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { certificateExpiry } from './certificate-expiry.ts'
 import type { MachineIO, MachineScope } from './scope.ts'
 
-/** Returns the status of a control plane Machine with this annotation. */
+/** Returns `status.certificatesExpiryDate` of a control plane Machine with this annotation. */
 async function expiryOf(text: string): Promise<string | undefined> {
   const annotations = { 'machine.cluster.x-k8s.io/certificates-expiry': text }
   const labels = { 'cluster.x-k8s.io/control-plane': '' }
@@ -20,7 +20,7 @@ async function expiryOf(text: string): Promise<string | undefined> {
 test.each([
   ['2030-02-28T23:00:00Z', '2030-02-28T23:00:00Z'],
   ['2030-02-28T23:00:00.5+01:00', '2030-02-28T22:00:00Z'],
-])('the expiry date of %s is %s', async (text, date) => expect(await expiryOf(text)).toBe(date))
+])('the annotation %s sets the expiry date %s', async (text, date) => expect(await expiryOf(text)).toBe(date))
 
 // Go's time.Parse rejects these.
 test.each(['2030-02-30T00:00:00Z', '2030-02-28T24:00:00Z', '2030-02-28t00:00:00z', '2030-02-28', 'soon'])(

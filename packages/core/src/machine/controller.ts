@@ -68,7 +68,10 @@ const clusterMatters = whenChanged((cluster: Cluster) => ({
   controlPlaneInitialized: getCondition(cluster, 'ControlPlaneInitialized')?.status === 'True',
 }))
 
-/** Accepts changes of the fields that determine whether a Machine is up to date, and whether its Node is marked for replacement. */
+/**
+ * Accepts changes of the fields that determine whether a Machine is up to date, and whether its Node gets the taint for an outdated
+ * revision.
+ */
 const rolloutMatters = whenChanged((set: MachineSet | MachineDeployment) => ({
   template: set.spec.template.spec,
   rolloutAfter: (set as MachineDeployment).spec.rollout?.after,

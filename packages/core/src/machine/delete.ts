@@ -43,7 +43,7 @@ import { volumesToDetach } from './volumes.ts'
 const RetryInterval = seconds(5)
 
 /** Minimum time for which a failed deletion of a Node is retried. Upstream: nodeDeletionRetryTimeout. */
-const MinNodeDeletionRetries = seconds(10)
+const MinNodeDeletionRetryTime = seconds(10)
 
 type Step = (scope: MachineScope, io: MachineIO, node: string | undefined) => Promise<StepResult>
 
@@ -255,8 +255,10 @@ const deleteNode: Step = async (scope, io, name) => {
     // Earlier steps may have used up the timeout, and one failed request must not leave the Node behind.
     const firstFailure = io.nodeDeletionFailures.get(machine.metadata.uid) ?? io.clock.elapsed()
     io.nodeDeletionFailures.set(machine.metadata.uid, firstFailure)
-    const retries = firstFailure + MinNodeDeletionRetries - io.clock.elapsed()
-    const remaining = limit ? Math.max(retries, timeLeft({ since, length: seconds(limit), now: io.clock.now() })) : undefined
+    const retryTimeLeft = firstFailure + MinNodeDeletionRetryTime - io.clock.elapsed()
+    const remaining = limit
+      ? Math.max(retryTimeLeft, timeLeft({ since, length: seconds(limit), now: io.clock.now() }))
+      : undefined
     if (remaining !== undefined && remaining <= 0) {
       io.log.info('Node deletion timeout expired, continuing without Node deletion', { Node: name, err })
       return done

@@ -36,7 +36,7 @@ export function reportLegacyStatus(scope: MachineScope, now: number): void {
   reportLegacyConditions(machine, computed, {
     now,
     ready: {
-      // Infrastructure has the highest priority, then health and remediation.
+      // In the order of priority: the first of several problems gives the reason and message of Ready.
       of: ['InfrastructureReady', 'BootstrapReady', 'HealthCheckSucceeded', 'OwnerRemediated', 'DrainingSucceeded'],
       ...(isProvisioning ? { steps: ['BootstrapReady', 'InfrastructureReady'] } : {}),
     },
@@ -121,6 +121,7 @@ function deletion({ machine, steps, deletion: stage }: MachineScope): NewLegacyC
   if (drain?.state === 'waiting') computed.push(legacyFalse('DrainingSucceeded', 'Draining', 'Info', stage.message))
   if (drain?.state === 'failed') computed.push(legacyFalse('DrainingSucceeded', 'DrainingFailed', 'Warning', drain.message))
   if (volumes?.state === 'done') computed.push(legacyTrue('VolumeDetachSucceeded'))
+  // As upstream, a wait for volumes sets the condition only if it is absent.
   const isReported = legacyConditionsOf(machine).some(({ type }) => type === 'VolumeDetachSucceeded')
   if ((volumes?.state === 'waiting' || volumes?.state === 'failed') && !isReported) {
     const message = 'Waiting for node volumes to be detached'

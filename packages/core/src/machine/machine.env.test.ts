@@ -67,7 +67,7 @@ test('a Machine copies the provider ID and the name of its data Secret, finds an
   ])
 })
 
-test('a Machine reports whether it is up to date with the MachineDeployment that the label of its MachineSet names, before this is an owner', async () => {
+test('a Machine reports UpToDate by the MachineDeployment that the label of its MachineSet names, even without an owner reference to it', async () => {
   env = await coreEnv()
   await env.provisionCluster()
   const { spec } = aMachine()
@@ -154,7 +154,7 @@ test('a Machine reports a terminal failure when its infrastructure machine was d
   expect(machine.status?.deprecated?.v1beta1?.failureReason).toBe('InvalidConfiguration')
 })
 
-test('a failure that is no text does not prevent the status of a Machine, nor its deletion', async () => {
+test('failureReason and failureMessage that are no strings prevent neither the status update of a Machine nor its deletion', async () => {
   env = await coreEnv()
   await env.provisionCluster()
   await env.provisionMachine('m1')
@@ -565,5 +565,6 @@ test('any failed write is retried', async () => {
     )
     await env.close()
   }
+  // For `afterEach`, which closes it.
   env = await coreEnv()
 })

@@ -62,7 +62,7 @@ function ownersOf(machine: Machine, io: MachineIO): Pick<MachineScope, 'machineS
   const set = controllerOf(machine)
   const machineSet =
     set?.kind === MachineSet.kind ? io.cache.peek(MachineSet, { namespace: namespace!, name: set.name }) : undefined
-  // As upstream, by its label: after a restore of backups, the owner reference may be missing for a while.
+  // The label names the MachineDeployment, as upstream: after a restore of backups, the owner reference may be missing for a while.
   const deployment = machineSet?.metadata.labels?.[MachineDeploymentNameLabel]
   const machineDeployment = deployment ? io.cache.peek(MachineDeployment, { namespace: namespace!, name: deployment }) : undefined
   return { machineSet, machineDeployment }

@@ -10,8 +10,9 @@ export interface MachineScope {
   /** A private draft, changed by phases and committed once at the end. */
   readonly machine: Machine
   readonly cluster: Cluster
-  /** The MachineSet that controls the Machine, and the MachineDeployment that controls the MachineSet. */
+  /** The MachineSet that controls the Machine. */
   readonly machineSet: MachineSet | undefined
+  /** The MachineDeployment that the label of the MachineSet names. */
   readonly machineDeployment: MachineDeployment | undefined
   bootstrap: Observed
   infrastructure: Observed

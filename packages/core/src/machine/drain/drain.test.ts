@@ -88,7 +88,7 @@ test('failed evictions are reported with the message of the API server, except i
   ])
 })
 
-test('evictions are sent for ten seconds in one reconcile', async () => {
+test('evictions are sent for at most ten seconds in one reconcile', async () => {
   const { lines, requests } = await drain({
     pods: ['a', 'b', 'c', 'd'],
     evict: (_, __, clock) => new Promise((resolve) => void clock.schedule(seconds(4), resolve)),
