@@ -53,7 +53,7 @@ describe('the current set', () => {
   test.each([
     ['sets with other templates', aDeployment('v1'), ['x']],
     ['no set that is older than an expired rollout.after', aDeployment('v1', '2026-01-08T00:00:00Z'), []],
-    ['sets created exactly at an expired rollout.after', aDeployment('v2', '2026-01-03T00:00:00Z'), ['c', 'x']],
+    ['sets created at an expired rollout.after or later', aDeployment('v2', '2026-01-03T00:00:00Z'), ['c', 'x']],
     ['any set, when rollout.after is in the future', aDeployment('v2', '2026-01-20T00:00:00Z'), ['a', 'b', 'c', 'x']],
   ])('may receive Machines of %s', (_, deployment, eligible) => {
     expect(setsByRole(deployment, sets, now).eligible.map(({ metadata }) => metadata.name)).toEqual(eligible)

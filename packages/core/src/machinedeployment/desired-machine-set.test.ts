@@ -5,8 +5,8 @@ import { machineSetIntent, newMachineSet } from './desired-machine-set.ts'
 
 test.each([
   ['leaves out an empty map of annotations, as upstream does', {}, undefined],
-  ['copies the annotations of the template', { note: 'n' }, { note: 'n' }],
-])('a MachineSet %s', (_, annotations, expected) => {
+  ['copies the annotations of the template of its MachineDeployment', { note: 'n' }, { note: 'n' }],
+])('a new MachineSet %s', (_, annotations, expected) => {
   const { spec } = aMachineSet()
   const template = { ...spec.template, metadata: { annotations } }
   const deployment = { metadata: { namespace: 'default', name: 'md' }, spec: { ...spec, template } } as MachineDeployment

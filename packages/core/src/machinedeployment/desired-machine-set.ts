@@ -232,7 +232,7 @@ function inPlaceFields(deployment: MachineDeployment, createdSpec: MachineSpec, 
     deletion: deletion?.order === undefined ? undefined : { order: deletion.order },
     machineNaming,
     template: {
-      // Upstream's type leaves out an empty map.
+      // Upstream leaves out an empty map, by `omitempty` of its Go type.
       metadata: { labels, annotations: isEmpty(annotations) ? undefined : annotations },
       spec: { ...createdSpec, minReadySeconds, readinessGates, taints, deletion: nodeDeletion },
     },

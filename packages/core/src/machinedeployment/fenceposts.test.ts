@@ -13,7 +13,7 @@ test.each([
   ['both 0: maxUnavailable becomes 1', 3, { maxSurge: '0%', maxUnavailable: '10%' }, { maxSurge: 0, maxUnavailable: 1 }],
   ['maxUnavailable is at most the replicas', 2, { maxUnavailable: 10 }, { maxSurge: 1, maxUnavailable: 2 }],
   ['without replicas, maxUnavailable is 0', 0, { maxSurge: 0, maxUnavailable: 0 }, { maxSurge: 0, maxUnavailable: 0 }],
-])('%s', (_, replicas, rollingUpdate, expected) => {
+])('maxSurge and maxUnavailable are computed from the strategy: %s', (_, replicas, rollingUpdate, expected) => {
   expect(fenceposts(aDeployment(replicas, rollingUpdate))).toEqual(expected)
 })
 

@@ -32,7 +32,7 @@ interface FinalState {
   }[]
   readonly sets: readonly string[]
   readonly left: readonly string[]
-  /** Violations seen on any Machine at any time. */
+  /** Machines that were created, were deleted or had no controller at any time during the rollout. */
   readonly violations: readonly string[]
 }
 

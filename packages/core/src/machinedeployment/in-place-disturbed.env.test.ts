@@ -74,7 +74,7 @@ describe('a change of the template', () => {
     expect(await env.names()).toEqual(namesBefore)
   })
 
-  test('is continued by a template of the old set, although the set is paused and reports nothing', async () => {
+  test('continues when a template of the old set is created again, although the set is paused and reports nothing', async () => {
     const { script, requests } = ableExtension()
     env = await inPlaceEnv(scriptedRuntime(script), { replicas: 1 })
     const [set] = await env.sets()

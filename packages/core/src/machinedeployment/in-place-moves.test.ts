@@ -157,7 +157,7 @@ function simulate(world: World): string {
   throw new Error(`the rollout does not end:\n${lines.join('\n')}`)
 }
 
-/** A world in the middle of a rollout, when the spec changes. */
+/** State in the middle of a rollout: `ms2` has three of the Machines when a user changes the replicas or the template. */
 const duringRollout = (replicas: number, template: string, old: readonly string[], machineCount: number): World =>
   aWorld(replicas, 3, 1, { template, sets: [aSet('ms1', 'v1', old), aSet('ms2', 'v2', machines(1, 3))], created: machineCount })
 

@@ -37,7 +37,7 @@ describe('a MachineDeployment whose Machines an extension can update', () => {
     const writes = items
       .flatMap(({ metadata }) => metadata.managedFields ?? [])
       .filter(({ manager }) => manager === 'capi-machineset')
-    expect(new Set(writes.map(({ operation }) => operation)), 'as upstream, nothing is updated').toEqual(new Set(['Apply']))
+    expect(new Set(writes.map(({ operation }) => operation)), 'as upstream, no operation is Update').toEqual(new Set(['Apply']))
     expect(desired.infrastructureMachineTemplate).toMatchObject({ metadata: { name: 'larger' } })
     const { revision } = env.store
     await env.advance(seconds(3600))

@@ -117,6 +117,6 @@ test.each<[string, MachineDeploymentScope, string[]]>([
     ),
     ['1 3 2 1', 'Ready True', 'Available True', 'MachineSetReady False/Warning ScalingUp: Scaling up'],
   ],
-])('%s', (_, scope, expected) => {
+])('the v1beta1 status is computed from the state: %s', (_, scope, expected) => {
   expect(reported(scope)).toEqual(expected)
 })

@@ -31,7 +31,10 @@ export const machines: MachineDeploymentPhase = async (scope, { cache }) => {
   return proceed()
 }
 
-/** Labels sets that do not name their deployment, such as adopted ones. They pass the label to their Machines. */
+/**
+ * Adds the label with the deployment's name to sets without it, such as adopted ones. The controller of a set copies the label to the
+ * Machines.
+ */
 export const labelMachineSets: MachineDeploymentPhase = async (scope, { client, signal }) => {
   const { name } = scope.machineDeployment.metadata
   const labels = { [MachineDeploymentNameLabel]: name }
