@@ -1,6 +1,6 @@
 /**
- * Conditions of a Cluster that aggregate those of its objects or describe the connection to its workload cluster. Pure. Upstream:
- * core/reconcilers/cluster/cluster_controller_status.go, v1.14.
+ * Conditions of a Cluster that aggregate those of its objects or describe the connection to its workload cluster. Pure, except
+ * that `availableCondition` logs invalid availability gates. Upstream: core/reconcilers/cluster/cluster_controller_status.go, v1.14.
  */
 import { type Cluster, ClusterConditions, type ConditionGate, type Machine } from '@capstan/api'
 import {

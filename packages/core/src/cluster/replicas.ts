@@ -34,8 +34,8 @@ function putCounts(status: NonNullable<Cluster['status']>, field: 'controlPlane'
 }
 
 /**
- * Returns `undefined` when the Machines could not be listed; the draft then keeps its earlier counts. As upstream, a control plane object
- * that could not be read has no counts.
+ * Returns `undefined` when the counts come from Machines that could not be listed; the draft then keeps its earlier counts. As upstream, a
+ * control plane object that could not be read has no counts.
  */
 function controlPlaneCounts({ cluster, controlPlane, descendants }: ClusterScope): Counts | undefined {
   if (!cluster.spec.controlPlaneRef) {

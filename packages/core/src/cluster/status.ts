@@ -1,4 +1,6 @@
-/** Computes the status of a Cluster: conditions, counters, phase. Pure, except for the draft that it changes. */
+/**
+ * Computes the status of a Cluster: conditions, counters, phase. Pure, except that it changes the draft and logs invalid availability gates.
+ */
 import {
   type Cluster,
   ClusterConditions,

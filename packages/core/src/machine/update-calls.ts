@@ -76,8 +76,8 @@ export class UpdateCalls {
     const cacheKey = stableText([retries, ...specs])
     const identity = { machine: keyOf(machine), cacheKey }
     const earlier = this.#pendingCalls.get(uid)
-    const openRequest: PendingCall = { ...identity, expires: 0, until: 0, message: '' }
-    this.#pendingCalls.set(uid, openRequest)
+    const callInProgress: PendingCall = { ...identity, expires: 0, until: 0, message: '' }
+    this.#pendingCalls.set(uid, callInProgress)
     const handlers = (await this.#runtime?.handlersFor(UpdateMachine, machine)) ?? []
     const handler = onlyHandler(UpdateMachine, handlers)
     if (handler === undefined) throw new Error('no extensions registered for UpdateMachine hook')
@@ -93,7 +93,7 @@ export class UpdateCalls {
     }
     const { expires, until, message } = pendingCall
     // If any extension has changed during the call, the response expires at once: `whenExtensionsChange` has queued the Machine again.
-    const isOutdated = this.#pendingCalls.get(uid) !== openRequest
+    const isOutdated = this.#pendingCalls.get(uid) !== callInProgress
     this.#pendingCalls.set(uid, isOutdated ? { ...pendingCall, expires: calledAt } : pendingCall)
     const waiting = { hook: UpdateMachine.name, handlers: [handler], until, message, called: !isCached }
     return { kind: 'blocked', waiting, retryAfter: expires - calledAt }

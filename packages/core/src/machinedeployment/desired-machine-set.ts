@@ -59,7 +59,7 @@ export interface Revision {
 /**
  * Returns the revision of the current set, which need not exist yet. A set that becomes current again gets the next number and keeps the
  * old one in its history. Old sets whose revision is not a number do not count.
- * @throws RangeError when the revision of the current set is not a number
+ * @throws Error when the revision of the current set is not a number
  */
 export function currentRevision(
   current: MachineSet | undefined,
@@ -72,6 +72,7 @@ export function currentRevision(
   const problem = `failed to parse current revision on MachineSet ${keyText(keyOf(current!))}`
   const number = withErrorContext(problem, () => parseGoInteger(before))
   if (number > next || before === String(next)) return { ...revision, current: before }
+  // As upstream, a history whose first revision is empty is replaced.
   const { history = '' } = revision
   return { current: String(next), history: history === '' || history.startsWith(',') ? before : `${history},${before}` }
 }
@@ -140,7 +141,7 @@ export function machineSetIntent(deployment: MachineDeployment, set: MachineSet,
       namespace: namespace!,
       ...wantedMetadata(deployment, hash, role),
       ownerReferences: [controllerReference(deployment, MachineDeployment)],
-      // Includes finalizers of other writers, so that the list stays unchanged.
+      // As upstream, keeps all existing finalizers, also those of other writers.
       finalizers: finalizers.includes(MachineSetFinalizer) || isDeleting(set) ? finalizers : [...finalizers, MachineSetFinalizer],
     },
     spec: {

@@ -78,7 +78,10 @@ export interface DrainPlan {
   readonly completeLater: readonly Pod[]
 }
 
-/** Selects the Pods of the lowest order to be evicted or awaited now, and all other Pods for later. */
+/**
+ * Selects the Pods of the lowest order to be evicted or awaited now, and all other Pods for later. Pods with a deletionTimestamp are in
+ * `deleting`, whatever their order.
+ */
 export function planDrain(podDrains: readonly PodDrain[]): DrainPlan {
   const waitedFor = podDrains.filter((podDrain) => podDrain.behavior !== 'Skip')
   const lowest = smallest(waitedFor.map(({ order }) => order))
