@@ -1,5 +1,5 @@
 /**
- * Allows PersistentVolumeClaims to grow only when their storage class allows volume expansion. Upstream:
+ * Allows PersistentVolumeClaims to grow only when they are bound and their storage class allows volume expansion. Upstream:
  * plugin/pkg/admission/storage/persistentvolume/resize, v1.36.
  */
 import { compareAmounts } from '../kinds/checks.ts'
@@ -17,9 +17,9 @@ export const persistentVolumeClaimResize: Plugin = {
     if (compareAmounts(size, oldSize) <= 0) return
     if (before!.status.phase !== 'Bound') throw forbidden(write, 'Only bound persistent volume claims can be expanded')
     const { storageClassName } = now!.spec
-    const isSame = storageClassName !== undefined && storageClassName === before!.spec.storageClassName
+    const hasSameClass = storageClassName !== undefined && storageClassName === before!.spec.storageClassName
     const key = { resource: 'storageclasses.storage.k8s.io', namespace: '', name: storageClassName ?? '' }
-    const storageClass = isSame ? (store.get(key) as unknown as StorageClass | undefined) : undefined
+    const storageClass = hasSameClass ? (store.get(key) as unknown as StorageClass | undefined) : undefined
     if (storageClass?.allowVolumeExpansion === true) return
     throw forbidden(
       write,

@@ -25,11 +25,13 @@ export const defaultStorageClass = defaultClass({
 
 interface Classes {
   readonly name: Plugin['name']
+  /** Resource, `plural.group`, whose new objects get the default class. */
   readonly storage: string
   /** Field of `spec` that names the class. */
   readonly field: string
   /** Annotation that named the class before the field existed. */
   readonly oldName: string
+  /** Resource of the classes, `plural.group`. */
   readonly classes: string
   /** Annotations that mark a class as the default. */
   readonly marks: readonly string[]

@@ -33,7 +33,7 @@ interface TimedToleration {
   readonly seconds: number
 }
 
-/** The two tolerations with the most seconds of each group. Tolerations of a group differ only in tolerationSeconds. */
+/** The two tolerations with the most seconds of each group. Tolerations of a group match the same keys, effects and values. */
 class LongestTolerations {
   /** Two tolerations of each group, because `covers` ignores a toleration that equals its argument. */
   readonly #groups = new Map<string, readonly TimedToleration[]>()

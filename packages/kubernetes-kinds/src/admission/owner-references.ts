@@ -12,20 +12,20 @@ export const ownerReferences: Plugin = {
     const { operation, info, subresource, object, old, authorizer, namespace, caller: user } = write
     if (operation === 'DELETE' || (info.storage === 'pods' && subresource === 'status')) return
     if (equal(ownersOf(object), ownersOf(old))) return
-    const may = (attributes: Omit<ResourceAttributes, 'kind' | 'user'>) =>
+    const authorize = (attributes: Omit<ResourceAttributes, 'kind' | 'user'>) =>
       authorizer.decide({ kind: 'resource', user, ...attributes })
     if (operation === 'UPDATE') {
       const { group, plural: resource } = info
-      const { allowed, reason } = may({ verb: 'delete', group, resource, subresource, namespace, name: write.name })
+      const { allowed, reason } = authorize({ verb: 'delete', group, resource, subresource, namespace, name: write.name })
       if (!allowed) throw forbidden(write, `cannot set an ownerRef on a resource you can't delete: ${reason}, <nil>`)
     }
     const blockingOwners = newlyBlocking(object, old)
     const finalize = { verb: 'update', subresource: 'finalizers' }
-    if (blockingOwners.length === 0 || may({ ...finalize, group: '*', resource: '*', name: '*' }).allowed) return
+    if (blockingOwners.length === 0 || authorize({ ...finalize, group: '*', resource: '*', name: '*' }).allowed) return
     for (const { apiVersion, kind, name } of blockingOwners) {
       for (const owner of resourcesOfOwner(write, apiVersion, kind)) {
         const scope = owner.namespaced ? { namespace } : {}
-        const { allowed, reason } = may({ ...finalize, group: owner.group, resource: owner.plural, name, ...scope })
+        const { allowed, reason } = authorize({ ...finalize, group: owner.group, resource: owner.plural, name, ...scope })
         if (allowed) continue
         const problem = "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on"
         throw forbidden(write, `${problem}: ${reason}, <nil>`)

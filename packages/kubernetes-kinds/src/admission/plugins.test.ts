@@ -72,21 +72,21 @@ describe('OwnerReferencesPermissionEnforcement', () => {
 
   test.each([
     {
-      name: 'a user who may not delete the owned object cannot change its owners',
+      name: 'a user without permission to delete the owned object cannot change its owners',
       permissions: [write],
       block: false,
       create: 'accepted',
       change: /cannot set an ownerRef on a resource you can't delete: , <nil>$/,
     },
     {
-      name: 'a user who may delete the owned object can change its owners',
+      name: 'a user with permission to delete the owned object can change its owners',
       permissions: [write, remove],
       block: false,
       create: 'accepted',
       change: /^accepted$/,
     },
     {
-      name: 'a user who may not set finalizers on the owner cannot set blockOwnerDeletion',
+      name: 'a user without permission to set finalizers on the owner cannot set blockOwnerDeletion',
       permissions: [write, remove],
       block: true,
       create:
@@ -94,7 +94,7 @@ describe('OwnerReferencesPermissionEnforcement', () => {
       change: /blockOwnerDeletion/,
     },
     {
-      name: 'a user who may set finalizers on the owner can set blockOwnerDeletion',
+      name: 'a user with permission to set finalizers on the owner can set blockOwnerDeletion',
       permissions: [write, remove, finalize],
       block: true,
       create: 'accepted',

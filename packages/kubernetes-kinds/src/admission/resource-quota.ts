@@ -36,6 +36,7 @@ export const resourceQuota: Plugin = {
       const text = `requested: ${list(increases)}, used: ${list(used)}, limited: ${list(hard)}`
       throw forbidden(write, `exceeded quota: ${quota.metadata.name}, ${text}`)
     }
+    // Until this write is stored or has failed, `usageIn` counts it for concurrent writes.
     pending.add(info.storage, object, old)
   },
 }
@@ -46,8 +47,8 @@ function requireAmounts(write: PluginWrite, { metadata, spec: { hard = {} } }: R
   const missing = new Map<string, string[]>()
   for (const { name, resources } of [...(spec.containers ?? []), ...(spec.initContainers ?? [])]) {
     for (const quotaName of Object.keys(hard)) {
-      const [, member = '', resource = ''] = /^(?:(requests|limits)\.)?(cpu|memory|ephemeral-storage)$/.exec(quotaName) ?? []
-      if (resource === '' || resource === 'ephemeral-storage') continue
+      const [, member = '', resource = ''] = /^(?:(requests|limits)\.)?(cpu|memory)$/.exec(quotaName) ?? []
+      if (resource === '') continue
       const amounts = member === 'limits' ? resources.limits : resources.requests
       if (amounts?.[resource] === undefined) addTo(missing, quotaName, name)
     }

@@ -47,6 +47,7 @@ export const serviceAccount: Plugin = {
       throw forbidden(write, `no service account specified for pod ${write.namespace}/${write.object.metadata.name ?? ''}`)
     const account = await accountOf(write, spec.serviceAccountName as string)
     const value = account.metadata.annotations?.[enforceAnnotation] ?? ''
+    // The values that Go's strconv.ParseBool accepts as true.
     const problem = ['1', 't', 'T', 'true', 'TRUE', 'True'].includes(value) ? secretProblem(account, spec) : undefined
     if (problem !== undefined) throw forbidden(write, problem)
   },

@@ -15,7 +15,7 @@ export const certificateApproval: Plugin = {
   appliesTo,
   validate(write) {
     if (write.operation !== 'UPDATE' || write.subresource !== 'approval') return
-    // The stored object is used, because its signer is immutable.
+    // As upstream, reads the stored object. The signer is immutable, so the new object has the same signer.
     const { signerName } = requestOf(write.old).spec
     if (!isAllowedForSigner(write, 'approve', signerName)) {
       throw forbidden(write, `user not permitted to approve requests with signerName ${JSON.stringify(signerName)}`)

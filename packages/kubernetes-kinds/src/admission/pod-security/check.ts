@@ -30,7 +30,7 @@ export const quoted = (texts: readonly string[]): string => texts.map((text) => 
 
 export const plural = (word: string, { length }: readonly unknown[]): string => (length === 1 ? word : `${word}s`)
 
-/** `container "a"`, `containers "a", "b"` */
+/** Formats names of containers: `container "a"` or `containers "a", "b"`. */
 export const containerList = (names: readonly string[]): string => `${plural('container', names)} ${quoted(names)}`
 
 /** Sorts texts and removes duplicates. */

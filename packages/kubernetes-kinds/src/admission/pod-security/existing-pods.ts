@@ -4,7 +4,7 @@ import type { Pod } from '../../kinds/schemas/types.ts'
 import { type Standard, standardText } from './policy.ts'
 import { findings, reasonsOf } from './standards.ts'
 
-const mostPods = 3000
+const maxCheckedPods = 3000
 
 /** @param isTimeOver called after each pod; returns true when the time for the check is over */
 export function existingPodWarnings(
@@ -15,7 +15,7 @@ export function existingPodWarnings(
 ): string[] {
   const violators = new Map<string, string[]>()
   let checked = 0
-  for (const pod of differingFirst(pods).slice(0, mostPods)) {
+  for (const pod of differingFirst(pods).slice(0, maxCheckedPods)) {
     const reasons = reasonsOf(findings(pod, enforce))
     const names = violators.get(reasons)
     if (names) names.push(pod.metadata.name)

@@ -18,8 +18,8 @@ export const podTemplates: ReadonlyMap<string, (object: unknown) => PodLike | un
 ])
 
 /**
- * Reports whether an update of a pod could violate a standard that the old pod satisfies: it changes the number or the images of
- * containers.
+ * Reports whether an update changes the number or the images of a pod's containers. Only such updates are checked against the enforced
+ * standard.
  */
 export function changesContainers({ spec }: Pod, { spec: old }: Pod): boolean {
   const lists = [

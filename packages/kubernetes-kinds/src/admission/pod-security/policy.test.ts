@@ -4,7 +4,7 @@ import { policyOf, standardText } from './policy.ts'
 
 const prefix = 'pod-security.kubernetes.io/'
 
-/** `enforce=baseline enforce-version=v1.3` as labels. */
+/** Parses a text such as `enforce=baseline enforce-version=v1.3` to labels. */
 const labelsOf = (text: string) =>
   Object.fromEntries(
     text.split(' ').map((label) => {

@@ -23,7 +23,7 @@ const latest = 'latest'
 const noRestrictions: Standard = { level: 'privileged', version: latest }
 const unrestrictedPolicy: Policy = { enforce: noRestrictions, warn: noRestrictions }
 
-/** `restricted:latest` */
+/** Formats a standard: `restricted:latest`. */
 export const standardText = ({ level, version }: Standard): string => `${level}:${version}`
 
 export const isStricter = (level: Level, other: Level): boolean => levels.indexOf(level) > levels.indexOf(other)
@@ -52,7 +52,8 @@ export function policyOf(labels: Labels | undefined): { readonly policy: Policy;
     version: enforceVersion.value ?? latest,
   }
   const warn: Standard = { level: warnLevel.value ?? 'privileged', version: warnVersion.value ?? latest }
-  // Upstream: without a label for warnings, the enforced level applies to warnings as well, since only pods, not templates, are rejected.
+  // As upstream: without the label `warn`, the enforced level also causes warnings. Only pods are rejected; for a template, the warning is
+  // the only notice.
   const warnsAsEnforced = !warnLevel.isSet && enforceLevel.value !== undefined && enforce.level !== 'privileged'
   if (!warnsAsEnforced) return { policy: { enforce, warn }, errors }
   return {

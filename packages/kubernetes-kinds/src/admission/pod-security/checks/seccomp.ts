@@ -57,7 +57,7 @@ const requireProfile: Rule = ({ spec }) => {
   return { reason, detail }
 }
 
-/** Every container must have a seccomp profile. */
+/** Every container must have an allowed seccomp profile, its own or the profile of the pod. */
 export const seccompRestricted: Check = {
   id: 'seccompProfile_restricted',
   level: 'restricted',

@@ -31,6 +31,7 @@ const allowed = [
   'secret',
 ] as const satisfies readonly Source[]
 
+/** Types that the details of a violation name. All other types that are not allowed are called `unknown`. */
 const restricted = [
   'hostPath',
   'gcePersistentDisk',
