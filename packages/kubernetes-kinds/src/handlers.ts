@@ -20,7 +20,7 @@ const byResource: { readonly [storage: string]: Handler } = {
   componentstatuses: (_, context) => componentStatuses(context),
 }
 
-/** Returns `undefined` when the default implementation of the verb applies. */
+/** Returns the handler of a request; `undefined` when the default implementation of the verb applies. */
 export function handlerFor({ info, request: { subresource } }: RequestContext): Handler | undefined {
   if (!info.builtin) return undefined
   if (subresource === undefined && isReview(info)) return review

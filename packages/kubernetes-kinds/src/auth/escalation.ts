@@ -1,6 +1,6 @@
 /**
- * Escalation check: writing a role requires holding its permissions, and writing a binding requires holding the permissions of its role,
- * unless the user has the verb `escalate` or `bind`. Upstream: pkg/registry/rbac, policybased storage of each kind.
+ * Escalation check: to write a role, a user must have its permissions or the verb `escalate` on it. To write a binding, a user must have the
+ * permissions of its role or the verb `bind` on that role. Upstream: pkg/registry/rbac, policybased storage of each kind.
  */
 import {
   type ClusterRole,
@@ -33,7 +33,7 @@ type RoleKind = 'roles' | 'clusterroles'
 type BindingKind = 'rolebindings' | 'clusterrolebindings'
 type Write = Pick<WriteContext, 'caller' | 'namespace' | 'server'>
 
-/** Requires that the user has the permissions that the written role grants, or may escalate. @throws StatusError Forbidden */
+/** Requires that the user has the permissions that the written role grants, or the verb `escalate`. @throws StatusError Forbidden */
 export const authorizeRole =
   (plural: RoleKind) =>
   (role: Role | ClusterRole, old: Role | ClusterRole | undefined, write: Write): void => {
@@ -42,8 +42,8 @@ export const authorizeRole =
   }
 
 /**
- * Requires that the user has the permissions that the written binding grants, or may bind its role. @throws StatusError Forbidden, or NotFound
- * for a binding to a role that does not exist
+ * Requires that the user has the permissions that the written binding grants, or the verb `bind` on its role.
+ * @throws StatusError Forbidden, or NotFound for a binding to a role that does not exist
  */
 export const authorizeBinding =
   (plural: BindingKind) =>
@@ -76,7 +76,7 @@ function changesOnlyOwnership(object: UnknownObject, old: UnknownObject): boolea
 }
 
 function requireRolePermissions(plural: RoleKind, role: Role | ClusterRole, write: Write): void {
-  if (may(write, 'escalate', plural, role.metadata.name)) return
+  if (isAllowed(write, 'escalate', plural, role.metadata.name)) return
   const deny = (reason: string) => forbiddenTo({ group: rbacGroup, plural }, role.metadata.name, reason)
   const problem = escalation(write, role.rules ?? [])
   if (problem !== undefined) throw deny(problem)
@@ -91,7 +91,7 @@ function requireBindingPermissions(
   write: Write,
 ): void {
   const binding = { group: rbacGroup, plural }
-  if (may(write, 'bind', roleRef.kind === 'Role' ? 'roles' : 'clusterroles', roleRef.name)) return
+  if (isAllowed(write, 'bind', roleRef.kind === 'Role' ? 'roles' : 'clusterroles', roleRef.name)) return
   const role = roleOf(write.server.store, roleRef, write.namespace ?? '')
   // Upstream's error has the resource of the binding and the name of the role.
   if (!role) throw notFound(binding, roleRef.name)
@@ -99,10 +99,10 @@ function requireBindingPermissions(
   if (problem !== undefined) throw forbiddenTo(binding, metadata.name, problem)
 }
 
-const may = ({ server, caller: user, namespace }: Write, verb: string, resource: string, name: string) =>
+const isAllowed = ({ server, caller: user, namespace }: Write, verb: string, resource: string, name: string) =>
   server.authorizer.decide({ kind: 'resource', user, verb, group: rbacGroup, resource, namespace, name }).allowed
 
-/** Returns the reason why the user may not grant these permissions. Upstream: ConfirmNoEscalation. */
+/** Returns the error text if the user does not have all of these permissions. Upstream: ConfirmNoEscalation. */
 function escalation({ server, caller, namespace }: Write, requested: readonly PolicyRule[]): string | undefined {
   const { rules, errors } = server.authorizer.rulesFor(caller, namespace ?? '')
   const missing = missingPermissions(rules, requested)

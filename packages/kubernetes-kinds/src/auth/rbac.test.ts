@@ -8,7 +8,7 @@ beforeEach(async () => {
   t = await testServer()
 })
 
-const mayRead = (namespace: string, serviceAccount: string) => {
+const canRead = (namespace: string, serviceAccount: string) => {
   const user = { name: `system:serviceaccount:${serviceAccount}`, groups: [] }
   const request = { kind: 'resource', user, verb: 'get', group: '', resource: 'configmaps', namespace, name: 'x' } as const
   return rbacAuthorizer(t.server.store).decide(request).allowed
@@ -26,13 +26,13 @@ async function bindView(namespace: string, subject: { name: string; namespace?: 
 
 test('a ServiceAccount subject without a namespace is in the namespace of its RoleBinding', async () => {
   await bindView('default', { name: 'robot' })
-  expect(mayRead('default', 'default:robot')).toBe(true)
-  expect(mayRead('default', 'kube-system:robot')).toBe(false)
-  expect(mayRead('kube-system', 'default:robot')).toBe(false)
+  expect(canRead('default', 'default:robot')).toBe(true)
+  expect(canRead('default', 'kube-system:robot')).toBe(false)
+  expect(canRead('kube-system', 'default:robot')).toBe(false)
 })
 
 test('a ServiceAccount subject of a RoleBinding can be in another namespace', async () => {
   await bindView('default', { name: 'robot', namespace: 'kube-system' })
-  expect(mayRead('default', 'kube-system:robot')).toBe(true)
-  expect(mayRead('default', 'default:robot')).toBe(false)
+  expect(canRead('default', 'kube-system:robot')).toBe(true)
+  expect(canRead('default', 'default:robot')).toBe(false)
 })

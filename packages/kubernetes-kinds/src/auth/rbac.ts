@@ -87,7 +87,7 @@ function describe(binding: string, { kind, name }: RoleRef, subject: Subject, na
   return `${JSON.stringify(binding)} of ${kind} ${JSON.stringify(name)} to ${subject.kind} ${JSON.stringify(subjectName)}`
 }
 
-/** Joins errors as Go aggregates them. */
+/** Joins error texts like Go's aggregate error: without duplicates, and in brackets if there are several. */
 export function aggregated(errors: readonly string[]): string {
   const texts = [...new Set(errors)]
   return texts.length === 1 ? texts[0]! : `[${texts.join(', ')}]`

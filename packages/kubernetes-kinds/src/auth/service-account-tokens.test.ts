@@ -350,7 +350,7 @@ test('every namespace has a service account and the CA certificate, and its serv
   expect(await accountAndCA()).toEqual(['default', 'kube-root-ca.crt'])
 })
 
-test('a token with the default lifetime of pods is valid for a year unless disabled; the maximum limits a requested lifetime', async () => {
+test('a token with the default lifetime of pods is valid for a year unless extendExpiration is false; the maximum limits a requested lifetime', async () => {
   const limited = await start({ serviceAccountTokens: { maxExpirationSeconds: 3600 } })
   const { spec, status } = await request(limited, { expirationSeconds: 7200 })
   expect([spec.expirationSeconds, claimsOf(status!.token).exp]).toEqual([3600, limited.clock.now() / 1000 + 3600])

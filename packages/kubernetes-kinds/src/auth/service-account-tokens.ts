@@ -268,7 +268,7 @@ function parse(token: string): Parsed | undefined {
   }
 }
 
-/** The key determines the algorithm: a token that names another algorithm is not accepted. */
+/** Reports whether this key signed the token. The key determines the algorithm: a token that names another algorithm is not accepted. */
 const isSignedBy = ({ header, input, signature }: Parsed, { id, key, algorithm }: Key): boolean =>
   header.alg === algorithm.name &&
   (header.kid === undefined || header.kid === id) &&
@@ -276,13 +276,13 @@ const isSignedBy = ({ header, input, signature }: Parsed, { id, key, algorithm }
 
 interface SecretTokenContext {
   readonly requestedAudiences: readonly string[]
-  /** Audiences of tokens in Secrets, because those tokens contain no audiences. */
+  /** Audiences of this server, which apply to tokens in Secrets, because those tokens contain no audiences. */
   readonly audiences: readonly string[]
   readonly keys: readonly Key[]
   readonly store: Store
 }
 
-/** Upstream: pkg/serviceaccount/legacy.go. */
+/** Verifies a token without expiry, which must be the token that its Secret contains. Upstream: pkg/serviceaccount/legacy.go. */
 function verifySecretToken(
   token: string,
   parsed: Parsed,

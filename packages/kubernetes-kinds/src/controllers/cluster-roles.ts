@@ -8,7 +8,7 @@ const resource = 'clusterroles.rbac.authorization.k8s.io'
 export function runClusterRoles({ store, clock, log, client }: Omit<ControllerOptions, 'registry'>): () => void {
   const queue = new WorkQueue({ name: 'clusterroles', clock, log, run: aggregateInto })
   const roles = () => store.list(resource) as readonly ClusterRole[]
-  // A changed role can affect every aggregating role, even when it was deleted or has lost its label.
+  // Any change of a role, including its deletion or a removed label, can affect every aggregating role.
   const aggregateAll = () => {
     for (const { metadata, aggregationRule } of roles()) if (aggregationRule) queue.add(metadata.name)
   }

@@ -31,7 +31,7 @@ export function runNamespaces({ store, registry, clock, log, client }: Controlle
     const namespace = terminatingNamespace(name)
     if (!namespace) return
     const remaining = countRemaining(name)
-    if (remaining.size === 0) return release(namespace)
+    if (remaining.size === 0) return removeFinalizer(namespace)
     const since = Date.parse(namespace.metadata.deletionTimestamp!)
     const wait = timeLeft({ since, length: ReportAfter, now: clock.now() })
     if (wait > 0 && failures.length === 0) return queue.addAfter(name, wait)
@@ -99,7 +99,7 @@ export function runNamespaces({ store, registry, clock, log, client }: Controlle
     if (!equal(next, namespace)) await ignoreConflict(client.update(Namespace, next, { subresource: 'status' }))
   }
 
-  async function release(namespace: Namespace): Promise<void> {
+  async function removeFinalizer(namespace: Namespace): Promise<void> {
     const finalizers = (namespace.spec?.finalizers ?? []).filter((finalizer) => finalizer !== 'kubernetes')
     await ignoreConflict(
       client.transport.send({

@@ -35,7 +35,7 @@ test('a Secret of type service-account-token gets a token, the namespace and the
   expect(metadata.annotations).toMatchObject({ 'kubernetes.io/service-account.uid': robot.metadata.uid })
 })
 
-test('the token of a Secret, and a token that it replaced, are invalid after the Secret is deleted', async () => {
+test('the token of a Secret, and the token that the Secret had before, are invalid after the Secret is deleted', async () => {
   const { client, tokenIn, authenticateToken } = await start()
   await client.create(Secret, tokenSecret('s', 'robot'))
   const token = await tokenIn('s')

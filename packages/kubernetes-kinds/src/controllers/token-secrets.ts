@@ -45,7 +45,7 @@ export function runTokenSecrets({ store, clock, log, client, tokens, rootCA }: O
     const account = store.get(key) as ServiceAccount | undefined
     const matchesAccount = account && (!annotations[accountUid] || annotations[accountUid] === account.metadata.uid)
     try {
-      if (matchesAccount) await fill(secret, account)
+      if (matchesAccount) await writeToken(secret, account)
       else await client.delete(Secret, { namespace, name }, { preconditions: { uid: secret.metadata.uid } })
     } catch (err) {
       // Another client wrote first, and that change triggers another run; or the Secret was deleted.
@@ -53,7 +53,7 @@ export function runTokenSecrets({ store, clock, log, client, tokens, rootCA }: O
     }
   }
 
-  async function fill(secret: Secret, account: ServiceAccount): Promise<void> {
+  async function writeToken(secret: Secret, account: ServiceAccount): Promise<void> {
     const { data = {}, metadata } = secret
     const ca = rootCA === undefined ? data['ca.crt'] : base64(rootCA)
     if (data.token && data.namespace && data['ca.crt'] === ca) return
