@@ -27,7 +27,7 @@ test('publishes the server as the endpoint of the Service `kubernetes`, whose cl
   })
 })
 
-test('a server that restarts at another address corrects the objects, and writes no objects that are already correct', async () => {
+test('advertising another address corrects the objects, and advertising the same address again writes nothing', async () => {
   const { server, client } = await testServer()
   await server.advertise({ address: '192.0.2.7', port: 6443 })
   await client.patch(services, key, { type: 'merge', body: { metadata: { labels: { mine: 'yes' } } } })

@@ -64,7 +64,7 @@ export async function publishService(client: Client, range: AddressRange, { addr
   )
 }
 
-/** @param paths paths that are corrected in an existing object */
+/** Creates an object; if it exists, corrects the members at `paths`. */
 async function ensure(
   client: Client,
   kind: typeof services,

@@ -42,7 +42,7 @@ export async function bind(server: ServerContext, { request, options, info }: Re
 
 const success: Status = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 }
 
-/** Assigns a draft of a pod to a node. @throws StatusError Conflict when the pod is deleted, assigned already, or has scheduling gates */
+/** Assigns a draft of a pod to a node. @throws StatusError Conflict when the pod is being deleted, is assigned, or has scheduling gates */
 function assign({ metadata: { name, deletionTimestamp }, spec, status }: Pod, node: string, now: string): void {
   const rejected = (problem: string) => conflict(resource, name, `pod ${name} ${problem}`)
   if (deletionTimestamp !== undefined) throw rejected('is being deleted, cannot be assigned to a host')

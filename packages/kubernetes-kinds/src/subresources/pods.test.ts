@@ -59,7 +59,7 @@ test('an eviction in a namespace that is being deleted is rejected', async () =>
 describe('a deletion', () => {
   const remove = (name: string, gracePeriodSeconds?: number) =>
     t.client.delete(Pod, at(name), gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds })
-  const marks = async (name: string) => {
+  const deletionFields = async (name: string) => {
     const { deletionTimestamp, deletionGracePeriodSeconds } = (await t.client.get(Pod, at(name))).metadata
     return { after: Date.parse(deletionTimestamp ?? '') - t.clock.now(), deletionGracePeriodSeconds }
   }
@@ -73,11 +73,11 @@ describe('a deletion', () => {
   test('keeps a pod on a node for its grace period, which can be shortened but not extended', async () => {
     await t.client.create(pods, aPod('p', { nodeName: 'n', terminationGracePeriodSeconds: 60 }))
     await remove('p')
-    expect(await marks('p')).toEqual({ after: 60_000, deletionGracePeriodSeconds: 60 })
+    expect(await deletionFields('p')).toEqual({ after: 60_000, deletionGracePeriodSeconds: 60 })
     await remove('p', 10)
-    expect(await marks('p')).toEqual({ after: 10_000, deletionGracePeriodSeconds: 10 })
+    expect(await deletionFields('p')).toEqual({ after: 10_000, deletionGracePeriodSeconds: 10 })
     await remove('p', 100)
-    expect(await marks('p')).toEqual({ after: 10_000, deletionGracePeriodSeconds: 10 })
+    expect(await deletionFields('p')).toEqual({ after: 10_000, deletionGracePeriodSeconds: 10 })
     await remove('p', 0)
     expect(await remainingPods()).toEqual([])
   })
@@ -87,7 +87,7 @@ describe('a deletion', () => {
     await remove('p', 8_600_000_000_000)
     expect((await t.client.get(Pod, at('p'))).metadata.deletionTimestamp).toBe('9999-12-31T23:59:59Z')
     await remove('p', 10)
-    expect(await marks('p')).toEqual({ after: 10_000, deletionGracePeriodSeconds: 10 })
+    expect(await deletionFields('p')).toEqual({ after: 10_000, deletionGracePeriodSeconds: 10 })
   })
 
   test('removes a finished pod immediately', async () => {
