@@ -48,6 +48,7 @@ function portErrors(path: string, { protocol, port, endPort: end }: NetworkPolic
   if (typeof port === 'number') {
     appendAll(errors, portNumber(`${path}.port`, port))
     if (end !== undefined) {
+      // As upstream, this error contains the value of `port`.
       if (end < port) wrongEnd(port, 'must be greater than or equal to `port`')
       appendAll(errors, portNumber(`${path}.endPort`, end))
     }

@@ -35,6 +35,7 @@ export const ipaddresses: BuiltinKind<IPAddress> = {
   },
 }
 
+/** Returns a reference as upstream's error prints it: as a Go struct. */
 const asInGo = (parent: Partial<ParentReference> | undefined) =>
   parent && {
     Group: parent.group ?? '',

@@ -1,4 +1,4 @@
-/** Admin access to devices, which may already be in use, is allowed only in namespaces with a label that administrators set. */
+/** Admin access, also to devices that are in use, is allowed only in namespaces with a label that administrators set. */
 import { type FieldError, forbidden } from '@capstan/kube'
 import type { WriteServices } from '@capstan/apiserver/kinds'
 import type { DeviceClaim, ResourceClaimStatus } from '../schemas/types.ts'

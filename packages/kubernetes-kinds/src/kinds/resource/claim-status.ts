@@ -76,7 +76,7 @@ export function claimStatusErrors({ metadata, spec, status }: ResourceClaim, { s
 const consumerErrors = (field: string, consumer: ResourceClaimConsumerReference): FieldError[] =>
   (['resource', 'name', 'uid'] as const).flatMap((member) => (consumer[member] ? [] : [required(`${field}.${member}`)]))
 
-/** While the claim is being deleted, consumers may only be removed. */
+/** Requires an allocation if there are consumers. While the claim is being deleted, no consumers can be added. */
 function reservationErrors(
   { allocation, reservedFor = [] }: ResourceClaimStatus,
   { reservedFor: old = [] }: ResourceClaimStatus,

@@ -3,9 +3,13 @@ import type { FieldError } from '@capstan/kube'
 import { messages } from '../../protobuf-messages.ts'
 import { inOrder, same } from '../same.ts'
 
-/** `message` is the type of the value in the table of protobuf messages, which has the fields of each struct in order. */
+/**
+ * Returns an error if a value differs from the old value. `message` is the type of the value in the table of protobuf messages, which has
+ * the fields of each struct in order.
+ */
 export function immutableStruct(field: string, message: string, value: object, old: unknown): FieldError[] {
   if (same(value, old)) return []
+  // Go's encoder escapes these characters.
   const printed = JSON.stringify(inGo(message, value)).replaceAll(/[<>&]/g, (char) => `\\u00${char.charCodeAt(0).toString(16)}`)
   return [{ type: 'FieldValueInvalid', field, text: `Invalid value: ${printed}: field is immutable` }]
 }

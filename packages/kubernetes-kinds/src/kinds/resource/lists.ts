@@ -3,7 +3,7 @@ import { duplicate, type FieldError, tooMany, writeJSON } from '@capstan/kube'
 
 type Check<T> = (field: string, item: T) => FieldError[]
 
-/** `max` is absent for a list without a limit. */
+/** Returns the errors of all items. `max` is `undefined` for a list without a limit. */
 export function listErrors<T>(
   field: string,
   list: readonly T[] | undefined,

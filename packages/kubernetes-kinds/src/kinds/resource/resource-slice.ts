@@ -124,6 +124,7 @@ function nodeErrors({ nodeName, nodeSelector, allNodes, perDeviceNodeSelection }
 
 function nodeSelectorErrors(valuePath: string, selector: NodeSelector): FieldError[] {
   const terms = selector.nodeSelectorTerms ?? []
+  // Upstream prints its Go struct.
   const inGo = (list: readonly NodeSelectorRequirement[] | undefined) =>
     list?.map(({ key, operator, values }) => ({ Key: key, Operator: operator, Values: values ?? null })) ?? null
   const badValue = selector.nodeSelectorTerms?.map(({ matchExpressions, matchFields }) => ({

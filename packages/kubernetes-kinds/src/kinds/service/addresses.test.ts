@@ -30,7 +30,7 @@ describe('ranges', () => {
     ['10.96.3.7/16', '10.96.0.1'],
   ])('the first address for Services in %s is %s', (text, first) => expect(firstAddress(parseRange(text))).toBe(first))
   test.each(['10.0.0.0', '10.0.0.0/33', 'fd00::/108', '10.0.0.0/x', ''])('%j is not a range of addresses', (text) => {
-    expect(() => parseRange(text)).toThrow('is no range of IPv4 addresses')
+    expect(() => parseRange(text)).toThrow('is not a range of IPv4 addresses')
   })
   test.each([
     ['30000-32767', 30000, 32767],
@@ -38,7 +38,7 @@ describe('ranges', () => {
     ['8080', 8080, 8080],
   ])('%s is parsed to the ports %d to %d', (text, first, last) => expect(parsePortRange(text)).toEqual({ first, last }))
   test.each(['', '0-5', '9-8', '1-70000', 'a-b'])('%j is not a range of ports', (text) => {
-    expect(() => parsePortRange(text)).toThrow('is no range of ports')
+    expect(() => parsePortRange(text)).toThrow('is not a range of ports')
   })
 })
 

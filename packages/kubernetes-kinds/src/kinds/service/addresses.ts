@@ -17,7 +17,9 @@ export function parseRange(text: string): AddressRange {
   const [ip = '', bits = ''] = text.split('/')
   const length = Number(bits)
   if (isIP(ip) !== 4 || !/^\d{1,2}$/.test(bits) || length > 30 || length < 8) {
-    throw new Error(`${JSON.stringify(text)} is no range of IPv4 addresses for Services, such as 10.0.0.0/24`)
+    throw new Error(
+      `${JSON.stringify(text)} is not a range of IPv4 addresses for Services, with a prefix length from 8 to 30, such as 10.0.0.0/24`,
+    )
   }
   const size = 2 ** (32 - length)
   return { text, base: toNumber(ip) - (toNumber(ip) % size), size }
@@ -44,7 +46,7 @@ export function parsePortRange(text: string): PortRange {
   const [, first = '', sign, end = ''] = /^(\d{1,5})(?:([-+])(\d{1,5}))?$/.exec(text) ?? []
   const range = { first: Number(first), last: sign === '+' ? Number(first) + Number(end) : Number(end || first) }
   if (range.first < 1 || range.last < range.first || range.last > 65535) {
-    throw new Error(`${JSON.stringify(text)} is no range of ports, such as 30000-32767`)
+    throw new Error(`${JSON.stringify(text)} is not a range of ports, such as 30000-32767`)
   }
   return range
 }

@@ -65,6 +65,7 @@ export function csiDriverNameErrors(path: string, name: string): FieldError[] {
 /** Validates changes of a driver, of which only the number of allocatable volumes may change. */
 function changedErrors(driver: CSINodeDriver, old: CSINodeDriver): FieldError[] {
   if (same({ ...driver, allocatable: undefined }, { ...old, allocatable: undefined })) return []
+  // Upstream prints its Go struct.
   const badValue = { Name: driver.name, NodeID: driver.nodeID, TopologyKeys: driver.topologyKeys ?? null, Allocatable: null }
   return [invalid('spec.drivers', badValue, 'field is immutable')]
 }

@@ -49,6 +49,7 @@ function sourceErrors({ inlineVolumeSpec: inline, persistentVolumeName: volume }
 const messageErrors = (path: string, error: VolumeError | undefined): FieldError[] =>
   (error?.message ?? '').length > MaxMessage ? [tooLong(`${path}.message`, MaxMetadataSize)] : []
 
+/** Returns a spec as upstream's error prints it: as a Go struct. */
 const asInGo = ({ attacher, source, nodeName }: VolumeAttachmentSpec) => ({
   Attacher: attacher,
   Source: { PersistentVolumeName: source.persistentVolumeName ?? null, InlineVolumeSpec: source.inlineVolumeSpec ?? null },
