@@ -30,7 +30,7 @@ const autoscalerV2: BuiltinKind<Autoscaler> = {
   },
 }
 
-/** Adds at most four pods, or 100 % of the pods if that is more, in 15 seconds. */
+/** Default rules for scaling up: adds at most four pods, or 100 % of the pods if that is more, in 15 seconds. */
 const scaleUp: HPAScalingRules = {
   stabilizationWindowSeconds: 0,
   selectPolicy: 'Max',
@@ -39,6 +39,7 @@ const scaleUp: HPAScalingRules = {
     { type: 'Percent', value: 100, periodSeconds: 15 },
   ],
 }
+/** Default rules for scaling down: removes at most 100 % of the pods in 15 seconds. */
 const scaleDown: HPAScalingRules = { selectPolicy: 'Max', policies: [{ type: 'Percent', value: 100, periodSeconds: 15 }] }
 
 const autoscalerV1: BuiltinKind = {
@@ -54,6 +55,7 @@ const autoscalerV1: BuiltinKind = {
     toV1(autoscaler)
     ;(autoscaler.spec as { minReplicas?: number }).minReplicas ??= 1
   },
+  // The validation reads only spec.scaleTargetRef of `old`, which is the same in both versions.
   validate: (autoscaler, old, context) =>
     autoscalerV2.validate!(inStoredForm(autoscaler) as unknown as Autoscaler, old as unknown as Autoscaler | undefined, context),
 }

@@ -73,6 +73,7 @@ function* specErrors(spec: DaemonSetSpec): Work<FieldError[]> {
 function strategyErrors({ type, rollingUpdate }: DaemonSetUpdateStrategy): FieldError[] {
   if (type === 'OnDelete') return []
   if (type !== 'RollingUpdate') {
+    // Upstream prints its Go struct.
     const badValue = { Type: type, RollingUpdate: rollingUpdate ?? null }
     return [notSupported('spec.updateStrategy', badValue, ['RollingUpdate', 'OnDelete'])]
   }

@@ -81,6 +81,7 @@ function strategyErrors({ type, rollingUpdate }: DeploymentStrategy): FieldError
     return rollingUpdate ? [forbidden(path, "may not be specified when strategy `type` is 'Recreate'")] : []
   }
   if (type !== 'RollingUpdate') {
+    // Upstream prints its Go struct.
     const badValue = { Type: type, RollingUpdate: rollingUpdate ?? null }
     return [notSupported('spec.strategy', badValue, ['Recreate', 'RollingUpdate'])]
   }

@@ -107,6 +107,7 @@ function claimErrors({ volumeClaimTemplates = [] }: StatefulSetSpec): FieldError
 function strategyErrors({ type, rollingUpdate }: StatefulSetUpdateStrategy): FieldError[] {
   const path = 'spec.updateStrategy.rollingUpdate'
   if (type === 'OnDelete') {
+    // Upstream prints its Go struct.
     const badValue = rollingUpdate && {
       Partition: rollingUpdate.partition ?? 0,
       MaxUnavailable: rollingUpdate.maxUnavailable ?? null,

@@ -55,7 +55,7 @@ describe('conversion from v2 to v1 and back', () => {
 })
 
 test.each(['{', 'null', '7', '{}', '[null]', '[{"type":"Pods","pods":{}}]', '[{"type":"Resource","resource":7}]'])(
-  'an annotation with content %s is ignored',
+  'an annotation with content %s is removed, and does not prevent the conversion',
   (text) => {
     const annotations = Object.fromEntries(
       ['metrics', 'current-metrics', 'conditions', 'behavior'].map((name) => [prefix + name, text]),

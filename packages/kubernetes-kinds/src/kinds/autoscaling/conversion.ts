@@ -71,6 +71,7 @@ export function toV2(autoscaler: UnknownObject): void {
     ...(current ? { currentMetrics: current } : currentCPU === undefined ? {} : { currentMetrics: [cpuStatus] }),
     ...(conditions ? { conditions } : {}),
   }
+  // Go's encoder omits 0 in v2, but not in v1.
   if ((autoscaler.status as Fields).currentReplicas === 0) delete (autoscaler.status as Fields).currentReplicas
   setAnnotations(autoscaler, withoutV1Annotations(autoscaler))
 }
@@ -189,6 +190,7 @@ const specToV2 = metric({
     describedObject: target,
     target: withoutUndefined({
       type: averageValue === undefined ? 'Value' : 'AverageValue',
+      // `specToV1` writes the value 0 for a metric that has only an average value.
       value: averageValue !== undefined && String(targetValue).startsWith('0') ? undefined : targetValue,
       averageValue,
     }),

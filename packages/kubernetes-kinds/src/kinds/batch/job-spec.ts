@@ -53,6 +53,7 @@ export function* jobSpecErrors(path: string, spec: JobSpec): Work<FieldError[]> 
   ]
 }
 
+/** Returns the rules as upstream's error prints them: as the Go struct that contains them. */
 const asInGo = (rules: readonly SuccessPolicyRule[]) => ({
   Rules: rules.map(({ succeededIndexes, succeededCount }) => ({
     SucceededIndexes: succeededIndexes ?? null,

@@ -1,4 +1,4 @@
-/** Validates cron schedules. Upstream: github.com/robfig/cron/v3, ParseStandard, with its texts. */
+/** Validates cron schedules. Upstream: github.com/robfig/cron/v3, ParseStandard, whose error texts are used here. */
 import { parseDuration } from '@capstan/kube'
 
 /** Returns the error text of a schedule; `undefined` for a valid schedule. */

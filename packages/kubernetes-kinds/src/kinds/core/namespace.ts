@@ -4,7 +4,7 @@ import { problems } from '../checks.ts'
 import { ageColumn, column, field, nameColumn, text } from '../columns.ts'
 import type { Namespace } from '../schemas/types.ts'
 
-const Standard = new Set(['kubernetes', 'orphan', 'foregroundDeletion'])
+const StandardFinalizers = new Set(['kubernetes', 'orphan', 'foregroundDeletion'])
 
 export const namespaces: BuiltinKind<Namespace> = {
   returnsDeleted: true,
@@ -36,7 +36,7 @@ export const namespaces: BuiltinKind<Namespace> = {
     return (spec.finalizers ?? []).flatMap((finalizer, index) => {
       const field = subresource === 'finalize' ? `spec.finalizers[${index}]` : 'spec.finalizers'
       const errors = problems(field, finalizer, qualifiedNameProblems(finalizer))
-      if (errors.length > 0 || finalizer.includes('/') || Standard.has(finalizer)) return errors
+      if (errors.length > 0 || finalizer.includes('/') || StandardFinalizers.has(finalizer)) return errors
       return [invalid(field, finalizer, 'name is neither a standard finalizer name nor is it fully qualified')]
     })
   },

@@ -52,7 +52,7 @@ export const pods: BuiltinKind<Pod> = {
     }
   },
   gracePeriod({ spec, status }, requested) {
-    // Upstream: pods without a node have not started, and finished pods need no grace period.
+    // Upstream: pods without a node have not started, and finished pods need no grace period. A negative period counts as one second.
     if (!spec.nodeName || status.phase === 'Failed' || status.phase === 'Succeeded') return 0
     const period = requested ?? Number(spec.terminationGracePeriodSeconds ?? 0)
     return period < 0 ? 1 : period
@@ -98,8 +98,9 @@ function restore(pod: Pod, old: Pod): void {
   pod.status = old.status
 }
 
-/** Returns the old containers with the resources of the new containers. */
+/** Returns the old containers with the resources and resizePolicy of the new containers. */
 function withNewResources(old: readonly Container[], updated: readonly Container[]): Container[] {
+  // Reversed, so that the first of several containers with the same name is used.
   const byName = new Map(updated.toReversed().map((container) => [container.name, container]))
   return old.map((container) => {
     const newContainer = byName.get(container.name)

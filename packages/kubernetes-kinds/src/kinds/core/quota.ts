@@ -49,7 +49,7 @@ export const resourcequotas: BuiltinKind<ResourceQuota> = {
     const scopes = spec.scopes ?? []
     const quotableNames = Object.keys(spec.hard ?? {}).filter(isQuotable)
     for (const scope of scopes) {
-      // Limits the work: a response contains fewer errors, and `hard` can contain any number of `hugepages-` names.
+      // Limits the work, because `hard` can contain any number of `hugepages-` names. A response contains fewer errors than this.
       if (errors.length > 20_000) break
       if (!Scopes.includes(scope)) errors.push(invalid('spec.scopes', scopes, 'unsupported scope'))
       for (const name of quotableNames)
@@ -119,7 +119,7 @@ function quotaAmounts(field: string, amounts: Amounts = {}): FieldError[] {
   })
 }
 
-/** Upstream: printResourceQuota. */
+/** Formats the used and the allowed amounts of some resources. Upstream: printResourceQuota. */
 function usage(quota: UnknownObject, includes: (name: string) => boolean): string {
   const hard = (at(quota, 'status', 'hard') ?? {}) as Amounts
   const used = (at(quota, 'status', 'used') ?? {}) as Amounts

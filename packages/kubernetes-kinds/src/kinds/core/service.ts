@@ -90,7 +90,7 @@ function serviceWarnings({ metadata, spec }: Service): string[] {
     [!isExternalName && Boolean(externalName), 'spec.externalName is ignored when spec.type is not "ExternalName"'],
     [trafficDistribution === 'PreferClose', 'spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"'],
   ]
-  return warnings.flatMap(([holds, text]) => (holds ? [text] : []))
+  return warnings.flatMap(([applies, text]) => (applies ? [text] : []))
 }
 
 /** Drops fields that the new type does not have and that the client left unchanged. Upstream: dropTypeDependentFields. */

@@ -228,6 +228,8 @@ export const persistentvolumeclaims: BuiltinKind<PersistentVolumeClaim> = {
     if (subresource === 'status') return []
     const errors = claimErrors(claim.spec)
     if (!old) return errors
+    // Allowed changes are excluded from the comparison: setting an unset volumeName or storageClassName and, for a bound claim, changing
+    // the size and volumeAttributesClassName.
     const [now, before] = [draft(claim.spec), draft(old.spec)]
     if (!before.volumeName && now.volumeName !== undefined) before.volumeName = now.volumeName
     if (before.storageClassName === undefined && now.storageClassName !== undefined)

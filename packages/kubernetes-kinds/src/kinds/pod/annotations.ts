@@ -135,7 +135,7 @@ export function appArmorWarning(field: string, { metadata, spec }: Annotated, { 
   return podProfile && equal(podProfile, appArmorProfile(annotation)) ? [] : [deprecationWarning(field, name)]
 }
 
-/** Returns `undefined` for an invalid annotation. */
+/** Returns the profile that an annotation selects; `undefined` for an invalid annotation. */
 function appArmorProfile(annotation: string): AppArmorProfile | undefined {
   if (annotation === 'unconfined') return { type: 'Unconfined' }
   if (annotation === 'runtime/default') return { type: 'RuntimeDefault' }

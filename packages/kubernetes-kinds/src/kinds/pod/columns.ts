@@ -58,6 +58,7 @@ function summary({ metadata, spec, status }: Pod): Summary {
     !initializing ||
     conditions.some(({ type, status: conditionStatus }) => type === 'Initialized' && conditionStatus === 'True')
   ) {
+    // After initialization, only the restarts of sidecars and of regular containers count.
     restarts = sidecars
     let isRunning = false
     let failure = ''

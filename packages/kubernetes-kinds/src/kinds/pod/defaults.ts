@@ -45,11 +45,11 @@ function defaultPodResources(spec: PodSpec): void {
   if (Object.keys(limits).length === 0) return
   const { resources: _, overhead: __, ...containers } = spec
   const defaultedRequests: { [name: string]: string | number } = { ...requests }
-  const fill = (amounts: { readonly [name: string]: string | number }, counts: RegExp) => {
-    for (const [name, amount] of Object.entries(amounts)) if (counts.test(name)) defaultedRequests[name] ??= amount
+  const setMissing = (amounts: { readonly [name: string]: string | number }, names: RegExp) => {
+    for (const [name, amount] of Object.entries(amounts)) if (names.test(name)) defaultedRequests[name] ??= amount
   }
-  fill(podResources(containers).requests, /^(cpu|memory)$/)
-  fill(limits, /^(cpu|memory|hugepages-.*)$/)
+  setMissing(podResources(containers).requests, /^(cpu|memory)$/)
+  setMissing(limits, /^(cpu|memory|hugepages-.*)$/)
   spec.resources = { ...spec.resources, requests: defaultedRequests }
 }
 

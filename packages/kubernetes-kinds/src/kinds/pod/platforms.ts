@@ -134,7 +134,7 @@ function userNameProblems(name: string): string[] {
   ]
 }
 
-/** Upstream: control characters of ASCII. */
+/** Control characters of ASCII, as in upstream's pattern. */
 const control = /(?![\u0080-\u009f])\p{Cc}/u
 const NetBios = /^[^\\/:*?"<>|.][^\\/:*?"<>|]{0,14}$/u
 const DNS = /^[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*$/

@@ -56,6 +56,7 @@ const sources: { readonly [source: string]: (valuePath: string, volume: Required
     ...requiredErrors(`${valuePath}.repository`, repository),
     ...descendingPath(`${valuePath}.directory`, directory ?? ''),
   ],
+  // The path in upstream's error is not the name of the field.
   gcePersistentDisk: (valuePath, { gcePersistentDisk }) =>
     requiredErrors(valuePath.replace('gcePersistentDisk', 'persistentDisk.pdName'), gcePersistentDisk.pdName),
   awsElasticBlockStore: (valuePath, { awsElasticBlockStore }) =>

@@ -242,7 +242,10 @@ function groupsOf({ containerPort, protocol, hostPort = 0, hostIP = '' }: Contai
   return [number, `${number} ${hostPort}`, `${number} ${hostPort} ${hostIP}`]
 }
 
-/** Returns the earlier ports that a port conflicts with, in order. A port without a host port conflicts with all ports of its number and protocol. */
+/**
+ * Returns the earlier ports that a port conflicts with, in order. A port without a host port conflicts with all ports of its number and
+ * protocol.
+ */
 function conflictingPorts(earlier: ReadonlyMap<string, readonly PlacedPort[]>, port: ContainerPort): readonly PlacedPort[] {
   const [number, hostPortKey, hostIPKey] = groupsOf(port) as [string, string, string]
   if (!port.hostPort) return earlier.get(number) ?? []
