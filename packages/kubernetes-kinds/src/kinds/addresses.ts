@@ -21,17 +21,17 @@ export function endpointAddressErrors(path: string, address: string): FieldError
   return range ? [invalid(path, address, range.text)] : []
 }
 
-const block = (text: string, ...subnets: readonly (readonly [string, number])[]) => {
+const rangeOf = (text: string, ...subnets: readonly (readonly [string, number])[]) => {
   const list = new BlockList()
   for (const [address, bits] of subnets) list.addSubnet(address, bits, isIPv4(address) ? 'ipv4' : 'ipv6')
   return { list, text: `may not be in the ${text}` }
 }
 
 const ranges = [
-  block('loopback range (127.0.0.0/8, ::1/128)', ['127.0.0.0', 8], ['::1', 128]),
-  block('link-local range (169.254.0.0/16, fe80::/10)', ['169.254.0.0', 16], ['fe80::', 10]),
+  rangeOf('loopback range (127.0.0.0/8, ::1/128)', ['127.0.0.0', 8], ['::1', 128]),
+  rangeOf('link-local range (169.254.0.0/16, fe80::/10)', ['169.254.0.0', 16], ['fe80::', 10]),
   // The text is upstream's; Go's check covers ff02::/16.
-  block('link-local multicast range (224.0.0.0/24, ff02::/10)', ['224.0.0.0', 24], ['ff02::', 16]),
+  rangeOf('link-local multicast range (224.0.0.0/24, ff02::/10)', ['224.0.0.0', 24], ['ff02::', 16]),
 ]
 
 export interface Block {

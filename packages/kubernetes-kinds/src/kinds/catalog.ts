@@ -104,14 +104,16 @@ function* referencesOf({ $ref, allOf = [], items, properties = {}, additionalPro
 }
 
 /**
- * Returns the schema of a kind for defaulting and pruning, as Go's decoder works: fields that are not pointers get the zero value of their
- * type. The schema has no `required` and `enum`, because the validation of each kind checks them. Kinds share schema objects.
+ * Returns the schema of a kind for defaulting and pruning, as Go's decoder works: fields that are not pointers default to the zero value of
+ * their type, unless JSON omits it. The schema has no `required` and `enum`, because the validation of each kind checks them. Kinds share
+ * schema objects.
  */
 export function schemaNamed(name: string): JSONSchema {
   let schema = resolved.get(name)
   if (schema) return schema
   const component = componentOf(name)
   if (!component) throw new TypeError(`no built-in schema ${name}`)
+  // Registered before its content is resolved, because schemas can refer to themselves.
   schema = special[name] ?? {}
   resolved.set(name, schema)
   return special[name] ? schema : Object.assign(schema, withoutZeroDefaults(name, resolve(component)))
@@ -160,8 +162,8 @@ function resolve(component: Component): JSONSchema {
 }
 
 /**
- * Returns the zero value of a Go type: scalars and structs that are not pointers, and `null` for lists and maps that are not omitted when
- * empty. Creating an object does not make its manager the owner of these fields.
+ * Returns the zero value of a Go type in its JSON form: its structs, and those scalars, lists and maps that JSON does not omit; lists and
+ * maps are `null`. Creating an object does not make its manager the owner of these fields.
  */
 export function zeroValueOf(name: string): object {
   let zeroValue = zeroValues.get(name)
@@ -173,7 +175,7 @@ export function zeroValueOf(name: string): object {
   for (const [field, { $ref, allOf, type, default: defaultValue }] of Object.entries(properties)) {
     const target = $ref ?? allOf?.[0]?.$ref
     if (defaultValue === '' || defaultValue === 0 || defaultValue === false) Object.assign(zeroValue, { [field]: defaultValue })
-    else if (isStruct(defaultValue))
+    else if (isEmptyObject(defaultValue))
       Object.assign(zeroValue, { [field]: target === undefined ? {} : zeroValueOf(nameIn(target)) })
     else if (
       (required.includes(field) || go.get(field) === 'shown') &&
@@ -186,7 +188,7 @@ export function zeroValueOf(name: string): object {
 }
 const zeroValues = new Map<string, object>()
 
-const isStruct = (value: unknown): boolean => typeof value === 'object' && value !== null && Object.keys(value).length === 0
+const isEmptyObject = (value: unknown): boolean => typeof value === 'object' && value !== null && Object.keys(value).length === 0
 
 /** Returns the name of the schema that a schema refers to, if it consists of a reference. */
 export function targetOf({ $ref, allOf }: Component): string | undefined {

@@ -119,6 +119,7 @@ function keepDecisions({ status }: CertificateSigningRequest, { status: old }: C
 function setTimes({ status }: CertificateSigningRequest, { status: old }: CertificateSigningRequest, now: string): void {
   if (!status.conditions) return
   const keyOf = ({ type, status }: { type: string; status: string }) => JSON.stringify([type, status])
+  // Reversed, so that the first of several conditions with the same key is used.
   const oldConditions = new Map((old.conditions ?? []).toReversed().map((oldCondition) => [keyOf(oldCondition), oldCondition]))
   status.conditions = status.conditions.map((condition) => {
     const before = oldConditions.get(keyOf(condition))

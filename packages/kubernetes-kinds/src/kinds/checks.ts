@@ -1,4 +1,7 @@
-/** Checks that the validation of many kinds shares. Error texts are upstream's (v0.36), most of them from k8s.io/apimachinery/pkg/util/validation. */
+/**
+ * Checks that the validation of many kinds shares. Error texts are upstream's (v0.36), most of them from
+ * k8s.io/apimachinery/pkg/util/validation.
+ */
 import { isIP } from 'node:net'
 import {
   appendAll,
@@ -110,7 +113,7 @@ export const isEmptySelector = ({ matchLabels = {}, matchExpressions = [] }: Lab
 export const compareAmounts = (a: string | number, b: string | number): number =>
   compareQuantities(parseQuantity(String(a)), parseQuantity(String(b)))
 
-/** Upstream: validateLocalDescendingPath. */
+/** Requires a relative path without `..`. Upstream: validateLocalDescendingPath. */
 export function descendingPath(field: string, path: string): FieldError[] {
   return [...(path.startsWith('/') ? [invalid(field, path, 'must be a relative path')] : []), ...noBacksteps(field, path)]
 }
@@ -120,7 +123,7 @@ export const hasBackstep = (path: string): boolean => path.includes('..') && pat
 export const noBacksteps = (field: string, path: string): FieldError[] =>
   hasBackstep(path) ? [invalid(field, path, "must not contain '..'")] : []
 
-/** Upstream: ValidateLocalNonReservedPath. */
+/** Requires a relative path without `..` that does not begin with two dots. Upstream: ValidateLocalNonReservedPath. */
 export function localPath(field: string, path: string): FieldError[] {
   const errors = descendingPath(field, path)
   // The kubelet reserves names that begin with two dots, such as `..data`. For `../`, descendingPath has already returned an error.

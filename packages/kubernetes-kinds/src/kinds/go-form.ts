@@ -54,6 +54,7 @@ function structNormalizer(name: string): Normalizer {
     const isTime = target !== undefined && /\.(Time|MicroTime)$/.test(target)
     const zero = go.get(field)
     const omitsZero = zero === 'omitted'
+    // Go's encoder omits a time only if it is a pointer, and creationTimestamp, whose tag has `omitzero`.
     const showsTime = isTime && ((omitsZero && field !== 'creationTimestamp') || required.includes(field))
     return {
       name: field,

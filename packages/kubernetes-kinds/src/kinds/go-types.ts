@@ -134,7 +134,7 @@ const mismatchOf = (check: Check, value: unknown): CheckResult =>
 /** Fields that the server validates separately. */
 const isValidatedSeparately = (field: string): boolean => field === 'apiVersion' || field === 'kind' || field === 'metadata'
 
-/** Compiles a schema in a Go type. Returns `undefined` for a schema that accepts any value. */
+/** Compiles the check of a field of the Go type `struct`. Returns `undefined` for a schema that accepts any value. */
 function checkOf(schema: Component, struct: string): Check | undefined {
   const makeMismatch: MakeMismatch = (value, form, problem) => ({
     struct,
@@ -245,7 +245,7 @@ function* afterRemaining(rest: Work<void>, getMismatch: () => Mismatch | undefin
   return getMismatch()
 }
 
-/** `PodSpec` of `io.k8s.api.core.v1.PodSpec`. */
+/** Returns the last part of a name: `PodSpec` of `io.k8s.api.core.v1.PodSpec`. */
 const typeName = (component: string): string => component.slice(component.lastIndexOf('.') + 1)
 
 function goTypeOf(schema: Component): string {

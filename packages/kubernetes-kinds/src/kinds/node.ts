@@ -23,6 +23,7 @@ const runtimeclasses: BuiltinKind<RuntimeClass> = {
 function overheadErrors({ podFixed = {} }: Overhead = {}): FieldError[] {
   return Object.entries(podFixed).flatMap(([name, value]) => {
     const quantity = parseQuantity(String(value))
+    // Upstream validates podFixed as the limits of a container, so its error has this path.
     return quantity.nano < 0n ? [invalid(`overhead.limits[${name}]`, quantityText(quantity), atLeastZero)] : []
   })
 }
@@ -32,6 +33,7 @@ function schedulingErrors({ nodeSelector, tolerations = [] }: Scheduling = {}): 
   return [
     ...labels('scheduling.nodeSelector', nodeSelector),
     ...tolerations.flatMap(({ key = '', operator = '', value = '', effect = '', tolerationSeconds = null }, index) => {
+      // Upstream prints its Go struct.
       const badValue = { Key: key, Operator: operator, Value: value, Effect: effect }
       const text = JSON.stringify(badValue)
       if (seenTolerations.has(text)) {

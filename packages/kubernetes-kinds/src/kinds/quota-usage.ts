@@ -6,6 +6,7 @@ import type { PersistentVolumeClaim, Pod, ResourceQuota, Service } from './schem
 
 export type Amounts = { readonly [name: string]: string | number }
 
+/** Returns `a + factor * b`. */
 export function addAmounts(a: string | number, b: string | number, factor: 1 | -1 = 1): string {
   const second = parseQuantity(String(b))
   return quantityText(addQuantities(parseQuantity(String(a)), { ...second, nano: second.nano * BigInt(factor) }))
@@ -137,7 +138,7 @@ function quantitiesOf(storage: string, object: KubeObject): ReadonlyMap<string, 
   return quantities
 }
 
-/** Resources that count towards a name in a quota. */
+/** Returns the resources whose objects count towards a name in a quota. */
 function storagesOf(name: string): string[] {
   if (name.startsWith('count/')) return [name.slice('count/'.length)]
   if (name.startsWith('services.')) return ['services']

@@ -10,13 +10,13 @@ import {
 } from '@capstan/kube'
 import { declaredIn, type KindTable } from './builtin-kind.ts'
 
-/** `authentication.k8s.io/v1` */
+/** The kinds of `authentication.k8s.io/v1`. */
 export const authentication: KindTable = {
   selfsubjectreviews: { ...declaredIn(SelfSubjectReview), schema: SelfSubjectReview.schema },
   tokenreviews: { ...declaredIn(TokenReview), schema: TokenReview.schema },
 }
 
-/** `authorization.k8s.io/v1` */
+/** The kinds of `authorization.k8s.io/v1`. */
 export const authorization: KindTable = {
   localsubjectaccessreviews: { ...declaredIn(LocalSubjectAccessReview), schema: LocalSubjectAccessReview.schema },
   selfsubjectaccessreviews: { ...declaredIn(SelfSubjectAccessReview), schema: SelfSubjectAccessReview.schema },

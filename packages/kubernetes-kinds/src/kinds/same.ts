@@ -1,7 +1,7 @@
 /** Semantic equality of API values, and errors for immutable fields. */
 import { duplicate, equal, type FieldError, invalid, isRecord, type LabelSelector, valueKey, writeJSON } from '@capstan/kube'
 
-/** Upstream: Semantic.DeepEqual, for which empty and absent lists are equal. */
+/** Reports whether two values are equal; empty and absent lists are equal. Upstream: Semantic.DeepEqual. */
 export function same(a: unknown, b: unknown): boolean {
   if (isEmpty(a) && isEmpty(b)) return true
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return equal(a, b)

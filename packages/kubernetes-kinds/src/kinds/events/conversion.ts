@@ -15,7 +15,7 @@ const names = [
 /** Converts an Event of `events.k8s.io` to the core group, in place. */
 export function fromNewEvent(event: UnknownObject): void {
   for (const [coreName, newName] of names) rename(event, newName, coreName)
-  // The core group always shows these two fields.
+  // JSON of the core group always contains these two fields.
   event.reportingComponent ??= ''
   event.reportingInstance ??= ''
 }
