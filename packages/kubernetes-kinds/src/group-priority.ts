@@ -35,7 +35,7 @@ const builtin: { readonly [groupVersion: string]: Priority } = {
 }
 const custom: Priority = { group: 1000, version: 100 }
 
-/** `groupVersion` is `/v1` for the core group. */
+/** Returns the priorities of a version; `groupVersion` is `/v1` for the core group. */
 export const priorityOf = (groupVersion: string): Priority => builtin[groupVersion] ?? custom
 
 export const isBuiltin = (groupVersion: string): boolean => groupVersion in builtin

@@ -1,6 +1,5 @@
 import { createPublicKey, generateKeyPairSync, sign, verify } from 'node:crypto'
 import {
-  type Client,
   createClient,
   minutes,
   Namespace,
@@ -15,8 +14,8 @@ import {
 } from '@capstan/kube'
 import { afterEach, expect, test } from 'vitest'
 import { createHandler, webHandler } from '@capstan/apiserver'
-import { type ApiServer, type ApiServerOptions, createApiServer } from '../server.ts'
-import { rejection } from '../test-server.ts'
+import { type ApiServerOptions, createApiServer } from '../server.ts'
+import { rejection, type TestServer } from '../test-server.ts'
 import { makeSigningKey } from './service-account-tokens.ts'
 
 const stops: (() => Promise<void>)[] = []
@@ -27,13 +26,7 @@ afterEach(async () => {
 const namespace = 'default'
 const robot = { name: 'robot', namespace }
 
-interface World {
-  readonly server: ApiServer
-  readonly client: Client
-  readonly clock: VirtualClock
-}
-
-async function start(options: Partial<ApiServerOptions> = {}): Promise<World> {
+async function start(options: Partial<ApiServerOptions> = {}): Promise<TestServer> {
   const clock = new VirtualClock()
   const server = createApiServer({ clock, random: seededRandom(1), ...options })
   stops.push(() => server.close())
@@ -43,7 +36,7 @@ async function start(options: Partial<ApiServerOptions> = {}): Promise<World> {
   return { server, client, clock }
 }
 
-const request = ({ client }: World, spec: object = {}, name = 'robot') =>
+const request = ({ client }: TestServer, spec: object = {}, name = 'robot') =>
   client.transport.send({
     verb: 'create',
     group: '',
@@ -55,17 +48,17 @@ const request = ({ client }: World, spec: object = {}, name = 'robot') =>
     body: { kind: 'TokenRequest', apiVersion: 'authentication.k8s.io/v1', spec },
   }) as Promise<TokenRequest>
 
-const tokenOf = async (world: World, spec?: object) => (await request(world, spec)).status!.token
-const authenticateToken = ({ server }: World, token: string) => server.authenticate({ authorization: `Bearer ${token}` })
+const tokenOf = async (t: TestServer, spec?: object) => (await request(t, spec)).status!.token
+const authenticateToken = ({ server }: TestServer, token: string) => server.authenticate({ authorization: `Bearer ${token}` })
 const claimsOf = (token: string) =>
   JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString()) as Record<string, unknown>
 
 test('a token contains its service account and its audiences', async () => {
-  const world = await start()
-  const { uid } = (await world.client.get(ServiceAccount, robot)).metadata
-  const { metadata, spec, status } = await request(world)
+  const t = await start()
+  const { uid } = (await t.client.get(ServiceAccount, robot)).metadata
+  const { metadata, spec, status } = await request(t)
   const claims = claimsOf(status!.token)
-  const now = world.clock.now() / 1000
+  const now = t.clock.now() / 1000
   expect(metadata).toMatchObject(robot)
   expect(spec).toMatchObject({ audiences: ['https://kubernetes.default.svc.cluster.local'], expirationSeconds: 3600 })
   expect(Date.parse(status!.expirationTimestamp) / 1000).toBe(claims.exp)
@@ -79,7 +72,7 @@ test('a token contains its service account and its audiences', async () => {
     nbf: now,
     sub: 'system:serviceaccount:default:robot',
   })
-  expect(authenticateToken(world, status!.token)).toEqual({
+  expect(authenticateToken(t, status!.token)).toEqual({
     kind: 'user',
     name: 'system:serviceaccount:default:robot',
     uid,
@@ -91,13 +84,13 @@ test('a token contains its service account and its audiences', async () => {
 const rejected = { kind: 'rejected' }
 
 test('a token is rejected after its expiry', async () => {
-  const world = await start()
-  const token = await tokenOf(world, { expirationSeconds: 600 })
+  const t = await start()
+  const token = await tokenOf(t, { expirationSeconds: 600 })
   // Upstream tolerates clocks that differ by a minute.
-  world.clock.step(world.clock.now() + minutes(11))
-  expect(authenticateToken(world, token)).toMatchObject({ kind: 'user' })
-  world.clock.step(world.clock.now() + 1)
-  expect(authenticateToken(world, token)).toEqual(rejected)
+  t.clock.step(t.clock.now() + minutes(11))
+  expect(authenticateToken(t, token)).toMatchObject({ kind: 'user' })
+  t.clock.step(t.clock.now() + 1)
+  expect(authenticateToken(t, token)).toEqual(rejected)
 })
 
 test.each<[string, object]>([
@@ -110,8 +103,8 @@ test.each<[string, object]>([
   ['with a string as a date', { nbf: '1' }],
   ['with an audience that is a number', { aud: ['https://kubernetes.default.svc.cluster.local', 1] }],
 ])('a token %s is rejected', async (_, changedClaims) => {
-  const world = await start({ serviceAccountTokens: { signingKey } })
-  expect(authenticateToken(world, signedAgain(world, await tokenOf(world), changedClaims))).toEqual(rejected)
+  const t = await start({ serviceAccountTokens: { signingKey } })
+  expect(authenticateToken(t, signedAgain(t, await tokenOf(t), changedClaims))).toEqual(rejected)
 })
 
 test.each<[string, object]>([
@@ -121,19 +114,19 @@ test.each<[string, object]>([
   ['without an expiry', { exp: undefined }],
   ['without an audience', { aud: undefined }],
 ])('a token %s is accepted', async (_, changedClaims) => {
-  const world = await start({ serviceAccountTokens: { signingKey } })
-  expect(authenticateToken(world, signedAgain(world, await tokenOf(world), changedClaims))).toMatchObject({ kind: 'user' })
+  const t = await start({ serviceAccountTokens: { signingKey } })
+  expect(authenticateToken(t, signedAgain(t, await tokenOf(t), changedClaims))).toMatchObject({ kind: 'user' })
 })
 
 test.each([0, 1, 2])('a token with padding in part %d is rejected', async (part) => {
-  const world = await start()
-  const parts = (await tokenOf(world)).split('.')
+  const t = await start()
+  const parts = (await tokenOf(t)).split('.')
   parts[part] += '=='
-  expect(authenticateToken(world, parts.join('.'))).toEqual(rejected)
+  expect(authenticateToken(t, parts.join('.'))).toEqual(rejected)
 })
 
 /** Returns the token with changed claims, signed by the same key. Dates between -100 and 100 are seconds from now. */
-function signedAgain({ clock }: World, token: string, changedClaims: object): string {
+function signedAgain({ clock }: TestServer, token: string, changedClaims: object): string {
   const [head = ''] = token.split('.')
   const now = clock.now() / 1000
   const claims = Object.entries(changedClaims).map(([name, value]) => [
@@ -148,49 +141,49 @@ function signedAgain({ clock }: World, token: string, changedClaims: object): st
 const signingKey = makeSigningKey()
 
 test('a token is invalid after its service account is deleted, also when a new service account has the same name', async () => {
-  const world = await start()
-  const token = await tokenOf(world)
-  await world.client.delete(ServiceAccount, robot)
-  expect(authenticateToken(world, token)).toEqual(rejected)
-  await world.client.create(ServiceAccount, { metadata: robot })
-  expect(authenticateToken(world, token)).toEqual(rejected)
+  const t = await start()
+  const token = await tokenOf(t)
+  await t.client.delete(ServiceAccount, robot)
+  expect(authenticateToken(t, token)).toEqual(rejected)
+  await t.client.create(ServiceAccount, { metadata: robot })
+  expect(authenticateToken(t, token)).toEqual(rejected)
 })
 
 test('a token that is bound to a pod names the pod, and is invalid after the pod is deleted', async () => {
-  const world = await start()
-  const pod = await world.client.create(Pod, {
+  const t = await start()
+  const pod = await t.client.create(Pod, {
     metadata: { name: 'p', namespace },
     spec: { serviceAccountName: 'robot', containers: [{ name: 'c', image: 'i' }] },
   } as never)
-  const token = await tokenOf(world, { boundObjectRef: { kind: 'Pod', apiVersion: 'v1', name: 'p' } })
-  expect(authenticateToken(world, token)).toMatchObject({
+  const token = await tokenOf(t, { boundObjectRef: { kind: 'Pod', apiVersion: 'v1', name: 'p' } })
+  expect(authenticateToken(t, token)).toMatchObject({
     extra: {
       'authentication.kubernetes.io/pod-name': ['p'],
       'authentication.kubernetes.io/pod-uid': [pod.metadata.uid],
     },
   })
-  await world.client.delete(Pod, pod.metadata)
-  expect(authenticateToken(world, token)).toEqual(rejected)
+  await t.client.delete(Pod, pod.metadata)
+  expect(authenticateToken(t, token)).toEqual(rejected)
 })
 
 test.each([
   ['Secret', Secret, namespace],
   ['Node', Node, undefined],
 ] as const)('a token that is bound to a %s is invalid after that object is deleted', async (kind, type, objectNamespace) => {
-  const world = await start()
+  const t = await start()
   const namespaceOfBound = objectNamespace === undefined ? {} : { namespace: objectNamespace }
-  const make = () => world.client.create(type as typeof Secret, { metadata: { name: 'b', ...namespaceOfBound } } as never)
+  const make = () => t.client.create(type as typeof Secret, { metadata: { name: 'b', ...namespaceOfBound } } as never)
   const { metadata } = await make()
-  const token = await tokenOf(world, { boundObjectRef: { kind, apiVersion: 'v1', name: 'b', uid: metadata.uid } })
+  const token = await tokenOf(t, { boundObjectRef: { kind, apiVersion: 'v1', name: 'b', uid: metadata.uid } })
   expect(claimsOf(token)['kubernetes.io']).toMatchObject({ [kind.toLowerCase()]: { name: 'b', uid: metadata.uid } })
-  const identity = authenticateToken(world, token)
+  const identity = authenticateToken(t, token)
   expect(identity).toMatchObject({ kind: 'user' })
   const extra = (identity as { extra: { [name: string]: readonly string[] } }).extra
   expect(extra['authentication.kubernetes.io/node-name']).toEqual(kind === 'Node' ? ['b'] : undefined)
-  await world.client.delete(type as typeof Secret, metadata as never)
-  expect(authenticateToken(world, token)).toEqual(rejected)
+  await t.client.delete(type as typeof Secret, metadata as never)
+  expect(authenticateToken(t, token)).toEqual(rejected)
   await make()
-  expect(authenticateToken(world, token)).toEqual(rejected)
+  expect(authenticateToken(t, token)).toEqual(rejected)
 })
 
 const withChangedClaims = (token: string, change: (claims: Record<string, unknown>) => void, header?: object) => {
@@ -202,8 +195,8 @@ const withChangedClaims = (token: string, change: (claims: Record<string, unknow
 }
 
 test('a modified token is rejected', async () => {
-  const world = await start()
-  const token = await tokenOf(world)
+  const t = await start()
+  const token = await tokenOf(t)
   const [head, body, signature] = token.split('.') as [string, string, string]
   for (const forged of [
     withChangedClaims(token, (claims) => (claims.exp = 9e9)),
@@ -215,16 +208,16 @@ test('a modified token is rejected', async () => {
     `${token}.x`,
     'a.b.c',
   ]) {
-    expect(authenticateToken(world, forged), forged).toEqual(rejected)
+    expect(authenticateToken(t, forged), forged).toEqual(rejected)
   }
 })
 
 test('a token for other audiences is rejected', async () => {
-  const world = await start()
-  const token = await tokenOf(world, { audiences: ['vault'] })
-  expect(authenticateToken(world, token)).toEqual(rejected)
+  const t = await start()
+  const token = await tokenOf(t, { audiences: ['vault'] })
+  expect(authenticateToken(t, token)).toEqual(rejected)
   const review = (audiences: string[]) =>
-    world.client.transport.send({
+    t.client.transport.send({
       verb: 'create',
       group: 'authentication.k8s.io',
       version: 'v1',
@@ -271,8 +264,8 @@ test.each<[string, object, string, string]>([
     'BadRequest: cannot bind token to object of type /v1, Kind=ConfigMap',
   ],
 ])('a token that %s is not issued', async (_, spec, name, expectedError) => {
-  const world = await start()
-  const err = (await request(world, spec, name).catch((thrown: unknown) => thrown)) as StatusError
+  const t = await start()
+  const err = (await request(t, spec, name).catch((thrown: unknown) => thrown)) as StatusError
   expect(`${err.reason}: ${err.message}`).toBe(expectedError)
 })
 
@@ -296,8 +289,8 @@ test.each([
 })
 
 test('the server publishes its issuer and keys for other verifiers', async () => {
-  const world = await start()
-  const { server, clock } = world
+  const t = await start()
+  const { server, clock } = t
   const handle = webHandler(createHandler({ engine: server.engine, clock, issuer: server.issuer }))
   const get = (path: string) =>
     handle(new Request(`https://server${path}`, { headers: { host: 'server:6443' } }), { kind: 'user', name: 'x', groups: [] })
@@ -315,7 +308,7 @@ test('the server publishes its issuer and keys for other verifiers', async () =>
   expect(keys).toEqual([
     { use: 'sig', kty: 'EC', kid: expect.any(String), alg: 'ES256', crv: 'P-256', x: expect.any(String), y: expect.any(String) },
   ])
-  const [head, body, signature] = (await tokenOf(world)).split('.') as [string, string, string]
+  const [head, body, signature] = (await tokenOf(t)).split('.') as [string, string, string]
   expect((JSON.parse(Buffer.from(head, 'base64url').toString()) as { kid: string }).kid).toBe(keys[0].kid)
   const key = createPublicKey({ key: keys[0] as never, format: 'jwk' })
   const signed = Buffer.from(`${head}.${body}`)
@@ -364,10 +357,10 @@ test('a token with the default lifetime of pods is valid for a year unless exten
     [{}, 365 * 24 * 3600],
     [{ extendExpiration: false }, 3607],
   ] as const) {
-    const world = await start({ serviceAccountTokens: options })
-    await world.client.create(Pod, pod as never)
-    const response = await request(world, podTokenSpec)
-    const now = world.clock.now() / 1000
+    const t = await start({ serviceAccountTokens: options })
+    await t.client.create(Pod, pod as never)
+    const response = await request(t, podTokenSpec)
+    const now = t.clock.now() / 1000
     expect(Date.parse(response.status!.expirationTimestamp) / 1000).toBe(now + 3607)
     const claims = claimsOf(response.status!.token)
     expect(claims.exp).toBe(now + lifetimeSeconds)
@@ -376,11 +369,11 @@ test('a token with the default lifetime of pods is valid for a year unless exten
 })
 
 test('a token request whose metadata names another account than its path is rejected', async () => {
-  const world = await start()
-  const { uid } = (await world.client.get(ServiceAccount, robot)).metadata
+  const t = await start()
+  const { uid } = (await t.client.get(ServiceAccount, robot)).metadata
   const requestToken = (metadata: object) =>
     rejection(
-      world.client.transport.send({
+      t.client.transport.send({
         verb: 'create',
         group: '',
         version: 'v1',

@@ -20,7 +20,7 @@ import { setErrors } from './lists.ts'
 import { driverErrors, poolErrors, requiredLabelErrors } from './names.ts'
 
 const MaxDevices = 128
-/** Limit when devices have taints or shared counters. */
+/** Limit when a device has taints or consumes counters. */
 const MaxAdvancedDevices = 64
 const MaxCounterSets = 8
 

@@ -21,7 +21,7 @@ const driverOn = (node: string): User => ({
   extra: { 'authentication.kubernetes.io/node-name': [node] },
 })
 
-/** Returns the permissions that the check asks for, when the authorizer grants those in `allowed`, and the resulting errors. */
+/** Returns the permissions that are checked when the authorizer allows those in `allowed`, and the resulting errors. */
 function checkStatus(now: ResourceClaimStatus, before: ResourceClaimStatus, caller: User, allowed: readonly string[] = []) {
   const checkedPermissions: string[] = []
   const authorizer = {

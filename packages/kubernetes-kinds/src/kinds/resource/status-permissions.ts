@@ -34,7 +34,7 @@ export function statusPermissionErrors(
   const verbs = [...(isOnNode ? [`associated-node:${verb}`] : []), `arbitrary-node:${verb}`]
   for (const driver of changedDrivers(status, old)) {
     const driverAttributes = { ...claims, subresource: 'driver', namespace: metadata.namespace, name: driver }
-    const problem = denial(verbs.map((verb) => ({ ...driverAttributes, verb: verb })))
+    const problem = denial(verbs.map((driverVerb) => ({ ...driverAttributes, verb: driverVerb })))
     const needed = `changing status.devices requires resource="resourceclaims/driver", verb="[${verbs.join(' ')}]" permission`
     if (problem !== undefined) errors.push(forbidden('status.devices', `${needed}: ${problem}`))
   }
