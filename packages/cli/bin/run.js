@@ -2,7 +2,7 @@
 import module from 'node:module'
 import { fileURLToPath } from 'node:url'
 
-// An import of node:fs reads all its exports, which also loads its streams.
+// Not an import: it would read all exports of node:fs, and so also load its streams.
 const { readFileSync, statSync } = process.getBuiltinModule('node:fs')
 
 /** Folder of this package and of the packages beside it. */

@@ -1,4 +1,4 @@
-/** The commands in the README of the API server work. */
+/** Runs the programs and commands in the README of the API server. */
 import { execFile } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -58,7 +58,7 @@ test('the server accepts clients with the kubeconfig', async () => {
   expect(await server.interrupt()).toBe(0)
 })
 
-test('the launchers are in the folder of KUBEBUILDER_ASSETS', async () => {
+test('envtest prints the folder that the README sets as KUBEBUILDER_ASSETS', async () => {
   const { code, out } = await runToEnd(argvOf('envtest'))
   expect({ code, out }).toEqual({ code: 0, out: join(folder, 'bin/envtest') })
   expect(blocks[2]!.text).toContain('KUBEBUILDER_ASSETS=$PWD/bin/envtest ')

@@ -31,7 +31,6 @@ import {
   verbosity,
 } from './apiserver-flags.ts'
 
-/** Values of the options of `capstan apiserver`. */
 export interface ApiserverOptions {
   bindAddress: string
   securePort: number
@@ -76,7 +75,6 @@ export interface ApiserverOptions {
   v: LogLevel
 }
 
-/** Adds all options to the command. */
 export function addApiserverOptions(command: Command): Command {
   for (const add of [addServing, addAuthentication, addAdmission, addLimits, addObjects, addFiles]) add(command)
   return command
@@ -203,7 +201,7 @@ const addLimits = (command: Command): Command =>
         .default(parseDuration('5m'), '5m'),
     )
 
-/** Services, tolerations, Events and served versions. */
+/** Services, CORS, tolerations, Events and served versions. */
 const addObjects = (command: Command): Command =>
   command
     .option('--service-cluster-ip-range <range>', 'IPv4 range of the cluster IPs of Services', clusterRange, '10.0.0.0/24')

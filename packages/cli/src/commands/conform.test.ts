@@ -21,9 +21,9 @@ const write = (text: string): string => {
 const local = ['--infrastructure', 'LocalCluster']
 
 test.each([
-  ['no kind', [], 'no provider to test'],
+  ['arguments without a kind', [], 'no provider to test'],
   [
-    'a machine without its cluster',
+    'a kind of an InfraMachine without the kind of its InfraCluster',
     ['--ipam', 'DevPool', '--machine', 'LocalMachine'],
     'InfraMachine is tested with its InfraCluster',
   ],

@@ -194,7 +194,7 @@ describe('hooks of another provider', () => {
     ['dev', fileURLToPath(new URL('../../../../examples/sample-extension', import.meta.url))],
     ['hooks', 'call', 'https://127.0.0.1:1', 'Discovery'],
     ['hooks', 'replay', 'x', '--url', 'https://127.0.0.1:1'],
-  ])('a missing module is rejected: %j', async (...argv) =>
+  ])('a missing module of --provider-hooks is rejected: %j', async (...argv) =>
     expect(await runToEnd([...argv, '--provider-hooks', join(folder, 'absent.ts')])).toMatchObject({
       code: 2,
       err: expect.stringContaining('absent.ts: there is no such file'),
@@ -245,7 +245,7 @@ describe('invalid values are reported with their flag and exit code 2', () => {
   })
 })
 
-test('calls go through the proxy of the environment, as those of core do', async () => {
+test('hooks call connects through the proxy of the environment', async () => {
   const argv = ['hooks', 'call', 'https://hooks.example.com', 'Discovery']
   const { code, err } = await runToEnd(argv, { HTTPS_PROXY: 'http://127.0.0.1:1' })
   expect(code).toBe(1)
@@ -270,7 +270,7 @@ describe('tapes', () => {
     await recording.close()
   })
 
-  test('up plays a tape instead of an extension, and records calls', async () => {
+  test('up replays a tape instead of calling an extension, and records calls', async () => {
     const files = ['--kubeconfig', join(folder, 'played'), '--replay-hooks', tape, '--record-hooks', second]
     const up = start(['up', '--demo', '--memory', '--port', '0', ...files])
     await up.line(/Available after/)

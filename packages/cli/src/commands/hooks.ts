@@ -22,6 +22,7 @@ export const hooksCommand = (io: Io, finish: (code: number) => void): Command =>
 /** Only processes that call hooks can record calls. */
 const howToRecord = 'Calls are recorded where they are made: capstan up, dev or manager with --record-hooks FILE.'
 
+/** Hidden command that explains how to record calls, because there is no `hooks record`. */
 const recordCommand = (): Command =>
   new Command('record')
     .argument('[args...]')

@@ -143,7 +143,7 @@ test('skips files of a folder that are not YAML, and names the first', async () 
   expect(err).toBe(`capstan: 1 files are not YAML and were not read; the first is ${chart}`)
 })
 
-test('reads JSON files of a folder, but none without objects of Kubernetes', async () => {
+test('reads the JSON files of a folder that contain Kubernetes objects, and ignores other JSON files', async () => {
   const documents = parseAllDocuments(sources(label).replace('dataSecretName', 'secretName'))
   write('crds.json', JSON.stringify({ apiVersion: 'v1', kind: 'List', items: documents.map((document) => document.toJS()) }))
   write('tsconfig.json', '{ "extends": "./a", // not JSON\n')
@@ -152,7 +152,7 @@ test('reads JSON files of a folder, but none without objects of Kubernetes', asy
   expect(out).toContain(`at    ${join(folder, 'crds.json')}:1 `)
 })
 
-test('reports a variable without a default that no Markdown file of the folder mentions', async () => {
+test('if the folder has Markdown files, reports a variable without a default that none of them mentions', async () => {
   write('crds.yaml', sources(label))
   write('secret.yaml', 'apiVersion: v1\nkind: Secret\nmetadata: {name: foo}\nstringData: {token: "${FOO_TOKEN}"}\n')
   const message = 'No documentation mentions variable FOO_TOKEN'

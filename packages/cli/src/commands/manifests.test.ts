@@ -106,7 +106,7 @@ describe.each(['core', 'local'])('the components of %s', (provider) => {
     }
   })
 
-  test('bind the ServiceAccount of the Deployment to roles that exist', async () => {
+  test('bind their ServiceAccount to roles that exist', async () => {
     const objects = await printedManifests(provider)
     const names = (kind: string) => objects.filter((object) => object.kind === kind).map(({ metadata }) => metadata.name)
     const roles = [...names('Role'), ...names('ClusterRole')]

@@ -77,7 +77,7 @@ async function up(options: Options, io: Io): Promise<number> {
   const stores: Stores = options.memory ? memoryStores() : await openFolder(folder, clock)
 
   let extension: SampleExtension | undefined
-  // These are closed after the management cluster, because its remaining hook calls need a response.
+  // Closed after the management cluster, which uses them until then: its remaining hook calls need a response.
   const closing: (() => Promise<void>)[] = [
     async () => extension?.stop(),
     async () => extensionClient.close(),

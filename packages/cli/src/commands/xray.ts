@@ -75,9 +75,9 @@ async function providerKind(client: Client, name: string, signal: AbortSignal): 
   if (definitions.length > 1) {
     throw new UsageError(`${name} is ambiguous: ${definitions.map(({ metadata }) => metadata.name).join(', ')}`, 'Add the group.')
   }
-  const manifest = { object: definitions[0] as never, file: '', line: 1 }
+  // API servers omit apiVersion and kind from the items of a list.
   const crd = { ...definitions[0]!, apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' }
-  const [kind] = providerManifests([{ ...manifest, object: crd as never }], { isRendered: false }).kinds
+  const [kind] = providerManifests([{ object: crd as never, file: '', line: 1 }], { isRendered: false }).kinds
   if (!kind || kind.isTemplate) {
     throw new UsageError(
       `${name} is no kind of a provider contract`,

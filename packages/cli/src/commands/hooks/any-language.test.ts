@@ -106,7 +106,7 @@ describe.skipIf(missing.length > 0)(
       client.close()
     })
 
-    it('merges builtin variables, and reports missing ones', async () => {
+    it('merges the builtin variables of request and item, and reports a missing variable', async () => {
       const transport = httpsHookTransport()
       const server = { url, caBundle: btoa(ca()) }
       const callHook = async (request: object) =>
