@@ -42,7 +42,7 @@ describe('a Node that is too old', () => {
     expect(runAs('20.20.2', script, 'version', '-o', 'json')).toEqual({ code: 7, out: `${script} version -o json\n`, err: '' })
   })
 
-  test('ends with the exit code of the signal that ended the other Node', () => {
+  test('exits with 128 plus the number of the signal that ended the started Node', () => {
     expect(runAs('20.20.2', install('killed', 'kill -INT $$'), 'version').code).toBe(130)
   })
 

@@ -32,44 +32,59 @@ describe('help', () => {
 })
 
 describe('invalid use exits with 2 and names the problem', () => {
-  test.each<{ argv: string[]; says: RegExp }>([
-    { argv: ['dwon'], says: /unknown command 'dwon'/ },
-    { argv: ['upp'], says: /Did you mean up\?/ },
-    { argv: ['up', '--demmo'], says: /unknown option '--demmo'[^]*Did you mean --demo\?/ },
-    { argv: ['up', 'extra'], says: /too many arguments for 'up'/ },
-    { argv: ['up', '--port', 'eighty'], says: /--port <n>' argument 'eighty' is invalid\. expected a port from 0 to 65535/ },
-    { argv: ['up', '--port', '65536'], says: /'65536' is invalid/ },
-    { argv: ['up', '--port', '-1'], says: /'-1' is invalid|unknown option/ },
-    { argv: ['up', '-o', 'yaml'], says: /'yaml' is invalid\. Allowed choices are text, json/ },
-    { argv: ['up', '--demo', '--exit-when-ready', '--timeout', 'soon'], says: /'soon' is invalid\. expected a duration/ },
-    { argv: ['up', '--exit-when-ready'], says: /--exit-when-ready waits for the cluster of --demo/ },
-    { argv: ['up', '--memory', '--data', 'x'], says: /--memory' cannot be used with option '--data/ },
+  test.each<{ argv: string[]; expectedError: RegExp }>([
+    { argv: ['dwon'], expectedError: /unknown command 'dwon'/ },
+    { argv: ['upp'], expectedError: /Did you mean up\?/ },
+    { argv: ['up', '--demmo'], expectedError: /unknown option '--demmo'[^]*Did you mean --demo\?/ },
+    { argv: ['up', 'extra'], expectedError: /too many arguments for 'up'/ },
+    {
+      argv: ['up', '--port', 'eighty'],
+      expectedError: /--port <n>' argument 'eighty' is invalid\. expected a port from 0 to 65535/,
+    },
+    { argv: ['up', '--port', '65536'], expectedError: /'65536' is invalid/ },
+    { argv: ['up', '--port', '-1'], expectedError: /'-1' is invalid|unknown option/ },
+    { argv: ['up', '-o', 'yaml'], expectedError: /'yaml' is invalid\. Allowed choices are text, json/ },
+    {
+      argv: ['up', '--demo', '--exit-when-ready', '--timeout', 'soon'],
+      expectedError: /'soon' is invalid\. expected a duration/,
+    },
+    { argv: ['up', '--exit-when-ready'], expectedError: /--exit-when-ready waits for the cluster of --demo/ },
+    { argv: ['up', '--memory', '--data', 'x'], expectedError: /--memory' cannot be used with option '--data/ },
     {
       argv: ['apiserver', '--tls-cert-file', 'a.pem'],
-      says: /--tls-cert-file and --tls-private-key-file must be given together/,
+      expectedError: /--tls-cert-file and --tls-private-key-file must be given together/,
     },
     {
       argv: ['apiserver', '--authorization-mode', 'Node,Webhook'],
-      says: /Webhook is not supported; use AlwaysAllow, AlwaysDeny, Node, RBAC/,
+      expectedError: /Webhook is not supported; use AlwaysAllow, AlwaysDeny, Node, RBAC/,
     },
-    { argv: ['apiserver', '--authorization-mode', 'RBAC,RBAC'], says: /"RBAC" has mode specified more than once/ },
-    { argv: ['apiserver', '--authorization-mode', 'rbac'], says: /authorization-mode "rbac" is not a valid mode/ },
-    { argv: ['apiserver', '--disable-admission-plugins', 'Nope'], says: /disable-admission-plugins plugin "Nope" is unknown/ },
-    { argv: ['apiserver', '--enable-admission-plugins', 'EventRateLimit'], says: /EventRateLimit is not supported/ },
-    { argv: ['apiserver', '--controllers', '*,-job'], says: /"-job" is not in the list of known controllers/ },
-    { argv: ['apiserver', '--anonymous-auth=perhaps'], says: /expected true or false/ },
-    { argv: ['apiserver', '--oidc-issuer-url', 'x'], says: /--oidc-issuer-url is not supported: users authenticate with/ },
-    { argv: ['apiserver', '--insecure-port', '0'], says: /unknown option '--insecure-port'/ },
-    { argv: ['apiserver', '--secure-port', 'x'], says: /--secure-port <n>' argument 'x' is invalid/ },
-    { argv: ['manager'], says: /no management cluster is named/ },
-    { argv: ['manager', '--kubeconfig', 'k', '--providers', 'core,aws'], says: /there is no provider aws: expected core, local/ },
-    { argv: ['kubeconfig'], says: /missing required argument 'name'/ },
-    { argv: ['hooks', 'call', 'https://x'], says: /missing required argument 'hook'/ },
-    { argv: ['new', 'cluster'], says: /unknown command 'cluster'/ },
-  ])('$argv', async ({ argv, says }) => {
+    { argv: ['apiserver', '--authorization-mode', 'RBAC,RBAC'], expectedError: /"RBAC" has mode specified more than once/ },
+    { argv: ['apiserver', '--authorization-mode', 'rbac'], expectedError: /authorization-mode "rbac" is not a valid mode/ },
+    {
+      argv: ['apiserver', '--disable-admission-plugins', 'Nope'],
+      expectedError: /disable-admission-plugins plugin "Nope" is unknown/,
+    },
+    { argv: ['apiserver', '--enable-admission-plugins', 'EventRateLimit'], expectedError: /EventRateLimit is not supported/ },
+    { argv: ['apiserver', '--controllers', '*,-job'], expectedError: /"-job" is not in the list of known controllers/ },
+    { argv: ['apiserver', '--anonymous-auth=perhaps'], expectedError: /expected true or false/ },
+    {
+      argv: ['apiserver', '--oidc-issuer-url', 'x'],
+      expectedError: /--oidc-issuer-url is not supported: users authenticate with/,
+    },
+    { argv: ['apiserver', '--insecure-port', '0'], expectedError: /unknown option '--insecure-port'/ },
+    { argv: ['apiserver', '--secure-port', 'x'], expectedError: /--secure-port <n>' argument 'x' is invalid/ },
+    { argv: ['manager'], expectedError: /no management cluster is named/ },
+    {
+      argv: ['manager', '--kubeconfig', 'k', '--providers', 'core,aws'],
+      expectedError: /there is no provider aws: expected core, local/,
+    },
+    { argv: ['kubeconfig'], expectedError: /missing required argument 'name'/ },
+    { argv: ['hooks', 'call', 'https://x'], expectedError: /missing required argument 'hook'/ },
+    { argv: ['new', 'cluster'], expectedError: /unknown command 'cluster'/ },
+  ])('$argv', async ({ argv, expectedError }) => {
     const { code, out, err } = await runToEnd(argv)
     expect({ code, out }).toEqual({ code: 2, out: '' })
-    expect(err).toMatch(says)
+    expect(err).toMatch(expectedError)
   })
 })
 
@@ -129,63 +144,63 @@ describe('kubeconfig', () => {
   const broken = join(folder, 'broken')
   writeFileSync(broken, 'apiVersion: v1\nkind: Config\n')
 
-  test.each<{ name: string; argv: string[]; env: { KUBECONFIG?: string }; with: number; says: RegExp }>([
-    { name: 'a missing file', argv: ['--kubeconfig', missing], env: {}, with: 2, says: /nowhere\nName the management/ },
-    { name: 'a missing file of $KUBECONFIG', argv: [], env: { KUBECONFIG: missing }, with: 2, says: /nowhere\nName/ },
+  test.each<{ name: string; argv: string[]; env: { KUBECONFIG?: string }; with: number; expectedError: RegExp }>([
+    { name: 'a missing file', argv: ['--kubeconfig', missing], env: {}, with: 2, expectedError: /nowhere\nName the management/ },
+    { name: 'a missing file of $KUBECONFIG', argv: [], env: { KUBECONFIG: missing }, with: 2, expectedError: /nowhere\nName/ },
     {
       name: 'a kubeconfig without a current context',
       argv: ['--kubeconfig', broken],
       env: {},
       with: 1,
-      says: /^.*broken.*current-context.*$/,
+      expectedError: /^.*broken.*current-context.*$/,
     },
-  ])('$name exits with $with and a message', async ({ argv, env, with: expected, says }) => {
+  ])('$name exits with $with and a message', async ({ argv, env, with: expected, expectedError }) => {
     const { code, out, err } = await runToEnd(['kubeconfig', 'demo', ...argv], env)
     expect({ code, out }).toEqual({ code: expected, out: '' })
-    expect(err).toMatch(says)
+    expect(err).toMatch(expectedError)
   })
 })
 
-describe('an invalid file exits with 1 and a message that names it and the expected content', () => {
+describe('a command with an invalid file exits with 1 and a message that names it', () => {
   const missing = join(folder, 'missing.pem')
   const text = join(folder, 'text.pem')
   writeFileSync(text, 'hello\n')
   const serve = ['apiserver', '--secure-port', '0']
 
-  test.each<{ argv: string[]; says: RegExp }>([
+  test.each<{ argv: string[]; expectedError: RegExp }>([
     {
       argv: [...serve, '--tls-cert-file', missing, '--tls-private-key-file', text],
-      says: /Cannot read --tls-cert-file .*missing\.pem: ENOENT/,
+      expectedError: /Cannot read --tls-cert-file .*missing\.pem: ENOENT/,
     },
     {
       argv: [...serve, '--tls-cert-file', text, '--tls-private-key-file', text],
-      says: /Cannot read --tls-cert-file .*text\.pem: expected certificates in PEM/,
+      expectedError: /Cannot read --tls-cert-file .*text\.pem: expected certificates in PEM/,
     },
     {
       argv: [...serve, '--client-ca-file', text],
-      says: /Cannot read --client-ca-file .*text\.pem: expected certificates in PEM/,
+      expectedError: /Cannot read --client-ca-file .*text\.pem: expected certificates in PEM/,
     },
     {
       argv: [...serve, '--root-ca-file', text],
-      says: /Cannot read --root-ca-file .*text\.pem: expected certificates in PEM/,
+      expectedError: /Cannot read --root-ca-file .*text\.pem: expected certificates in PEM/,
     },
     {
       argv: [...serve, '--token-auth-file', text],
-      says: /Cannot read --token-auth-file .*text\.pem: .*line 1 must have at least 3 columns/,
+      expectedError: /Cannot read --token-auth-file .*text\.pem: .*line 1 must have at least 3 columns/,
     },
-    { argv: [...serve, '--kubeconfig', join(text, 'k')], says: /Cannot write kubeconfig .*text\.pem\/k: E/ },
+    { argv: [...serve, '--kubeconfig', join(text, 'k')], expectedError: /Cannot write kubeconfig .*text\.pem\/k: E/ },
     {
       argv: ['up', '--memory', '--port', '0', '--kubeconfig', join(text, 'k')],
-      says: /Cannot write kubeconfig .*text\.pem\/k: E/,
+      expectedError: /Cannot write kubeconfig .*text\.pem\/k: E/,
     },
-    { argv: ['up', '--data', text, '--port', '0'], says: /Cannot open data folder .*text\.pem\/db: ENOTDIR/ },
-    { argv: ['up', '--data', '/proc/x', '--port', '0'], says: /^capstan: Cannot open data folder \/proc\/x\/db: E.*$/ },
-    { argv: [...serve, '--data', '/proc/x'], says: /^capstan: Cannot open data folder \/proc\/x\/(?:db|pki): E.*$/ },
-    { argv: ['manager', '--kubeconfig', missing], says: /missing\.pem/ },
-  ])('$argv', async ({ argv, says }) => {
+    { argv: ['up', '--data', text, '--port', '0'], expectedError: /Cannot open data folder .*text\.pem\/db: ENOTDIR/ },
+    { argv: ['up', '--data', '/proc/x', '--port', '0'], expectedError: /^capstan: Cannot open data folder \/proc\/x\/db: E.*$/ },
+    { argv: [...serve, '--data', '/proc/x'], expectedError: /^capstan: Cannot open data folder \/proc\/x\/(?:db|pki): E.*$/ },
+    { argv: ['manager', '--kubeconfig', missing], expectedError: /missing\.pem/ },
+  ])('$argv', async ({ argv, expectedError }) => {
     const { code, out, err } = await runToEnd(argv)
     expect({ code, out }).toEqual({ code: 1, out: '' })
-    expect(err).toMatch(says)
+    expect(err).toMatch(expectedError)
   })
 })
 

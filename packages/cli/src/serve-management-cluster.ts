@@ -25,9 +25,11 @@ export interface ServeManagementClusterOptions {
   readonly port: number | undefined
   /** File to write the administrator's kubeconfig to. */
   readonly kubeconfig: string
+  /** Called with each result of a hook call, including failures; not called for a hook without handlers. */
   readonly onHookCall?: (call: HookCall) => void
   /** Transport for hook calls; default: HTTPS. */
   readonly hookTransport?: HookTransport
+  /** Called after each call of an extension, including discovery. */
   readonly onCall?: CallObserver
   /** Hooks that other providers declare. */
   readonly providerHooks?: readonly Hook[]

@@ -54,7 +54,7 @@ async function load(file: string): Promise<void> {
     serve = extensionServer(extension, { log: logger({}) })
     send({ kind: 'loaded', name: extension.name, handlers: announcedHandlers(extension), files: [...files] })
   } catch (err) {
-    send({ kind: 'refused', problem: loadProblem(err, folder, [...files].at(-1)), files: [...files] })
+    send({ kind: 'notLoaded', problem: loadProblem(err, folder, [...files].at(-1)), files: [...files] })
   } finally {
     hooks.deregister()
   }

@@ -18,10 +18,10 @@ test.each([
     line: 'Extension quota: reloaded after 95 ms, handlers: wait (BeforeClusterCreate)',
   },
   {
-    reload: { kind: 'refused', problem: 'extension.ts:3: Expression expected', keepsOld: true } as const,
+    reload: { kind: 'notLoaded', problem: 'extension.ts:3: Expression expected', keepsOld: true } as const,
     line: 'extension.ts: not loaded: extension.ts:3: Expression expected (the previous version keeps running)',
   },
-  { reload: { kind: 'refused', problem: 'boom', keepsOld: false } as const, line: 'extension.ts: not loaded: boom' },
+  { reload: { kind: 'notLoaded', problem: 'boom', keepsOld: false } as const, line: 'extension.ts: not loaded: boom' },
   {
     reload: { kind: 'ended', why: 'exit code 1' } as const,
     line: 'extension.ts: its process ended (exit code 1): it is started again',

@@ -14,7 +14,7 @@ export function lineOfReload(reload: Reload, place: string): Line {
       const text = `${reload.first ? 'loaded' : 'reloaded'} after ${reload.took} ms, handlers: ${handlersText(handlers)}`
       return { subject: `Extension ${name}`, event: reload.first ? 'ExtensionLoaded' : 'ExtensionReloaded', text: text }
     }
-    case 'refused': {
+    case 'notLoaded': {
       const suffix = reload.keepsOld ? ' (the previous version keeps running)' : ''
       return { subject: place, event: 'ExtensionNotLoaded', text: `not loaded: ${reload.problem}${suffix}` }
     }

@@ -25,8 +25,8 @@ export type ToChild =
 
 export type FromChild =
   /**
-   * Response to `load`. The parent watches `files`: those of the extension's modules, and those that an import names but that do not
-   * exist. `refused` contains the same files.
+   * Response to `load` for a loaded extension. The parent watches `files`: those of the extension's modules, and those that an
+   * import names but that do not exist.
    */
   | {
       readonly kind: 'loaded'
@@ -34,7 +34,8 @@ export type FromChild =
       readonly handlers: readonly AnnouncedHandler[]
       readonly files: readonly string[]
     }
-  | { readonly kind: 'refused'; readonly problem: string; readonly files: readonly string[] }
+  /** Response to `load` if the module cannot be loaded or exports no extension. `files` as for `loaded`. */
+  | { readonly kind: 'notLoaded'; readonly problem: string; readonly files: readonly string[] }
   | {
       readonly kind: 'answered'
       readonly id: number

@@ -43,7 +43,7 @@ export async function register(client: Client, served: ServedExtension, signal: 
   const selection = { fieldSelector: `metadata.name=${name}`, signal: AbortSignal.any([signal, watchAbort.signal]) }
   for await (const { object } of await client.watch(ExtensionConfig, selection)) {
     const discovered = object.status?.conditions?.some(({ type, status }) => type === 'Discovered' && status === 'True')
-    if (discovered && fingerprint(shortNames(object)) === expectedHandlers) break
+    if (discovered && fingerprint(discoveredHandlers(object)) === expectedHandlers) break
   }
   watchAbort.abort()
 }
@@ -57,7 +57,8 @@ const fingerprint = (handlers: readonly AnnouncedHandler[]): string =>
     .sort()
     .join(', ')
 
-const shortNames = ({ metadata, status }: ExtensionConfig): AnnouncedHandler[] =>
+/** Returns the discovered handlers, named as in the extension: without the name of the ExtensionConfig. */
+const discoveredHandlers = ({ metadata, status }: ExtensionConfig): AnnouncedHandler[] =>
   (status?.handlers ?? []).map(({ name, requestHook, timeoutSeconds, failurePolicy }) => ({
     name: name.slice(0, -metadata.name.length - 1),
     ...requestHook,

@@ -95,7 +95,7 @@ function fakeExtension(name: string, { holdsCalls = false } = {}): FakeExtension
 
 const textOf = (reload: Reload): string => {
   if (reload.kind === 'loaded') return `${reload.extension.name} ${reload.first ? 'first' : `after ${reload.took}`}`
-  return reload.kind === 'refused'
+  return reload.kind === 'notLoaded'
     ? `${reload.problem}, ${reload.keepsOld ? 'old one keeps running' : 'nothing runs'}`
     : reload.why
 }

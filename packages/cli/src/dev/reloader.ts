@@ -10,7 +10,9 @@ import { LoadError, type RunningExtension } from './extension-process.ts'
 export type Reload =
   /** `took`: milliseconds since the save. */
   | { readonly kind: 'loaded'; readonly extension: RunningExtension; readonly took: number; readonly first: boolean }
-  | { readonly kind: 'refused'; readonly problem: string; readonly keepsOld: boolean }
+  /** The module cannot be loaded. `keepsOld`: whether the previous version keeps running. */
+  | { readonly kind: 'notLoaded'; readonly problem: string; readonly keepsOld: boolean }
+  /** The process that serves calls has ended. */
   | { readonly kind: 'ended'; readonly why: string }
 
 export interface ReloaderOptions {
@@ -23,11 +25,11 @@ export interface ReloaderOptions {
 }
 
 /**
- * A reload starts after this time without a change, because editors write a file in several steps and users save several files at
- * once.
+ * Milliseconds without a change after which a reload starts, because editors write a file in several steps and users save several
+ * files at once.
  */
 const QuietTime = 40
-/** Time after which a reload starts even if files still change. */
+/** Milliseconds after which a reload starts even if files still change. */
 const DelayLimit = 200
 /** Delay before an extension whose process ended is started again, to avoid a busy loop. */
 const RestartDelay = seconds(1)
@@ -102,7 +104,7 @@ export class Reloader {
     } catch (err) {
       if (signal.aborted) return
       if (err instanceof LoadError) watch(err.files)
-      return onReload({ kind: 'refused', problem: messageOf(err), keepsOld: this.#current !== undefined })
+      return onReload({ kind: 'notLoaded', problem: messageOf(err), keepsOld: this.#current !== undefined })
     }
     if (signal.aborted) return this.#retire(extension)
     const previous = this.#current

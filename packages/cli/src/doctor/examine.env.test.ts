@@ -92,7 +92,7 @@ test('reports each permission of the roles by name when the user has no role', a
   expect(checked.permissions).toBe(missingPermissions.length)
 })
 
-test('without permission to read kinds and webhooks, reports the missing permissions and skips these checks', async () => {
+test('without permission to read kinds and webhooks, reports missing permissions and skips the checks that read them', async () => {
   const { transport } = manager
   manager = createClient({
     watch: (request, signal) => transport.watch(request, signal),
@@ -117,6 +117,7 @@ test('a user with all permissions except one verb lacks only that verb', async (
 
 test('missing kinds are errors, and missing webhook configurations are warnings', async () => {
   await grant(['local'])
+  // The roles of managers do not permit reading webhook configurations.
   await admin.create(ClusterRole, {
     metadata: { name: 'reader' },
     rules: [{ apiGroups: ['admissionregistration.k8s.io'], resources: ['*'], verbs: ['get'] }],

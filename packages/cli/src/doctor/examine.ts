@@ -78,14 +78,14 @@ export async function examine(options: ExamineOptions): Promise<Examination> {
   for (const permission of neededPermissions(options)) addFindings('permissions', await permissionProblems(permission, options))
   const definitions = await unlessForbidden(options.client.list(CustomResourceDefinition, { signal: options.signal }))
   for (const provider of options.providers) {
-    let [services, hasAuthority] = [false, false]
+    let [isBehindService, hasAuthority] = [false, false]
     if (definitions)
       for (const kind of providerKinds[provider]) {
         const definition = definitions.items.find(({ metadata }) => metadata.name === resourceName(kind))
         addFindings('kinds', kindProblems(kind, definition, provider))
         const clientConfig = definition?.spec.conversion?.webhook?.clientConfig
         if (clientConfig) {
-          services ||= clientConfig.service !== undefined
+          isBehindService ||= clientConfig.service !== undefined
           hasAuthority ||= clientConfig.caBundle !== undefined
           addFindings('certificates', authorityProblems(`conversion of ${resourceName(kind)}`, clientConfig, options.clock.now()))
           addFindings(
@@ -94,7 +94,7 @@ export async function examine(options: ExamineOptions): Promise<Examination> {
           )
         }
       }
-    if (services) addFindings('webhooks', await conversionProblems(provider, hasAuthority, options))
+    if (isBehindService) addFindings('webhooks', await conversionProblems(provider, hasAuthority, options))
     await examineWebhooks(provider, options, addFindings)
   }
   return { findings: withoutRepeats(findings), checked }

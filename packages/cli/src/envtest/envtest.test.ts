@@ -64,27 +64,30 @@ describe('kube-apiserver of a test environment reports invalid flags as upstream
     '--service-account-key-file=k',
     '--service-account-signing-key-file=/nowhere/k',
   ]
-  test.each<{ argv: string[]; says: RegExp }>([
-    { argv: ['--nope'], says: /^Error: unknown flag: --nope$/ },
-    { argv: ['--nope=x'], says: /^Error: unknown flag: --nope$/ },
-    { argv: ['--insecure-port=0'], says: /^Error: unknown flag: --insecure-port$/ },
-    { argv: [...required, 'positional'], says: /^Error: "kube-apiserver" does not take any arguments, got \["positional"\]$/ },
-    { argv: ['--secure-port'], says: /^Error: flag needs an argument: --secure-port$/ },
-    { argv: ['--secure-port=x'], says: /^Error: invalid argument "x" for "--secure-port" flag: / },
+  test.each<{ argv: string[]; expectedError: RegExp }>([
+    { argv: ['--nope'], expectedError: /^Error: unknown flag: --nope$/ },
+    { argv: ['--nope=x'], expectedError: /^Error: unknown flag: --nope$/ },
+    { argv: ['--insecure-port=0'], expectedError: /^Error: unknown flag: --insecure-port$/ },
+    {
+      argv: [...required, 'positional'],
+      expectedError: /^Error: "kube-apiserver" does not take any arguments, got \["positional"\]$/,
+    },
+    { argv: ['--secure-port'], expectedError: /^Error: flag needs an argument: --secure-port$/ },
+    { argv: ['--secure-port=x'], expectedError: /^Error: invalid argument "x" for "--secure-port" flag: / },
     {
       argv: ['--secure-port=1'],
-      says: /^E\d{4} [\d:.]+ +1 run\.go:72\] "command failed" err="\[--etcd-servers must be specified, /,
+      expectedError: /^E\d{4} [\d:.]+ +1 run\.go:72\] "command failed" err="\[--etcd-servers must be specified, /,
     },
     {
       argv: [...required, '--client-ca-file=/nowhere/ca'],
-      says: /"command failed" err="Cannot read --service-account-signing-key-file/,
+      expectedError: /"command failed" err="Cannot read --service-account-signing-key-file/,
     },
-  ])('with $argv', async ({ argv, says }) => {
+  ])('with $argv', async ({ argv, expectedError }) => {
     const err: string[] = []
     expect(await runKubeApiserver(argv, { ...silentIo(new AbortController().signal), err: (line) => void err.push(line) })).toBe(
       1,
     )
-    expect(err).toEqual([expect.stringMatching(says)])
+    expect(err).toEqual([expect.stringMatching(expectedError)])
   })
 
   test('help has each flag on a separate line, and no removed flag', async () => {
@@ -108,6 +111,7 @@ describe('a test environment', () => {
     })
     await environment.run(async ({ admin }) => {
       expect((await admin.get(ConfigMap, { name: 'a', namespace: 'kept' })).data).toEqual({ k: 'v' })
+      // No controller has published the ConfigMap kube-root-ca.crt.
       expect((await admin.list(ConfigMap, { namespace: 'kept' })).items).toHaveLength(1)
     })
   })

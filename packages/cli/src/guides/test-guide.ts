@@ -239,7 +239,7 @@ export class GuideRun {
     ).toEqual([])
     expect(
       Object.keys(notRun).filter((command) => !this.#left.has(command)),
-      `not on ${page}, or run`,
+      `commands in notRun that are run, or are not on ${page}`,
     ).toEqual([])
     console.log(
       [
@@ -329,7 +329,7 @@ export function testGuide(page: string, options: GuideOptions): void {
   const missing = [
     ...missingPrograms(programs),
     ...(fromRegistry && process.env.CAPSTAN_NPMRC === undefined ? ['registry of npm run interop -- programs'] : []),
-    ...(withUpstream && process.env.CAPSTAN_UPSTREAM === undefined ? ['release of upstream of npm run interop -- programs'] : []),
+    ...(withUpstream && process.env.CAPSTAN_UPSTREAM === undefined ? ['upstream release of npm run interop -- programs'] : []),
   ]
   const reason = missing.length > 0 ? ` (not run: there is no ${missing.join(', no ')})` : ''
   // The first build with Go compiles client-go.

@@ -1,4 +1,7 @@
-/** Runs docs/guides/write-a-provider.md, from its first command to its last. */
+/**
+ * Runs docs/guides/write-a-provider.md, from its first command to its last. Skips `npm run image`, which needs Docker, and
+ * validates the manifests instead of applying them.
+ */
 import type { ChildProcess } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,7 @@
-/** Runs docs/guides/write-an-extension.md, from its first command to its last. */
+/**
+ * Runs docs/guides/write-an-extension.md, from its first command to its last. Skips `skippedCommands`, and validates the
+ * manifests instead of applying them.
+ */
 import type { ChildProcess } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

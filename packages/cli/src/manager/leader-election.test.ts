@@ -47,7 +47,7 @@ const untilLogged = async (manager: Started, text: string) => {
   while (!manager.err.some((line) => line.includes(text))) await sleep(systemClock, 10)
 }
 
-test('one manager leads and installs the kinds; when it stops, the second manager takes over at once', async () => {
+test('one manager leads and installs the kinds; when it stops, the second takes over, and exits with 1 if it loses the Lease', async () => {
   const first = start(['manager', ...flags, '--leader-elect', ...shortRetryFlags])
   await first.line(/Manager ready/)
   expect(await client.get(Namespace, { name: key.namespace })).toBeDefined()

@@ -13,7 +13,7 @@ const machines = controller<LocalMachine>({
   reconcile: () => Promise.resolve(proceed()),
 })
 
-/** Creates a server that serves the resources `served`. Listing a resource in `rejected` is forbidden. */
+/** Prepares options with a fake API server that serves only the resources `served`, and forbids listing those in `rejected`. */
 function setup(served: readonly string[], rejected: readonly string[] = []) {
   const clock = new VirtualClock()
   const resources = new Set(served)

@@ -22,7 +22,7 @@ export interface AwaitKindsOptions {
 /**
  * Resolves when the API server serves every kind that the controllers watch, except `own`.
  *
- * @throws UsageError that names the missing kinds after a minute; without this, informers would repeat their requests forever
+ * @throws UsageError that names the missing kinds after a minute; otherwise informers would repeat their requests forever
  */
 export async function awaitKinds({ client, controllers, own, namespace, clock, log, signal }: AwaitKindsOptions): Promise<void> {
   const idOf = (kind: Kind) => `${resourceName(kind)} ${kind.version}`

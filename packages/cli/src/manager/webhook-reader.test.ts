@@ -23,18 +23,28 @@ async function read(kind: Kind, cached: object | undefined) {
 }
 
 test.each<[string, Kind, object | undefined, string]>([
-  ['a class in the cache', ClusterClass as Kind, aClass(2), 'cached'],
-  ['a class that has changed since it was reconciled', ClusterClass as Kind, aClass(1), 'get clusterclasses'],
-  ['a class with variables that are not ready', ClusterClass as Kind, aClass(2, 'False'), 'get clusterclasses'],
-  ['a class that is not in the cache', ClusterClass as Kind, undefined, 'get clusterclasses'],
-  ['a CustomResourceDefinition in the cache', CustomResourceDefinition as Kind, aClass(1), 'cached'],
+  ['a class in the cache is read from the cache', ClusterClass as Kind, aClass(2), 'cached'],
   [
-    'a CustomResourceDefinition that is not in the cache',
+    'a class that has changed since it was reconciled is read from the API server',
+    ClusterClass as Kind,
+    aClass(1),
+    'get clusterclasses',
+  ],
+  [
+    'a class with variables that are not ready is read from the API server',
+    ClusterClass as Kind,
+    aClass(2, 'False'),
+    'get clusterclasses',
+  ],
+  ['a class that is not in the cache is read from the API server', ClusterClass as Kind, undefined, 'get clusterclasses'],
+  ['a CustomResourceDefinition in the cache is read from the cache', CustomResourceDefinition as Kind, aClass(1), 'cached'],
+  [
+    'a CustomResourceDefinition that is not in the cache is read from the API server',
     CustomResourceDefinition as Kind,
     undefined,
     'get customresourcedefinitions',
   ],
-  ['an object of another kind', Cluster as Kind, aClass(2), 'get clusters'],
-])('%s is read from the expected source', async (_, kind, cached, source) => {
+  ['an object of another kind is read from the API server', Cluster as Kind, aClass(2), 'get clusters'],
+])('%s', async (_, kind, cached, source) => {
   expect(await read(kind, cached)).toBe(source)
 })

@@ -45,7 +45,10 @@ const reviews = [
   rule(['authorization.k8s.io'], ['subjectaccessreviews'], ['create']),
 ]
 
-/** Permissions to install CustomResourceDefinitions and webhook configurations, whose `caBundle` the manager sets. */
+/**
+ * Permissions to update the CustomResourceDefinitions, which the manifests create, and to create and update webhook configurations.
+ * The manager sets `caBundle` in both.
+ */
 const installing = (provider: ProviderName): PolicyRule[] => [
   rule(['apiextensions.k8s.io'], ['customresourcedefinitions'], ['get', ...watchVerbs]),
   rule(['apiextensions.k8s.io'], ['customresourcedefinitions'], ['patch'], providerKinds[provider].map(resourceName)),

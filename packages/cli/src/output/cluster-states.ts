@@ -1,4 +1,4 @@
-/** Computes the states of clusters for the live lines of the story. */
+/** Computes the states of clusters for the live lines that `story.ts` draws on a terminal. */
 import type { Cluster, Machine } from '@capstan/api'
 import { keyOf, keyText } from '@capstan/kube'
 import type { ClusterState } from './story.ts'

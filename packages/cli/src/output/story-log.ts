@@ -1,4 +1,4 @@
-/** Logger of `capstan up`: reports errors that neither a condition of an object nor a line of the story shows. */
+/** Logger of `capstan up`: reports errors that neither a condition of an object nor the line of another event shows. */
 import { type LogFields, type Logger, messageOf, silent } from '@capstan/kube'
 import type { Line } from '@capstan/lab'
 

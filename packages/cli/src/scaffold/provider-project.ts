@@ -12,6 +12,7 @@ export interface NewProvider {
   readonly kinds: ReadonlySet<ProviderKindName>
   /** DNS suffix of the provider's API groups. */
   readonly domain: string
+  /** Returns the version or location of a package for package.json; `undefined` removes the dependency. */
   dependency(name: string, version: string): string | undefined
   /** Version of Capstan. */
   readonly version: string

@@ -46,7 +46,7 @@ export const templateOf = <T>(spec: Schema<T>) =>
   })
 
 export const Conditions = conditionTypes({
-  /** Core copies this condition to InfrastructureReady of the Cluster or Machine that refers to the object. */
+  /** Core copies this condition of a SampleCluster or SampleMachine to InfrastructureReady of the Cluster or Machine. */
   Ready: ['Ready', 'Waiting', 'Deleting'],
   Paused: ['Paused', 'NotPaused'],
 })
