@@ -1,7 +1,7 @@
 /**
  * Puts the same load on `capstan apiserver` and on kube-apiserver with etcd, both durable, on the same machine in the same run. Yields
- * the figure of Capstan, the figure of kube-apiserver, and the ratio. The load generator (`load.ts`) uses little CPU, because it shares
- * the cores with the servers.
+ * the figure of Capstan, the figure of kube-apiserver, and the ratio. The load generator (`load.ts`) must use little CPU, because it
+ * shares the cores with the servers.
  */
 import { type ApiRequest, messageOf, typeMeta } from '@capstan/kube'
 import { startCapstanApiServer } from '../interop/processes/capstan-api-server.ts'
@@ -28,7 +28,7 @@ interface Measurement {
   readonly name: string
   readonly unit: Unit
   /** Whether a smaller value is better. */
-  readonly lessIsMore?: boolean
+  readonly isLowerBetter?: boolean
   measure(side: Side, scale: Scale): Promise<number>
 }
 
@@ -79,7 +79,7 @@ const measurements: readonly Measurement[] = [
   {
     name: 'list of custom resources',
     unit: 'ms',
-    lessIsMore: true,
+    isLowerBetter: true,
     async measure({ apiServer, load }, { listed }) {
       const { items } = await clientOf(apiServer).list(Widget)
       const missing = indices(Math.max(0, listed - items.length))
@@ -102,7 +102,7 @@ const measurements: readonly Measurement[] = [
   {
     name: 'memory with all objects stored so far',
     unit: 'MB',
-    lessIsMore: true,
+    isLowerBetter: true,
     measure: async ({ apiServer: { programs } }) => megabytes(programs.reduce((sum, { pid }) => sum + residentBytes(pid), 0)),
   },
 ]
@@ -128,7 +128,7 @@ export async function* besideBench({ short }: BenchOptions): AsyncIterable<Figur
       201,
     )
   }
-  for (const { name, unit, lessIsMore = false, measure } of measurements) {
+  for (const { name, unit, isLowerBetter = false, measure } of measurements) {
     const values: number[] = []
     const cpuTimes: number[] = []
     for (const side of sides) {
@@ -136,7 +136,7 @@ export async function* besideBench({ short }: BenchOptions): AsyncIterable<Figur
       values.push(await measure(side, scale))
       cpuTimes.push(cpuOf(side.apiServer) - before)
     }
-    yield* pair(name, unit, values, lessIsMore)
+    yield* pair(name, unit, values, isLowerBetter)
     if (unit === '/s' && name.includes('in flight')) {
       const requests = name.includes(', 1 in flight') ? Math.ceil(scale.creates / 5) : scale.creates
       yield* pair(
@@ -150,10 +150,10 @@ export async function* besideBench({ short }: BenchOptions): AsyncIterable<Figur
   for (const { load } of sides) load.close()
 }
 
-function* pair(name: string, unit: Unit, [ours = 0, theirs = 0]: readonly number[], lessIsMore: boolean): Iterable<Figure> {
+function* pair(name: string, unit: Unit, [ours = 0, theirs = 0]: readonly number[], isLowerBetter: boolean): Iterable<Figure> {
   yield { name: `${name}: Capstan`, value: ours, unit }
   yield { name: `${name}: kube-apiserver and etcd`, value: theirs, unit }
-  yield { name: `${name}: Capstan is better by`, value: lessIsMore ? theirs / ours : ours / theirs, unit: 'times' }
+  yield { name: `${name}: Capstan is better by`, value: isLowerBetter ? theirs / ours : ours / theirs, unit: 'times' }
 }
 
 /** One client for each server, because connections are reused. */

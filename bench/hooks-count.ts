@@ -1,4 +1,4 @@
-/** Counts extension calls in the lifecycles of many Clusters: one for each event. */
+/** Counts the calls of an extension in the lifecycles of many Clusters. Core should call each hook once for each Cluster. */
 import {
   AfterClusterUpgrade,
   AfterControlPlaneInitialized,

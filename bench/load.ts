@@ -1,5 +1,5 @@
 /**
- * A load generator that uses little CPU, because it shares the cores with the server. Requests are encoded before the measurement starts,
+ * A load generator that must use little CPU, because it shares the cores with the server. Requests are encoded before the measurement starts,
  * each connection has one request in flight, and only the status and the end of a response are parsed. It is the same for every
  * server.
  */
@@ -48,7 +48,7 @@ export class Load {
     const open = async (resourceVersion: string | undefined, watcher: Watcher) => {
       const options = { ...request.options, ...(resourceVersion === undefined ? {} : { resourceVersion }) }
       const connection = await Connection.open(this.#access)
-      const head = await connection.beginning(this.#bytesOf({ ...request, options }), watcher)
+      const head = await connection.openStream(this.#bytesOf({ ...request, options }), watcher)
       if (statusOf(head) !== 200) throw new Error(`A watch was rejected: ${head.toString()}`)
       return connection
     }
@@ -119,8 +119,8 @@ class Watches {
   }
 
   /**
-   * Resolves when the watches have received as many events as `count` for each of them.
-   * @throws Error if a watch has received another number
+   * Resolves when all watches together have received `count` events for each watch.
+   * @throws Error if a watch has received more or fewer than `count`
    */
   async all(count: number): Promise<void> {
     this.#waitFor = count * this.#connections.length
@@ -223,7 +223,7 @@ class Connection {
     return this.#socket.readyState === 'open'
   }
 
-  /** @returns the whole response, head and body */
+  /** Sends a request. @returns the whole response, head and body */
   exchange(request: Buffer): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       this.#fail = reject
@@ -235,8 +235,8 @@ class Connection {
     })
   }
 
-  /** @returns the head of a streamed response; the watcher receives the rest */
-  beginning(request: Buffer, { took, ended }: Watcher): Promise<Buffer> {
+  /** Sends a request. @returns the head of its streamed response; the watcher receives the rest */
+  openStream(request: Buffer, { took, ended }: Watcher): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       this.#fail = reject
       let head: Buffer = Buffer.alloc(0)

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { stringify } from 'yaml'
 import { connectWorkload } from './connect-workload.ts'
 
-/** A server that has one Pod, and records the paths of requests. */
+/** A server that responds to each get with the same Pod or Namespace, and records the paths of requests. */
 interface Endpoint {
   readonly url: string
   readonly authority: CertifiedKey
@@ -14,7 +14,9 @@ interface Endpoint {
 }
 
 const servers: Server[] = []
+/** Server in the kubeconfig of the workload cluster. */
 let outside: Endpoint
+/** API server of the cluster that runs this process, at the address for its Pods. */
 let inside: Endpoint
 
 async function startServer(): Promise<Endpoint> {
@@ -48,8 +50,8 @@ afterEach(async () => {
   }
 })
 
-/** Connects with a kubeconfig of the server outside, and reads a Namespace. */
-async function readFrom(uid: string): Promise<void> {
+/** Connects with the kubeconfig, as a process whose Pod has this uid, and reads a Namespace. */
+async function readAsPod(uid: string): Promise<void> {
   const data = Buffer.from(outside.authority.certificate).toString('base64')
   const kubeconfig = stringify({
     apiVersion: 'v1',
@@ -70,11 +72,11 @@ async function readFrom(uid: string): Promise<void> {
 const pod = '/api/v1/namespaces/capi-system/pods/manager'
 
 test('the cluster that runs this process is accessed from inside, with its authority', async () => {
-  await readFrom('own-uid')
+  await readAsPod('own-uid')
   expect([outside.paths, inside.paths]).toEqual([[pod], ['/api/v1/namespaces/x']])
 })
 
 test('a cluster with another Pod of the same name is accessed with its kubeconfig', async () => {
-  await readFrom('other-uid')
+  await readAsPod('other-uid')
   expect([outside.paths, inside.paths]).toEqual([[pod, '/api/v1/namespaces/x'], []])
 })

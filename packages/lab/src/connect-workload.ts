@@ -22,8 +22,8 @@ export interface OwnPod extends Pick<ClusterAccess, 'server' | 'ca'> {
 
 /**
  * Returns a function that connects to a workload cluster. For a simulated cluster it waits until the API server runs, because the
- * kubeconfig may exist earlier. The cluster in which this process runs is then accessed from inside, as upstream does, because its load
- * balancer may not be reachable from its own Nodes.
+ * kubeconfig may exist earlier. A cluster in which this process itself runs is accessed from inside, as upstream does, because its
+ * load balancer may not be reachable from its own Nodes.
  */
 export const connectWorkload =
   (workloads: Pick<Workloads, 'whenStarted'>, { clock, random, endpoint, ownPod }: ConnectOptions) =>

@@ -1,5 +1,5 @@
 /**
- * Makes one of five writes fail, half of them before and half after they are applied. A cluster must still be created, upgraded and
+ * Makes about one in five writes fail, half of them before and half after they are applied. A cluster must still be created, upgraded and
  * deleted, without additional Machines, and without objects after the deletion. The seed determines which writes fail.
  */
 import { readFileSync } from 'node:fs'

@@ -1,6 +1,6 @@
 /**
- * Describes changes of Clusters, Machines, worker counts, ClusterClasses and ExtensionConfigs as readable lines. The lines depend only on
- * the changes and the clock: `capstan up` prints the lines that tests compare.
+ * Describes changes of Clusters, Machines, worker counts, ClusterClasses and ExtensionConfigs as readable lines. The lines depend
+ * only on the changes and the clock, so that tests can compare the lines that `capstan up` prints.
  */
 import type { Cluster, ClusterClass, ExtensionConfig, Machine, MachineDeployment, MachinePool } from '@capstan/api'
 import type { Clock, Condition, KubeObject } from '@capstan/kube'
