@@ -70,6 +70,7 @@ async function providerAt(path: string, { release = releaseOf(path) }: Options, 
   const documentation = isFolder(path) ? readDocumentation(path) : undefined
   const options = { ...(release === undefined ? {} : { release }), ...(documentation === undefined ? {} : { documentation }) }
   const manifests = await manifestsAt(path, io)
+  // A file with a Deployment is a complete components file; a folder has sources for kustomize.
   const isRendered = manifests.some(({ object }) => object.kind === 'Deployment') && !isFolder(path)
   let provider: ProviderManifests
   try {

@@ -101,9 +101,9 @@ test('outside of a checkout, a project depends on the versions of this release',
 
 describe('the command', () => {
   test('prints the written files and the next steps', async () => {
-    const { code, out, err } = await create('said')
+    const { code, out, err } = await create('listed')
     expect({ code, err }).toEqual({ code: 0, err: '' })
-    const folder = join(root, 'said')
+    const folder = join(root, 'listed')
     const next = [`cd ${folder}`, 'npm install', 'npm test', 'npm run dev'].map((command) => `  ${command}`)
     expect(out.split('\n')).toEqual([...projectFiles.map((file) => join(folder, file)), '', 'Next:', '', ...next])
     expect(

@@ -173,6 +173,7 @@ async function startDemo(
   await bringUpDemo(management.client, signal)
 }
 
+/** Reason for which the wait for the demo cluster ended: it is Available, --timeout has passed, or the command was interrupted. */
 type Outcome = 'ready' | 'late' | 'stopped'
 
 /** Reports the events of the management cluster. Resolves when the demo cluster is Available, or with 'stopped' after an abort. */

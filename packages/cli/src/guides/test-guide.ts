@@ -176,7 +176,7 @@ export class GuideRun {
   /** Executed commands. */
   readonly #ran: string[] = []
   /** Commands of `notRun` that the page contains. */
-  readonly #left = new Set<string>()
+  readonly #skipped = new Set<string>()
 
   constructor(folder: string, options: GuideOptions) {
     this.#folder = folder
@@ -232,19 +232,19 @@ export class GuideRun {
     const { notRun = {} } = this.#options
     const ran = this.#ran.map(asCapstan)
     const notExecuted = [...new Set(inProse)].filter((command) => !ran.some((executed) => hasWords(executed, asCapstan(command))))
-    for (const command of notExecuted) if (command in notRun) this.#left.add(command)
+    for (const command of notExecuted) if (command in notRun) this.#skipped.add(command)
     expect(
       notExecuted.filter((command) => !(command in notRun)),
       `commands of ${page} that are not run`,
     ).toEqual([])
     expect(
-      Object.keys(notRun).filter((command) => !this.#left.has(command)),
+      Object.keys(notRun).filter((command) => !this.#skipped.has(command)),
       `commands in notRun that are run, or are not on ${page}`,
     ).toEqual([])
     console.log(
       [
-        `${page}: ${ran.length} of ${ran.length + this.#left.size} commands executed`,
-        ...[...this.#left].map((command) => `  not: ${command} (${notRun[command]})`),
+        `${page}: ${ran.length} of ${ran.length + this.#skipped.size} commands executed`,
+        ...[...this.#skipped].map((command) => `  not: ${command} (${notRun[command]})`),
       ].join('\n'),
     )
   }
@@ -264,7 +264,7 @@ export class GuideRun {
 
   async #command(command: string, fails: boolean): Promise<readonly string[]> {
     if (this.#options.notRun && command in this.#options.notRun) {
-      this.#left.add(command)
+      this.#skipped.add(command)
       return []
     }
     this.#ran.push(command)
