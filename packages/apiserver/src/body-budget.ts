@@ -3,9 +3,9 @@ import type { Requester } from './http/exchange.ts'
 
 /** The part of a budget that one request uses. */
 export interface BodyShare {
-  /** Takes bytes for the user of the request; returns false when the share of its user or priority level is used up. */
+  /** Takes bytes from the budget. Returns false, and takes nothing, when the limit of the requester's user or priority level is reached. */
   take(bytes: number, requester?: Requester): boolean
-  /** Returns the taken part to the budget. */
+  /** Returns all taken bytes to the budget. */
   free(): void
 }
 

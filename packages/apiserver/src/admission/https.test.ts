@@ -123,7 +123,7 @@ test.each(['//mutate', '/./mutate/', '/other/../mutate'])(
   },
 )
 
-test('a webhook behind a Service is called at the resolved address, and must have a certificate for the Service', async () => {
+test('a webhook behind a Service is called at the resolved address of the Service', async () => {
   const service = { namespace: 'system', name: 'hook', path: '/svc' }
   await using apiServer = await serverWithWebhook({ service, caBundle: bundle(authority.certificate) })
   expect((await apiServer.client.create(Widget, aWidget('a'))).spec.color).toBe('/svc?timeout=5s')

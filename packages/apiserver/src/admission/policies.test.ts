@@ -47,7 +47,7 @@ const denied =
   "422 Invalid: widgets.shop.example.com \"w\" is forbidden: ValidatingAdmissionPolicy 'limit' with binding 'limit-widgets' denied request: "
 const tooMany = `${denied}failed expression: object.spec.replicas <= int(params.data.most)`
 
-test('the params of a policy are read from the object that its paramRef names', async () => {
+test('the params of a policy are read from the object that the paramRef of the binding names', async () => {
   const { client } = await serverWithPolicy({ name: 'limit' })
   await client.create(ConfigMap, limit('limit', 3))
   const create = (replicas: number) => rejection(client.create(Widget, aWidget('w', { replicas }), { dryRun: true }))

@@ -24,7 +24,7 @@ interface RequestedIdentity {
 }
 
 /**
- * Returns the caller after impersonation: `caller` itself when the headers request none.
+ * Returns the caller after impersonation: `caller` itself when the headers request no impersonation.
  * @throws StatusError Forbidden, or BadRequest when the headers request impersonation without a user name
  */
 export function impersonate(authorizer: Authorizer, caller: Caller, headers: SentHeaders): Caller {
@@ -88,8 +88,8 @@ function serviceAccountOf(user: string): { namespace: string; name: string } | u
 }
 
 /**
- * Adds `system:authenticated`, or `system:unauthenticated` for the anonymous user. A service account without groups first gets the groups
- * that its tokens have.
+ * Returns the requested groups with `system:unauthenticated` for the anonymous user. For any other user, adds `system:authenticated`
+ * unless the request names one of both groups. A service account without groups first gets the groups that its tokens have.
  */
 function groupsOf({ name, groups }: RequestedIdentity, namespace: string | undefined): readonly string[] {
   const impersonatedGroups =

@@ -20,7 +20,7 @@ export interface TokenUser {
   readonly uid?: string
 }
 
-/** `tokens` maps each token to its user. Static tokens are valid for any audience. */
+/** Returns an authenticator of static tokens, which are valid for any audience. `tokens` maps each token to its user. */
 export function staticTokens(tokens: ReadonlyMap<string, TokenUser> = new Map()): AuthenticateToken {
   const users = [...tokens].map(([token, user]) => ({ digest: digest(token), user }))
   return (token, audiences) => {
