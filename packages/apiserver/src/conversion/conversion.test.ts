@@ -24,7 +24,7 @@ const schemaOf = (properties: { [name: string]: JSONSchema }) => ({
   openAPIV3Schema: { type: 'object' as const, properties: { spec: { type: 'object' as const, properties } } },
 })
 
-/** The field is `spec.size` in v1 and `spec.width` in v2; v2 has its own default. */
+/** A CRD with the same field as `spec.size` in v1 and as `spec.width` in v2. Only v2 has `spec.color`, with a default. */
 function definition(storage: 'v1' | 'v2', conversion: 'Webhook' | 'None'): Input<CustomResourceDefinition> {
   const webhook = { clientConfig: { url: 'https://127.0.0.1:9443/convert' }, conversionReviewVersions: ['v1'] }
   return {
@@ -96,7 +96,7 @@ class ConvertingServer implements WebhookTransport {
   }
   close() {}
 
-  /** Number of webhook calls during `work`. */
+  /** Returns the number of calls of the conversion webhook during `work`. */
   async callsOf(work: Promise<unknown>): Promise<number> {
     const before = this.calls.length
     await work
@@ -221,14 +221,14 @@ describe('objects of a CRD with a conversion webhook', () => {
     ])
   })
 
-  test.each(['create', 'change'])('can be applied in a dry run that would %s them', async (effect) => {
+  test.each(['create', 'change'])('can be applied in a dry run, which stores nothing: %s', async (effect) => {
     if (effect === 'change') await server.client.apply(V2, conv({ width: 1 }), { fieldManager: 'two' })
     const applied = await server.client.apply(V1, conv({ size: 5 }), { fieldManager: 'one', force: true, dryRun: true })
     expect(applied).toMatchObject({ apiVersion: `${group}/v1`, spec: { size: 5 } })
     expect(server.stored()?.spec).toEqual(effect === 'change' ? { width: 1, color: 'red' } : undefined)
   })
 
-  test('can be applied in another version by the manager of their labels', async () => {
+  test('lose their labels when the manager of the labels applies another version without labels', async () => {
     const labels = { a: 'b' }
     await server.client.apply(V1, { ...conv({ size: 1 }), metadata: { ...at, labels } }, { fieldManager: 'one' })
     for (const dryRun of [true, false]) {
@@ -262,12 +262,18 @@ describe('objects of a CRD with a conversion webhook', () => {
   test('keep their metadata when the webhook changes it, except for labels and annotations', async () => {
     server.changeResponse = (response) => {
       for (const object of response.convertedObjects) {
-        object.metadata = { ...object.metadata, labels: { seen: 'yes' }, generation: 99, finalizers: ['x.example.com/y'] }
+        object.metadata = {
+          ...object.metadata,
+          labels: { seen: 'yes' },
+          annotations: { a: 'b' },
+          generation: 99,
+          finalizers: ['x.example.com/y'],
+        }
       }
       return response
     }
     const { metadata } = await server.client.create(V1, conv({ size: 3 }))
-    expect(metadata.labels).toEqual({ seen: 'yes' })
+    expect([metadata.labels, metadata.annotations]).toEqual([{ seen: 'yes' }, { a: 'b' }])
     expect(metadata.generation).toBe(1)
     expect(metadata.finalizers).toBeUndefined()
   })
@@ -303,7 +309,7 @@ describe('objects of a CRD with a conversion webhook', () => {
     expect(message.replace(/uid="[0-9a-f-]{36}"/, 'uid="UID"')).toBe(`${failed} ${text}`)
   })
 
-  test('cannot be created in a dry run through a failing converter, except in the stored version', async () => {
+  test('cannot be created in a dry run through a failing converter, except in the storage version', async () => {
     server.code = 500
     expect(await rejection(server.client.create(V1, conv({ size: 1 }), { dryRun: true }))).toBe(
       '500 : conversion webhook for t.example.com/v1, Kind=Conv failed: an error on the server ("unknown") has prevented the request from succeeding',
@@ -311,7 +317,7 @@ describe('objects of a CRD with a conversion webhook', () => {
     await server.client.create(V2, conv({ width: 1 }), { dryRun: true })
   })
 
-  test('cannot be read through a failing converter, except in the stored version', async () => {
+  test('cannot be read through a failing converter, except in the storage version', async () => {
     await server.client.create(V2, conv({ width: 1 }))
     server.code = 500
     expect(await rejection(server.client.get(V1, at))).toBe(
@@ -321,32 +327,35 @@ describe('objects of a CRD with a conversion webhook', () => {
   })
 })
 
-test.each(['v1', 'v2'] as const)('webhooks get the old object of a deletion in their version (%s)', async (version) => {
-  const server = await ConvertingServer.make()
-  await server.client.create(V1, conv({ size: 1 }))
-  await server.client.create(V1, conv({ size: 2 }, 'b'))
-  await server.client.create(ValidatingWebhookConfiguration, {
-    metadata: { name: 'hook' },
-    webhooks: [
-      {
-        name: 'hook.example.com',
-        clientConfig: { url: 'https://127.0.0.1:9443/validate' },
-        rules: [{ operations: ['DELETE'], apiGroups: [group], apiVersions: [version], resources: ['convs'] }],
-        sideEffects: 'None',
-        admissionReviewVersions: ['v1'],
-      },
-    ],
-  })
-  await server.client.delete(V1, at)
-  await server.client.delete(V2, { namespace, name: 'b' })
-  expect(server.reviews.map(({ oldObject, resource }) => [resource.version, oldObject?.apiVersion, oldObject?.spec])).toEqual(
-    [1, 2].map((value) => [
-      version,
-      `${group}/${version}`,
-      version === 'v1' ? { size: value } : { width: value, ...(value === 2 ? { color: 'red' } : {}) },
-    ]),
-  )
-})
+test.each(['v1', 'v2'] as const)(
+  'admission webhooks get the old object of a deletion in the version of their rules (%s)',
+  async (version) => {
+    const server = await ConvertingServer.make()
+    await server.client.create(V1, conv({ size: 1 }))
+    await server.client.create(V1, conv({ size: 2 }, 'b'))
+    await server.client.create(ValidatingWebhookConfiguration, {
+      metadata: { name: 'hook' },
+      webhooks: [
+        {
+          name: 'hook.example.com',
+          clientConfig: { url: 'https://127.0.0.1:9443/validate' },
+          rules: [{ operations: ['DELETE'], apiGroups: [group], apiVersions: [version], resources: ['convs'] }],
+          sideEffects: 'None',
+          admissionReviewVersions: ['v1'],
+        },
+      ],
+    })
+    await server.client.delete(V1, at)
+    await server.client.delete(V2, { namespace, name: 'b' })
+    expect(server.reviews.map(({ oldObject, resource }) => [resource.version, oldObject?.apiVersion, oldObject?.spec])).toEqual(
+      [1, 2].map((value) => [
+        version,
+        `${group}/${version}`,
+        version === 'v1' ? { size: value } : { width: value, ...(value === 2 ? { color: 'red' } : {}) },
+      ]),
+    )
+  },
+)
 
 test('the error of a failed conversion for an admission webhook has its prefix twice, as upstream', async () => {
   const server = await ConvertingServer.make()

@@ -1,4 +1,4 @@
-/** Converts objects between the versions of a CRD, through its conversion webhook. */
+/** Converts objects between the versions of a CRD, by its conversion webhook if it has one. */
 import {
   appendAll,
   type Clock,
@@ -52,7 +52,7 @@ export class Converter {
 
   /**
    * Like `convert` for many objects. One webhook call converts all objects that need it, or several calls if they are long together.
-   * @throws the reason of the signal, or StatusError, when the signal aborts
+   * @throws StatusError when the webhook fails or returns invalid objects; StatusError or the signal's reason when the signal aborts
    */
   async convertAll(
     info: ResourceInfo,
