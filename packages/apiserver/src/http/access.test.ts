@@ -187,7 +187,7 @@ test('a Forbidden error has the details of a real server', async () => {
   })
 })
 
-test('without RBAC authenticated users are allowed everything, and anonymous requests only health checks', async () => {
+test('with AlwaysAllow, authenticated users are allowed everything, and anonymous requests only health checks', async () => {
   const { messageOf } = await start({ authorization: ['AlwaysAllow'] })
   expect(await messageOf('bob', 'GET', '/api/v1/nodes')).toBe('ok')
   expect(await messageOf('anonymous', 'GET', '/api/v1/nodes')).toBe('401 Unauthorized')
@@ -207,7 +207,7 @@ test('a role binding applies in its namespace, a cluster role binding everywhere
   expect(await messageOf('bob', 'GET', '/api/v1/configmaps')).toMatch(/^403/)
 })
 
-test('the error of a binding to a missing role names the role', async () => {
+test('the Forbidden error for a user with a binding to a missing role names the role', async () => {
   const { client, messageOf } = await start()
   const roleRef = { kind: 'ClusterRole', name: 'gone' }
   await client.create(ClusterRoleBinding, { metadata: { name: 'b' }, roleRef, subjects: [bobSubject] })
@@ -329,13 +329,13 @@ test('impersonation requires permission for the user and each group, and sets ev
 const attributesPath = 'spec.resourceAttributes'
 test.each([
   [
-    'neither form',
+    'neither rawSelector nor requirements',
     'fieldSelector',
     {},
     `${attributesPath}.fieldSelector.requirements: Required value: when ${attributesPath}.fieldSelector is specified,`,
   ],
   [
-    'both forms',
+    'both rawSelector and requirements',
     'labelSelector',
     { rawSelector: 'a=b', requirements: [{ key: 'a', operator: 'Odd' }] },
     `${attributesPath}.labelSelector.rawSelector: Invalid value: "a=b": may not specified at the same time as requirements`,
@@ -347,7 +347,7 @@ test.each([
     `[${attributesPath}.fieldSelector.requirements[0].key: Required value: must be specified, ${attributesPath}.fieldSelector.requirements[0].values: Required value: must be specified when \`operator\` is 'In' or 'NotIn']`,
   ],
   [
-    'values for an operator without values',
+    'values for an operator that takes none',
     'labelSelector',
     { requirements: [{ key: 'a', operator: 'Exists', values: ['b'] }] },
     `${attributesPath}.labelSelector.requirements[0].values: Forbidden: may not be specified when \`operator\` is 'Exists' or 'DoesNotExist'`,
@@ -358,7 +358,7 @@ test.each([
     { requirements: [{ key: 'a b', operator: 'In', values: ['c'] }] },
     `${attributesPath}.labelSelector.requirements[0].key: Invalid value: "a b": name part must consist of`,
   ],
-])('a review with a selector of %s is rejected', async (_, field, selector, problem) => {
+])('a review whose selector has %s is rejected', async (_, field, selector, problem) => {
   const { send } = await start()
   const spec = { resourceAttributes: { verb: 'list', resource: 'pods', [field]: selector } }
   const response = await send('root', 'POST', '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', { spec })
@@ -464,7 +464,7 @@ test.each([
   expect(await messageOf('bob', method, path)).toContain(message)
 })
 
-test('responses forbid caching, and errors forbid content sniffing', async () => {
+test('responses forbid caching, and Forbidden errors also forbid content sniffing', async () => {
   const { send } = await start()
   const headersOf = async (userName: string, path: string) => {
     const { headers } = await send(userName, 'GET', path)
@@ -476,7 +476,7 @@ test('responses forbid caching, and errors forbid content sniffing', async () =>
   expect(await headersOf('wrong', '/api/v1/namespaces')).toEqual(['no-cache, private', null])
 })
 
-test('a list with an empty namespace in its path returns all namespaces', async () => {
+test('an empty namespace in the path of a list means all namespaces, and is rejected in that of a deletion', async () => {
   const { messageOf, send } = await start()
   const response = (await (await send('root', 'GET', '/api/v1/namespaces//configmaps')).json()) as { kind: string }
   expect(response.kind).toBe('ConfigMapList')

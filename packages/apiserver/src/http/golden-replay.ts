@@ -39,16 +39,24 @@ interface SentRequest {
   readonly body?: unknown
 }
 
+/** A step of a scenario: sleeps, creates the CRD, prepares, waits, and sends the request, as far as the step has these members. */
 interface Step {
+  /** Request whose response is compared with `response`. */
   readonly request?: SentRequest
   readonly response?: Recorded
+  /** Request whose response is not compared. */
   readonly prepare?: SentRequest
   readonly crd?: object
+  /** Paths of values in the response, by variable. Later requests contain such a value where the recording has `{{VARIABLE}}`. */
   readonly save?: { readonly [variable: string]: string }
   readonly sleepMs?: number
+  /** Waits until a GET of the path returns the status. */
   readonly waitFor?: { readonly path: string; readonly status: number }
+  /** Time after which reading the response to `request` ends. */
   readonly maxMs?: number
+  /** Requests that are sent while the response to `request` is read. */
   readonly during?: readonly SentRequest[]
+  /** Compares only status and headers of the response. */
   readonly unstable?: boolean
 }
 
@@ -148,6 +156,7 @@ class Replay {
     for (const [variable, path] of Object.entries(save)) this.#variables.set(variable, String(at(JSON.parse(text), path)))
   }
 
+  /** Replaces `{{VARIABLE}}` in all strings of a value by the saved value. */
   #filled<T>(value: T): T {
     if (value === undefined) return value
     const text = JSON.stringify(value).replace(/\{\{(\w+)\}\}/g, (_, name: string) => this.#variables.get(name) ?? '')
@@ -155,7 +164,7 @@ class Replay {
   }
 }
 
-/** Adds the annotation that `kubectl apply` adds. */
+/** Adds the annotation that `kubectl apply` adds: JSON as Go encodes it, with sorted members and `>` escaped. */
 function withLastApplied(object: UnknownObject): object {
   const annotated = { ...object, metadata: { annotations: {}, ...object.metadata } }
   const text = JSON.stringify(sorted(annotated)).replaceAll('>', '\\u003e')

@@ -154,7 +154,7 @@ test('requests that the server does not serve, or does not allow, add no series 
   expect(series.map((match) => match.slice(1).join(' '))).toEqual(['201 All configmaps 1', '422 invalid configmaps 2'])
 })
 
-test('the call of a webhook is cancelled when its request times out', async () => {
+test('the call of a webhook is cancelled when the request that causes it times out', async () => {
   const clock = new VirtualClock()
   let call: AbortSignal | undefined
   const transport: WebhookTransport = {
@@ -191,7 +191,7 @@ test('the call of a webhook is cancelled when its request times out', async () =
   expect(call?.aborted).toBe(true)
 })
 
-test('a preflight request has no body', async () => {
+test('the response to a preflight request has no body', async () => {
   const { send } = await start({ allowedOrigins: ['//example.com$'] })
   const response = await send('/api', { method: 'OPTIONS', headers: { origin: 'https://example.com' } })
   expect([response.status, await response.text()]).toEqual([204, ''])
@@ -292,7 +292,7 @@ test('a list cannot be requested as PartialObjectMetadata, the format of a singl
   expect(await messageOf(gadgetPath)).toBe(rejected('*unstructured.UnstructuredList'))
 })
 
-test('OpenAPI documents are found by hash, and keep their hash when another group changes', async () => {
+test('OpenAPI v3 documents can be cached by their hash, and keep it when another group changes', async () => {
   const { send, create } = await startWithGadgets()
   const index = async () =>
     ((await (await send('/openapi/v3')).json()) as { paths: { [path: string]: { serverRelativeURL: string } } }).paths
@@ -413,6 +413,7 @@ test('an object without a name causes no internal error, for every kind', async 
       if (name.includes('/') || !verbs.includes('create')) continue
       const path = `${root}${namespaced ? '/namespaces/default' : ''}/${name}`
       const { status } = await create(path, {})
+      // An invalid Binding gets an error without a reason, which has the code 500.
       if (status >= 500 && name !== 'bindings') internalErrors.push(`${path}: ${status}`)
     }
   }
@@ -437,7 +438,7 @@ test('YAML is accepted and returned', async () => {
   expect(await response.text()).toMatch(/^apiVersion: v1\ndata:\n {2}"on": "yes"\nkind: ConfigMap\n/)
 })
 
-test('an impersonated request is executed as the requested user', async () => {
+test('a request may impersonate a user, but not only a group', async () => {
   const { send } = await start()
   expect((await send('/api/v1/namespaces', { headers: { 'impersonate-user': 'bob', 'impersonate-group': 'devs' } })).status).toBe(
     200,
@@ -460,7 +461,7 @@ async function lines(response: Response, count: number): Promise<{ type: string;
   return events.map((line) => JSON.parse(line))
 }
 
-test('a watch of tables sends its columns once, and shows ages', async () => {
+test('a watch of tables sends its columns once, and a table shows ages', async () => {
   const { send, create, clock } = await startWithGadgets()
   await create(gadgetPath, gadget('a'))
   clock.step(clock.now() + 192_000)

@@ -118,7 +118,7 @@ test.each<[string, string, unknown, RegExp]>([
   ['a port that is null', services, { metadata, spec: { ports: [null] } }, /^422 .*spec\.ports\[0\]\.port/],
   ['a CustomResourceDefinition without a spec', definitions, { metadata, spec: null }, /^422 .*spec\.group: Required value/],
   ['a version that is null', definitions, { metadata, spec: { versions: [null] } }, /^422 .*spec\.versions/],
-  ['properties that are null', definitions, crdWithProperties({ a: null }), /^(?:201|422)/],
+  ['properties that are null', definitions, crdWithProperties({ a: null }), /^422 .*properties\[a\]\.type: Required value/],
   [
     'rules of a CustomResourceDefinition that are null',
     definitions,

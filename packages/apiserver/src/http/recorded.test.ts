@@ -1,6 +1,7 @@
 /**
- * Sends recorded requests, and compares the responses with those of a real kube-apiserver v1.36.2: code, reason and text, or the
- * causes in any order. The recordings are in `testdata/recorded`, one file for each subject; each file is replayed on a fresh server.
+ * Sends recorded requests, and compares the responses with those of a real kube-apiserver v1.36.2: code and reason; of an error with
+ * causes the causes in any order, of any other error the message; and the warnings where they are recorded. The recordings are in
+ * `testdata/recorded`, one file for each subject; each file is replayed on a fresh server.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { seededRandom, seconds, VirtualClock } from '@capstan/kube'

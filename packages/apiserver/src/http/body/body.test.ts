@@ -194,7 +194,7 @@ describe('a body with more than 250,000 objects and lists', () => {
     expect(await outcomeOf(readObject(request(text, 'application/yaml'), widgets, {}, readers))).toBe(tooLarge)
   })
 
-  /** Encodes a field that contains bytes. The lengths have three bytes, also of short values. */
+  /** Encodes a field that contains bytes. Its length always has three bytes, even when one byte is enough. */
   const field = (number: number, value: Buffer) =>
     Buffer.concat([
       Buffer.from([(number << 3) | 2, 0x80 | (value.length & 0x7f), 0x80 | ((value.length >> 7) & 0x7f), value.length >> 14]),

@@ -17,14 +17,17 @@ export function rejectUnstorable(value: unknown, text: string, reject: (error: s
   return value
 }
 
-/** Matches texts that may contain this key, also with escaped characters. */
+/** Matches texts that may contain the key `__proto__`, also with escaped characters. */
 const mayBeProto = /__proto__|\\[uUx]/
 
 /** Reports whether a text may contain a number that a double cannot represent. Each test is cheap for the usual text without such numbers. */
 const mayBeInfinite = (text: string): boolean =>
   /\d[eE]\+?\d{3}/.test(text) || hasDigits(text, 200) || /\.(?:inf|nan)/i.test(text)
 
-/** Reports whether the text contains this many digits in sequence. Any such sequence contains one of every `count` characters. */
+/**
+ * Reports whether the text contains `count` digits in sequence. Looks only around every `count`-th character, because any such sequence
+ * contains one of these characters.
+ */
 function hasDigits(text: string, count: number): boolean {
   for (let at = count - 1; at < text.length; at += count) {
     let [start, end] = [at, at]

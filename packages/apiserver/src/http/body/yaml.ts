@@ -17,7 +17,11 @@ export interface YAMLDocument {
   readonly duplicates: readonly string[]
 }
 
-/** @throws Error for invalid YAML: with Go's text for excessive or unknown aliases, with the text of the YAML library for syntax errors */
+/**
+ * Parses the first document of a text.
+ * @throws Error for invalid YAML: with Go's text for excessive or unknown aliases and too deep nesting, with the YAML library's text for syntax
+ * errors
+ */
 export function readYAML(text: string): YAMLDocument {
   const { isCollection, LineCounter, parseDocument } = yaml()
   try {

@@ -3,7 +3,7 @@ import { testServer } from '@capstan/kubernetes-kinds/test-server'
 import { expect, test } from 'vitest'
 import { Documents } from './documents.ts'
 
-/** A clock whose `yieldIfDue` always requires a pause. Counts the pauses. */
+/** A clock on which each call of `pauseIfDue` pauses once. Counts the pauses. */
 function yieldingClock(): Clock & { readonly pauses: number } {
   const clock = new VirtualClock()
   let pauses = 0

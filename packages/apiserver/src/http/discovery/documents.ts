@@ -55,6 +55,7 @@ export class Documents {
     return this.groups.find(({ group }) => group === name)
   }
 
+  /** Returns the resources of a served group version. */
   version(group: string, version: string): readonly Resource[] | undefined {
     this.#refresh()
     return this.#served.get(pathOf(group, version))
@@ -67,14 +68,14 @@ export class Documents {
     return document
   }
 
-  /** `path` is the path of the group version without the first slash, such as `apis/cluster.x-k8s.io/v1beta2`. */
+  /** Returns OpenAPI v3 of a group version. `path` is its path without the first slash, such as `apis/cluster.x-k8s.io/v1beta2`. */
   async openAPI(path: string): Promise<Document | undefined> {
     this.#refresh()
     const resources = this.#served.get(path)
     return resources && this.#openAPIOf(path, resources)
   }
 
-  /** OpenAPI v2 of all groups, as JSON or as the protobuf that Go clients request. */
+  /** Returns OpenAPI v2 of all groups, as JSON or as the protobuf that Go clients request. `version` is that of Kubernetes: `1.36`. */
   swagger(encoding: SwaggerEncoding, version: string): Promise<Document> {
     this.#refresh()
     let document = this.#swagger.get(encoding)

@@ -10,6 +10,7 @@ import { TooManyRequests } from '../exchange.ts'
 export type Release = () => void
 
 export interface LevelShare {
+  /** Size of the level's part of all seats, relative to `shares` of the other levels. */
   readonly shares: number
   /** Fraction (0 to 1) of the seats of this level that other levels may borrow while this level does not use them. */
   readonly lendable: number

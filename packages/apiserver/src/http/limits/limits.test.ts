@@ -331,6 +331,7 @@ test('seats are never assigned twice or lost, and no request waits while a seat 
       }
       expect(waiting.size).toBe(0)
       for (const flow of 'abcdefghij'.split('')) take('low', flow)
+      // `low` can use its five seats, and the one that `high` lends.
       expect(heldSeats).toHaveLength(6)
     }),
     { seed: 1, numRuns: 200 },

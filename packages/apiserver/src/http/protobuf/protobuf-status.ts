@@ -1,6 +1,6 @@
 /**
- * Encodes a Status in protobuf, for errors of clients that accept only protobuf. Upstream:
- * k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto; like upstream, also encodes empty strings.
+ * Encodes a Status in protobuf, for error responses to clients that accept only protobuf. Like upstream, also encodes empty strings.
+ * Upstream: k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto.
  */
 import type { Status } from '@capstan/kube'
 

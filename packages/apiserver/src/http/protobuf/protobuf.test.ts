@@ -36,7 +36,10 @@ test('bodies of kubectl 1.36 are decoded to the JSON that it would send', () => 
   })
 })
 
-/** The fields of a message, as pairs of field number and value. A number is encoded as a varint, a list as a nested message. */
+/**
+ * The fields of a message, as pairs of field number and value. A number is encoded as a varint, Infinity as a double, a list as a
+ * nested message.
+ */
 type Wire = readonly (readonly [number, number | string | Buffer | Wire])[]
 
 function encode(fields: Wire): Buffer {
@@ -429,23 +432,23 @@ test.each<[string, Buffer, string]>([
   ['a message as a varint', envelope('v1', 'ConfigMap', [[1, 5]]), 'proto: wrong wireType = 0 for field ObjectMeta'],
   ['a bool as a text', envelope('v1', 'ConfigMap', [[4, 'a']]), 'proto: wrong wireType = 2 for field Immutable'],
   ['a double as a text', property([9, 'abc']), 'proto: wrong wireType = 2 for field Maximum'],
-  ['a part of a text', raw(0x12, 50, 1), 'unexpected EOF'],
-  ['a part of a varint', raw(0x20, 0x80), 'unexpected EOF'],
+  ['an incomplete text', raw(0x12, 50, 1), 'unexpected EOF'],
+  ['an incomplete varint', raw(0x20, 0x80), 'unexpected EOF'],
   ['a varint of eleven bytes', raw(0x20, ...Array<number>(11).fill(0xff)), 'proto: integer overflow'],
   ['an unknown wire type', raw(0x7e), 'proto: illegal wireType 6'],
   ['JSON that ends early', property([8, [[1, '{"a":']]]), 'unexpected end of JSON input'],
   ['text instead of JSON', property([8, [[1, 'abc']]]), "invalid character 'a' looking for beginning of value"],
   ['an infinite double', property([9, Infinity]), 'json: unsupported value: +Inf'],
   ['an unknown kind', envelope('v1', 'toString', []), 'no kind "toString" is registered for version "v1" in scheme'],
-  ['nothing', Buffer.alloc(0), 'empty data'],
-  ['only the prefix', Buffer.from('k8s\0'), 'empty body'],
-])('%s is rejected as upstream does', (_, bytes, message) => {
+  ['an empty body', Buffer.alloc(0), 'empty data'],
+  ['a body of only the prefix', Buffer.from('k8s\0'), 'empty body'],
+])('%s is rejected as by upstream', (_, bytes, message) => {
   expect(() => decodeProtobuf(bytes, fallback)).toThrow(
     expect.objectContaining({ name: 'ProtobufError', message: expect.stringContaining(message) }),
   )
 })
 
-/** Upstream responds with 201 to the times, and with 201 or 500 to the depths. */
+/** Upstream accepts such times with 201, and responds to such depths with 201 or 500. */
 test.each<[string, Buffer, string]>([
   ['a time after the year 9999', metadata([8, [[1, 253_402_300_800]]]), 'a time is not in the years 0 to 9999'],
   ['a time beyond the range of dates', metadata([8, [[1, 2 ** 60]]]), 'a time is not in the years 0 to 9999'],
@@ -497,7 +500,7 @@ test.each<[string, Wire, string, string]>([
     '1970-01-01T00:00:05Z',
     '1970-01-01T00:00:02.852517Z',
   ],
-])('of %s, a Time ignores all and a MicroTime uses the microseconds', (_, timestamp, time, microTime) => {
+])('a Time ignores %s, and a MicroTime truncates them to microseconds', (_, timestamp, time, microTime) => {
   const lease = envelope('coordination.k8s.io/v1', 'Lease', [
     [1, [[8, timestamp]]],
     [2, [[4, timestamp]]],

@@ -217,7 +217,7 @@ function decodingValue(decoding: Decoding, { goName, type }: NamedType, reader: 
 
 type NamedType = Pick<Field, 'goName' | 'type'>
 
-/** Types whose messages are not objects in JSON. */
+/** Types whose JSON is not an object with the fields of the message. */
 const specialNames: ReadonlySet<string> = new Set([
   'SchemaOrSchemas',
   'SchemaOrStrings',
