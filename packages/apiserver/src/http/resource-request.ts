@@ -88,7 +88,7 @@ const isMisplaced = (method: string, { namespace, name, watch }: ResourcePath, {
     ? namespace === undefined && !watch && (name !== undefined || !['GET', 'HEAD', 'DELETE'].includes(method))
     : namespace !== undefined
 
-/** Removes an empty namespace from a path: `namespaces//pods` is a list of all namespaces, as upstream. @throws StatusError BadRequest */
+/** Removes an empty namespace from a path: `namespaces//pods` lists pods of all namespaces, as upstream. @throws StatusError BadRequest */
 function withoutEmptyNamespace(method: string, path: ResourcePath, { namespaced }: Resource): ResourcePath {
   if (path.namespace !== '' || !namespaced) return path
   if (path.name !== undefined || method !== 'GET') throw badRequest('Namespace parameter required.')

@@ -183,6 +183,6 @@ class Reader {
   }
 
   #error(): Error {
-    return new Error(`Cannot read JSONPath ${JSON.stringify(this.#text)}: unexpected at position ${this.#at}`)
+    return new Error(`Cannot read JSONPath ${JSON.stringify(this.#text)}: syntax error at position ${this.#at}`)
   }
 }
