@@ -149,7 +149,7 @@ describe.each(['HTTP/1.1', 'HTTP/2'])('over %s, a client that does not read', (p
       await settled()
       clock.step(clock.now() + seconds(30))
       while (clock.step(clock.now() + seconds(30)));
-      // The end of the connection is only noticed while reading.
+      // The client notices the end of the connection only while it reads.
       socket.resume()
       await once(socket, 'close')
     } else {
@@ -172,7 +172,7 @@ describe.each(['HTTP/1.1', 'HTTP/2'])('over %s, a client that does not read', (p
     expect(ended).toBe(true)
   })
 
-  test('a stream does not block others, even on the same connection', async () => {
+  test('does not block other requests, over HTTP/2 even those on the same connection', async () => {
     const listener = await start(async (request, identity) =>
       request.url === '/stream' ? largeResponses[1]![1](request, identity) : okHandler(request, identity),
     )
@@ -303,7 +303,7 @@ test.each<[string, () => Buffer]>([
   expect(await serves(listener)).toBe(true)
 })
 
-/** Number of runs of each property; CAPSTAN_FUZZ=100 for a hundred times as many. */
+/** Factor for the number of runs: CAPSTAN_FUZZ=100 runs a hundred times as many. */
 const runFactor = Number(process.env.CAPSTAN_FUZZ ?? 1)
 
 test('the server survives arbitrary bytes', async () => {
@@ -351,6 +351,7 @@ test('the server survives arbitrary bytes', async () => {
       const ended = readToEnd(socket)
       socket.end(bytes)
       expect(await ended).not.toMatch(/^HTTP\/1.1 5/)
+      // Keeps only the cleanup of the listener.
       cleanups.length = 1
     }),
     { seed: 1, numRuns: 100 * runFactor },
@@ -358,7 +359,7 @@ test('the server survives arbitrary bytes', async () => {
   expect(await serves(listener)).toBe(true)
 })
 
-test('closing under load takes bounded time: accepted requests are completed, watches end, new requests are rejected', async () => {
+test('closing under load ends: accepted requests are completed, watches end, and clients are disconnected', async () => {
   let working = 0
   const listener = await start(async ({ url, streamSignal }) => {
     if (url === '/watch') {

@@ -294,7 +294,7 @@ test.each([['HTTP/1.1'], ['HTTP/2']])(
   },
 )
 
-/** An address whose free ports are not given to other tests at the same time. Only Linux has more than one without further setup. */
+/** An address whose free ports other tests do not use. Only Linux has several loopback addresses without further setup. */
 const ownAddress = process.platform === 'linux' ? '127.0.0.2' : '127.0.0.1'
 
 test('closing ends streams, lets a request finish, and frees the port', async () => {

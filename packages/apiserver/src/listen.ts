@@ -50,7 +50,7 @@ export interface ListenOptions {
   readonly host?: string
   /** Port to listen on. 0 selects a free port. */
   readonly port: number
-  /** Selects the API server for a server name (SNI), `undefined` if there is none. Returns `undefined` to reject. */
+  /** Selects the API server by server name (SNI): `undefined` if the client sends none. Returns `undefined` to reject the connection. */
   readonly endpointFor: (servername: string | undefined) => Endpoint | undefined
   readonly clock: Clock
   readonly log?: Logger

@@ -43,7 +43,7 @@ export function readBody(req: Req, limit: number, budget: Pick<BodyShare, 'take'
 }
 
 /** One shared error, because each new Error costs a stack trace. */
-export const clientDisconnected = new Error('the client went away')
+export const clientDisconnected = new Error('the client has disconnected')
 
 export interface Delivery {
   readonly clock: Clock
