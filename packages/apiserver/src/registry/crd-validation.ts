@@ -126,6 +126,7 @@ function versionErrors({ spec, status }: CustomResourceDefinition, old: CustomRe
     if (!sharedParts.has(part)) sharedParts.set(part, sameInAll(versions, part))
     return sharedParts.get(part)!
   }
+  // Reversed, so that of several versions with the same name the first is found.
   const oldByName = new Map((old?.spec.versions ?? []).toReversed().map((version) => [version.name, version]))
   const isShared = { schema: shared('schema'), subresources: shared('subresources') }
   const hasStatus = versions.some(({ subresources }) => subresources?.status !== undefined)

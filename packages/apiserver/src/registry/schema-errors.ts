@@ -45,7 +45,7 @@ const nameInGo = (keyword: string): string =>
       : keyword.charAt(0).toUpperCase() + keyword.slice(1)
 
 function rootErrors(schema: JSONSchema, path: string): FieldError[] {
-  // `validateSchema` reports `nullable` a second time, and also a type other than object.
+  // `validateSchema` reports `nullable` once more. It also reports a type other than object, which is not reported here.
   const disallowed = Object.entries(schema).find(
     ([keyword, value]) => value !== undefined && value !== false && !allowedAtRoot.includes(nameInGo(keyword)),
   )
