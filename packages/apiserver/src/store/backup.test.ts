@@ -223,7 +223,9 @@ describe('a restore', () => {
     copyFileSync(file, `${file}.whole`)
     writeFileSync(file, readFileSync(file).subarray(0, 500))
     await expect(restore({ force: true })).rejects.toThrow(`${file} is damaged at byte 500: it ends too early`)
-    await (await openDurable(otherFolder, { clock })).close()
+    const unchanged = await openDurable(otherFolder, { clock })
+    expect((await unchanged.store('main')).count('configmaps')).toBe(5)
+    await unchanged.close()
   })
 })
 

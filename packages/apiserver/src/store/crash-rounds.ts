@@ -10,7 +10,7 @@ import type { Random } from '@capstan/kube'
 export interface FoundState {
   readonly revision: number
   readonly objects: readonly (readonly [name: string, revision: number])[]
-  /** Changes since the requested revision; absent when they have left the history. */
+  /** Changes after the revision that the writer got as an argument; absent when they have left the history. */
   readonly changes: readonly AcknowledgedWrite[] | undefined
 }
 
@@ -34,7 +34,7 @@ export interface CrashResult {
   readonly acknowledged: number
   /** Rounds in which the writer was killed before it reported the state that it found. */
   readonly early: number
-  /** Rounds in which the requested changes had left the history. */
+  /** Rounds in which the changes of `FoundState` had left the history. */
   readonly expired: number
   readonly mistakes: readonly string[]
 }

@@ -104,7 +104,7 @@ describe('the durable store', () => {
     ['continues after the restart', 0],
     ['has been set back meanwhile', -hours(24)],
     ['has been set forward meanwhile', hours(24)],
-  ])('the age of a change is kept when the clock %s', async (_, jump) => {
+  ])('after a restart, the age of a change is computed from its stored time, when the clock %s', async (_, jump) => {
     const time = settableClock()
     await stores.close()
     const open = async () => {
@@ -184,7 +184,7 @@ describe('the durable store', () => {
     ])
   })
 
-  test('kill -9 loses no acknowledged write, the revision never goes back, and watches resume', async () => {
+  test('kill -9 loses no acknowledged write, the revision never decreases, and watches resume', async () => {
     const { mistakes, rounds, acknowledged } = await crashRounds({ folder: newFolder(), rounds: 4, random: seededRandom(7) })
     expect({ mistakes, rounds }).toEqual({ mistakes: [], rounds: 4 })
     expect(acknowledged).toBeGreaterThan(10)

@@ -24,7 +24,7 @@ export interface Salvaged {
 /** @throws DamagedData when no checkpoint can be read, and the first log does not exist */
 export async function salvageState(files: Files, folder: string): Promise<Salvaged> {
   const damage: DamagedData[] = []
-  /** Returns the result of a read; records damage and returns undefined. */
+  /** Returns the result of a read. When the data is damaged, records the damage and returns undefined. */
   const orDamaged = async <T>(reading: Promise<T>): Promise<T | undefined> => {
     try {
       return await reading

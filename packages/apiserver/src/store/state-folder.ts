@@ -140,7 +140,8 @@ export async function readLog(files: Files, path: string, generation: number): P
   // A log is renamed to its final name only when its first frame is durable, so the first frame cannot be torn.
   if (!value || !('content' in value)) throw new DamagedData(path, 0, 'its header cannot be read')
   const header = JSON.parse(value.content) as LogHeader
-  if (header.capstan !== 'log' || header.generation !== generation) throw new DamagedData(path, 0, 'it is not that log')
+  if (header.capstan !== 'log' || header.generation !== generation)
+    throw new DamagedData(path, 0, 'its header is not that of this log')
   rejectOtherFormats(path, header.format)
   return { path, bytes, header, first }
 }
