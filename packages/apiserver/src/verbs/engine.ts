@@ -14,7 +14,10 @@ export interface ApiResponse {
   readonly warnings: readonly string[]
 }
 
-/** One accepted watch. It ends after timeoutSeconds, when unread changes left the history, when the resource is removed, or on abort. */
+/**
+ * One accepted watch. It ends after timeoutSeconds, on abort, when unread changes have left the history, and when the resource is no longer
+ * served or its storage version or conversion changes.
+ */
 export interface WatchStream extends AsyncIterable<WatchEvent> {
   readonly resource: Resource
   /**

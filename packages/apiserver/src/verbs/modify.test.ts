@@ -258,7 +258,7 @@ describe('an apply', () => {
     ])
   })
 
-  test('conflicts with another owner unless forced', async () => {
+  test('conflicts with another field manager unless forced', async () => {
     await apply('m1', { color: 'red' })
     expect(await rejection(apply('m2', { color: 'blue' }))).toBe(
       '409 Conflict: Apply failed with 1 conflict: conflict with "m1": .spec.color',

@@ -36,6 +36,7 @@ export async function scale(server: ServerContext, context: RequestContext): Pro
   }
   if (request.verb === 'update') {
     const body = draftOf(server.registry.scaleFor(info), request.body)
+    // As for a PUT of the whole object, an error in the body takes precedence over NotFound.
     if (!exists(server, context)) decode({ ...context, info: server.registry.scaleFor(info) }, draft(body), 'body')
     return writeReplicas(server, context, paths, true, () => draft(body))
   }
