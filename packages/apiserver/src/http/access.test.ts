@@ -347,7 +347,7 @@ test.each([
     `[${attributesPath}.fieldSelector.requirements[0].key: Required value: must be specified, ${attributesPath}.fieldSelector.requirements[0].values: Required value: must be specified when \`operator\` is 'In' or 'NotIn']`,
   ],
   [
-    'values for an operator that takes none',
+    'values for an operator that takes no values',
     'labelSelector',
     { requirements: [{ key: 'a', operator: 'Exists', values: ['b'] }] },
     `${attributesPath}.labelSelector.requirements[0].values: Forbidden: may not be specified when \`operator\` is 'Exists' or 'DoesNotExist'`,

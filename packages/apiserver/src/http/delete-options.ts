@@ -19,7 +19,7 @@ export function deleteOptionsOf(body: unknown, query: URLSearchParams): { body: 
   const dryRun = (deleteOptions.dryRun ?? []) as readonly unknown[]
   const { propagationPolicy: policy, orphanDependents, gracePeriodSeconds } = deleteOptions
   const errors: FieldError[] = []
-  const options = dryRunOf('delete', dryRun, errors)
+  const options = dryRunOf(dryRun, errors)
   if (policy !== undefined && policy !== null && orphanDependents !== undefined && orphanDependents !== null) {
     errors.push(invalid('propagationPolicy', policy, 'orphanDependents and deletionPropagation cannot be both set'))
   } else if (policy !== undefined && policy !== null && !['Foreground', 'Background', 'Orphan'].includes(policy as string)) {

@@ -18,8 +18,11 @@ export interface PublishedInfo {
   readonly clock: Clock
   /** The body of `/version`. */
   readonly version: string
+  /** Kubernetes version, such as `v1.36.2`. */
   readonly versionName: string
+  /** Start of the server, in milliseconds since the Unix epoch. */
   readonly started: number
+  /** Options of the server, by flag name. */
   readonly flags: { readonly [name: string]: unknown }
   readonly requests: RequestCounts
   readonly checks: readonly HealthCheck[]
@@ -59,7 +62,7 @@ export async function documentResponse(
         : notFoundText()
     }
     case 'resources': {
-      const resources = documents.version(route.group, route.version)
+      const resources = documents.resourcesOf(route.group, route.version)
       if (resources) return encodeDiscovery(apiResourceList(route.group, route.version, resources), request, { routed: true })
       if (!hasBuiltin(documents.group(route.group))) return notFoundText()
       throw unknownResource()

@@ -24,10 +24,10 @@ export function encodeResponse(
   query: URLSearchParams,
 ): HttpResponse | Promise<HttpResponse> {
   const headers = warnings.length === 0 ? {} : { warning: warningHeaders(warnings) }
-  if (isStatus(body)) return send(code, body, representation, headers)
+  if (isStatus(body)) return responseOf(code, body, representation, headers)
   switch (representation.as) {
     case 'Table':
-      return send(
+      return responseOf(
         code,
         tableOf(resource, body, { includeObject: includeObjectOf(query), version: representation.version, now: clock.now() }),
         representation,
@@ -38,18 +38,18 @@ export function encodeResponse(
         const text = `you requested PartialObjectMetadataList, but the requested object is not a list (${goType(resource)})`
         throw new StatusError('NotAcceptable', text)
       }
-      return send(code, partialMetadataList(body, representation.version), representation, headers)
+      return responseOf(code, partialMetadataList(body, representation.version), representation, headers)
     case 'PartialObjectMetadata':
       if ('items' in body) {
         const text = `you requested PartialObjectMetadata, but the requested object is a list (${goType(resource)}List)`
         throw new StatusError('NotAcceptable', text)
       }
-      return send(code, partialMetadata(body, representation.version), representation, headers)
+      return responseOf(code, partialMetadata(body, representation.version), representation, headers)
     case undefined:
   }
   if (!('items' in body)) {
     const isLine = representation.format === 'json' && !representation.pretty
-    return (isLine && longLine(clock, body)?.then(jsonLine(code, headers))) || send(code, body, representation, headers)
+    return (isLine && longLine(clock, body)?.then(jsonLine(code, headers))) || responseOf(code, body, representation, headers)
   }
   // Upstream omits apiVersion and kind of items of built-in lists.
   const typedItems = !resource.builtin
@@ -60,7 +60,7 @@ export function encodeResponse(
       body: inParts(listParts(body, { typedItems })),
     }
   }
-  return send(code, readJSON(listBytes(body, { typedItems }).toString()) as object, representation, headers)
+  return responseOf(code, readJSON(listBytes(body, { typedItems }).toString()) as object, representation, headers)
 }
 
 /** Returns a short response as one buffer. Parts of a long response are encoded when the socket accepts more data. */
@@ -78,7 +78,7 @@ function inParts(parts: Generator<Buffer, void>): HttpResponse['body'] {
   })()
 }
 
-function send(
+function responseOf(
   status: number,
   value: object,
   { format, pretty }: Pick<Representation, 'format' | 'pretty'>,
@@ -106,7 +106,7 @@ export function errorResponse(error: StatusError, request: HttpRequest): HttpRes
     return { status: error.code, headers: { ...headers, ...type }, body: encodeStatus(error.status) }
   }
   const query = new URLSearchParams(request.url.split('?', 2)[1])
-  return send(error.code, error.status, { format, pretty: wantsPretty(query, request.headers['user-agent']) }, headers)
+  return responseOf(error.code, error.status, { format, pretty: wantsPretty(query, request.headers['user-agent']) }, headers)
 }
 
 /** Response to a request that is not authorized. Upstream: responsewriters.Forbidden. */
@@ -129,7 +129,7 @@ export function encodeDiscovery(value: object, { headers, url }: HttpRequest, { 
   // Discovery documents have no protobuf encoding: a client that accepts only protobuf gets JSON.
   const representation = representationOf(acceptsOnlyProtobuf(accept) ? undefined : accept, { pretty, builtin: routed })
   if (representation.as !== undefined) throw notAcceptable(accept ?? '', routed)
-  return send(200, value, representation)
+  return responseOf(200, value, representation)
 }
 
 export const json = (value: object): HttpResponse => jsonText(`${JSON.stringify(value)}\n`)

@@ -2,7 +2,7 @@
 import type { FieldError, RequestOptions, Verb } from '@capstan/kube'
 import { badRequest, forbidden, invalid, invalidObject, notSupported, parseGoInteger, quotedGo, tooLong } from '@capstan/kube'
 
-const kinds = { create: 'CreateOptions', update: 'UpdateOptions', patch: 'PatchOptions', delete: 'DeleteOptions' } as const
+const kinds = { create: 'CreateOptions', update: 'UpdateOptions', patch: 'PatchOptions' } as const
 
 /** @throws StatusError BadRequest for an invalid number, Invalid for an unsupported value of an option */
 export function optionsOf(verb: Verb, query: URLSearchParams, { apply = false } = {}): RequestOptions {
@@ -46,7 +46,7 @@ function writeOptions(verb: 'create' | 'update' | 'patch', query: URLSearchParam
       text: `Invalid value: ${quotedGo(fieldManager)}: invalid character U+${code} (at position ${controlIndex})`,
     })
   }
-  const dryRun = dryRunOf(verb, query.getAll('dryRun'), errors)
+  const dryRun = dryRunOf(query.getAll('dryRun'), errors)
   if (!['', 'Ignore', 'Strict', 'Warn'].includes(fieldValidation)) {
     errors.push(notSupported('fieldValidation', fieldValidation, ['', 'Ignore', 'Strict', 'Warn']))
   }
@@ -63,12 +63,11 @@ function writeOptions(verb: 'create' | 'update' | 'patch', query: URLSearchParam
   }
 }
 
-export function dryRunOf(verb: keyof typeof kinds, values: readonly unknown[], errors?: FieldError[]): RequestOptions {
+/** Returns the option `dryRun`. Adds to `errors` when a value is not `All`. */
+export function dryRunOf(values: readonly unknown[], errors: FieldError[]): RequestOptions {
   if (values.length === 0) return {}
   if (values.every((value) => value === 'All')) return { dryRun: true }
-  const error = notSupported('dryRun', values, ['All'])
-  if (!errors) reject(kinds[verb], [error])
-  errors?.push(error)
+  errors.push(notSupported('dryRun', values, ['All']))
   return {}
 }
 

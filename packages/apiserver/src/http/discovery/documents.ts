@@ -56,7 +56,7 @@ export class Documents {
   }
 
   /** Returns the resources of a served group version. */
-  version(group: string, version: string): readonly Resource[] | undefined {
+  resourcesOf(group: string, version: string): readonly Resource[] | undefined {
     this.#refresh()
     return this.#served.get(pathOf(group, version))
   }
