@@ -27,6 +27,7 @@ export interface PluginWrite {
   readonly name: string
   /** The object to be stored; for a deletion, the stored object. */
   readonly object: UnknownObject
+  /** The stored object; undefined for a create. */
   readonly old: UnknownObject | undefined
   readonly caller: User
   readonly store: Store

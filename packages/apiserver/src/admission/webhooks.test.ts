@@ -29,6 +29,7 @@ interface Received {
   readonly timeout: string | null
   readonly request: { readonly [field: string]: any } // oxlint-disable-line typescript/no-explicit-any
 }
+/** Response in an AdmissionReview, HTTP status of a failed call, no reply at all, or a whole document instead of an AdmissionReview. */
 type Reply = object | number | 'never' | { readonly raw: unknown }
 
 /** A server whose webhooks are functions, by path. Records their requests. */
@@ -87,7 +88,7 @@ beforeEach(async () => {
 const create = (name = 'a', spec: Partial<Widget['spec']> = {}) => hooks.hosted.client.create(Widget, aWidget(name, spec))
 
 describe('a mutating webhook', () => {
-  test('changes the written object, and the changed fields get no manager', async () => {
+  test('changes the written object, and the changed fields get no field manager', async () => {
     await hooks.add('mutating', 'paint', () => patch({ op: 'add', path: '/spec/color', value: 'red' }))
     const created = await create()
     expect(created.spec.color).toBe('red')

@@ -89,7 +89,7 @@ function serviceAccountOf(user: string): { namespace: string; name: string } | u
 
 /**
  * Returns the requested groups with `system:unauthenticated` for the anonymous user. For any other user, adds `system:authenticated`
- * unless the request names one of both groups. A service account without groups first gets the groups that its tokens have.
+ * unless the request names one of the two groups. A service account without groups first gets the groups that its tokens have.
  */
 function groupsOf({ name, groups }: RequestedIdentity, namespace: string | undefined): readonly string[] {
   const impersonatedGroups =

@@ -59,12 +59,15 @@ interface Review {
   readonly oldObject: UnknownObject | null
 }
 
+/** An API server with the CRD. Its webhooks are this object, which converts objects of the CRD and allows all admission requests. */
 class ConvertingServer implements WebhookTransport {
+  /** Requests to the conversion webhook. */
   readonly calls: Request[] = []
   /** Admission requests, all of which are allowed. */
   readonly reviews: Review[] = []
   /** Changes the response of the converter. */
   changeResponse: (response: { [field: string]: unknown; convertedObjects: UnknownObject[] }) => unknown = (response) => response
+  /** HTTP status of the conversion webhook. */
   code = 200
   hosted!: TestServer
   client!: Client
