@@ -10,7 +10,7 @@ import {
 import { validateCRD } from './crd-validation.ts'
 import { normalizeSchema, unknownFormats } from './schema-fields.ts'
 
-/** Finalizer that keeps a CRD that is being deleted until its instances are gone. */
+/** Finalizer with which the deletion of a CRD waits until its instances are deleted. */
 export const CleanupFinalizer = 'customresourcecleanup.apiextensions.k8s.io'
 
 /** Returns the versions in a CRD that is not validated yet. */

@@ -112,13 +112,13 @@ function versionErrors({ spec, status }: CustomResourceDefinition, old: CustomRe
     errors.push(
       invalid(
         'spec.versions',
-        versionList ? goVersionsText(versionList) : null,
+        versionList ? goVersions(versionList) : null,
         'must have exactly one version marked as storage version',
       ),
     )
   }
   if (new Set(versions.map(({ name }) => name)).size < versions.length) {
-    errors.push(invalid('spec.versions', goVersionsText(versions), 'must contain unique version names'))
+    errors.push(invalid('spec.versions', goVersions(versions), 'must contain unique version names'))
   }
   // Upstream validates the internal version, in which parts that all versions share are at the top level of the spec.
   const sharedParts = new Map<string, boolean>()
@@ -253,7 +253,7 @@ const sameInAll = (versions: readonly CustomResourceVersion[], part: keyof Custo
   versions.every((version) => equal(version[part], versions[0]![part]))
 
 /** Returns versions as upstream's internal version has them, for error texts. */
-function goVersionsText(versions: readonly CustomResourceVersion[]): unknown {
+function goVersions(versions: readonly CustomResourceVersion[]): unknown {
   const shared = new Set(
     (['schema', 'subresources', 'additionalPrinterColumns'] as const).filter((part) => sameInAll(versions, part)),
   )

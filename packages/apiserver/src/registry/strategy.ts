@@ -55,7 +55,7 @@ export interface Strategy<T = UnknownObject> {
   reuseFrozen?(object: T, sent: unknown, old: T | undefined): void
   /** Sets fields that only the server sets. */
   prepare?(object: T, old: T | undefined, context: WriteContext): void
-  /** Authorizes permissions that the object grants. @throws StatusError Forbidden, or NotFound for a missing role */
+  /** Escalation check of roles and bindings. @throws StatusError Forbidden if the caller lacks a permission, NotFound for a missing role */
   authorize?(object: T, old: T | undefined, context: WriteContext): void
   /** Fields excluded from managedFields for each subresource; default: the usual fields. Upstream: resetFields. */
   readonly resetFields?: { readonly [subresource: string]: readonly (readonly string[])[] }

@@ -60,11 +60,11 @@ describe.each([
   ['a loss of power at any step of an unreliable disk', 'loss of power', 0.02],
 ] as const)('%s', (_, after, failures) => {
   test('loses no acknowledged write', { timeout: 240_000 * runFactor }, async () => {
-    for (let seed = 0; seed < 30 * runFactor; seed++) await survive(seed, after, failures)
+    for (let seed = 0; seed < 30 * runFactor; seed++) await crashRepeatedly(seed, after, failures)
   })
 })
 
-async function survive(seed: number, after: 'crash' | 'loss of power', failures: number): Promise<void> {
+async function crashRepeatedly(seed: number, after: 'crash' | 'loss of power', failures: number): Promise<void> {
   const random = seededRandom(seed)
   const disk = await newDisk(random)
   const writes: Writes = { acknowledged: new Map(), open: new Map(), highest: 0 }
