@@ -88,7 +88,7 @@ const send = (listener: Listener, options: object, body?: string) =>
   })
 const withKey = ({ certificate: cert, key }: CertifiedKey) => ({ cert, key })
 
-test("a request carries its sender's identity", async () => {
+test('the handler receives the identity of the sender with each request', async () => {
   const { listener } = await start()
   const texts = await Promise.all([
     send(listener, {}),

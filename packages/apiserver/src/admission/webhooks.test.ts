@@ -223,7 +223,7 @@ describe('a mutating webhook', () => {
   })
 })
 
-test('a mutating webhook receives and sets integers with all digits', async () => {
+test('a mutating webhook receives and sets integers beyond 2^53 with all digits', async () => {
   const exact = unknownKind({ apiVersion: 'exact.example.com/v1', kind: 'Exact', plural: 'exacts' })
   const properties = { spec: { type: 'object' as const, 'x-kubernetes-preserve-unknown-fields': true } }
   await hooks.hosted.client.create(CustomResourceDefinition, {

@@ -136,7 +136,7 @@ describe('objects of a CRD with a conversion webhook', () => {
     expect((await server.client.get(V1, at)).spec).toEqual({ size: 3 })
   })
 
-  test('have integers with all digits in each version', async () => {
+  test('have integers beyond 2^53 with all digits in each version', async () => {
     const { client } = server
     await client.create(V1, conv({ size: 9007199254740993n }))
     expect(server.stored()?.spec).toMatchObject({ width: 9007199254740993n })

@@ -57,7 +57,7 @@ export interface Strategy<T = UnknownObject> {
   prepare?(object: T, old: T | undefined, context: WriteContext): void
   /** Escalation check of roles and bindings. @throws StatusError Forbidden if the caller lacks a permission, NotFound for a missing role */
   authorize?(object: T, old: T | undefined, context: WriteContext): void
-  /** Fields excluded from managedFields for each subresource; default: the usual fields. Upstream: resetFields. */
+  /** Fields excluded from managedFields for each subresource; default: `spec` for status, otherwise `status`. Upstream: resetFields. */
   readonly resetFields?: { readonly [subresource: string]: readonly (readonly string[])[] }
   /** Resets the parts of a draft that a subresource does not write, instead of the default (`keepOtherParts`). */
   readonly subresourceWrites?: { readonly [subresource: string]: (object: T, old: T) => void }

@@ -47,7 +47,7 @@ const LargeLog = 4_000_000
 export async function crashRounds({ folder, rounds, random, isEnough }: CrashOptions): Promise<CrashResult> {
   /** The last acknowledged write, by name. */
   const last = new Map<string, AcknowledgedWrite>()
-  /** All acknowledged writes, oldest first. */
+  /** The latest acknowledged writes, oldest first. */
   const writes: AcknowledgedWrite[] = []
   const mistakes: string[] = []
   let [round, early, expired, acknowledgedCount] = [0, 0, 0, 0]

@@ -9,7 +9,7 @@ const decodeProtobuf = (bytes: Buffer, type: { apiVersion: string; kind: string 
 
 const fallback = { apiVersion: 'v1', kind: 'ConfigMap' }
 
-test('bodies of kubectl 1.36 are decoded to the JSON that it would send', () => {
+test('protobuf bodies of kubectl 1.36 are decoded to the objects that kubectl would send as JSON', () => {
   const secret = 'azhzAAoMCgJ2MRIGU2VjcmV0Eh0KEQoBcxIAGgAiACoAMgA4AEIAEgYKAXASAXEaABoAIgA='
   expect(decodeProtobuf(Buffer.from(secret, 'base64'), fallback)).toEqual({
     apiVersion: 'v1',
