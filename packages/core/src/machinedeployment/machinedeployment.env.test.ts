@@ -42,7 +42,7 @@ async function aReadyDeployment(
 }
 
 describe('a MachineDeployment', () => {
-  test('adopts a MachineSet that keeps its Cluster as an owner, and labels it', async () => {
+  test('adopts a MachineSet without a controller, keeps its owner reference to the Cluster, and labels it', async () => {
     await aReadyDeployment({ replicas: 0 })
     const { spec } = await env.client.get(MachineDeployment, key)
     const { clusterName, selector, template } = spec
@@ -246,7 +246,7 @@ describe('a MachineDeployment', () => {
     expect(await countsUntilStable()).toContain('v1.34.0 1/1, 1 available')
   })
 
-  test('creates no set without its templates', async () => {
+  test('creates no set while a template is missing', async () => {
     env = await setsEnv()
     await createClusterWithTemplates(env)
     await env.client.delete(DevMachineTemplate, { namespace: 'default', name: 'infra' })

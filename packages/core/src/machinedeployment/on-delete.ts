@@ -12,7 +12,7 @@ export function planOnDelete(rollout: Rollout): readonly Scale[] {
 
   const { replicas, current, old } = rollout
   let surplus = Math.max(sum(old, (set) => set.desired) + plan.target(current) - replicas, 0)
-  // Replicas without a Machine were deleted by the user, or not created before the set became old.
+  // For a replica without a Machine, a user has deleted the Machine, or it was not created before the set became old.
   for (const set of old) {
     const missing = set.desired - set.existing
     if (missing <= 0) continue

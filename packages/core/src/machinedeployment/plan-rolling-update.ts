@@ -51,10 +51,13 @@ function scaleOld({ replicas, maxUnavailable, current, old }: Rollout, plan: Sca
   for (const set of old) reduce(set, plan.target(set), budget, plan)
 }
 
-/** Replicas that this step may still remove. */
+/** Limits of the reductions that this step may still plan. */
 interface Budget {
+  /** Replicas that may still be removed. */
   replicas: number
+  /** Machines that remain available after the planned reductions. */
   available: number
+  /** Machines that must remain available. */
   readonly minAvailable: number
 }
 

@@ -37,7 +37,7 @@ export function planProportionalScale(rollout: PausedRollout): readonly Scale[] 
   return plan.scales
 }
 
-/** Whether the set was scaled for all wanted replicas and has them available. */
+/** Whether the set was scaled to all wanted replicas, and all of them are available. */
 const isSaturated = ({ desired, recordedDesired, available }: ScaledSet, replicas: number): boolean =>
   desired === replicas && recordedDesired === replicas && available === replicas
 

@@ -29,7 +29,7 @@ const applyPlan = (rollout: Rollout, scales: readonly Scale[]): Rollout => ({
   old: rollout.old.map((set) => withDesired(set, scales)),
 })
 
-/** MachineSets without failures: Machines become available, or are deleted, at once. */
+/** Simulates the MachineSet controller without failures: Machines become available, or are deleted, at once. */
 const settle = (set: SetCounts): SetCounts => {
   const deletedCount = Math.max(set.existing - set.desired, 0)
   return {
@@ -133,7 +133,7 @@ describe('a rolling update', () => {
   test.each([
     ['waits for new Machines to be available', { current: aSet('new', 1, { available: 0 }), old: [aSet('old', 3)] }, []],
     [
-      'creates none while Machines being deleted still exist',
+      'creates no Machine while Machines being deleted still exist',
       { current: aSet('new', 1), old: [aSet('old', 2, { existing: 3, available: 3 })] },
       [],
     ],
@@ -162,7 +162,7 @@ describe('a rolling update', () => {
   })
 })
 
-test('a rolling update keeps its limits and ends, whichever part is slow', () => {
+test('a rolling update respects maxSurge and maxUnavailable, and ends, whichever MachineSet is slow', () => {
   const limits = fc
     .record({
       replicas: fc.integer({ min: 0, max: 8 }),
@@ -227,7 +227,7 @@ describe('the strategy OnDelete', () => {
       ],
     ],
     [
-      'counts Machines that were deleted as removed',
+      'counts a Machine that a user has deleted as one of the surplus replicas',
       { current: aSet('new', 1), old: [aSet('old', 4, { existing: 3 })] },
       [
         'old 4 -> 2: scale down to align to existing Machines; scale down to align MachineSet spec.replicas to MachineDeployment spec.replicas',

@@ -23,7 +23,7 @@ export interface MachineDeploymentScope {
 
 /** I/O available to phases. */
 export interface MachineDeploymentIO extends ReconcileContext {
-  /** Decides what can be updated in place; absent without Runtime Extensions. */
+  /** Responses of the extension that decides about updates in place; absent without Runtime Extensions. */
   readonly inPlace?: InPlaceDecisions
 }
 

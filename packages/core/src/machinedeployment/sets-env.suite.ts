@@ -55,7 +55,7 @@ const template = (group: string, kind: string, plural: string) =>
 
 export const DevMachine = provider('infra.test', 'DevMachine', 'devmachines')
 export const DevMachineTemplate = template('infra.test', 'DevMachineTemplate', 'devmachinetemplates')
-/** Infrastructure whose kinds have the same names, in another group. */
+/** Kinds with the names of `DevMachine` and `DevMachineTemplate`, in another group. */
 const OtherMachine = provider('other.test', 'DevMachine', 'devmachines')
 export const OtherMachineTemplate = template('other.test', 'DevMachineTemplate', 'devmachinetemplates')
 export const DevConfig = provider('bootstrap.test', 'DevConfig', 'devconfigs')

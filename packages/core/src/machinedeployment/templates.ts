@@ -36,7 +36,7 @@ const byTemplate: Index<MachineDeployment> = {
 
 /**
  * Maps a template to the deployments that refer to it, and to those whose sets do, because a missing template of an old set blocks an
- * in-place update. The controller watches each kind with one map only.
+ * in-place update. One function returns both, because a controller watches each kind with only one map function.
  */
 export const machineDeploymentsOfTemplate: MapFunction = (object, cache) => {
   const template = referredText(object)

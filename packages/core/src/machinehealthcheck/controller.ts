@@ -65,7 +65,7 @@ function healthChecksOfMachine({ metadata, spec }: Machine, cache: Cache): Objec
     .map(keyOf)
 }
 
-/** An invalid selector matches nothing; the reconcile of the MachineHealthCheck reports it. */
+/** Returns false for an invalid selector. The reconcile of the MachineHealthCheck then fails with the error. */
 function selects({ spec }: MachineHealthCheck, labels: Machine['metadata']['labels']): boolean {
   try {
     return labelSelector(spec.selector).matches(labels)

@@ -110,8 +110,8 @@ async function templateErrorText(
 const waiting = ExternallyRemediated.false('WaitingForRemediation')
 
 /**
- * Returns an existing request. The controller that handles it reports later conditions, so only conditions from before the request are
- * replaced.
+ * Returns the result for a request that exists already. The controller that handles the request reports later conditions, so only
+ * conditions from before the request are replaced.
  */
 function existing(machine: Machine): RemediationRequest {
   const reason = getCondition(machine, ExternallyRemediated.type)?.reason

@@ -22,7 +22,10 @@ const withNode: Target = {
   node: { state: 'found', node: { status: { conditions: [condition('Ready', 'False')] } } as Node },
 }
 
-/** Upstream: needsRemediation skips all checks, and healthCheckTargets counts a Machine with a Node as healthy. */
+/**
+ * Upstream, while the infrastructure is not ready: needsRemediation skips all checks, and healthCheckTargets counts a Machine with a Node
+ * as healthy.
+ */
 test.each([
   ['is unhealthy by the condition of its Node when the infrastructure is ready', true, withNode, 'unhealthy'],
   ['is healthy while the infrastructure of its Cluster is not ready', false, withNode, 'healthy'],

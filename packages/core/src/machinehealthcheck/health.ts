@@ -76,7 +76,7 @@ function healthyWithNode({ machine, node }: Target): Health {
 
 /**
  * Returns whether the health of a Machine is evaluated. No Machine is evaluated before the infrastructure is ready, and no worker before
- * the control plane is initialized. Control plane Machines are evaluated, and can be remediated, before that.
+ * the control plane is initialized. Control plane Machines are evaluated, and can be remediated, before it is initialized.
  */
 function isEvaluated({ metadata }: Machine, cluster: Cluster): boolean {
   const isControlPlane = metadata.labels?.[MachineControlPlaneLabel] !== undefined

@@ -31,7 +31,7 @@ async function startEnv(
   await env.advance(seconds(30))
 }
 
-async function breakNode(name: string, status = 'False'): Promise<void> {
+async function setNodeReady(name: string, status: 'True' | 'False'): Promise<void> {
   const lastTransitionTime = new Date(env.clock.now()).toISOString().replace(/\.\d+Z$/, 'Z')
   const conditions = [{ type: 'Ready', status, reason: 'KubeletNotReady', message: 'off', lastTransitionTime }]
   await env.workload.patch(
@@ -71,7 +71,7 @@ describe('a MachineHealthCheck', () => {
 
   test('requests remediation by the owner only after a Node condition has lasted for its timeout', async () => {
     await startEnv()
-    await breakNode('a')
+    await setNodeReady('a', 'False')
     await env.advance(minutes(5) - seconds(5))
     expect([await health('a'), await ownerRemediated('a')]).toEqual(['True HealthCheckSucceeded', undefined])
     expect(await status()).toMatchObject({ expectedMachines: 2, currentHealthy: 1, remediationsAllowed: 1 })
@@ -90,13 +90,13 @@ describe('a MachineHealthCheck', () => {
     expect(await eventReasons()).toContain('MachineMarkedUnhealthy')
     expect(await health('b')).toBe('True HealthCheckSucceeded')
 
-    await breakNode('a', 'True')
+    await setNodeReady('a', 'True')
     expect(await health('a')).toBe('True HealthCheckSucceeded')
   })
 
   test('checks again after the timeout when the clock was set back, and ahead again', async () => {
     await startEnv()
-    await breakNode('a')
+    await setNodeReady('a', 'False')
     env.clock.shift(-hours(1))
     await env.advance(minutes(5) + seconds(10))
     expect(await health('a')).toBe('True HealthCheckSucceeded')
@@ -177,7 +177,7 @@ describe('a MachineHealthCheck', () => {
     expect(env.store.revision).toBe(revisionBefore)
   })
 
-  test('does nothing while the Cluster is paused', async () => {
+  test('reports only Paused while the Cluster is paused', async () => {
     await startEnv()
     await env.patch(Cluster, 'demo', { spec: { paused: true } })
     await env.workload.delete(Node, { name: 'node-a' })
@@ -188,7 +188,7 @@ describe('a MachineHealthCheck', () => {
 })
 
 describe('external remediation', () => {
-  // For this test, a template of any kind is sufficient.
+  // For these tests, a template of any kind is sufficient.
   const templateRef = { apiVersion: 'infra.example.com/v1beta1', kind: 'DevClusterTemplate', name: 'reboot' }
   const requests = async () =>
     (await env.client.list(DevCluster, { namespace: 'default' })).items.map(({ metadata }) => metadata.name)

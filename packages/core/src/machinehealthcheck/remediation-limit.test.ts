@@ -23,16 +23,21 @@ const denied = (details: string) => `Remediation is not allowed, the number of n
 // Numbers are those of TestIsAllowedRemediation and TestGetMaxUnhealthy, texts those of machinehealthcheck_controller.go, v1.14.
 test.each<[string, TriggerIf | undefined, MachineTotals, number | string]>([
   ['allows remediation of all Machines without a limit', undefined, machines(3, 3), 0],
-  ['allows remediation of as many Machines as the number', { unhealthyLessThanOrEqualTo: 2 }, machines(5, 2), 0],
   [
-    'denies remediation of more Machines than the number',
+    'allows remediation while the number of unhealthy Machines equals the limit',
+    { unhealthyLessThanOrEqualTo: 2 },
+    machines(5, 2),
+    0,
+  ],
+  [
+    'denies remediation while more Machines are unhealthy than the limit',
     { unhealthyLessThanOrEqualTo: 1 },
     machines(5, 2),
     denied('exceeds maxUnhealthy (total: 5, unhealthy: 2, maxUnhealthy: 1)'),
   ],
   ['rounds a percentage down', { unhealthyLessThanOrEqualTo: '49%' }, machines(5, 2), 0],
   [
-    'denies remediation of more Machines than the percentage',
+    'denies remediation while more Machines are unhealthy than the percentage allows',
     { unhealthyLessThanOrEqualTo: '39%' },
     machines(5, 2),
     denied('exceeds maxUnhealthy (total: 5, unhealthy: 2, maxUnhealthy: 39%)'),
@@ -52,7 +57,7 @@ test.each<[string, TriggerIf | undefined, MachineTotals, number | string]>([
     denied('does not fall within the range (total: 10, unhealthy: 1, unhealthyRange: [2-4])'),
   ],
   [
-    'denies remediation above the range, which overrides the number',
+    'denies remediation above the range, which overrides the limit',
     { unhealthyInRange: '[2-4]', unhealthyLessThanOrEqualTo: '100%' },
     machines(10, 5),
     denied('does not fall within the range (total: 10, unhealthy: 5, unhealthyRange: [2-4])'),

@@ -17,7 +17,10 @@ export type RemediationLimit =
 
 const AllMachines = '100%'
 
-/** @throws TerminalError when spec.remediation.triggerIf cannot be evaluated */
+/**
+ * Returns whether remediation is allowed by `spec.remediation.triggerIf`; without it, always.
+ * @throws TerminalError when spec.remediation.triggerIf cannot be evaluated
+ */
 export function remediationLimit({ spec }: MachineHealthCheck, totals: MachineTotals): RemediationLimit {
   const { unhealthyInRange, unhealthyLessThanOrEqualTo = AllMachines } = spec.remediation?.triggerIf ?? {}
   const notHealthy = totals.expected - totals.healthy

@@ -48,7 +48,7 @@ export async function reportHealth(
   const conditions = setConditions(before.status?.conditions, computed, { now, generation, order: ConditionOrder })
   after.status = { ...after.status, conditions }
   reportLegacyConditions(after, [...change.legacy, ...request.legacy], { now })
-  // Once OwnerRemediated exists, it belongs to the owner of the Machine.
+  // OwnerRemediated is not owned here: once it exists, it belongs to the owner of the Machine, whose changes must not be overwritten.
   const owned = [HealthCheckSucceeded.type]
   const options = { conditions: owned, legacyConditions: owned, cache, signal }
   const written = await orAbsent(commitChanges(client, Machine, before, after, options))

@@ -26,13 +26,13 @@ export const infrastructure: MachinePoolPhase = async (scope, io) => {
   const infrastructureProvisioned = readContract(scope.infrastructure, isPoolProvisioned)
   const status = (machinePool.status ??= {})
   status.initialization = { ...status.initialization, infrastructureProvisioned }
-  // Upstream: provider IDs and replicas are not read while the workload cluster is disconnected.
+  // As upstream, provider IDs and replicas are not read while the workload cluster is disconnected.
   scope.workload = io.clusters.connection(keyOf(cluster))
   return scope.workload ? proceed() : wait('connection to the workload cluster is down')
 }
 
 /**
- * Copies replicas and provider IDs of a provisioned infrastructure machine pool; neither when one of the fields is invalid, nor, as
+ * Copies replicas and provider IDs of a provisioned infrastructure machine pool. Copies none of the fields when one is invalid, or, as
  * upstream, when the infrastructure machines could not be listed or a Machine could not be written. While the pool has replicas, an empty
  * list of provider IDs is not copied.
  */

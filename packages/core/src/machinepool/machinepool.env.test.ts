@@ -32,7 +32,7 @@ let env: CoreEnv
 afterEach(() => env.close())
 
 type Providers = typeof DevMachinePool
-/** The status with which a provider of each contract version reports a provisioned pool. */
+/** For each contract version: a kind of pool, and the status with which its provider reports whether the pool is provisioned. */
 const providers = [
   ['v1beta2', DevMachinePool, (provisioned: boolean) => ({ initialization: { provisioned } })],
   ['v1beta1', OldMachinePool, (ready: boolean) => ({ ready })],
@@ -56,7 +56,7 @@ const nodeNames = async () => (await env.workload.list(Node)).items.map(({ metad
 const machineNames = async () =>
   (await env.client.list(Machine, { namespace: 'default' })).items.map(({ metadata }) => metadata.name)
 
-/** A pool with its bootstrap data, and infrastructure that reports nothing yet. */
+/** Creates a pool with its bootstrap data, and infrastructure with an empty status. */
 async function aPool(kind: Providers, spec: Partial<MachinePool['spec']> = {}, metadata: object = {}): Promise<void> {
   await env.provisionCluster()
   await env.create(DevConfig, 'mp')
@@ -169,7 +169,7 @@ describe.each(providers)('a MachinePool whose infrastructure has contract %s', (
     )
   })
 
-  test('updates its Nodes when the list changes order, shrinks or grows, and deletes the Nodes of removed IDs', async () => {
+  test('updates its nodeRefs when the list changes order, shrinks or grows, and deletes the Nodes of removed IDs', async () => {
     env = await coreEnv()
     await aPool(kind)
     for (const name of ['a', 'b', 'c', 'd', 'other']) await aNodeNamed(name)
@@ -288,7 +288,7 @@ describe('a MachinePool', () => {
     expect(status?.observedGeneration).toBe(metadata.generation)
   })
 
-  test('has ReplicasReady True before its provider reports a machine, and no counts of Nodes', async () => {
+  test('has ReplicasReady True until its first Node exists, and no counts of Nodes until its provider reports a machine', async () => {
     env = await coreEnv()
     await aPool(kind)
     expect(await legacy('ReplicasReady')).toBe('True ')
@@ -379,7 +379,7 @@ describe('a MachinePool', () => {
     expect((await pool()).status?.phase).toBe('Running')
   })
 
-  test('does nothing while it is paused', async () => {
+  test('copies no provider IDs while it is paused, and copies them afterwards', async () => {
     env = await coreEnv()
     await aPool(kind)
     await env.patch(MachinePool, 'mp', { metadata: { annotations: { 'cluster.x-k8s.io/paused': '' } } })
@@ -555,7 +555,7 @@ describe('a MachinePool', () => {
       expect((await env.get(Machine, 'theirs')).metadata.ownerReferences).toMatchObject([{ kind: 'Other' }])
     })
 
-    /** Creates a pool while the writes for which `isRejected` returns true fail. */
+    /** Creates a pool on an API server that rejects the patches of Machines for which `isRejected` returns true. */
     async function aPoolWithRejections(isRejected: (request: ApiRequest) => boolean): Promise<void> {
       const between = (transport: Transport): Transport =>
         withSend(transport, async (request, signal) => {
@@ -607,7 +607,7 @@ describe('a MachinePool', () => {
       expect((await pool()).status).toMatchObject({ replicas: 1, readyReplicas: 1, upToDateReplicas: 1, phase: 'ScalingUp' })
     })
 
-    test('writes the Machines of a large pool in several reconciles', async () => {
+    test('writes all Machines of a pool that has more of them than one reconcile writes', async () => {
       env = await coreEnv()
       await aPool(kind)
       await report(['x'], 1)

@@ -41,6 +41,7 @@ export const MaxWrites = 200
 
 /** Creates or updates one Machine for each infrastructure machine of the pool. */
 export const createMachines: MachinePoolPhase = async (scope, io) => {
+  // Stays true when writeMachines throws.
   scope.areMachinesFailed = true
   const outcome = await writeMachines(scope, io)
   scope.areMachinesFailed = false

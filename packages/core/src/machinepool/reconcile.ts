@@ -46,7 +46,7 @@ export const reconcileMachinePool = (key: ObjectKey, io: MachinePoolIO): Promise
       reportStatus(scope, clock.now())
       return proceed()
     },
-    // As upstream, observedGeneration stays unchanged without a referenced object, and without a connection.
+    // As upstream, observedGeneration stays unchanged while a referenced object is missing, or the workload cluster is disconnected.
     observesGeneration: ({ bootstrap, infrastructure, workload, machinePool }) =>
       bootstrap.state !== 'missing' &&
       infrastructure.state !== 'missing' &&

@@ -13,7 +13,7 @@ test.each([
     '{{ .random }}-{{ .other.name }}',
     'failed to generate Machine name: rendering template: template: template name generator:1:23: executing "template name generator" at <.other.name>: map has no entry for key "other"',
   ],
-])('reports in MachinesCreated that the naming template %j gives no name', async (template, message) => {
+])('records a creation failure when the naming template %j gives no name', async (template, message) => {
   const machineSet = { metadata: { name: 'set' }, spec: { clusterName: 'demo', machineNaming: { template } } }
   const scope = { machineSet: machineSet as MachineSet } as MachineSetScope
   const found = { state: 'found' } as never

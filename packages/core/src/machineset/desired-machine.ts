@@ -27,7 +27,10 @@ import { nameFromTemplate } from '../naming/generated-name.ts'
 
 const DefaultNaming = '{{ .machineSet.name }}-{{ .random }}'
 
-/** @throws Error when the naming template is invalid, or would give all Machines the same name */
+/**
+ * Returns a name for a new Machine, by the naming template of the set.
+ * @throws Error when the naming template is invalid, or would give all Machines the same name
+ */
 export function machineName({ metadata, spec }: MachineSet, random: Random): string {
   const template = spec.machineNaming?.template || DefaultNaming
   // Admission rejects such a template, where webhooks are called.
@@ -57,7 +60,7 @@ export function newMachine(
 ): Input<Machine> {
   const { namespace } = machineSet.metadata
   const { template, clusterName } = machineSet.spec
-  // The reference of the MachineSet is to a template, which would be deleted together with the Machine.
+  // The configRef of the set names a template. If the Machine had this reference, the template would be deleted with the Machine.
   const { configRef: _template, ...dataSecret } = template.spec.bootstrap
   const bootstrap = { ...dataSecret, ...(refs.configRef ? { configRef: refs.configRef } : {}) }
   return {
@@ -85,7 +88,7 @@ export function machineIntent(machineSet: MachineSet, machine: Machine): Input<M
       // Includes finalizers of other writers, so that the list stays unchanged.
       finalizers: finalizers.includes(MachineFinalizer) ? finalizers : [...finalizers, MachineFinalizer],
     },
-    // As upstream, the set does not become a manager of an object of which it has no field.
+    // As upstream, an empty bootstrap is not applied, so that the set does not become a manager of this field.
     spec: { ...desired.spec, bootstrap: ownBootstrap, version, failureDomain },
   }) as Input<Machine>
 }

@@ -110,7 +110,11 @@ test.each<[string, Parameters<typeof aScope>[0], string[]]>([
       'MachinesReady False/Info WaitingForInfrastructure @ Machine/b: 1 of 2 completed',
     ],
   ],
-  ['all have Nodes', { machines: both }, ['Ready True', 'MachinesCreated True', 'MachinesReady True', 'Resized True']],
+  [
+    'all Machines have ready Nodes',
+    { machines: both },
+    ['Ready True', 'MachinesCreated True', 'MachinesReady True', 'Resized True'],
+  ],
   [
     'there are too many Machines',
     { machines: both, replicas: 1 },
@@ -122,7 +126,7 @@ test.each<[string, Parameters<typeof aScope>[0], string[]]>([
     ],
   ],
   [
-    'deleting',
+    'the set is being deleted',
     { machines: both, deleting: true },
     [
       'Ready False/Warning ScalingDown: Scaling down MachineSet to 0 replicas (actual 2)',
@@ -131,7 +135,7 @@ test.each<[string, Parameters<typeof aScope>[0], string[]]>([
       'Resized False/Warning ScalingDown: Scaling down MachineSet to 0 replicas (actual 2)',
     ],
   ],
-])('%s', (_, given, expected) => {
+])('reports v1beta1 conditions when %s', (_, given, expected) => {
   expect(reported(aScope(given))).toEqual(expected)
 })
 

@@ -34,7 +34,7 @@ export async function liveMachines(machineSet: MachineSet, { client, signal }: M
 }
 
 /**
- * Returns the selector of the Machines of a set or deployment, and of their objects.
+ * Returns the selector of the Machines of a set or deployment, and of the provider objects of these Machines.
  * @throws TerminalError when the selector has more than label equalities. Upstream: metav1.LabelSelectorAsMap
  */
 export function plainSelector({ kind, metadata, spec }: MachineSet | MachineDeployment): Selector {
