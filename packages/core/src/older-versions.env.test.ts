@@ -1,4 +1,4 @@
-/** Objects of v1beta1 on a server that stores v1beta2. */
+/** Tests that clients can read and write objects in v1beta1 on a server that stores v1beta2. */
 import { Cluster, Machine } from '@capstan/api'
 import { type UnknownObject, unknownKind } from '@capstan/kube'
 import { aCluster, type CoreEnv, coreEnv, DevCluster } from '@capstan/testing'
@@ -37,7 +37,7 @@ test('a Cluster of v1beta1 is reconciled, and shown in both versions', async () 
   expect({ spec, status }).toEqual({ spec: stored.spec, status: stored.status })
 })
 
-test('a v1beta1 client that writes back an object as read loses no field, and the annotation is not stored', async () => {
+test('a v1beta1 client that writes back an object as read loses no field, and the annotation conversion-data is not stored', async () => {
   await env.create(Cluster, 'demo', { spec: { ...aCluster().spec, paused: false } })
   await env.settle()
   const before = await env.get(Cluster, 'demo')

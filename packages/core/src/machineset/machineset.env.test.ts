@@ -179,7 +179,7 @@ describe('a MachineSet', () => {
     },
   )
 
-  test('scales down to the unmarked Machine, and deletes the infrastructure of the others', async () => {
+  test('deletes the Machines that users marked for deletion first, with their infrastructure', async () => {
     await startSet({ replicas: 3 })
     const [first, second, third] = await names(env.client, Machine)
     for (const name of [second!, third!]) {
@@ -388,7 +388,7 @@ describe('a MachineSet', () => {
     expect(items.map((machine) => [machine.metadata.name, controllerOf(machine)?.kind])).toEqual([['lone', 'MachineSet']])
   })
 
-  test('adopts a Machine without controller, whose bootstrap data Secret stays', async () => {
+  test('adopts a Machine without controller, and keeps the name of its bootstrap data Secret', async () => {
     env = await setsEnv()
     await createClusterWithTemplates(env)
     const { template } = aMachineSet().spec
@@ -457,7 +457,7 @@ describe('a MachineSet', () => {
     for (const kind of [DevMachine, DevConfig]) expect(await names(env.client, kind)).toEqual(await names(env.client, Machine))
   })
 
-  test('creates Machines while the write of the owner of its templates is rejected', async () => {
+  test('creates Machines although the API server rejects the owner reference of its templates', async () => {
     env = await setsEnv({
       between: (transport) =>
         withSend(transport, (request) =>
@@ -510,7 +510,7 @@ describe('a MachineSet', () => {
   })
 })
 
-/** A watch that is open and delivers no events. */
+/** Returns the events of a watch that stays open and delivers none. */
 const never = (signal: AbortSignal): AsyncIterable<never> => ({
   [Symbol.asyncIterator]: () => ({
     next: () =>

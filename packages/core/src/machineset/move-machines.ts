@@ -55,8 +55,8 @@ export async function moveMachines(scope: MachineSetScope, targetName: string, c
 }
 
 /**
- * As upstream, sets no field manager, and no `blockOwnerDeletion`. The next server-side apply of `capi-machineset` sets it, and so becomes
- * the only manager of the owner reference.
+ * Moves one Machine. As upstream, the patch has no field manager, and its owner reference has no `blockOwnerDeletion`. The next server-side
+ * apply of `capi-machineset` sets `blockOwnerDeletion`, and so becomes the only manager of the owner reference.
  */
 function moveMachine(machine: Machine, to: MachineSet, hash: string, { client, signal }: MachineSetIO): Promise<Machine> {
   const { ownerReferences = [], resourceVersion } = machine.metadata

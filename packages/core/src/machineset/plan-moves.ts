@@ -15,7 +15,7 @@ import {
 import { isDeleting, isFalse } from '@capstan/kube'
 import { machinesToDelete } from './deletion-priority.ts'
 
-/** Whether a moved Machine is possibly not included in `spec.replicas` of its set yet. */
+/** Whether a Machine has moved to its set, and `spec.replicas` of the set may not include it yet. */
 export const isPendingAcknowledge = ({ metadata }: Machine): boolean =>
   metadata.annotations?.[PendingAcknowledgeMoveAnnotation] !== undefined
 

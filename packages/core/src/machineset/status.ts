@@ -65,10 +65,10 @@ export function reportStatus(scope: MachineSetScope, now: number): Outcome {
   const next = moments.length === 0 ? undefined : smallest(moments)
   return next === undefined
     ? proceed()
-    : requeue(next - now, 'to report Machines that take long, or have been ready for long enough')
+    : requeue(next - now, 'to report long deletions, UpToDate grace periods that have ended, or Machines that become available')
 }
 
-/** Fields of the status on which controllers act. For up-to-date Machines, controllers act only on whether all of them are up to date. */
+/** Returns the status fields on which controllers act. Of `upToDateReplicas`, they act only on whether all Machines are up to date. */
 export function significantFields(machineSet: MachineSet): unknown {
   const { replicas, availableReplicas, upToDateReplicas, observedGeneration, selector } = machineSet.status ?? {}
   return {

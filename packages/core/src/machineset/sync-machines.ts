@@ -14,7 +14,7 @@ import { MachineSetManager, type MachineSetIO, type MachineSetPhase, type Machin
 export const syncMachines: MachineSetPhase = async (scope, io) => {
   if (!scope.machines) return proceed()
   const { machines } = scope
-  // No write may be left running beside the next phases, or the next reconcile.
+  // Waits for all writes, also after a failure: none may still run during the next phases, or during the next reconcile.
   const results = await Promise.allSettled(machines.map((machine) => syncMachine(machine, scope, io)))
   scope.machines = results.map((result, index) => (result.status === 'fulfilled' ? result.value : machines[index]!))
   throwAggregate(results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : [])))

@@ -20,7 +20,10 @@ export const infrastructureTemplate: MachineSetPhase = (scope, io) =>
     scope.infrastructureTemplate = observed
   })
 
-/** Records the template before its owner is written: as upstream, Machines are created also while that write fails. */
+/**
+ * Reads a template, and makes the Cluster its owner. Records the template first: as upstream, Machines are created also while the write of
+ * the owner fails.
+ */
 async function readTemplate(
   scope: MachineSetScope,
   io: ReconcileContext,
@@ -47,7 +50,7 @@ function outcome(scope: MachineSetScope, template: Observed, ref: ContractRef | 
   throw new TerminalError(missingText(scope.machineSet, ref))
 }
 
-/** The error for a template that does not exist. Its watch triggers the next reconcile. */
+/** Error text for a template or control plane that does not exist. The watch on its kind triggers the next reconcile. */
 export const missingText = ({ metadata }: MachineSet, { apiGroup, kind, name }: ContractRef): string =>
   `failed to retrieve ${kind} ${metadata.namespace}/${name}: ${kind}.${apiGroup} ${JSON.stringify(name)} not found`
 

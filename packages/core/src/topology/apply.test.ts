@@ -26,10 +26,10 @@ const applier = {
 
 // Upstream: dryRunSSAPatch applies the current object as well, v1.14.
 test.each<[string, Template['spec'], boolean]>([
-  ['lacks a default of the server', { items: [{ name: 'a' }] }, true],
-  ['has another value', { items: [{ name: 'a', size: 2 }] }, false],
-  ['has another value for a field with a new default', { items: [{ name: 'a' }], policy: 'Delete' }, false],
-])('a desired spec that %s, compared with an object from before the default of policy: %#', async (_, spec, same) => {
+  ['true for a desired spec without the defaults of the server', { items: [{ name: 'a' }] }, true],
+  ['false for a desired spec with another value', { items: [{ name: 'a', size: 2 }] }, false],
+  ['false for a desired spec with another value than the new default', { items: [{ name: 'a' }], policy: 'Delete' }, false],
+])('hasSameSpec, with a current object that was written before policy had a default, returns %s', async (_, spec, same) => {
   const current = { object: aTemplate({ items: [{ name: 'a', size: 1 }] }) } as unknown as External
   expect(await hasSameSpec(applier, { object: aTemplate(spec) } as unknown as DesiredObject, current)).toBe(same)
 })

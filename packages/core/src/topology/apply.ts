@@ -347,7 +347,7 @@ async function create(applier: Applier, desired: DesiredObject, suffix = ''): Pr
   const existing = await find(context, kind, object.metadata)
   if (existing && !isOwnedByCluster(cluster, existing) && !awaitsOwner(cluster, object, existing)) {
     throw new Error(
-      `Cannot create ${kind.kind} ${keyText(keyOf(existing))}: one that Cluster ${cluster.metadata.name} does not own exists already`,
+      `Cannot create ${kind.kind} ${keyText(keyOf(existing))}: it exists already, and Cluster ${cluster.metadata.name} does not own it`,
     )
   }
   try {

@@ -1,6 +1,6 @@
 import type { ClusterClass } from '@capstan/api'
 import { expect, test } from 'vitest'
-import { isObserved } from './controller.ts'
+import { classMatters } from './controller.ts'
 
 const aClass = (generation: number, observedGeneration: number, uid = 'a'): ClusterClass =>
   ({
@@ -17,5 +17,5 @@ test.each([
   ['accepts an edit and its status in one event, after an interruption of the watch', aClass(1, 1), aClass(2, 2), true],
   ['accepts another class of the same name in one event', aClass(2, 2), aClass(1, 0, 'b'), true],
 ])('the predicate of classes %s', (_, previous, object, accepted) =>
-  expect(isObserved({ previous, object } as never)).toBe(accepted),
+  expect(classMatters({ previous, object } as never)).toBe(accepted),
 )

@@ -29,7 +29,7 @@ export interface TopologyOptions {
  * Ignores the edit of a usable class: the class controller then observes the new generation, and its status write is another event. After
  * an interruption of the watch, one event can stand for both changes, or for a new class of the same name.
  */
-export const isObserved: Predicate<ClusterClass> = ({ previous, object }) =>
+export const classMatters: Predicate<ClusterClass> = ({ previous, object }) =>
   !previous ||
   !object ||
   classProblem(previous) !== undefined ||
@@ -72,7 +72,7 @@ export function createTopologyController({ runtime, clock, concurrency = 10 }: T
     for: Cluster,
     when: clusterMatters,
     watches: [
-      watches(ClusterClass, (clusterClass, cache) => clustersOfClass(cache, clusterClass), isObserved),
+      watches(ClusterClass, (clusterClass, cache) => clustersOfClass(cache, clusterClass), classMatters),
       watches(Namespace, ({ metadata }) => memory.hooks.waitingIn(metadata.name), changesLabels),
       watches(MachineDeployment, clusterOfLabel),
       watches(MachineHealthCheck, clusterOfLabel, specChanged),

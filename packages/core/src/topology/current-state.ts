@@ -217,8 +217,8 @@ async function observeMachineDeployment(
 }
 
 /**
- * Whether Machines of the MachineDeployment, or their kubelets, have another version. A Node may not report any. Upstream:
- * internal/topology/check/upgrade.go, v1.14.
+ * Whether Machines of the MachineDeployment, or their kubelets, have another version. A kubelet that reports no version is ignored.
+ * Upstream: internal/topology/check/upgrade.go, v1.14.
  * @throws Error when a Machine has no version
  */
 export async function isUpgradingMachines({ metadata, spec }: MachineDeployment, reader: Reader): Promise<boolean> {

@@ -25,7 +25,7 @@ export type Difference = 'none' | 'metadata' | 'spec'
 
 /**
  * Returns how `current` differs from the result of applying `desired`. May report a difference where the server would see none (list items
- * with defaults, a mutating webhook), never the other way round.
+ * with defaults, a mutating webhook), but reports every difference that the server would see.
  */
 export function difference(desired: Input<UnknownObject>, current: KubeObject): Difference {
   const applied = appliedFields(current, desired.apiVersion ?? current.apiVersion)

@@ -1,4 +1,4 @@
-/** Functions that several files of this folder share. */
+/** A map function that several files of this folder share. */
 import { Cluster } from '@capstan/api'
 import type { MapFunction } from '@capstan/controller'
 import { ownerOfKind } from '@capstan/kube'

@@ -280,7 +280,7 @@ test('a pool with defer-upgrade is upgraded after the annotation is removed; unt
   )
   expect((await poolOf('mp1')).spec.template.spec.version).toBe('v1.36.0')
   const { name } = (await poolOf('mp0')).metadata
-  // Without this patch, the pending AfterClusterUpgrade hook would reject the upgrade first.
+  // Without this patch, admission would reject the upgrade because of the pending AfterClusterUpgrade hook.
   const annotations = { 'runtime.cluster.x-k8s.io/pending-hooks': null }
   await env.client.patch(Cluster, key('demo'), { type: 'merge', body: { metadata: { annotations } } })
   await expect(upgrade('v1.36.1')).rejects.toSatisfy(

@@ -180,7 +180,7 @@ function reportIgnored({ cluster, context, memory }: TopologyScope, ignored: rea
   clusterMemory.ignored = text
 }
 
-/** Applies the objects in the order of their references. */
+/** Applies each object before the objects that refer to it. */
 async function applyState(
   scope: TopologyScope,
   desired: DesiredState,

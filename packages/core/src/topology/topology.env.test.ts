@@ -539,7 +539,7 @@ describe('reports why a topology cannot be created', () => {
     await world.create(DevCluster, 'demo', { spec: {} })
     await createCluster(world)
     expect(await world.reconciled()).toContain(
-      'Cannot create DevCluster default/demo: one that Cluster demo does not own exists already',
+      'Cannot create DevCluster default/demo: it exists already, and Cluster demo does not own it',
     )
     await world.client.delete(DevCluster, { namespace: 'default', name: 'demo' })
     await world.advance(seconds(1000))

@@ -261,7 +261,7 @@ describe('a change of version', () => {
   const rejected = (problem: string) => [`spec.topology.version: Invalid value: "v1.35.0": ${problem}`]
 
   test.each([
-    ['when all parts have their version', settled, {}, []],
+    ['when control plane and workers have the previous version', settled, {}, []],
     [
       'while the control plane does not have the previous version',
       [CRD, aControlPlane('v1.33.0')],
@@ -308,7 +308,7 @@ describe('a change of version', () => {
       rejected('version cannot be changed: failed to check if MachineDeployment md-a is upgrading: Machine m has no version'),
     ],
     [
-      'while a MachineDeployment without the name of a topology upgrades',
+      'while a MachineDeployment without the label of its name in the topology upgrades',
       [CRD, aControlPlane('v1.34.0'), { ...aMachineDeployment('md-b', 'v1.33.0'), metadata: { name: 'md-b' } }],
       {},
       rejected('version cannot be changed: there are still MachineDeployments completing a previous upgrade: [md-b]'),
@@ -322,7 +322,7 @@ describe('a change of version', () => {
       ),
     ],
     [
-      'while the definition of the control plane does not exist',
+      'while the CustomResourceDefinition of the control plane does not exist',
       [],
       {},
       rejected(
@@ -338,7 +338,7 @@ describe('a change of version', () => {
       ),
     ],
     [
-      'while control plane and workers upgrade',
+      'while the control plane is provisioning and workers upgrade',
       [CRD, aControlPlane('v1.34.0', {}), aMachineDeployment('md-a', 'v1.33.0')],
       {},
       rejected(
@@ -364,7 +364,7 @@ describe('a change of version', () => {
     expect(await admit(next, [aClass('quick'), ...objects], old)).toEqual(expected)
   })
 
-  test('may remove the record of a hook that blocks it', async () => {
+  test('is accepted when the update also removes the pending hook that blocks it', async () => {
     const old = aCluster({}, { annotations: { 'runtime.cluster.x-k8s.io/pending-hooks': 'AfterClusterUpgrade' } })
     expect(await admit(aCluster({ version: 'v1.35.0' }), [aClass('quick'), ...settled], old)).toEqual([])
   })
@@ -390,7 +390,7 @@ test('warns at every update while the annotation switches version checks off', a
   expect(await admit(cluster, [aClass('quick')], cluster)).toEqual([warning])
 })
 
-test('accepts updates of a Cluster that is being deleted, even if its class does not match', async () => {
+test('accepts updates of a Cluster that is being deleted, even if its class does not exist', async () => {
   const cluster = aCluster(
     { workers: { machineDeployments: [{ class: 'none', name: 'md-0' }] } },
     { deletionTimestamp: '2026-01-01T00:00:00Z' },

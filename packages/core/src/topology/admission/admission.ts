@@ -267,7 +267,7 @@ async function versionChangeErrors(
     )
     return []
   }
-  // Validation of the Cluster alone reports an invalid version. Here, as upstream, such a version counts as neither lower nor too high.
+  // The rules declared with the kind report an invalid version. Here, as upstream, such a version counts as neither lower nor too high.
   const [from, to] = [tryParseVersion(oldVersion), tryParseVersion(version)]
   if (!from || (to && versionText(from) === versionText(to))) return []
   const rejected = (reason: string) => [invalid('spec.topology.version', version, reason)]

@@ -34,7 +34,7 @@ export interface DesiredObject extends ExternalKind {
 /** An object to apply, with a name. */
 export type NamedInput = Input<UnknownObject> & { metadata: { name: string; namespace: string } }
 
-/** Returns the reference from the owner of a desired object. */
+/** Returns a reference to a desired object, for the object that refers to it. */
 export const refToDesired = ({ kind: { group, kind }, object }: DesiredObject): ContractVersionedObjectReference => ({
   apiGroup: group,
   kind,

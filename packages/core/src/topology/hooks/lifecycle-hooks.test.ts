@@ -258,21 +258,6 @@ describe('a blocking response', () => {
     expect(state.calls).toBe(3)
   })
 
-  test('is requested again: its Cluster is queued once when an extension changes while the handlers are determined', async () => {
-    const { client, changed } = aRuntime([{}])
-    const lookup = Promise.withResolvers<readonly string[]>()
-    const hooks = new LifecycleHooks({ ...client, handlersFor: () => lookup.promise }, new VirtualClock())
-    const enqueued: string[] = []
-    hooks.whenExtensionsChange(({ name }) => enqueued.push(name))
-    const call = hooks.call(BeforeClusterCreate, aCluster(), {}, context)
-    changed('ext')
-    expect(enqueued).toEqual(['demo'])
-    lookup.reject(new HookFailed('not-ready', 'never discovered', { extensionConfig: 'ext' }))
-    expect(await call).toMatchObject({ kind: 'failed', extensionConfig: 'ext' })
-    changed('ext')
-    expect(enqueued, 'the second change does not queue the Cluster again').toEqual(['demo'])
-  })
-
   test('is not cached when one of its extensions changes during the call', async () => {
     const { client, state, changed } = aRuntime([{ retryAfterSeconds: 600 }])
     state.handlers = ['h.first', 'h.ext']
@@ -329,6 +314,21 @@ describe('a blocking response', () => {
     state.handlers = []
     expect(await hooks.call(BeforeClusterCreate, aCluster(), {}, context)).toMatchObject({ kind: 'proceed', called: false })
   })
+})
+
+test('queues a Cluster once when an extension changes while the handlers of its hook are determined', async () => {
+  const { client, changed } = aRuntime([{}])
+  const lookup = Promise.withResolvers<readonly string[]>()
+  const hooks = new LifecycleHooks({ ...client, handlersFor: () => lookup.promise }, new VirtualClock())
+  const enqueued: string[] = []
+  hooks.whenExtensionsChange(({ name }) => enqueued.push(name))
+  const call = hooks.call(BeforeClusterCreate, aCluster(), {}, context)
+  changed('ext')
+  expect(enqueued).toEqual(['demo'])
+  lookup.reject(new HookFailed('not-ready', 'never discovered', { extensionConfig: 'ext' }))
+  expect(await call).toMatchObject({ kind: 'failed', extensionConfig: 'ext' })
+  changed('ext')
+  expect(enqueued, 'the second change does not queue the Cluster again').toEqual(['demo'])
 })
 
 test('requests contain the Cluster without its status', async () => {

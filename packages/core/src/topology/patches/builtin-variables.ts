@@ -39,7 +39,7 @@ export function clusterBuiltins(cluster: Cluster, clusterClass: ClusterClass): J
   }
 }
 
-/** `builtin.controlPlane`, for templates of the control plane. It has no replicas that only the template of the class sets. */
+/** `builtin.controlPlane`, for templates of the control plane. Its replicas are those of the topology, not those of the class's template. */
 export function controlPlaneBuiltins(
   { controlPlane, controlPlaneMachineTemplate }: DesiredState,
   topology: ClusterTopology,

@@ -13,7 +13,10 @@ import type { PatchExtensions } from './patches.ts'
 
 type ResponseItem = NonNullable<ResponseOf<typeof GeneratePatches>['items']>[number]
 
-/** Changes the documents of the items. Returns the ignored parts of the response, a sentence for each template. */
+/**
+ * Calls the extension of a patch, and changes the documents of the items as it responds. Returns the ignored parts of the response, a
+ * sentence for each template.
+ */
 export async function applyExternalPatch(
   cluster: Cluster,
   { name }: ClusterClassPatch,
