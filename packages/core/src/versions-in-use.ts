@@ -2,8 +2,9 @@ import { compareWithBuild, type Machine, type ReplicasOfVersion, tryParseVersion
 import { compareText } from '@capstan/kube'
 
 /**
- * Returns the versions that the Nodes of Machines report, before there is a Node that of the spec. Builds without an order have the order
- * of the oldest Machines. `undefined` when there are none. Upstream: internal/util/version, v1.14.
+ * Returns the versions of Machines: of each Machine, the kubelet version of its Node or, while that is unknown, the version of its spec.
+ * Builds that cannot be ordered follow the age of their oldest Machines. `undefined` when there are no versions. Upstream:
+ * internal/util/version, v1.14.
  */
 export const versionsOfMachines = (machines: readonly Machine[]): ReplicasOfVersion[] | undefined =>
   mergeVersions(
@@ -17,8 +18,8 @@ const byAge = ({ metadata: a }: Machine, { metadata: b }: Machine): number =>
   Date.parse(a.creationTimestamp) - Date.parse(b.creationTimestamp) || compareText(a.name, b.name)
 
 /**
- * Merges versions with their replicas for status: each version once, in ascending order, invalid versions last. Builds without an order
- * keep theirs. `undefined` when there are none.
+ * Merges versions with their replicas for status: each version once, in ascending order, invalid versions last. Builds that cannot be
+ * ordered stay in the order of `entries`. `undefined` when there are no versions.
  */
 export function mergeVersions(entries: readonly ReplicasOfVersion[]): ReplicasOfVersion[] | undefined {
   const replicas = new Map<string, number>()

@@ -114,6 +114,7 @@ interface WorldOptions {
   readonly patience?: number
 }
 
+/** Starts an environment with the controllers of classes and topologies, and functions that act on the Cluster `demo`. */
 async function aWorld({ runtime = aRuntime(), withoutRuntime = false, ...options }: WorldOptions = {}) {
   const runtimeClient = withoutRuntime ? undefined : runtime.client
   const env = await testEnv({
@@ -337,7 +338,7 @@ describe('creation', () => {
     expect(await world.reconciled()).toBe('True ReconcileSucceeded')
   })
 
-  test('records what a Cluster waits for, and calls the hook at once on a retry request', async () => {
+  test('records the hook for which a Cluster waits, and calls it at once on a retry request', async () => {
     const world = await aWorld()
     let blocks = true
     world.runtime.on('BeforeClusterCreate', () => (blocks ? { retryAfterSeconds: 60, message: 'no quota' } : {}))
@@ -1269,7 +1270,7 @@ test('deletion waits for BeforeClusterDelete', async () => {
   expect(await world.reconciled()).toBe('False Deleting: Cluster is deleting')
 })
 
-/** Allows this many writes, then fails all requests, as for a killed process. */
+/** Returns a transport that allows this many writes, then fails all requests, as for a killed process, until `state.stopped` is reset. */
 function stopAfter(writes: number) {
   const state = { stopped: false, wasStopped: false }
   let remainingWrites = writes
@@ -1283,7 +1284,7 @@ function stopAfter(writes: number) {
   return { state, between }
 }
 
-test('does not report repeated conflicts', async () => {
+test('repeated conflicts are not reported in TopologyReconciled', async () => {
   let conflicts = 0
   const bodies: string[] = []
   const between = (transport: Transport): Transport =>
@@ -1401,7 +1402,7 @@ describe('a stop between any two writes leads to the same result', () => {
     runtime.proceedAll(...SixHooks)
     const { state, between } = stopAfter(writes)
     const unowned: string[] = []
-    // Work of the stopped process never completes.
+    // Requests of the stopped process fail again and again, so `settle` must not wait long for their success.
     let world = await aWorld({ store, clock, runtime, between, patience: 20 })
     const proceed = async () => {
       await world.settle()

@@ -130,7 +130,7 @@ describe('errors have the texts of upstream', () => {
         expect.stringContaining('failed validation: "middle" field(s) are not specified'),
       ])
     })
-    test('name a field', () => {
+    test('set the field of their error by fieldPath', () => {
       expect(errorsOf(aCluster({ net: { low: 2, high: 1 } }))).toEqual([
         'spec.topology.variables[net].value.high: Forbidden: failed rule: self.low <= self.high',
       ])

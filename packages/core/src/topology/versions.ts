@@ -81,7 +81,8 @@ export async function decideVersions(
     }
     const { hook } = controlPlane
     const result = await withErrorContext(ErrorPrefix, () => callUpgradeHook(scope, hook, facts))
-    // Records that BeforeClusterUpgrade has allowed the upgrade, so that this hook is not called again while the next hook blocks or fails.
+    // Records that the upgrade has begun, so that BeforeClusterUpgrade is not called again: once a handler of it has allowed the upgrade, or,
+    // if it has no handler, once BeforeControlPlaneUpgrade blocks or fails.
     const hasBegun =
       (hook === 'BeforeClusterUpgrade' && result.kind === 'proceed' && result.called) ||
       (hook === 'BeforeControlPlaneUpgrade' && result.kind !== 'proceed')
@@ -101,6 +102,7 @@ type CurrentWorkers = CurrentState['machineDeployments'] | CurrentState['machine
 /** Upstream's error prefix: upstream calls the hooks of an upgrade while it computes the version of the control plane. */
 const ErrorPrefix = 'failed to compute ControlPlane: failed to compute version of ControlPlane'
 
+/** Calls a hook of an upgrade. Annotations of the Cluster can block BeforeClusterUpgrade without a call. */
 export async function callUpgradeHook(
   scope: TopologyScope,
   hook: UpgradeHook,

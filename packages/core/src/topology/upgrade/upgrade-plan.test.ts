@@ -81,7 +81,7 @@ describe('upgrade plan', () => {
     expect(() => upgradePlan({ desired, controlPlane, workers: [], known })).toThrow(message)
   })
 
-  test('workers that are newer than the topology are not rolled back', () => {
+  test('is rejected when workers are newer than the topology', () => {
     const versions = { desired: 'v1.34.0', controlPlane: 'v1.34.0', known: [] }
     expect(() => upgradePlan({ ...versions, workers: ['v1.34.5'] })).toThrow(
       'invalid workers upgrade plan, item 0; version v1.34.0 must be greater than v1.34.5',

@@ -63,7 +63,7 @@ function checkVersions(desired: string, controlPlane: string): void {
   parseVersion(controlPlane, `failed to parse ControlPlane version ${controlPlane}`)
 }
 
-/** Returns the lowest version. Of two builds without an order, returns the one that differs from the version of the control plane. */
+/** Returns the lowest version. Of two builds that cannot be ordered, returns the one that differs from the control plane's version. */
 export function lowestVersion(workers: readonly string[], controlPlane: string): string | undefined {
   let lowest: string | undefined
   for (const version of workers) {
@@ -87,7 +87,7 @@ function knownSteps(from: string, to: string, known: readonly string[]): string[
   const ahead: string[] = []
   for (const version of known) {
     if (compareVersions(version, from) <= 0) continue
-    // Later builds of the version do not belong to the plan.
+    // Later builds of the version `to` do not belong to the plan.
     if (compareWithBuild(version, to) === 1) break
     ahead.push(version)
     if (sameVersion(version, to)) break

@@ -200,7 +200,7 @@ describe('worker versions', () => {
   })
 })
 
-test('an upgrade is complete when no part is pending, deferred or upgrading', () => {
+test('an upgrade is complete when no worker is upgrading or deferred, and no hook of a step is pending', () => {
   const upgradeFacts = facts({ controlPlane: controlPlaneAt('v1.34.1'), plan: { controlPlane: [], workers: [] } })
   const decision = controlPlaneVersion(upgradeFacts)
   if (decision.kind === 'call') throw new Error('unexpected')
