@@ -219,7 +219,7 @@ describe('a MachineDeployment', () => {
     ])
   })
 
-  test('propagates in-place fields to existing sets and Machines', async () => {
+  test('propagates in-place fields to existing Machines', async () => {
     await aReadyDeployment()
     const before = (await env.client.list(Machine, { namespace: 'default' })).items.map(({ metadata }) => metadata.name)
     await patch({
@@ -285,7 +285,7 @@ describe('a MachineDeployment', () => {
     expect(conditionText(deployment)).toContain('Available Unknown InternalError: Please check controller logs for errors')
   })
 
-  test('while paused scales existing sets, and creates no new set', async () => {
+  test('while paused scales existing sets, and does not continue the rollout', async () => {
     await aReadyDeployment()
     await setVersion('v1.35.0')
     await env.advance(seconds(12))

@@ -78,7 +78,7 @@ function nodeOf({ status }: Machine, workload: WorkloadCluster | undefined): Tar
 }
 
 /**
- * Writes the health of a Machine once it is known. If remediation is allowed, also asks the owner to remediate an unhealthy Machine.
+ * Writes the health of a Machine once it is known. If remediation is allowed, also requests that the owner remediates an unhealthy Machine.
  * With a remediation template, creates a remediation object instead, and ends the remediation of a healthy Machine.
  */
 async function report(target: CheckedTarget, scope: MachineHealthCheckScope, io: MachineHealthCheckIO): Promise<void> {

@@ -25,7 +25,7 @@ import {
 /** A Machine that a MachineHealthCheck selects, with its Node. */
 export interface Target {
   readonly machine: Machine
-  readonly node: /** The Machine has no Node yet, or its control plane is not initialized. */
+  readonly node: /** The Machine has no Node yet, or the control plane of its Cluster is not initialized. */
     | { readonly state: 'none' }
     /** The Machine's Node was deleted. */
     | { readonly state: 'deleted'; readonly name: string }

@@ -455,7 +455,7 @@ describe('a MachinePool', () => {
     expect(await orAbsent(env.get(Cluster, 'demo'))).toBeUndefined()
   })
 
-  test('is deleted without its Nodes when the workload cluster is unreachable for nodeDeletionTimeoutSeconds', async () => {
+  test('is deleted after nodeDeletionTimeoutSeconds although the workload cluster is unreachable', async () => {
     env = await coreEnv()
     await aPool(kind)
     await aNodeNamed('a')

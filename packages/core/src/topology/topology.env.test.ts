@@ -255,7 +255,7 @@ describe('without a runtime client', () => {
     external: { generatePatchesExtension: 'net.ext', discoverVariablesExtension: 'vars.ext' },
   }
 
-  test('a Cluster is created and upgraded; its deletion needs no permission of a hook', async () => {
+  test('a Cluster is created and upgraded, and gets no annotation ok-to-delete when it is deleted', async () => {
     const world = await aReadyWorld({ withoutRuntime: true })
     expect(await world.reconciled()).toBe('True ReconcileSucceeded')
     await world.patch(Cluster, 'demo', { spec: { topology: { version: 'v1.35.0' } } })

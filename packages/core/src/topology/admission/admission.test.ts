@@ -144,17 +144,17 @@ describe('with a clock, admission', () => {
 describe('a Cluster with a class', () => {
   test.each([
     [
-      'that does not exist yet',
+      'that does not exist yet leads to a warning',
       [],
       'warning: Cluster refers to ClusterClass default/quick, but this ClusterClass does not exist. Cluster topology has not been fully validated. The ClusterClass must be created to reconcile the Cluster',
     ],
     [
-      'that is not ready yet',
+      'that is not ready yet leads to a warning',
       [aClass('quick', { ready: false })],
       "warning: Cluster refers to ClusterClass default/quick, but this ClusterClass hasn't been successfully reconciled. Cluster topology has not been fully validated. Please take a look at the ClusterClass status",
     ],
     [
-      'that allows only other versions',
+      'that allows only other versions is rejected',
       [aClass('quick', { spec: { kubernetesVersions: ['v1.33.0'] } })],
       'spec.topology.version: Invalid value: "v1.34.0": version must match one of the versions defined in the ClusterClass',
     ],
@@ -180,19 +180,24 @@ describe('a Cluster with a class', () => {
     const noDefinition =
       'Forbidden: cannot be set to true as healthCheck definition is not available in the Cluster topology or the ClusterClass'
     test.each<[string, object, object, string[]]>([
-      ['defined by the class', {}, { worker: { healthCheck: { checks } } }, []],
-      ['defined by the Cluster', workers({ checks }), {}, []],
-      ['that are disabled', workers({ enabled: false }), {}, []],
-      ['enabled, and defined by the class', workers({ enabled: true }), { worker: { healthCheck: { checks } } }, []],
-      ['enabled, but not defined', workers({ enabled: true }), {}, [`${inTopology}.enable: ${noDefinition}`]],
+      ['defined by the class are accepted', {}, { worker: { healthCheck: { checks } } }, []],
+      ['defined by the Cluster are accepted', workers({ checks }), {}, []],
+      ['that are disabled are accepted', workers({ enabled: false }), {}, []],
       [
-        'of a control plane, enabled, but not defined',
+        'enabled, and defined by the class, are accepted',
+        workers({ enabled: true }),
+        { worker: { healthCheck: { checks } } },
+        [],
+      ],
+      ['enabled, but not defined, are rejected', workers({ enabled: true }), {}, [`${inTopology}.enable: ${noDefinition}`]],
+      [
+        'of a control plane, enabled, but not defined, are rejected',
         { controlPlane: { healthCheck: { enabled: true } } },
         {},
         [`spec.topology.controlPlane.healthCheck.enable: ${noDefinition}`],
       ],
       [
-        'of a control plane without machines',
+        'of a control plane without machines are rejected',
         { controlPlane: { healthCheck: { checks } } },
         {},
         [
@@ -200,13 +205,13 @@ describe('a Cluster with a class', () => {
         ],
       ],
       [
-        'with a startup timeout that is too short',
+        'with a startup timeout that is too short are rejected',
         workers({ checks: { nodeStartupTimeoutSeconds: 5 } }),
         {},
         [`${inTopology}.checks.nodeStartupTimeoutSeconds: Invalid value: 5: must be at least 30s`],
       ],
       [
-        'with a limit that is neither number nor percentage',
+        'with a limit that is neither number nor percentage are rejected',
         workers({ remediation: { maxInFlight: 'some' } }),
         {},
         [
@@ -222,20 +227,20 @@ describe('a Cluster with a class', () => {
 describe('a change of class', () => {
   test.each([
     [
-      'adds a class to a Cluster without one',
+      'is rejected when it adds a class to a Cluster without one',
       withoutTopology(),
       {},
       ['spec.topology.class: Forbidden: classRef cannot be set on an existing Cluster'],
     ],
     [
-      'adds a class to a Cluster without one, with the check disabled',
+      'is accepted when it adds a class to a Cluster without one, with the check disabled',
       withoutTopology(),
       { annotations: { 'unsafe.topology.cluster.x-k8s.io/disable-update-class-name-check': '' } },
       [],
     ],
-    ['from a class with the same kinds', aCluster({ classRef: { name: 'same' } }), {}, []],
+    ['is accepted from a class with the same kinds', aCluster({ classRef: { name: 'same' } }), {}, []],
     [
-      'from a class with other kinds',
+      'is rejected from a class with other kinds',
       aCluster({ classRef: { name: 'other' } }),
       {},
       [
@@ -243,7 +248,7 @@ describe('a change of class', () => {
       ],
     ],
     [
-      'from a class that does not exist',
+      'is rejected from a class that does not exist',
       aCluster({ classRef: { name: 'gone' } }),
       {},
       [
@@ -261,9 +266,9 @@ describe('a change of version', () => {
   const rejected = (problem: string) => [`spec.topology.version: Invalid value: "v1.35.0": ${problem}`]
 
   test.each([
-    ['when control plane and workers have the previous version', settled, {}, []],
+    ['is accepted when control plane and workers have the previous version', settled, {}, []],
     [
-      'while the control plane does not have the previous version',
+      'is rejected while the control plane does not have the previous version',
       [CRD, aControlPlane('v1.33.0')],
       {},
       rejected(
@@ -271,50 +276,50 @@ describe('a change of version', () => {
       ),
     ],
     [
-      'while the control plane is provisioning',
+      'is rejected while the control plane is provisioning',
       [CRD, aControlPlane('v1.34.0', {})],
       {},
       rejected('version cannot be changed: control plane is currently provisioning'),
     ],
     [
-      'while the control plane upgrades',
+      'is rejected while the control plane upgrades',
       [CRD, aControlPlane('v1.34.0', { version: 'v1.33.0' })],
       {},
       rejected('version cannot be changed: control plane is still completing a previous upgrade'),
     ],
     [
-      'while workers upgrade',
+      'is rejected while workers upgrade',
       [...settled, aMachineDeployment('md-b', 'v1.33.0')],
       {},
       rejected('version cannot be changed: there are still MachineDeployments completing a previous upgrade: [md-b]'),
     ],
-    ['when a Node does not report a version yet', [...settled, aMachine('v1.34.0', '')], {}, []],
+    ['is accepted when a Node does not report a version yet', [...settled, aMachine('v1.34.0', '')], {}, []],
     [
-      'while a Machine of the workers has the old version',
+      'is rejected while a Machine of the workers has the old version',
       [...settled, aMachine('v1.33.0', 'v1.34.0')],
       {},
       rejected('version cannot be changed: there are still MachineDeployments completing a previous upgrade: [md-a]'),
     ],
     [
-      'while a Node of the workers has the old version',
+      'is rejected while a Node of the workers has the old version',
       [...settled, aMachine('v1.34.0', 'v1.33.0')],
       {},
       rejected('version cannot be changed: there are still MachineDeployments completing a previous upgrade: [md-a]'),
     ],
     [
-      'while a Machine of the workers has no version',
+      'is rejected while a Machine of the workers has no version',
       [...settled, aMachine('', 'v1.34.0')],
       {},
       rejected('version cannot be changed: failed to check if MachineDeployment md-a is upgrading: Machine m has no version'),
     ],
     [
-      'while a MachineDeployment without the label of its name in the topology upgrades',
+      'is rejected while a MachineDeployment without the label deployment-name upgrades',
       [CRD, aControlPlane('v1.34.0'), { ...aMachineDeployment('md-b', 'v1.33.0'), metadata: { name: 'md-b' } }],
       {},
       rejected('version cannot be changed: there are still MachineDeployments completing a previous upgrade: [md-b]'),
     ],
     [
-      'while the control plane does not exist',
+      'is rejected while the control plane does not exist',
       [CRD, aMachineDeployment('md-a', 'v1.33.0')],
       {},
       rejected(
@@ -322,7 +327,7 @@ describe('a change of version', () => {
       ),
     ],
     [
-      'while the CustomResourceDefinition of the control plane does not exist',
+      'is rejected while the CustomResourceDefinition of the control plane does not exist',
       [],
       {},
       rejected(
@@ -330,7 +335,7 @@ describe('a change of version', () => {
       ),
     ],
     [
-      'while the version of the control plane cannot be parsed',
+      'is rejected while the version of the control plane cannot be parsed',
       [CRD, aControlPlane('latest')],
       {},
       rejected(
@@ -338,7 +343,7 @@ describe('a change of version', () => {
       ),
     ],
     [
-      'while the control plane is provisioning and workers upgrade',
+      'is rejected while the control plane is provisioning and workers upgrade',
       [CRD, aControlPlane('v1.34.0', {}), aMachineDeployment('md-a', 'v1.33.0')],
       {},
       rejected(
@@ -346,13 +351,13 @@ describe('a change of version', () => {
       ),
     ],
     [
-      'while AfterClusterUpgrade is pending',
+      'is rejected while AfterClusterUpgrade is pending',
       settled,
       { 'runtime.cluster.x-k8s.io/pending-hooks': 'AfterClusterUpgrade' },
       rejected('version cannot be changed when the "AfterClusterUpgrade" hook is still blocking'),
     ],
     [
-      'with the annotation that disables the check',
+      'is accepted with a warning when an annotation disables the check',
       [CRD, aControlPlane('v1.34.0', {})],
       { 'unsafe.topology.cluster.x-k8s.io/disable-update-version-check': '' },
       [
