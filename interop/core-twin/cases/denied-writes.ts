@@ -54,7 +54,7 @@ const toWorkers =
 
 const longerStartup = { enabled: true, checks: { ...checks, nodeStartupTimeoutSeconds: 900 } }
 
-/** The templates of a class cannot be changed, so that the class cannot adopt them. */
+/** The policy denies changes of the bootstrap template of a class, so that the class cannot become its owner. */
 const adoption: Case = async (twin) => {
   await createTemplates(twin)
   const { group, plural } = stub.configTemplate
@@ -123,7 +123,7 @@ const specDenied: Case = async (twin) => {
   )
 }
 
-/** The policy denies changes of the status of a Machine, which is deleted. */
+/** The policy denies changes of the status of a Machine. The Machine can be deleted nevertheless. */
 const statusDenied: Case = async (twin) => {
   await createReadyMachine(twin)
   await deny(twin, { group: Machine.group, resource: `${Machine.plural}/status`, operation: 'UPDATE' })

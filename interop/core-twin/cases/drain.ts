@@ -1,3 +1,4 @@
+/** Cases of the drain of a Machine's Node, and of the volumes that the deletion of a Machine waits for. */
 import { Cluster, Machine, MachineDrainRule, MachineSet } from '@capstan/api'
 import {
   type Client,
@@ -89,8 +90,10 @@ const waitsFor = (...names: readonly string[]): Stage => ({
 
 interface DrainScenario {
   readonly pods: readonly Input<Pod>[]
+  /** Specs of the MachineDrainRules. */
   readonly rules?: readonly object[]
   readonly annotations?: { [key: string]: string }
+  /** Further fields of the Machine's spec. */
   readonly spec?: object
   readonly before?: (twin: Twin) => Promise<void>
   /** States of the drain, in their order. */
@@ -142,8 +145,8 @@ const drainRule = (behavior: string, fields: object = {}, order?: number) => ({
 })
 const web = { pods: [{ selector: { matchLabels: { app: 'web' } } }] }
 
-/** A PodDisruptionBudget blocks the eviction of the Pod `a`. Then a user ends that in some way. */
-const isBlocked = (end: Stage['end']): Stage => ({
+/** A PodDisruptionBudget blocks the eviction of the Pod `a`. Then `end` lets the drain continue. */
+const budgetBlocks = (end: Stage['end']): Stage => ({
   step: 'the disruption budget blocks',
   message: "* Pod default/a: cannot evict pod as it would violate the pod's disruption budget.",
   end,
@@ -152,7 +155,10 @@ const isBlocked = (end: Stage['end']): Stage => ({
 const deleteBudget = (twin: Twin, name = 'pdb') =>
   twin.inWorkload(clusterName, (client) => client.delete(PodDisruptionBudget, { namespace: 'default', name }))
 
-/** Creates a PodDisruptionBudget that allows no eviction, and makes all Pods ready: a budget does not block the eviction of other Pods. */
+/**
+ * Creates a PodDisruptionBudget that allows no eviction, and makes all Pods ready, because this budget
+ * blocks the eviction of ready Pods only.
+ */
 const createBudget = (twin: Twin, name = 'pdb') =>
   twin.inWorkload(clusterName, async (client) => {
     await client.create(PodDisruptionBudget, {
@@ -194,7 +200,7 @@ const volume = (fields: object = {}): Input<KubeObject> =>
 
 const claimRef = { apiVersion: 'v1', kind: 'PersistentVolumeClaim', namespace: 'default', name: 'data' }
 
-/** A VolumeAttachment exists, for some of these PersistentVolumes. Then the volume is detached. */
+/** A VolumeAttachment of the PersistentVolume `pv` exists, and these PersistentVolumes. Then the volume is detached. */
 const attached =
   (message: string, ...volumes: readonly Input<KubeObject>[]): Case =>
   async (twin) => {
@@ -250,7 +256,7 @@ const attachVolume = async (client: Client, source: object = { persistentVolumeN
   await client.patch(VolumeAttachment, { name: 'va' }, { type: 'merge', body }, { subresource: 'status' })
 }
 
-/** The kubelet reports an attached volume, for some of these PersistentVolumes. Then the volume is detached. */
+/** The kubelet reports that the volume `name` is attached. These PersistentVolumes exist. Then the volume is detached. */
 const inUse =
   (name: string, message: string, ...volumes: readonly Input<KubeObject>[]): Case =>
   async (twin) => {
@@ -292,8 +298,8 @@ const unreachable: Case = async (twin) => {
   await twin.settle('neither Pod nor volume blocks the deletion', isDeletedAfter('NodeVolumesDetached'))
 }
 
-/** A Node whose taint, but not its condition, means that it is unreachable. */
-const taintedUnreachable = (twin: Twin) =>
+/** Adds the taint of an unreachable Node, but does not change the conditions of the Node. */
+const taintUnreachable = (twin: Twin) =>
   twin.inWorkload(clusterName, (client) =>
     client.patch(
       Node,
@@ -303,7 +309,7 @@ const taintedUnreachable = (twin: Twin) =>
     ),
   )
 
-/** Creates a Pod, then deletes its namespace, whose controller cannot delete the Pod. */
+/** Creates a Pod, then deletes its namespace, whose controller cannot delete the Pod because of a policy. */
 const createTerminatingNamespace = (twin: Twin) =>
   twin.inWorkload(clusterName, async (client) => {
     const denied = { group: '', resource: 'pods', operation: 'DELETE', namespace: 'terminating' } as const
@@ -613,7 +619,7 @@ export const drainCases: Cases = {
   'drain-excluded-later': drained({
     pods: [pod('a', labelled({ app: 'web' }))],
     before: (twin) => createBudget(twin),
-    stages: [isBlocked((twin) => twin.patch(Machine, 'm', { metadata: { annotations: { [excluded]: '' } } }))],
+    stages: [budgetBlocks((twin) => twin.patch(Machine, 'm', { metadata: { annotations: { [excluded]: '' } } }))],
     event: 'NodeVolumesDetached',
     remaining: ['a'],
   }),
@@ -625,14 +631,14 @@ export const drainCases: Cases = {
   'drain-timeout-later': drained({
     pods: [pod('a', labelled({ app: 'web' }))],
     before: (twin) => createBudget(twin),
-    stages: [isBlocked((twin) => twin.patch(Machine, 'm', { spec: { deletion: { nodeDrainTimeoutSeconds: 1 } } }))],
+    stages: [budgetBlocks((twin) => twin.patch(Machine, 'm', { spec: { deletion: { nodeDrainTimeoutSeconds: 1 } } }))],
     event: 'NodeVolumesDetached',
     remaining: ['a'],
   }),
   'drain-disruption-budget': drained({
     pods: [pod('a', labelled({ app: 'web' }))],
     before: (twin) => createBudget(twin),
-    stages: [isBlocked((twin) => deleteBudget(twin)), evicts('a')],
+    stages: [budgetBlocks((twin) => deleteBudget(twin)), evicts('a')],
   }),
   'drain-eviction-denied': drained({ pods: [pod('a')], before: denyEvictions, stages: [evictionDenied, evicts('a')] }),
   'drain-evictions-denied': drained({
@@ -650,8 +656,8 @@ export const drainCases: Cases = {
       await createBudget(twin, 'pdb-2')
     },
     stages: [
-      { ...isBlocked((twin) => deleteBudget(twin)), message: 'failed to evict Pod, ' },
-      isBlocked((twin) => deleteBudget(twin, 'pdb-2')),
+      { ...budgetBlocks((twin) => deleteBudget(twin)), message: 'failed to evict Pod, ' },
+      budgetBlocks((twin) => deleteBudget(twin, 'pdb-2')),
       evicts('a'),
     ],
   }),
@@ -659,7 +665,7 @@ export const drainCases: Cases = {
   'drain-rule-created': drained({
     pods: [pod('a', labelled({ app: 'web' }))],
     before: (twin) => createBudget(twin),
-    stages: [isBlocked(ruleCreated)],
+    stages: [budgetBlocks(ruleCreated)],
     remaining: ['a'],
   }),
   'drain-terminating-namespace': drained({
@@ -675,7 +681,7 @@ export const drainCases: Cases = {
     stages: [waitsFor('a')],
   }),
   'drain-unreachable-node': unreachable,
-  'drain-unreachable-taint': drained({ pods: [pod('a')], before: taintedUnreachable, stages: [evicts('a')] }),
+  'drain-unreachable-taint': drained({ pods: [pod('a')], before: taintUnreachable, stages: [evicts('a')] }),
   'drain-cluster-deleted': clusterDeleted,
   'drain-control-plane-machine': controlPlaneMachine(async () => {}),
   'drain-control-plane-missing': controlPlaneMachine(async (twin) => {

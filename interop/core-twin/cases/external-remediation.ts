@@ -1,4 +1,4 @@
-/** Cases in which a MachineHealthCheck remediates by objects from a template. */
+/** Cases in which a MachineHealthCheck requests remediation: it creates an object, the request, from a template. */
 import { Machine, MachineHealthCheck } from '@capstan/api'
 import { ConfigMap, getCondition, isDeleting, type KubeObject, ownerReference } from '@capstan/kube'
 import { named } from '../objects.ts'
@@ -95,7 +95,7 @@ async function createUnhealthyMachine(twin: Twin, remediation: object): Promise<
   await twin.create(MachineHealthCheck, healthCheck({ remediation }) as never)
 }
 
-/** Remediation is not allowed when the Machine becomes unhealthy, but later. */
+/** Remediation is not yet allowed when the Machine becomes unhealthy. */
 const allowedLater: Case = async (twin) => {
   await createUnhealthyMachine(twin, { templateRef, triggerIf: { unhealthyLessThanOrEqualTo: 0 } })
   await twin.settle('remediation is not allowed', hasHealthy(0))

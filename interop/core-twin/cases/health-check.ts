@@ -1,3 +1,4 @@
+/** Cases of MachineHealthChecks. */
 import { Cluster, Machine, MachineDeployment, MachineHealthCheck, MachineSet } from '@capstan/api'
 import { type Client, getCondition, type KubeObject, Node, seconds, sleep, systemClock, timestamp } from '@capstan/kube'
 import { cluster, clusterName, machine, machineDeployment, machineSet, named, longAgo, nodeCondition } from '../objects.ts'
@@ -80,7 +81,7 @@ const notRemediated =
       await twin.patch(Machine, (objects) => objects.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))[index], {
         metadata: { annotations: { [`cluster.x-k8s.io/${annotation}`]: '' } },
       })
-    // Otherwise it depends on the time whether a core evaluates the Node before it reads that its Machine is paused.
+    // Otherwise it depends on timing whether a core evaluates the Node before it reads that its Machine is paused.
     await twin.settle('the Machines are annotated')
     await reportNodesReady(twin, 'False', 2)
     await twin.settle('the Machines are not remediated')

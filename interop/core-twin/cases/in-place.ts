@@ -67,7 +67,7 @@ async function createUpdatable(twin: Twin, { replicas, rollingUpdate }: Options)
   await twin.settle('the Machines are labelled')
 }
 
-/** UpdateMachine is done, and the kubelets have the new version. */
+/** Lets the kubelets report the new version, and UpdateMachine complete. */
 async function completeUpdates(twin: Twin): Promise<void> {
   await twin.inWorkload(clusterName, async (client) => {
     const body = { status: { nodeInfo: { kubeletVersion: 'v1.35.1' } } }
@@ -88,6 +88,7 @@ const isUpdating = (machine: Machine) => getCondition(machine, 'Updating')?.mess
 const updatesOf = (objects: readonly KubeObject[]) => machinesIn(objects).filter(isUpdating).length
 const oldMachines = (objects: readonly KubeObject[]) => machinesIn(objects).filter(hasLabel('old')).length
 
+/** Returns whether the rollout to `replicas` Machines is complete, and `kept` of the old Machines still exist. */
 const updated =
   (replicas: number, kept: number) =>
   (objects: readonly KubeObject[]): boolean =>
@@ -291,15 +292,15 @@ const noInfrastructure: Case = async (twin) => {
 }
 
 const withoutMark = { metadata: { annotations: { [UpdateInProgressAnnotation]: null } } }
-const isWaiting = ({ metadata }: Machine) => metadata.annotations?.[PendingHooksAnnotation] !== undefined
+const isHookPending = ({ metadata }: Machine) => metadata.annotations?.[PendingHooksAnnotation] !== undefined
 
-/** A user ends the update of a Machine. */
+/** A user removes the annotation that marks a Machine as being updated. */
 const markRemoved: Case = async (twin) => {
   await createUpdatable(twin, { replicas: 1, rollingUpdate: noSurge })
   await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
   await twin.settle('the Machine is being updated', (objects) => updatesOf(objects) === 1)
   await twin.patch(Machine, byName(0), withoutMark)
-  await twin.settle('the hook is not pending', (objects) => !machinesIn(objects).some(isWaiting))
+  await twin.settle('the hook is not pending', (objects) => !machinesIn(objects).some(isHookPending))
 }
 
 /** The infrastructure of an updating Machine loses the annotation with which its owner started the update. */
@@ -308,7 +309,7 @@ const infrastructureUnmarked: Case = async (twin) => {
   await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
   await twin.settle('the Machine is being updated', (objects) => updatesOf(objects) === 1)
   await twin.patch(stub.machine, byName(0), withoutMark)
-  await twin.settle('the update waits', (objects) => machinesIn(objects).some(isWaiting) && updatesOf(objects) === 0)
+  await twin.settle('the update waits', (objects) => machinesIn(objects).some(isHookPending) && updatesOf(objects) === 0)
   await twin.patch(stub.machine, byName(0), { metadata: { annotations: { [UpdateInProgressAnnotation]: '' } } })
   await completeUpdates(twin)
   await twin.settle('the Machine is updated', updated(1, 1))
@@ -334,7 +335,7 @@ const rolloutPaused: Case = async (twin) => {
   await twin.patch(MachineDeployment, 'md', { spec: { paused: true } })
   await twin.settle('the rollout is paused')
   twin.setResponse('UpdateMachine', undefined)
-  await twin.settle('the Machine is updated', (objects) => !machinesIn(objects).some(isWaiting))
+  await twin.settle('the Machine is updated', (objects) => !machinesIn(objects).some(isHookPending))
 }
 
 /** The MachineDeployment is deleted during an update. */
@@ -367,7 +368,7 @@ const otherKind =
     await twin.patch(MachineDeployment, 'md', { spec: { template: { spec: references } } })
     const isOfOtherKind = ({ spec }: Machine) =>
       (part === 'infrastructure' ? spec.infrastructureRef : spec.bootstrap.configRef!).apiGroup === oldStub.group
-    await twin.settle('the Machine is replaced, by upstream moved', (objects, side) => {
+    await twin.settle('Capstan replaces the Machine, upstream moves it', (objects, side) => {
       const [first, ...others] = machinesIn(objects)
       if (!first || others.length > 0) return false
       return side === 'theirs'
@@ -376,7 +377,7 @@ const otherKind =
     })
   }
 
-/** All Machines must be replaced. */
+/** `rollout.after` requires the replacement of all Machines, although the extension covers every change. */
 const rolloutAfter: Case = async (twin) => {
   await createUpdatable(twin, { replicas: 1, rollingUpdate: noSurge })
   const after = timestamp(Date.now() + 2_000)

@@ -1,3 +1,4 @@
+/** Cases of MachineDeployments. */
 import { Machine, MachineDeployment, MachineSet } from '@capstan/api'
 import { getCondition, isDeleting, isTrue, keyOf, type KubeObject, Node, sleep, systemClock, timestamp } from '@capstan/kube'
 import { clusterName, machineDeployment, machineSet } from '../objects.ts'
@@ -115,7 +116,7 @@ const inSteps =
 
 /**
  * In a rollout, the new Machine is available, and one of the old Machines is not. No Machine can be deleted or created within the limits of
- * the rollout.
+ * the rollout, so core deletes the unavailable Machine nevertheless.
  */
 const deadlock: Case = async (twin) => {
   const limit = new ProvisioningLimit()
@@ -547,7 +548,11 @@ export const machineDeploymentCases: Cases = {
     ['scaled down', { replicas: 1 }],
   ),
   'machinedeployment-outdated-node': outdatedNode,
-  'machinedeployment-back': changes({ replicas: 1 }, ['forth', version('v1.35.1')], ['and back', version('v1.35.0')]),
+  'machinedeployment-back': changes(
+    { replicas: 1 },
+    ['the version changes', version('v1.35.1')],
+    ['the version changes back', version('v1.35.0')],
+  ),
   'machinedeployment-paused-created': changes(
     { replicas: 1, paused: true },
     ['scaled', { replicas: 2 }],

@@ -1,3 +1,4 @@
+/** Cases of MachinePools. */
 import { Cluster, Machine, MachineHealthCheck, MachinePool } from '@capstan/api'
 import { getCondition, type Input, type KubeObject, Node, seconds, sleep, systemClock, timestamp } from '@capstan/kube'
 import { clusterName, machine, named, nodeCondition } from '../objects.ts'
@@ -382,7 +383,7 @@ const machineAdopted: Case = async (twin) => {
   )
 }
 
-/** The kubelets report another version, then a Node is deleted. */
+/** The kubelet of a machine reports another version, then its Node is deleted. */
 const machineVersions: Case = async (twin) => {
   await createPoolWithMachines(twin)
   const body = { status: { nodeInfo: nodeInfoOf('v1.36.0') } }
@@ -406,7 +407,7 @@ const deletedWithMachines: Case = async (twin) => {
   await compareNodes(twin)
 }
 
-/** The provider IDs of a pool that is being deleted are removed, so that its Nodes are retired. */
+/** A provider ID is removed from a pool that is being deleted, so that core must delete the Node with this ID. */
 const deletedWithNodes =
   (deletion: object, timeout = 0): Case =>
   async (twin) => {
@@ -518,7 +519,7 @@ const oldContract: Case = async (twin) => {
   await twin.settle('the MachinePool is deleted', (objects) => !objects.some(isPool))
 }
 
-/** More than ten Machines of a pool cannot be created, before one that can. */
+/** A policy denies the creation of eleven Machines of a pool, and allows that of a twelfth, whose name is the last. */
 const machinesDenied: Case = async (twin) => {
   await createReadyCluster(twin)
   await reportMachines(twin, [], notProvisioned)

@@ -1,3 +1,4 @@
+/** Cases of MachineSets. */
 import { Cluster, Machine, MachineDeployment, MachineSet, PendingHooksAnnotation, UpdateInProgressAnnotation } from '@capstan/api'
 import { holdFor } from '@capstan/extension'
 import { isDeleting, isTrue, type Kind, keyOf, type KubeObject, ownerReference } from '@capstan/kube'
@@ -265,7 +266,7 @@ export const byName =
 export const machinesIn = (objects: readonly KubeObject[]) =>
   objects.filter((object): object is Machine => object.kind === Machine.kind)
 
-/** Whether the Machines, without those being deleted, are as many as the labels, and each label is on one of them. */
+/** Returns whether the Machines that are not being deleted are exactly those with these labels, one Machine for each label. */
 export const remain =
   (...names: readonly string[]) =>
   (objects: readonly KubeObject[]): boolean => {
@@ -584,7 +585,7 @@ const clusterPaused: Case = async (twin) => {
   await twin.settle('the Cluster is paused')
   await twin.patch(MachineSet, 'ms', { spec: { replicas: 2 } })
   await twin.delete(MachineSet, 'ms')
-  await twin.settle('the MachineSet is deleted')
+  await twin.settle('the deletion of the MachineSet is requested')
   await twin.patch(Cluster, clusterName, { spec: { paused: null } })
   await twin.settle('the Cluster is resumed')
 }
@@ -655,7 +656,7 @@ const noDeploymentDeleted: Case = async (twin) => {
   await twin.patch(MachineSet, 'ms', { metadata: { labels: { 'cluster.x-k8s.io/deployment-name': 'md' } } })
   await twin.settle('the MachineDeployment does not exist')
   await twin.delete(MachineSet, 'ms')
-  await twin.settle('the MachineSet is deleted, by upstream not', (objects, side) => {
+  await twin.settle('Capstan deletes the MachineSet, upstream does not', (objects, side) => {
     const sets = objects.filter(({ kind }) => kind === MachineSet.kind)
     return side === 'theirs'
       ? sets.some(isDeleting) && machinesIn(objects).length === 1

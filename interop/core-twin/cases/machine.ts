@@ -1,3 +1,4 @@
+/** Cases of Machines, and functions by which other cases create Clusters and Machines. */
 import { Cluster, Machine } from '@capstan/api'
 import { Event, getCondition, isTrue, type KubeObject, Node, Pod, seconds, sleep, systemClock } from '@capstan/kube'
 import { cluster, clusterName, machine, named, nodeCondition } from '../objects.ts'
@@ -202,7 +203,7 @@ const hooks: Case = async (twin) => {
   await twin.settle('the Machine is deleted without a second drain', isDeletedAfter('SuccessfulDrainNode'))
 }
 
-/** Two hooks of each kind block; the Cluster has no control plane Machine, so that the Node is not drained. */
+/** A pre-drain hook does not block, because the Node of a Cluster without control plane Machines is not drained. */
 const hooksWithoutDrain: Case = async (twin) => {
   const pre = (when: string, name: string) => `pre-${when}.delete.hook.machine.cluster.x-k8s.io/${name}`
   const annotations = { [pre('drain', 'a')]: '', [pre('terminate', 'b')]: '', [pre('terminate', 'a')]: '' }
@@ -345,7 +346,7 @@ const paused: Case = async (twin) => {
   await twin.patch(Machine, 'm', { metadata: { annotations: { 'cluster.x-k8s.io/paused': '' } } })
   await twin.settle('the Machine is paused')
   await twin.delete(Machine, 'm')
-  await twin.settle('the paused Machine is deleted')
+  await twin.settle('the deletion of the paused Machine is requested')
   await twin.patch(Machine, 'm', { metadata: { annotations: { 'cluster.x-k8s.io/paused': null } } })
   await twin.settle('the Machine is resumed', isDeletedAfter('SuccessfulDrainNode'))
 }
@@ -614,7 +615,7 @@ const awaitsNode: Case = async (twin) => {
   await twin.setReports({ cluster: everythingReady.cluster })
   await twin.settle('the control plane is not initialized', nodeIsAwaited('Waiting for Cluster control plane to be initialized'))
   await twin.startWorkload(clusterName)
-  // Prevents the registration of a Node with the providerID of the Machine.
+  // The stub provider does not register a Node with the providerID of the Machine, because a Node with its name exists.
   await twin.inWorkload(clusterName, (client) => client.create(Node, { metadata: { name: 'm' } }, { fieldManager: 'kubelet' }))
   await twin.setReports({ controlPlane: everythingReady.controlPlane })
   await twin.settle('the control plane is initialized', connected)

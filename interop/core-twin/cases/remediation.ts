@@ -14,12 +14,12 @@ const ofDeployment = { selector: { matchLabels: { deployment: 'md' } } }
 
 const reasonOf = (machine: Machine): string | undefined => getCondition(machine, 'OwnerRemediated')?.reason
 
-/** Returns whether the numbers of Machines that are being deleted, and of those whose remediation has the reason, are these. */
+/** Returns whether `deleting` Machines are being deleted, and `withReason` Machines have OwnerRemediated with this reason. */
 const counts = (deleting: number, reason: string, withReason: number) => (objects: readonly KubeObject[]) =>
   machinesIn(objects).filter(isDeleting).length === deleting &&
   machinesIn(objects).filter((machine) => reasonOf(machine) === reason).length === withReason
 
-/** Names new Machines. The order of Machines in messages is that of their names. */
+/** Sets the prefix of the names of new Machines. Messages list Machines in the order of their names. */
 const named = (prefix: string) => ({ machineNaming: { template: `${prefix}-{{ .random }}` } })
 
 const pause = (value: '' | null) => ({ metadata: { annotations: { 'cluster.x-k8s.io/paused': value } } })
@@ -144,7 +144,7 @@ const deletedByUser: Case = async (twin) => {
   await twin.settle('the oldest Machine is deleted', counts(2, 'MachineDeleting', 1))
 }
 
-/** The control plane is upgrading. */
+/** The preflight checks of the MachineSet fail, because the control plane is upgrading. */
 const preflightFails: Case = async (twin) => {
   const upgrading = { initialization: { controlPlaneInitialized: true }, version: 'v1.34.0' }
   await createUnhealthyMachines(twin, {

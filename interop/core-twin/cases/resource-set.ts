@@ -1,3 +1,4 @@
+/** Cases of ClusterResourceSets. */
 import { Cluster, ClusterResourceSet, ClusterResourceSetBinding } from '@capstan/api'
 import { ConfigMap, isTrue, type Kind, type KubeObject, Namespace, Secret } from '@capstan/kube'
 import { cluster, clusterName, named } from '../objects.ts'
@@ -10,6 +11,7 @@ export const manifest = (name: string, value = 'x'): string =>
 
 const labels = { addons: 'yes' }
 
+/** Creates a Cluster that `resourceSet` selects, and its workload API server. */
 export async function createLabelledCluster(twin: Twin): Promise<void> {
   await twin.startWorkload(clusterName)
   await twin.create(stub.cluster, named(clusterName, { spec: {} }))
@@ -27,7 +29,7 @@ const secret = (name: string) => ({ kind: 'Secret', name })
 export const createSource = (twin: Twin, name: string, data: { [key: string]: string }) =>
   twin.create(ConfigMap, { metadata: { name }, data })
 
-/** Adds ConfigMaps of the workload cluster that the ClusterResourceSet applies to the comparison. */
+/** Adds to the comparison these ConfigMaps of the workload cluster, which the ClusterResourceSet applies. */
 const compareApplied = (twin: Twin, ...names: readonly string[]) =>
   twin.inWorkload(clusterName, async (client, side) => {
     for (const name of names) {

@@ -1,4 +1,4 @@
-/** Cases in which a user changes objects of a topology, so that the topology cannot read its current state. */
+/** Cases in which a user changes objects of a topology, so that core cannot read the current state of the topology. */
 import { Cluster, MachineDeployment, MachinePool } from '@capstan/api'
 import type { Kind } from '@capstan/kube'
 import { clusterName } from '../objects.ts'
@@ -10,7 +10,7 @@ import { createTopology } from './topology.ts'
 const withoutLabel = (label: string) => ({ metadata: { labels: { [`topology.cluster.x-k8s.io/${label}`]: null } } })
 const onlySecret = { spec: { template: { spec: { bootstrap: { configRef: null, dataSecretName: 'data' } } } } }
 
-/** Selects the template that the topology has created. */
+/** Selects the object that the topology has created. */
 const created: Target<StubObject> = (templates) =>
   templates.find(({ metadata }) => metadata.labels?.['topology.cluster.x-k8s.io/owned'] !== undefined)
 const ofControlPlane: Target<StubObject> = (templates) =>
@@ -54,13 +54,13 @@ const changedPool =
   }
 
 const notOwned = 'is not topology owned'
-const owned = withoutLabel('owned')
+const disown = withoutLabel('owned')
 
 export const topologyCurrentStateCases: Cases = {
-  'topology-infrastructure-disowned': changed(stub.cluster, first, owned, notOwned),
-  'topology-control-plane-template-disowned': changed(stub.machineTemplate, ofControlPlane, owned, notOwned),
-  'topology-machine-template-disowned': changed(stub.machineTemplate, ofWorkers, owned, notOwned),
-  'topology-config-template-disowned': changed(stub.configTemplate, ofWorkers, owned, notOwned),
+  'topology-infrastructure-disowned': changed(stub.cluster, first, disown, notOwned),
+  'topology-control-plane-template-disowned': changed(stub.machineTemplate, ofControlPlane, disown, notOwned),
+  'topology-machine-template-disowned': changed(stub.machineTemplate, ofWorkers, disown, notOwned),
+  'topology-config-template-disowned': changed(stub.configTemplate, ofWorkers, disown, notOwned),
   'topology-deployment-without-name': changed(MachineDeployment, first, withoutLabel('deployment-name'), 'failed to find label'),
   'topology-deployment-without-config': changed(MachineDeployment, first, onlySecret, 'does not have a reference'),
   'topology-control-plane-without-template': changed(
@@ -73,8 +73,8 @@ export const topologyCurrentStateCases: Cases = {
   'topology-control-plane-removed': deleted(stub.controlPlane, first, 'failed to read'),
   'topology-control-plane-template-removed': deleted(stub.machineTemplate, ofControlPlane, 'failed to get'),
   'topology-machine-template-removed': deleted(stub.machineTemplate, ofWorkers, 'could not be retrieved'),
-  'topology-pools-infrastructure-disowned': changedPool(stub.machine, created, owned, notOwned),
-  'topology-pools-config-disowned': changedPool(stub.config, created, owned, notOwned),
+  'topology-pools-infrastructure-disowned': changedPool(stub.machine, created, disown, notOwned),
+  'topology-pools-config-disowned': changedPool(stub.config, created, disown, notOwned),
   'topology-pools-without-name': changedPool(MachinePool, first, withoutLabel('pool-name'), 'failed to find label'),
   'topology-pools-without-config': changedPool(MachinePool, first, onlySecret, 'does not have a reference'),
 }

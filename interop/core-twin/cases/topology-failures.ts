@@ -68,7 +68,7 @@ const rolloutDenied =
 
 const minors = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => `v1.${from + index}.0`)
 
-/** Workers stop at every third minor version. */
+/** The upgrade plan of workers contains only every third minor version. */
 const longPlan: Case = async (twin) => {
   const kubernetesVersions = minors(28, 35)
   const initial = { topology: { version: 'v1.28.0' } }
@@ -94,8 +94,8 @@ const manyNames: Case = async (twin) => {
   await twin.setReports({ controlPlane: noReport })
   await twin.patch(Cluster, clusterName, topology({ version: 'v1.35.0' }))
   await twin.settle('five MachineDeployments wait for the control plane', reports('ClusterUpgrading', '(2 more)'))
-  const five2 = ['g', 'h', 'i', 'j', 'k'].map((name) => worker(name, { replicas: 0 }))
-  await twin.patch(Cluster, clusterName, workers(...five, ...five2))
+  const fiveOthers = ['g', 'h', 'i', 'j', 'k'].map((name) => worker(name, { replicas: 0 }))
+  await twin.patch(Cluster, clusterName, workers(...five, ...fiveOthers))
   await twin.settle('the creation of five others is deferred', reports('ClusterUpgrading', 'creation deferred'))
 }
 
@@ -184,7 +184,7 @@ const variablesAre = (reason: string) => classReports('VariablesReady', reason)
 
 const versionedGroup = 'versions.twin.capstan.dev'
 
-/** A template of the class has a newer version of its kind. */
+/** The kind of a template has a newer version than the reference of the class. */
 const outdatedRefs: Case = async (twin) => {
   const anything = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } as const
   const versionOf = (name: string) => ({

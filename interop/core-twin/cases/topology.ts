@@ -1,3 +1,4 @@
+/** Cases of Clusters with a class, and functions by which other cases create them. */
 import { Cluster, ClusterClass, MachineDeployment, MachineHealthCheck } from '@capstan/api'
 import { isTrue, type Input, keyOf, type Kind, type KubeObject, sleep, systemClock } from '@capstan/kube'
 import { clusterName, named } from '../objects.ts'
@@ -13,8 +14,11 @@ export interface ClassOptions {
   readonly kinds?: StubKinds
   /** Top-level fields that replace those of the default spec. */
   readonly spec?: object
+  /** Further fields of `spec.controlPlane`. */
   readonly controlPlane?: object
+  /** Further fields of the class of workers. */
   readonly worker?: object
+  /** Further fields of `spec.workers`. */
   readonly workers?: object
 }
 
@@ -186,7 +190,7 @@ const blockedByAnnotation: Case = async (twin) => {
   const annotation = 'before-upgrade.hook.cluster.cluster.x-k8s.io/wait'
   await createTopology(twin, {}, { metadata: { annotations: { [annotation]: 'yes' } } })
   await twin.patch(Cluster, clusterName, topology({ version: 'v1.35.0' }))
-  await twin.settle('the annotation holds the upgrade')
+  await twin.settle('the annotation blocks the upgrade')
   await twin.patch(Cluster, clusterName, { metadata: { annotations: { [annotation]: null } } })
   await twin.settle('the Cluster is upgraded', isUpgraded('v1.35.0'))
 }
@@ -412,7 +416,7 @@ const sameNamespace: Case = async (twin) => {
   await createTopology(twin, {}, { topology: { classRef: { name: 'quick', namespace: twin.namespace } } })
 }
 
-/** The class is created while the admission of its Cluster waits for it, at most two seconds until core has reconciled the class. */
+/** The class is created while the admission of its Cluster waits, for at most two seconds, until core has reconciled the class. */
 const createdTogether: Case = async (twin) => {
   await createTemplates(twin)
   await twin.startWorkload(clusterName)
@@ -469,7 +473,7 @@ const disowned =
     await twin.settle('the label is removed')
   }
 
-/** An autoscaler sets the replicas of workers, whose limits are annotations. */
+/** An autoscaler sets the replicas of workers within limits, which annotations contain. */
 const autoscaled: Case = async (twin) => {
   const limits = (minimum: string, maximum: string) => ({
     metadata: {
@@ -541,7 +545,7 @@ const templateDeleted: Case = async (twin) => {
   await twin.settle('a template of the class is deleted')
 }
 
-const upgradeRejected: Case = async (twin) => {
+const versionTakenBack: Case = async (twin) => {
   await createTopology(twin)
   await twin.setReports({ controlPlane: noReport })
   await twin.patch(Cluster, clusterName, topology({ version: 'v1.35.0' }))
@@ -629,7 +633,7 @@ export const topologyCases: Cases = {
     {},
     { controlPlane: machineFields, workers: [worker('a', { ...machineFields, minReadySeconds: 2, failureDomain: 'x' })] },
     [
-      'removed',
+      'the fields are removed',
       topology({
         controlPlane: { deletion: null, readinessGates: null, taints: null },
         workers: { machineDeployments: [worker('a')] },
@@ -640,7 +644,7 @@ export const topologyCases: Cases = {
     { worker: { rollout: { strategy: { type: 'OnDelete' } }, deletion: { order: 'Oldest' } } },
     {},
     [
-      'another',
+      'another strategy',
       workers(
         worker('a', { rollout: { strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } } } }),
       ),
@@ -670,7 +674,7 @@ export const topologyCases: Cases = {
     { controlPlane: { healthCheck: { checks } }, worker: { healthCheck: { checks } } },
     {},
     [
-      'disabled',
+      'the health checks are disabled',
       topology({
         controlPlane: { healthCheck: { enabled: false } },
         workers: { machineDeployments: [worker('a', { healthCheck: { enabled: false } })] },
@@ -812,7 +816,7 @@ export const topologyCases: Cases = {
   'topology-variables-change': variablesChange,
   'topology-class-paused': pausedClass,
   'topology-template-deleted': templateDeleted,
-  'topology-version-taken-back': upgradeRejected,
+  'topology-version-taken-back': versionTakenBack,
   'topology-patch-enabled-by-nonsense': cluster(
     patched(
       patch('text', toControlPlane(set('a', { value: 1 })), { enabledIf: 'perhaps' }),
