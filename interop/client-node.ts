@@ -12,7 +12,7 @@ import { CannotRun, type Outcome, type Suite } from './shared/suite.ts'
 const name = '@kubernetes/client-node'
 
 export const clientNodeSuite: Suite = {
-  shows: `${name}: typed API, watch, informer, KubernetesObjectApi and kubeconfigs, on ours and on a real server`,
+  shows: `${name}: typed API, watch, informer, KubernetesObjectApi and kubeconfigs, on Capstan's server and on a real one`,
   ci: true,
   tools: ['etcd', 'kube-apiserver'],
   run,

@@ -148,7 +148,7 @@ const Deployment: Kind<Deployed> = {
 const installed = async (client: Client): Promise<string[]> => (await client.list(Provider)).items.map(({ version }) => version)
 
 /**
- * Writes a repository with both releases of both providers, using `capstan manifests`.
+ * Writes a clusterctl repository with both releases of both providers, using `capstan manifests`.
  *
  * @returns the path of clusterctl's configuration
  */

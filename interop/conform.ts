@@ -40,7 +40,7 @@ export const conformSuite: Suite = {
       if (isChosen('local')) await onLocalProvider(checks)
       if (isChosen('ipam')) await onPoolProvider(checks)
     }
-    // At once, because upstream's managers spend most of the time waiting.
+    // Concurrently, because upstream's managers spend most of the time waiting.
     await Promise.all([onOwn(), isChosen('upstream') ? onUpstream(checks) : undefined])
     return checks
   },
@@ -166,7 +166,7 @@ async function expectClean(apiServer: RunningApiServer, checks: Checks): Promise
   const conformNamespaces = items.filter(
     ({ metadata }) => metadata.name.startsWith('conform') && metadata.deletionTimestamp === undefined,
   )
-  checks.check('all namespaces of the run are deleted', conformNamespaces.length === 0, conformNamespaces)
+  checks.check('all namespaces of the run are deleted or being deleted', conformNamespaces.length === 0, conformNamespaces)
 }
 
 const file = (name: string): string => fileURLToPath(new URL(`conform/${name}`, import.meta.url))

@@ -1,4 +1,4 @@
-/** Runs controller-runtime's own tests, unchanged, with Capstan's launchers in `KUBEBUILDER_ASSETS`. */
+/** Runs controller-runtime's own tests, unchanged, with the launchers of `capstan envtest` in `KUBEBUILDER_ASSETS`. */
 import { spawn } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { chmod, cp, readdir } from 'node:fs/promises'

@@ -1,6 +1,6 @@
 /**
- * Runs Capstan's controllers on a real kube-apiserver. The tests for the embedded server and a virtual clock run unchanged. The lines
- * about the changes in a cluster's whole lifecycle must be the same as on the embedded server.
+ * Runs Capstan's controllers on a real kube-apiserver. The tests for the embedded server and a virtual clock run unchanged. The log
+ * lines about the changes in a cluster's whole lifecycle must be the same as on the embedded server.
  */
 import { Checks } from './processes/capstan-process.ts'
 import { startRealApiServer } from './processes/real-api-server.ts'
@@ -36,7 +36,7 @@ const lifecycle = 'packages/testing/src/lifecycle.env.test.ts'
 const embeddedOnly: { readonly [test: string]: string } = {
   'a MachineDeployment > creates a MachineSet and reports progress':
     'its texts contain generated names, which depend on the order in which events arrive',
-  'a MachineSet > creates Machines with their objects, and reports progress': 'the same',
+  'a MachineSet > creates Machines with their objects, and reports progress': 'its texts contain generated names, too',
   'commitChanges > merges conditions of v1beta1 the same way, and writes all of status at once':
     'it counts revisions between two writes',
   'a reconcile does not wait forever for a kind that is not served':
@@ -44,10 +44,11 @@ const embeddedOnly: { readonly [test: string]: string } = {
   'a stop between any two writes leads to the same result > no object is created twice, and no hook is skipped':
     'it reuses the stores of the server that was stopped',
   'a cluster is created, scaled, upgraded and deleted':
-    'its times are exact to a tenth of a second, and keys with more events are rate-limited earlier; the next test compares the events',
-  'a restarted management cluster finds its Cluster Available, and does not change it': 'it reads the stores',
+    'its times are exact to a tenth of a second, and keys with more events are rate-limited earlier; the test after it compares the events',
+  'a restarted management cluster finds its Cluster Available, and does not change it':
+    'it reads the stores of the embedded server',
   'reports why a topology cannot be created > an infrastructure kind that is not served, without waiting for it':
-    'it deletes a definition, but the environment of a real server lists the objects of every kind',
+    'it deletes a CustomResourceDefinition, but the environment of a real server lists the objects of every kind',
 }
 
 /**

@@ -55,6 +55,7 @@ export const conversionSuite: Suite = {
 }
 
 interface Comparison {
+  /** Number of generated objects of each of the two versions. */
   readonly each: number
   readonly seed: number
   readonly checks: Checks

@@ -58,7 +58,7 @@ const checks = {
     await assert.rejects(core.readNamespacedConfigMap({ name: 'typed', namespace }), { code: 404 })
   },
 
-  'times, quantities, bytes and ports survive': async () => {
+  'times, ports and bytes are preserved, and an access review is answered': async () => {
     const renewTime = new V1MicroTime('2026-01-02T03:04:05.678Z')
     const leases = config.makeApiClient(CoordinationV1Api)
     const lease = await leases.createNamespacedLease({
@@ -135,7 +135,7 @@ const checks = {
     await ended
   },
 
-  'an informer and ListWatch report changes': async () => {
+  'an informer reports changes, and ListWatch lists objects': async () => {
     const events = []
     const path = `/api/v1/namespaces/${namespace}/configmaps`
     const selector = 'informed=yes'
