@@ -1,5 +1,5 @@
 /**
- * Runs the same scripts with upstream's core and with ours, each with its own API server and webhooks and with the same stub
+ * Runs the same scripts with upstream's core and with Capstan's, each with its own API server and webhooks and with the same stub
  * providers, and compares all objects when both cores are idle. `interop/README.md` describes how to add a case.
  */
 import { CustomResourceDefinition, messageOf, ValidatingWebhookConfiguration } from '@capstan/kube'
@@ -35,7 +35,7 @@ const RandomCases = 60
 const MaxConcurrentCases = 16
 
 export const coreTwinSuite: Suite = {
-  shows: "upstream's core and ours on the same scripts: the same objects, events and responses",
+  shows: "upstream's core and Capstan's on the same scripts: the same objects, events and responses",
   ci: true,
   tools: ['etcd', 'kube-apiserver', 'kube-controller-manager', 'capi-core'],
   ownNetwork: true,

@@ -125,7 +125,7 @@ async function runLifecycle(apiServer: RunningApiServer, replicas: Replicas, che
   process.kill(frozen.program.pid, 'SIGCONT')
   await waitForEnd(frozen)
   checks.check(
-    'a leader that resumes after its Lease has expired exits',
+    'a leader that resumes after its Lease has expired does not end with code 0',
     frozen.program.ending !== 'ended with code 0',
     frozen.program.ending,
   )
@@ -133,7 +133,7 @@ async function runLifecycle(apiServer: RunningApiServer, replicas: Replicas, che
   const cut = await interruptLeader('leader cut off', 3, (leader) => replicas.network.interrupt(leader))
   await waitForEnd(cut)
   checks.check(
-    'a leader without connection to the API server exits',
+    'a leader without connection to the API server does not end with code 0',
     cut.program.ending !== 'ended with code 0',
     cut.program.ending,
   )

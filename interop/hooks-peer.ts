@@ -83,11 +83,11 @@ async function compareResponses(peer: string, seed: number, checks: Checks): Pro
       go: goResult,
     })
   })
-  const refused =
+  const earlyText =
     earlyCount === 0
       ? ''
-      : `, ${earlyCount} contain a number beyond a double where the schema gives no type: rejected, where Go keeps the text`
-  console.log(`${Batch} responses, seed ${seed}: ${values} have a value, ${Batch - values} an error${refused}`)
+      : `, ${earlyCount} contain a number beyond a double in a field without a type: Capstan rejects it, Go keeps its text`
+  console.log(`${Batch} responses, seed ${seed}: ${values} have a value, ${Batch - values} an error${earlyText}`)
 }
 
 /** Go keeps the text of values without a schema, and returns this error when the value is read. */

@@ -149,7 +149,7 @@ console.log([process.getuid(), refused, /CapEff:\\s*0+$/m.test(read('/proc/self/
   const versionOf = await ended(
     await startContainer(programs, 'version', image, { args: ['--version'], securityContext, memoryLimit: 256 << 20 }),
   )
-  checks.check('the command runs', versionOf.text === rootManifest().version, versionOf)
+  checks.check('capstan --version prints the version', versionOf.text === rootManifest().version, versionOf)
 }
 
 async function runLifecycle(

@@ -1,6 +1,6 @@
 /**
  * Kills processes with SIGKILL while they write, repeatedly on the same data folders: up to 500 processes that write to the store without
- * a server, and twelve times `capstan apiserver` while 16 clients write over HTTPS. After each restart, every acknowledged write must be
+ * a server, and twelve times `capstan apiserver` while it handles 16 writes at a time over HTTPS. After each restart, every acknowledged write must be
  * present, resourceVersion must not have decreased, and a watch must continue after its last event, or fail with 410.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -11,6 +11,7 @@ import { type CrashResult, crashRounds } from '../packages/apiserver/src/store/c
 import { type CapstanProcess, Checks, runCapstan, startCapstan, withClient } from './processes/capstan-process.ts'
 import type { Outcome } from './shared/suite.ts'
 
+/** Number of concurrent writers. */
 const InFlight = 16
 const namespace = 'default'
 
@@ -141,7 +142,7 @@ async function firstEvent(client: Client, options: WatchOptions): Promise<string
   return 'no event'
 }
 
-/** Writes with 16 clients, and kills the server after a random number of acknowledgements. */
+/** Sends up to 16 writes at a time, and kills the server after a random number of acknowledgements. */
 async function writeUntilKilled(client: Client, server: CapstanProcess, received: ReceivedState, random: Random): Promise<void> {
   let remainingWrites = 50 + Math.floor(random.next() * 400)
   const killed = Promise.withResolvers<void>()

@@ -19,7 +19,7 @@ import { toolPaths } from './shared/tools.ts'
 const manifests = fileURLToPath(new URL('kubectl-compare/manifests', import.meta.url))
 
 export const kubectlCompareSuite: Suite = {
-  shows: 'kubectl commands: the same code and output on ours as on a real server',
+  shows: 'kubectl commands: the same exit code and output on capstan apiserver as on a real server',
   ci: true,
   tools: ['kubectl', 'etcd', 'kube-apiserver', 'kube-controller-manager'],
   run,

@@ -1,6 +1,6 @@
 /**
- * Runs kubectl and clusterctl on `capstan up --demo`: every command that `npm start` suggests, and further commands, and
- * compares the output. Run by `npm run interop -- kubectl`.
+ * Runs kubectl and clusterctl on `capstan up --demo`: every command that `npm start` suggests, and further commands. Checks
+ * their output and exit codes. Run by `npm run interop -- kubectl`.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'

@@ -1,5 +1,5 @@
 /**
- * Runs `capstan manager` against an API server, ours and the real one, over HTTPS: the lifecycle of clusters, during which the API server
+ * Runs `capstan manager` against Capstan's API server or a real one, over HTTPS: the lifecycle of clusters, during which the API server
  * is killed and the manager is stopped and started again; leader election; and hooks that block deletions, with and without webhooks.
  */
 import { readFileSync } from 'node:fs'
@@ -84,7 +84,7 @@ async function runManagers(startApiServer: () => Promise<RunningApiServer>): Pro
     await until(client, Cluster, 'second Available', isAvailable('second'))
     const items = await until(client, Machine, 'nine Machines', (machines) => machines.length >= 9)
     const counts = [items.filter(isOf('demo')).length, items.filter(isOf('second')).length]
-    checks.check('no object is lost or created twice when the API server is killed', counts.join() === '5,4', counts)
+    checks.check('no Machine is lost or created twice when the API server is killed', counts.join() === '5,4', counts)
 
     await client.patch(Cluster, demo, { type: 'merge', body: { spec: { topology: { version: 'v1.36.1' } } } })
     await until(client, Machine, 'new machines of demo', (machines) => machines.some(isNew))
@@ -109,7 +109,7 @@ async function runManagers(startApiServer: () => Promise<RunningApiServer>): Pro
     await until(client, Cluster, 'no cluster', (clusters) => clusters.length === 0)
     for (const kind of [Machine, LocalMachine, Secret] as Kind[])
       await until(client, kind, `no ${kind.kind} left behind`, (remaining) => remaining.length === 0, { namespace: 'default' })
-    checks.check('all objects of deleted clusters are deleted', true)
+    checks.check('Machines, LocalMachines and Secrets of deleted clusters are deleted', true)
 
     const stopped = await manager.stop()
     running.delete(manager)

@@ -136,7 +136,7 @@ async function testController(checks: Checks, user: ExternalUser, tools: Tools):
     [`the oldest Node that libraries support (${oldestNode()})`, tools.oldestNode],
   ] as const) {
     const { code, text } = await user.try(node, ['--test', 'dist/greeter.test.js'], { cwd: folder })
-    checks.check(`its test on a virtual clock passes on ${name}`, code === 0 && /pass 1\b/.test(text), text)
+    checks.check(`the test of the controller on a virtual clock passes on ${name}`, code === 0 && /pass 1\b/.test(text), text)
   }
 }
 
@@ -149,7 +149,7 @@ async function testGlobalInstall(checks: Checks, user: ExternalUser): Promise<vo
   console.log(
     `packages: the installed command takes ${(installed / 1e6).toFixed(1)} MB without Node (at most ${MaxInstalled / 1e6})`,
   )
-  checks.check('the installed command is small', installed <= MaxInstalled, installed)
+  checks.check(`the installed command has at most ${MaxInstalled / 1e6} MB`, installed <= MaxInstalled, installed)
 
   const cwd = user.emptyFolder('anywhere')
   const up = await user.try(capstan, ['up', '--demo', '--memory', '--port', '0', '--exit-when-ready'], { cwd })

@@ -23,7 +23,7 @@ import { components, install, managersUser, startManagers } from './upstream/man
 const core = components.filter(({ tool }) => tool === 'capi-core')
 
 export const runtimeExtensionSuite: Suite = {
-  shows: "an extension in TypeScript, called by upstream's core and by ours: the same requests, conditions and events",
+  shows: "an extension in TypeScript, called by upstream's core and by Capstan's: the same requests, conditions and events",
   ci: true,
   tools: ['etcd', 'kube-apiserver', 'kube-controller-manager', 'capi-core'],
   ownNetwork: true,
@@ -87,7 +87,7 @@ async function clientCertificateFlags({ authority, folder }: RunningApiServer): 
   return [`--runtime-extension-client-cert-file=${files.certificate}`, `--runtime-extension-client-key-file=${files.key}`]
 }
 
-/** Runs all cases at once. */
+/** Runs all cases concurrently. */
 async function observeAll(
   coreName: string,
   apiServer: RunningApiServer,

@@ -4,7 +4,7 @@
  */
 import { CoreManagers, type Difference, RecordedWithoutChange } from './normalize.ts'
 
-/** When an Event that only one side has was recorded. */
+/** How often and when an Event that only one side has was recorded. */
 export interface Recordings {
   readonly count: number
   /** Whether all recordings were in the step in which the topology created the object that the Event names. */

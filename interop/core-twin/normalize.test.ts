@@ -98,7 +98,7 @@ describe('a value that the schema rejects', () => {
     ],
     ['another field', unmarshal, ours('spec.replicas', 'spec.replicas in body must be of type integer: "string"'), false],
     ['another reason', unmarshal, ours('spec.minReadySeconds', 'Invalid value: -1: must not be negative'), false],
-    ['an answer of a webhook', unmarshal, theirs('spec.minReadySeconds in body must be of type integer'), false],
+    ['a response of a webhook', unmarshal, theirs('spec.minReadySeconds in body must be of type integer'), false],
     [
       'an empty value of the same field',
       theirs('Machine.cluster.x-k8s.io "m" is invalid: spec.version: Invalid value: "v": must be a valid semantic version'),

@@ -5,7 +5,7 @@ import { type Machine, NodeOutdatedRevisionTaint } from '@capstan/api'
 import { isRecord, type KubeObject, type Node } from '@capstan/kube'
 import type { ObservedObjects } from './side.ts'
 
-/** Values by path, by object. */
+/** For each object, its values by path. */
 export type NormalizedObjects = ReadonlyMap<string, ReadonlyMap<string, string>>
 
 const replacements: readonly (readonly [RegExp, string])[] = [
@@ -52,7 +52,7 @@ export function normalized({ objects, updated }: ObservedObjects): NormalizedObj
   return normalizedObjects
 }
 
-/** Removes a taint from a Node without a Machine. Whether the Node has it depends on when the Machine was deleted. */
+/** Removes the taint of outdated Nodes from a Node without a Machine. Whether the Node has it depends on when the Machine was deleted. */
 function withoutOutdatedTaint(node: Node): Node {
   const { taints: allTaints = [], ...spec } = node.spec ?? {}
   const taints = allTaints.filter(({ key }) => key !== NodeOutdatedRevisionTaint.key)
@@ -197,7 +197,7 @@ function sortSchemaErrors(causes: readonly Cause[]): Cause[] {
   return causes.map((cause) => (isOfSchema(cause) ? sorted.shift()! : cause))
 }
 
-/** Normalizes a response in the form of an object. */
+/** Normalizes a response as if it were an object. */
 export const normalizedResponse = (
   name: string,
   response: { code: number; warnings: readonly string[]; body: unknown },

@@ -185,7 +185,7 @@ export class Twin {
     })
   }
 
-  /** Changes the status that stub providers of some roles report. */
+  /** Changes the reports of the stub providers of some roles. */
   async setReports(behaviours: { readonly [R in Role]?: Behaviour }): Promise<void> {
     this.#behaviours = { ...this.#behaviours, ...behaviours }
     await this.#applyBehavior()
@@ -315,7 +315,7 @@ export class Twin {
 
   /**
    * Makes upstream's core reconcile every Machine and every object that aggregates others, by adding and removing an annotation.
-   * Capstan's core must not depend on it: an object that Capstan does not watch would pass unnoticed. The last refresh of a step includes
+   * Capstan's core must not depend on it, because the suite would then not detect that Capstan does not watch an object. The last refresh of a step includes
    * Capstan's core, because neither core sees some changes, such as those of Machines below a paused MachineSet; the suite prints these steps.
    */
   async #refresh(isOfBoth = false): Promise<void> {

@@ -34,7 +34,7 @@ export async function moveAndMoveBack(
   }
   await (await clusterctlOn(elsewhere)).run('move', '--namespace', namespace, '--to-kubeconfig', apiServer.kubeconfig)
   const back = await movableOn(client)
-  checks.check('the objects are unchanged after they were moved back', back.join() === before.join(), difference(before, back))
+  checks.check('the same objects exist after they were moved back', back.join() === before.join(), difference(before, back))
   await target.delete(Namespace, { name: namespace })
 }
 

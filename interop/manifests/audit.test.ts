@@ -19,13 +19,18 @@ const grant = (rule: Partial<Grant['rules'][number]>, namespace?: string): Grant
 const widgets = { apiGroup: 'g', resource: 'widgets' }
 
 test.each<[string, Grant, AuditEvent[], string[]]>([
-  ['a right without a request', grant({}), [], ['role: get widgets.g']],
-  ['a right with a request', grant({}), [event('get', widgets)], []],
+  ['a permission without a request', grant({}), [], ['role: get widgets.g']],
+  ['a permission with a request', grant({}), [event('get', widgets)], []],
   ['a request of another verb', grant({}), [event('list', widgets)], ['role: get widgets.g']],
   ['a request of another group', grant({}), [event('get', { ...widgets, apiGroup: 'h' })], ['role: get widgets.g']],
   ['a request of the status', grant({}), [event('get', { ...widgets, subresource: 'status' })], ['role: get widgets.g']],
-  ['a right to the status', grant({ resources: ['widgets/status'] }), [event('get', { ...widgets, subresource: 'status' })], []],
-  ['a right to all resources', grant({ resources: ['*'] }), [event('get', { ...widgets, subresource: 'status' })], []],
+  [
+    'a permission for the status',
+    grant({ resources: ['widgets/status'] }),
+    [event('get', { ...widgets, subresource: 'status' })],
+    [],
+  ],
+  ['a permission for all resources', grant({ resources: ['*'] }), [event('get', { ...widgets, subresource: 'status' })], []],
   ['another name', grant({ resourceNames: ['a'] }), [event('get', { ...widgets, name: 'b' })], ['role: get widgets.g a']],
   ['a request for the named object only', grant({ resourceNames: ['a'] }), [event('get', { ...widgets, name: 'a' })], []],
   ['another namespace', grant({}, 'one'), [event('get', { ...widgets, namespace: 'two' })], ['role: get widgets.g']],

@@ -18,7 +18,9 @@ const fixtures = join(root, 'interop/packages')
 export interface Tools {
   readonly folder: string
   readonly bin: string
+  /** Path of the oldest Node that libraries support. */
   readonly oldestNode: string
+  /** Version of TypeScript in the checkout. */
   readonly typescript: string
 }
 
@@ -140,6 +142,7 @@ function freePort(): Promise<number> {
   })
 }
 
+/** Kills a child process, and resolves when it has ended. */
 export async function stopped(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   const exited = new Promise((resolve) => child.once('exit', resolve))
@@ -147,6 +150,7 @@ export async function stopped(child: ChildProcess): Promise<void> {
   await exited
 }
 
+/** Runs a command. Resolves with its exit code and its output when it has ended. */
 export async function ended(command: string, args: readonly string[], options: { cwd: string; env: NodeJS.ProcessEnv }) {
   return promisify(execFile)(command, args, { ...options, maxBuffer: 1 << 26, timeout: 300_000 }).then(
     ({ stdout, stderr }) => ({ code: 0, text: stdout + stderr }),

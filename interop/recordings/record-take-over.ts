@@ -51,12 +51,12 @@ try {
   const kubeconfigFile = join(apiServer.folder, 'workload.kubeconfig')
   writeFileSync(kubeconfigFile, kubeconfig)
   const nodes = await withClient(kubeconfigFile, async (workload) => (await workload.list(Node)).items)
-  const withoutEndpoint = (object: KubeObject) => withAddress(object, address)
+  const withTestAddress = (object: KubeObject) => withAddress(object, address)
   mkdirSync(new URL('.', `file://${recording}`), { recursive: true })
   const lines = (items: readonly KubeObject[]) => items.map((item) => JSON.stringify(item)).join(',\n')
   writeFileSync(
     recording,
-    `{"at":${Date.now()},"objects":[\n${lines(objects.map(withoutEndpoint))}\n],"nodes":[\n${lines(nodes)}\n]}\n`,
+    `{"at":${Date.now()},"objects":[\n${lines(objects.map(withTestAddress))}\n],"nodes":[\n${lines(nodes)}\n]}\n`,
   )
   console.log(`${objects.length} objects and ${nodes.length} Nodes recorded in ${recording}`)
 } finally {
