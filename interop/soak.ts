@@ -202,7 +202,7 @@ class Soak {
       for (const name of this.#desired.keys()) await this.#persist(() => this.#remove(name))
       this.#desired.clear()
       await this.#checkState('all deleted')
-      this.#progress(`${this.#created} clusters made, ${this.#writes} writes acknowledged`)
+      this.#progress(`${this.#created} clusters created, ${this.#writes} writes acknowledged`)
     } finally {
       await this.#extension?.stop()
     }
@@ -236,12 +236,12 @@ class Soak {
     },
     'clock ahead': () => this.#step(1),
     'clock behind': () => this.#step(-1),
-    'extension dead': async () => {
+    'extension stopped': async () => {
       await this.#extension!.stop()
       await this.#pause(3, 10)
       await this.#startExtension()
     },
-    'workload clusters dead': async () => {
+    'workload clusters unreachable': async () => {
       const names = [...this.#desired.keys()].filter(() => this.#random.faults.next() < 0.2)
       const restored = await Promise.all(names.map((name) => this.#disconnect(name)))
       await this.#pause(3, 10)
@@ -386,8 +386,8 @@ class Soak {
     const settled = performance.now()
     while (this.#server.sizes().memory >= MaxMemory && performance.now() < settled + seconds(MemoryPatience)) await sleep(1000)
     const { memory, stored } = this.#server.sizes()
-    this.#checks.check(`${after}: memory is bounded`, memory < MaxMemory, memory)
-    this.#checks.check(`${after}: the data folder is bounded`, stored < MaxStored, stored)
+    this.#checks.check(`${after}: memory is smaller than ${MaxMemory} MB`, memory < MaxMemory, memory)
+    this.#checks.check(`${after}: the data folder is smaller than ${MaxStored} MB`, stored < MaxStored, stored)
     const took = ((settled - started) / 1000).toFixed(0)
     this.#progress(
       `${after}: ${this.#desired.size} clusters in their desired state after ${took} s, ${memory.toFixed(0)} MB, ${stored.toFixed(1)} MB stored`,

@@ -124,7 +124,8 @@ async function runThroughHooks(client: Client, server: { url: string; caBundle: 
   await until(client, Cluster, 'demo is gone', (clusters) => clusters.length === 0, inDefault)
 
   const answers = lastResponses([await client.get(ConfigMap, record)])
-  for (const [hook, answer] of hooks) checks.check(`${hook} was called`, answers.get(hook) === answer, [...answers])
+  for (const [hook, answer] of hooks)
+    checks.check(`${hook} was called, and the last response is the expected one`, answers.get(hook) === answer, [...answers])
   const unexpected = [...answers.keys()].filter((hook) => !hooks.has(hook))
   checks.check('no other hook was called', unexpected.length === 0, unexpected)
 }
@@ -151,6 +152,7 @@ async function checkTape(file: string, server: { url: string; ca: string; folder
 }
 
 const passed = 'Status: Success, RetryAfterSeconds: 0'
+/** Hooks that core calls from the creation of the Cluster to its deletion, with the last response that the extension records. */
 const hooks: ReadonlyMap<string, string> = new Map([
   ['BeforeClusterCreate', passed],
   ['AfterControlPlaneInitialized', 'Success'],

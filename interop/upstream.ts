@@ -50,7 +50,9 @@ async function runOn(start: (options: ApiServerOptions) => Promise<RunningApiSer
   await using managers = await startManagers(apiServer, progress)
   const { crds, mutating, validating } = managers.manifests
   const hooks = [...mutating, ...validating].reduce((sum, { webhooks = [] }) => sum + webhooks.length, 0)
-  progress(`${crds.length} definitions, ${mutating.length + validating.length} configurations with ${hooks} webhooks`)
+  progress(
+    `${crds.length} CustomResourceDefinitions, ${mutating.length + validating.length} webhook configurations with ${hooks} webhooks`,
+  )
   // The managers serve the conversion webhooks of these kinds, but reconcile only the objects on `apiServer`.
   await using elsewhere = await startCapstanApiServer()
   await install(elsewhere.client(), crds)

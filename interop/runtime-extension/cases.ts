@@ -372,7 +372,7 @@ async function recordUndiscovered(options: ContextOptions, name: string, url: st
   const caBundle = Buffer.from(ca).toString('base64')
   await options.client.create(ExtensionConfig, {
     metadata: { name },
-    // Selects no namespace, because our core fails all hooks of the Clusters that an undiscovered extension selects.
+    // Selects no namespace, because Capstan's core fails all hooks of the Clusters that an undiscovered extension selects.
     spec: { clientConfig: { url, caBundle }, namespaceSelector: { matchLabels: { name: 'nobody' } } },
   })
   options.observed.set(`${name}: discovered`, await discoveredText(options, name))

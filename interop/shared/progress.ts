@@ -1,4 +1,4 @@
-/** Prints lines after the seconds since the start. */
+/** Returns a function that prints a line, preceded by the seconds since this call. */
 export function progressSince(): (line: string) => void {
   const startedAt = performance.now()
   return (line) => console.log(`${((performance.now() - startedAt) / 1000).toFixed(1).padStart(6)} s  ${line}`)

@@ -255,7 +255,7 @@ async function waitForDeletion({ client, namespace, ...context }: LifeContext): 
     )
 }
 
-/** Waits until no object has been written for a while. @returns the fields and field managers by object */
+/** Waits until no object has been written for `QuietMilliseconds`. @returns the fields and field managers by object */
 async function fieldsWhenIdle(context: LifeContext, checks: Checks, when: string): Promise<Map<string, ComparedFields>> {
   const revisions = async () =>
     new Map([...(await allObjects(context))].map(([name, { metadata }]) => [name, metadata.resourceVersion!]))

@@ -1,7 +1,7 @@
 /**
  * In-place updates by upstream's test extension. It responds to CanUpdateMachine only for its own kinds (KubeadmConfig,
- * DevMachine), so the suite calls it directly for these and compares its patches with ours. It accepts UpdateMachine for any
- * machine, so Capstan's core lets it update a machine of the local provider.
+ * DevMachine), so the suite calls it directly for these, and checks which changes its patches do not cover. It accepts
+ * UpdateMachine for any machine, so Capstan's core lets it update a machine of the local provider.
  */
 import {
   CanUpdateMachine,
@@ -20,18 +20,18 @@ import { until } from '../shared/until.ts'
 
 const inDefault = { namespace: 'default' }
 
-type Question = Pick<RequestOf<typeof CanUpdateMachine>, 'current' | 'desired'>
-type Objects = Question['current']
+type MachineStates = Pick<RequestOf<typeof CanUpdateMachine>, 'current' | 'desired'>
+type Objects = MachineStates['current']
 
-/** Calls the hooks for machines of kubeadm and Docker, and compares the results of the patches. */
+/** Calls CanUpdateMachine for machines of kubeadm and Docker, and checks which changes the patches in the responses do not cover. */
 export async function checkCoverage(url: string, caBundle: string, checks: Checks): Promise<void> {
   const transport = httpsHookTransport()
   const uncovered = async (change: Change) => {
-    const question: Question = { current: objects({}), desired: objects(change) }
-    const call = { server: { url, caBundle }, request: question, timeoutSeconds: 10, transport, clock: systemClock }
+    const request: MachineStates = { current: objects({}), desired: objects(change) }
+    const call = { server: { url, caBundle }, request, timeoutSeconds: 10, transport, clock: systemClock }
     const { handler, response } = await callServer(CanUpdateMachine, call)
-    const answer = response as ResponseOf<typeof CanUpdateMachine>
-    return answer.status === 'Success' ? uncoveredOfMachine(question, answer, handler) : [answer.message]
+    const typedResponse = response as ResponseOf<typeof CanUpdateMachine>
+    return typedResponse.status === 'Success' ? uncoveredOfMachine(request, typedResponse, handler) : [typedResponse.message]
   }
   try {
     for (const [description, change, expected] of changes) {

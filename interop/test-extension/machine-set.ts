@@ -75,7 +75,7 @@ export async function updateMachineSet(
     crds
       .filter((crd) => crd.spec.group === infrastructure || crd.spec.group === bootstrap)
       .every((crd) => isTrue(crd, 'Established'))
-  await until(client, CustomResourceDefinition, "upstream's definitions", isServed)
+  await until(client, CustomResourceDefinition, "upstream's CustomResourceDefinitions", isServed)
 
   await client.create(Cluster, {
     metadata: { namespace, name: clusterName },

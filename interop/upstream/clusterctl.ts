@@ -10,7 +10,10 @@ export interface Clusterctl {
   run(...args: readonly string[]): Promise<{ out: string; stderr: string }>
 }
 
-/** `clusterctl move` retries for minutes when the target rejects a write; nothing here takes so long. */
+/**
+ * Time limit of a command in milliseconds, which no successful command of the suites reaches. `clusterctl move` retries for minutes when
+ * the target rejects a write.
+ */
 const Limit = 180_000
 
 export async function clusterctlOn({ folder, kubeconfig }: RunningApiServer): Promise<Clusterctl> {

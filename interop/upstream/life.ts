@@ -165,7 +165,7 @@ export async function runUpstreamLifecycle({ apiServer, elsewhere, checks, progr
   done('moved back')
   await waitFor(Cluster, 'Available again', ([cluster]) => cluster !== undefined && isSettled(cluster))
   const back = (await objects(client, kinds)).map(nameOf)
-  checks.check('the objects are unchanged after they were moved back', back.join() === names.join(), { names, back })
+  checks.check('the same objects exist after they were moved back', back.join() === names.join(), { names, back })
   done('Available again')
 
   await client.delete(Cluster, key)

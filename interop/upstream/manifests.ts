@@ -15,14 +15,14 @@ export interface Manifests {
   readonly validating: readonly Input<ValidatingWebhookConfiguration>[]
 }
 
-interface Place {
+interface WebhookServers {
   /** Address of a component's webhook server. */
   urlOf(tool: string): string
   /** Certificate of the authority that signed its serving certificate, PEM. */
   readonly ca: string
 }
 
-export async function readManifests(components: readonly Component[], place: Place): Promise<Manifests> {
+export async function readManifests(components: readonly Component[], servers: WebhookServers): Promise<Manifests> {
   const crds: Manifests['crds'][number][] = []
   const mutating: Input<MutatingWebhookConfiguration>[] = []
   const validating: Input<ValidatingWebhookConfiguration>[] = []
@@ -30,9 +30,9 @@ export async function readManifests(components: readonly Component[], place: Pla
     const folder = join(await moduleFolder(component.tool, component.module), component.config)
     const bases = join(folder, 'crd/bases')
     for (const file of readdirSync(bases).sort())
-      crds.push(definition(component, place, parse(readFileSync(join(bases, file), 'utf8')) as Manifests['crds'][number]))
+      crds.push(definition(component, servers, parse(readFileSync(join(bases, file), 'utf8')) as Manifests['crds'][number]))
     for (const document of parseAllDocuments(readFileSync(join(folder, 'webhook/manifests.yaml'), 'utf8'))) {
-      const hook = configuration(component, place, document.toJS() as Configuration)
+      const hook = configuration(component, servers, document.toJS() as Configuration)
       if (hook.kind === 'MutatingWebhookConfiguration') mutating.push(hook as Input<MutatingWebhookConfiguration>)
       else validating.push(hook as Input<ValidatingWebhookConfiguration>)
     }
@@ -43,7 +43,7 @@ export async function readManifests(components: readonly Component[], place: Pla
 /** Adds the labels that kustomize and `clusterctl init` add, and the conversion webhook of the manager that owns the kind. */
 function definition(
   { tool, provider, isProvider }: Component,
-  place: Place,
+  servers: WebhookServers,
   crd: Manifests['crds'][number],
 ): Manifests['crds'][number] {
   const contracts = isProvider ? { 'cluster.x-k8s.io/v1beta1': 'v1beta1', 'cluster.x-k8s.io/v1beta2': 'v1beta2' } : {}
@@ -53,7 +53,7 @@ function definition(
     'clusterctl.cluster.x-k8s.io': '',
     ...contracts,
   }
-  const clientConfig = { url: `${place.urlOf(tool)}/convert`, caBundle: base64(place.ca) }
+  const clientConfig = { url: `${servers.urlOf(tool)}/convert`, caBundle: base64(servers.ca) }
   return {
     ...crd,
     metadata: { ...crd.metadata, labels },
@@ -63,7 +63,7 @@ function definition(
 
 type Configuration = Input<MutatingWebhookConfiguration | ValidatingWebhookConfiguration> & { metadata: { name: string } }
 
-function configuration({ tool, prefix, provider }: Component, { urlOf, ca }: Place, hook: Configuration): Configuration {
+function configuration({ tool, prefix, provider }: Component, { urlOf, ca }: WebhookServers, hook: Configuration): Configuration {
   const caBundle = base64(ca)
   return {
     ...hook,
