@@ -1,6 +1,7 @@
 /**
  * Sends hostile inputs to our server and to a real server: both must respond with the same status, neither may exit, and another user
- * must not wait longer than 250 ms, or than twice the time on the real server if that is longer. Run by `npm run interop -- abuse`.
+ * must not wait longer than 250 ms, or than twice the time on the real server if that is longer. Run by
+ * `npm run interop -- abuse`.
  */
 import { explained } from './abuse/explained.ts'
 import { type HostileInput, hostileInputs, largestInputs } from './abuse/inputs.ts'
@@ -74,7 +75,8 @@ async function run({ only, all = false }: SuiteOptions = {}): Promise<Outcome> {
       if (problems.length > 0) console.log(`${input.name}: ${problems.join('; ')}`)
       checkStillRunning(realObserver)
       if (sent % ProgressInterval === 0) console.log(`${sent} of ${inputs.length} inputs sent`)
-      // After its timeout (504, or 0: the connection has ended), the real server continues to work on the request, so it is replaced.
+      // After its timeout (504, or 0: the connection has ended), the real server continues to work on the request. A new server then
+      // replaces it.
       isUsable = realStatus !== 504 && realStatus !== 0 && residentBytes(realObserver.server.pid) < MemoryOfRealServer
     }
     realObserver.close()

@@ -1,6 +1,6 @@
 /**
- * Runs Capstan's controllers on a real kube-apiserver. The tests for the embedded server and a virtual clock run unchanged. The log
- * lines about the changes in a cluster's whole lifecycle must be the same as on the embedded server.
+ * Runs Capstan's controllers on a real kube-apiserver. The tests for the embedded server and a virtual clock run unchanged.
+ * The log lines about the changes in a cluster's whole lifecycle must be the same as on the embedded server.
  */
 import { Checks } from './processes/capstan-process.ts'
 import { startRealApiServer } from './processes/real-api-server.ts'
@@ -44,7 +44,7 @@ const embeddedOnly: { readonly [test: string]: string } = {
   'a stop between any two writes leads to the same result > no object is created twice, and no hook is skipped':
     'it reuses the stores of the server that was stopped',
   'a cluster is created, scaled, upgraded and deleted':
-    'its times are exact to a tenth of a second, and keys with more events are rate-limited earlier; the test after it compares the events',
+    'its times are exact to a tenth of a second, and keys with more events are rate-limited earlier; `the lifecycle is the same over HTTPS` compares the events',
   'a restarted management cluster finds its Cluster Available, and does not change it':
     'it reads the stores of the embedded server',
   'reports why a topology cannot be created > an infrastructure kind that is not served, without waiting for it':
@@ -69,6 +69,7 @@ export const controllersSuite: Suite = {
     console.log(`${chosen.length} of ${files.length + 1} files${all ? '' : ': --all runs every one'}`)
     // Lists are read from etcd, so that a response is never older than a previous response.
     await using apiServer = await startRealApiServer({ flags: ['--watch-cache=false'], progress: console.log })
+    // vitest joins the names of groups and tests with ` > `, earlier versions with a blank.
     const patterns = Object.keys(embeddedOnly).map((name) =>
       name.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&').replace(' > ', '( > | )'),
     )

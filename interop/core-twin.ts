@@ -1,6 +1,6 @@
 /**
- * Runs the same scripts with upstream's core and with Capstan's, each with its own API server and webhooks and with the same stub
- * providers, and compares all objects when both cores are idle. `interop/README.md` describes how to add a case.
+ * Runs the same scripts with upstream's core and with Capstan's, each with its own API server and webhooks and with the same
+ * stub providers, and compares all objects when both cores are idle. `interop/README.md` describes how to add a case.
  */
 import { CustomResourceDefinition, messageOf, ValidatingWebhookConfiguration } from '@capstan/kube'
 import { startCapstanApiServer } from './processes/capstan-api-server.ts'

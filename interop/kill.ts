@@ -1,7 +1,8 @@
 /**
- * Kills processes with SIGKILL while they write, repeatedly on the same data folders: up to 500 processes that write to the store without
- * a server, and twelve times `capstan apiserver` while it handles 16 writes at a time over HTTPS. After each restart, every acknowledged write must be
- * present, resourceVersion must not have decreased, and a watch must continue after its last event, or fail with 410.
+ * Kills processes with SIGKILL while they write, repeatedly on the same data folders: up to 500 processes that write to the store
+ * without a server, and twelve times `capstan apiserver` while it handles up to 16 writes at a time over HTTPS. After each restart,
+ * every acknowledged write must be present, resourceVersion must not have decreased, and a watch must continue after its last
+ * event, or fail with 410.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

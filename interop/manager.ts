@@ -1,6 +1,7 @@
 /**
- * Runs `capstan manager` against Capstan's API server or a real one, over HTTPS: the lifecycle of clusters, during which the API server
- * is killed and the manager is stopped and started again; leader election; and hooks that block deletions, with and without webhooks.
+ * Runs `capstan manager` against Capstan's API server or a real one, over HTTPS: the lifecycle of clusters, during which the API
+ * server is killed and the manager is stopped and started again; leader election; and hooks that block deletions, with and without
+ * webhooks.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

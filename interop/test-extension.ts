@@ -152,7 +152,7 @@ async function checkTape(file: string, server: { url: string; ca: string; folder
 }
 
 const passed = 'Status: Success, RetryAfterSeconds: 0'
-/** Hooks that core calls from the creation of the Cluster to its deletion, with the last response that the extension records. */
+/** Hooks that core calls from the creation of the Cluster to its deletion, with the last recorded response of the extension. */
 const hooks: ReadonlyMap<string, string> = new Map([
   ['BeforeClusterCreate', passed],
   ['AfterControlPlaneInitialized', 'Success'],

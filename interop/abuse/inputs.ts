@@ -337,7 +337,7 @@ const QuerySizes = [1, 30, 100, 500, 1_500]
 /** Size limit of a request body, in bytes. */
 const MaxBytes = 3 * 2 ** 20
 
-/** Returns a body of this shape that has at most `limit` bytes, and is close to the limit unless the shape itself is limited. */
+/** Returns a body of this shape with at most `limit` bytes. It is close to the limit, unless the shape itself is limited. */
 function largest(limit: number, make: (size: number) => string): string {
   const perItem = (make(200).length - make(100).length) / 100
   // Indexes have more digits in a longer list, so the estimate may be too high.
@@ -388,8 +388,8 @@ export function largestInputs(most = MaxBytes): HostileInput[] {
 }
 
 /**
- * Returns all inputs in several sizes. No input changes a server: writes are dry runs, are rejected, or are reviews, which are not
- * stored.
+ * Returns all inputs in several sizes. No input changes a server: writes are dry runs, are rejected, or are reviews, which are
+ * not stored.
  */
 export function hostileInputs(): HostileInput[] {
   return [

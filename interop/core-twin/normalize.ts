@@ -52,7 +52,10 @@ export function normalized({ objects, updated }: ObservedObjects): NormalizedObj
   return normalizedObjects
 }
 
-/** Removes the taint of outdated Nodes from a Node without a Machine. Whether the Node has it depends on when the Machine was deleted. */
+/**
+ * Removes the taint of outdated Nodes from a Node without a Machine. Whether the Node has it depends on when the Machine was
+ * deleted.
+ */
 function withoutOutdatedTaint(node: Node): Node {
   const { taints: allTaints = [], ...spec } = node.spec ?? {}
   const taints = allTaints.filter(({ key }) => key !== NodeOutdatedRevisionTaint.key)

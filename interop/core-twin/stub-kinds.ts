@@ -1,6 +1,6 @@
 /**
- * Provider kinds for which no provider runs. The stub providers of `side.ts` write their spec and status. There is one API group for
- * each contract version.
+ * Provider kinds for which no provider runs. The stub providers of `side.ts` write their spec and status. There is one API group
+ * for each contract version.
  */
 import { type CustomResourceDefinition, type Input, type Kind, type KubeObject } from '@capstan/kube'
 

@@ -315,8 +315,9 @@ export class Twin {
 
   /**
    * Makes upstream's core reconcile every Machine and every object that aggregates others, by adding and removing an annotation.
-   * Capstan's core must not depend on it, because the suite would then not detect that Capstan does not watch an object. The last refresh of a step includes
-   * Capstan's core, because neither core sees some changes, such as those of Machines below a paused MachineSet; the suite prints these steps.
+   * Capstan's core must not depend on it, because the suite would then not detect that Capstan does not watch an object. The last
+   * refresh of a step includes Capstan's core, because neither core sees some changes, such as those of Machines below a paused
+   * MachineSet; the suite prints these steps.
    */
   async #refresh(isOfBoth = false): Promise<void> {
     const [upstream] = this.#sides

@@ -48,8 +48,8 @@ export interface Outcome {
   readonly passed: number
   readonly failed: number
   /**
-   * Names of the failed cases, of a suite whose results depend on timing. If few cases failed, the suite runs again with `--only` and
-   * these names, without other suites.
+   * Names of the failed cases, of a suite whose results depend on timing. If few cases failed, the suite runs again with `--only`
+   * and these names, without other suites.
    */
   readonly failedCases?: readonly string[]
 }

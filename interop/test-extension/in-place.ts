@@ -23,7 +23,7 @@ const inDefault = { namespace: 'default' }
 type MachineStates = Pick<RequestOf<typeof CanUpdateMachine>, 'current' | 'desired'>
 type Objects = MachineStates['current']
 
-/** Calls CanUpdateMachine for machines of kubeadm and Docker, and checks which changes the patches in the responses do not cover. */
+/** Calls CanUpdateMachine for machines of kubeadm and Docker, and checks which changes the patches do not cover. */
 export async function checkCoverage(url: string, caBundle: string, checks: Checks): Promise<void> {
   const transport = httpsHookTransport()
   const uncovered = async (change: Change) => {

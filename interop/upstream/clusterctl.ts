@@ -11,8 +11,8 @@ export interface Clusterctl {
 }
 
 /**
- * Time limit of a command in milliseconds, which no successful command of the suites reaches. `clusterctl move` retries for minutes when
- * the target rejects a write.
+ * Time limit of a command in milliseconds, which no successful command of the suites reaches. `clusterctl move` retries for
+ * minutes when the target rejects a write.
  */
 const Limit = 180_000
 

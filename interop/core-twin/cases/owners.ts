@@ -17,7 +17,7 @@ import type { Case, Cases, Twin } from '../twin.ts'
 import { createReadyCluster, createReadyMachine } from './machine.ts'
 import { byName, createOrphan, createWorkerTemplates, machinesIn } from './machine-set.ts'
 
-/** Creates an owner that no core reconciles. It must exist, because objects whose owner does not exist are garbage-collected. */
+/** Creates an owner that no core reconciles. It must exist, because the garbage collector deletes objects without their owner. */
 export const createOwner = (client: Client, { namespace }: Twin): Promise<ConfigMap> =>
   client.create(ConfigMap, { metadata: { namespace, name: 'x' } })
 

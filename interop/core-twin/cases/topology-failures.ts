@@ -68,7 +68,7 @@ const rolloutDenied =
 
 const minors = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => `v1.${from + index}.0`)
 
-/** The upgrade plan of workers contains only every third minor version. */
+/** The upgrade plan of workers contains only every third minor version, and the last version. */
 const longPlan: Case = async (twin) => {
   const kubernetesVersions = minors(28, 35)
   const initial = { topology: { version: 'v1.28.0' } }

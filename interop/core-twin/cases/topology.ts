@@ -416,7 +416,7 @@ const sameNamespace: Case = async (twin) => {
   await createTopology(twin, {}, { topology: { classRef: { name: 'quick', namespace: twin.namespace } } })
 }
 
-/** The class is created while the admission of its Cluster waits, for at most two seconds, until core has reconciled the class. */
+/** The class is created while the admission of its Cluster waits, for up to two seconds, until core has reconciled the class. */
 const createdTogether: Case = async (twin) => {
   await createTemplates(twin)
   await twin.startWorkload(clusterName)
