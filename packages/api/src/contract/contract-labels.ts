@@ -17,7 +17,10 @@ export function latestContract({ metadata }: KubeObject): { contract: ContractVe
   )
 }
 
-/** Returns the newest contract that core supports and whose label names `version`. Upstream selects one of several at random. */
+/**
+ * Returns the newest contract that core supports and whose label names `version`. If the labels of several contracts name it,
+ * upstream selects one of these contracts at random.
+ */
 export function contractOfVersion({ metadata }: KubeObject, version: string): ContractVersion {
   for (const contract of ContractVersions) {
     if (metadata.labels?.[ContractLabelPrefix + contract]?.split('_').includes(version)) return contract

@@ -103,7 +103,7 @@ test.each([
   ['equal names', [{ name: 'a' }, { name: 'a' }], 'expected unique names, got a twice'],
   ['a name that is a number', [{ name: 1 }], 'expected entries with a name'],
   ['entries that are not objects', ['a'], 'expected entries with a name'],
-])('failure domains with %s are an error', (_, failureDomains, message) => {
+])('status.failureDomains is rejected: %s', (_, failureDomains, message) => {
   expect(() => failureDomainsOf({ status: { failureDomains } }, 'v1beta2')).toThrow(`status.failureDomains: ${message}`)
 })
 
@@ -124,7 +124,7 @@ describe('addresses', () => {
       [address, { ...address, address: '' }],
       '[1].address: expected a string of 1 to 256 characters, got 0 characters',
     ],
-  ])('with %s are an error', (_, addresses, message) => {
+  ])('are rejected: %s', (_, addresses, message) => {
     expect(() => addressesOf({ status: { addresses } }, 'v1beta2')).toThrow(`status.addresses${message}`)
   })
 })

@@ -139,7 +139,7 @@ export function availableReplicasOf(controlPlane: object, contract: ContractVers
   return desired === undefined || unavailable === undefined ? undefined : Math.max(0, desired - unavailable)
 }
 
-/** Writes a timeout in the form of the contract version. Durations have Go's format, so that no webhook changes them. */
+/** Writes a timeout in the form of the contract version. A duration has Go's own format, which webhooks in Go keep unchanged. */
 export function writeSeconds(draft: object, field: ContractField<Timeout>, contract: ContractVersion, value: number): void {
   writeField(draft, field, contract, contract === 'v1beta2' ? value : durationText(seconds(value)))
 }

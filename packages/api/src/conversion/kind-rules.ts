@@ -7,7 +7,7 @@ const machineInitialization = ['bootstrapDataSecretCreated', 'infrastructureProv
   (name) => `status.initialization.${name}`,
 )
 
-/** Annotation of an IPAddressClaim of v1alpha1 that had no label with the name of its Cluster. */
+/** With value `false`, on an IPAddressClaim of v1alpha1: the object of v1beta2 has no label with the name of the Cluster. */
 const ClusterNameLabelSet = 'conversion.cluster.x-k8s.io/cluster-name-label-set'
 
 /** Rules by kind and older version. */

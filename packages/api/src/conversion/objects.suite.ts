@@ -29,6 +29,7 @@ const schemaMap = new Set(['properties'])
 const schemaFields = new Set(['items', 'additionalProperties', 'not'])
 const schemaLists = new Set(['allOf', 'oneOf', 'anyOf'])
 
+/** Generates values of a schema. `field` is the name of the field, which determines the form of some texts, such as timeouts. */
 function valuesOf(schema: JSONSchema, field: string, depth = 0): fc.Arbitrary<unknown> {
   if (schema.enum) return fc.constantFrom(...schema.enum)
   if (schema['x-kubernetes-int-or-string'] && schema.anyOf) return fc.oneof(fc.nat({ max: 50 }), fc.constantFrom('10%', '3', ''))
@@ -58,6 +59,7 @@ function valuesOf(schema: JSONSchema, field: string, depth = 0): fc.Arbitrary<un
   return anything
 }
 
+/** Generates any JSON value except null, -0, and values whose text contains an `e`, such as numbers with an exponent. */
 const anything = fc
   .jsonValue({ maxDepth: 1 })
   .filter((value) => value !== null && !Object.is(value, -0) && JSON.stringify(value).indexOf('e') < 0)

@@ -123,7 +123,7 @@ export const RetryHooksAnnotation = 'runtime.capstan.dev/retry-hooks'
 export const OkToDeleteAnnotation = 'runtime.cluster.x-k8s.io/ok-to-delete'
 /** On a CustomResourceDefinition: the generation for which stored objects were migrated. */
 export const CRDMigrationObservedGenerationAnnotation = 'crd-migration.cluster.x-k8s.io/observed-generation'
-/** Data of a newer version that an older version cannot represent, as JSON. */
+/** On an object of an older version: the object of the newer version as JSON, with data that the older version cannot contain. */
 export const ConversionDataAnnotation = 'cluster.x-k8s.io/conversion-data'
 
 // Nodes

@@ -266,8 +266,8 @@ test.each([
   ['v1', []],
   ['v1beta1', ['deprecated hooks.example.com/v1beta1, Hook=Gate is deprecated since v2.0.0']],
   ['v1alpha1', ['gone hooks.example.com/v1alpha1, Hook=Gate is not in of 2026-05-01: it has v1beta1, v1']],
-])('preflight of a handler for %s, when the target deprecates v1beta1 and lacks v1alpha1', (version, findings) => {
+])('preflight of a handler for %s finds %j, when the target deprecates v1beta1 and lacks v1alpha1', (version, findings) => {
   const target = released('2026-05-01', deprecated(gateV1, '2026-05-01'), gateV2)
-  const deprecatedOrGone = preflight([{ name: 'a.b', group, version, hook: 'Gate' }], target)
-  expect(deprecatedOrGone.map(({ kind, message }) => `${kind} ${message}`)).toEqual(findings)
+  const found = preflight([{ name: 'a.b', group, version, hook: 'Gate' }], target)
+  expect(found.map(({ kind, message }) => `${kind} ${message}`)).toEqual(findings)
 })

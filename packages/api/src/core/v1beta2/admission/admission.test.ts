@@ -360,7 +360,7 @@ describe('validation of a ClusterClass', () => {
       ],
     ],
     [
-      'names the missing numbers of a version',
+      'completes versions without a patch number in errors',
       { kubernetesVersions: ['v1.34', 'v1.36'] },
       ['spec.kubernetesVersion[1]: Invalid value: "v1.36": expecting a version with minor 34 or 35, found version 1.36.0'],
     ],

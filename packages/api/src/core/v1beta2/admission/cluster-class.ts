@@ -123,7 +123,7 @@ function kubernetesVersionErrors(versions: readonly string[] | undefined): Field
   return errors
 }
 
-/** Returns errors for changed groups or kinds, because Clusters keep their objects when their class changes. */
+/** Returns errors for templates with a changed group or kind, because Clusters keep their objects when their class changes. */
 export function classIncompatibilities(before: ClusterClassSpec, after: ClusterClassSpec): FieldError[] {
   const machineInfrastructure = [before, after].map((spec) => spec.controlPlane.machineInfrastructure?.templateRef)
   const workerIncompatibilities = (list: 'machineDeployments' | 'machinePools') =>

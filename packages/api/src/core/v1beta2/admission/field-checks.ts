@@ -78,7 +78,7 @@ export const workerTaintErrors = (path: string, taints: readonly MachineTaint[] 
       : [],
   )
 
-/** Returns why a taint key is reserved for Cluster API, the kubelet or the cloud provider. */
+/** Returns the error text for a taint key that is deprecated or reserved for Cluster API, the kubelet or the cloud provider. */
 function taintKeyProblem(key: string): string | undefined {
   if (key === NodeUninitializedTaint.key || key === NodeOutdatedRevisionTaint.key) return 'taint key is not allowed'
   if (key.startsWith('node.kubernetes.io/') && key !== 'node.kubernetes.io/out-of-service') {
