@@ -29,7 +29,7 @@ interface Descriptions {
 const timeline = 'Times of past steps are in status.timeline, so that a restart neither repeats nor forgets a step.'
 const dryRun = 'The webhook rejects changes of the template, except in such a dry run.'
 
-const answers: Readonly<Record<ContractName, Descriptions>> = {
+const descriptions: Readonly<Record<ContractName, Descriptions>> = {
   InfraCluster: {
     id: 'infra-cluster',
     initialization: 'status.initialization.provisioned becomes true after spec.simulated.provisioningDelay, and is never reset.',
@@ -143,7 +143,7 @@ const answers: Readonly<Record<ContractName, Descriptions>> = {
 }
 
 const descriptionsOf = (contract: ContractName): [string, string][] => {
-  const { id, initialization, conditions, failures, pausing, ownerFirst, deletion, restart, ownRules } = answers[contract]
+  const { id, initialization, conditions, failures, pausing, ownerFirst, deletion, restart, ownRules } = descriptions[contract]
   const kind = kinds[contract]
   return Object.entries({
     resource: `${kind} has both.`,

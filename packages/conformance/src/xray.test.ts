@@ -106,7 +106,7 @@ test('no field is copied without an owner', () => {
   )
 })
 
-test('the Secret of a bootstrap config is copied to the MachinePool that owns it, and its failure before that', () => {
+test('a MachinePool gets the name of the data Secret once the Secret is created, and a failure also before that', () => {
   const bootstrap = { dataSecretName: 's' }
   const owner = {
     apiVersion: '',

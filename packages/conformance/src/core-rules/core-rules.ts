@@ -98,7 +98,7 @@ export const coreRules = [
     'core.watch-filter',
     ['BootstrapConfig', 'ControlPlane'],
     'Support for running multiple instances',
-    'With the flags --namespace and --watch-filter, core reconciles only objects of the namespace, and with this value in the label cluster.x-k8s.io/watch-filter.',
+    'With the flag --namespace, core reconciles only objects of the namespace; with --watch-filter, only objects with this value in the label cluster.x-k8s.io/watch-filter.',
   ),
 
   must(

@@ -136,8 +136,7 @@ for (const [rule, kind, type] of conditionRules) {
       lastTransitionTime: expect.any(String),
       observedGeneration: (await machine(env)).metadata.generation,
     })
-    // Upstream treats a condition that is True without a reason as a deprecated condition, and sets the reason of the contract's
-    // condition.
+    // Upstream assumes that a condition that is True without a reason is a v1beta1 condition, and sets the reason `Ready`.
     expect(await reports({ status: 'True' })).toMatchObject({ status: 'True', reason: 'Ready' })
   })
 }

@@ -269,6 +269,7 @@ export class Bench implements ScenarioRecord {
     }
   }
 
+  /** Returns the kinds under test, and the stub kinds that replace the others. Empty if only an IPAM provider is under test. */
   targetKinds(): Kind<UnknownObject>[] {
     if (!this.target.InfraCluster) return []
     return [

@@ -42,7 +42,7 @@ export interface RecordingOptions {
  * Maximum number of recorded states of an object. After that, each new state replaces one in the middle, so that endless writes do not
  * fill the memory.
  */
-const mostStates = 2000
+const maxStates = 2000
 
 export class Recording {
   readonly #clock: Clock
@@ -151,7 +151,7 @@ export class Recording {
     const record = records.get(uid) ?? { states: [], deleted: undefined }
     records.set(uid, record)
     if (record.states.at(-1)?.object.metadata.resourceVersion === resourceVersion) return
-    if (record.states.length >= mostStates) record.states.splice(mostStates / 2, 1)
+    if (record.states.length >= maxStates) record.states.splice(maxStates / 2, 1)
     record.states.push({ ...this.#next(), object: object as UnknownObject })
   }
 

@@ -42,7 +42,7 @@ const evidenceOf = ({ observations }: RuleResult, limit: number): readonly Obser
   return (failed.length > 0 ? failed : observations).slice(0, limit)
 }
 
-const mostEvidence = 5
+const maxEvidence = 5
 
 const describeKind = ({ contract, kind, contractVersion }: TestedKind): string =>
   `${contract}: ${kind}${contractVersion === undefined ? '' : `, contract ${contractVersion}`}`
@@ -73,7 +73,7 @@ function explanation(result: RuleResult): string[] {
   const { rule, verdict } = result
   return [
     `${verdict} ${rule.id}: ${rule.sentence}`,
-    ...evidenceOf(result, mostEvidence).flatMap(({ object, field, at, expected, found }) => [
+    ...evidenceOf(result, maxEvidence).flatMap(({ object, field, at, expected, found }) => [
       `  object    ${object}`,
       `  field     ${field}`,
       `  time      ${instant(at)}`,
@@ -179,7 +179,7 @@ ${rows.join('\n')}
 
 function row(result: RuleResult): string {
   const { rule, verdict, reason } = result
-  const evidence = evidenceOf(result, mostEvidence)
+  const evidence = evidenceOf(result, maxEvidence)
     .map(
       ({ object, field, at, expected, found }) =>
         `<dl><dt><code>${escape(object)}</code> <code>${escape(field)}</code>, ${instant(at)}</dt><dd>expected ${escape(expected)}</dd><dd>found <code>${escape(found)}</code></dd></dl>`,

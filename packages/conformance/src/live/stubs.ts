@@ -36,6 +36,7 @@ export const StubBootstrapConfig = defineKind({
   }),
 })
 
+/** The stubs of a control plane and of a bootstrap config, in this order. */
 export const stubs: readonly DeclaredKind<UnknownObject>[] = [
   StubControlPlane,
   StubBootstrapConfig,

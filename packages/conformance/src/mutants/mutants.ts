@@ -360,7 +360,7 @@ const controllerMutants: readonly Mutant[] = [
   },
   {
     rule: 'infra-machine.initialization',
-    what: 'resets provisioned in every second of its first 20 writes',
+    what: 'resets provisioned in every other write of its first 20 writes',
     write: (write) => {
       if (write.plural === machines && write.body?.status?.conditions)
         write.body.status.initialization = { provisioned: alternates() }

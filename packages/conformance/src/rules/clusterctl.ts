@@ -288,9 +288,9 @@ export const clusterctlRules: readonly Rule[] = [
         looksAt:
           'Arguments of containers called manager that do not mention both flags: a hint only, since a binary may have flags that no manifest sets.',
         run({ all, kinds }) {
-          const meant = kinds.some(({ contract }) => contract.startsWith('Infra') === (section === 'Multi tenancy'))
+          const applies = kinds.some(({ contract }) => contract.startsWith('Infra') === (section === 'Multi tenancy'))
           const deployments = all.filter((manifest) => managersOf(manifest).length > 0)
-          if (!meant || deployments.length === 0) return undefined
+          if (!applies || deployments.length === 0) return undefined
           return deployments.flatMap((manifest): Problem[] => {
             const args = managersOf(manifest).flatMap((container) => [...list(container.args), ...list(container.command)])
             const missing = ['--namespace', '--watch-filter'].filter((flag) => !args.some((arg) => String(arg).startsWith(flag)))

@@ -104,7 +104,7 @@ export const foreignClaimsLeft = addressCheck('Claims of a pool in another group
 })
 
 export const claimPausing = addressCheck(
-  'Claims of a paused Cluster, of a Cluster that does not exist, and with the annotation; a claim that is deleted while its Cluster is paused.',
+  'Claims of a paused Cluster, of a Cluster that does not exist, and with the annotation cluster.x-k8s.io/paused; a claim that is deleted while its Cluster is paused.',
   (recorded) => {
     const { claims, addresses } = stateOf(recorded, whenAllocated(recorded), Object.keys(blockedClaims))
     const isRunning = stateOf(recorded, 'allocated', normalClaims).claims.length > 0

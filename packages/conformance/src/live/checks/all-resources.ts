@@ -152,7 +152,8 @@ const pauses: readonly { names: readonly string[]; until: string; contracts: rea
  * no Machine is added.
  */
 export const pausing = (contract: ContractName): LiveCheck => ({
-  looksAt: 'Objects of a paused Cluster and objects with the annotation, which have owners and all that they need.',
+  looksAt:
+    'Objects of a paused Cluster and objects with the annotation cluster.x-k8s.io/paused, whose other preconditions are met.',
   scenario: 'paused',
   contract,
   run(recorded) {
@@ -264,7 +265,8 @@ const identityOf = ({ metadata, spec }: UnknownObject): string => JSON.stringify
 
 /** Checks that the dry run of a changed template is accepted. */
 export const dryRunAccepted = (contract: ContractName): LiveCheck => ({
-  looksAt: 'A server-side apply of the second example to a template, as a dry run with the annotation.',
+  looksAt:
+    'A server-side apply of the second example to a template, as a dry run with the annotation topology.cluster.x-k8s.io/dry-run.',
   scenario: 'templates',
   contract,
   run(recorded) {

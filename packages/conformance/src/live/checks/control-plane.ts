@@ -19,6 +19,10 @@ import {
   objectsAt,
 } from './check.ts'
 
+/**
+ * Declares a check of the control plane at a mark. For a mark after `ready`, the check uses the last state if the scenario stopped
+ * while the control plane scaled.
+ */
 const controlPlaneCheck = (
   looksAt: string,
   observe: (object: UnknownObject, at: number, recorded: ScenarioRecord) => LiveResult,
@@ -118,7 +122,7 @@ function machinesAt(recorded: ScenarioRecord, mark: string): readonly State<Mach
   })
 }
 
-/** Declares a check of the Machines that a control plane owns. */
+/** Declares a check of the Machines that a control plane owns. Only `controlPlanePlacement` may return no observation of a Machine. */
 const membersCheck = (
   looksAt: string,
   mark: string,

@@ -67,7 +67,8 @@ export const infraClusterFailureDomains = whenReady(
 )
 
 export const externallyManaged: LiveCheck = {
-  looksAt: 'An InfraCluster with the annotation, before and after the other system reports it as provisioned.',
+  looksAt:
+    'An InfraCluster with the annotation cluster.x-k8s.io/managed-by, before and after the other system reports it as provisioned.',
   scenario: 'externally-managed',
   contract: 'InfraCluster',
   run(recorded) {
