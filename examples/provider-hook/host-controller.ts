@@ -51,7 +51,7 @@ const waiting: Index<Host> = {
   values: ({ status }) => (status?.provisioned ? [] : ['']),
 }
 
-/** Result of one reconcile. */
+/** Condition and outcome of a reconcile, and the error if the hook call failed. */
 interface Verdict {
   readonly condition: NewCondition
   readonly outcome: Outcome
@@ -67,11 +67,11 @@ async function reconcileHost(key: ObjectKey, io: ReconcileContext, runtime: Runt
 
   const { condition, outcome, failure } = await callHook(before, io.signal, runtime)
   const after = draft(before)
-  const isFree = condition.status === 'True'
+  const isAllowed = condition.status === 'True'
   after.status = {
     ...after.status,
     // A real provider would start to provision the machine here.
-    ...(isFree ? { provisioned: true } : {}),
+    ...(isAllowed ? { provisioned: true } : {}),
     conditions: setConditions(after.status?.conditions, [condition], {
       now: io.clock.now(),
       generation: before.metadata.generation,

@@ -44,14 +44,14 @@ it('the OpenAPI document describes both versions of the hook beside the hooks of
  * Environment with the provider's manager: a client for the provider's hooks and those of core, the controller of ExtensionConfigs, and the
  * controller of Hosts.
  */
-async function provider(inventory: Set<string>) {
+async function startProvider(inventory: Set<string>) {
   const clock = new VirtualClock()
-  const asked: { path: string; body: object }[] = []
+  const calls: { path: string; body: object }[] = []
   const serve = extensionServer(hostExtension(inventory))
-  const world = { isDown: false }
+  const connection = { isDown: false }
   const server: FetchHandler = async (request) => {
-    if (world.isDown) throw new NoAnswer('ConnectionRefused', 'connect: connection refused')
-    asked.push({ path: new URL(request.url).pathname, body: (await request.clone().json()) as object })
+    if (connection.isDown) throw new NoAnswer('ConnectionRefused', 'connect: connection refused')
+    calls.push({ path: new URL(request.url).pathname, body: (await request.clone().json()) as object })
     return serve(request)
   }
   const env = await testEnv({
@@ -73,11 +73,11 @@ async function provider(inventory: Set<string>) {
     spec: { clientConfig: { url: 'https://cellar.test' }, settings: { coresAtMost: '16' } },
   })
   await env.settle()
-  asked.length = 0
+  calls.length = 0
   return {
     ...env,
-    world,
-    asked,
+    connection,
+    calls,
     create: async (name: string, cores: number) => {
       await env.client.create(Host, { metadata: { namespace: 'default', name }, spec: { cores } })
       await env.settle()
@@ -93,12 +93,12 @@ let env: { close(): Promise<void> }
 afterEach(() => env?.close())
 
 it('the controller calls handlers of both versions, each with a request of its version', async () => {
-  const world = await provider(new Set(['default/a']))
-  env = world
-  await world.create('a', 8)
-  expect(await world.state('a')).toEqual(['True', 'Provisioned', ''])
+  const provider = await startProvider(new Set(['default/a']))
+  env = provider
+  await provider.create('a', 8)
+  expect(await provider.state('a')).toEqual(['True', 'Provisioned', ''])
   const path = '/hooks.provider.example.com'
-  expect(world.asked).toEqual([
+  expect(provider.calls).toEqual([
     {
       path: `${path}/v1beta1/beforehostprovision/inventory`,
       body: {
@@ -123,55 +123,55 @@ it('the controller calls handlers of both versions, each with a request of its v
 
 it('a Host waits for the retry time of the handlers, and is provisioned when none of them blocks', async () => {
   const inventory = new Set<string>()
-  const world = await provider(inventory)
-  env = world
-  await world.create('a', 32)
+  const provider = await startProvider(inventory)
+  env = provider
+  await provider.create('a', 32)
   const both = 'BeforeHostProvision: default/a is not in the inventory, 32 cores are more than 16'
-  expect(await world.state('a')).toEqual(['False', 'Blocked', both])
+  expect(await provider.state('a')).toEqual(['False', 'Blocked', both])
 
   // One minute in v1beta1 is converted to 60 seconds in v1, and the shorter time of the two handlers applies.
   inventory.add('default/a')
-  await world.advance(seconds(59))
-  expect(world.asked).toHaveLength(2)
-  await world.advance(seconds(1))
-  expect(world.asked).toHaveLength(4)
-  expect(await world.state('a')).toEqual(['False', 'Blocked', 'BeforeHostProvision: 32 cores are more than 16'])
+  await provider.advance(seconds(59))
+  expect(provider.calls).toHaveLength(2)
+  await provider.advance(seconds(1))
+  expect(provider.calls).toHaveLength(4)
+  expect(await provider.state('a')).toEqual(['False', 'Blocked', 'BeforeHostProvision: 32 cores are more than 16'])
 
   // Changed settings lead to a call at once.
   const body = { spec: { settings: { coresAtMost: '32' } } }
-  await world.client.patch(ExtensionConfig, { name: 'cellar' }, { type: 'merge', body })
-  await world.settle()
-  expect(await world.state('a')).toEqual(['True', 'Provisioned', ''])
-  world.asked.length = 0
-  await world.advance(minutes(5))
-  expect(world.asked).toEqual([])
+  await provider.client.patch(ExtensionConfig, { name: 'cellar' }, { type: 'merge', body })
+  await provider.settle()
+  expect(await provider.state('a')).toEqual(['True', 'Provisioned', ''])
+  provider.calls.length = 0
+  await provider.advance(minutes(5))
+  expect(provider.calls).toEqual([])
 })
 
 it('the hook is called again at once when a user annotates the waiting Host', async () => {
   const inventory = new Set<string>()
-  const world = await provider(inventory)
-  env = world
-  await world.create('a', 8)
+  const provider = await startProvider(inventory)
+  env = provider
+  await provider.create('a', 8)
   inventory.add('default/a')
   const body = { metadata: { annotations: { 'example.com/retry': 'now' } } }
-  await world.client.patch(Host, { namespace: 'default', name: 'a' }, { type: 'merge', body })
-  await world.settle()
-  expect(await world.state('a')).toEqual(['True', 'Provisioned', ''])
+  await provider.client.patch(Host, { namespace: 'default', name: 'a' }, { type: 'merge', body })
+  await provider.settle()
+  expect(await provider.state('a')).toEqual(['True', 'Provisioned', ''])
 })
 
 it('a Host reports a failed call, and is provisioned by a retry when the extension has recovered', async () => {
-  const world = await provider(new Set(['default/a']))
-  env = world
-  world.world.isDown = true
-  await world.create('a', 8)
-  const [status, reason, message] = await world.state('a')
+  const provider = await startProvider(new Set(['default/a']))
+  env = provider
+  provider.connection.isDown = true
+  await provider.create('a', 8)
+  const [status, reason, message] = await provider.state('a')
   expect([status, reason]).toEqual(['False', 'HookFailed'])
   expect(message).toMatch(
     /^ConnectionRefused: failed to call extension handlers for hook "BeforeHostProvision.hooks.provider.example.com": .*inventory.cellar/,
   )
-  world.world.isDown = false
-  await world.advance(minutes(1))
-  expect(await world.state('a')).toEqual(['True', 'Provisioned', ''])
+  provider.connection.isDown = false
+  await provider.advance(minutes(1))
+  expect(await provider.state('a')).toEqual(['True', 'Provisioned', ''])
 })
 
 it('the extension is discovered by a core with these hooks, and rejected by a core without them', async () => {

@@ -32,7 +32,7 @@ describe('the sample extension', () => {
     expect(await callHook(sampleExtension(), BeforeClusterCreate, request)).toMatchObject({ retryAfterSeconds: 7 })
   })
 
-  it('gives the same responses for the same requests', async () => {
+  it('passes the check for deterministic and idempotent handlers', async () => {
     expect(checkText(await checkExtension(sampleExtension()))).toMatch(
       /: deterministic and idempotent, as far as these calls show$/,
     )
@@ -84,7 +84,7 @@ describe('the program', () => {
     client.close()
   })
 
-  it('ends with its parent when the flag is set', async () => {
+  it('ends when its stdin is closed, with the flag --with-parent', async () => {
     start('--dev', '--with-parent')
     await firstLine()
     child.stdin!.end()
