@@ -23,6 +23,7 @@ export interface Conversion {
   /** Go types of the older version and of v1beta2. */
   readonly older: string
   readonly stored: string
+  /** apiVersion of the object of v1beta2. */
   readonly storedVersion: string
   readonly rule: KindRule
 }

@@ -42,6 +42,7 @@ function parseTypes(text: string): Map<string, readonly GoField[]> {
   return parsed
 }
 
+/** Parses a line of `recordedTypes`, which describes the format. */
 function parseField(line: string): GoField {
   const [name = '', type = '', flags = ''] = line.split(' ', 3)
   const rest = line.slice(name.length + type.length + flags.length + 3)

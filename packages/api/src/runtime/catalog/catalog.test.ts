@@ -9,7 +9,7 @@ import { type ReleasedCatalog, releasedCatalog } from './release.ts'
 import { catalogProblems, conversionProblems, elementProblems, removalProblems, replacementProblems } from './rules.ts'
 
 const group = 'hooks.example.com'
-const gateV2 = defineHook({
+const gateV1 = defineHook({
   name: 'Gate',
   group,
   version: 'v1',
@@ -19,7 +19,7 @@ const gateV2 = defineHook({
   request: { cluster: s.object({ name: s.string(), namespace: s.string() }), urgent: s.boolean().optional() },
   response: { ...retryResponse, reason: s.string().optional() },
 })
-const gateV1 = defineHook({
+const gateV1beta1 = defineHook({
   name: 'Gate',
   group,
   version: 'v1beta1',
@@ -28,7 +28,7 @@ const gateV1 = defineHook({
   doc: 'Called first.',
   request: { clusterName: s.string() },
   response: retryResponse,
-  newer: newerVersion(gateV2, {
+  newer: newerVersion(gateV1, {
     requestDown: ({ cluster }) => ({ clusterName: cluster.name }),
     responseUp: (response: { status: 'Success' | 'Failure'; message?: string; retryAfterSeconds: number }) => ({
       ...response,
@@ -36,7 +36,7 @@ const gateV1 = defineHook({
     }),
   }),
 })
-const gateV0 = defineHook({
+const gateV1alpha1 = defineHook({
   name: 'Gate',
   group,
   version: 'v1alpha1',
@@ -45,31 +45,31 @@ const gateV0 = defineHook({
   doc: 'Called first.',
   request: { name: s.string() },
   response: { status: s.enum('Success', 'Failure'), wait: s.int32().default(0) },
-  newer: newerVersion(gateV1, {
+  newer: newerVersion(gateV1beta1, {
     requestDown: ({ clusterName }) => ({ name: clusterName }),
     responseUp: ({ status, wait }: { status: 'Success' | 'Failure'; wait: number }) => ({ status, retryAfterSeconds: wait }),
   }),
 })
 
 describe('a hook in three versions', () => {
-  const catalog = createCatalog([gateV0, gateV1, gateV2])
+  const catalog = createCatalog([gateV1alpha1, gateV1beta1, gateV1])
 
   test('versions are sorted, newest first', () =>
-    expect(catalog.versions(gateV0).map(({ version }) => version)).toEqual(['v1', 'v1beta1', 'v1alpha1']))
+    expect(catalog.versions(gateV1alpha1).map(({ version }) => version)).toEqual(['v1', 'v1beta1', 'v1alpha1']))
 
   test('requests are converted down step by step', () => {
     const request = { cluster: { name: 'demo', namespace: 'default' }, urgent: true }
-    expect(catalog.requestDown(gateV2, gateV2, request)).toBe(request)
-    expect(catalog.requestDown(gateV2, gateV1, request)).toEqual({ clusterName: 'demo' })
-    expect(catalog.requestDown(gateV2, gateV0, request)).toEqual({ name: 'demo' })
+    expect(catalog.requestDown(gateV1, gateV1, request)).toBe(request)
+    expect(catalog.requestDown(gateV1, gateV1beta1, request)).toEqual({ clusterName: 'demo' })
+    expect(catalog.requestDown(gateV1, gateV1alpha1, request)).toEqual({ name: 'demo' })
   })
 
   test('responses are converted up step by step', () => {
-    expect(catalog.responseUp(gateV0, gateV2, { status: 'Success', wait: 3 })).toEqual({
+    expect(catalog.responseUp(gateV1alpha1, gateV1, { status: 'Success', wait: 3 })).toEqual({
       status: 'Success',
       retryAfterSeconds: 3,
     })
-    expect(catalog.responseUp(gateV1, gateV2, { status: 'Success', message: 'wait', retryAfterSeconds: 3 })).toEqual({
+    expect(catalog.responseUp(gateV1beta1, gateV1, { status: 'Success', message: 'wait', retryAfterSeconds: 3 })).toEqual({
       status: 'Success',
       message: 'wait',
       reason: 'wait',
@@ -78,13 +78,15 @@ describe('a hook in three versions', () => {
   })
 
   test('responses are not converted from new to old', () =>
-    expect(() => catalog.responseUp(gateV2, gateV0, {})).toThrow(
+    expect(() => catalog.responseUp(gateV1, gateV1alpha1, {})).toThrow(
       'hooks.example.com/v1, Hook=Gate cannot be converted to hooks.example.com/v1alpha1, Hook=Gate',
     ))
 })
 
 it('rejects a version that is declared twice', () =>
-  expect(() => createCatalog([gateV1, gateV1])).toThrow('The hook hooks.example.com/v1beta1, Hook=Gate is declared twice'))
+  expect(() => createCatalog([gateV1beta1, gateV1beta1])).toThrow(
+    'The hook hooks.example.com/v1beta1, Hook=Gate is declared twice',
+  ))
 
 const released = (date: string, ...hooks: Hook[]): ReleasedCatalog => releasedCatalog(`of ${date}`, date, hooks)
 const deprecated = <H extends Hook>(hook: H, date: string): H => ({ ...hook, deprecated: { release: 'v2.0.0', date } })
@@ -96,12 +98,12 @@ const changed = (hook: Hook, change: { request?: Hook['request']; response?: Hoo
 describe('rule #1: a version keeps its elements', () => {
   const id = 'Rule #1: hooks.example.com/v1beta1, Hook=Gate'
   const request = (fields: object) =>
-    changed(gateV1, {
+    changed(gateV1beta1, {
       request: s.object({ apiVersion: s.string(), kind: s.string(), settings: s.map(s.string()).optional(), ...fields }),
     })
-  const response = (fields: object) => changed(gateV1, { response: s.object({ ...retryResponse, ...fields }) })
+  const response = (fields: object) => changed(gateV1beta1, { response: s.object({ ...retryResponse, ...fields }) })
   test.each([
-    ['no change', gateV1, []],
+    ['no change', gateV1beta1, []],
     ['an additional field in the request', request({ clusterName: s.string(), more: s.string() }), []],
     ['an additional optional field in the response', response({ more: s.string().optional() }), []],
     ['a removed field', request({}), [`${id}: request.clusterName is gone: that needs a new version`]],
@@ -138,17 +140,17 @@ describe('rule #1: a version keeps its elements', () => {
     ['a shorter limit for the request', request({ clusterName: s.string({ maxLength: 10 }) }), []],
     [
       'a response that can no longer block',
-      changed(gateV1, { blocking: false }),
+      changed(gateV1beta1, { blocking: false }),
       [`${id} could block and cannot any more: that needs a new version`],
     ],
   ])('a version with %s', (_, newHook, problems) =>
-    expect(elementProblems(released('2026-01-01', gateV1), released('2026-05-01', newHook))).toEqual(problems),
+    expect(elementProblems(released('2026-01-01', gateV1beta1), released('2026-05-01', newHook))).toEqual(problems),
   )
 })
 
 test('rule #1 also applies to recursive schemas', () => {
   const tree = (leaf: object) =>
-    changed(gateV1, {
+    changed(gateV1beta1, {
       response: s.of({
         ...s.object(retryResponse).json,
         definitions: { Node: { type: 'object', properties: { leaf } } },
@@ -163,19 +165,19 @@ test('rule #1 also applies to recursive schemas', () => {
 })
 
 describe('rule #2: every version can be converted', () => {
-  const { newer: _, ...alone } = gateV1
+  const { newer: _, ...alone } = gateV1beta1
   test.each([
-    ['all versions', [gateV0, gateV1, gateV2], []],
+    ['all versions', [gateV1alpha1, gateV1beta1, gateV1], []],
     [
       'a version without conversion',
-      [alone as Hook, gateV2],
+      [alone as Hook, gateV1],
       [
         'Rule #2: hooks.example.com/v1beta1, Hook=Gate cannot be converted to hooks.example.com/v1, Hook=Gate: declare its newer version',
       ],
     ],
     [
       'a missing intermediate version',
-      [gateV0, gateV2],
+      [gateV1alpha1, gateV1],
       [
         'Rule #2: hooks.example.com/v1alpha1, Hook=Gate is converted by way of hooks.example.com/v1beta1, Hook=Gate, which is not in the catalog',
       ],
@@ -185,15 +187,15 @@ describe('rule #2: every version can be converted', () => {
 
 describe('rule #3: a deprecated version has a replacement', () => {
   test.each([
-    ['a beta version with a stable replacement', [deprecated(gateV1, '2026-05-01'), gateV2], []],
+    ['a beta version with a stable replacement', [deprecated(gateV1beta1, '2026-05-01'), gateV1], []],
     [
       'a stable version with only a beta replacement',
-      [gateV1, deprecated(gateV2, '2026-05-01')],
+      [gateV1beta1, deprecated(gateV1, '2026-05-01')],
       ['Rule #3: hooks.example.com/v1, Hook=Gate is deprecated, and no other version that is at least as stable replaces it'],
     ],
     [
       'the only version of a hook',
-      [deprecated(gateV1, '2026-05-01')],
+      [deprecated(gateV1beta1, '2026-05-01')],
       [
         'Rule #3: hooks.example.com/v1beta1, Hook=Gate is deprecated, and no other version that is at least as stable replaces it',
       ],
@@ -205,7 +207,7 @@ describe('rule #3: a deprecated version has a replacement', () => {
 
 describe('rule #4: a version is removed after its support window', () => {
   const head = 'Rule #4: hooks.example.com/v1beta1, Hook=Gate is gone'
-  const deprecatedRelease = (date: string) => released(date, deprecated(gateV1, '2026-01-10'), gateV2)
+  const deprecatedRelease = (date: string) => released(date, deprecated(gateV1beta1, '2026-01-10'), gateV1)
   test.each([
     [
       'of a beta version after 6 months and 2 releases',
@@ -227,16 +229,16 @@ describe('rule #4: a version is removed after its support window', () => {
     ],
     [
       'of a version that was never deprecated',
-      [released('2026-01-10', gateV1, gateV2)],
+      [released('2026-01-10', gateV1beta1, gateV1)],
       '2027-02-01',
       [`${head} without having been deprecated`],
     ],
   ])('a removal %s', (_, before, date, problems) =>
-    expect(removalProblems(before.at(-1)!, released(date, gateV2), before)).toEqual(problems),
+    expect(removalProblems(before.at(-1)!, released(date, gateV1), before)).toEqual(problems),
   )
 
   test('an alpha version may be removed at once', () =>
-    expect(removalProblems(released('2026-01-10', gateV0, gateV2), released('2026-02-01', gateV2), [])).toEqual([]))
+    expect(removalProblems(released('2026-01-10', gateV1alpha1, gateV1), released('2026-02-01', gateV1), [])).toEqual([]))
 })
 
 // Recorded with `capstan hooks catalog`, to detect removals.
@@ -267,7 +269,7 @@ test.each([
   ['v1beta1', ['deprecated hooks.example.com/v1beta1, Hook=Gate is deprecated since v2.0.0']],
   ['v1alpha1', ['gone hooks.example.com/v1alpha1, Hook=Gate is not in of 2026-05-01: it has v1beta1, v1']],
 ])('preflight of a handler for %s finds %j, when the target deprecates v1beta1 and lacks v1alpha1', (version, findings) => {
-  const target = released('2026-05-01', deprecated(gateV1, '2026-05-01'), gateV2)
+  const target = released('2026-05-01', deprecated(gateV1beta1, '2026-05-01'), gateV1)
   const found = preflight([{ name: 'a.b', group, version, hook: 'Gate' }], target)
   expect(found.map(({ kind, message }) => `${kind} ${message}`)).toEqual(findings)
 })

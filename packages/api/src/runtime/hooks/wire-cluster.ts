@@ -19,7 +19,7 @@ export const hiddenAnnotations: readonly string[] = [
   RetryHooksAnnotation,
 ]
 
-/** Returns the Cluster for a request. Omits fields that change even when users change nothing, such as managedFields. */
+/** Returns the Cluster for a request: without status, managedFields and the hidden annotations. */
 export function clusterOnTheWire({ apiVersion, kind, metadata, spec }: Cluster): WireCluster {
   const { managedFields: _, annotations, ...rest } = metadata
   const visible = Object.entries(annotations ?? {}).filter(([key]) => !hiddenAnnotations.includes(key))

@@ -4,8 +4,9 @@ import { WaitingHooksAnnotation } from '../../core/well-known.ts'
 import type { Hook } from '../hook.ts'
 
 /**
- * Returns the object as a request of an in-place update hook contains it: without status, uid, owners, managed fields and resourceVersion,
- * and without the records of waiting hooks, which change with each call. Upstream: cleanupMachine, cleanupUnstructured, v1.14.
+ * Returns the object as a request of an in-place update hook contains it: with spec, and in metadata only name, namespace, labels and
+ * annotations. Omits the records of waiting hooks, which change with each call.
+ * Upstream: cleanupMachine, cleanupUnstructured, v1.14.
  */
 export function withoutState<T extends KubeObject>(object: T): T {
   const { apiVersion, kind, metadata, spec } = object as KubeObject & { readonly spec?: unknown }
