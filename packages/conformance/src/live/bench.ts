@@ -113,7 +113,8 @@ export class Bench implements ScenarioRecord {
   readonly restart: (() => Promise<void>) | undefined
   stopped: string | undefined
   readonly #options: BenchOptions
-  readonly #over = new AbortController()
+  /** Aborted when the scenario has ended: ends the recording. */
+  readonly #ended = new AbortController()
 
   constructor(options: BenchOptions, namespace: string) {
     this.#options = options
@@ -145,7 +146,7 @@ export class Bench implements ScenarioRecord {
     await this.recording.follow(client, kinds, this.namespace, {
       clock,
       random,
-      signal: AbortSignal.any([signal, this.#over.signal]),
+      signal: AbortSignal.any([signal, this.#ended.signal]),
     })
   }
 
@@ -161,7 +162,7 @@ export class Bench implements ScenarioRecord {
     }
     this.mark('end')
     // Changes during the cleanup are not part of the scenario.
-    this.#over.abort()
+    this.#ended.abort()
   }
 
   async create<T extends KubeObject>(kind: Kind<T>, object: Input<T>): Promise<T> {
@@ -265,7 +266,7 @@ export class Bench implements ScenarioRecord {
       await orAbsent(this.client.delete(Namespace, { name: this.namespace }, { signal }))
       return [...stuckAddresses, ...stuckObjects]
     } finally {
-      this.#over.abort()
+      this.#ended.abort()
     }
   }
 

@@ -138,7 +138,7 @@ async function changeMetadata(bench: Bench): Promise<void> {
 
 /** Changes the template of the workers, which replaces their Machines. */
 async function changeTemplate(bench: Bench): Promise<void> {
-  const { kind } = (await templateOf(bench)) ?? {}
+  const { kind } = (await createSecondTemplate(bench)) ?? {}
   if (!kind) return
   const oldUIDs = new Set(workerMachines(bench).map(({ metadata }) => metadata.uid))
   await bench.patch(MachineDeployment, name, { spec: { template: { spec: { infrastructureRef: refOf(kind, `${name}-2`) } } } })
@@ -152,7 +152,8 @@ async function changeTemplate(bench: Bench): Promise<void> {
   bench.mark('template changed')
 }
 
-async function templateOf(bench: Bench) {
+/** Creates a second template of the infrastructure of Machines. Returns the kind of templates; `undefined` if there is none. */
+async function createSecondTemplate(bench: Bench) {
   await createTemplate(bench, 'InfraMachine', `${name}-2`)
   return bench.target.InfraMachine!.template
 }
