@@ -22,16 +22,19 @@ it('the program blocks an upgrade until its version is approved', async () => {
   try {
     const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]
     const transport = httpsHookTransport()
-    const ask = async (annotations: Record<string, string>) => {
+    const responseTo = async (annotations: Record<string, string>) => {
       const request = fixture(BeforeClusterUpgrade)
       request.cluster.metadata.annotations = annotations
       const call = { server: JSON.parse(line), request, timeoutSeconds: 10, transport, clock: systemClock }
       return (await callServer(BeforeClusterUpgrade, call)).response
     }
     const message = 'Upgrade to v1.35.0 waits for approval'
-    expect(await ask({})).toMatchObject({ status: 'Success', retryAfterSeconds: 60, message })
-    expect(await ask({ 'example.com/approved-version': 'v1.34.0' })).toMatchObject({ retryAfterSeconds: 60, message })
-    expect(await ask({ 'example.com/approved-version': 'v1.35.0' })).toMatchObject({ status: 'Success', retryAfterSeconds: 0 })
+    expect(await responseTo({})).toMatchObject({ status: 'Success', retryAfterSeconds: 60, message })
+    expect(await responseTo({ 'example.com/approved-version': 'v1.34.0' })).toMatchObject({ retryAfterSeconds: 60, message })
+    expect(await responseTo({ 'example.com/approved-version': 'v1.35.0' })).toMatchObject({
+      status: 'Success',
+      retryAfterSeconds: 0,
+    })
     transport.close()
     child.kill('SIGTERM')
     expect(await once(child, 'exit')).toEqual([0, null])

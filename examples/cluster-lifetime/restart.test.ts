@@ -8,7 +8,7 @@ import { Lifetime } from './lifetime.ts'
 
 test('deletes a Cluster whose lifetime ended while no controller was running', async () => {
   const [clock, store] = [new VirtualClock(), memoryStore()]
-  // The second environment uses the store of the first one.
+  // The second environment uses the store of the first one, so the first one must not close it.
   store.close = () => Promise.resolve()
   const start = () => testEnv({ kinds: [Cluster, Lifetime], controllers: [lifetimeController], clock, store })
   const key = { namespace: 'default', name: 'short' }
