@@ -43,7 +43,7 @@ const descriptions: Readonly<Record<ContractName, Descriptions>> = {
       endpoint:
         'spec.controlPlaneEndpoint is that of the user or of the Cluster, or else the listener of all workload API servers; with spec.withoutEndpoint it stays empty.',
       'failure-domains': 'Those of spec.failureDomains, or else a, b and c. They follow changes of the spec.',
-      'externally-managed': 'Nothing is read or written while the annotation is there.',
+      'externally-managed': 'The controller does nothing while the LocalCluster has the annotation.',
     },
   },
   InfraMachine: {

@@ -175,7 +175,7 @@ export const allResources: readonly Rule[] = [
     versions: bothVersions,
     applies: 'every kind of a contract',
     sentence: 'The kind of lists is the kind with List appended.',
-    why: 'Clients that know the kind from a reference alone list it as <Kind>List; clusterctl move does.',
+    why: 'Clients that have only a reference list objects as <Kind>List, as clusterctl move does.',
     check: ofEachKind('`spec.names.listKind`; the API server sets it when it is absent.', { templates: 'both' }, (kind) => {
       const { kind: name, listKind } = namesOf(kind.crd)
       if (listKind === undefined || listKind === `${name}List`) return []

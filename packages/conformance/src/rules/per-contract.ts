@@ -168,7 +168,7 @@ function fieldRules(contract: ContractName): Rule[] {
       why: `Core reads status.conditions as metav1.Condition. Conditions of the old shape may lack a reason, which core then reports as NoReasonReported in place of the provider's.`,
       cases: ['kubernetes-sigs/cluster-api-provider-openstack#2895'],
       check: ofEachClaim(
-        '`status.conditions[*]`, unless `status.v1beta2.conditions` is there, which core prefers.',
+        '`status.conditions[*]`, unless the schema has `status.v1beta2.conditions`, which core prefers.',
         {
           contracts,
           versions: ['v1beta2'],

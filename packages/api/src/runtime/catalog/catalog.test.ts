@@ -115,12 +115,12 @@ describe('rule #1: a version keeps its elements', () => {
     [
       'a required field that becomes optional',
       request({ clusterName: s.string().optional() }),
-      [`${id}: request.clusterName was always there and may be absent: that needs a new version`],
+      [`${id}: request.clusterName was required and is optional: that needs a new version`],
     ],
     [
       'a new required field in the response',
       response({ more: s.string() }),
-      [`${id}: response.more is new and must be there: that needs a new version`],
+      [`${id}: response.more is new and required: that needs a new version`],
     ],
     [
       'a removed enum value',

@@ -64,8 +64,8 @@ function incompatibleChanges(previous: JSONSchema, current: JSONSchema, path: st
       const isLooser = path.startsWith('request') && isRequired[0] && !isRequired[1]
       const isStricter = path.startsWith('response') && !isRequired[0] && isRequired[1]
       return [
-        ...(isLooser ? [`${fieldPath} was always there and may be absent`] : []),
-        ...(isStricter ? [`${fieldPath} could be left out and must be there`] : []),
+        ...(isLooser ? [`${fieldPath} was required and is optional`] : []),
+        ...(isStricter ? [`${fieldPath} was optional and is required`] : []),
         ...incompatibleChanges(field, newField, fieldPath),
       ]
     }),
@@ -79,9 +79,7 @@ function incompatibleChanges(previous: JSONSchema, current: JSONSchema, path: st
 
 /** Returns new required fields of responses, which existing handlers do not send. */
 const newlyRequired = (previous: JSONSchema, current: JSONSchema, path: string): string[] =>
-  (current.required ?? [])
-    .filter((name) => !previous.properties?.[name])
-    .map((name) => `${path}.${name} is new and must be there`)
+  (current.required ?? []).filter((name) => !previous.properties?.[name]).map((name) => `${path}.${name} is new and required`)
 
 /** Returns stricter limits for responses, which responses of existing handlers may violate. */
 const newLimits = (previous: JSONSchema, current: JSONSchema, path: string): string[] =>

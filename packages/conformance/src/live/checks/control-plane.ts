@@ -194,7 +194,7 @@ export const controlPlaneMetadata: LiveCheck = {
         object,
         field: 'metadata.uid',
         at,
-        expected: 'a Machine that was there before the change',
+        expected: 'a Machine that existed before the change',
         found: object.metadata.uid,
         holds: machinesBefore.some((one) => one.object.metadata.uid === object.metadata.uid),
       }),

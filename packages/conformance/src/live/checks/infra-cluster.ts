@@ -92,7 +92,7 @@ export const externallyManaged: LiveCheck = {
                 field: 'metadata.finalizers',
                 at: history.deleted?.at ?? at,
                 expected: `${externalName} is deleted without the provider`,
-                found: history.deleted ? 'deleted' : 'still there',
+                found: history.deleted ? 'deleted' : 'not deleted',
                 holds: history.deleted !== undefined,
               }),
             ]

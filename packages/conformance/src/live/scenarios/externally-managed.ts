@@ -25,7 +25,7 @@ export async function externallyManaged(bench: Bench): Promise<void> {
   writeField(status, InfraClusterContract.provisioned, infraCluster.contractVersion, true)
   await bench.patch(infraCluster.kind, externalName, status, 'status')
   await bench.until(
-    'core sees the infrastructure as provisioned',
+    `Cluster ${externalName} has status.initialization.infrastructureProvisioned`,
     () => bench.recording.object(Cluster, externalName)?.status?.initialization?.infrastructureProvisioned === true,
   )
   bench.mark('provisioned')
