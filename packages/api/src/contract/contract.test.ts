@@ -158,7 +158,7 @@ describe('a control plane', () => {
   })
 })
 
-describe('a pool of machines', () => {
+describe('an InfraMachinePool', () => {
   test.each([
     ['initialization.provisioned of contract v1beta2', 'v1beta2', { initialization: { provisioned: true } }, true],
     ['initialization.provisioned before ready', 'v1beta2', { ready: true, initialization: { provisioned: false } }, false],
@@ -169,7 +169,7 @@ describe('a pool of machines', () => {
     expect(isPoolProvisioned({ status }, contract)).toBe(expected)
   })
 
-  it('has no provider IDs and no replicas before it reports them', () => {
+  it('has no provider IDs, replicas or machine kind before it reports them', () => {
     expect(providerIDsOf({}, 'v1beta2')).toEqual([])
     expect(poolReplicasOf({}, 'v1beta2')).toBeUndefined()
     expect(infrastructureMachineKindOf({ status: { infrastructureMachineKind: '' } }, 'v1beta2')).toBeUndefined()

@@ -84,7 +84,7 @@ describe('defaults', () => {
     })
   })
 
-  it('of a MachinePool: label, one replica, version prefix, Node deletion timeout of ten seconds', () => {
+  it('of a MachinePool: label, one replica or the minimum of the autoscaler, version prefix, Node deletion timeout', () => {
     const { metadata, spec } = defaulted(MachinePool, pool)
     expect(metadata.labels).toEqual({ 'cluster.x-k8s.io/cluster-name': 'demo' })
     const { version, deletion } = spec.template.spec
