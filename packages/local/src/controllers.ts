@@ -92,7 +92,7 @@ export function localControllers({ workloads, endpoint, updates }: LocalControll
           relevantMachinePoolChange,
         ),
         watches(LocalMachine, poolOf),
-        // Needed for deletions of Machines, and for Machines without infrastructure.
+        // Events of LocalMachines cover neither the deletion of a Machine nor a Machine without a LocalMachine.
         watches(Machine, sameCluster(localPoolsByCluster), ({ previous, object }) => isPooled(object ?? previous)),
       ],
       reconcile: reconcileLocalMachinePool,
@@ -108,8 +108,8 @@ export function localControllers({ workloads, endpoint, updates }: LocalControll
         watches(Machine, sameCluster(localControlPlanesByCluster), isGone),
         // Includes Secrets of any owner, because users may provide certificates, and replace them, without the label of the event filter.
         { ...watches(Secret, sameCluster(localControlPlanesByCluster), isClusterSecretOf), filter: 'keys' },
+        // Events of these kinds trigger no reconcile: reconciles read bootstrap configs, and the API versions of kinds, from the cache.
         watches(LocalBootstrapConfig, () => []),
-        // Events of CustomResourceDefinitions trigger no reconcile: reconciles read the API versions of kinds from the cache.
         watches(CustomResourceDefinition, () => []),
       ],
       sources: [workloadStarted(workloads, localControlPlanesByCluster), extensionsChanged(updates)],

@@ -172,7 +172,9 @@ test('a cluster without simulated delays is provisioned at once', async () => {
   )
 })
 
-/** Records the number of control plane Machines after each change, as `up to date/all`. */
+/**
+ * Performs `act`, and returns the number of control plane Machines after each change in the next two minutes, as `with the version/all`.
+ */
 async function followMachines(world: World, act: () => Promise<unknown>, version = 'v1.35.0'): Promise<string> {
   const machineByName = new Map((await machines(world)).map((machine) => [machine.metadata.name, machine]))
   const count = () => `${[...machineByName.values()].filter(({ spec }) => spec.version === version).length}/${machineByName.size}`
@@ -209,7 +211,7 @@ test('a control plane scales 1, 3, 5, 1 one Machine at a time, spread over failu
   await expect(scale(world, 2)).rejects.toThrow('spec.replicas: Forbidden: cannot be an even number when etcd is stacked')
 })
 
-test('a new version replaces one Machine at a time, and the API server stays reachable', async () => {
+test('a new version replaces one Machine at a time, and the API server is reachable afterwards', async () => {
   const world = await aWorld()
   await createCluster(world, { replicas: 3 })
   await world.advance(seconds(10))
@@ -513,7 +515,7 @@ const cutOffAfter =
     watch: (request, signal) => transport.watch(request, signal),
   })
 
-test('creates each object once, after whichever write the process was stopped', async () => {
+test('each object is created once, whichever write of the creation of a cluster is the last before the process is stopped', async () => {
   const newStore = await installedStore()
   for (let writes = 0; ; writes++) {
     const [stores, store, clock] = [keptStores(), await newStore(), new VirtualClock()]

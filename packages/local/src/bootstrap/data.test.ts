@@ -15,7 +15,7 @@ const data = {
 
 const formats = ['cloud-config', 'ignition'] as const
 
-test.each(formats)('a machine reads its labels, taints and expiry from the format %s', (format) => {
+test.each(formats)('parseBootstrapData returns labels, taints and expiry from the format %s', (format) => {
   const { nodeLabels, nodeTaints } = data
   const expires = '2026-01-01T00:15:00.000Z'
   expect(parseBootstrapData(formatBootstrapData({ ...data, expires }, format), format)).toEqual({
@@ -50,7 +50,7 @@ test.each([
   ['ignition of another provider', '{"ignition": {"version": "2.3.0"}}', 'ignition'],
   ['another format', '{}', 'talos'],
   ['no data', undefined, undefined],
-])('a machine boots from %s with defaults', (_, value, format) => {
+])('parseBootstrapData returns undefined for %s', (_, value, format) => {
   expect(parseBootstrapData(value, format)).toBeUndefined()
 })
 

@@ -435,14 +435,14 @@ test('rollout.after replaces Machines', async () => {
 })
 
 test('a Machine whose infrastructure rejects the change is replaced', async () => {
-  const refusing = (transport: Transport): Transport =>
+  const rejecting = (transport: Transport): Transport =>
     withSend(transport, async (request, signal) => {
       const spec = JSON.stringify((request.body as { spec?: unknown } | undefined)?.spec ?? {})
       const isChange = request.patchType === 'application/apply-patch+yaml' && request.options?.dryRun && spec.includes('"2s"')
       if (isChange) throw new StatusError('Forbidden', 'nodeDelay cannot be changed')
       return transport.send(request, signal)
     })
-  await createControlPlane(coversAll, { management: { reach: async (_, inProcess) => refusing(inProcess) } })
+  await createControlPlane(coversAll, { management: { reach: async (_, inProcess) => rejecting(inProcess) } })
   const namesBefore = await names()
   await env.client.create(LocalMachineTemplate, {
     ...named('slow'),

@@ -14,7 +14,8 @@ export async function initialize(scope: ControlPlaneScope, io: ReconcileContext,
   const { controlPlane } = scope
   const status = (controlPlane.status ??= {})
   if (status.initialization?.controlPlaneInitialized) return proceed()
-  // As upstream: Machines that are created after this report join the cluster. The replacement of the only Machine could not join it.
+  // As upstream: once the control plane is reported as initialized, new Machines join the existing cluster. The replacement of the only
+  // Machine would have no cluster to join.
   const [firstMachine, ...otherMachines] = scope.machines.map(({ machine }) => machine)
   if (firstMachine && otherMachines.length === 0 && (isDeleting(firstMachine) || isToBeRemediated(firstMachine)))
     return wait('the only Machine to be replaced')

@@ -133,7 +133,7 @@ export function desiredMachine(
     spec: {
       clusterName: cluster.metadata.name,
       version,
-      ...policyOf(machineTemplate.spec),
+      ...propagatedFieldsOf(machineTemplate.spec),
       ...(failureDomain === undefined ? {} : { failureDomain }),
       infrastructureRef: { apiGroup: infrastructureKind.group, kind: infrastructureKind.kind, name },
       bootstrap: { configRef: { apiGroup: LocalBootstrapConfig.group, kind: LocalBootstrapConfig.kind, name } },
@@ -161,9 +161,10 @@ export async function syncMachine(
   const templated = machineTemplateOf(controlPlane).metadata ?? {}
   propagateMetadata(machine, templated)
   const { deletion: _, taints: _taints, readinessGates: _gates, minReadySeconds: _seconds, ...otherFields } = machine.spec
-  machine.spec = { ...otherFields, ...draft(policyOf(machineTemplateOf(controlPlane).spec)) }
+  machine.spec = { ...otherFields, ...draft(propagatedFieldsOf(machineTemplateOf(controlPlane).spec)) }
   const reported = existing.status?.conditions?.find(({ type }) => type === 'UpToDate')
-  // Until the Machine has a Node, core changes its spec and status step by step: a write for each new generation would conflict with it.
+  // Until the Machine has a Node, core changes its spec and status step by step: writing this condition for each new generation would
+  // conflict with core's writes.
   const generation = existing.status?.nodeRef
     ? existing.metadata.generation
     : (reported?.observedGeneration ?? existing.metadata.generation)
@@ -195,12 +196,12 @@ async function syncMetadata<T extends KubeObject>(
 }
 
 /** Returns the fields that propagate to existing Machines. */
-function policyOf({
+function propagatedFieldsOf({
   deletion,
   taints,
   readinessGates,
   minReadySeconds,
-}: NonNullable<LocalControlPlane['spec']['machineTemplate']>['spec']): Policy {
+}: NonNullable<LocalControlPlane['spec']['machineTemplate']>['spec']): PropagatedFields {
   return {
     // The default that admission sets on Machines: without it, every reconcile would see a difference.
     deletion: { nodeDeletionTimeoutSeconds: DefaultNodeDeletionTimeout, ...deletion },
@@ -210,7 +211,7 @@ function policyOf({
   }
 }
 
-type Policy = Pick<Machine['spec'], 'deletion' | 'taints' | 'readinessGates' | 'minReadySeconds'>
+type PropagatedFields = Pick<Machine['spec'], 'deletion' | 'taints' | 'readinessGates' | 'minReadySeconds'>
 
 /** In seconds. Upstream: default of Machine spec.deletion.nodeDeletionTimeoutSeconds. */
 const DefaultNodeDeletionTimeout = 10
@@ -265,6 +266,7 @@ async function findLeftover(
     if (!isOwnedBy(infrastructure, controlPlane, LocalControlPlane) || isDeleting(infrastructure)) continue
     if (io.cache.peek(Machine, key)) continue
     const bootstrap = io.cache.peek(LocalBootstrapConfig, key)
+    // Takes the place of the Machine that was not created. Without a version it does not count as outdated.
     const machine = { spec: {}, metadata: infrastructure.metadata } as Machine
     const isUsable = outdatedReasons(controlPlane, { machine, infrastructure, bootstrap }, io.clock.now()).length === 0
     if (isUsable && leftover === undefined) leftover = key.name

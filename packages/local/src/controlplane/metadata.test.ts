@@ -41,7 +41,7 @@ test.each([
     { labels: { tier: 'a' }, annotations: { [PropagatedAnnotation]: 'tier;' } },
   ],
   [
-    'adds annotations and labels of the template',
+    'adds labels and annotations of the template, and removes an annotation that was removed from the template',
     anObject(undefined, { old: '1', [PropagatedAnnotation]: ';old' }),
     { labels: { b: '1', a: '2' }, annotations: { fresh: '2' } },
     { labels: { b: '1', a: '2' }, annotations: { fresh: '2', [PropagatedAnnotation]: 'a,b;fresh' } },

@@ -13,7 +13,7 @@ export interface TemplateMetadata {
   readonly annotations?: Readonly<Record<string, string>> | undefined
 }
 
-/** Returns labels and annotations for a new object. */
+/** Returns labels and annotations for a new object, with the annotation that records their keys. */
 export function templatedMetadata({ labels = {}, annotations = {} }: TemplateMetadata) {
   const recordedKeys = recordedKeysOf(labels, annotations)
   return {

@@ -28,7 +28,7 @@ export interface PlannedMachine {
 
 export interface ControlPlane {
   readonly replicas: number
-  /** Machines above `replicas` during a rollout: 1 or 0. */
+  /** Number of Machines above `replicas` during a rollout: 1 or 0. */
   readonly maxSurge: number
   readonly machines: readonly PlannedMachine[]
   /** Failure domains that are suitable for control plane machines. */
@@ -66,7 +66,7 @@ export function planStep(controlPlane: ControlPlane): Step {
   const outdated = machines.filter(needsRollout)
   if (outdated.length > 0) {
     const reason = `${names(outdated)} not up-to-date`
-    return current < replicas + maxSurge ? scaleUp(controlPlane, reason) : replaceOne(controlPlane, reason)
+    return current < replicas + maxSurge ? scaleUp(controlPlane, reason) : updateOrDelete(controlPlane, reason)
   }
   if (current < replicas) return scaleUp(controlPlane, `${current} Machines < ${replicas} replicas`)
   if (current > replicas) return scaleDown(controlPlane, `${current} Machines > ${replicas} replicas`)
@@ -77,10 +77,10 @@ export function planStep(controlPlane: ControlPlane): Step {
 const needsRollout = ({ outdated, deleting }: PlannedMachine): boolean => outdated.length > 0 && !deleting
 
 /**
- * Replaces one Machine. An in-place update is tried only where the Machine would otherwise be deleted, so that the control plane can do
- * without the Machine if the update fails. An unhealthy Machine is deleted.
+ * Updates one Machine in place, or deletes it. Called only when no additional Machine may be created first: the control plane can then do
+ * without the Machine, also if the update fails. Updates only while all Machines are healthy and fewer than `replicas` are up to date.
  */
-function replaceOne(controlPlane: ControlPlane, reason: string): Step {
+function updateOrDelete(controlPlane: ControlPlane, reason: string): Step {
   const machine = nextToReplace(controlPlane)
   const upToDate = controlPlane.machines.filter(({ outdated }) => outdated.length === 0).length
   const isStable = preflight(controlPlane, { leaving: undefined }).length === 0

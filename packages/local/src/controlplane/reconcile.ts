@@ -86,7 +86,10 @@ export async function reconcileLocalControlPlane(
   })
 }
 
-/** Creates certificates and kubeconfig, then performs one step towards the desired Machines. */
+/**
+ * Creates certificates and kubeconfig, updates fields of Machines that need no replacement, reports the initialization, and performs one
+ * step towards the desired Machines.
+ */
 async function provision(
   scope: ControlPlaneScope,
   io: ReconcileContext,
@@ -118,7 +121,7 @@ async function provision(
   return mergeOutcomes([stepOutcome, nextRequeue(scope, initialized, io.clock.now())])
 }
 
-/** Returns a wait or requeue for changes after which the control plane can proceed. */
+/** Returns a wait or requeue for changes after which the control plane can proceed; `proceed` if it waits for none. */
 function nextRequeue({ controlPlane, step, template }: ControlPlaneScope, initialized: Outcome, now: number): Outcome {
   if (template.state === 'missing') return wait('machine template to exist')
   if (initialized.kind !== 'proceed') return initialized

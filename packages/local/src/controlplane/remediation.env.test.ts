@@ -108,7 +108,7 @@ test('a Machine that a user marks is replaced', async () => {
   expect(await names()).not.toContain(namesBefore[1])
 })
 
-test('an unhealthy Machine that etcd needs for its quorum is deleted only after another Machine recovers', async () => {
+test('an unhealthy Machine whose deletion could cost the quorum of etcd is deleted only after another Machine recovers', async () => {
   await createControlPlane()
   const namesBefore = await names()
   await breakMachine(namesBefore[0]!)

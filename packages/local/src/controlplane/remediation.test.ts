@@ -1,11 +1,11 @@
 import { seconds } from '@capstan/kube'
 import { describe, expect, test } from 'vitest'
-import { keepsQuorum, parseRecord, planRemediation, type RemediationFacts, type UnhealthyMachine } from './remediation.ts'
+import { keepsQuorum, parseRecord, planRemediation, type RemediationFacts, type ObservedMachine } from './remediation.ts'
 
 const now = Date.parse('2026-01-02T00:00:00Z')
 const ago = (s: number) => `${new Date(now - seconds(s)).toISOString().slice(0, 19)}Z`
 
-const aMachine = (name: string, fields: Partial<UnhealthyMachine> = {}): UnhealthyMachine => ({
+const aMachine = (name: string, fields: Partial<ObservedMachine> = {}): ObservedMachine => ({
   name,
   created: `2026-01-01T00:00:0${name.slice(1)}Z`,
   deleting: false,
@@ -53,7 +53,7 @@ describe('a remediation', () => {
     ['does nothing until the last replacement exists', { inProgress: true, machines: [aMachine('m1', broken), m2, m3] }, 'none'],
     ['deletes an unhealthy Machine', { machines: [aMachine('m1', broken), m2, m3] }, 'delete m1, retry 0'],
     [
-      'waits for the version of the topology',
+      'waits until the version of the topology is propagated',
       { pendingVersion: 'v1.37.0', machines: [aMachine('m1', broken), m2, m3] },
       "m1 RemediationDeferred: LocalControlPlane can't remediate while waiting for a version upgrade to v1.37.0 to be propagated from Cluster.spec.topology",
     ],
@@ -91,7 +91,7 @@ describe('a remediation', () => {
     expect(decide(facts)).toBe(expected)
   })
 
-  test.each<[string, UnhealthyMachine[], string]>([
+  test.each<[string, ObservedMachine[], string]>([
     ['that a user has marked', [aMachine('m1', broken), aMachine('m2', { ...broken, healthy: true, marked: true })], 'm2'],
     ['without a Node', [aMachine('m1', broken), aMachine('m2', { ...broken, hasNode: false })], 'm2'],
     ['whose Node is not Ready', [aMachine('m1', { ...broken, healthy: true }), aMachine('m2', broken)], 'm2'],
@@ -110,7 +110,13 @@ describe('retries of a remediation', () => {
   ]
   test.each<[string, number, number, RemediationFacts['limits'], string]>([
     ['are counted', 60, 1, {}, 'delete m1, retry 2'],
-    ['are counted from zero once a replacement was healthy for an hour', 3600, 7, { maxRetry: 3 }, 'delete m1, retry 0'],
+    [
+      'are counted from zero when a replacement fails an hour after the last remediation',
+      3600,
+      7,
+      { maxRetry: 3 },
+      'delete m1, retry 0',
+    ],
     [
       'are counted from zero after minHealthyPeriodSeconds',
       60,

@@ -33,7 +33,8 @@ export function parseRecord(value: string): RemediationRecord {
   return record
 }
 
-export interface UnhealthyMachine extends PlannedMachine {
+/** A control plane Machine, healthy or not, with the fields that planning and remediation need. */
+export interface ObservedMachine extends PlannedMachine {
   /** Whether a MachineHealthCheck has found a problem. */
   readonly failsHealthCheck: boolean
   /** Whether a MachineHealthCheck has requested that the control plane remediates the Machine. */
@@ -45,7 +46,7 @@ export interface UnhealthyMachine extends PlannedMachine {
 }
 
 export interface RemediationFacts {
-  readonly machines: readonly UnhealthyMachine[]
+  readonly machines: readonly ObservedMachine[]
   readonly initialized: boolean
   /** Whether a Machine was deleted and its replacement is not created yet. */
   readonly inProgress: boolean
@@ -66,6 +67,7 @@ export type Remediation =
     }
   | { readonly kind: 'delete'; readonly machine: string; readonly record: RemediationRecord }
 
+/** Returns the next remediation, or why it must wait, with upstream's texts. */
 export function planRemediation(facts: RemediationFacts): Remediation {
   const { machines, initialized, inProgress, pendingVersion } = facts
   const [first] = machines.filter((machine) => machine.remediationRequested).sort(byRemediationOrder)
@@ -125,7 +127,7 @@ export function keepsQuorum(machines: readonly PlannedMachine[], joining = false
   return healthy + (isBestCase ? 1 : 0) >= Math.floor(voting / 2) + 1
 }
 
-function byRemediationOrder(a: UnhealthyMachine, b: UnhealthyMachine): number {
+function byRemediationOrder(a: ObservedMachine, b: ObservedMachine): number {
   return (
     Number(b.marked) - Number(a.marked) ||
     Number(a.hasNode) - Number(b.hasNode) ||
@@ -140,7 +142,7 @@ const DefaultMinHealthyPeriod = hours(1)
 
 /** Returns the record of a remediation that starts now, or the limit that forbids it. */
 function nextRecord(
-  { name, replaces }: UnhealthyMachine,
+  { name, replaces }: ObservedMachine,
   { limits, now }: RemediationFacts,
 ): RemediationRecord | { readonly until: number; readonly period: number } | { readonly retries: number } {
   const first = { machine: name, timestamp: `${new Date(now).toISOString().slice(0, 19)}Z`, retryCount: 0 }

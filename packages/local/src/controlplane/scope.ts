@@ -20,6 +20,7 @@ export interface ControlPlaneScope {
     | { readonly state: 'found'; readonly object: UnknownObject }
   /** Error message when the control plane could not be initialized. */
   initializationIssue: string | undefined
+  /** The planned step; `undefined` while none is planned. */
   step: Step | undefined
   /** Whether the reconcile ended with an error, so that `unread` objects could not be read. */
   failed: boolean

@@ -20,7 +20,10 @@ import type { ControlPlaneScope } from './scope.ts'
 
 type Status = NonNullable<LocalControlPlane['status']>
 
-/** Returns replica counters, versions, selector and last remediation. The phases of the reconcile write the other status fields. */
+/**
+ * Returns replica counters, versions, selector and last remediation; for a hosted control plane, `externalManagedControlPlane` and its
+ * version. The phases of the reconcile write the other status fields.
+ */
 export function controlPlaneCounters({ controlPlane, cluster, machines }: ControlPlaneScope): Partial<Status> {
   if (controlPlane.spec.hosted) {
     const { version } = controlPlane.spec
@@ -79,7 +82,7 @@ export function controlPlaneConditions(scope: ControlPlaneScope): NewCondition[]
   }
   return [
     availableCondition(scope),
-    // The condition is not reported before the certificates were read.
+    // The condition is not reported before the certificates were read, unless the reconcile failed.
     ...(scope.certificates.state === 'unread' && !scope.failed ? [] : [certificatesAvailableCondition(scope)]),
     initializedCondition(scope),
     rollingOutCondition(scope),

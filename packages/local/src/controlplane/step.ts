@@ -14,11 +14,11 @@ import { createMachine } from './machines.ts'
 import { planStep, type Step } from './plan.ts'
 import { remediate } from './remediate.ts'
 import {
+  type ObservedMachine,
   parseRecord,
   RemediationForAnnotation,
   RemediationInProgressAnnotation,
   type RemediationRecord,
-  type UnhealthyMachine,
 } from './remediation.ts'
 import type { ControlPlaneScope } from './scope.ts'
 import { isHealthy, isToBeRemediated } from './status.ts'
@@ -148,7 +148,7 @@ const machineNamed = ({ machines }: ControlPlaneScope, name: string): Machine =>
 const plannedMachine = (
   { machine, outdated }: ControlPlaneScope['machines'][number],
   isRolloutDue: boolean,
-): UnhealthyMachine => ({
+): ObservedMachine => ({
   name: machine.metadata.name,
   created: machine.metadata.creationTimestamp,
   failureDomain: machine.status?.failureDomain ?? machine.spec.failureDomain,

@@ -9,7 +9,7 @@ import {
   endpoint,
   failure,
   failureStatus,
-  machinePolicy,
+  propagatedMachineFields,
   readinessGates,
   templateMetadata,
   templateOf,
@@ -107,7 +107,7 @@ export const LocalControlPlane = defineKind({
         metadata: templateMetadata(),
         spec: s
           .object({
-            ...machinePolicy,
+            ...propagatedMachineFields,
             readinessGates: readinessGates(),
             infrastructureRef: contractRef().doc('Template of the infrastructure machines. A change replaces the machines.'),
           })
@@ -276,7 +276,7 @@ export const LocalControlPlaneTemplate = defineKind({
         .object(
           {
             metadata: templateMetadata(),
-            spec: s.object(machinePolicy, { minProperties: 1 }).optional().doc('Spec of the Machines.'),
+            spec: s.object(propagatedMachineFields, { minProperties: 1 }).optional().doc('Spec of the Machines.'),
           },
           { minProperties: 1 },
         )

@@ -95,7 +95,7 @@ export const failureDomains = () =>
     .listMap('name')
 
 /** Fields of `machineTemplate.spec` that propagate to Machines without a rollout. */
-export const machinePolicy = {
+export const propagatedMachineFields = {
   minReadySeconds: s.int32({ minimum: 0 }).optional().doc('How long a Machine must be Ready before it is Available. Default 0.'),
   deletion: s
     .object(

@@ -112,7 +112,7 @@ test('the data of a removed cluster are deleted', async () => {
   expect(workloads.clientFor(demo)).toBeUndefined()
 })
 
-test('a join fails when the store cannot be opened, and the next attempt opens it again', async () => {
+test('a join fails when the store cannot be opened, and the next attempt succeeds', async () => {
   const { workloads } = createProcess()
   let attempts = 0
   const failing = createWorkloads({
@@ -138,6 +138,6 @@ test('the cluster authority signs the serving certificate for every name of the 
   await workloads.close()
 })
 
-test('no two clusters share a store', () => {
+test('clusters whose namespace and name have the same text with a dot between them have different stores', () => {
   expect(storeName({ namespace: 'a', name: 'b.c' })).not.toBe(storeName({ namespace: 'a.b', name: 'c' }))
 })

@@ -218,7 +218,7 @@ describe('a LocalMachinePool', () => {
     expect((await pool()).status?.nodeRefs).toHaveLength(2)
   })
 
-  test('is provisioned after failures, which its conditions report', async () => {
+  test('is provisioned after failures, which a condition of its MachinePool reports', async () => {
     await createPool({ simulated: { provisioningDelay: '2s', failure: { at: 'provisioning', message: 'no quota', times: 5 } } })
     expect(legacyConditionsOf(await pool()).find(({ type }) => type === 'InfrastructureReady')).toMatchObject({
       status: 'False',
