@@ -27,7 +27,7 @@ const aCluster = (topology: object = {}) => ({
   spec: { topology: { classRef: { name: 'demo' }, version: 'v1.36.0', ...topology } },
 })
 
-/** Returns the text that kubectl prints after a create: the error or the warnings. */
+/** Creates a Cluster as kubectl does. Returns the warnings of the response, or the error. */
 async function create(body: object, options: { fieldValidation?: 'Strict' | 'Ignore'; dryRun?: boolean } = {}) {
   const target = { group: Cluster.group, version: Cluster.version, plural: Cluster.plural, namespace: 'default' }
   const caller = { name: 'user', groups: ['system:masters'], agent: 'kubectl' }
@@ -46,7 +46,7 @@ async function create(body: object, options: { fieldValidation?: 'Strict' | 'Ign
 }
 
 /** Upstream's message if the schema's rules were not evaluated. */
-const unread =
+const rulesNotChecked =
   '<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation'
 
 /** Returns copies of the object, each with its spec, or one value in it, removed or replaced. */
@@ -123,7 +123,7 @@ describe('a Cluster', () => {
     expect(await create(aCluster(topology))).toMatchObject({
       code: 422,
       reason: 'Invalid',
-      message: `Cluster.cluster.x-k8s.io "demo" is invalid: [${message}, ${unread}]`,
+      message: `Cluster.cluster.x-k8s.io "demo" is invalid: [${message}, ${rulesNotChecked}]`,
       fields: [message.split(':')[0], '<nil>'],
     })
   })
@@ -220,7 +220,7 @@ describe('a runtime extension', () => {
   const isDiscovery = (request: Request) => new URL(request.url).pathname.endsWith('/discovery')
   const discovered = async () => conditionText(await env.client.get(ExtensionConfig, { name: 'ext' }), 'Discovered')
 
-  /** Registers a server with this response in a management cluster. Returns the URL below which the hooks are served. */
+  /** Registers an extension server with this handler in a management cluster. Returns the URL below which the hooks are served. */
   async function register(answer: FetchHandler, ca: CertifiedKey = authority): Promise<string> {
     const server = await listen(answer, serving)
     closing.push(() => server.close())

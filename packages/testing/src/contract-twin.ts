@@ -23,7 +23,9 @@ const isProvider = ({ group, labels }: DeclaredKind): boolean =>
 
 /** A field that has a different path or type in contract v1beta1. */
 interface MovedField {
+  /** Path in contract v1beta2. */
   readonly now: string
+  /** Path in contract v1beta1. */
   readonly before: string
   toOld?(value: Any, object: Any): unknown
   toNew?(value: Any, object: Any): unknown

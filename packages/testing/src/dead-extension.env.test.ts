@@ -181,7 +181,7 @@ test('Clusters continue at once when the labels of their namespace no longer mat
   await env.settle()
   mode = 'refuses'
   await clusterIn('guarded')
-  // Afterwards the backoff is several minutes.
+  // Afterwards the backoff is several minutes, so that only the changed label can cause the next reconcile.
   await env.advance(minutes(10))
   expect(await condition('guarded', 'TopologyReconciled')).toMatch(/^False ReconcileFailed: /)
   await label(null)

@@ -305,6 +305,7 @@ const inputs: readonly FailingInput[] = [
   },
   {
     name: 'a class whose worker class is removed while it is used',
+    // Admission rejects this change, because the Cluster uses the worker class.
     later: (env) => changeClass(env, (spec) => (spec.workers.machineDeployments = [])).catch(() => {}),
   },
   {

@@ -62,7 +62,7 @@ export async function fleetEnv({ extensions, leaderElection = false }: FleetEnvO
 
   async function start(): Promise<ManagerProcess> {
     const name = `manager-${started.length + 1}`
-    const surroundings = mortalConnections({
+    const connections = mortalConnections({
       clock,
       stores,
       transport: traffic.count(server.transport({ agent: 'capstan' })),
@@ -73,16 +73,16 @@ export async function fleetEnv({ extensions, leaderElection = false }: FleetEnvO
       }),
     })
     const options = {
-      client: createClient(surroundings.transport),
-      clock: surroundings.clock,
+      client: createClient(connections.transport),
+      clock: connections.clock,
       random: seededRandom(started.length + 2),
       log: silent,
     }
     const { controllers, close } = createProviders({
       ...options,
       names: ProviderNames,
-      stores: surroundings.stores,
-      hookTransport: surroundings.hooks,
+      stores: connections.stores,
+      hookTransport: connections.hooks,
       endpoint: { host: '127.0.0.1', port: 6443 },
     })
     const manager = createManager({
@@ -94,9 +94,9 @@ export async function fleetEnv({ extensions, leaderElection = false }: FleetEnvO
       name,
       manager,
       get isDead() {
-        return surroundings.isDead
+        return connections.isDead
       },
-      kill: (writes) => surroundings.kill(writes),
+      kill: (writes) => connections.kill(writes),
     }
     let hasEnded = false
     started.push({
@@ -104,8 +104,8 @@ export async function fleetEnv({ extensions, leaderElection = false }: FleetEnvO
       async end() {
         if (hasEnded) return
         hasEnded = true
-        surroundings.kill()
-        surroundings.rejectPending()
+        connections.kill()
+        connections.rejectPending()
         await manager.stop()
         await close()
       },

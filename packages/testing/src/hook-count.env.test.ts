@@ -28,7 +28,7 @@ const topology = {
 }
 
 /** Actions on clusters, with a restart after each. */
-const life: readonly ((env: ManagementEnv) => Promise<unknown>)[] = [
+const actions: readonly ((env: ManagementEnv) => Promise<unknown>)[] = [
   ({ client }) => Promise.all(names.map((name) => client.create(Cluster, { metadata: key(name), spec: { topology } }))),
   (env) => patchAll(env, { metadata: { labels: { team: 'x' } } }),
   (env) => patchAll(env, { spec: { topology: { workers: { machineDeployments: [{ ...worker('steady'), replicas: 2 }] } } } }),
@@ -50,8 +50,8 @@ test('core calls each of six hooks once for each Cluster that is created, upgrad
   let clock = new VirtualClock()
   let env = await managementEnv({ runtime, stores, clock })
   await createFrom(env.client, new URL('class.yaml', demo))
-  for (const happens of life) {
-    await happens(env)
+  for (const act of actions) {
+    await act(env)
     await env.advance(seconds(60))
     calls.push(...env.hooks.map(({ hook, cluster }) => `${cluster} ${hook}`))
     await env.close()

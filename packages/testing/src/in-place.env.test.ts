@@ -124,7 +124,7 @@ test('a changed variable is applied to the infrastructure of existing workers', 
   for (const { metadata, spec } of await workers()) {
     const infrastructure = await env.client.get(LocalMachine, { namespace: 'default', name: spec.infrastructureRef.name })
     expect(infrastructure.spec!.simulated!.nodeDelay).toBe('777ms')
-    expect(infrastructure.spec!.providerID, 'what the provider has written stays').toBe(spec.providerID)
+    expect(infrastructure.spec!.providerID, 'the provider ID is kept').toBe(spec.providerID)
     expect(metadata.annotations ?? {}).not.toHaveProperty(UpdateInProgressAnnotation)
   }
 })

@@ -21,7 +21,8 @@ const runtime = () =>
     BeforeClusterDelete: ({ nth }) => (nth === 1 ? { wait: 3, message: 'backing up' } : undefined),
   })
 
-async function live(env: ManagementEnv): Promise<void> {
+/** Creates the demo, scales, upgrades and deletes it. */
+async function runLifecycle(env: ManagementEnv): Promise<void> {
   const demo = new URL('../../lab/demo/', import.meta.url)
   await createFrom(env.client, new URL('class.yaml', demo))
   await env.settle()
@@ -50,7 +51,7 @@ async function live(env: ManagementEnv): Promise<void> {
 
 test('a cluster is created, scaled, upgraded and deleted', async () => {
   const env = await managementEnv({ runtime: runtime() })
-  await live(env)
+  await runLifecycle(env)
   expect(env.story()).toMatchInlineSnapshot(`
     "   0.0  Cluster default/demo: created (1 control plane machine, 4 workers, Kubernetes v1.36.0)
        0.0  Cluster default/demo: BeforeClusterCreate called on scripted.test: wait 2 s (warming up)
@@ -142,7 +143,7 @@ test('a cluster is created, scaled, upgraded and deleted', async () => {
 test('the lifecycle is the same over HTTPS', async () => {
   const https = overHttps()
   const report = async (env: ManagementEnv) => {
-    await live(env)
+    await runLifecycle(env)
     await env.close()
     return withoutTimes(env.story())
   }

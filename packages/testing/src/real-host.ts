@@ -26,8 +26,8 @@ import { virtualTimestamps } from './virtual-timestamps.ts'
 
 export interface RealHostOptions {
   /**
-   * Path of a kubeconfig with full access to the server. At the end of a test, all objects of `kinds` are deleted, and, outside
-   * kube-system, all Secrets, ConfigMaps, Events, Leases, Nodes and Namespaces that the server has not created itself.
+   * Path of a kubeconfig with full access to the server. At the end of a test, these objects outside of kube-system are deleted: all objects
+   * of `kinds`, and all Secrets, ConfigMaps, Events, Leases, Nodes and Namespaces that the server has not created itself.
    */
   readonly kubeconfig: string
   readonly clock: Clock

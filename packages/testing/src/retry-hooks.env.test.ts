@@ -127,8 +127,10 @@ describe('a process that is killed around a request', () => {
       await env.advance(seconds(10))
     }
     await restart(mortalStores(base))
+    // Counts the commits of a restart. The next process makes as many before the request.
     const counted = mortalStores(base)
     await restart(counted)
+    // A process that is killed in the call, by `onCall`, does not reach its limit of 100 more commits.
     const stores = mortalStores(base, counted.commits + (commitsUntilStop === 'in the call' ? 100 : commitsUntilStop))
     await restart(stores)
     calls.length = 0

@@ -43,7 +43,7 @@ test('admission functions behind webhooks default and reject objects as in-proce
   await server.close()
 })
 
-test('stops listening when the API server is not available', async () => {
+test('close stops listening even when the API server rejects every create', async () => {
   const server = createApiServer({ clock: new VirtualClock(), random: seededRandom(1) })
   await server.ready
   const create = () => Promise.reject(new Error('unavailable'))

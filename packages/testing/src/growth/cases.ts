@@ -74,8 +74,8 @@ function growObject(schema: JSONSchema, path: readonly Step[], growth: Growth, s
   return { ...(smallestValue(schema, 0) as object), [step.field]: growObject(property, rest, growth, size) }
 }
 
-const mergeMembers = (smallestValue: unknown, large: unknown): unknown =>
-  isRecord(smallestValue) && isRecord(large) ? { ...smallestValue, ...large } : large
+const mergeMembers = (small: unknown, large: unknown): unknown =>
+  isRecord(small) && isRecord(large) ? { ...small, ...large } : large
 
 function growValue(schema: JSONSchema, growth: Growth, size: number): unknown {
   const indexes = Array.from({ length: size }, (_, index) => index)

@@ -106,8 +106,8 @@ function stepsOfMatch({ sticky, global }: RegExp, text: string, from: number, re
 }
 
 /**
- * Returns an estimate of the elements that a call visits, copies or moves. Characters of strings count for a sixteenth, except in `indexOf`,
- * `lastIndexOf` and `slice`, where each counts as an element.
+ * Returns an estimate of the elements that a call visits, copies or moves. Characters of strings count for a sixteenth, except in `indexOf` and
+ * `lastIndexOf`, where each counts as an element.
  */
 function stepsOf(name: string, receiver: unknown, args: readonly unknown[], result: unknown): number {
   const { length = 0 } = receiver as { length?: number }
