@@ -23,7 +23,6 @@ test('every hook has its own responses or those of BeforeClusterCreate, and name
     'AfterClusterUpgrade',
     'BeforeClusterDelete',
   ]
-  // These have the same responses as BeforeClusterCreate.
   expect(hookCatalog.map(({ name }) => name).filter((name) => !answered.has(name))).toEqual(hooksWithSharedResponses)
   for (const list of [acceptedResponses, rejectedResponses]) expect(new Set(list.map(({ name }) => name)).size).toBe(list.length)
 })

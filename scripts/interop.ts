@@ -3,7 +3,8 @@
  * SUITE…` the named suites; `--jobs N` runs N at once, `--list` lists all suites, `--prepare` builds their tools and runs no suite.
  * A suite that could not run counts as failed, and the summary has the reason. Suites that run at once slow down each other's
  * programs: with `--jobs` above 1, failed suites are run again, one at a time, if at most five failed. Of a suite that names its failed
- * cases only these are run again, also without `--jobs`. The summary lists both results.
+ * cases only these are run again, also without `--jobs`. The summary lists both results. `--all`, `--only` and `--real` are options of the
+ * suites (`SuiteOptions`). `--inside` is internal: the child process that runs one suite has it.
  */
 import { spawn } from 'node:child_process'
 import { parseArgs } from 'node:util'

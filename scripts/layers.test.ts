@@ -30,7 +30,7 @@ test('folders of the API server have no import cycles', () => {
   expect(folderCycles(root)).toEqual([])
 })
 
-test('finds import cycles between folders at every depth, but not between a folder and the files beside it', () => {
+test('folderCycles finds import cycles between folders at every depth, but not between a folder and the files beside it', () => {
   const checkout = mkdtempSync(join(tmpdir(), 'capstan-layers-'))
   const sources = {
     'verbs/write.ts': "import './steps/decode.ts'",

@@ -56,6 +56,6 @@ test('every word of the glossary is checked, or listed with its usual meaning', 
   expect(words.filter((word) => !isReplaced(word) && uncheckedWords[word] === undefined)).toEqual([])
 })
 
-test('fails when git fails', () => {
+test('gitLines throws when git fails', () => {
   expect(() => gitLines('log', 'no-such-commit..HEAD')).toThrow(/^git log no-such-commit\.\.HEAD failed: fatal: /)
 })

@@ -52,7 +52,7 @@ const contracts: readonly [contract: string, kind: string][] = [
 ]
 
 /** Existing and planned commands. The table lists those that do not exist as "not yet". */
-const plannedCommands = [...commandNames, 'manifests', 'doctor', 'lint', 'conform', 'xray', 'plan', 'explain']
+const listedCommands = [...commandNames, 'manifests', 'doctor', 'lint', 'conform', 'xray', 'plan', 'explain']
 
 export function statusTable(): string {
   const kinds = new Set(coreKinds.map(({ kind }) => kind))
@@ -65,7 +65,7 @@ export function statusTable(): string {
       contracts.map(([contract]) => contract),
       (contract) => local.has(contracts.find(([name]) => name === contract)![1]),
     ),
-    row('Commands of `capstan`', [...new Set(plannedCommands)], (command) => commandNames.includes(command)),
+    row('Commands of `capstan`', [...new Set(listedCommands)], (command) => commandNames.includes(command)),
   ]
   return ['| | implemented | not yet |', '| --- | --- | --- |', ...rows].join('\n')
 }

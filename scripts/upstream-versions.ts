@@ -102,8 +102,8 @@ for (const file of readdirSync(bases).sort()) {
     if (storage) continue
     record(root, schema.openAPIV3Schema)
     const columns = additionalPrinterColumns.map(({ description: _description, ...column }) => column)
-    const facts = { ...(deprecated ? { deprecated } : {}), ...subresources, columns }
-    served.push(`${spec.group}/${name} ${spec.names.kind} ${root} ${JSON.stringify(facts)}`)
+    const versionFacts = { ...(deprecated ? { deprecated } : {}), ...subresources, columns }
+    served.push(`${spec.group}/${name} ${spec.names.kind} ${root} ${JSON.stringify(versionFacts)}`)
   }
 }
 for (const [root, struct] of Object.entries(types.roots).sort(([a], [b]) => (a < b ? -1 : 1)))
