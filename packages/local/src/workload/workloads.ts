@@ -49,7 +49,7 @@ export interface Workloads {
   clientFor(cluster: ObjectKey, machine?: string): Client | undefined
   /** Returns an in-process transport to a running API server by the `tls-server-name` of its kubeconfig. */
   transportFor(serverName: string): Transport | undefined
-  /** Resolves when the API server runs, for clients that have the kubeconfig before that. */
+  /** Resolves when the API server runs. Clients may have the kubeconfig before it runs. */
   whenStarted(serverName: string): Promise<Transport>
   /** Returns the endpoint for a listener that serves the running API server with this name. */
   endpointFor(serverName: string): Endpoint | undefined

@@ -20,7 +20,7 @@ test.each(workOutsideRequests)('work grows linearly: %s', async (name, work) => 
   expect(growthProblems([await measureGrowth(name, work)])).toEqual([])
 })
 
-test('reports quadratic work', async () => {
+test('growthProblems reports quadratic work', async () => {
   const work = (size: number) => {
     const list = Array.from({ length: size }, (_, index) => ({ name: `n${index}` }))
     return list.map(({ name }) => list.find((one) => one.name === name))
