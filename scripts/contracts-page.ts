@@ -55,7 +55,7 @@ function coreSection(): string[] {
   return [
     '## Core',
     '',
-    'What core does for providers. "Core will …" of the book counts as MUST. The tests play a provider of each contract version; their names begin with the rule.',
+    'What core does for providers. "Core will …" of the book counts as MUST. The tests act as a provider of each contract version; their names begin with the rule.',
     'Cases of [core-twin](../../interop/README.md#core-beside-upstreams-core) compare the same with upstream’s core.',
     '',
     ...coreRules.flatMap((rule) => [

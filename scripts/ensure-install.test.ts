@@ -8,7 +8,7 @@ import { afterEach, expect, test } from 'vitest'
 const root = mkdtempSync(join(tmpdir(), 'capstan-ensure-install-'))
 afterEach(() => rmSync(root, { recursive: true, force: true }))
 
-/** Runs the script in a checkout whose packages are installed, as if by another version of Node. */
+/** Runs the script in a checkout whose packages are installed. `node` is the version of Node that the script sees. */
 function run(node: string, { ownNode }: { ownNode: boolean }) {
   const lock = '{ "packages": {} }'
   for (const folder of ['scripts', 'node_modules/.bin']) mkdirSync(join(root, folder), { recursive: true })

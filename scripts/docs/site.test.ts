@@ -14,7 +14,7 @@ test('a file becomes a page with its path, and README.md the page of its folder'
     '/packages/kube/index.html',
   ]))
 
-test('the start page is first in the navigation, and each title is the heading of its file', () => {
+test('the start page is first in the navigation, each title is the heading of its file, and test data has no page', () => {
   expect(sections[0]!.pages.map(({ url, title }) => `${url} ${title}`)).toEqual([
     '/index.html Title of README.md',
     '/CONTRIBUTING.html Title of CONTRIBUTING.md',
