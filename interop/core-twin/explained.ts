@@ -244,9 +244,9 @@ export const explained: readonly Explained[] = [
   {
     what: 'Events of short phases, and similar events',
     reason:
-      "phases of a new Cluster can change faster than it is reconciled; a phase that ends before the next reconcile has no event. Upstream's library counts the events of one object and reason, and combines them from the tenth on, even if their texts differ",
+      "phases of a new Cluster can change faster than it is reconciled; a phase that ends before the next reconcile has no event. Upstream's library counts the events of one object and reason, combines them from the tenth on, even if their texts differ, and records of one object at most 25 events, and then one in five minutes",
     effect:
-      'events `Pending` and `Provisioning` of Clusters may be missing. Each event has its own text, where that of upstream begins with `(combined from similar events)`',
+      'events `Pending` and `Provisioning` of Clusters may be missing. Each event is recorded with its own text, where that of upstream begins with `(combined from similar events)` or the event is missing',
     matches: ({ object, path, theirs, ours }, name, { count }) =>
       object === 'Events' &&
       ((count === 1 && /Normal (Pending|Provisioning) of cluster-controller/.test(path)) ||
@@ -254,7 +254,7 @@ export const explained: readonly Explained[] = [
           (ours === undefined
             ? /\(combined from similar events\)/.test(path)
             : theirs === undefined &&
-              / Topology(Create|Update) of topology\/cluster-controller: (Created|Updated) /.test(path)))),
+              / Topology(Create|Update|Delete) of topology\/cluster-controller: (Created|Updated|Deleted) /.test(path)))),
   },
   {
     what: 'Deleted templates of a ClusterClass',

@@ -45,3 +45,19 @@ test.each([
   const health = healthOf(target as Target, healthCheck, clusterWith(isProvisioned), Date.parse('2026-01-02T00:00:00Z'))
   expect(health.kind).toBe(kind)
 })
+
+test.each([
+  ['is unhealthy at once', {}, [], 'unhealthy'],
+  ['is not unhealthy while it is being deleted', { deletionTimestamp: '2026-01-02T00:00:00Z' }, [], { after: 15_000 }],
+  [
+    'is unhealthy 15 s after it has reported this while it is being deleted',
+    { deletionTimestamp: '2026-01-01T00:00:00Z' },
+    [{ ...condition('NodeReady', 'False'), reason: 'NodeDeleted', lastTransitionTime: '2026-01-01T23:59:45Z' }],
+    'unhealthy',
+  ],
+])('a Machine whose Node was deleted %s', (_, metadata, conditions, expected) => {
+  const withoutNode = { metadata: { name: 'm', ...metadata }, status: { nodeRef: { name: 'n' }, conditions } } as never as Machine
+  const target: Target = { machine: withoutNode, node: { state: 'deleted', name: 'n' } }
+  const health = healthOf(target, healthCheck, clusterWith(true), Date.parse('2026-01-02T00:00:00Z'))
+  expect(health).toMatchObject(typeof expected === 'string' ? { kind: expected } : { kind: 'pending', ...expected })
+})

@@ -108,8 +108,11 @@ interface NodeProblems extends Problems {
 
 function nodeProblems({ machine, node }: Target, { spec }: MachineHealthCheck, cluster: Cluster, now: number): NodeProblems {
   switch (node.state) {
-    case 'deleted':
-      return { reason: 'NodeDeleted', messages: [`Node ${node.name} has been deleted`], after: Infinity }
+    case 'deleted': {
+      const after = isDeleting(machine) ? deletionTimeLeft(machine, now) : 0
+      const messages = after > 0 ? [] : [`Node ${node.name} has been deleted`]
+      return { reason: 'NodeDeleted', messages, after: after > 0 ? after : Infinity }
+    }
     case 'none':
       return startupProblem(machine, spec.checks?.nodeStartupTimeoutSeconds, cluster, now)
     case 'found': {
@@ -121,6 +124,19 @@ function nodeProblems({ machine, node }: Target, { spec }: MachineHealthCheck, c
       }
     }
   }
+}
+
+/**
+ * Time for which a Machine that is being deleted may exist without its Node. Usually the Machine controller has deleted the Node, and removes
+ * the Machine's finalizer next. Upstream reconciles a MachineHealthCheck at most once in this time.
+ */
+const TimeWithoutNode = seconds(15)
+
+/** Returns how long a Machine that is being deleted still counts as not unhealthy, in milliseconds, since it reports that its Node is deleted. */
+function deletionTimeLeft(machine: Machine, now: number): number {
+  const nodeReady = getCondition(machine, MachineConditions.NodeReady.type)
+  const since = nodeReady?.reason === 'NodeDeleted' ? Date.parse(nodeReady.lastTransitionTime ?? '') || 0 : now
+  return since + TimeWithoutNode - now
 }
 
 function startupProblem(

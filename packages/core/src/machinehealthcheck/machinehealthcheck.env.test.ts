@@ -69,6 +69,36 @@ describe('a MachineHealthCheck', () => {
     })
   })
 
+  test('does not mark a Machine as unhealthy whose Node is deleted with it', async () => {
+    await startEnv()
+    // Core deletes the Node of the last Machine only if a control plane Machine remains.
+    await env.provisionMachine('cp', { labels: { 'cluster.x-k8s.io/control-plane': '' } })
+    await env.client.delete(Machine, { namespace: 'default', name: 'a' })
+    await env.advance(minutes(1))
+    expect(await status()).toMatchObject({ expectedMachines: 1, currentHealthy: 1 })
+    expect(await eventReasons()).toContain('SuccessfulDrainNode')
+    expect(await eventReasons()).not.toContain('MachineMarkedUnhealthy')
+  })
+
+  test('records no event for a Machine that was deleted before its status is written', async () => {
+    let isDeleted = false
+    const between = (transport: Transport): Transport =>
+      withSend(transport, async (request, signal) => {
+        if (isDeleted && request.subresource === 'status' && request.plural === Machine.plural)
+          throw new StatusError('NotFound', 'the Machine was deleted')
+        return transport.send(request, signal)
+      })
+    await startEnv({}, ['a'], { between })
+    isDeleted = true
+    await env.patch(Machine, 'a', { metadata: { annotations: { 'cluster.x-k8s.io/remediate-machine': '' } } })
+    await env.advance(seconds(5))
+    expect(await eventReasons()).not.toContain('MachineMarkedUnhealthy')
+    isDeleted = false
+    await env.patch(Machine, 'a', { metadata: { labels: { changed: 'yes' } } })
+    await env.advance(seconds(5))
+    expect(await eventReasons()).toContain('MachineMarkedUnhealthy')
+  })
+
   test('requests remediation by the owner only after a Node condition has lasted for its timeout', async () => {
     await startEnv()
     await setNodeReady('a', 'False')

@@ -40,7 +40,7 @@ import {
   templateName,
 } from './desired-object.ts'
 import { controlPlaneHealthCheck, type DesiredHealthCheck, machineDeploymentHealthCheck } from './health-checks.ts'
-import type { WorkerVersion } from '../upgrade/upgrade.ts'
+import { type WorkerVersion, workerErrorPrefix } from '../upgrade/upgrade.ts'
 
 export interface DesiredState {
   readonly infrastructureCluster: DesiredObject
@@ -98,8 +98,7 @@ export function desiredState(
       current.controlPlane?.healthCheck,
     ),
     machineDeployments: (blueprint.topology.workers?.machineDeployments ?? []).map((topology) =>
-      // The spelling "MachineDepoyment" is upstream's.
-      compute(`MachineDeployments: failed to compute MachineDepoyment for topology ${JSON.stringify(topology.name)}`, () =>
+      compute(workerErrorPrefix('MachineDeployment', topology.name), () =>
         machineDeployment(
           cluster,
           topology,
@@ -110,7 +109,7 @@ export function desiredState(
       ),
     ),
     machinePools: (blueprint.topology.workers?.machinePools ?? []).map((topology) =>
-      compute(`MachinePools: failed to compute MachinePool for topology ${JSON.stringify(topology.name)}`, () =>
+      compute(workerErrorPrefix('MachinePool', topology.name), () =>
         machinePool(
           cluster,
           topology,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { UpgradeFacts, WorkerTopology } from './upgrade.ts'
+import type { ControlPlaneVersion, UpgradeFacts, WorkerTopology } from './upgrade.ts'
 import { controlPlaneVersion, upgradeIsOver, workerVersions } from './upgrade.ts'
 
 const controlPlaneAt = (version: string, overrides: Partial<NonNullable<UpgradeFacts['controlPlane']>> = {}) => ({
@@ -159,6 +159,16 @@ describe('worker versions', () => {
   test('upgrades as many workers at once as the annotation allows', () => {
     expect(versionsText({}, [worker('a'), worker('b'), worker('c')], 2)).toBe(
       'a:v1.34.1 starting, b:v1.34.1 starting, c:v1.33.2 pending',
+    )
+  })
+  test.each([
+    ['MachineDeployment', 'MachineDeployments: failed to compute MachineDepoyment', 'machine deployment'],
+    ['MachinePool', 'MachinePools: failed to compute MachinePool', 'machine pool'],
+  ] as const)('reports a %s that has to be upgraded without a step', (kind, computed, text) => {
+    const upgradeFacts = facts({ controlPlane: controlPlaneAt('v1.34.1'), plan: { controlPlane: [], workers: [] } })
+    const stable = { kind: 'version', version: 'v1.34.1', state: 'stable', pending: false } as never as ControlPlaneVersion
+    expect(() => workerVersions(upgradeFacts, stable, [worker('a', { current: 'v1.35.0' })], { concurrency: 1, kind })).toThrow(
+      `failed to compute ${computed} for topology "a": cannot compute the ${text} version if the ${text} is pending upgrade and the upgrade plan is not set`,
     )
   })
   test('counts a worker that still replaces its Machines against the limit', () => {

@@ -181,13 +181,19 @@ export function workerVersions(
     const next = facts.plan.workers[0]
     if (next === undefined) {
       const worker = kind === 'MachinePool' ? 'machine pool' : 'machine deployment'
-      throw new Error(`cannot compute the ${worker} version if the ${worker} is pending upgrade and the upgrade plan is not set`)
+      throw new Error(
+        `failed to compute ${workerErrorPrefix(kind, name)}: cannot compute the ${worker} version if the ${worker} is pending upgrade and the upgrade plan is not set`,
+      )
     }
     if (next === current) return keep('pending', current)
     if (!worker.upgrading) upgrading++
     return { name, version: next, state: 'starting', upgrading: true }
   })
 }
+
+/** Returns how errors about the worker topology `name` begin, after "failed to compute". The spelling "MachineDepoyment" is upstream's. */
+export const workerErrorPrefix = (kind: 'MachineDeployment' | 'MachinePool', name: string): string =>
+  `${kind}s: failed to compute ${kind === 'MachinePool' ? kind : 'MachineDepoyment'} for topology ${JSON.stringify(name)}`
 
 /** Whether the upgrade is complete except for its final hook, AfterClusterUpgrade. */
 export function upgradeIsOver(
