@@ -1,8 +1,8 @@
 /**
- * Computes the labels and annotations that one controller sets on an object on which other writers also set some. The managedFields of the
- * object record the manager of each entry: so a patch removes exactly the entries that only this controller has set and no longer wants.
- * The result is that of upstream's server-side apply, but a request is sent only when there is a difference. See
- * docs/adr/0005-merge-patches-for-propagation.md.
+ * Computes how server-side apply by one manager would change the labels and annotations of an object, on which other managers
+ * also set some. An entry that is no longer desired is removed only if managedFields show this manager as its only owner. The
+ * MachineDeployment controller computes in this way the MachineSets that it sends to extensions; it writes MachineSets by
+ * server-side apply itself (`apply-intent.ts`).
  */
 import type { KubeObject, ManagedFieldsEntry } from '@capstan/kube'
 import { isRecord } from '@capstan/kube'
@@ -18,7 +18,7 @@ export interface MetadataPatch {
   annotations?: MapPatch
 }
 
-/** Returns the patch for `object.metadata`; `undefined` when there is no difference. Pure. */
+/** Returns the merge patch for `object.metadata`; `undefined` when there is no difference. Pure. */
 export function metadataPatch(object: KubeObject, manager: string, desired: WantedMetadata): MetadataPatch | undefined {
   const patch: MetadataPatch = {}
   for (const field of ['labels', 'annotations'] as const) {

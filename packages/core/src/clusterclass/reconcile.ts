@@ -86,7 +86,7 @@ async function reconcileTemplateRefs(scope: Scope, context: ReconcileContext): P
   const { clusterClass } = scope
   const outdated: { ref: TemplateRef; latest: string }[] = []
   const errors: Error[] = []
-  // Only for the cache, from which `externalKind` reads CustomResourceDefinitions: their changes trigger no reconcile.
+  // Watched only so that `externalKind` finds CustomResourceDefinitions in the cache: their changes trigger no reconcile.
   await context.watch(CustomResourceDefinition, () => [])
   for (const ref of templateRefsOf(clusterClass.spec)) {
     try {

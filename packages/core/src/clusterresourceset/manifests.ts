@@ -58,7 +58,7 @@ function objectsInList(text: string): Manifest[] {
 }
 
 function objectsInDocuments(text: string): Manifest[] {
-  // As upstream, only a comment may follow a separator in its line. The separator need not end with a space.
+  // As upstream, only a comment may follow a separator in its line, with or without a space before it.
   const line = text.split('\n').findIndex((line) => /^---\s*[^\s#]/.test(line)) + 1
   if (line > 0) {
     throw new Error(

@@ -31,14 +31,14 @@ describe('the contract of a kind', () => {
       { 'cluster.x-k8s.io/v1beta2': 'v1beta3_v1_v1beta10' },
       'v1beta2 v1',
     ],
-    ['may be an older version', { 'cluster.x-k8s.io/v1beta1': 'v1alpha1_v1beta1' }, 'v1beta1 v1beta1'],
+    ['is an older one when no label names a newer one', { 'cluster.x-k8s.io/v1beta1': 'v1alpha1_v1beta1' }, 'v1beta1 v1beta1'],
     ['skips an empty label', { 'cluster.x-k8s.io/v1beta2': '', 'cluster.x-k8s.io/v1beta1': 'v1' }, 'v1beta1 v1'],
   ])('%s', (_, labels, expected) => {
     const { contract, version } = latestContract(aCrd(labels as never))
     expect(`${contract} ${version}`).toBe(expected)
   })
 
-  test('is reported as missing, with the CustomResourceDefinition, when no label names a supported contract', () => {
+  test('is reported as missing, with the name of the CustomResourceDefinition, when no label has a supported contract', () => {
     expect(() => latestContract(aCrd({ 'cluster.x-k8s.io/v1alpha4': 'v1' }))).toThrow(
       'cannot find any versions matching contract versions ["v1beta2" "v1beta1"] for CRD devmachines.infra.example.com as contract version label(s) are either missing or empty',
     )

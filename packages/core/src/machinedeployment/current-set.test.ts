@@ -80,13 +80,18 @@ describe('the revision', () => {
     ['of a new set is the next', undefined, [revision('1'), revision('4')], { current: '5' }],
     ['stays while no set has a newer one', revision('3', '1'), [revision('2')], { current: '3', history: '1' }],
     ['increases when a set becomes current again', revision('1'), [revision('2')], { current: '3', history: '1' }],
-    ['keeps all earlier revisions', revision('3', '1'), [revision('4')], { current: '5', history: '1,3' }],
-    ['does not count an old set without a number', revision('1'), [revision('x'), aSet('s', 1, 'v1', 1)], { current: '1' }],
+    ['leaves all its earlier numbers in the history', revision('3', '1'), [revision('4')], { current: '5', history: '1,3' }],
+    [
+      'ignores old sets whose revision is missing or not a number',
+      revision('1'),
+      [revision('x'), aSet('s', 1, 'v1', 1)],
+      { current: '1' },
+    ],
   ])('%s', (_, current, old, expected) => {
     expect(currentRevision(current, old)).toEqual(expected)
   })
 
-  test('of a current set without a number is an error, which names the set', () =>
+  test('of the current set is an error that names the set, if it is not a number', () =>
     expect(() => currentRevision(revision('x'), [])).toThrow(
       'failed to parse current revision on MachineSet default/s: strconv.ParseInt: parsing "x": invalid syntax',
     ))

@@ -1,4 +1,7 @@
-/** Remediation by objects from a template, which a provider's controller handles. Upstream: machinehealthcheck_controller.go, v1.14. */
+/**
+ * External remediation: creates an object from a template, the remediation request, which a provider's controller handles.
+ * Upstream: machinehealthcheck_controller.go, v1.14.
+ */
 import { clonedKind, fromTemplate, Machine, MachineConditions, pluralOf, type TemplateReference } from '@capstan/api'
 import {
   getCondition,
@@ -22,7 +25,7 @@ import type { MachineHealthCheckIO, MachineHealthCheckScope } from './scope.ts'
 
 const { ExternallyRemediated } = MachineConditions
 
-/** A remediation request that could not be created, with the condition for the Machine. */
+/** Error for a remediation request that could not be created, with the condition for the Machine. */
 export class RemediationProblem extends Error {
   override readonly name = 'RemediationProblem'
   readonly condition: NewCondition

@@ -44,7 +44,12 @@ describe('ScalingDown', () => {
   const moved = { ...aMachine('moved'), metadata: { ...aMachine('moved').metadata, annotations } }
   test.each([
     ['too many Machines', { machines: [...two, aMachine('c')] }, 'True ScalingDown: Scaling down from 3 to 2 replicas', 3],
-    ['a moved Machine that is not counted yet', { machines: [...two, moved] }, 'False NotScalingDown', 3],
+    [
+      'a moved Machine that the MachineDeployment has not acknowledged yet',
+      { machines: [...two, moved] },
+      'False NotScalingDown',
+      3,
+    ],
   ])('is computed from the state: %s', (_, overrides, text, replicas) => {
     const scope = aScope(overrides)
     reportStatus(scope, now)
