@@ -27,7 +27,7 @@ export function* drafting<T>(value: T): Work<T> {
   return copy as T
 }
 
-/** Reports whether a JSON value contains so many values that work on all of them should be divided. */
+/** Reports whether a JSON value contains so many values that work on all of them should run in pieces. */
 export const isLong = (value: unknown): boolean => valuesLeft(value, LongValues) < 0
 const LongValues = 10_000
 

@@ -22,21 +22,24 @@ export interface Structural {
    */
   prune(object: object): string[]
   pruning(object: object): Work<string[]>
-  /** Removes nulls of fields that are neither nullable nor have a default. */
+  /** Removes nulls of fields that are not nullable and have no default. */
   dropNulls(object: object): void
   droppingNulls(object: object): Work<void>
   /** Sets defaults. */
   default(object: object): void
   defaulting(object: object): Work<void>
   /**
-   * Validates the object: its schema, then embedded resources, then duplicate items, then CEL rules. With `old`, unchanged parts are not
-   * validated (ratcheting). `earlier` has the errors of earlier checks, which are not returned. After errors of types, required fields,
-   * enumerations or maximum sizes, CEL rules are skipped, and one more error reports this. `also` has errors to report before the errors of
-   * the rules.
+   * Validates the object: its schema, then embedded resources, then duplicate items, then CEL rules. With `old` (ratcheting),
+   * unchanged parts may violate the schema and all rules except transition rules, and duplicates are errors only if `old` has
+   * none. `earlier` has the errors of earlier checks, which are not returned. After errors of types, required fields,
+   * enumerations or maximum sizes, CEL rules are skipped, and one more error reports this. `also` has errors to report before
+   * the errors of the rules.
    */
   validate(object: object, old?: object, earlier?: readonly FieldError[], also?: readonly FieldError[]): FieldError[]
   validating(...args: Parameters<Structural['validate']>): Work<FieldError[]>
-  /** Errors of CEL rules in unchanged parts of an update, in pieces. Ratcheting does not reject them; they are sent as warnings. */
+  /**
+   * Errors of CEL rules in unchanged parts of an update, in pieces. They do not reject the update; they are sent as warnings.
+   */
   ratchetedErrors(object: object, old: object): Work<RuleError[]>
   /** Validates by the schema, without CEL rules. */
   validateSchema(object: object, old?: object): FieldError[]
@@ -62,7 +65,7 @@ function compile(schema: JSONSchema): Structural {
   const checkEmbedded = compileEmbedded(schema)
   const validateRules = rulesValidator(schema)
 
-  /** Objects that satisfy all rules: no part that an update of such an object leaves unchanged can violate a rule. */
+  /** Objects that satisfy all rules except transition rules: an update can violate these only in parts that it changes. */
   const validByRules = new WeakSet<object>()
 
   const duplicatesIn = (object: object): FieldError[] => {
