@@ -7,8 +7,8 @@ const jsonYAML = ['application/json', 'application/yaml']
 const protobuf = 'application/vnd.kubernetes.protobuf'
 
 /**
- * Error for an Accept header without a media type that the handler can send. Upstream's list of media types includes protobuf. This server
- * does not encode objects as protobuf, so for built-in kinds it omits protobuf when the client requests it.
+ * Error for an Accept header without a media type that the handler can send, with upstream's list of media types. Upstream
+ * sends built-in kinds as protobuf, and this server does not: the list omits protobuf if a client requests it for such a kind.
  */
 export const notAcceptable = (accept: string, builtin: boolean): StatusError => {
   const types = builtin && accept.includes(protobuf) ? jsonYAML : [...jsonYAML, protobuf]

@@ -52,7 +52,7 @@ export function replay(snapshots: Snapshots, entry: Entry, encode: ObjectEncodin
   }
   const snapshot = snapshots.get(entry.store) ?? emptySnapshot()
   if (entry.revision !== snapshot.revision + 1)
-    throw new Error(`revision ${entry.revision} of store ${entry.store} follows upon revision ${snapshot.revision}`)
+    throw new Error(`revision ${entry.revision} of store ${entry.store} follows revision ${snapshot.revision}`)
   snapshots.set(entry.store, snapshot)
   const [resource, namespace, name] = entry.key
   const key: StoreKey = { resource, namespace, name }

@@ -1,4 +1,4 @@
-/** LIST: returns the newest state, an older revision, or one page of a list. Upstream: section "Resource versions" of the API reference. */
+/** LIST: returns the newest state, an older revision, or one page of a list. Upstream: API Concepts, "Resource versions". */
 import {
   badRequest,
   forbidden,
@@ -43,6 +43,7 @@ export async function list(server: ServerContext, context: RequestContext): Prom
     const object = converted ? converted[index]! : inVersion(info, source[index]!)
     if (selection && !selection(object)) continue
     if (isFull) {
+      // At least one: how many more objects the selector matches is unknown, and upstream reports no count either.
       remaining = 1
       break
     }
@@ -54,6 +55,7 @@ export async function list(server: ServerContext, context: RequestContext): Prom
     metadata: {
       ...(remaining > 0 ? { continue: encodeToken({ rv: revision, start: `${sortKeyOf(items.at(-1)!)}\0` }) } : {}),
       ...(remaining > 0 && !selection ? { remainingItemCount: remaining } : {}),
+      // As upstream: only lists of custom resources contain an empty token.
       ...(remaining === 0 && !info.builtin ? { continue: '' } : {}),
       resourceVersion: String(revision),
     },
@@ -142,7 +144,9 @@ const tooLargeRevision = (revision: number, current: number): StatusError =>
 // Continue tokens, in upstream's format
 
 interface Token {
+  /** Revision of the list; -1 for the newest. */
   readonly rv: number
+  /** Key of the last item that was returned, and a zero byte. */
   readonly start: string
 }
 
