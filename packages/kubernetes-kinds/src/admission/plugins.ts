@@ -15,8 +15,8 @@ import { serviceAccount } from './service-account.ts'
 import { storageObjectInUse } from './volumes-in-use.ts'
 
 /**
- * Returns the plugins of this package, in the order in which upstream calls them. `@capstan/apiserver` implements the others, such as
- * NamespaceLifecycle and the webhook plugins.
+ * Returns the plugins of this package, in the order in which upstream calls them. `@capstan/apiserver` implements
+ * NamespaceLifecycle, webhooks and policies. `plugin-names.ts` lists the plugins that are not implemented.
  */
 export const pluginsWith = (tolerationSeconds: TolerationSeconds): readonly Plugin[] => [
   limitRanger,

@@ -50,7 +50,7 @@ const autoscalerV1: BuiltinKind = {
     cell: (autoscaler, now) => column.cell(inStoredForm(autoscaler), now),
   })),
   default(autoscaler) {
-    // The conversion to v2 and back sets the default target: 80 % CPU utilization.
+    // Without metrics, the conversion to v2 and back sets the default target: 80 % CPU utilization.
     toV2(autoscaler)
     toV1(autoscaler)
     ;(autoscaler.spec as { minReplicas?: number }).minReplicas ??= 1

@@ -44,7 +44,7 @@ export function recordOf(groupVersion: string, plural: string): ResourceRecord {
   return record
 }
 
-/** A table column other than the columns that all kinds have. */
+/** A table column of a resource besides `Name` and `Age`. */
 export interface RecordedColumn {
   readonly name: string
   readonly type: string
@@ -104,9 +104,9 @@ function* referencesOf({ $ref, allOf = [], items, properties = {}, additionalPro
 }
 
 /**
- * Returns the schema of a kind for defaulting and pruning, as Go's decoder works: fields that are not pointers default to the zero value of
- * their type, unless JSON omits it. The schema has no `required` and `enum`, because the validation of each kind checks them. Kinds share
- * schema objects.
+ * Returns the schema with which objects of a kind are defaulted and pruned as by Go's decoder: a field that is not a pointer
+ * defaults to the zero value of its type, unless Go's encoder omits this value. The schema has no `required` and `enum`,
+ * because the validation of each kind checks them. Kinds share schema objects.
  */
 export function schemaNamed(name: string): JSONSchema {
   let schema = resolved.get(name)
@@ -119,7 +119,7 @@ export function schemaNamed(name: string): JSONSchema {
   return special[name] ? schema : Object.assign(schema, withoutZeroDefaults(name, resolve(component)))
 }
 
-/** Removes zero defaults of fields that JSON omits when they are zero, and keeps their value as `x-capstan-zero`. */
+/** Removes zero defaults of fields that Go's encoder omits when they are zero, and keeps their value as `x-capstan-zero`. */
 function withoutZeroDefaults(name: string, schema: JSONSchema): JSONSchema {
   const go = goFields(name)
   for (const [field, { default: value, ...otherKeywords }] of Object.entries(schema.properties ?? {})) {
@@ -162,8 +162,8 @@ function resolve(component: Component): JSONSchema {
 }
 
 /**
- * Returns the zero value of a Go type in its JSON form: its structs, and those scalars, lists and maps that JSON does not omit; lists and
- * maps are `null`. Creating an object does not make its manager the owner of these fields.
+ * Returns the zero value of a Go type in its JSON form: its structs, its scalars with a published zero default, and those lists
+ * and maps that Go's encoder does not omit, as `null`. Creating an object does not make its manager the owner of these fields.
  */
 export function zeroValueOf(name: string): object {
   let zeroValue = zeroValues.get(name)

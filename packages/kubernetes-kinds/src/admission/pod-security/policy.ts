@@ -52,8 +52,8 @@ export function policyOf(labels: Labels | undefined): { readonly policy: Policy;
     version: enforceVersion.value ?? latest,
   }
   const warn: Standard = { level: warnLevel.value ?? 'privileged', version: warnVersion.value ?? latest }
-  // As upstream: without the label `warn`, the enforced level also causes warnings. Only pods are rejected; for a template, the warning is
-  // the only notice.
+  // As upstream: without the label `warn`, the enforced level also causes warnings. Only Pods are rejected: for an object with
+  // a Pod template, the warning is the only notice.
   const warnsAsEnforced = !warnLevel.isSet && enforceLevel.value !== undefined && enforce.level !== 'privileged'
   if (!warnsAsEnforced) return { policy: { enforce, warn }, errors }
   return {

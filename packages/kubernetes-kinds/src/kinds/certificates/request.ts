@@ -1,4 +1,4 @@
-/** Parses certificate signing requests (PKCS #10), as far as the server reads them. */
+/** Parses certificate signing requests (PKCS #10), as far as the server reads them, and validates certificates in PEM. */
 import { createPublicKey, verify, X509Certificate } from 'node:crypto'
 import { messageOf } from '@capstan/kube'
 
@@ -16,8 +16,8 @@ export function parseSigningRequest(pem: string): SigningRequest {
   try {
     return parseRequest(block.bytes)
   } catch (err) {
-    // Other errors are caused by malformed bytes.
     if (/^(asn1|x509|crypto\/\w+): /.test(messageOf(err))) throw err
+    // An error without such a prefix was caused by malformed bytes.
     throw new Error('x509: malformed certificate request', { cause: err })
   }
 }
@@ -34,7 +34,7 @@ function parseRequest(bytes: Buffer): SigningRequest {
   return { organizations: valuesOf(subject!.encoded, organization) }
 }
 
-/** Returns the error text of PEM that may contain several certificates; `undefined` when all are valid. */
+/** Validates PEM with one or more certificates. Returns the error text, or `undefined` when all are valid. */
 export function certificateProblem(pem: string): string | undefined {
   const blocks = blocksOf(pem)
   if (blocks.length === 0) return 'must contain at least one CERTIFICATE PEM block'
@@ -107,7 +107,7 @@ const textOf = (identifier: Buffer): string => identifier.toString('hex')
 /** Object identifier of the attribute organizationName, in hexadecimal. */
 const organization = '55040a'
 
-/** Digests by object identifier of the algorithm; empty if the key determines the digest. */
+/** Digests by object identifier of the signature algorithm, in hexadecimal; empty if the key determines the digest. */
 const digests: { readonly [algorithm: string]: string } = {
   '2a864886f70d01010b': 'sha256',
   '2a864886f70d01010c': 'sha384',
@@ -118,7 +118,8 @@ const digests: { readonly [algorithm: string]: string } = {
   '2b6570': '',
 }
 
-const failures: { readonly [key: string]: string } = {
+/** Error texts of invalid signatures, by type of the key. */
+const failures: { readonly [keyType: string]: string } = {
   rsa: 'crypto/rsa: verification error',
   ec: 'x509: ECDSA verification failure',
   ed25519: 'x509: Ed25519 verification failure',
