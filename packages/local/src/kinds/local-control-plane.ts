@@ -55,16 +55,21 @@ const common = {
   remediation: s
     .object(
       {
-        maxRetry: s.int32().optional().doc('How often replacements are replaced in turn. Absent: without a limit.'),
+        maxRetry: s
+          .int32()
+          .optional()
+          .doc(
+            'Maximum number of retries in a row. A retry replaces a Machine that itself replaced an unhealthy Machine. If absent, there is no limit.',
+          ),
         retryPeriodSeconds: s
           .int32({ minimum: 0 })
           .optional()
-          .doc('Time between the remediation of a Machine and that of its replacement. Default 0.'),
+          .doc('Minimum time between the remediation of a Machine and that of its replacement. Default 0.'),
         minHealthyPeriodSeconds: s
           .int32({ minimum: 0 })
           .optional()
           .doc(
-            'Time after a remediation. A replacement that fails later has a new problem: retries are then counted from zero. Default 3600.',
+            'Period after a remediation in which a failure of the replacement leads to a retry. A later failure counts as a new problem, with no retries so far. Default 3600.',
           ),
       },
       { minProperties: 1 },
@@ -74,7 +79,7 @@ const common = {
   hosted: s
     .boolean()
     .optional()
-    .doc('Whether the API server runs without Machines and replicas, as that of a managed service. It should not change.'),
+    .doc('Whether the API server runs without Machines and replicas, like that of a managed service. It should not change.'),
   bootstrapConfigSpec: bootstrapConfigSpec.optional().doc('Spec of the LocalBootstrapConfigs. A change replaces the machines.'),
   simulated: s
     .object({
@@ -117,7 +122,9 @@ export const LocalControlPlane = defineKind({
       .doc('Template of the Machines; required unless the control plane is hosted.'),
     controlPlaneEndpoint: endpoint()
       .optional()
-      .doc('Endpoint of the Cluster, where neither the user nor the infrastructure sets one. Set by the provider if hosted.'),
+      .doc(
+        'Endpoint of the Cluster if neither the user nor the infrastructure sets one. The provider then sets it for a hosted control plane.',
+      ),
   }),
   status: s.object({
     initialization: s
@@ -151,7 +158,9 @@ export const LocalControlPlane = defineKind({
       .object({
         machine: s.string({ minLength: 1, maxLength: 253 }).doc('The Machine that was deleted.'),
         time: s.timestamp().doc('When it was deleted.'),
-        retryCount: s.int32({ minimum: 0 }).doc('How often a replacement was replaced in turn.'),
+        retryCount: s
+          .int32({ minimum: 0 })
+          .doc('Number of retries in a row, including this remediation. 0 if it was not a retry.'),
       })
       .optional()
       .doc('The last remediation of an unhealthy Machine.'),
