@@ -96,7 +96,10 @@ export function lineOf({ hook, handlers, answer, subject, cluster }: HookCall): 
   }
 }
 
-/** Removes parts of an error that the line already contains: the hook, and the handler if there is only one. */
+/**
+ * Returns the text of the line for a failed call. Removes the parts of the error that the line already contains: the hook, and
+ * the handler if there is only one.
+ */
 function failedText({ hook, handlers }: Pick<HookCall, 'hook' | 'handlers'>, message: string): string {
   const withoutHook = message.replace(/^failed to call extension handlers for hook "[^"]*": /, '')
   const withoutHandler =

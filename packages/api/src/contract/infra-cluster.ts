@@ -33,7 +33,7 @@ const maxFailureDomainLength = 256
 
 /**
  * Returns the failure domains of either contract version in the form of the Cluster's status, sorted by name.
- * @throws TypeError when they violate the limits of `Cluster.status.failureDomains`
+ * @throws TypeError when they are not a list or map of named entries, or violate the limits of `Cluster.status.failureDomains`
  */
 export function failureDomainsOf(infraCluster: object, contract: ContractVersion): FailureDomain[] {
   const value = readField(infraCluster, InfraClusterContract.failureDomains, contract) ?? []
