@@ -68,7 +68,7 @@ export const familyOf = ({ id }: Rule): string => (families.has(suffixOf(id)) ? 
 /** Rules that no test violates, by family, with the reason. */
 export const unproved: Readonly<Record<string, string>> = {
   'type-and-object-meta': 'No API server serves an object without these fields.',
-  '.owner-first': 'A mutant changes writes of the local provider, and for an object without an owner there are none.',
+  '.owner-first': 'Mutants change writes of the local provider, which writes nothing for an object without an owner.',
   '.dry-run': 'The rule is about webhooks, and a mutant does not change the webhooks of the local provider.',
   'clusterctl.owner-references': 'Core sets the owner references again that a mutant removes.',
 }
