@@ -32,7 +32,7 @@ export const SampleControlPlane = defineKind({
   spec: s.object({ version }),
   status: s.object({
     initialization: s.object({ controlPlaneInitialized: s.boolean().optional() }).optional(),
-    version: s.string().optional().doc('Kubernetes version that runs.'),
+    version: s.string().optional().doc('Kubernetes version of the running control plane.'),
     externalManagedControlPlane: s.boolean().optional().doc('Always true: the control plane does not run on Machines.'),
     conditions: s.conditions(),
   }),
