@@ -18,7 +18,10 @@ interface Cluster {
   readonly admin: CertifiedKey
 }
 
-/** Measures the cost of each of many simulated workload clusters in this process, behind one port, with certificates and first objects. */
+/**
+ * Measures what each of many simulated workload clusters costs: its certificates, and its API server with the initial objects.
+ * All API servers run in this process, behind one port.
+ */
 export async function* workloadClustersBench({ short }: BenchOptions): AsyncIterable<Figure> {
   const count = short ? 100 : 1000
   const stores = memoryStores()
@@ -30,9 +33,9 @@ export async function* workloadClustersBench({ short }: BenchOptions): AsyncIter
   })
   const join = ({ key, authority }: Cluster) =>
     workloads.join(key, 'machine', { authority, endpointHost: listener.host, kubernetesVersion: 'v1.36.0' })
-  const createClusters = async (prefix: string, number: number) => {
+  const createClusters = async (prefix: string, size: number) => {
     const clusters: Cluster[] = []
-    for (let index = 0; index < number; index++) clusters.push(await aCluster(`${prefix}-${index}`))
+    for (let index = 0; index < size; index++) clusters.push(await aCluster(`${prefix}-${index}`))
     return clusters
   }
   const client = startClient(listener.port)

@@ -28,8 +28,8 @@ const browserSafe = (file: string): boolean =>
 const isTest = (file: string): boolean => /\.(test|suite|test-d|e2e)\.ts$/.test(file)
 
 /**
- * Returns a sentence for every import that the table does not allow, that is not relative within a package or is relative across packages, or
- * that does not run in browsers although its file must.
+ * Returns a sentence for every import that breaks a rule: the table must allow it; within a package it must be relative, and
+ * across packages it must not be; a file that runs in browsers must not import modules of Node.
  */
 export function violations(root: string): string[] {
   const problems: string[] = []
@@ -62,9 +62,9 @@ export function violations(root: string): string[] {
 const withoutCycles = ['apiserver']
 
 /**
- * Returns import cycles between the folders of these packages, each as `a → b → a` with one import for each step. Checks,
- * for each folder, the imports between its subfolders. A folder and the files beside it may import each other (`verbs/write.ts` and
- * `verbs/steps/`), except in `src`, whose files count as the folder `.`.
+ * Returns import cycles between the folders of the packages in `withoutCycles`, each as `a → b → a` with one import for each
+ * step. Checks, for each folder, the imports between its subfolders. A folder and the files beside it may import each other
+ * (`verbs/write.ts` and `verbs/steps/`), except in `src`, whose files count as the folder `.`.
  */
 export function folderCycles(root: string): string[] {
   return withoutCycles.flatMap((name) => {
@@ -120,9 +120,9 @@ function cyclesOf(imports: ReadonlyMap<string, ReadonlyMap<string, string>>): st
   const visit = (folder: string, path: readonly string[]): void => {
     const start = path.indexOf(folder)
     if (start >= 0) {
-      const circle = [...path.slice(start), folder]
-      const steps = circle.slice(1).map((to, i) => imports.get(circle[i]!)?.get(to))
-      cycles.push(`${circle.join(' → ')} (${steps.join('; ')})`)
+      const cycle = [...path.slice(start), folder]
+      const steps = cycle.slice(1).map((to, i) => imports.get(cycle[i]!)?.get(to))
+      cycles.push(`${cycle.join(' → ')} (${steps.join('; ')})`)
       return
     }
     if (visited.has(folder)) return

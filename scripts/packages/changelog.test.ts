@@ -11,7 +11,7 @@ test.each([
   expect(releaseNotes(changelog, version)).toEqual(notes)
 })
 
-test('a changelog without text for the version and for "Unreleased" has no notes', () => {
+test('releaseNotes returns undefined when neither the version nor "Unreleased" has text', () => {
   expect(releaseNotes('# Changelog\n\n## 0.9.0\n\n- x\n', '1.0.0')).toBeUndefined()
   expect(releaseNotes('# Changelog\n\n## Unreleased\n', '1.0.0')).toBeUndefined()
 })
