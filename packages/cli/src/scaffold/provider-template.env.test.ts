@@ -10,6 +10,25 @@ import { SampleCluster } from '../../templates/provider/cluster.ts'
 import { SampleControlPlane } from '../../templates/provider/control-plane.ts'
 import { controllers, kinds } from '../../templates/provider/provider.ts'
 
+const metadata = { namespace: 'default', name: 'demo' }
+const refTo = ({ group, kind }: { group: string; kind: string }, name = 'demo') => ({ apiGroup: group, kind, name })
+
+test('the deletion of a Cluster removes everything from the cloud, although its control plane has another name', async () => {
+  const cloud = memoryCloud()
+  const env = await providerEnv({ kinds, start: () => ({ controllers: controllers(cloud), close: async () => {} }) })
+  await env.client.create(SampleCluster, { metadata, spec: {} })
+  const controlPlane = { ...metadata, name: 'other' }
+  await env.client.create(SampleControlPlane, { metadata: controlPlane, spec: { version: 'v1.36.0' } })
+  const spec = { infrastructureRef: refTo(SampleCluster), controlPlaneRef: refTo(SampleControlPlane, 'other') }
+  await env.client.create(Cluster, { metadata, spec })
+  await env.settle()
+  expect([...cloud.resources].sort()).toEqual(['control plane default/other', 'network default/demo'])
+  await env.client.delete(Cluster, metadata)
+  await env.settle()
+  expect([...cloud.resources]).toEqual([])
+  await env.close()
+})
+
 test('after a restart, the kubeconfig uses the certificate authority that was created before the process stopped', async () => {
   let stopsBeforeKubeconfig = true
   const between = (transport: Transport): Transport =>
@@ -20,13 +39,11 @@ test('after a restart, the kubeconfig uses the certificate authority that was cr
     })
   const cloud = memoryCloud()
   const env = await providerEnv({ kinds, between, start: () => ({ controllers: controllers(cloud), close: async () => {} }) })
-  const metadata = { namespace: 'default', name: 'demo' }
-  const refOf = ({ group, kind }: { group: string; kind: string }) => ({ apiGroup: group, kind, name: 'demo' })
   await env.client.create(SampleCluster, { metadata, spec: {} })
   await env.client.create(SampleControlPlane, { metadata, spec: { version: 'v1.36.0' } })
   await env.client.create(Cluster, {
     metadata,
-    spec: { infrastructureRef: refOf(SampleCluster), controlPlaneRef: refOf(SampleControlPlane) },
+    spec: { infrastructureRef: refTo(SampleCluster), controlPlaneRef: refTo(SampleControlPlane) },
   })
   const secret = (purpose: string, field: string) =>
     env.client

@@ -13,8 +13,8 @@ export interface Cloud {
   ensureGroup(name: string, replicas: number): Promise<readonly Instance[]>
   deleteGroup(name: string): Promise<void>
   /** Creates a control plane, or upgrades it. */
-  ensureControlPlane(cluster: string, version: string): Promise<void>
-  deleteControlPlane(cluster: string): Promise<void>
+  ensureControlPlane(name: string, version: string): Promise<void>
+  deleteControlPlane(name: string): Promise<void>
 }
 
 export interface Network {
@@ -29,21 +29,38 @@ export interface Instance {
   readonly address: string
 }
 
+interface MemoryCloud extends Cloud {
+  /** The resources that exist, such as `instance default/a`. */
+  readonly resources: ReadonlySet<string>
+}
+
 /** A simulated cloud in which every resource exists immediately. */
-export function memoryCloud(): Cloud {
+export function memoryCloud(): MemoryCloud {
+  const resources = new Set<string>()
+  const ensure = (resource: string) => void resources.add(resource)
+  const remove = async (resource: string) => void resources.delete(resource)
   const instance = (name: string): Instance => ({
     providerID: `sample:///${name}`,
     address: `${name.replace('/', '.')}.internal`,
   })
-  const done = () => Promise.resolve()
   return {
-    ensureNetwork: () => Promise.resolve({ host: '127.0.0.1', port: 6443, failureDomains: ['a', 'b', 'c'] }),
-    deleteNetwork: done,
-    ensureInstance: (name) => Promise.resolve(instance(name)),
-    deleteInstance: done,
-    ensureGroup: (name, replicas) => Promise.resolve(Array.from({ length: replicas }, (_, i) => instance(`${name}-${i}`))),
-    deleteGroup: done,
-    ensureControlPlane: done,
-    deleteControlPlane: done,
+    resources,
+    async ensureNetwork(cluster) {
+      ensure(`network ${cluster}`)
+      return { host: '127.0.0.1', port: 6443, failureDomains: ['a', 'b', 'c'] }
+    },
+    deleteNetwork: (cluster) => remove(`network ${cluster}`),
+    async ensureInstance(name) {
+      ensure(`instance ${name}`)
+      return instance(name)
+    },
+    deleteInstance: (name) => remove(`instance ${name}`),
+    async ensureGroup(name, replicas) {
+      ensure(`group ${name}`)
+      return Array.from({ length: replicas }, (_, index) => instance(`${name}-${index}`))
+    },
+    deleteGroup: (name) => remove(`group ${name}`),
+    ensureControlPlane: async (name) => ensure(`control plane ${name}`),
+    deleteControlPlane: (name) => remove(`control plane ${name}`),
   }
 }

@@ -73,7 +73,7 @@ export const controlPlaneController = (cloud: Cloud): Controller =>
       async provision(object, { cluster }, io) {
         if (!cluster.status?.initialization?.infrastructureProvisioned) return 'the infrastructure of the Cluster'
         if (!cluster.spec.controlPlaneEndpoint?.host) return 'spec.controlPlaneEndpoint of the Cluster'
-        await cloud.ensureControlPlane(keyText(keyOf(cluster)), object.spec.version)
+        await cloud.ensureControlPlane(keyText(keyOf(object)), object.spec.version)
         await ensureSecrets(object, cluster, io)
         object.status = {
           ...object.status,

@@ -10,7 +10,8 @@ import { controllers, kinds } from './provider.ts'
 
 // The same scenarios as `npx @capstan/cli conform`, with core in this process and on a virtual clock.
 test('the provider satisfies the rules of the contracts', async () => {
-  const env = await providerEnv({ kinds, start: () => ({ controllers: controllers(memoryCloud()), close: async () => {} }) })
+  const cloud = memoryCloud()
+  const env = await providerEnv({ kinds, start: () => ({ controllers: controllers(cloud), close: async () => {} }) })
   const { signal } = new AbortController()
   const examples = parseAllDocuments(readFileSync(new URL('examples.yaml', import.meta.url), 'utf8'))
   const target = await findTarget(
@@ -43,4 +44,5 @@ test('the provider satisfies the rules of the contracts', async () => {
   assert.equal(broken.length, 0, formatReport(report, 'text', ''))
   const stopped = report.scenarios.filter((scenario) => scenario.stopped !== undefined)
   assert.deepEqual(stopped, [])
+  assert.deepEqual([...cloud.resources], [], 'resources that no deletion has removed')
 })
