@@ -36,7 +36,7 @@ const PersistentVolume = unknownKind({
   scope: 'Cluster',
 })
 
-const pod = (name: string, fields: { metadata?: object; spec?: object } = {}): Input<Pod> =>
+export const pod = (name: string, fields: { metadata?: object; spec?: object } = {}): Input<Pod> =>
   ({
     metadata: { name, namespace: 'default', ...fields.metadata },
     spec: { nodeName: 'm', containers: [{ name: 'c', image: 'i' }], ...fields.spec },
@@ -46,13 +46,13 @@ const ownedBy = (kind: string) => ({
   ownerReferences: [{ apiVersion: 'apps/v1', kind, name: 'x', uid: 'x', controller: true }],
 })
 
-const createInWorkload = <T extends KubeObject>(twin: Twin, kind: Kind<T>, ...objects: readonly Input<T>[]) =>
+export const createInWorkload = <T extends KubeObject>(twin: Twin, kind: Kind<T>, ...objects: readonly Input<T>[]) =>
   twin.inWorkload(clusterName, async (client) => {
     for (const object of objects) await client.create(kind, object)
   })
 
 /** Removes all Pods that are being deleted, as the kubelet does when they have ended. */
-const removeEndedPods = (twin: Twin) =>
+export const removeEndedPods = (twin: Twin) =>
   twin.inWorkload(clusterName, async (client: Client) => {
     const { items } = await client.list(Pod)
     for (const { metadata } of items)
@@ -152,14 +152,14 @@ const budgetBlocks = (end: Stage['end']): Stage => ({
   end,
 })
 
-const deleteBudget = (twin: Twin, name = 'pdb') =>
+export const deleteBudget = (twin: Twin, name = 'pdb') =>
   twin.inWorkload(clusterName, (client) => client.delete(PodDisruptionBudget, { namespace: 'default', name }))
 
 /**
  * Creates a PodDisruptionBudget that allows no eviction, and makes all Pods ready, because this budget
  * blocks the eviction of ready Pods only.
  */
-const createBudget = (twin: Twin, name = 'pdb') =>
+export const createBudget = (twin: Twin, name = 'pdb') =>
   twin.inWorkload(clusterName, async (client) => {
     await client.create(PodDisruptionBudget, {
       metadata: { name, namespace: 'default' },
@@ -221,7 +221,7 @@ const volumeExcluded: Case = async (twin) => {
 }
 
 /** Creates a DaemonSet and a Pod of it. */
-const createDaemonSetPod = async (twin: Twin, spec: object = {}): Promise<void> => {
+export const createDaemonSetPod = async (twin: Twin, spec: object = {}): Promise<void> => {
   const template = { metadata: { labels: { app: 'agent' } }, spec: { containers: [{ name: 'c', image: 'i' }] } }
   await twin.inWorkload(clusterName, async (client) => {
     const { metadata } = await client.create(DaemonSet, {

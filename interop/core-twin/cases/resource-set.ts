@@ -30,7 +30,7 @@ export const createSource = (twin: Twin, name: string, data: { [key: string]: st
   twin.create(ConfigMap, { metadata: { name }, data })
 
 /** Adds to the comparison these ConfigMaps of the workload cluster, which the ClusterResourceSet applies. */
-const compareApplied = (twin: Twin, ...names: readonly string[]) =>
+export const compareApplied = (twin: Twin, ...names: readonly string[]) =>
   twin.inWorkload(clusterName, async (client, side) => {
     for (const name of names) {
       const appliedObject = await client.get(ConfigMap, { namespace: 'default', name }).catch(() => undefined)

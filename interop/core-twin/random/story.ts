@@ -1,0 +1,42 @@
+/** Random changes of a case, and what they need. */
+import { keyOf, type Kind, type KubeObject, type Random } from '@capstan/kube'
+import type { Twin } from '../twin.ts'
+
+/** Number of changes in a case. */
+const Changes = 7
+
+/** A change with its name, which contains all random values. */
+export type Change = readonly [name: string, apply: (twin: Twin) => Promise<void>]
+export type RandomChange = (choose: Choose) => Change
+
+export type Choose = <T>(...values: readonly T[]) => T
+export const chooser =
+  (random: Random): Choose =>
+  (...values) =>
+    values[Math.floor(random.next() * values.length)]!
+
+/** Performs random changes, each after both sides are idle. */
+export async function perform(twin: Twin, choose: Choose, changes: readonly RandomChange[]): Promise<void> {
+  for (let number = 1; number <= Changes; number++) {
+    const [name, apply] = choose(...changes)(choose)
+    await apply(twin)
+    await twin.settle(`${number}: ${name}`)
+  }
+}
+
+/** Returns the object that was created first. */
+export const first = <T extends KubeObject>(objects: readonly T[]): T | undefined =>
+  objects.toSorted((a, b) => (a.metadata.creationTimestamp! < b.metadata.creationTimestamp! ? -1 : 1))[0]
+
+/**
+ * Patches all objects of a kind. Which of several equal Machines a controller deletes depends on their random names, so that a change of
+ * one of them could leave different states.
+ */
+export const patchAll = (twin: Twin, kind: Kind, body: object): Promise<void> =>
+  twin.runOnBoth(`patch every ${kind.kind}`, async (client) => {
+    const { items } = await client.list(kind, { namespace: twin.namespace })
+    for (const object of items) await client.patch(kind, keyOf(object), { type: 'merge', body }, { fieldManager: 'twin' })
+  })
+
+export const annotation = (key: string, value: string | null) => ({ metadata: { annotations: { [key]: value } } })
+export const text = (value: unknown): string => JSON.stringify(value)
