@@ -130,6 +130,8 @@ const isCausedByReplacement = (difference: Difference): boolean =>
   /^(Machine|MachineSet|StubConfig|StubMachine|Node) /.test(difference.object) ||
   / SuccessfulDelete of machineset-controller: /.test(difference.path)
 
+const isRandom = (name: string): boolean => name.startsWith('random-')
+
 /** Cases in which a Cluster has at least ten events with the same reason. */
 const hasManyEvents: ReadonlySet<string> = new Set([
   'topology-upgrade-three-workers',
@@ -244,13 +246,14 @@ export const explained: readonly Explained[] = [
   {
     what: 'Events of short phases, and similar events',
     reason:
-      "phases of a new Cluster can change faster than it is reconciled; a phase that ends before the next reconcile has no event. Upstream's library counts the events of one object and reason, combines them from the tenth on, even if their texts differ, and records of one object at most 25 events, and then one in five minutes",
+      "phases of a new Cluster can change faster than it is reconciled; a phase that ends before the next reconcile has no event. Upstream's library counts the events of one object and reason, combines them from the tenth on, even if their texts differ, and records of one object at most 25 events, and then one in five minutes. It reconciles an object at most once a second; a rollout here takes a step as soon as a Machine becomes available",
     effect:
-      'events `Pending` and `Provisioning` of Clusters may be missing. Each event is recorded with its own text, where that of upstream begins with `(combined from similar events)` or the event is missing',
+      'events `Pending` and `Provisioning` of Clusters may be missing. Each event is recorded with its own text, where that of upstream begins with `(combined from similar events)` or the event is missing. Events `SuccessfulScale` of a MachineDeployment may name smaller steps',
     matches: ({ object, path, theirs, ours }, name, { count }) =>
       object === 'Events' &&
       ((count === 1 && /Normal (Pending|Provisioning) of cluster-controller/.test(path)) ||
-        ((hasManyEvents.has(name) || name.startsWith('random-')) &&
+        (isRandom(name) && / SuccessfulScale of machinedeployment-controller: /.test(path)) ||
+        ((hasManyEvents.has(name) || isRandom(name)) &&
           (ours === undefined
             ? /\(combined from similar events\)/.test(path)
             : theirs === undefined &&
