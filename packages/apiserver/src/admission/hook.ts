@@ -143,7 +143,10 @@ export const selectsNamespace = (
   return namespaceSelector.matches(labels())
 }
 
-/** Reports whether all conditions are true. If any is false, the result is false, even when the evaluation of another condition fails. */
+/**
+ * Reports whether all conditions are true. If any is false, the result is false, even when the evaluation of another condition
+ * fails. Otherwise a failed evaluation is the result.
+ */
 export function evaluateConditions({ conditions }: Pick<Hook, 'conditions'>, input: MatchInput): MatchResult {
   const results = conditions.map((condition) => condition(input))
   if (results.some((result) => result.kind === 'value' && !result.matches)) return { kind: 'value', matches: false }

@@ -29,7 +29,7 @@ interface Received {
   readonly timeout: string | null
   readonly request: { readonly [field: string]: any } // oxlint-disable-line typescript/no-explicit-any
 }
-/** Response in an AdmissionReview, HTTP status of a failed call, no reply at all, or a whole document instead of an AdmissionReview. */
+/** `response` of an AdmissionReview, HTTP status of a failed call, `never` for no reply, or (`raw`) the whole body. */
 type Reply = object | number | 'never' | { readonly raw: unknown }
 
 /** A server whose webhooks are functions, by path. Records their requests. */
@@ -297,7 +297,7 @@ describe('a webhook', () => {
       `409 Conflict: ${denial}: m`,
     ],
     [
-      'denies with only a reason',
+      'denies with code and reason, without a message',
       () => ({ allowed: false, status: { reason: 'Forbidden', code: 403 } }),
       `403 Forbidden: ${denial}: Forbidden`,
     ],

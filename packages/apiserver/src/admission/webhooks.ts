@@ -114,7 +114,7 @@ export class Webhooks {
   /**
    * Calls mutating webhooks. `toObject` converts a patched document to an object of the resource, pruned and defaulted.
    * @returns the resulting object: the same object when no webhook changed it
-   * @throws StatusError when a webhook denies the write or cannot be called
+   * @throws StatusError when a webhook denies the write, or when a failure is not ignored (failurePolicy)
    */
   async mutate(write: Write, toObject: ToObject): Promise<UnknownObject | undefined> {
     let { object } = write
@@ -140,7 +140,10 @@ export class Webhooks {
     return object
   }
 
-  /** @throws StatusError of the first webhook, in the order of the configurations, that denies the write or cannot be called */
+  /**
+   * @throws StatusError of the first webhook, in the order of the configurations, that denies the write or whose failure is not
+   * ignored
+   */
   async validate(write: Write): Promise<void> {
     const hooks = this.#hooksFor(write.info).validating
     const outcomes = await Promise.allSettled(hooks.map((hook) => this.#callIfMatched(hook, write)))

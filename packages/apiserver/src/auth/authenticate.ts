@@ -27,7 +27,10 @@ export interface Credentials {
 
 export type Authenticate = (credentials: Credentials) => Identity
 
-/** Returns the authenticator of a server. `tokens` maps each bearer token to its user, or is a function that authenticates tokens. */
+/**
+ * Returns the authenticator of a server. `tokens` maps each bearer token to its user, or is a function that authenticates
+ * tokens. `apiAudiences` are the audiences of this server, which `tokens` compares with those of a token.
+ */
 export function authenticator(
   tokens: ReadonlyMap<string, TokenUser> | AuthenticateToken = new Map(),
   apiAudiences: readonly string[] = [],

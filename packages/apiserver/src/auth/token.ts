@@ -6,11 +6,15 @@ import type { User } from './user.ts'
 export type TokenResult =
   /** `audiences`: the requested audiences for which the token is valid. */
   | { readonly kind: 'known'; readonly user: User; readonly audiences: readonly string[] }
-  /** The token is of a kind that this authenticator does not handle. */
+  /** This authenticator does not recognize the token; another may. */
   | { readonly kind: 'unknown' }
-  /** The token is of this kind, and invalid or expired. The reason never contains the token. */
+  /**
+   * This authenticator recognizes the token as one of its kind, but it is invalid or expired. The reason never contains the
+   * token.
+   */
   | { readonly kind: 'rejected'; readonly reason: string }
 
+/** Authenticates a token that is valid for any of `audiences`. */
 export type AuthenticateToken = (token: string, audiences: readonly string[]) => TokenResult
 
 /** User of a static token. */

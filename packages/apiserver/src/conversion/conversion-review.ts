@@ -45,7 +45,8 @@ export function convertedObjects(version: string, uid: string, document: unknown
 /**
  * Returns a converted object with the metadata of the original: a conversion may change only labels and annotations.
  *
- * @throws InvalidConversion when `converted` is another object, not in the requested version, or has invalid labels or annotations
+ * @throws InvalidConversion when `converted` has another name, namespace, UID or kind than the original, is not in the
+ * requested version, or has no metadata or invalid labels or annotations
  */
 export function checkedConversion(original: KubeObject, converted: unknown, apiVersion: string): UnknownObject {
   if (!isRecord(converted) || !isRecord(converted.metadata)) throw new InvalidConversion('object', 'it has no metadata')

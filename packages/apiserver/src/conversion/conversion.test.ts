@@ -202,7 +202,7 @@ describe('objects of a CRD with a conversion webhook', () => {
     expect(await server.callsOf(read(request.signal).catch(() => {}))).toBe(1)
   })
 
-  test('are patched and deleted in either version', async () => {
+  test('are patched and deleted in a version that is not the storage version', async () => {
     await server.client.create(V2, conv({ width: 1, color: 'blue' }))
     await server.client.patch(V1, at, { type: 'merge', body: { spec: { size: 2 } } })
     expect((await server.client.get(V2, at)).spec).toMatchObject({ width: 2 })
