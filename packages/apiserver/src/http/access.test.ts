@@ -232,11 +232,10 @@ test('the rules of admin, edit and view are aggregated from labelled roles', asy
   for (const name of ['view', 'edit', 'admin']) expect(await rulesOf(name)).not.toContain('shop.example.com')
 })
 
-const allVerbs = ['create', 'update', 'get']
 const writeRBAC = {
   apiGroups: [group],
   resources: ['roles', 'rolebindings', 'clusterroles', 'clusterrolebindings'],
-  verbs: allVerbs,
+  verbs: ['create', 'update', 'get'],
 }
 const role = (rules: object[]) => ({ apiVersion: `${group}/v1`, kind: 'Role', metadata: { name: 'r' }, rules })
 const getPods = { apiGroups: [''], resources: ['pods'], verbs: ['get'] }

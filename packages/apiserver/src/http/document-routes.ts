@@ -31,7 +31,10 @@ export interface PublishedInfo {
 
 type DocumentRoute = Exclude<Route, { kind: 'health' | 'resource' | 'none' }>
 
-/** Returns the document for a route. @throws StatusError for an unsupported method or an unknown resource */
+/**
+ * Returns the document for a route, or a 404 response when there is none. @throws StatusError for an unsupported method, an
+ * unknown version of a group with built-in kinds, or an Accept header without a supported media type
+ */
 export async function documentResponse(
   server: PublishedInfo,
   route: DocumentRoute,

@@ -202,7 +202,7 @@ test.each([
   expect(text).toContain(`json: cannot unmarshal number 9007199254740993 into Go struct field ${field}`)
 })
 
-test('limits of a CRD beyond 2^53 apply, also after a restart', async () => {
+test('limits of a CRD beyond 2^53 apply to the estimated cost of rules, and after a restart to objects', async () => {
   const { disk, send, stop } = await newServer()
   const limits =
     '"minLength": 9007199254740993, "maxLength": 9223372036854775807, "x-kubernetes-validations": [{"rule": "self != \\"\\""}]'

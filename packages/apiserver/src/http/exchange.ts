@@ -10,7 +10,7 @@ export interface Requester {
   readonly level: string
   /** User. Users of a level have equal shares. */
   readonly flow: string
-  /** True for health checks, watches and superusers, which are not limited. */
+  /** True for health checks, watches and superusers, which need no seat and no budget. */
   readonly isExempt: boolean
 }
 
@@ -28,7 +28,7 @@ export interface HttpRequest {
   readonly streamSignal: AbortSignal
   /** Reads the whole body. @throws BodyTooLarge when it is longer than `limit`, TooManyRequests when the requester's share is used up */
   body(limit: number, requester?: Requester): Promise<Buffer>
-  /** Set once the body of an authorized request is read; absent for GET and HEAD. */
+  /** Set once the body of an authorized request is read; absent for GET, HEAD and watches. */
   readonly requester?: Requester
   /** Aborts when the request has ended: the client disconnected, or the response was sent because of a timeout. */
   readonly ended?: () => AbortSignal

@@ -378,7 +378,7 @@ const keys = fc.oneof(
   fc.string({ maxLength: 5 }),
 )
 
-/** Generates objects that differ from the sample in one to four places. */
+/** Generates objects that differ from the sample in up to four places. */
 const slightlyChanged = (sample: object): fc.Arbitrary<object> =>
   fc
     .array(fc.record({ at: fc.nat(1000), how: fc.constantFrom('replace', 'remove', 'add', 'twice'), key: keys, value: junk }), {

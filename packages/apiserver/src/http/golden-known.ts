@@ -1,4 +1,7 @@
-/** Steps of the recordings whose responses differ from the recorded responses, by file and reason. */
+/**
+ * Steps of the recordings whose responses differ from the recorded responses, by file and reason, as `SCENARIO / INDEX OF THE
+ * STEP`.
+ */
 export const knownDifferences: { readonly [file: string]: { readonly [reason: string]: readonly string[] } } = {
   batch: {
     'upstream prints a pod template as Go structs': ['jobs / 26', 'jobs / 43'],

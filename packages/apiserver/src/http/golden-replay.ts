@@ -47,12 +47,15 @@ interface Step {
   /** Request whose response is not compared. */
   readonly prepare?: SentRequest
   readonly crd?: object
-  /** Paths of values in the response, by variable. Later requests contain such a value where the recording has `{{VARIABLE}}`. */
+  /**
+   * Paths of values in the responses to `prepare` and `request`, by variable. Later requests contain such a value where the
+   * recording has `{{VARIABLE}}`.
+   */
   readonly save?: { readonly [variable: string]: string }
   readonly sleepMs?: number
-  /** Waits until a GET of the path returns the status. */
+  /** Waits until a GET of the path returns the status, for at most 25 seconds. */
   readonly waitFor?: { readonly path: string; readonly status: number }
-  /** Time after which reading the response to `request` ends. */
+  /** Milliseconds after which reading the response to `request` ends. Default: 30 seconds. */
   readonly maxMs?: number
   /** Requests that are sent while the response to `request` is read. */
   readonly during?: readonly SentRequest[]

@@ -1,6 +1,6 @@
 /**
  * Replays requests that were recorded with a real kube-apiserver v1.36.2, and compares the responses. Known differences are listed in
- * `golden-known.ts` by file, scenario and step; an entry without a difference fails the test.
+ * `golden-known.ts` by file, reason and step; an entry without a difference fails the test.
  */
 import { seededRandom, seconds, VirtualClock } from '@capstan/kube'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -123,7 +123,7 @@ async function textOf({ body }: HttpResponse, method: string): Promise<string> {
   return Buffer.concat(parts).toString()
 }
 
-/** Yields until all promises that do not wait for the clock have settled. */
+/** Yields for ten turns of the event loop, in which work that does not wait for the clock settles. */
 async function turns(): Promise<void> {
   for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate)
 }

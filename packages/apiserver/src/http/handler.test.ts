@@ -478,7 +478,7 @@ test('a watch of tables sends its columns once, and a table shows ages', async (
   expect(namespaces.rows[0]!.cells).toEqual(['default', 'Active', '3m12s'])
 })
 
-test('a watch from an expired version is accepted and sends an ERROR event', async () => {
+test('a watch from an expired resourceVersion is accepted and sends an ERROR event', async () => {
   const { engine: realEngine } = createApiServer({ clock: new VirtualClock(), random: seededRandom(1) })
   const engine: Engine = {
     ...realEngine,

@@ -1,6 +1,6 @@
 /**
- * The API server as a function from request to response. The caller has authenticated the request. Each request passes the same stages:
- * route, impersonation, authorization, body, seat, content negotiation, options, verb of the engine, encoding.
+ * The API server as a function from request to response. The caller has authenticated the request. A resource request passes
+ * these stages: route, impersonation, authorization, body, seat, content negotiation, options, verb of the engine, encoding.
  */
 import type { Clock, Logger } from '@capstan/kube'
 import { pauseIfDue, StatusError, silent } from '@capstan/kube'
@@ -156,7 +156,7 @@ async function routeResponse(
 
 const pathOf = ({ url }: HttpRequest): string => url.split('?', 1)[0]!
 
-/** Health checks need no authorization, because monitors call them before any role exists. */
+/** The health endpoints (not their single checks) need no authorization, because monitors call them before any role exists. */
 const isHealth = (method: string, path: string): boolean =>
   method === 'GET' && (path === '/healthz' || path === '/readyz' || path === '/livez')
 

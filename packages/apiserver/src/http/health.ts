@@ -66,7 +66,7 @@ const names: { readonly [path in HealthPath]: readonly string[] } = {
   readyz: ['ping', 'log', 'etcd', 'etcd-readiness', 'informer-sync', ...hooks, 'shutdown'],
 }
 
-/** Returns the paths of all health endpoints and of their single checks. */
+/** Returns the paths of all health endpoints and of upstream's single checks. */
 export const healthPaths = (): string[] =>
   Object.entries(names).flatMap(([path, list]) => [`/${path}`, ...list.map((name) => `/${path}/${name}`)])
 

@@ -3,7 +3,7 @@ import { notAcceptable, notAcceptableAtAll } from './errors.ts'
 
 export interface Representation {
   readonly format: 'json' | 'yaml'
-  /** Kind that objects are transformed to. */
+  /** Kind that objects are transformed to; `undefined`: objects are not transformed. */
   readonly as: 'Table' | 'PartialObjectMetadata' | 'PartialObjectMetadataList' | undefined
   /** Version of meta.k8s.io of the transformed kind. */
   readonly version: 'v1' | 'v1beta1'

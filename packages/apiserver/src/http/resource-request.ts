@@ -192,7 +192,7 @@ async function watchResponse(
     const tableOptions = () => ({ includeObject, version: representation.version, now: clock.now() })
     return { status: 200, headers, body: watchBody(stream, representation, tableOptions, watchState) }
   } catch (err) {
-    // A watch from an expired version gets status 200 and an ERROR event, as upstream does.
+    // A watch from an expired resourceVersion gets status 200 and an ERROR event, as upstream.
     if (err instanceof StatusError && err.reason === 'Expired') return { status: 200, headers, body: errorEventBytes(err.status) }
     throw err
   }

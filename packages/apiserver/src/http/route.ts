@@ -10,7 +10,7 @@ export type Route =
   /** Diagnostic pages for people. */
   | { readonly kind: 'flagz' | 'statusz' }
   | { readonly kind: 'version' }
-  /** `/`: the list of all paths. */
+  /** `/` and `/index.html`: a list of paths. */
   | { readonly kind: 'paths' }
   /** `/api` */
   | { readonly kind: 'core' }
@@ -26,7 +26,7 @@ export type Route =
   | { readonly kind: 'openapi-v2' }
   /** `/openid/v1/jwks`: public keys that verify service account tokens. */
   | { readonly kind: 'jwks' }
-  /** `/.well-known/openid-configuration`: issuer of these tokens and URL of the keys. */
+  /** `/.well-known/openid-configuration`: issuer of service account tokens, and URL of `/openid/v1/jwks`. */
   | { readonly kind: 'openid-configuration' }
   | { readonly kind: 'resource'; readonly path: ResourcePath }
   | { readonly kind: 'none' }

@@ -219,7 +219,7 @@ describe('a body with more than 250,000 objects and lists', () => {
   })
 })
 
-test('a protobuf body is rejected as by a real server', async () => {
+test('an invalid protobuf body is rejected as by a real server, and also one with the key "__proto__"', async () => {
   const protobuf = (base64: string) =>
     outcomeOf(
       readObject(

@@ -20,7 +20,10 @@ export function rejectUnstorable(value: unknown, text: string, reject: (error: s
 /** Matches texts that may contain the key `__proto__`, also with escaped characters. */
 const mayBeProto = /__proto__|\\[uUx]/
 
-/** Reports whether a text may contain a number that a double cannot represent. Each test is cheap for the usual text without such numbers. */
+/**
+ * Reports whether a text may contain a number that is infinite or NaN as a double. Each test is cheap for a text without such
+ * numbers.
+ */
 const mayBeInfinite = (text: string): boolean =>
   /\d[eE]\+?\d{3}/.test(text) || hasDigits(text, 200) || /\.(?:inf|nan)/i.test(text)
 

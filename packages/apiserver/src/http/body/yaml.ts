@@ -43,7 +43,7 @@ export function readYAML(text: string): YAMLDocument {
 /** Like `readYAML`, but returns only the value. */
 export const parseYAML = (text: string): unknown => readYAML(text).value
 
-/** Error for an alias without its anchor, or for too many aliases. */
+/** Returns the error text for an alias without its anchor, or for too many aliases. */
 function aliasProblem({ message }: ReferenceError): string {
   const [, anchor] = /^Unresolved alias .*: (.*)$/.exec(message) ?? []
   return anchor === undefined ? 'yaml: document contains excessive aliasing' : `yaml: unknown anchor '${anchor}' referenced`

@@ -154,7 +154,7 @@ export function subresourcesOf(resource: Resource): readonly Subresource[] {
 const kindOf = ({ builtin, group, version, kind }: Resource) =>
   builtin ? { group: '', version: '', kind } : { group, version, kind }
 
-/** `/`: the paths that the server serves. */
+/** `/`: the paths of documents, of health checks, and of API groups and their versions. */
 export function apiPaths(groups: readonly GroupVersions[]): object {
   const paths = [
     '/.well-known/openid-configuration',

@@ -37,7 +37,8 @@ export class Documents {
   readonly #discovery = new Map<'core' | 'groups', Document>()
   readonly #swagger = new Map<SwaggerEncoding, Promise<Document>>()
   /**
-   * OpenAPI documents are cached across changes of other groups, because creating them is slow and CRDs are often installed by the dozen.
+   * OpenAPI documents are cached across changes of other group versions, because creating them is slow and CRDs are often
+   * installed by the dozen.
    */
   readonly #openapi = new Map<string, CachedOpenAPI>()
 

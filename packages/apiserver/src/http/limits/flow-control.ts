@@ -1,6 +1,7 @@
 /**
- * Limits concurrent requests, in total and for each user. Health checks, superusers and watches are exempt; all other requests need a seat.
- * Upstream: k8s.io/apiserver/pkg/server/filters, maxinflight.go and priority-and-fairness.go.
+ * Limits concurrent requests: in total, and with priority and fairness also for each priority level and user. Health checks,
+ * superusers and watches are exempt; all other requests need a seat. Upstream: k8s.io/apiserver/pkg/server/filters,
+ * maxinflight.go and priority-and-fairness.go.
  */
 import type { Clock, NamedResource } from '@capstan/kube'
 import type { Attributes } from '../../auth/authorizer.ts'
@@ -10,9 +11,12 @@ import { type Requester, TooManyRequests } from '../exchange.ts'
 import { FairSeats, type Release } from './fair-seats.ts'
 
 export interface FlowControlOptions {
-  /** Upstream: --max-requests-inflight. */
+  /**
+   * Maximum number of concurrent reads, 0 for no limit. With priority and fairness, the sum of this and the next option is the
+   * number of seats for all requests. Upstream: --max-requests-inflight.
+   */
   readonly maxRequestsInflight: number
-  /** Upstream: --max-mutating-requests-inflight. */
+  /** Maximum number of concurrent writes, 0 for no limit. Upstream: --max-mutating-requests-inflight. */
   readonly maxMutatingRequestsInflight: number
   /** Whether seats are shared by priority level and user. Upstream: --enable-priority-and-fairness. */
   readonly priorityAndFairness: boolean
@@ -24,7 +28,7 @@ export interface FlowControl {
   /**
    * Takes a seat, or returns a promise of a seat. Calling the result releases the seat. `end` returns a signal for the end of the request;
    * it is called only when the request has to wait.
-   * @throws TooManyRequests when there is no seat within the waiting time, or the request ends first
+   * @throws TooManyRequests when too many requests wait, there is no seat within the waiting time, or the request ends first
    */
   seat(request: Attributes, requester: Requester, end: () => AbortSignal): Release | Promise<Release>
 }

@@ -251,7 +251,7 @@ test('a request that times out while it waits for a seat or for its body is not 
   body.resolve(Buffer.alloc(0))
   for (const { finish } of started) finish()
   await settled()
-  // Requests of alice have no timeout.
+  // Requests of alice have the default timeout, which has not passed.
   expect(started.slice(startedInTime).filter(({ user }) => user !== 'alice')).toEqual([])
 })
 

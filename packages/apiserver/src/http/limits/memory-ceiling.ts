@@ -1,4 +1,7 @@
-/** Rejects requests before memory is exhausted: V8 ends the process when its heap reaches the limit. */
+/**
+ * Measures the heap, so that requests are rejected before memory is exhausted: V8 ends the process when its heap reaches the
+ * limit.
+ */
 import { getHeapStatistics } from 'node:v8'
 import type { Clock } from '@capstan/kube'
 
@@ -7,7 +10,7 @@ export interface Heap {
   readonly heap_size_limit: number
 }
 
-/** Share of the heap limit above which requests get 429. V8 collects garbage long before the heap reaches this share. */
+/** Share of the heap limit above which the heap counts as full. V8 collects garbage long before the heap reaches this share. */
 export const MaxHeapShare = 0.9
 
 /** Milliseconds for which a measurement is cached. */

@@ -90,7 +90,7 @@ function listSchema(resource: Resource): object {
 const publishedProperties = (schema: JSONSchema): object =>
   Object.fromEntries(Object.entries(schema.properties ?? {}).map(([name, field]) => [name, publishedSchema(field)]))
 
-/** Returns a schema without its CEL rules, which the document does not contain. */
+/** Returns a schema without its CEL rules. */
 function publishedSchema(schema: JSONSchema): object {
   const published: Record<string, unknown> = { ...schema, 'x-kubernetes-validations': undefined }
   if (schema.properties) published.properties = publishedProperties(schema)

@@ -124,7 +124,7 @@ function parseField(text: string): [number, Field] {
 /** State of one decoding. */
 interface Decoding {
   readonly messages: ProtobufMessages
-  /** Maximum depth of the JSON. Also limits the nested generators, so that they do not exhaust the stack. */
+  /** Maximum nesting depth of the decoded object. Also limits the nested generators, so that they do not exhaust the stack. */
   readonly maxDepth: number
   /** Number of fields that were read in the current piece. */
   fields: number
@@ -200,7 +200,7 @@ function* decodingEntry(
   return [key, empty]
 }
 
-/** Returns the value of a type in a map whose entry has no value. */
+/** Returns the value of a map entry that has no value, by the type of the map's values. */
 function emptyValue(type: string): unknown {
   const zeros: Members = { string: '', bytes: '', int: 0, bool: false, double: 0, Quantity: '0', IntOrString: 0 }
   if (isScalar(type) || specialNames.has(type)) return zeros[type] ?? null

@@ -36,6 +36,7 @@ export interface Table {
 export interface TableOptions {
   readonly includeObject: IncludeObject
   readonly version: 'v1' | 'v1beta1'
+  /** Time at which ages are computed, in milliseconds since the Unix epoch. */
   readonly now: number
 }
 
@@ -162,7 +163,7 @@ const scaleColumns: readonly TableColumn[] = [
 
 const isTime = (text: string): boolean => formatCheck('date-time')!(text)
 
-/** Converts a value to a cell of the type; null for a value of another type. */
+/** Converts a value to a cell of the column type; null for a value that the type cannot show. */
 function cellOf(type: Column['type'], value: unknown, now: number): Cell {
   if (value === undefined || value === null) return null
   switch (type) {
