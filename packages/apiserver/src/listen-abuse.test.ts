@@ -106,7 +106,7 @@ describe('a slow client is disconnected', () => {
     await readToEnd(socket)
   })
 
-  test('when it does not send its body after it has received the response', async () => {
+  test('when it does not send its body after it has received the response; over HTTP/2 only its stream is closed', async () => {
     const listener = await start(async () => ({ status: 504, headers: {}, body: 'too slow' }))
     const socket = await open(listener)
     socket.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n1')

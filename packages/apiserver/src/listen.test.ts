@@ -220,7 +220,7 @@ describe('a body whose declared length is too long is rejected before the client
     return { listener, ca: management.ca.certificate }
   }
 
-  test('over HTTP/1.1', async () => {
+  test('over HTTP/1.1, if it is more than eight times the limit', async () => {
     const { listener, ca } = await tooLong()
     const headers = { 'content-length': '801' }
     const req = request({ host: '127.0.0.1', port: listener.port, ca, agent: false, method: 'POST', headers })

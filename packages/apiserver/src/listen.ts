@@ -54,7 +54,7 @@ export interface ListenOptions {
   readonly endpointFor: (servername: string | undefined) => Endpoint | undefined
   readonly clock: Clock
   readonly log?: Logger
-  /** Concurrent requests on one HTTP/2 connection. Default: 1000. Upstream: --http2-max-streams-per-connection. */
+  /** Maximum of concurrent requests on one HTTP/2 connection. Default: 1000. Upstream: --http2-max-streams-per-connection. */
   readonly maxStreams?: number
   /** Overrides of the default timeouts, which are upstream's where upstream has a timeout. */
   readonly timeouts?: Partial<Timeouts>
@@ -67,7 +67,7 @@ export interface Listener {
   readonly port: number
   /** https://HOST:PORT */
   readonly url: string
-  /** Stops accepting connections, ends watches, waits up to `grace` milliseconds for requests, then closes all connections. */
+  /** Stops accepting connections, ends watches, waits up to `grace` ms (default: 5000) for requests, then closes connections. */
   close(grace?: number): Promise<void>
 }
 
@@ -75,7 +75,7 @@ export interface Listener {
 export interface Timeouts {
   /** Timeout of the TLS handshake. */
   readonly handshake: number
-  /** Timeout of the request headers. Upstream has the same value. */
+  /** Timeout of the request headers. The default is upstream's value. */
   readonly headers: number
   /** Timeout of a client that does not read its response, or the events of its watch. */
   readonly reading: number

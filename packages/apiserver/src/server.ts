@@ -72,7 +72,9 @@ export interface GenericServerOptions {
    * Names of enabled admission plugins. The server implements NamespaceLifecycle, webhooks and policies; other plugins are in `kinds`.
    */
   readonly enabled: ReadonlySet<string>
+  /** In-process admission: functions of the program that embeds the server. */
   readonly admission: readonly Admission[]
+  /** Whether pods that are bound to a node stay until the kubelet confirms their deletion. */
   readonly gracefulDeletion: boolean
   readonly authorizer: Authorizer
   readonly authenticateToken: AuthenticateToken
@@ -101,7 +103,7 @@ export interface GenericServer {
   readonly engine: Engine
   readonly store: Store
   readonly registry: Registry
-  /** Resolves when `prepare` has ended. */
+  /** Resolves when `prepare` has succeeded; rejects when it has failed. */
   readonly ready: Promise<void>
   /** Authenticates credentials, for `listen`. */
   readonly authenticate: Authenticate

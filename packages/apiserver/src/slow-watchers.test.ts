@@ -44,7 +44,7 @@ test('watchers that do not read share the memory of one history, delay no other 
     const writes = 1200
     for (let count = 0; count < writes; count++) {
       await client.patch(ConfigMap, key, { type: 'merge', body: { data: { text: `${count} ${'x'.repeat(100_000)}` } } })
-      // The writer does not wait for slow watchers.
+      // Waits only for the watcher that reads.
       while (read <= count) await new Promise(setImmediate)
     }
     const used = inUse() - before

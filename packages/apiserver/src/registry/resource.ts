@@ -66,7 +66,10 @@ export interface PrinterColumn {
   readonly format?: string
   readonly description?: string
   readonly priority?: number
-  /** Returns `null` for an empty cell. Times are RFC 3339; the table shows them as ages. */
+  /**
+   * Returns `null` for an empty cell. Times are RFC 3339; the table shows them as ages at `now`, in milliseconds since the Unix
+   * epoch.
+   */
   cell(object: UnknownObject, now: number): string | number | boolean | null
 }
 

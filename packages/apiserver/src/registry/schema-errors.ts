@@ -18,7 +18,7 @@ export function schemaErrors(schema: JSONSchema, path: string, context: SchemaCo
   return errors
 }
 
-/** Valid frozen schemas, which other servers of the process, or a restarted server, do not validate again. */
+/** Valid frozen schemas, which no server of this process validates again. */
 const validSchemas = new WeakSet<JSONSchema>()
 const validSchemasWithStatus = new WeakSet<JSONSchema>()
 

@@ -49,7 +49,7 @@ function fieldsWith(normalization: Normalization, fields: string): Fields {
 
 /**
  * Normalizes a draft of a schema in place.
- * @param report called with the path of every unknown field
+ * @param report called with the path of every unknown field that upstream reports
  */
 export function normalizeSchema(schema: unknown, path: string, report: (path: string) => void): void {
   normalize(schema, schemaFields, path, report)

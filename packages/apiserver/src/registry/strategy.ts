@@ -43,7 +43,7 @@ export interface Strategy<T = UnknownObject> {
   readonly returnsDeleted?: boolean
   /** Warning for a deletion without a propagation policy, which orphans dependents; absent: dependents are deleted. */
   readonly orphanWarning?: string
-  /** Validates a name and returns error messages. */
+  /** Validates a name or, if `isPrefix`, a generateName; returns error messages. */
   nameProblems(name: string, isPrefix: boolean): string[]
   /** Prunes unknown fields that the schema cannot detect from a draft; returns their paths. */
   pruneUnknown?(object: T): string[]

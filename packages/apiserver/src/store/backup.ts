@@ -18,7 +18,9 @@ export interface Backup {
   /** Creation time in milliseconds since the epoch, by the clock of the process that made the backup. */
   readonly time: number
   readonly format: number
+  /** Size of the file in bytes. */
   readonly size: number
+  /** Number of objects in all stores. */
   readonly objects: number
   /** With `salvage`: parts of the folder that could not be read. Acknowledged writes may be missing from the backup. */
   readonly damage?: readonly string[]
@@ -28,6 +30,7 @@ export interface Backup {
 export interface BackupOptions {
   /** The data folder, as `openDurable` takes it. */
   readonly folder: string
+  /** Path of the backup. */
   readonly file: string
   readonly clock: Clock
   readonly files?: Files
@@ -42,8 +45,8 @@ export interface MakeBackupOptions extends BackupOptions {
 }
 
 /**
- * Writes a backup of all acknowledged writes, completely or not at all; only the owner can read the file. @throws DamagedData when
- * the folder cannot be read
+ * Writes a backup of all acknowledged writes (with `salvage`, of those that can be read), completely or not at all; only the
+ * owner can read the file. @throws DamagedData when the folder cannot be read
  */
 export async function backUp(options: MakeBackupOptions): Promise<Backup> {
   const { folder, file, clock, files = nodeFiles, salvage = false } = options
@@ -68,8 +71,9 @@ export interface RestoreOptions extends BackupOptions {
   /** Whether to replace existing data. */
   readonly force?: boolean
   /**
-   * Added to the revisions of the backup. A client that saw a revision beyond the backup gets Expired, and no revision is ever used twice.
-   * Upstream: etcdutl snapshot restore --bump-revision --mark-compacted.
+   * Added to the revisions of the backup. If at most this number of revisions followed the backup, a client that saw one of
+   * them gets Expired, and no revision is used twice. Default: `DefaultBump`. Upstream: etcdutl snapshot restore
+   * --bump-revision --mark-compacted.
    */
   readonly bumpRevision?: number
 }

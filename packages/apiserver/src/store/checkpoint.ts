@@ -86,6 +86,7 @@ export interface Checkpoint {
   readonly header: CheckpointHeader
   readonly snapshots: Snapshots
   readonly totals: Totals
+  /** Size of the file in bytes. */
   readonly size: number
 }
 

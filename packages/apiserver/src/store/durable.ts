@@ -39,15 +39,15 @@ export interface DurableOptions {
    * has not written yet. Default: true.
    */
   readonly sync?: boolean
-  /** Size in bytes at which a new log begins, but never less than the newest checkpoint. Tests use a smaller size than the default. */
+  /** Size in bytes at which a new log begins, but never less than the newest checkpoint. Default: 4 MiB. */
   readonly checkpointAfter?: number
   /** Encoding of stored objects. Default: plain objects. */
   readonly encode?: ObjectEncoding
 }
 
 /**
- * Opens a data folder, and creates it when absent. @throws Error naming the folder when another process has it open, a newer version wrote
- * it, or it is damaged
+ * Opens a data folder, and creates it when absent. @throws Error naming the folder when it is already open, in this process or
+ * another, a newer version wrote it, it is damaged, or the file system fails
  */
 export async function openDurable(folder: string, options: DurableOptions): Promise<DurableStores> {
   const {

@@ -110,7 +110,10 @@ export class Journal {
     return this.#failure
   }
 
-  /** Resolves once the changes survive a loss of power. Changes that arrive while a group is being written share the next group. */
+  /**
+   * Resolves once the changes survive a loss of power (without `sync`, a crash of the process). Changes that arrive while a
+   * group is being written share the next group.
+   */
   append(store: string, changes: readonly Change[], time: number): Promise<void> {
     const line = changes.map((change) => changeLine(store, change, time)).join('\n')
     return this.#write(line, () => {
@@ -267,7 +270,10 @@ interface Started {
   readonly checkpointSize: number
 }
 
-/** Creates the first files of a state folder: an empty log and, if there are `snapshots`, the checkpoint from which the log continues. */
+/**
+ * Creates the first files of a state folder: an empty log, the commit marker and, if there are `snapshots`, the checkpoint from
+ * which the log continues.
+ */
 export async function makeState(files: Files, folder: string, snapshots: Snapshots, time: number): Promise<void> {
   await files.makeFolder(folder)
   const generation = snapshots.size === 0 ? 1 : 2
