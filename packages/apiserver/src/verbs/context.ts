@@ -22,6 +22,7 @@ import type { StoreKey } from '../store/store.ts'
 
 export interface ServerContext extends WriteServices {
   readonly registry: Registry
+  /** In-process admission: functions of the program that embeds the server. */
   readonly admission: readonly Admission[]
   /** Mutating and validating webhooks, configured through the API. */
   readonly webhooks: Webhooks

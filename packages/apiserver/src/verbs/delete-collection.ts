@@ -3,7 +3,10 @@ import { removeNamed, requestedDeletion } from './delete.ts'
 import { list } from './list.ts'
 import type { RequestContext, ServerContext } from './context.ts'
 
-/** Deletes the objects that a list with the options of the request returns, one after the other; returns them as they were listed. */
+/**
+ * Deletes the objects that a list with the options of the request returns, one after the other. Returns them as they were
+ * listed, without those that another request has removed meanwhile.
+ */
 export async function removeCollection(server: ServerContext, context: RequestContext): Promise<ObjectList> {
   const deletion = requestedDeletion(context)
   const listed = await list(server, context)

@@ -29,9 +29,12 @@ export interface Deletion {
 }
 
 export type DeletionResult =
-  /** The object was removed; `object` is its last state. */
+  /** The object was removed, or would be without `dryRun`; `object` is its last state. */
   | { readonly state: 'removed'; readonly object: KubeObject }
-  /** The object is marked as deleted. It is removed once it has no finalizers and its grace period has ended. */
+  /**
+   * The object is marked as deleted, or would be without `dryRun`. It is removed once it has no finalizers and its grace period
+   * has ended.
+   */
   | { readonly state: 'pending'; readonly object: KubeObject }
 
 /** DELETE of one object. Returns a Status if the object was removed (for some kinds the object), and the object if it is only marked. */

@@ -39,8 +39,9 @@ export interface Engine {
   watch(request: ApiRequest, caller: Caller, signal: AbortSignal): Promise<WatchStream>
   readonly resources: Resources
   /**
-   * Authorizes requests. The caller of the engine authorizes each request; the engine itself authorizes only actions that depend on the
-   * object, such as the creation of an object by an apply, or the permissions that a role grants.
+   * Authorizes requests. The engine authorizes only actions that depend on the object, such as the creation of an object by an
+   * apply, or the permissions that a role grants. The HTTP layer, or an in-process transport with `authorized`, authorizes the
+   * request itself.
    */
   readonly authorizer: Authorizer
 }

@@ -140,7 +140,7 @@ describe('pages', () => {
   })
 })
 
-describe('an older resourceVersion', () => {
+describe('a list at an older resourceVersion', () => {
   test('is returned with resourceVersionMatch Exact', async () => {
     const { resourceVersion } = (await list()).metadata
     await t.client.delete(Widget, at('a'))
@@ -150,7 +150,7 @@ describe('an older resourceVersion', () => {
     expect(await names({ resourceVersion, resourceVersionMatch: 'NotOlderThan' })).toEqual(['b', 'c', 'd', 'e'])
   })
 
-  test('that has left the history is Expired', async () => {
+  test('is Expired when the resourceVersion has left the history', async () => {
     t = await testServer({ store: memoryStore({ history: { changes: 2 } }) })
     expect(await rejection(list({ resourceVersion: '1', resourceVersionMatch: 'Exact' }))).toBe(
       '410 Expired: The resourceVersion for the provided list is too old.',
@@ -158,17 +158,17 @@ describe('an older resourceVersion', () => {
   })
 })
 
-describe('a future resourceVersion', () => {
+describe('a list at a future resourceVersion', () => {
   const future = () => String(t.server.store.revision + 1)
 
-  test('is returned once it is reached', async () => {
+  test('is returned once the resourceVersion is reached', async () => {
     const waiting = names({ resourceVersion: future() })
     await quiet()
     await t.client.create(Widget, aWidget('f'))
     expect(await waiting).toContain('f')
   })
 
-  test('that is not reached is a Timeout after three seconds', async () => {
+  test('is a Timeout when the resourceVersion is not reached within three seconds', async () => {
     const resourceVersion = future()
     const waiting = rejection(list({ resourceVersion }))
     await quiet()

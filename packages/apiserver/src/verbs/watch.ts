@@ -78,8 +78,8 @@ function viewOf({ info, options, request: { namespace } }: RequestContext): View
 }
 
 /**
- * View with conversion by webhook. Each watcher converts all its initial objects in one call. The objects of a change are converted one by
- * one, once for all watchers.
+ * View with conversion by webhook. Each watcher converts its initial objects together (`convertAll`). The objects of a change
+ * are converted one by one, once for all watchers.
  */
 function convertedView({ converter }: ServerContext, { info, options, request }: RequestContext, signal: AbortSignal): View {
   const selection = selectionOf(info, options)

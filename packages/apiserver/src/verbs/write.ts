@@ -84,7 +84,7 @@ export async function store(
   }
 }
 
-/** Reports whether the write can be skipped: only times in managedFields differ, and the stored object has the storage version. */
+/** Whether the write can be skipped: at most times in managedFields differ, and the stored object has the storage version. */
 const isUnchanged = ({ info }: RequestContext, stored: KubeObject, old: UnknownObject, object: UnknownObject): boolean =>
   keepTimes(old, object) && stored.apiVersion === storageApiVersion(info)
 

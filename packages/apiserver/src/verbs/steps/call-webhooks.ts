@@ -18,7 +18,7 @@ export interface AdmissionView {
 
 /**
  * Calls mutating webhooks. @returns the draft to continue with: another object when a webhook patched it @throws StatusError when a webhook
- * denies the request or cannot be called
+ * denies the request, or when a failure is not ignored (failurePolicy)
  */
 export async function mutateWebhooks(
   { webhooks, clock }: ServerContext,
@@ -37,7 +37,10 @@ export async function mutateWebhooks(
   return object
 }
 
-/** Calls validating policies and webhooks. @throws StatusError when one of them denies the request or cannot be called */
+/**
+ * Calls validating policies and webhooks. @throws StatusError when one of them denies the request, or when a failure is not
+ * ignored (failurePolicy)
+ */
 export async function validateWebhooks(
   { webhooks, policies }: ServerContext,
   context: RequestContext,

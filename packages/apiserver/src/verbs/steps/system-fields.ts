@@ -20,7 +20,8 @@ function copyField<T extends object, K extends keyof T>(to: T, from: T, field: K
 
 /**
  * Copies the parts of `old` that a request cannot write: for a subresource, as the strategy declares (`subresourceWrites`). Without such a
- * declaration, and if the kind has a status subresource: for /status, all parts except the status; for other requests, the status.
+ * declaration, and if the kind has a status subresource: for /status, all parts except the status, managedFields and, for
+ * built-in kinds, the other metadata; for other requests, the status.
  */
 export function keepOtherParts(
   info: ResourceInfo,
