@@ -35,7 +35,10 @@ export class Converter {
     this.#caller = options.caller
   }
 
-  /** Returns the object in the version of `info`, frozen. Calls the webhook only when the object is in another version. */
+  /**
+   * Returns the object in the version of `info`: frozen, or `object` itself when it does not change. Calls the webhook only
+   * when the object is in another version.
+   */
   async convert<T extends KubeObject>(info: ResourceInfo, object: T): Promise<T> {
     if (!needsWebhook(info, object)) return inVersion(info, object)
     const [converted] = await this.#callWebhook(info, [object])

@@ -5,7 +5,7 @@
  *   log-<n>         later writes, a frame for each group of writes; log 1 begins with empty stores
  *   acknowledged    the commit marker: position up to which writes have been acknowledged
  *
- * Content before the commit marker must be complete and without gaps; only content after it may be torn.
+ * Content before the acknowledged position must be complete and without gaps; only content after it may be torn.
  */
 import { crc32 } from 'node:zlib'
 import { largest, messageOf, readJSON } from '@capstan/kube'
@@ -32,7 +32,7 @@ export interface State {
   readonly next: number
   /** Frames between `acknowledged` and `end`, if both are in the same log; otherwise empty. */
   readonly unacknowledged: Buffer
-  /** Bytes of the checkpoint that was read. */
+  /** Size in bytes of the checkpoint that was read; 0 if none was read. */
   readonly checkpointSize: number
   /** Whether both copies of the commit marker can be read. If not, writes after the readable copy may have been acknowledged, too. */
   readonly isMarkerIntact: boolean

@@ -4,7 +4,7 @@
  *
  * Guarantees:
  * - In the durable store, a commit resolves, and is visible to `get`, `list` and subscribers, only when it is durable.
- * - Each commit has its own revision, one above the last; revisions never decrease, restarts included.
+ * - Each commit has its own revision, one above the last. In the durable store, revisions continue after a restart.
  * - In the durable store, commits that arrive while others are being written share the next write (group commit).
  * - Stored objects are deeply frozen; their `metadata.resourceVersion` is the revision that wrote them.
  */

@@ -42,7 +42,10 @@ export class FairSeats<Name extends string> {
   /** Free seats that any level may borrow. */
   #common = 0
 
-  /** `seats` is the number of all seats. `longestWait` is the maximum time in milliseconds that a request waits. */
+  /**
+   * `seats` is the number of all seats; the part of each level is rounded up. `longestWait` is the maximum time in milliseconds
+   * that a request waits.
+   */
   constructor(levels: { readonly [name in Name]: LevelShare }, seats: number, clock: Clock, longestWait: number) {
     this.#clock = clock
     this.#longestWait = longestWait
