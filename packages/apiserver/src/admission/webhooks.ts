@@ -80,7 +80,9 @@ export interface Write extends AdmissionAttributes {
   readonly object: UnknownObject | undefined
   readonly oldObject: UnknownObject | undefined
   readonly warn: (text: string) => void
-  /** Returns a signal that aborts when no client waits for the response any more. */
+  /**
+   * Returns a signal that aborts when no client waits for the response any more; `undefined`: calls end only by their timeout.
+   */
   readonly ended: (() => AbortSignal) | undefined
 }
 

@@ -26,6 +26,7 @@ export interface PublishedInfo {
   readonly flags: { readonly [name: string]: unknown }
   readonly requests: RequestCounts
   readonly checks: readonly HealthCheck[]
+  /** Absent: keys and configuration of the issuer are not published. */
   readonly issuer?: TokenIssuer
 }
 

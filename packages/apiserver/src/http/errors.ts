@@ -32,6 +32,10 @@ export const watchNotAcceptable = (): StatusError =>
     `only the following media types are accepted: application/json;stream=watch, ${protobuf};stream=watch`,
   )
 
+/**
+ * Error for a body of an unsupported media type. Upstream does not accept protobuf for custom resources: the list omits
+ * protobuf if the client sends it.
+ */
 export const unsupportedBody = (contentType: string): StatusError => {
   const types = contentType.includes(protobuf) ? jsonYAML : [...jsonYAML, protobuf]
   return unsupportedMediaType(types)

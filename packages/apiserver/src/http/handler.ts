@@ -32,7 +32,7 @@ import { errorOf, SharedLines, type WatchState } from './watch/watch-body.ts'
 export interface HandlerOptions {
   readonly engine: Engine
   readonly clock: Clock
-  /** Kubernetes version that `/version` reports. */
+  /** Kubernetes version that `/version` reports. Default: `defaultVersion`. */
   readonly version?: string
   readonly checks?: readonly HealthCheck[]
   /** Publishes the configuration and keys with which other servers verify service account tokens. When absent, they are not published. */
@@ -41,7 +41,7 @@ export interface HandlerOptions {
   readonly flags?: { readonly [name: string]: unknown }
   /** Limits of requests. Default: kube-apiserver's. */
   readonly limits?: Partial<Limits>
-  /** Regular expressions of origins whose pages may call the server (CORS). */
+  /** Regular expressions of origins whose pages may call the server (CORS). Default: none. */
   readonly allowedOrigins?: readonly string[]
   readonly log?: Logger
 }

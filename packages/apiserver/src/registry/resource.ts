@@ -45,7 +45,7 @@ export const isStored = ({ verbs }: Resource): boolean => verbs?.includes('watch
 
 export interface Subresource {
   readonly name: string
-  /** Group and version are empty when they are those of the resource. */
+  /** For a built-in kind, group and version are empty when they are those of the resource. */
   readonly kind: { readonly group: string; readonly version: string; readonly kind: string }
   readonly verbs: readonly string[]
 }

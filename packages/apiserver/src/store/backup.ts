@@ -33,6 +33,7 @@ export interface BackupOptions {
   /** Path of the backup. */
   readonly file: string
   readonly clock: Clock
+  /** Default: the file system of this machine. */
   readonly files?: Files
 }
 

@@ -16,7 +16,7 @@ import { type Ending, firstNumber, readFrames } from './frame.ts'
 import { type Entry, type Snapshots, replay } from './snapshot.ts'
 import { type ObjectEncoding, plainObjects } from './packed.ts'
 
-/** A position in the logs. */
+/** A position in the logs: the number in the name of a log, and an offset in bytes. */
 export interface Position {
   readonly generation: number
   readonly offset: number
