@@ -1,6 +1,6 @@
 /**
- * Sets the default class of Ingresses and PersistentVolumeClaims that name no class. Upstream: defaultingressclass and
- * storageclass/setdefault below plugin/pkg/admission, v1.36.
+ * Sets the default class of new Ingresses and PersistentVolumeClaims that name no class; of several default classes, the
+ * newest. Upstream: defaultingressclass and storageclass/setdefault below plugin/pkg/admission, v1.36.
  */
 import { isRecord, type KubeObject } from '@capstan/kube'
 import type { Store, Plugin } from '@capstan/apiserver/kinds'
@@ -33,7 +33,7 @@ interface Classes {
   readonly oldName: string
   /** Resource of the classes, `plural.group`. */
   readonly classes: string
-  /** Annotations that mark a class as the default. */
+  /** Annotations that mark a class as the default with the value `true`. */
   readonly marks: readonly string[]
 }
 

@@ -50,7 +50,7 @@ describe('limits', () => {
     expect(pod.metadata.annotations!['kubernetes.io/limit-ranger']).toMatch(/^LimitRanger plugin set: example.com\/last /)
   })
 
-  test('of one LimitRange are rejected when the annotation is too long', async () => {
+  test('of one LimitRange are not set, and the pod is rejected, if the annotation would be too long', async () => {
     await limit({ type: 'Container', default: manyDefaults })
     expect(await rejection(t.client.create(pods, aPod('p', {}, { containers: manyContainers(200) })))).toContain(
       'metadata.annotations: Too long: may not be more than 262144 bytes',
@@ -155,7 +155,7 @@ describe('quotas', () => {
     expect(await create('g')).toContain('exceeded quota')
   })
 
-  test('sum the requested storage of claims, and can be disabled', async () => {
+  test('limit the requested storage of claims, and can be disabled', async () => {
     await quota({ 'requests.storage': '2Gi' })
     expect(await rejection(t.client.create(claims, aClaim('c', '3Gi')))).toContain('requests.storage=3Gi')
     t = await testServer({ admissionPlugins: { disable: ['ResourceQuota'] } })

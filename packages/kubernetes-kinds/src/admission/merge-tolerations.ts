@@ -27,7 +27,7 @@ export function mergeTolerations(all: readonly Toleration[]): Toleration[] {
   return merged
 }
 
-/** A toleration as canonical JSON, and the longest tolerationSeconds that it covers. */
+/** A toleration as canonical JSON, and the longest tolerationSeconds that it covers; `Infinity` without a limit. */
 interface TimedToleration {
   readonly text: string
   readonly seconds: number

@@ -66,7 +66,7 @@ export const AdmissionPlugins: readonly AdmissionPlugin[] = (Object.keys(plugins
 export const admissionPluginState = (name: string): 'on' | 'off' | 'absent' | 'rejected' | undefined =>
   Object.hasOwn(plugins, name) ? plugins[name as Name] : undefined
 
-/** Enables and disables plugins, in addition to the defaults. */
+/** Enables and disables plugins, in addition to the defaults. A plugin in both lists is enabled. */
 export interface AdmissionPluginSwitches {
   readonly enable?: readonly AdmissionPlugin[]
   readonly disable?: readonly AdmissionPlugin[]

@@ -50,7 +50,7 @@ test('without NamespaceLifecycle, objects can be created in missing namespaces, 
 })
 
 describe('OwnerReferencesPermissionEnforcement', () => {
-  /** Returns a client of user bob, who has exactly the permissions `rules`, and an object that can be an owner. */
+  /** Returns a client of user bob, who has the permissions `rules`, and an object that can be an owner. */
   async function bob(rules: NonNullable<ClusterRole['rules']>) {
     const { server, client } = await testServer({
       authorization: ['RBAC'],

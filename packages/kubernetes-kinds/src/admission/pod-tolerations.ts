@@ -5,7 +5,7 @@
 import type { Pod, Toleration } from '../kinds/schemas/types.ts'
 import type { Plugin } from '@capstan/apiserver/kinds'
 
-/** tolerationSeconds of the added tolerations. */
+/** tolerationSeconds of the added tolerations; default: 300 each. */
 export interface TolerationSeconds {
   readonly notReady?: number
   readonly unreachable?: number

@@ -1,6 +1,7 @@
 /**
- * Sets the service account of pods, requires that it exists, copies its imagePullSecrets, and mounts its token where client libraries read
- * it. Rejects pods with Secrets that their service account does not allow, and mirror pods with service accounts or Secrets. Upstream:
+ * Sets the service account of pods, requires that it exists, copies its imagePullSecrets, and mounts its token where client
+ * libraries read it. Rejects mirror pods with service accounts or Secrets, and pods with Secrets that their service account
+ * does not list if it has the annotation `kubernetes.io/enforce-mountable-secrets: "true"`. Upstream:
  * plugin/pkg/admission/serviceaccount.
  */
 import { type Clock, isRecord, type KubeObject, notFound, randomSuffix, type UnknownObject } from '@capstan/kube'
@@ -77,7 +78,10 @@ async function accountOf(write: PluginWrite, name: string): Promise<Account> {
   throw forbidden(write, `error looking up service account ${namespace}/${name}: ${message}`)
 }
 
-/** Time to wait for the account `default`, which a controller creates after the namespace. Upstream: ten attempts, 100 to 200 ms apart. */
+/**
+ * Milliseconds to wait for the account `default`, which a controller creates after the namespace. Upstream: ten attempts, 100
+ * to 200 ms apart.
+ */
 const AccountWait = 1_500
 
 const waitFor = (store: Store, clock: Clock, key: Parameters<Store['get']>[0]): Promise<KubeObject | undefined> =>

@@ -57,6 +57,7 @@ test('approving and signing require permission for the signer or its domain', as
     'user not permitted to sign requests with signerName "example.com/mine"',
   )
   expect(await patch('mine', 'status', {})).toBe('accepted')
+  expect(await patch('org', 'status', failed)).toBe('accepted')
 })
 
 test('requests for the group system:masters are rejected only for the signer kubernetes.io/kube-apiserver-client', async () => {

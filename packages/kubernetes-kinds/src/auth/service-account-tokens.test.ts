@@ -83,7 +83,7 @@ test('a token contains its service account and its audiences', async () => {
 
 const rejected = { kind: 'rejected' }
 
-test('a token is rejected after its expiry', async () => {
+test('a token is rejected when more than a minute has passed since its expiry', async () => {
   const t = await start()
   const token = await tokenOf(t, { expirationSeconds: 600 })
   // Upstream tolerates clocks that differ by a minute.

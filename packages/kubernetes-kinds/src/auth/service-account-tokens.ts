@@ -56,7 +56,7 @@ export interface ServiceAccountTokenOptions {
    * expiration, so that pods renew their tokens within the hour. Default: true. Upstream: --service-account-extend-token-expiration.
    */
   readonly extendExpiration?: boolean
-  /** URL of the published keys, if another server publishes them. */
+  /** URL of the published keys, if another server publishes them. Default: `/openid/v1/jwks` of this server. */
   readonly jwksUri?: string
 }
 
@@ -71,7 +71,7 @@ export interface BoundObject {
 export interface TokenContents {
   readonly audiences: readonly string[]
   readonly expirationSeconds: number
-  /** Age in seconds after which the token should have been renewed. */
+  /** Age in seconds after which the token should have been renewed; absent: the token has no claim `warnafter`. */
   readonly warnAfterSeconds?: number | undefined
   readonly bound?: BoundObject | undefined
   /** The node of a bound pod. */
@@ -249,7 +249,7 @@ function signToken(signing: KeyObject, { id, algorithm }: Key, claims: object): 
   return `${input}.${signature.toString('base64url')}`
 }
 
-/** Maximum length of a token: far longer than any token of this server. */
+/** Maximum length of a token in characters; longer tokens are not parsed. */
 const MaxLength = 16 * 1024
 
 function parse(token: string): Parsed | undefined {

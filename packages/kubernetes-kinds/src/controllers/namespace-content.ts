@@ -31,7 +31,7 @@ export const runRootCA = (options: Options, certificate: string): (() => void) =
     }
   })
 
-/** Runs `ensure` for each namespace, and again when its object with this resource and name changes. */
+/** Runs `ensure` for each namespace, and again when the namespace or its object with this resource and name changes. */
 function inEveryNamespace(
   { store, clock, log }: Options,
   resource: string,

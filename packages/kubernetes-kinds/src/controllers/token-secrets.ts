@@ -13,7 +13,7 @@ const accountUid = 'kubernetes.io/service-account.uid'
 
 interface Options extends Omit<ControllerOptions, 'registry'> {
   readonly tokens: ServiceAccountTokens
-  /** CA certificate, PEM. */
+  /** CA certificate, PEM, for `ca.crt` of the Secrets; `undefined`: the controller does not set `ca.crt`. */
   readonly rootCA: string | undefined
 }
 

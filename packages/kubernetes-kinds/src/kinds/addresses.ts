@@ -13,7 +13,7 @@ export function addressProblems(address: string): string[] {
 export const addressErrors = (path: string, address: string): FieldError[] =>
   addressProblems(address).map((text) => invalid(path, address, text))
 
-/** Returns the errors of an address that other machines cannot reach. */
+/** Returns the errors of an address of an endpoint, which must not be unspecified, loopback or link-local. */
 export function endpointAddressErrors(path: string, address: string): FieldError[] {
   const family = isIPv4(address) ? 'ipv4' : 'ipv6'
   if (/^[0.:]*$/.test(address)) return [invalid(path, address, `may not be unspecified (${address})`)]
@@ -36,6 +36,7 @@ const ranges = [
 
 export interface Block {
   readonly address: string
+  /** Length of the prefix. */
   readonly bits: number
   readonly family: 'ipv4' | 'ipv6'
 }

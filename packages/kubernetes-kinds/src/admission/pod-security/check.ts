@@ -41,7 +41,7 @@ export interface Settings<T> {
   /** Where the invalid values are set: `pod`, `container "a"` or `containers "a", "b"`, or both. */
   readonly violators: readonly string[]
   readonly values: readonly T[]
-  /** Names of the containers without a value, unless the pod has a valid value. */
+  /** Names of the containers without a value; empty if the pod has a valid value. */
   readonly unset: readonly string[]
 }
 

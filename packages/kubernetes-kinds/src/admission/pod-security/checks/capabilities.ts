@@ -31,7 +31,7 @@ const requireDropAll: Rule = ({ spec }) => {
   return details.length === 0 ? undefined : { reason: 'unrestricted capabilities', detail: details.join('; ') }
 }
 
-/** Containers must drop all capabilities, and may add only NET_BIND_SERVICE. */
+/** Containers must drop all capabilities, and may add only NET_BIND_SERVICE. Since 1.25, Windows pods are exempt. */
 export const capabilitiesRestricted: Check = {
   id: 'capabilities_restricted',
   level: 'restricted',

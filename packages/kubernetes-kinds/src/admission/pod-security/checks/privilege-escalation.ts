@@ -10,7 +10,10 @@ const requireNoEscalation: Rule = ({ spec }) => {
   return { reason: 'allowPrivilegeEscalation != false', detail }
 }
 
-/** Containers must set allowPrivilegeEscalation=false, so that a process cannot gain more privileges than its parent. */
+/**
+ * Containers must set allowPrivilegeEscalation=false, so that a process cannot gain more privileges than its parent. Since
+ * 1.25, Windows pods are exempt.
+ */
 export const privilegeEscalation: Check = {
   id: 'allowPrivilegeEscalation',
   level: 'restricted',

@@ -11,7 +11,7 @@ const requireDefaultMount: Rule = ({ spec }) => {
   return { reason: 'procMount', detail }
 }
 
-/** Containers must use the default proc mount, unless they are in a user namespace. */
+/** Containers must use the default proc mount. Since 1.35, pods in a user namespace are exempt. */
 export const procMount: Check = {
   id: 'procMount',
   level: 'baseline',

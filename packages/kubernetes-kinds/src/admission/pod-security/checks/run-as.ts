@@ -13,7 +13,10 @@ const requireNonRoot: Rule = ({ spec }) => {
   return { reason, detail: `pod or ${containerList(unset)} must set securityContext.runAsNonRoot=true` }
 }
 
-/** The pod or all its containers must set runAsNonRoot=true. Since 1.35, pods in a user namespace are exempt. */
+/**
+ * The pod or all its containers must set runAsNonRoot=true, and none of them may set it to false. Since 1.35, pods in a user
+ * namespace are exempt.
+ */
 export const runAsNonRoot: Check = {
   id: 'runAsNonRoot',
   level: 'restricted',

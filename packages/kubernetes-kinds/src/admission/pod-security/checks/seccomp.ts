@@ -57,7 +57,7 @@ const requireProfile: Rule = ({ spec }) => {
   return { reason, detail }
 }
 
-/** Every container must have an allowed seccomp profile, its own or the profile of the pod. */
+/** Every container must have an allowed seccomp profile, its own or that of the pod. Since 1.25, Windows pods are exempt. */
 export const seccompRestricted: Check = {
   id: 'seccompProfile_restricted',
   level: 'restricted',
