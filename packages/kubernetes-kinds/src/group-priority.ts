@@ -3,7 +3,7 @@
  * pkg/controlplane/apiserver/aggregator.go, v1.36.
  */
 
-/** Priorities of an API group and of one of its versions. */
+/** Priorities of an API group and of one of its versions. Higher priorities come first. */
 export interface Priority {
   readonly group: number
   readonly version: number

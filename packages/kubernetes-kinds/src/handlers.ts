@@ -1,4 +1,4 @@
-/** Handlers for requests of kinds that are not stored, and of subresources that are not part of an object. */
+/** Handlers for kinds that are not stored, and for subresources that the generic verbs do not implement. */
 import type { RequestContext, Handler } from '@capstan/apiserver/kinds'
 import { bind } from './subresources/bind.ts'
 import { componentStatuses } from './subresources/component-status.ts'

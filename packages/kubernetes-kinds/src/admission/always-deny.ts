@@ -4,5 +4,5 @@ const deny: NonNullable<Plugin['mutate']> = (write) => {
   throw forbidden(write, 'admission control is denying all modifications')
 }
 
-/** Denies every write. Upstream: plugin/pkg/admission/deny. */
+/** Denies every create, update and deletion. Upstream: plugin/pkg/admission/deny. */
 export const alwaysDeny: Plugin = { name: 'AlwaysDeny', appliesTo: () => true, mutate: deny, validate: deny }

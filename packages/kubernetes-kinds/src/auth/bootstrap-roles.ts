@@ -20,6 +20,7 @@ export interface BootstrapRole extends BootstrapObject {
 
 export interface BootstrapBinding extends BootstrapObject {
   readonly roleRef: RoleBinding['roleRef']
+  /** Absent for a binding without subjects, such as `system:node`. */
   readonly subjects?: RoleBinding['subjects']
 }
 

@@ -49,11 +49,12 @@ export interface ServiceAccountTokenOptions {
    * the issuers. Upstream: --api-audiences.
    */
   readonly audiences?: readonly string[]
-  /** Maximum lifetime of tokens in seconds; default: unlimited. */
+  /** Maximum of the lifetime that a token request names, in seconds; default: unlimited. Does not limit `extendExpiration`. */
   readonly maxExpirationSeconds?: number
   /**
-   * Whether tokens of pods with the default lifetime of about an hour are valid for a year. The response still contains the requested
-   * expiration, so that pods renew their tokens within the hour. Default: true. Upstream: --service-account-extend-token-expiration.
+   * Whether tokens of pods with the default lifetime of about an hour, and only audiences of this server, are valid for a year.
+   * The response still contains the requested expiration, so that pods renew their tokens within the hour. Default: true.
+   * Upstream: --service-account-extend-token-expiration.
    */
   readonly extendExpiration?: boolean
   /** URL of the published keys, if another server publishes them. Default: `/openid/v1/jwks` of this server. */

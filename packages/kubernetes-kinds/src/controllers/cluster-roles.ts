@@ -40,7 +40,8 @@ export function runClusterRoles({ store, clock, log, client }: Omit<ControllerOp
       const { uid } = role.metadata
       await client.apply(ClusterRole, { metadata: { name, uid }, rules }, { fieldManager, force: true })
     } catch (err) {
-      // The uid keeps the apply from recreating a role that was deleted meanwhile: such an apply fails with Invalid.
+      // The uid keeps the apply from recreating a role that was deleted meanwhile: such an apply fails with Conflict. If
+      // another client has created the role again, the apply fails with Invalid, and that creation triggers another run.
       if (!isReason(err, 'Invalid')) throw err
     }
   }

@@ -1,6 +1,6 @@
 /**
- * Creates the standard objects of every namespace: the service account `default`, and the ConfigMap with the API server's CA certificate.
- * Upstream: pkg/controller/serviceaccount and pkg/controller/certificates/rootcacertpublisher.
+ * Creates and restores the standard objects of every namespace: the service account `default`, and the ConfigMap with the API
+ * server's CA certificate. Upstream: pkg/controller/serviceaccount and pkg/controller/certificates/rootcacertpublisher.
  */
 import { ConfigMap, equal, isReason, ServiceAccount } from '@capstan/kube'
 import { type ControllerOptions, WorkQueue } from '@capstan/apiserver/kinds'

@@ -6,8 +6,9 @@ import type { FieldError, JSONSchema, KubeObject, ScaleSubresource, UnknownObjec
 import type { PrinterColumn, Strategy } from '@capstan/apiserver/kinds'
 
 /**
- * Declaration of a kind: its strategy, and data about the resource that the catalog does not contain. `T` is the type of decoded objects, in
- * which every struct, and every scalar that Go's encoder does not omit, is present.
+ * Declaration of a kind: its strategy, and data about the resource that the catalog does not contain. `T` is the type of
+ * decoded objects, in which every struct that is not a pointer in Go, and every scalar that Go's encoder does not omit, is
+ * present.
  */
 export interface BuiltinKind<T = UnknownObject> extends Omit<Strategy<T>, 'nameProblems' | 'normalize'> {
   /** Validates a name and returns error messages; default: names are DNS subdomains. */

@@ -47,7 +47,7 @@ export function intOrPercentErrors(field: string, value: number | string | undef
 export const atMostHundredPercent = (field: string, value: number | string | undefined): FieldError[] =>
   isPercent(value) && Number.parseInt(value, 10) > 100 ? [invalid(field, value, 'must not be greater than 100%')] : []
 
-/** Returns the number; for a percentage, the number before the percent sign. */
+/** Returns the number; for a percentage, the number before the percent sign; 0 for an absent or malformed value. */
 export function numberOf(value: number | string | undefined): number {
   if (typeof value === 'number') return value
   return isPercent(value) || /^[+-]?\d+$/.test(value ?? '') ? Number.parseInt(value!, 10) : 0

@@ -1,7 +1,8 @@
 /**
- * Normalizes objects to the form that Go's JSON encoder gives them: zero values that Go omits are removed, absent times that Go always
- * writes become `null`, quantities and times get their canonical form. Lists that Go shows as `null` are normalized by the code of each
- * kind. The table of protobuf messages, which is generated from the same Go types, determines which fields are omitted.
+ * Normalizes objects to the form that Go's JSON encoder gives them: zero values that Go omits are removed, absent times and
+ * pointers that Go always writes become `null`, quantities and times get their canonical form. Lists that Go shows as `null`
+ * are normalized by the code of each kind. The table of protobuf messages, which is generated from the same Go types,
+ * determines which fields Go omits or writes as `null`.
  */
 import { badRequest, isNumeric, isRecord, messageOf, parseQuantity, quantityText } from '@capstan/kube'
 import { type Component, componentOf, targetOf } from './catalog.ts'
@@ -54,7 +55,8 @@ function structNormalizer(name: string): Normalizer {
     const isTime = target !== undefined && /\.(Time|MicroTime)$/.test(target)
     const zero = go.get(field)
     const omitsZero = zero === 'omitted'
-    // Go's encoder omits a time only if it is a pointer, and creationTimestamp, whose tag has `omitzero`.
+    // Go's encoder omits absent times that are pointers, and creationTimestamp, whose tag has `omitzero`. It writes others as
+    // null.
     const showsTime = isTime && ((omitsZero && field !== 'creationTimestamp') || required.includes(field))
     return {
       name: field,

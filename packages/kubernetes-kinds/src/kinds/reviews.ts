@@ -1,4 +1,4 @@
-/** Review kinds, which are not stored. */
+/** Review kinds and TokenRequest, which are not stored. */
 import {
   LocalSubjectAccessReview,
   SelfSubjectAccessReview,

@@ -1,6 +1,7 @@
 /**
- * Subresources that connect to a container or a node. No node of this server has a kubelet, so the response is that of a real server that
- * cannot reach the kubelet. Upstream: pkg/registry/core/pod/strategy.go and pkg/registry/core/pod/rest, v1.36.
+ * Subresources that connect to a container, a node or a Service. No node of this server has a kubelet, so the response is that
+ * of a real server that cannot reach the target. Upstream: pkg/registry/core/pod/strategy.go and pkg/registry/core/pod/rest,
+ * v1.36.
  */
 import { badRequest, isRecord, notFound, type Status, StatusError } from '@capstan/kube'
 import { containersOf } from '../kinds/pod/defaults.ts'

@@ -38,7 +38,10 @@ export function countDisruption({ metadata, status }: PodDisruptionBudget, pod: 
   status.disruptedPods = { ...status.disruptedPods, [pod]: now }
 }
 
-/** Error while the controller has not observed the latest budget. The client must retry the eviction. */
+/**
+ * Error while the controller has not observed the latest budget, or when the pod changed during its eviction. The client must
+ * retry.
+ */
 export const budgetNotObserved = (name: string): StatusError =>
   tooMany(`The disruption budget ${name} is still being processed by the server.`, 10)
 

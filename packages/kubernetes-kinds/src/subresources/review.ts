@@ -1,6 +1,6 @@
 /**
- * Reviews: kinds that return a decision when they are created and are not stored, such as SelfSubjectReview, SubjectAccessReview and
- * TokenReview.
+ * Reviews: kinds that return a result when they are created and are not stored, such as SelfSubjectReview, SubjectAccessReview
+ * and TokenReview.
  */
 import {
   badRequest,
@@ -47,7 +47,7 @@ const reviewers: { readonly [storage: string]: Reviewer } = {
 
 export const isReview = ({ storage }: { readonly storage: string }): boolean => Object.hasOwn(reviewers, storage)
 
-/** Decides a review. @throws StatusError BadRequest or Invalid */
+/** Returns a review with its result in the status. @throws StatusError BadRequest or Invalid */
 export async function review(server: ServerContext, context: RequestContext): Promise<KubeObject> {
   const { info, request } = context
   const decoded = decode(context, draftOf(info, request.body), 'body')
@@ -62,7 +62,7 @@ export async function review(server: ServerContext, context: RequestContext): Pr
   const { group } = info
   if (errors.length > 0) throw invalidObject(group === SubjectAccessReview.group ? { group, kind: '' } : info, '', errors)
   const status = reviewers[info.storage]!(server, context, object as never)
-  // Upstream: only SelfSubjectReview has a creation time, and SelfSubjectRulesReview does not return its spec.
+  // Upstream: only SelfSubjectReview has a creation time, and SelfSubjectRulesReview returns neither its metadata nor its spec.
   const isAboutRules = info.storage === resourceName(SelfSubjectRulesReview)
   const metadata = isAboutSelf ? { creationTimestamp: timestamp(server.clock.now()) } : isAboutRules ? {} : object.metadata
   const spec = isAboutRules ? { spec: {} } : {}

@@ -129,7 +129,10 @@ function strategyErrors({ type, rollingUpdate }: StatefulSetUpdateStrategy): Fie
   ]
 }
 
-/** Returns the template as the controller applies it to pods: with a volume for each claim, and without fields that differ between pods. */
+/**
+ * Returns the template with a volume for each claim template, as the controller adds them to pods, and without hostname and
+ * subdomain, which the controller sets.
+ */
 function withClaimVolumes({ template, volumeClaimTemplates = [] }: StatefulSetSpec): PodTemplateSpec {
   const { hostname: _hostname, subdomain: _subdomain, ...spec } = template.spec
   const claimNames = volumeClaimTemplates.map(({ metadata: { name } }) => name)

@@ -136,7 +136,7 @@ function* specErrors(spec: JobSpec): Work<FieldError[]> {
   ]
 }
 
-/** Validates the names of an indexed job's pods, which consist of the name of the job and the index. */
+/** Validates the hostnames of an indexed job's pods, which consist of the name of the job and the index. */
 function hostnameErrors(name: string, { completionMode, completions: count = 0 }: JobSpec): FieldError[] {
   if (completionMode !== 'Indexed' || count <= 0) return []
   const longest = `${name}-${count - 1}`
@@ -166,8 +166,8 @@ function completionErrors(spec: JobSpec, old: JobSpec): FieldError[] {
 }
 
 /**
- * Returns the part of a template that an update must not change. `isMutable`: the job is suspended and has not started, so the metadata,
- * scheduling constraints and resources of its pods may change.
+ * Returns the part of a template that an update must not change. `isMutable`: the job is suspended and has not started, so the
+ * metadata, node selector, node affinity, tolerations, scheduling gates and resources of its pods may change.
  */
 function comparable(template: PodTemplateSpec, isMutable: boolean): object {
   if (!isMutable) return template

@@ -125,7 +125,7 @@ const VolumeSources = [
   'storageos',
   'csi',
 ]
-/** Required fields of each source. */
+/** Required fields by source. The fields of a source without an entry are not checked. */
 const requiredMembers: { readonly [source: string]: readonly string[] } = {
   hostPath: ['path'],
   gcePersistentDisk: ['pdName'],

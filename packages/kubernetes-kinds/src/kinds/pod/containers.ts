@@ -46,6 +46,7 @@ import { EnvFields, fieldSelector, resourceFieldSelector, type Volumes } from '.
 export interface PodContext {
   readonly spec: PodSpec
   readonly volumes: Volumes
+  /** Names in `resourceClaims` of the spec. */
   readonly claims: ReadonlySet<string>
 }
 

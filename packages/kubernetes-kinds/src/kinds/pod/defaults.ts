@@ -39,7 +39,10 @@ export function defaultPod({ spec, status }: Pod): void {
   }
 }
 
-/** Sets missing pod-level requests if the pod has pod-level limits: to the sum of its containers, otherwise to these limits. */
+/**
+ * Sets missing pod-level requests if the pod has pod-level limits: for CPU and memory to the sum of the requests of its
+ * containers, if they have any; otherwise to the pod-level limit.
+ */
 function defaultPodResources(spec: PodSpec): void {
   const { limits = {}, requests } = spec.resources ?? {}
   if (Object.keys(limits).length === 0) return

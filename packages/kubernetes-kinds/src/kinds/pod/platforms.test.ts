@@ -28,7 +28,7 @@ describe('errors for host processes on Windows', () => {
   ])('of a pod with %j', (fields, expected) => expect(texts(hostProcessErrors('spec', spec(fields)))).toEqual(expected))
 })
 
-test('a user namespace excludes other namespaces of the host', () => {
+test('a pod in a user namespace can neither share other namespaces of the host nor use block devices', () => {
   const shared = { hostNetwork: true, hostPID: true, hostIPC: true, containers: [{ volumeDevices: [{}] }] }
   expect(hostUsersErrors('spec', spec(shared))).toEqual([])
   expect(texts(hostUsersErrors('spec', spec({ ...shared, hostUsers: false })))).toEqual(

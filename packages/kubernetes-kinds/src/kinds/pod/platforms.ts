@@ -4,7 +4,10 @@ import { oneOf, subdomain } from '../checks.ts'
 import type { PodSecurityContext, PodSpec, SecurityContext, WindowsSecurityContextOptions } from '../schemas/types.ts'
 import { placedContainers } from './placed-containers.ts'
 
-/** Validates that either all containers of a Windows pod are host processes, or none. */
+/**
+ * Validates that either all or no containers of a Windows pod are host processes, and that host processes use the host's
+ * network.
+ */
 export function hostProcessErrors(field: string, spec: PodSpec): FieldError[] {
   const podValue = spec.securityContext?.windowsOptions?.hostProcess
   const errors: FieldError[] = []
@@ -29,7 +32,10 @@ export function hostProcessErrors(field: string, spec: PodSpec): FieldError[] {
   return errors
 }
 
-/** A pod with its own user namespace must not share other namespaces of the host. The field names in errors are upstream's. */
+/**
+ * Validates that a pod with its own user namespace neither shares other namespaces of the host nor uses block devices. The
+ * field names in errors are upstream's.
+ */
 export function hostUsersErrors(field: string, spec: PodSpec): FieldError[] {
   if (spec.hostUsers !== false) return []
   const fields = [

@@ -165,8 +165,8 @@ export function qosClass({ spec }: Pod): 'Guaranteed' | 'Burstable' | 'BestEffor
 const Zero = parseQuantity('0')
 
 /**
- * Returns the resources that a pod needs: the sum of its containers and sidecars, or the largest init container if that container needs
- * more. The requests include the overhead.
+ * Returns the resources that a pod needs. The amount of each resource is the sum of its containers and sidecars, or that of the
+ * largest init container if it is more. The requests include the overhead.
  */
 export function podResources({
   containers,

@@ -44,8 +44,9 @@ export const templateWarnings = (
 ): string[] => (!template || (old && now.metadata.generation === old.metadata.generation) ? [] : podWarnings(field, template))
 
 /**
- * Maximum number of warnings. A response shows fewer: its warning headers have at most 4,096 characters (see warning-headers.ts of
- * apiserver), and each warning has more than ten characters. Without the limit, n equal ports would cause n² warnings.
+ * Maximum number of warnings. A response shows fewer: it omits further warnings once their texts exceed 4,096 characters (see
+ * warning-headers.ts of apiserver), and each warning has more than ten characters. Without the limit, n equal ports would cause
+ * n² warnings.
  */
 const MaxWarnings = 1000
 

@@ -1,4 +1,7 @@
-/** Validates binding conditions: conditions of a device that must be met before a Pod is bound to its node. */
+/**
+ * Validates binding conditions, which a device must meet before a Pod is bound to its node, and binding failure conditions,
+ * with which the binding fails.
+ */
 import { duplicate, type FieldError, invalid, labelKeyProblems, repeats } from '@capstan/kube'
 import { problems } from '../checks.ts'
 import { duplicateErrors, listErrors } from './lists.ts'

@@ -30,7 +30,8 @@ export const resourceclaims: BuiltinKind<ResourceClaim> = {
   },
   resetFields: { '': [['status']], status: [['metadata'], ['spec']] },
   subresourceWrites: {
-    // Unlike most built-in kinds, claims accept no labels and annotations on /status. Upstream: ResetObjectMetaForStatus.
+    // Unlike most built-in kinds, claims accept no changes of labels, annotations, finalizers and owner references on /status.
+    // Upstream: ResetObjectMetaForStatus.
     status(claim, { spec, metadata: { labels, annotations, finalizers, ownerReferences } }) {
       claim.spec = spec
       const { labels: _l, annotations: _a, finalizers: _f, ownerReferences: _o, ...metadata } = claim.metadata

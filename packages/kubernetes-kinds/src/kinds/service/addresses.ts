@@ -8,7 +8,9 @@ import { clusterIPErrors, familyOf, isHeadless, needsHealthCheck } from './valid
 /** A parsed range, such as `10.0.0.0/24`. */
 export interface AddressRange {
   readonly text: string
+  /** The first address, as a number. */
   readonly base: number
+  /** Number of addresses. */
   readonly size: number
 }
 
@@ -68,7 +70,7 @@ export class ServiceAddresses {
   }
 
   /**
-   * Sets the cluster IP and node ports that a draft of a Service lacks.
+   * Sets the IP families, cluster IP, node ports and health check port that a draft of a Service lacks.
    *
    * @throws StatusError when a requested address or port is not available
    */

@@ -280,7 +280,10 @@ export function validateServiceStatus({ spec, status }: Service): FieldError[] {
   })
 }
 
-/** Returns an error for a text that is not an address, or an address that other machines cannot reach. Upstream: ValidateEndpointIP. */
+/**
+ * Returns an error for a text that is not an IP address, or for an address that is unspecified, loopback or link-local.
+ * Upstream: ValidateEndpointIP.
+ */
 export function endpointIP(field: string, ip: string): FieldError[] {
   const errors = ipAddress(field, ip)
   if (errors.length > 0) return errors
