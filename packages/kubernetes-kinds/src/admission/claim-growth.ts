@@ -1,6 +1,6 @@
 /**
- * Allows PersistentVolumeClaims to grow only when they are bound and their storage class allows volume expansion. Upstream:
- * plugin/pkg/admission/storage/persistentvolume/resize, v1.36.
+ * Allows PersistentVolumeClaims to grow only when they are bound, and keep a storage class that allows volume expansion.
+ * Upstream: plugin/pkg/admission/storage/persistentvolume/resize, v1.36.
  */
 import { compareAmounts } from '../kinds/checks.ts'
 import type { PersistentVolumeClaim, StorageClass } from '../kinds/schemas/types.ts'

@@ -38,7 +38,10 @@ import {
 } from '@capstan/apiserver/kinds'
 
 export interface ServiceAccountTokenOptions {
-  /** Issuers whose tokens are accepted; new tokens name the first issuer. Default: https://kubernetes.default.svc.cluster.local. */
+  /**
+   * Issuers whose tokens are accepted; new tokens name the first issuer. Default: https://kubernetes.default.svc.cluster.local.
+   * Tokens in Secrets have a fixed issuer instead.
+   */
   readonly issuers?: readonly string[]
   /** EC or RSA private key, PEM. Default: generated when first needed, and lost with the process. */
   readonly signingKey?: string

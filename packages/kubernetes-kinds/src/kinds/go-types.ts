@@ -59,9 +59,9 @@ interface Mismatch {
   readonly path: string
   readonly value: unknown
   readonly expected: string
-  /** `own`: the type has its own JSON decoder. */
+  /** `own`: the type has its own JSON decoder, or is a byte slice, which JSON contains in base64. */
   readonly form: 'struct' | 'slice' | 'map' | 'scalar' | 'own'
-  /** Error of a type with its own decoder. */
+  /** Error of the decoder of the form `own`; absent: the error is built from the other members. */
   readonly problem?: string
 }
 

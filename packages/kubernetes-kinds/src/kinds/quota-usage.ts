@@ -62,7 +62,10 @@ function podUsage(pod: Pod): Amounts {
   return usage
 }
 
-/** Reports whether the scopes of a quota include an object. */
+/**
+ * Reports whether the scopes of a quota include an object. Only pods can be in a scope; the scopes CrossNamespacePodAffinity
+ * and VolumeAttributesClass are not implemented, and include no object.
+ */
 export function inScope({ spec: { scopes = [], scopeSelector } }: ResourceQuota, storage: string, object: KubeObject): boolean {
   const requirements = [
     ...scopes.map((scopeName) => ({ scopeName, operator: 'Exists', values: [] as string[] })),

@@ -90,7 +90,7 @@ export function* validatePodUpdate(pod: Pod, old: Pod): Work<FieldError[]> {
   return errors
 }
 
-/** Returns the old spec with all allowed changes of the new spec. */
+/** Returns the old spec with the allowed changes of the new spec, except the changes that `gatedChanges` allows. */
 function withAllowedChanges(spec: PodSpec, old: PodSpec): PodSpec {
   const allowed = draft(old)
   for (const member of ['containers', 'initContainers'] as const) {
