@@ -33,7 +33,7 @@ interface Classes {
   readonly oldName: string
   /** Resource of the classes, `plural.group`. */
   readonly classes: string
-  /** Annotations that mark a class as the default with the value `true`. */
+  /** Annotations whose value `true` marks a class as the default. */
   readonly marks: readonly string[]
 }
 

@@ -1,8 +1,8 @@
 /**
- * Sets the service account of pods, and requires that it exists. Copies its imagePullSecrets to pods without any, and mounts its
- * token where client libraries read it, unless the pod or the account disables that. Rejects mirror pods with service accounts or
- * Secrets. If the account has the annotation `kubernetes.io/enforce-mountable-secrets: "true"`, rejects pods with Secrets that it
- * does not list. Upstream: plugin/pkg/admission/serviceaccount.
+ * Sets the service account of pods, and requires that it exists. Copies its imagePullSecrets to pods without any, and mounts
+ * its token where client libraries read it, unless the pod or the account disables that. Rejects mirror pods with service
+ * accounts or Secrets. If the account has the annotation `kubernetes.io/enforce-mountable-secrets: "true"`, rejects pods with
+ * Secrets that it does not list. Upstream: plugin/pkg/admission/serviceaccount.
  */
 import { type Clock, isRecord, type KubeObject, notFound, randomSuffix, type UnknownObject } from '@capstan/kube'
 import { type Store, forbidden, type Plugin, type PluginWrite } from '@capstan/apiserver/kinds'

@@ -52,7 +52,10 @@ export interface ServiceAccountTokenOptions {
    * the issuers. Upstream: --api-audiences.
    */
   readonly audiences?: readonly string[]
-  /** Maximum of the lifetime that a token request names, in seconds; default: unlimited. Does not limit `extendExpiration`. */
+  /**
+   * Maximum lifetime that a token request can name, in seconds; default: unlimited. Does not limit the year of
+   * `extendExpiration`.
+   */
   readonly maxExpirationSeconds?: number
   /**
    * Whether tokens of pods with the default lifetime of about an hour, and only audiences of this server, are valid for a year.

@@ -63,8 +63,8 @@ function podUsage(pod: Pod): Amounts {
 }
 
 /**
- * Reports whether the scopes of a quota include an object. Only pods can be in a scope; the scopes CrossNamespacePodAffinity
- * and VolumeAttributesClass are not implemented, and include no object.
+ * Reports whether the scopes of a quota include an object. A quota without scopes includes every object; scopes include only
+ * pods. The scopes CrossNamespacePodAffinity and VolumeAttributesClass are not implemented, and include no object.
  */
 export function inScope({ spec: { scopes = [], scopeSelector } }: ResourceQuota, storage: string, object: KubeObject): boolean {
   const requirements = [

@@ -91,7 +91,7 @@ export const pods: BuiltinKind<Pod> = {
   },
 }
 
-/** Restores the status and the metadata, except managedFields and resourceVersion. */
+/** Restores status and metadata of the stored pod, except managedFields and resourceVersion. */
 function restore(pod: Pod, old: Pod): void {
   const { managedFields, resourceVersion } = pod.metadata
   pod.metadata = { ...old.metadata, resourceVersion, ...(managedFields ? { managedFields } : {}) }

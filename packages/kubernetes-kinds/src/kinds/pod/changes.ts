@@ -181,7 +181,7 @@ export function validatePodStatus(pod: Pod, old: Pod): FieldError[] {
   return errors
 }
 
-/** Returns errors for terminated containers whose new state is running or waiting, unless the restart policy allows that. */
+/** Returns errors for terminated containers whose new state is not terminated, unless the restart policy allows that. */
 function restarts(
   field: string,
   now: readonly ContainerStatus[],
