@@ -53,8 +53,8 @@ export interface ServiceAccountTokenOptions {
    */
   readonly audiences?: readonly string[]
   /**
-   * Maximum lifetime that a token request can name, in seconds; default: unlimited. Does not limit the year of
-   * `extendExpiration`.
+   * Maximum lifetime in seconds: a token request for a longer lifetime gets this lifetime; default: unlimited. Does not limit the
+   * year of `extendExpiration`.
    */
   readonly maxExpirationSeconds?: number
   /**
