@@ -29,7 +29,7 @@ export interface IntentOptions {
 /**
  * Creates the object or updates it to the intent. Removes fields that the manager owned and that the intent no longer contains. Returns
  * `existing` when nothing differs, or when the object was deleted meanwhile and a request therefore fails with NotFound.
- * @throws Error with upstream's text, caused by the API server's error: a Conflict when the object was deleted before it was applied
+ * @throws Error with upstream's text, caused by the API server's error; for example Conflict, when the object was deleted before the apply
  */
 export async function applyIntent<T extends KubeObject>(
   io: ApplyIO,
@@ -95,7 +95,7 @@ export function isApplied(
   return hasExactly(object, intended, owned)
 }
 
-/** Drops the ownership of labels and annotations that are empty in `intended`. */
+/** Drops the ownership of labels and annotations that have no members in `fieldsV1` and are empty in `intended`. */
 function withoutEmptyMaps(fieldsV1: { readonly [field: string]: unknown }, intended: object): object {
   const metadata = fieldsV1['f:metadata']
   if (!isRecord(metadata)) return fieldsV1
@@ -165,8 +165,8 @@ function isElement(item: unknown, element: string): boolean {
 }
 
 /**
- * Drops empty labels, annotations and owner references, as Go's JSON encoding does. Otherwise the manager would own the empty field, which
- * `hasExactly` does not accept, and every reconcile would apply the intent again.
+ * Drops empty members of the metadata, such as labels, as Go's JSON encoding does. Otherwise the manager would own the empty member, which
+ * `isApplied` does not accept without `ownsEmpty`, and every reconcile would apply the intent again.
  */
 function withoutEmptyMetadata<T extends KubeObject>(intent: Input<T>): Input<T> {
   const { metadata } = intent as { metadata: object }
@@ -192,8 +192,8 @@ const isEmpty = (value: unknown): boolean =>
 
 /**
  * Converts the manager's `Update` entry, which earlier versions of Capstan wrote, to an `Apply` entry: otherwise apply would not remove the
- * fields that the intent drops. Also removes `before-first-apply` entries, which would keep every field. An object without managedFields
- * gets an `Apply` entry, so that the API server does not add `before-first-apply`.
+ * fields that the intent drops. Also removes `before-first-apply` entries, which would keep every field. After such a removal, and when the
+ * object has no managedFields, the manager gets an `Apply` entry if it has none, so that the API server does not add `before-first-apply`.
  */
 async function repairManagedFields(io: ApplyIO, kind: Kind, object: KubeObject, manager: string): Promise<void> {
   const entries = object.metadata.managedFields ?? []

@@ -19,7 +19,8 @@ type ChildrenIO = Pick<ReconcileContext, 'client' | 'events' | 'log' | 'signal'>
 
 /**
  * Makes `owner` the controller of the child, also while the owner is being deleted. Returns `undefined` when another object has become the
- * controller, or the write failed: as upstream, the failure is recorded as an Event and the reconcile continues without the child.
+ * controller, the child was deleted and created again, or a request failed. As upstream, only a failed request is recorded as an Event; the
+ * reconcile continues without the child.
  */
 export async function adoptChild<T extends KubeObject>(
   kind: Kind<T>,

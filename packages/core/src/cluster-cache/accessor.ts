@@ -22,6 +22,7 @@ import {
 } from '@capstan/kube'
 import { deadline } from './deadline.ts'
 
+/** Durations in milliseconds. */
 export const Timing = {
   /** Time between two probes. A watch event counts as a successful probe. */
   probeInterval: seconds(10),
@@ -29,7 +30,9 @@ export const Timing = {
   connectTimeout: seconds(10),
   /** Time limit of a request other than a watch, so that a reconcile does not wait forever for an unresponsive server. */
   requestTimeout: seconds(10),
+  /** Time limit of the first list of Nodes. */
   syncTimeout: seconds(60),
+  /** Delay after the first failed connection attempt. It doubles with every further one, up to `slowestRetry`. */
   firstRetry: 200,
   slowestRetry: seconds(10),
   /** Failed connection attempts within this time count as one failure. Upstream makes one attempt in this time. */
@@ -38,11 +41,11 @@ export const Timing = {
   failuresToDisconnect: 5,
 } as const
 
-/** Liveness of a cluster. Times are milliseconds since the Unix epoch. */
+/** Liveness of a cluster. Times are milliseconds since the Unix epoch; `undefined` before the first probe, or before the first success. */
 export interface Health {
   readonly lastProbe: number | undefined
   readonly lastProbeSuccess: number | undefined
-  /** Failed probes since the last success, and one for every thirty seconds of failed connection attempts. */
+  /** Failures since the last success: failed probes, the first failed connection attempt, and one per further 30 seconds of attempts. */
   readonly consecutiveFailures: number
 }
 
@@ -57,7 +60,7 @@ export const failsForLonger = (
   { now, since = 0 }: { readonly now: number; readonly since?: number },
 ): boolean => consecutiveFailures > 0 && now - Math.max(lastProbeSuccess, since > now ? 0 : since) > period
 
-/** The kubeconfig of a cluster whose Secret does not exist yet, or no longer. Attempts to connect with it fail. */
+/** Stands for the kubeconfig of a cluster whose Secret does not exist or has no `value`. Attempts to connect with it fail. */
 export const MissingKubeconfig = ''
 
 /** A connected workload cluster. Nodes come from one watch that all controllers share. */
@@ -67,7 +70,7 @@ export interface WorkloadCluster {
   nodesByProviderID(providerID: string): readonly Node[]
 }
 
-/** A moment by `Clock.now` and by `Clock.elapsed`. */
+/** A moment by `Clock.now`, and by `Clock.elapsed`, which does not change when the clock is set. */
 interface Moment {
   readonly at: number
   readonly elapsed: number

@@ -22,8 +22,9 @@ export interface SourceOptions {
   /** Maps an event to keys. */
   readonly map: (event: ClusterCacheEvent, cache: Cache) => readonly ObjectKey[]
   /**
-   * Also notify once when probes have failed for this many milliseconds since the last success, and when the cluster responds again. A
-   * cluster that has never responded is reported after `Timing.failuresToDisconnect` failures.
+   * Also reports `unreachable` once, when probes have failed for this many milliseconds since the last success, and `reachable` when the
+   * cluster responds again. A cluster that has never responded is unreachable after `Timing.failuresToDisconnect` failures. By default,
+   * reports neither.
    */
   readonly unreachableAfter?: number
 }

@@ -11,7 +11,7 @@ import { OwnedConditions } from './status.ts'
 
 export interface ClusterControllerOptions extends Partial<ClusterSettings> {
   readonly clusters: ClusterCache
-  /** Clusters reconciled concurrently. */
+  /** Maximum number of Clusters reconciled concurrently. Default: 10. */
   readonly concurrency?: number
 }
 

@@ -1,6 +1,7 @@
 /**
  * Deletes the objects of a Cluster that is being deleted: workers first, then the control plane, then the infrastructure. Then removes the
- * finalizer of the Cluster. Upstream: core/reconcilers/cluster/cluster_controller.go, reconcileDelete, v1.14.
+ * finalizer of the Cluster. Without control plane provider, control plane Machines are deleted together with the workers. Upstream:
+ * core/reconcilers/cluster/cluster_controller.go, reconcileDelete, v1.14.
  */
 import { ClusterFinalizer, Machine, MachineDeployment, MachinePool, MachineSet, OkToDeleteAnnotation } from '@capstan/api'
 import { type Outcome, proceed, wait } from '@capstan/controller'

@@ -34,8 +34,9 @@ function putCounts(status: NonNullable<Cluster['status']>, field: 'controlPlane'
 }
 
 /**
- * Returns `undefined` when the counts come from Machines that could not be listed; the draft then keeps its earlier counts. As upstream, a
- * control plane object that could not be read has no counts.
+ * Returns the counts of the control plane. A count that its object does not report keeps its earlier value. Returns `undefined` when the
+ * counts come from Machines that could not be listed; the draft then keeps its earlier counts. As upstream, a control plane object that
+ * could not be read has no counts.
  */
 function controlPlaneCounts({ cluster, controlPlane, descendants }: ClusterScope): Counts | undefined {
   if (!cluster.spec.controlPlaneRef) {

@@ -57,7 +57,7 @@ function inUseError({ metadata }: ClusterClass, clusters: readonly Cluster[]): S
   })
 }
 
-/** Renders the naming templates with sample values. Returns an error for each result that is not a valid object name. */
+/** Renders the naming templates with sample values. Returns errors for templates that fail, and for results that are no valid object names. */
 function namingErrors({ spec }: ClusterClass): FieldError[] {
   const cluster = { name: 'cluster' }
   const errorsOf = (kind: string, path: string, template: string | undefined, data: Record<string, Record<string, string>>) => {
@@ -113,7 +113,7 @@ const versionErrors = ({ kubernetesVersions }: ClassSpec, clusters: readonly Clu
         ],
   )
 
-/** Returns an error for each topology of workers whose class an update removes. */
+/** Returns an error for each MachineDeployment or MachinePool of a topology whose class an update removes. */
 function removedClassErrors(
   list: 'machineDeployments' | 'machinePools',
   className: string,

@@ -11,6 +11,7 @@ import { DiscoveredVariables } from './variables.ts'
 export interface ClusterClassControllerOptions {
   /** Calls handlers that return the variables of external patches. Without it, these variables are not discovered. */
   readonly runtime: RuntimeClient | undefined
+  /** Maximum number of ClusterClasses reconciled concurrently. Default: 10. */
   readonly concurrency?: number
 }
 

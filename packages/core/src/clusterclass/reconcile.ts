@@ -81,7 +81,7 @@ class MissingTemplate extends Error {
   override readonly name = 'MissingTemplate'
 }
 
-/** Makes the class an owner of every template, and finds references to versions older than the newest of the contract. */
+/** Makes the class an owner of every template, and finds references whose apiVersion is not the newest one that supports the contract. */
 async function reconcileTemplateRefs(scope: Scope, context: ReconcileContext): Promise<Outcome> {
   const { clusterClass } = scope
   const outdated: { ref: TemplateRef; latest: string }[] = []
@@ -139,7 +139,7 @@ function refVersionsUpToDateCondition(refs: TemplateRefs | undefined): NewCondit
 
 const versionOf = (apiVersion: string): string => apiVersion.slice(apiVersion.indexOf('/') + 1)
 
-/** Writes the variables of the class into its status. When discovery fails, the earlier variables stay. */
+/** Writes the variables of the class into its status, also with conflicting schemas. When discovery fails, the earlier variables stay. */
 async function reconcileVariables(scope: Scope, discovered: DiscoveredVariables, context: ReconcileContext): Promise<Outcome> {
   try {
     const status = (scope.clusterClass.status ??= {})

@@ -107,7 +107,7 @@ function withPathOfExample({ type, field, text }: FieldError, examplePath: strin
   return { type, field: `${examplePath}${separator}${innerPath}`, text: withoutValue(text) }
 }
 
-/** Removes `value` from a text: the name of the field as which `exampleErrors` validates an example. */
+/** Removes from an error text the name of the field `value`, in which `exampleErrors` wraps an example to validate it. */
 const withoutValue = (text: string): string =>
   text
     .replace(/value([.[][^ ]*)? in body/, '$1 in body')

@@ -23,7 +23,7 @@ export class DiscoveredVariables {
     this.#runtime = runtime
   }
 
-  /** False until the registered extensions are known. */
+  /** False until the registered extensions are known; always true without a runtime client. */
   get ready(): boolean {
     return this.#runtime?.ready ?? true
   }
@@ -122,7 +122,7 @@ const definitionOf = (
   ...(metadata ? { deprecatedV1Beta1Metadata: draft(metadata) } : {}),
 })
 
-/** Compares two definitions. In a schema, a boolean keyword that is false equals an absent one. */
+/** Compares two definitions, without their origins (`from`). In a schema, a boolean keyword that is false equals an absent one. */
 const isSameDefinition = (a: Definition, b: Definition): boolean =>
   a.required === b.required &&
   equal(withoutFalse(a.schema), withoutFalse(b.schema)) &&

@@ -23,8 +23,8 @@ export interface ApplyTarget {
 }
 
 /**
- * Applies all objects in order, even after one has failed.
- * @throws Error with the text of all failures
+ * Applies all objects in order, even after one has failed, unless the signal aborts.
+ * @throws AggregateError with the distinct texts of all failures
  */
 export async function applyManifests(manifests: readonly Manifest[], target: ApplyTarget): Promise<void> {
   const failures: unknown[] = []

@@ -169,7 +169,7 @@ test('a resource that is created later is applied after its creation', async () 
   expect(await appliedValue('late')).toBe('1')
 })
 
-test('a missing resource is reported while another one cannot be read, and not otherwise', async () => {
+test('a missing resource is reported while another one cannot be parsed, but not once all existing ones are applied', async () => {
   await createConnectedCluster()
   await env.create(ConfigMap, 'broken', { data: { a: 'short' } })
   await aResourceSet('crs', [configMapRef('missing'), configMapRef('broken')])
@@ -318,7 +318,7 @@ async function aDeniedResourceSet(verb: 'create' | 'patch'): Promise<() => Promi
 const observedGeneration = async () => (await env.get(ClusterResourceSet, 'crs')).status?.observedGeneration
 
 // Upstream, for this test and the next one: ApplyClusterResourceSet in clusterresourceset_controller.go.
-test('no resource is applied and no condition reported while the binding cannot be created', async () => {
+test('no resource is applied and ResourcesApplied is not reported while the binding cannot be created', async () => {
   const endRejection = await aDeniedResourceSet('create')
   expect([await appliedValue('one'), await condition('crs'), await observedGeneration()]).toEqual([
     undefined,

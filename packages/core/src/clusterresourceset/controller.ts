@@ -8,7 +8,7 @@ import { ByNamespace, resourceSetsOfCluster } from './sources.ts'
 
 export interface ClusterResourceSetControllerOptions {
   readonly clusters: ClusterCache
-  /** ClusterResourceSets reconciled concurrently. */
+  /** Maximum number of ClusterResourceSets reconciled concurrently. Default: 10. */
   readonly concurrency?: number
 }
 

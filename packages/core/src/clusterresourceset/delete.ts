@@ -3,7 +3,10 @@ import { draft, keyOf, orAbsent, ownerReference, removeFinalizer, removeOwnerRef
 import { removeEntry } from './binding.ts'
 import type { ResourceSetIO } from './scope.ts'
 
-/** Removes a ClusterResourceSet from the bindings of `clusters`, then removes its finalizer. Applied objects stay in the Clusters. */
+/**
+ * Removes a ClusterResourceSet from the bindings of `clusters`, and deletes those bindings that then have no entry. Then removes its
+ * finalizer. Applied objects stay in the Clusters.
+ */
 export async function remove(resourceSet: ClusterResourceSet, clusters: readonly Cluster[], io: ResourceSetIO): Promise<void> {
   for (const cluster of clusters) {
     const binding = await orAbsent(io.client.get(ClusterResourceSetBinding, keyOf(cluster), { signal: io.signal }))
