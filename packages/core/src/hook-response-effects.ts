@@ -123,7 +123,7 @@ const forHook = <H extends Hook>(hook: H, describeEffects: Effects<H>): [Hook, E
   describeEffects as Effects<Hook>,
 ]
 
-/** Hooks whose responses contain more than the decision whether to proceed. */
+/** Hooks, except Discovery, whose responses contain more than the decision whether to proceed. */
 const effects: ReadonlyMap<Hook, Effects<Hook>> = new Map([
   forHook(GeneratePatches, patchEffects),
   forHook(GenerateUpgradePlan, upgradePlanEffects),

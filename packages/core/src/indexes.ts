@@ -28,7 +28,7 @@ export const clusterOfLabel: MapFunction = ({ metadata }) => {
   return name === undefined || metadata.namespace === undefined ? [] : [{ namespace: metadata.namespace, name }]
 }
 
-/** Key of a managed Cluster's class. */
+/** Key of the class of a Cluster with a topology. */
 export const classKeyOf = ({ metadata, spec }: Cluster): ObjectKey => ({
   namespace: spec.topology?.classRef.namespace ?? metadata.namespace ?? '',
   name: spec.topology?.classRef.name ?? '',

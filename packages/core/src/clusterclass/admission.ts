@@ -57,7 +57,7 @@ function inUseError({ metadata }: ClusterClass, clusters: readonly Cluster[]): S
   })
 }
 
-/** Renders the naming templates with sample values. Returns errors for templates that fail, and for results that are no valid object names. */
+/** Renders the naming templates with sample values. Returns errors for templates that fail, and for results that are not valid names. */
 function namingErrors({ spec }: ClusterClass): FieldError[] {
   const cluster = { name: 'cluster' }
   const errorsOf = (kind: string, path: string, template: string | undefined, data: Record<string, Record<string, string>>) => {

@@ -31,7 +31,7 @@ import { internalError, notApplied, UnsupportedSecretType, wrongSecretType } fro
 import type { AppliedReport, ResourceSetIO } from './scope.ts'
 
 export interface ClusterResult {
-  /** Failure to report, unless all existing resources were applied. */
+  /** Failure for ResourcesApplied. Absent when all existing resources were applied, and after errors that the condition does not cover. */
   readonly report?: AppliedReport
   readonly errors: readonly unknown[]
   /** Errors of the write to the binding after the resources were applied. As upstream, the resources are reported as applied nevertheless. */

@@ -23,8 +23,8 @@ export interface Manifests {
 
 /**
  * Parses all values of a Secret or ConfigMap. Objects are sorted within each value.
- * @throws Error when there is no data, or a value is shorter than 32 bytes or neither YAML nor JSON. The error does not quote the value,
- * which may be secret
+ * @throws Error when there is no data, or a value is shorter than 32 bytes or does not consist of YAML or JSON objects. The error does not
+ * quote the value, which may be secret
  */
 export function readManifests(source: Secret | ConfigMap, kind: ResourceRef['kind']): Manifests {
   const { data } = source

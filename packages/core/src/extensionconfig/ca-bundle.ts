@@ -5,7 +5,7 @@ import { type Client, keyOf, messageOf, Secret } from '@capstan/kube'
 /** Key in the Secret's data. */
 const CAKey = 'ca.crt'
 
-/** `namespace/name` of the Secret from the annotation. */
+/** `namespace/name` of the Secret, as the annotation has it; `undefined` without the annotation. */
 export const caSecretOf = ({ metadata }: ExtensionConfig): string | undefined =>
   metadata.annotations?.[InjectCAFromSecretAnnotation]
 

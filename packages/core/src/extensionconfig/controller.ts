@@ -18,10 +18,11 @@ import { reconcileExtensionConfig, registerDiscoveredHandlers } from './reconcil
 export interface ExtensionConfigOptions {
   /** Registry that this controller fills with discovered handlers. */
   readonly extensions: ExtensionClient
+  /** Maximum number of ExtensionConfigs reconciled concurrently. Default: 10. */
   readonly concurrency?: number
 }
 
-/** Creates the controller of ExtensionConfigs. Without it no hook is called and no topology is reconciled. */
+/** Creates the controller of ExtensionConfigs. A core process without it calls no hook and reconciles no topology. */
 export function createExtensionConfigController({ extensions, concurrency = 10 }: ExtensionConfigOptions): Controller {
   const warmup = new Warmup((configs) => extensions.warmUp(configs))
   return controller({
@@ -56,8 +57,8 @@ export function createReadOnlyExtensionConfigController({ extensions, concurrenc
 }
 
 /**
- * Starts the warm-up after the informers have synced. As upstream, it includes ExtensionConfigs that the event filter excludes. Those
- * that are created later are ignored.
+ * Starts the warm-up after the informers have synced. As upstream, it includes ExtensionConfigs that the event filter excludes. Excluded
+ * ones that are created later are ignored.
  */
 const beginWarmup = (warmup: Warmup, extensions: ExtensionClient): Source => ({
   start(enqueue, { cache, accepts }) {
@@ -70,7 +71,7 @@ const beginWarmup = (warmup: Warmup, extensions: ExtensionClient): Source => ({
 
 const everyConfig: Index<ExtensionConfig> = { name: 'every extensionconfig', kind: ExtensionConfig, values: () => [''] }
 
-/** Accepts new and deleted objects, and changes of the spec and of annotations, except the time of the last discovery. */
+/** Accepts new and deleted objects, the start of a deletion, and changes of spec and annotations, except the time of the last discovery. */
 const configMatters = whenChanged(({ metadata: { uid, generation, annotations, deletionTimestamp } }: ExtensionConfig) => ({
   uid,
   generation,

@@ -278,7 +278,7 @@ describe('an ExtensionConfig', () => {
     expect(await world.handlers()).toEqual(['newer.sample'])
   })
 
-  it('is awaited when it is new, so that no request bypasses its hooks', async () => {
+  it('is awaited when it is new, so that no Cluster bypasses its hooks', async () => {
     const called = Promise.withResolvers<void>()
     const response = Promise.withResolvers<void>()
     server = async (request) => {

@@ -15,15 +15,15 @@ import {
 export interface Adoption {
   readonly owner: OwnerReference
   readonly clusterName: string
-  /** Returns whether `owner` replaces this existing owner. */
-  readonly release?: (owner: OwnerReference) => boolean
+  /** Returns whether the adoption removes an existing owner. By default, all existing owners stay. */
+  readonly release?: (existing: OwnerReference) => boolean
   /** Whether to replace an existing reference to the owner that differs only in blockOwnerDeletion. Default false. */
   readonly replacesBlockOwnerDeletion?: boolean
 }
 
 /**
  * Sets the owner and the cluster label of a referenced object. Writes only differences, and returns the updated object.
- * @throws Error when another controller owns the object already
+ * @throws Error when `owner` is a controller reference, and another controller owns the object and is not released
  */
 export function adopt<T extends KubeObject>(
   io: Pick<ReconcileContext, 'client' | 'cache' | 'signal'>,

@@ -10,7 +10,7 @@ const aCrd = (labels: Record<string, string>): KubeObject => ({
   metadata: { name: 'devmachines.infra.example.com', uid: 'u', resourceVersion: '1', creationTimestamp: '', labels },
 })
 
-/** A reader of these objects, which are keyed by `plural/name`. */
+/** A reader of the given objects, keyed by `plural/name`. */
 const aReader = (objects: Record<string, KubeObject>): Reader => ({
   get: (kind, { name }) => {
     const object = objects[`${kind.plural}/${name}`]

@@ -28,8 +28,8 @@ export interface ExternalKind {
 
 /**
  * Returns the API version and contract version of a provider's kind.
- * @throws Error when the CustomResourceDefinition does not exist. Deliberately not a NotFound, which would mean that the referenced object
- * itself does not exist
+ * @throws Error when the CustomResourceDefinition has no version of a supported contract, or does not exist. Deliberately not a NotFound,
+ * which would mean that the referenced object itself does not exist
  */
 export async function externalKind(
   reader: Reader,

@@ -15,7 +15,7 @@ const aMachine = (resourceVersion: string) =>
   }) as unknown as KubeObject
 const ref = { apiGroup: 'infra.example.com', kind: 'DevMachine', name: 'm1' }
 
-/** A context whose cache and API server have these DevMachines; `watched` and `read` record the kinds that were watched and read live. */
+/** A context with one DevMachine in its cache and one on its API server. `watched` and `read` record the kinds watched and read live. */
 function aContext({ cached, stored }: { cached?: KubeObject; stored?: KubeObject }) {
   const watched: string[] = []
   const read: string[] = []

@@ -17,7 +17,7 @@ export interface Execution {
 
 /** Deepest nesting of template calls. Go allows 100,000. */
 const DeepestCall = 500
-/** Maximum number of actions and iterations of one execution. */
+/** Maximum number of statements and loop iterations of one execution. */
 const MaxSteps = 1_000_000
 
 /** Marks that no value is piped to a command. */
@@ -32,7 +32,7 @@ interface Variable {
   value: Value
 }
 
-/** @throws Error with Go's text: `template: name:1:2: executing "name" at <.x>: map has no entry for key "x"` */
+/** @throws Error in Go's form: `template: name:1:2: executing "name" at <.x>: map has no entry for key "x"` */
 export const execute = (execution: Execution, data: Value): string => new Executor(execution, data).output()
 
 /** One execution: the output so far, the variables in scope, and the position of errors. */

@@ -337,7 +337,7 @@ class Parser {
   }
 }
 
-/** Deepest nesting, chosen to stay far below a stack overflow. */
+/** Deepest nesting of branches and parentheses, chosen to stay far below a stack overflow. */
 const DeepestNesting = 200
 
 const StartsOperand: ReadonlySet<TokenKind> = new Set<TokenKind>([

@@ -21,7 +21,7 @@ const claim = (overrides: Partial<IPAddressClaim['spec']> = {}): IPAddressClaim 
 
 type Claims = IPAddressClaim | Error | undefined
 
-/** Returns the rejection, or `allowed`. */
+/** Returns the text of the error that rejects the object; without an error, `allowed`, or `invalid` after validation errors. */
 async function admit(
   admission: typeof ipAddressAdmission,
   object: KubeObject,

@@ -24,7 +24,7 @@ export interface MachineControllerOptions extends Partial<MachineSettings> {
   readonly clusters: ClusterCache
   /** Calls the handlers of in-place updates. Without it, Machines are not updated in place. */
   readonly runtime?: RuntimeClient
-  /** Machines reconciled concurrently. */
+  /** Maximum number of Machines reconciled concurrently. Default: 10. */
   readonly concurrency?: number
 }
 

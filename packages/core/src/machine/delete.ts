@@ -1,6 +1,6 @@
 /**
- * Deletes a Machine: pre-drain hooks, drain, volumes, pre-terminate hooks, infrastructure, bootstrap config, Node, in that order. Each step
- * either completes, so that the next one follows in the same reconcile, or reports what it waits for. Upstream:
+ * Deletes a Machine: pre-drain hooks, drain, volumes, pre-terminate hooks, infrastructure, bootstrap config, Node, in that order. When a
+ * step is done or skipped, the next one follows in the same reconcile; when it waits or fails, the later ones are not run. Upstream:
  * core/reconcilers/machine/machine_controller.go, reconcileDelete, v1.14.
  */
 import {
@@ -111,8 +111,8 @@ async function nodeToDelete(scope: MachineScope, io: MachineIO): Promise<string 
 }
 
 /**
- * Finds a Node that registered too late for `status.nodeRef`, and sets `status.nodeRef`. Best effort: when several Nodes match, the Machine
- * is deleted without its Node.
+ * Finds a Node that registered too late for `status.nodeRef`, and sets `status.nodeRef`. Best effort: when several Nodes match, or there is
+ * no connection to the workload cluster, the Machine is deleted without its Node.
  */
 function findLateNode({ machine, cluster, infrastructure }: MachineScope, io: MachineIO): string | undefined {
   const infra = externalOf(infrastructure)
@@ -229,7 +229,7 @@ const deleteBootstrap: Step = async (scope, io) => {
   return waitInStage(scope, 'WaitingForBootstrapDeletion', `Waiting for ${kind} to be deleted`)
 }
 
-/** Deletes a referenced object. An object that could not be read is waited for: the phase that read it has failed and is retried. */
+/** Deletes a referenced object. An object that could not be read is waited for: the phase that reads it has failed and is retried. */
 const deleteUnlessUnread = async (observed: Observed, io: MachineIO): Promise<Observed> =>
   observed.state === 'unread' ? observed : await deleteExternal(observed, io)
 

@@ -53,7 +53,10 @@ function pascalCase(value: string): string {
     .join('')
 }
 
-/** Writes a word with one capital: `HTTPServer` becomes `Httpserver`, `httpServer` becomes `HttpServer`. */
+/**
+ * Makes the first letter of a word a capital. If it is one already, makes the capitals that directly follow it small: `httpServer` becomes
+ * `HttpServer`, but `HTTPServer` becomes `Httpserver`.
+ */
 function pascalWord(word: string): string {
   const [first = ''] = word
   const rest = word.slice(first.length)

@@ -13,7 +13,7 @@ export const stringsOf = (value: Value): string[] => {
   return Array.isArray(value) ? value.filter((item) => !isNil(item)).map(stringOf) : [stringOf(value)]
 }
 
-/** Converts any value to an int64; 0 when it is not a number. */
+/** Converts a number, a boolean (true is 1) or the text of an integer to an int64; any other value to 0. */
 export function intOf(value: Value): bigint {
   if (typeof value === 'bigint') return value
   if (typeof value === 'number') return Number.isFinite(value) ? toInt(Math.trunc(value)) : 0n

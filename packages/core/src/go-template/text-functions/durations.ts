@@ -1,4 +1,4 @@
-/** Sprig's functions on durations, without the clock. Upstream: sprig v3, date.go. */
+/** Sprig's functions on durations that do not read the clock. Upstream: sprig v3, date.go. */
 import { formatNanoseconds, parseNanoseconds } from '@capstan/api'
 import type { TemplateFunction, Value } from '../value.ts'
 import { goFunction, toInt } from '../value.ts'

@@ -22,7 +22,7 @@ export const encodingFunctions: Readonly<Record<string, TemplateFunction>> = {
   decryptAES: goFunction(['string', 'string'], decrypt),
 }
 
-/** Returns Go's message for invalid base64, which may contain line breaks; `undefined` for valid texts. */
+/** Returns Go's message for invalid base64; `undefined` for valid base64, in which line breaks are allowed. */
 function base64Error(text: string): string | undefined {
   const position = base64ErrorPosition(text)
   return position === undefined ? undefined : `illegal base64 data at input byte ${position}`

@@ -17,11 +17,11 @@ export const wrappingFunctions: Readonly<Record<string, TemplateFunction>> = {
 interface Wrapping {
   readonly width: number
   readonly separator: string
-  /** Whether words longer than the width are split. Otherwise, their line is longer. */
+  /** Whether words longer than the width are split. Otherwise, the line of such a word is longer. */
   readonly splitsWords: boolean
 }
 
-/** Breaks a text at spaces into lines of at most `width` bytes; a width below 1 means 1. */
+/** Breaks a text at spaces into lines of at most `width` bytes, except lines with a longer word. A width below 1 means 1. */
 function wrap(value: string, { width, separator, splitsWords }: Wrapping): string {
   const longest = Math.max(width, 1)
   const lines: string[] = []
@@ -46,8 +46,8 @@ function wrap(value: string, { width, separator, splitsWords }: Wrapping): strin
 const Ellipsis = '...'
 
 /**
- * Shortens a text to `width` bytes, with an ellipsis at its end, and also at its start if the text that begins at byte `from` is shown.
- * Returns the text unchanged if the width has no space for the ellipses.
+ * Shortens a text to `width` bytes: its start and an ellipsis; or, from byte `from` on, an ellipsis, the text, and another ellipsis unless
+ * the text is shown to its end. Returns the text unchanged if the width has no space for the ellipses.
  */
 function abbreviate(value: string, from: number, width: number): string {
   const length = byteLength(value)
