@@ -6,7 +6,7 @@ import { hookResponseEffects } from './hook-response-effects.ts'
 const effectsOf = (hook: Hook, response: object) => hookResponseEffects(hook, 'gate.sample', fixture(hook) as object, response)
 const success = { status: 'Success' }
 
-// All ways to reject a response are in packages/extension/fixtures.
+// Further responses that are rejected, by the client or by core, are in packages/extension/fixtures/refused.
 test.each<[string, Hook, object, readonly string[]]>([
   ['continues after a success', BeforeClusterCreate, success, ['continues']],
   [

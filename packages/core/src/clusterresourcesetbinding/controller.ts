@@ -4,7 +4,10 @@ import { isDeleting, keyOf } from '@capstan/kube'
 import type { FeatureGates } from '../feature-gates.ts'
 import { reconcileClusterResourceSetBinding } from './reconcile.ts'
 
-/** Creates the controller that deletes ClusterResourceSetBindings of deleted Clusters. */
+/**
+ * Creates the controller that deletes the ClusterResourceSetBindings of Clusters that are being deleted or do not exist. It reconciles at
+ * most `concurrency` bindings concurrently, by default 10.
+ */
 export const createClusterResourceSetBindingController = ({
   concurrency = 10,
   gates = {},

@@ -17,7 +17,7 @@ import { SeeLogs } from '../see-logs.ts'
 import { nodePatch } from './node-metadata.ts'
 import type { MachineIO, MachinePhase, MachineScope, ObservedNode } from './scope.ts'
 
-/** Finds the Node of the Machine by its providerID, and copies the Machine's labels, annotations and taints to it. */
+/** Finds the Node of the Machine by its providerID, reports it in the status, and syncs labels, annotations and taints to it. */
 export const node: MachinePhase = async (scope, io) => {
   const { machine, cluster } = scope
   scope.node = observeNode(scope, io)

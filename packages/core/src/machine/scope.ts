@@ -17,7 +17,7 @@ export interface MachineScope {
   bootstrap: Observed
   infrastructure: Observed
   node: ObservedNode
-  /** Progress of an in-place update; absent unless this reconcile got a blocking response or an error. */
+  /** Progress of an in-place update; absent unless the hook blocked or failed in this reconcile, or the infrastructure machine is missing. */
   update?: UpdateStage
   /** Progress of the deletion. */
   deletion: DeletionStage

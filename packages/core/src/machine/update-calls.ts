@@ -31,8 +31,8 @@ interface PendingCall {
 
 /**
  * Calls UpdateMachine and caches a blocking response until its retry time: reconciles before that time get the response without a call.
- * Upstream: callUpdateMachineHook and its cache, v1.14. Differences: a response is valid for one Machine (by uid) and one desired state.
- * After a change of the desired state, or a change or removal of the extension, the hook is called at once.
+ * Upstream: callUpdateMachineHook and its cache, v1.14. Differences: a response is valid for one Machine (by uid) and its desired specs. It
+ * expires at once when these specs change, when a user requests a retry, or when the extension changes or is removed.
  */
 export class UpdateCalls {
   readonly #runtime: RuntimeClient | undefined
@@ -46,7 +46,7 @@ export class UpdateCalls {
     this.#runtime = runtime
   }
 
-  /** False until the registered extensions are known. */
+  /** False until the registered extensions are known; always true without a runtime client. */
   get ready(): boolean {
     return this.#runtime?.ready ?? true
   }

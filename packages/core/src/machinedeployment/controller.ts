@@ -9,7 +9,7 @@ import { reconcileMachineDeployment } from './reconcile.ts'
 export interface MachineDeploymentControllerOptions {
   /** Client for CanUpdateMachineSet; without it Machines are replaced. */
   readonly runtime?: RuntimeClient
-  /** MachineDeployments reconciled concurrently. */
+  /** Maximum number of MachineDeployments reconciled concurrently. Default: 10. */
   readonly concurrency?: number
 }
 

@@ -3,7 +3,10 @@ import type { MachineDeployment, MachineSet } from '@capstan/api'
 import { templateDifferences } from '../machine/template-differences.ts'
 
 export interface SetsByRole {
-  /** Absent when no set has the deployment's template, or all sets that have it are older than an expired `rollout.after`. */
+  /**
+   * Of the sets with the deployment's template, the one with the most replicas, then the oldest. Sets that are older than an expired
+   * `rollout.after` do not count. Absent when no set remains.
+   */
   readonly current: MachineSet | undefined
   /** All other sets, the oldest first. */
   readonly old: readonly MachineSet[]

@@ -27,10 +27,14 @@ interface FinalState {
     name: string
     version: string | undefined
     size: string | undefined
+    /** Version of the MachineSet that controls the Machine. */
     owner: string
+    /** Remaining annotations about the update, on the Machine and its provider objects. */
     marks: string[]
   }[]
+  /** Each set as `version status.replicas/spec.replicas`. */
   readonly sets: readonly string[]
+  /** All provider objects of Machines that exist at the end. */
   readonly left: readonly string[]
   /** Machines that were created, were deleted or had no controller at any time during the rollout. */
   readonly violations: readonly string[]

@@ -223,7 +223,7 @@ describe('a failing, ambiguous or late extension', () => {
     expect(await observed()).toEqual(before)
   })
 
-  test('is called again when its request changes', async () => {
+  test('is called again when its request changes, or when a user requests a retry', async () => {
     let isAble = false
     const { script, requests } = ableExtension()
     const extensionScript: HookScript = {

@@ -15,10 +15,12 @@ interface World {
   maxSurge: number
   maxUnavailable: number
   template: string
+  /** Whether an extension can update all Machines in place. */
   isMovable: boolean
   /** Upstream's simulation keeps the annotations on sets. Its controller removes them, as ours does. */
   keepsAnnotations: boolean
   sets: FakeSet[]
+  /** Number of all Machines that ever existed. */
   created: number
 }
 interface FakeSet {

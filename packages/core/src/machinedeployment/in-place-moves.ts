@@ -44,7 +44,10 @@ export function withArrivals(rollout: Rollout): Rollout {
   return { ...rollout, current: { ...current, desired: current.desired + inPlace.arrived.length } }
 }
 
-/** Returns the old sets for which CanUpdateMachineSet is called: those with Machines, unless the current set has all replicas. */
+/**
+ * Returns the old sets whose Machines may move to the current one: those with Machines, unless the current set has all replicas. `nextStep`
+ * calls CanUpdateMachineSet for the eligible ones.
+ */
 export function moveCandidates(rollout: Rollout): readonly SetCounts[] {
   const { replicas, current, old } = withArrivals(rollout)
   return current.desired >= replicas ? [] : old.filter(({ existing }) => existing > 0)
@@ -69,7 +72,10 @@ export function preferMoves(rollout: Rollout, plan: ScalePlan): void {
   }
 }
 
-/** Whether any set is scaling or has not reached its target: the rollout proceeds without another Machine. */
+/**
+ * Whether the rollout proceeds without another Machine: a set is being scaled, Machines of the current set are not available or up to date
+ * yet, or a Machine is being updated in place.
+ */
 function isProgressing({ current, old, inPlace }: Rollout, plan: ScalePlan): boolean {
   const { desired, existing, upToDate, available } = current
   if (desired !== existing || desired !== upToDate || desired !== available) return true

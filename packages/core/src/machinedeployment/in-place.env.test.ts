@@ -129,7 +129,7 @@ test('a blocked rollout continues when an extension changes', async () => {
   changed('other')
   await env.advance(seconds(1))
   expect(requests).toHaveLength(1)
-  // The cached response is dropped when the extension changes.
+  // The cached response is dropped only when its own extension changes, which is `test`.
   changed('other')
   await env.advance(seconds(1))
   expect(requests).toHaveLength(1)

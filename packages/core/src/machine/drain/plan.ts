@@ -70,7 +70,7 @@ export interface DrainPlan {
   readonly evict: readonly Pod[]
   /** Pods that are evicted once all Pods of a lower order are gone. */
   readonly evictLater: readonly Pod[]
-  /** Pods that have a deletionTimestamp and still exist. */
+  /** Pods with the behavior Drain that have a deletionTimestamp and still exist. */
   readonly deleting: readonly Pod[]
   /** Pods that are never evicted: the drain waits for their completion. */
   readonly completing: readonly Pod[]
@@ -79,8 +79,8 @@ export interface DrainPlan {
 }
 
 /**
- * Selects the Pods of the lowest order to be evicted or awaited now, and all other Pods for later. Pods with a deletionTimestamp are in
- * `deleting`, whatever their order.
+ * Selects the Pods of the lowest order to be evicted or awaited now, and all other Pods for later. Pods with the behavior Drain and a
+ * deletionTimestamp are in `deleting`, whatever their order.
  */
 export function planDrain(podDrains: readonly PodDrain[]): DrainPlan {
   const waitedFor = podDrains.filter((podDrain) => podDrain.behavior !== 'Skip')
