@@ -184,7 +184,7 @@ function pad(body: string, { flags, width, verb }: Directive): string {
   return sign + '0'.repeat(missing) + body.slice(sign.length)
 }
 
-/** Largest text, in bytes, that a template or one of its functions may produce. */
+/** Largest text that a template (in UTF-16 code units) or one of its functions (in bytes) may produce. */
 export const LargestText = 1024 * 1024
 
 /** @throws Error when a text of this size is longer than `LargestText` */
