@@ -22,7 +22,7 @@ export interface ExtensionConfigOptions {
   readonly concurrency?: number
 }
 
-/** Creates the controller of ExtensionConfigs. A core process without it calls no hook and reconciles no topology. */
+/** Creates the controller of ExtensionConfigs. Until its warm-up ends, `extensions` calls no hook, and topologies that use it wait. */
 export function createExtensionConfigController({ extensions, concurrency = 10 }: ExtensionConfigOptions): Controller {
   const warmup = new Warmup((configs) => extensions.warmUp(configs))
   return controller({

@@ -15,7 +15,7 @@ const aMachine = (resourceVersion: string) =>
   }) as unknown as KubeObject
 const ref = { apiGroup: 'infra.example.com', kind: 'DevMachine', name: 'm1' }
 
-/** A context with one DevMachine in its cache and one on its API server. `watched` and `read` record the kinds watched and read live. */
+/** A context whose cache has at most `cached`, and whose API server has at most `stored`. Records the kinds watched and those read live. */
 function aContext({ cached, stored }: { cached?: KubeObject; stored?: KubeObject }) {
   const watched: string[] = []
   const read: string[] = []

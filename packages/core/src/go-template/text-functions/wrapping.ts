@@ -21,7 +21,7 @@ interface Wrapping {
   readonly splitsWords: boolean
 }
 
-/** Breaks a text at spaces into lines of at most `width` bytes, except lines with a longer word. A width below 1 means 1. */
+/** Breaks a text at spaces into lines of at most `width` bytes, unless a word is longer and is not split. A width below 1 means 1. */
 function wrap(value: string, { width, separator, splitsWords }: Wrapping): string {
   const longest = Math.max(width, 1)
   const lines: string[] = []
