@@ -312,7 +312,7 @@ describe('a MachineDeployment', () => {
     expect(await env.counts()).toBe('v1.34.0 2/2, 2 available; v1.35.0 1/1, 1 available')
   })
 
-  test('is deleted after its sets and their Machines', async () => {
+  test('remains while its Machines are being deleted, and is removed with its sets', async () => {
     await aReadyDeployment()
     await env.client.delete(MachineDeployment, key)
     await env.settle()

@@ -1,4 +1,4 @@
-/** Decides the next step of a rollout: calls extensions about in-place updates, then runs one of the planners. */
+/** Decides the next step of a rollout: runs the planner of the strategy, for RollingUpdate after calls of CanUpdateMachineSet. */
 import { isUpdateInProgress, type MachineSet } from '@capstan/api'
 import { findMovableSets } from './can-update-machine-set.ts'
 import type { SetsByRole } from './current-set.ts'
@@ -12,14 +12,15 @@ import type { MachineDeploymentIO, MachineDeploymentScope } from './scope.ts'
 
 export interface Step {
   readonly plan: readonly Scale[]
-  /** Old sets that move Machines to the current one. */
+  /** Names of old sets that move Machines to the current one. */
   readonly movable: ReadonlySet<string>
   readonly arrived: Arrivals
 }
 
 /**
  * Returns the next step. `name` is that of the current set, which may not exist yet.
- * @throws Error when a call of CanUpdateMachineSet fails: no step is decided without its response
+ * @throws Error when a call of CanUpdateMachineSet fails, because no step is decided without its response, or when the deployment has no
+ * strategy
  */
 export async function nextStep(
   name: string,

@@ -1,11 +1,14 @@
 /**
- * Scales while the rollout is paused: no set is created or deleted, and a change of replicas is spread over the existing sets in proportion
- * to their size. Upstream: machinedeployment_sync.go, which follows the Deployment controller of Kubernetes.
+ * Scales while the rollout is paused: no set is created or deleted. With the strategy RollingUpdate, a change of replicas is spread over
+ * the active sets in proportion to their size. Upstream: machinedeployment_sync.go, which follows the Deployment controller of Kubernetes.
  */
 import type { Rollout, Scale, SetCounts } from './rollout-plan.ts'
 import { ScalePlan, sum } from './rollout-plan.ts'
 
-/** A set with the annotations that its MachineDeployment wrote when it last scaled it. */
+/**
+ * A set with its annotations about the replicas of its MachineDeployment, which the caller has updated; `undefined` when the set has no such
+ * annotation, or its value is not a number.
+ */
 export interface ScaledSet extends SetCounts {
   /** Annotation `desired-replicas`. */
   readonly recordedDesired: number | undefined

@@ -29,9 +29,9 @@ export interface Rollout {
 
 /** Machines that move from old sets to the current one instead of being replaced. */
 export interface InPlaceRollout {
-  /** Old sets whose Machines can be updated in place: these sets move Machines instead of deleting them. */
+  /** Names of old sets whose Machines can be updated in place: these sets move Machines instead of deleting them. */
   readonly movable: ReadonlySet<string>
-  /** Machines that moved to the current set and that its `spec.replicas` does not include yet. */
+  /** Names of Machines that moved to the current set and that its `spec.replicas` does not include yet. */
   readonly arrived: readonly string[]
   /** Whether any Machine of the deployment is being updated now. */
   readonly isUpdating: boolean

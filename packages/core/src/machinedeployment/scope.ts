@@ -12,11 +12,11 @@ export interface MachineDeploymentScope {
   infrastructureTemplate: Observed
   /** Sets of the deployment, with the changes of this reconcile; `undefined` until they were listed. */
   machineSets: readonly MachineSet[] | undefined
-  /** Machines that the selector matches, as cached when the reconcile listed them. */
+  /** Machines that the selector matches, as cached when the reconcile listed them; `undefined` until they were listed. */
   machines: readonly Machine[] | undefined
   /**
-   * True until the step of the rollout was performed. As upstream, the v1beta1 status and `observedGeneration` stay unchanged if it fails
-   * or must wait.
+   * True until the step of the rollout was performed. As upstream, the v1beta1 status and `observedGeneration` stay unchanged if the step
+   * fails or must wait.
    */
   rolloutIncomplete?: boolean
 }

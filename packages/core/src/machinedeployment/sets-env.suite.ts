@@ -64,7 +64,7 @@ export type DevMachine = ObjectOf<typeof DevMachine>
 
 const allMachines: Index<Machine> = { name: 'all machines', kind: Machine, values: () => [''] }
 
-/** Creates a stand-in for the Machine controller: Machines become available, disappear and finish in-place updates after `delay`. */
+/** Creates a stand-in for the Machine controller: after `delay` ms, Machines become available, disappear and finish in-place updates. */
 function createMachineStandIn(delay: number): Controller<Machine> {
   const updatingSince = new Map<string, number>()
   return {
@@ -140,8 +140,9 @@ export interface SetsEnv extends TestEnv {
 }
 
 export interface SetsEnvOptions extends Partial<TestEnvOptions> {
+  /** Delay of the stand-in for the Machine controller, in milliseconds; 10 s by default. */
   readonly machineDelay?: number
-  /** Responds to CanUpdateMachineSet. */
+  /** Responds to CanUpdateMachineSet; without it, Machines are not updated in place. */
   readonly runtime?: RuntimeClient
 }
 

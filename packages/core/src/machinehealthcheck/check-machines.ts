@@ -78,8 +78,8 @@ function nodeOf({ status }: Machine, workload: WorkloadCluster | undefined): Tar
 }
 
 /**
- * Writes the health of a Machine once it is known. If remediation is allowed, also requests that the owner remediates an unhealthy Machine.
- * With a remediation template, creates a remediation object instead, and ends the remediation of a healthy Machine.
+ * Writes the health of a Machine once it is known. If remediation is allowed, also requests that the owner remediates an unhealthy Machine;
+ * or, with a remediation template, creates the remediation request of an unhealthy Machine and deletes that of a healthy one.
  */
 async function report(target: CheckedTarget, scope: MachineHealthCheckScope, io: MachineHealthCheckIO): Promise<void> {
   const { machine, health } = target

@@ -17,7 +17,7 @@ import { reconcileMachineHealthCheck } from './reconcile.ts'
 
 export interface MachineHealthCheckControllerOptions {
   readonly clusters: ClusterCache
-  /** MachineHealthChecks reconciled concurrently. */
+  /** Number of MachineHealthChecks reconciled concurrently; 10 by default. */
   readonly concurrency?: number
 }
 

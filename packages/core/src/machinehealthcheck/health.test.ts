@@ -36,7 +36,7 @@ test.each([
     'unknown',
   ],
   [
-    'has no known health while it is being deleted',
+    'has no known health while it is being deleted and the infrastructure is not ready',
     false,
     { ...withNode, machine: { ...machine, metadata: { ...machine.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } } },
     'unknown',
@@ -48,9 +48,14 @@ test.each([
 
 test.each([
   ['is unhealthy at once', {}, [], 'unhealthy'],
-  ['is not unhealthy while it is being deleted', { deletionTimestamp: '2026-01-02T00:00:00Z' }, [], { after: 15_000 }],
   [
-    'is unhealthy 15 s after it has reported this while it is being deleted',
+    'is not unhealthy while it is being deleted and has not reported NodeDeleted',
+    { deletionTimestamp: '2026-01-02T00:00:00Z' },
+    [],
+    { after: 15_000 },
+  ],
+  [
+    'is unhealthy while it is being deleted, 15 s after it reported NodeDeleted',
     { deletionTimestamp: '2026-01-01T00:00:00Z' },
     [{ ...condition('NodeReady', 'False'), reason: 'NodeDeleted', lastTransitionTime: '2026-01-01T23:59:45Z' }],
     'unhealthy',

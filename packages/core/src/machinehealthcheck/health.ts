@@ -34,7 +34,7 @@ export interface Target {
 
 export type Health =
   | { readonly kind: 'unhealthy' | 'healthy'; readonly condition: NewCondition; readonly legacy: NewLegacyCondition }
-  /** The Machine becomes unhealthy after `after` milliseconds unless it changes. */
+  /** The Machine becomes unhealthy after `after` milliseconds unless it or its Node changes. */
   | { readonly kind: 'pending'; readonly after: number }
   /** The health of the Machine cannot be determined. */
   | { readonly kind: 'unknown' }
@@ -53,7 +53,7 @@ export function healthOf(target: Target, healthCheck: MachineHealthCheck, cluste
       legacy: legacyFalse(legacyType, 'HasRemediateMachineAnnotation', 'Warning', legacyMessage),
     }
   }
-  // As upstream, a Machine whose health is not evaluated counts as healthy when it has a Node.
+  // As upstream, a Machine whose health is not evaluated counts as healthy when it has a Node and is not being deleted.
   if (!isEvaluated(machine, cluster)) return healthyWithNode(target)
 
   const problemsOfMachine = conditionProblems('Machine', healthCheck.spec.checks?.unhealthyMachineConditions, now, (type) =>
@@ -132,7 +132,10 @@ function nodeProblems({ machine, node }: Target, { spec }: MachineHealthCheck, c
  */
 const TimeWithoutNode = seconds(15)
 
-/** Returns how long a Machine that is being deleted still counts as not unhealthy, in milliseconds, since it reports that its Node is deleted. */
+/**
+ * Returns the milliseconds until a Machine that is being deleted becomes unhealthy: `TimeWithoutNode` after it reported that its Node is
+ * deleted, or from now if it has not reported this. Zero or less when the Machine is unhealthy.
+ */
 function deletionTimeLeft(machine: Machine, now: number): number {
   const nodeReady = getCondition(machine, MachineConditions.NodeReady.type)
   const since = nodeReady?.reason === 'NodeDeleted' ? Date.parse(nodeReady.lastTransitionTime ?? '') || 0 : now

@@ -71,7 +71,7 @@ describe('a MachineHealthCheck', () => {
 
   test('does not mark a Machine as unhealthy whose Node is deleted with it', async () => {
     await startEnv()
-    // Core deletes the Node of the last Machine only if a control plane Machine remains.
+    // Core deletes the Node of a Machine only if a control plane Machine remains.
     await env.provisionMachine('cp', { labels: { 'cluster.x-k8s.io/control-plane': '' } })
     await env.client.delete(Machine, { namespace: 'default', name: 'a' })
     await env.advance(minutes(1))

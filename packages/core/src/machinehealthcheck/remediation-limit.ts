@@ -7,7 +7,7 @@ export interface MachineTotals {
   /** Machines that are checked. */
   readonly expected: number
   readonly healthy: number
-  /** Machines that failed a check. For the limit, Machines of unknown health count as well. */
+  /** Machines that failed a check. For the limit, all Machines that are not healthy count, also those of pending or unknown health. */
   readonly unhealthy: number
 }
 

@@ -12,7 +12,7 @@ import { OwnedConditions } from './status.ts'
 
 export interface MachinePoolControllerOptions {
   readonly clusters: ClusterCache
-  /** MachinePools reconciled concurrently. */
+  /** Number of MachinePools reconciled concurrently; 10 by default. */
   readonly concurrency?: number
 }
 

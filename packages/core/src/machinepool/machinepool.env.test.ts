@@ -185,6 +185,7 @@ describe.each(providers)('a MachinePool whose infrastructure has contract %s', (
 
     await report(['b', 'c', 'd'])
     expect((await pool()).status).toMatchObject({ phase: 'ScalingDown', replicas: 3 })
+    expect((await pool()).status?.nodeRefs?.map(({ name }) => name)).toEqual(['b', 'c', 'd'])
     await env.patch(MachinePool, 'mp', { spec: { replicas: 0 } })
     await report([])
     expect((await pool()).status).toMatchObject({ phase: 'Running', replicas: 0 })
@@ -288,7 +289,7 @@ describe('a MachinePool', () => {
     expect(status?.observedGeneration).toBe(metadata.generation)
   })
 
-  test('has ReplicasReady True until its first Node exists, and no counts of Nodes until its provider reports a machine', async () => {
+  test('has ReplicasReady True while it has no Node, and no counts of Nodes until its provider reports a machine', async () => {
     env = await coreEnv()
     await aPool(kind)
     expect(await legacy('ReplicasReady')).toBe('True ')
@@ -589,7 +590,7 @@ describe('a MachinePool', () => {
       expect(conditionText(await env.get(Machine, 'b'), 'UpToDate')).toBe('True UpToDate')
     })
 
-    test('leaves deletion to the Machine, which deletes its infrastructure and its Node', async () => {
+    test('leaves the infrastructure and the Node of a deleted Machine to the Machine controller', async () => {
       env = await coreEnv()
       await aPool(kind)
       for (const name of ['a', 'b']) await aNodeNamed(name)

@@ -151,6 +151,7 @@ async function infraMachinesOf(
   const { machinePool } = scope
   const kindName = readContract(pool, infrastructureMachineKindOf)
   if (kindName === undefined) return undefined
+  // externalKind reads the CustomResourceDefinition from the cache, which has only watched kinds.
   await io.watch(CustomResourceDefinition as Kind, () => [])
   const { group } = parseApiVersion(pool.external.object.apiVersion)
   const infraMachineKind = await externalKind(io.cache, { apiGroup: group, kind: kindName })
@@ -207,7 +208,7 @@ async function applyMachine(
   io: MachinePoolIO,
 ): Promise<boolean> {
   const { metadata } = infraMachine.object
-  // Its Machine may have been deleted already: a new Machine would wait for infrastructure that is being deleted.
+  // An infrastructure machine is deleted with its Machine: a new Machine would wait for infrastructure that is being deleted.
   if (!machine && isDeleting(infraMachine.object)) return false
   const intent = machineIntent(machine?.metadata.name ?? metadata.name, infraMachine, scope)
   return (await applyIntent(io, Machine, machine, intent, MachinePoolManager)) !== machine

@@ -13,7 +13,7 @@ import { reportNodeCounts } from './legacy-status.ts'
 import { type NodeReport, nodeReferences, nodeReport } from './node-report.ts'
 import type { MachinePoolIO, MachinePoolPhase } from './scope.ts'
 
-/** Deletes Nodes of removed provider IDs, finds the Nodes of the remaining IDs, and annotates them with the pool. */
+/** Deletes Nodes of removed provider IDs, finds and counts the Nodes of the remaining IDs, annotates them and removes their taint. */
 export const nodes: MachinePoolPhase = async (scope, io) => {
   const { machinePool, workload } = scope
   const { spec, metadata } = machinePool
@@ -65,7 +65,7 @@ export async function deleteRetiredNodes(
     const node = name === undefined ? undefined : workload.node(name)
     const providerID = node?.spec?.providerID
     if (!node || !providerID || currentIDs.has(providerID)) continue
-    // As upstream, also a Node that has registered again since, with another UID.
+    // As upstream, also deletes a Node that has registered again since, with another UID.
     const preconditions = { uid: node.metadata.uid }
     await orAbsent(workload.client.delete(Node, { name: node.metadata.name }, { preconditions, signal }))
   }

@@ -14,7 +14,7 @@ import { reconcileMachineSet } from './reconcile.ts'
 import { type MachineSetSettings, PreflightChecks } from './scope.ts'
 
 export interface MachineSetControllerOptions extends Partial<MachineSetSettings> {
-  /** MachineSets reconciled concurrently. */
+  /** Number of MachineSets reconciled concurrently; 10 by default. */
   readonly concurrency?: number
 }
 

@@ -23,7 +23,7 @@ import type { MachineSetScope } from './scope.ts'
 /** Legacy conditions that this controller owns. */
 export const OwnedLegacyConditions = ['Ready', 'MachinesCreated', 'Resized', 'MachinesReady']
 
-/** Writes counts and conditions on the draft. Keeps earlier counts when Machines could not be listed. */
+/** Writes counts and conditions on the draft. Keeps earlier counts when Machines could not be listed or `spec.replicas` is not set. */
 export function reportLegacyStatus(scope: MachineSetScope, now: number): void {
   const { machineSet, machines, created = 0 } = scope
   const { replicas, template } = machineSet.spec
