@@ -1,6 +1,6 @@
 /**
  * Computes how server-side apply by one manager would change the labels and annotations of an object, on which other managers
- * also set some. An entry that is no longer desired is removed only if managedFields show this manager as its only owner. The
+ * also set some. An entry that is no longer desired is removed only if managedFields show this manager as its only one. The
  * MachineDeployment controller computes in this way the MachineSets that it sends to extensions; it writes MachineSets by
  * server-side apply itself (`apply-intent.ts`).
  */
@@ -35,7 +35,7 @@ export function metadataPatch(object: KubeObject, manager: string, desired: Want
   return Object.keys(patch).length > 0 ? patch : undefined
 }
 
-/** Returns the keys of the labels or annotations that are owned by the `managedFields` entries for which `isIncluded` is true. */
+/** Returns the keys of the labels or annotations in the `managedFields` entries for which `isIncluded` is true. */
 function keysOf(
   object: KubeObject,
   field: 'labels' | 'annotations',

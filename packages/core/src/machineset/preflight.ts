@@ -24,7 +24,10 @@ import { MachineSetsByClusterName } from '../indexes.ts'
 import { missingText, unusableText } from './templates.ts'
 import type { MachineSetIO, MachineSetScope, PreflightCheck } from './scope.ts'
 
-/** Returns why no Machine should be created now; empty when all checks pass. */
+/**
+ * Returns why no Machine should be created or remediated now; empty when all checks pass, and when all are skipped or the Cluster refers to
+ * no control plane.
+ */
 export async function preflight(
   scope: MachineSetScope,
   action: 'Scale up' | 'Machine remediation',
@@ -54,7 +57,7 @@ const machineSetsOfControlPlane: MapFunction = ({ metadata }, cache) => {
 
 /**
  * Returns a predicate for checks to run: users skip checks with an annotation on the set, or on the bootstrap template.
- * @throws TerminalError when the bootstrap template may have the annotation, but could not be read
+ * @throws TerminalError when the bootstrap template may have the annotation, but does not exist or could not be read
  */
 function isNotSkipped({ machineSet, bootstrapTemplate }: MachineSetScope): (check: PreflightCheck) => boolean {
   const annotation = MachineSetSkipPreflightChecksAnnotation

@@ -33,8 +33,8 @@ export const OwnedConditions = [
 ] as const satisfies readonly (keyof typeof MachineSetConditions)[]
 
 /**
- * Writes counts and conditions (also in the v1beta1 form) on the scope's draft. Returns a requeue if the status will change later without a
- * watch event.
+ * Writes counts, versions, selector and conditions (also in the v1beta1 form) on the scope's draft. Returns a requeue if the status will
+ * change later without a watch event.
  */
 export function reportStatus(scope: MachineSetScope, now: number): Outcome {
   const { machineSet, machines } = scope
@@ -68,7 +68,10 @@ export function reportStatus(scope: MachineSetScope, now: number): Outcome {
     : requeue(next - now, 'to report long deletions, UpToDate grace periods that have ended, or Machines that become available')
 }
 
-/** Returns the status fields on which controllers act. Of `upToDateReplicas`, they act only on whether all Machines are up to date. */
+/**
+ * Returns the fields of the status whose changes are written at once, because controllers act on them. Of `upToDateReplicas`, controllers
+ * act only on whether all Machines are up to date. Changes of other fields may be postponed.
+ */
 export function significantFields(machineSet: MachineSet): unknown {
   const { replicas, availableReplicas, upToDateReplicas, observedGeneration, selector } = machineSet.status ?? {}
   return {

@@ -2,7 +2,8 @@
  * Applies the desired state in an order that makes a crash between any two writes harmless: referenced objects are written before their
  * references, provider objects and templates are owned by the Cluster from their creation, and names are computed from the purpose of the
  * object, so that the next reconcile finds the objects of an interrupted one.
- * Upstream: core/reconcilers/topology/cluster/reconcile_state.go, v1.14; docs/adr/0006-topology-without-shim.md describes the differences.
+ * Upstream: core/reconcilers/topology/cluster/reconcile_state.go, v1.14; docs/adr/0006-topology-without-shim.md describes the differences,
+ * and docs/adr/0045-owners-of-topology-objects.md the owner references.
  */
 import type { Cluster } from '@capstan/api'
 import {
@@ -209,7 +210,7 @@ async function applyMachineDeployment(
   }
 }
 
-/** Returns the text of errors of objects that a MachineDeployment or MachinePool refers to. */
+/** Returns the prefix of errors about objects that a MachineDeployment or MachinePool refers to. */
 const partError = ({ kind }: Kind, current: { readonly object: KubeObject } | undefined): string =>
   current ? `failed to reconcile ${kind} ${keyText(keyOf(current.object))}` : `failed to create ${kind}`
 
@@ -278,8 +279,8 @@ async function applyTemplate(
 }
 
 /**
- * Determines by dry runs whether the desired spec, with the server's defaults, equals the current spec, so that nothing is rolled out. The
- * current object is applied too if necessary: it may lack defaults that a provider has added since it was written.
+ * Determines by dry runs whether the desired spec, with the server's defaults, equals the current spec, so that no new template is needed.
+ * If the specs differ, applies the current object in a dry run, too: it may lack defaults that a provider has added since it was written.
  */
 export async function hasSameSpec(applier: Applier, desired: DesiredObject, current: External): Promise<boolean> {
   const { apiVersion, kind, metadata, spec } = current.object

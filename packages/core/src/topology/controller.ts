@@ -21,7 +21,7 @@ export interface TopologyOptions {
   /** Calls hooks. Absent when the feature gate RuntimeSDK is disabled: no hook is called, and external patches fail the topology. */
   readonly runtime: RuntimeClient | undefined
   readonly clock: Clock
-  /** Clusters reconciled concurrently. Default 10. */
+  /** Number of Clusters reconciled concurrently; 10 by default. */
   readonly concurrency?: number
 }
 

@@ -40,6 +40,7 @@ export interface CurrentState {
 }
 
 export interface CurrentControlPlane extends External {
+  /** Absent when the class does not run the control plane on Machines. */
   readonly machineTemplate: External | undefined
   readonly healthCheck: MachineHealthCheck | undefined
 }

@@ -33,7 +33,8 @@ const webhook: SeparateWebhook = {
 
 /**
  * Rejects deletions of objects of these kinds by the collectors while their Cluster has a managed topology, the Cluster or its namespace is
- * being deleted, and BeforeClusterDelete has not allowed it. Deletions by any other user are allowed.
+ * being deleted, and BeforeClusterDelete has not allowed it. Deletions by any other user are allowed. Cluster and cluster-scoped kinds are
+ * left out.
  */
 export const deletionAdmission = (kinds: readonly Kind[]): Admission[] =>
   kinds
