@@ -126,6 +126,9 @@ export function generatedName(cluster: Cluster, template: string, ...purpose: re
   return nameFromTemplate(template, data, stableRandom(cluster.metadata.uid, ...purpose))
 }
 
-/** Returns `<base>-<random 5>`. Further parts of the purpose, such as predecessor and content, distinguish later objects. */
+/**
+ * Returns `base`, a dash and five characters that are computed from the uid of the Cluster and the purpose. Further parts of the purpose,
+ * such as predecessor and content, distinguish later objects.
+ */
 export const templateName = (cluster: Cluster, base: string, ...purpose: readonly string[]): string =>
   simpleName(`${base}-`, stableRandom(cluster.metadata.uid, ...purpose))

@@ -385,7 +385,7 @@ describe('patches', () => {
     )
   })
 
-  test('a patch that removes the labels or all metadata of a template keeps them, as upstream', async () => {
+  test('the labels and all metadata of a template stay when a patch removes them, as upstream', async () => {
     const cluster = aCluster()
     const metadata = { labels: { tier: 'a' }, annotations: { note: 'b' } }
     const templateOf = async (...operations: object[]) => {

@@ -48,7 +48,7 @@ const annotated = ({ metadata, ...rest }: Cluster, annotations: string | Record<
 })
 
 describe('a blocking response', () => {
-  test('is cached until its retry time, without a call before', async () => {
+  test('is cached until its retry time, before which the hook is not called again', async () => {
     const clock = new VirtualClock()
     const { client, state } = aRuntime([{ retryAfterSeconds: 10, message: 'wait' }, { retryAfterSeconds: 0 }])
     const hooks = new LifecycleHooks(client, clock)
@@ -233,7 +233,7 @@ describe('a blocking response', () => {
       clock.step(clock.now() + 100)
     }
     expect(callTimes).toEqual([0, 0.1, 1.1, 3.1, 7.1, 15.1, 31.1, 63.1, 127.1, 255.1])
-    // A user's retry request overrides the record.
+    // A user's retry request leads to a call at once, in spite of the delay.
     const retried = aCluster({ 'runtime.capstan.dev/retry-hooks': 'now' })
     hooks.handleRetryRequest(retried)
     await hooks.call(BeforeClusterCreate, retried, {}, context)

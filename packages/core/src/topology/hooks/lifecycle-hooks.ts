@@ -23,7 +23,7 @@ export interface BlockingHook extends WaitingFor {
   readonly retryAfter: number
 }
 
-/** A hook whose call failed. It also blocks; its message is the error message. */
+/** A hook whose call failed, or whose extension was never discovered. It also blocks; its message is the error message. */
 export type FailedHook = Omit<WaitingFor, 'until'>
 
 export type HookResult =

@@ -1,4 +1,7 @@
-/** Built-in variables, which every patch can read. Upstream: api/runtime/hooks/v1alpha1, v1.14. */
+/**
+ * Built-in variables of patches: those of the Cluster, and those of the part of the topology to which a template belongs. Upstream:
+ * api/runtime/hooks/v1alpha1, v1.14.
+ */
 import {
   type Cluster,
   type ClusterClass,

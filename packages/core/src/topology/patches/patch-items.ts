@@ -39,6 +39,7 @@ export interface PatchItem {
   readonly desired: DesiredObject
   /** The template before all patches. */
   readonly unpatched: UnknownObject
+  /** The template with the patches applied so far. */
   document: UnknownObject
 }
 

@@ -32,7 +32,8 @@ export class PatchResponses {
 
   /**
    * Records a response of the patch with this name.
-   * @throws Error when responses to the same request have changed too often, until two consecutive responses are equal
+   * @throws Error when responses to the same request have changed too often, until two consecutive responses are equal or the request
+   * changes
    */
   record(patch: string, request: unknown, response: unknown): void {
     const now = this.#clock.elapsed()
