@@ -61,7 +61,7 @@ const byDeployment: Index<MachineSet> = {
 
 /**
  * Accepts changes of the fields of a MachineDeployment that its MachineSets read. The MachineDeployment controller writes all other inputs
- * on the set itself.
+ * to the set itself; a change of `spec.replicas`, of which `maxInFlight` can be a percentage, also changes annotations of the set.
  */
 const deploymentMatters: Predicate<MachineDeployment> = ({ previous, object }) => !equal(factsOf(previous), factsOf(object))
 

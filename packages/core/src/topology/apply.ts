@@ -301,7 +301,7 @@ async function requireSameUid(applier: Applier, desired: DesiredObject, { kind, 
   try {
     await dryRun(applier, desired, { name, uid })
   } catch (err) {
-    // The error has no cause, because this conflict is permanent, and conflicts are not reported.
+    // The error has no cause: errors whose cause is a Conflict are not reported (`onlyConflicts`), but this conflict is permanent.
     throw new Error(`${dryRunError(kind.kind, object)}: ${messageOf(err)}`)
   }
 }

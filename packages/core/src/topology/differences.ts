@@ -25,7 +25,8 @@ export type Difference = 'none' | 'metadata' | 'spec'
 
 /**
  * Returns how `current` differs from the result of applying `desired`. May report a difference where the server would see none (list items
- * with defaults, a mutating webhook), but reports every difference that the server would see.
+ * with defaults, a mutating webhook), but reports every difference of values that the server would see. Another order of the same items of
+ * a keyed list is not reported.
  */
 export function difference(desired: Input<UnknownObject>, current: KubeObject): Difference {
   const applied = appliedFields(current, desired.apiVersion ?? current.apiVersion)

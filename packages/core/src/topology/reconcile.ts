@@ -87,8 +87,8 @@ export async function reconcileTopology(key: ObjectKey, context: ReconcileContex
 }
 
 /**
- * Allows the Cluster controller to delete the Cluster's objects once BeforeClusterDelete does not block. Without a runtime client, the
- * Cluster controller does not wait for it.
+ * Allows the Cluster controller, by the annotation `ok-to-delete`, to delete the Cluster's objects once BeforeClusterDelete does not block.
+ * Without a runtime client, the Cluster controller does not wait for this annotation.
  */
 async function allowDeletion(scope: TopologyScope): Promise<void> {
   const { cluster, context, memory } = scope
@@ -142,9 +142,9 @@ async function storeDefaults(scope: TopologyScope, defaulted: Cluster): Promise<
 }
 
 /**
- * Calls BeforeClusterCreate before the first creation, and returns whether the creation may proceed. Records an allowed creation as the
- * pending hook AfterControlPlaneInitialized, so that BeforeClusterCreate is not called again when the process stops before the Cluster has
- * references. Upstream calls it again.
+ * Calls BeforeClusterCreate before the first creation, and returns whether the creation may proceed. Records a creation that a handler has
+ * allowed as the pending hook AfterControlPlaneInitialized, so that BeforeClusterCreate is not called again when the process stops before
+ * the Cluster has references. Upstream calls it again.
  */
 async function callBeforeClusterCreate(scope: TopologyScope, cluster: Cluster): Promise<boolean> {
   const { name } = AfterControlPlaneInitialized
@@ -172,7 +172,7 @@ async function patchedState(
   return desired
 }
 
-/** Records an event for ignored parts of patches. As upstream, ignored parts are not an error. */
+/** Records an event when the ignored parts of patches have changed. As upstream, ignored parts are not an error. */
 function reportIgnored({ cluster, context, memory }: TopologyScope, ignored: readonly string[]): void {
   const text = ignored.join('; ')
   const clusterMemory = memory.stateOf(cluster)

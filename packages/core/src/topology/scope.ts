@@ -63,7 +63,10 @@ export class TopologyScope {
   readonly context: ReconcileContext
   readonly memory: TopologyMemory
   readonly blocking: BlockingHook[] = []
-  /** The hook whose failure ended this reconcile. */
+  /**
+   * The hook that failed last in this reconcile. Its failure ends the reconcile; that of AfterControlPlaneInitialized only after the desired
+   * state is applied.
+   */
   failed: FailedHook | undefined
   /** Hooks that allowed this reconcile to proceed, including hooks without a registered handler. */
   readonly notBlocking = new Set<string>()

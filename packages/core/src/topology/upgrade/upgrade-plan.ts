@@ -16,7 +16,7 @@ export interface UpgradePlanInput {
   readonly desired: string
   /** `spec.version` of the control plane; absent while there is no control plane, and then no upgrade is needed. */
   readonly controlPlane: string | undefined
-  /** One version per existing worker topology. */
+  /** Versions of the existing MachineDeployments and MachinePools of the topology; those without a version are left out. */
   readonly workers: readonly string[]
   /** `spec.kubernetesVersions` of the ClusterClass. If it is empty and no extension plans, an upgrade is limited to one minor version. */
   readonly known: readonly string[]
@@ -24,6 +24,7 @@ export interface UpgradePlanInput {
   readonly extensionPlan?: UpgradePlan
 }
 
+/** Input of an upgrade that is needed: the control plane exists. */
 export interface UpgradeDue extends UpgradePlanInput {
   readonly controlPlane: string
 }
@@ -63,7 +64,10 @@ function checkVersions(desired: string, controlPlane: string): void {
   parseVersion(controlPlane, `failed to parse ControlPlane version ${controlPlane}`)
 }
 
-/** Returns the lowest version. Of two builds that cannot be ordered, returns the one that differs from the control plane's version. */
+/**
+ * Returns the lowest version of the workers; `undefined` when there are none. Of two builds that cannot be ordered, returns the one that
+ * differs from the control plane's version.
+ */
 export function lowestVersion(workers: readonly string[], controlPlane: string): string | undefined {
   let lowest: string | undefined
   for (const version of workers) {
@@ -161,8 +165,8 @@ function checkWorkerSteps(steps: readonly string[], controlPlaneVersions: readon
 }
 
 /**
- * Returns the fewest steps that keep workers within three minor versions of the control plane. As upstream, whose error is lost there,
- * returns none if the workers have a higher minor version than the topology, or if the version of a step is not known.
+ * Returns the fewest steps that keep workers within three minor versions of the control plane. As upstream, returns none if the workers
+ * have a higher minor version than the topology, or if the version of a step is not known: upstream's error for these cases is lost.
  */
 function workerSteps(controlPlaneSteps: readonly string[], controlPlane: string, lowest: string, to: string): string[] {
   const versionOfMinor = new Map<number, string>()
