@@ -128,7 +128,7 @@ function nodeProblems({ machine, node }: Target, { spec }: MachineHealthCheck, c
 
 /**
  * Time for which a Machine that is being deleted may exist without its Node. Usually the Machine controller has deleted the Node, and removes
- * the Machine's finalizer next. Upstream reconciles a MachineHealthCheck at most once in this time.
+ * the Machine's finalizer next. Upstream limits the reconciles of a MachineHealthCheck to one in this time.
  */
 const TimeWithoutNode = seconds(15)
 

@@ -1,4 +1,4 @@
-/** Selects the Machines to delete when a MachineSet has too many. Pure. Upstream: machineset_delete_policy.go, v1.14. */
+/** Selects the Machines to delete when a MachineSet has too many. Pure. Upstream: machineset_deletion_order.go, v1.14. */
 import { DeleteMachineAnnotation, isUpdateInProgress, type Machine, type MachineSet } from '@capstan/api'
 import { compareText, isDeleting, isFalse } from '@capstan/kube'
 

@@ -1,4 +1,4 @@
-/** The TopologyReconciled condition. Pure. Upstream: core/reconcilers/topology/cluster/conditions.go, v1.14. */
+/** The TopologyReconciled condition. Pure. Upstream: core/reconcilers/topology/cluster/status.go, v1.14. */
 import { type Cluster, ClusterConditions, pausedCondition } from '@capstan/api'
 import {
   appendAll,
