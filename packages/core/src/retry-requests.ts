@@ -1,7 +1,7 @@
 /**
  * With the annotation `retry-hooks`, users request that the hooks of a Cluster are called again at once. The topology controller removes
- * the annotation after its calls. The controllers of Machines and MachineDeployments may reconcile later, so they count requests when their
- * watches deliver them.
+ * the annotation after its calls, and the Cluster controller removes it from Clusters without topology. The controllers of Machines and
+ * MachineDeployments may reconcile later, so they count requests when their watches deliver them.
  */
 import { Cluster, RetryHooksAnnotation, WaitingHooksAnnotation } from '@capstan/api'
 import type { Predicate } from '@capstan/controller'

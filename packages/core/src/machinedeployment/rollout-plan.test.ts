@@ -138,7 +138,7 @@ describe('a rolling update', () => {
       [],
     ],
     [
-      'relies on the deletion of the unavailable Machine only when the rollout is stuck',
+      'removes one replica of an old set with an unavailable Machine when the rollout is stuck',
       { current: aSet('new', 1), old: [aSet('old', 3, { available: 2 })] },
       ['old 3 -> 2: unblocking rollout stuck due to unavailable Machine on an old MachineSet'],
     ],

@@ -20,7 +20,8 @@ const ErrorPrefixes: { readonly [reason in CreationFailure['reason']]: string } 
 
 /**
  * Creates one Machine with its objects: bootstrap config, infrastructure, then the Machine that refers to them. When a creation is
- * rejected, the objects that were created before are deleted. After a lost response or a crash, the next reconcile finds and deletes them.
+ * rejected, the objects that were created before are deleted. After a lost response or a crash, the next reconcile deletes them if the
+ * Machine does not exist.
  */
 export async function createMachine(
   scope: MachineSetScope,

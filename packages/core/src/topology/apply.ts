@@ -97,7 +97,10 @@ async function removeFormerTemplates(applier: Applier, { kind, object }: Desired
   }
 }
 
-/** Creates, updates and deletes MachineDeployments and their MachineHealthChecks. Does not write MachineDeployments that must wait. */
+/**
+ * Creates, updates and deletes MachineDeployments and their MachineHealthChecks. Does not write MachineDeployments that must wait or are
+ * being deleted.
+ */
 export async function applyMachineDeployments(
   applier: Applier,
   desired: DesiredState,
@@ -133,7 +136,7 @@ const newFirst = <T extends { readonly topology: { readonly name: string } }>(
   return [...added, ...existing]
 }
 
-/** Creates, updates and deletes MachinePools. Does not write MachinePools that must wait. */
+/** Creates, updates and deletes MachinePools. Does not write MachinePools that must wait or are being deleted. */
 export async function applyMachinePools(
   applier: Applier,
   desired: DesiredState,
@@ -359,7 +362,10 @@ async function create(applier: Applier, desired: DesiredObject, suffix = ''): Pr
   if (!existing) recordEvent(applier, 'TopologyCreate', `Created ${objectText(object, kind)}${suffix}`)
 }
 
-/** Reads an object from the cache, which has all objects of earlier reconciles: a key waits until the cache contains its own writes. */
+/**
+ * Reads an object from the cache, which contains the objects of earlier reconciles, because a key waits, up to ten seconds, until the cache
+ * contains its own writes. If the kind has no CustomResourceDefinition, reads from the API server.
+ */
 async function find(context: ReconcileContext, kind: Kind<UnknownObject>, key: ObjectKey): Promise<UnknownObject | undefined> {
   const { cache, client, signal } = context
   await context.watch(CustomResourceDefinition, () => [])

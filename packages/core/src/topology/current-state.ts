@@ -64,7 +64,10 @@ export interface CurrentMachinePool {
   readonly upgrading: boolean
 }
 
-/** Reads the existing objects. @throws Error when a referenced object does not exist, or does not belong to a topology */
+/**
+ * Reads the existing objects.
+ * @throws Error when they are inconsistent, for example when a referenced object does not exist or does not belong to a topology
+ */
 export async function observeCurrentState(
   cluster: Cluster,
   blueprint: Blueprint,

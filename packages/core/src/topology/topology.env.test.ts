@@ -1613,7 +1613,7 @@ describe('patches of extensions', () => {
     expect(await world.names(DevCluster)).toEqual([])
   })
 
-  test('are applied even when enabledIf is false, as by upstream', async () => {
+  test('are requested even when enabledIf is false, as by upstream', async () => {
     const { requests, world } = await aPatchedCluster(() => ({}), {
       ...external,
       enabledIf: '{{ eq .builtin.cluster.name "other" }}',

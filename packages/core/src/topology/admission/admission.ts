@@ -1,6 +1,6 @@
 /**
- * Admission rules of Clusters that depend on the ClusterClass or on other objects. Rules that need only the Cluster are declared with the
- * kind. Upstream: core/webhooks/admission/cluster.go, v1.14.
+ * Admission rules of Clusters that depend on the ClusterClass or on other objects, and all rules of health checks in a topology. Other rules
+ * that need only the Cluster are declared with the kind. Upstream: core/webhooks/admission/cluster.go, v1.14.
  */
 import {
   Cluster,
@@ -55,7 +55,7 @@ import { defaultAndValidateVariables } from '../variables.ts'
 type Request = AdmissionRequest<Cluster>
 
 /**
- * Sets defaults of the variables of a managed Cluster, and validates it against its class.
+ * Sets defaults of the variables of a managed Cluster, and validates it against its class, and changes of its class and version.
  *
  * @param clock clock of the wait for a class that does not exist or is not reconciled yet. Without a clock, admission does not wait.
  */

@@ -1,6 +1,6 @@
 /**
- * Detects extensions whose GeneratePatches responds differently to the same request. Each changed response replaces templates and Machines,
- * and the new templates trigger the next reconcile: without a limit, the replacement of Machines would never end. Upstream has no limit.
+ * Detects extensions whose GeneratePatches responds differently to the same request. A changed response can replace templates and Machines,
+ * and the new templates trigger the next reconcile: without a limit, the replacement of Machines might never end. Upstream has no limit.
  */
 import { type Clock, minutes } from '@capstan/kube'
 import { digest } from '../digest.ts'
