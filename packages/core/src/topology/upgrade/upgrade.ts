@@ -1,6 +1,7 @@
 /**
  * Decides which version each object gets in this reconcile. Pure: pending hooks and hook responses are inputs; when a response is missing,
- * the decision is to call that hook. Upstream: exp/topology/desiredstate, v1.14, with the order of pending hooks from its #14171.
+ * the decision is to call that hook. Upstream: exp/topology/desiredstate, v1.14. Upstream's #14171 writes the pending hooks of a step after
+ * the control plane got the version; here they are written before, and `startWasInterrupted` prevents a call of the hooks in between.
  */
 import type { UpgradePlan } from './upgrade-plan.ts'
 import { compareWithBuild } from '@capstan/api'
