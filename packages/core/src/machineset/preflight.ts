@@ -82,7 +82,7 @@ export interface PreflightFacts {
 export function preflightProblems({ checks, cluster, machineSet, controlPlane, gates }: PreflightFacts): string[] {
   const { object, contract } = controlPlane
   const version = read(controlPlane, ControlPlaneContract.version)
-  // A control plane without version manages compatibility itself.
+  // As upstream, nothing is checked without the version of the control plane.
   if (version === undefined) return []
   const parsedControlPlaneVersion = parseVersion(
     version,
