@@ -23,8 +23,8 @@ export interface WaitingFor {
 const LongestMessage = 1024
 
 /**
- * Returns the object's annotations with updated records; `undefined` when it has no annotations and no hook blocks. When a hook blocks again
- * after it did not block, its record has a new time and count.
+ * Returns the object's annotations with updated records; `undefined` when it has no annotations and no hook blocks. When a hook blocks
+ * again after it did not block, its record has a new time and count.
  * @param isKept whether the record of a hook that is not in `waiting` is kept; by default it is removed
  */
 export function withWaiting(

@@ -6,8 +6,8 @@ import type { Rollout, Scale, SetCounts } from './rollout-plan.ts'
 import { ScalePlan, sum } from './rollout-plan.ts'
 
 /**
- * A set with its annotations about the replicas of its MachineDeployment, which the caller has updated; `undefined` when the set has no such
- * annotation, or its value is not a number.
+ * A set with its annotations about the replicas of its MachineDeployment, which the caller has updated; `undefined` when the set has no
+ * such annotation, or its value is not a number.
  */
 export interface ScaledSet extends SetCounts {
   /** Annotation `desired-replicas`. */

@@ -42,8 +42,8 @@ export const OwnedConditions = [
 ] as const satisfies readonly (keyof typeof MachineDeploymentConditions)[]
 
 /**
- * Sets counts, versions, selector, phase and conditions (also in the v1beta1 form) in `scope.machineDeployment.status`. Returns a requeue if
- * the status will change later without a watch event.
+ * Sets counts, versions, selector, phase and conditions (also in the v1beta1 form) in `scope.machineDeployment.status`. Returns a requeue
+ * if the status will change later without a watch event.
  */
 export function reportStatus(scope: MachineDeploymentScope, now: number): Outcome {
   const { machineDeployment, machineSets, machines } = scope

@@ -23,8 +23,8 @@ const withNode: Target = {
 }
 
 /**
- * Upstream, while the infrastructure is not ready: needsRemediation checks only for the annotation remediate-machine, and healthCheckTargets
- * counts a Machine with a Node as healthy unless it is being deleted.
+ * Upstream, while the infrastructure is not ready: needsRemediation checks only for the annotation remediate-machine, and
+ * healthCheckTargets counts a Machine with a Node as healthy unless it is being deleted.
  */
 test.each([
   ['is unhealthy by the condition of its Node when the infrastructure is ready', true, withNode, 'unhealthy'],

@@ -48,8 +48,8 @@ export async function reportHealth(
   const conditions = setConditions(before.status?.conditions, computed, { now, generation, order: ConditionOrder })
   after.status = { ...after.status, conditions }
   reportLegacyConditions(after, [...change.legacy, ...request.legacy], { now })
-  // Only HealthCheckSucceeded is owned here. Once OwnerRemediated exists, it belongs to the owner of the Machine, and ExternallyRemediated to
-  // the controller of the remediation request: their changes must not be overwritten.
+  // Only HealthCheckSucceeded is owned here. Once OwnerRemediated exists, it belongs to the owner of the Machine, and ExternallyRemediated
+  // to the controller of the remediation request: their changes must not be overwritten.
   const owned = [HealthCheckSucceeded.type]
   const options = { conditions: owned, legacyConditions: owned, cache, signal }
   const written = await orAbsent(commitChanges(client, Machine, before, after, options))

@@ -208,7 +208,7 @@ async function applyMachine(
   io: MachinePoolIO,
 ): Promise<boolean> {
   const { metadata } = infraMachine.object
-  // The Machine of this infrastructure machine may have been deleted already: a new one would wait for infrastructure that is being deleted.
+  // The Machine of this infrastructure machine may have been deleted already: a new one would wait for infrastructure in deletion.
   if (!machine && isDeleting(infraMachine.object)) return false
   const intent = machineIntent(machine?.metadata.name ?? metadata.name, infraMachine, scope)
   return (await applyIntent(io, Machine, machine, intent, MachinePoolManager)) !== machine

@@ -46,8 +46,8 @@ export const reconcileMachinePool = (key: ObjectKey, io: MachinePoolIO): Promise
       reportStatus(scope, clock.now())
       return proceed()
     },
-    // As upstream, observedGeneration stays unchanged while a referenced object is missing, or the workload cluster is disconnected. It also
-    // stays unchanged while the infrastructure machine pool is being deleted, because `workload` is then not set.
+    // As upstream, observedGeneration stays unchanged while a referenced object is missing, or the workload cluster is disconnected. It
+    // also stays unchanged while the infrastructure machine pool is being deleted, because `workload` is then not set.
     observesGeneration: ({ bootstrap, infrastructure, workload, machinePool }) =>
       bootstrap.state !== 'missing' &&
       infrastructure.state !== 'missing' &&

@@ -64,8 +64,8 @@ export class TopologyScope {
   readonly memory: TopologyMemory
   readonly blocking: BlockingHook[] = []
   /**
-   * The hook that failed last in this reconcile. Its failure ends the reconcile; that of AfterControlPlaneInitialized only after the desired
-   * state is applied.
+   * The hook that failed last in this reconcile. Its failure ends the reconcile; that of AfterControlPlaneInitialized only after the
+   * desired state is applied.
    */
   failed: FailedHook | undefined
   /** Hooks that allowed this reconcile to proceed, including hooks without a registered handler. */

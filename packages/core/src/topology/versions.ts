@@ -224,8 +224,8 @@ const workerTopologies = (
 ]
 
 /**
- * Returns how many MachineDeployments, and how many MachinePools, may upgrade concurrently: 1 without the annotation, and for a text that is
- * not a positive integer, which admission rejects.
+ * Returns how many MachineDeployments, and how many MachinePools, may upgrade concurrently: 1 without the annotation, and for a text that
+ * is not a positive integer, which admission rejects.
  */
 function upgradeConcurrency({ metadata }: Cluster): number {
   const concurrency = Number(metadata.annotations?.[ClusterTopologyUpgradeConcurrencyAnnotation] ?? 1)

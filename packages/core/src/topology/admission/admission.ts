@@ -1,6 +1,6 @@
 /**
- * Admission rules of Clusters that depend on the ClusterClass or on other objects, and all rules of health checks in a topology. Other rules
- * that need only the Cluster are declared with the kind. Upstream: core/webhooks/admission/cluster.go, v1.14.
+ * Admission rules of Clusters that depend on the ClusterClass or on other objects, and all rules of health checks in a topology. Other
+ * rules that need only the Cluster are declared with the kind. Upstream: core/webhooks/admission/cluster.go, v1.14.
  */
 import {
   Cluster,

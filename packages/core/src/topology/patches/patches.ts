@@ -93,8 +93,8 @@ const attempt = <T>(errorContext: string, act: () => T): T =>
   })
 
 /**
- * Copies the patched template into the desired object, except fields that core sets. Returns a sentence that lists the fields of core that a
- * patch has changed; none when there are no such fields.
+ * Copies the patched template into the desired object, except fields that core sets. Returns a sentence that lists the fields of core that
+ * a patch has changed; none when there are no such fields.
  */
 function copyBack({ role, desired, unpatched, document, contract, isTemplate }: PatchItem): string[] {
   const { object } = desired
