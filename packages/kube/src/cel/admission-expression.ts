@@ -18,15 +18,17 @@ export interface AdmissionInput {
   readonly oldObject: unknown
   /** The request of an AdmissionReview. */
   readonly request: Readonly<Record<string, unknown>>
-  /** Namespace of the object; null for cluster-scoped objects. */
+  /** The Namespace of the object; null for cluster-scoped objects, and when no such Namespace is stored. */
   readonly namespaceObject: unknown
   /** Checks permissions of the requesting user. */
   readonly checkPermission: CheckPermission
+  /** Parameters of the policy; absent when the scope has no `params`. */
   readonly params?: unknown
 }
 
 /** Variables that expressions can use besides those for the object and the request. */
 export interface AdmissionScope {
+  /** Whether `params` is declared. Default false. */
   readonly hasParams?: boolean
   /** Whether `authorizer` is declared. Default true. */
   readonly hasAuthorizer?: boolean

@@ -36,8 +36,9 @@ export const unknownRange = new Range(0, MaxValue)
 /** An argument of a call, or the target of a method call. */
 export interface Operand {
   readonly type: Type
+  /** Number of characters, bytes, items or entries. */
   readonly size: Range
-  /** Items of a list, or keys of a map. */
+  /** Items of a list, or keys of a map; absent for other types. */
   readonly items?: { readonly type: Type; readonly size: Range }
   /** The value, if the operand is an integer literal. */
   readonly literal?: number
@@ -110,7 +111,7 @@ function comparisonCost(a: Range, b: Range): Range {
 
 const defaultEqualityCost: Cost = ({ args: [a, b] }) => ({ cost: comparisonCost(a!.size, b!.size) })
 
-/** Values of Kubernetes' own types have their own comparison costs. */
+/** Cost of `==`. Values of Kubernetes' own types have their own comparison costs; upstream does not apply them to `!=`. */
 const equalityCost: Cost = (call) => {
   const [a, b] = call.args as [Operand, Operand]
   if (a.type.kind === 'opaque' && b.type.kind === 'opaque' && a.type.name === b.type.name) {

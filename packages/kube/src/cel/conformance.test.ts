@@ -24,11 +24,15 @@ interface Case {
 
 type Literal = { readonly [kind: string]: never }
 
-/** Cases about messages, enums and extensions that Kubernetes does not have. */
+/**
+ * Suites and cases that are not run: messages, enums, containers, quoted field names, unknown values, deduced types, and extensions that
+ * Kubernetes does not have.
+ */
 const notInKubernetes =
   /^(?:enums|proto|wrappers|dynamic|encoders|block|math_ext|type_deduction|unknowns|network|bindings|namespace)|qualified_identifier|quoted_map_fields/
-/** Whether the error is that for a literal whose items have different types, which upstream rejects, too. */
-const isMixed = (err: unknown): boolean => err instanceof CompileError && /expected type '.*' but found '/.test(err.message)
+/** Reports whether the error is a type mismatch, such as a list literal with items of different types, which upstream rejects, too. */
+const isTypeMismatch = (err: unknown): boolean =>
+  err instanceof CompileError && /expected type '.*' but found '/.test(err.message)
 
 test('expressions evaluate as the specification requires', () => {
   let passed = 0
@@ -70,7 +74,7 @@ function runCase({ expr, bindings = {}, value, evalError }: Case): true | string
     const isSame = Number.isNaN(expected) ? Number.isNaN(result.value) : equalValues(result.value, expected)
     return (isSame && typeName(result.value) === typeName(expected)) || `unexpected ${typeName(result.value)}`
   } catch (err) {
-    if (isMixed(err)) return undefined
+    if (isTypeMismatch(err)) return undefined
     return evalError !== undefined && err instanceof CompileError ? true : (err as Error).message
   }
 }

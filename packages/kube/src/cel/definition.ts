@@ -54,9 +54,12 @@ interface Findings {
 }
 
 interface SchemaContext extends RulesContext {
-  /** Path of the surrounding list whose items cannot be correlated with old items, so that inner values have no old value. */
+  /**
+   * Path of the outermost surrounding list whose items cannot be correlated with old items, so that inner values have no old value (for a
+   * variable, the path of its items); `undefined` without such a list.
+   */
   readonly uncorrelatable: string | undefined
-  /** Maximum number of values of this schema in one object; absent when the schemas around it set no limit. */
+  /** Maximum number of values of this schema in one object; `undefined` when the schemas around it set no limit. */
   readonly occurrences: number | undefined
 }
 

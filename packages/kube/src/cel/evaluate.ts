@@ -1,4 +1,7 @@
-/** Run-time operations of compiled expressions. Every step adds to the cost of the evaluation, so that the cost limit stops it. */
+/**
+ * Run-time operations of compiled expressions. Calls, selections, iterations, and literals of lists and maps add to the cost of the
+ * evaluation, which stops when the cost exceeds the limit.
+ */
 import { largest } from '../lists.ts'
 import {
   CelList,
@@ -82,7 +85,7 @@ function weightOf(value: unknown): number {
   return Object.values(value).reduce((total: number, member) => total + weightOf(member), 1)
 }
 
-/** Cost of matching a pattern: proportional to the lengths of text and pattern. */
+/** Cost of matching a pattern: grows with the product of the lengths of text and pattern. */
 export const matchingCost = (text: string, pattern: string): number => 1 + (text.length * (pattern.length + 4)) / 40
 
 /** Returns a function that computes the cost of a call from its arguments. */
@@ -100,7 +103,7 @@ export function costOf(name: string): (values: readonly Value[]) => number {
 
 const Cheap: ReadonlySet<string> = new Set('size type dyn hasValue value orValue or _<_ _>_ _<=_ _>=_ first last'.split(' '))
 const Matching: ReadonlySet<string> = new Set(['matches', 'find', 'findAll'])
-/** Functions that compare each item with each other item. */
+/** Functions that compare each item of a list with many other items, or with a value of any size. */
 const Quadratic: ReadonlySet<string> = new Set(
   'distinct sets.contains sets.equivalent sets.intersects indexOf lastIndexOf'.split(' '),
 )

@@ -101,7 +101,7 @@ describe('any text', () => {
       { numRuns: 2000, seed: 7 },
     )
   })
-  test('that is malformed is rejected in linear time', () => {
+  test('that is long and malformed is rejected before the test times out', () => {
     for (const text of [
       '"'.repeat(50_000),
       "'''".repeat(30_000),

@@ -4,15 +4,15 @@ import { describe, expect, test } from 'vitest'
 import type { JSONSchema } from '../schema.ts'
 import { compileRules } from './rules.ts'
 
-/** Compile errors of the rules of a schema and its inner schemas. */
-function problems(schema: JSONSchema, path = '', isRoot = true): string[] {
+/** Returns, for each rule of a schema and its inner schemas, its path and source with the compile error or `compiles`. */
+function compileResults(schema: JSONSchema, path = '', isRoot = true): string[] {
   const results = compileRules(schema, isRoot).map(
     ({ rule, error, messageError }) => `${path} ${rule.rule}: ${error ?? messageError ?? 'compiles'}`,
   )
   const parts: [string, JSONSchema][] = Object.entries(schema.properties ?? {})
   if (schema.items) parts.push(['[]', schema.items])
   if (typeof schema.additionalProperties === 'object') parts.push(['{}', schema.additionalProperties])
-  return [...results, ...parts.flatMap(([name, part]) => problems(part, `${path}.${name}`, false))]
+  return [...results, ...parts.flatMap(([name, part]) => compileResults(part, `${path}.${name}`, false))]
 }
 
 const schemasOf = (module: object): [string, JSONSchema][] =>
@@ -26,7 +26,7 @@ const compileFailures = (results: readonly string[]): string[] => results.filter
 
 describe('rules of kinds', () => {
   test('every rule of the kinds of @capstan/api and @capstan/local compiles', () => {
-    const results = [...schemasOf(api), ...schemasOf(local)].flatMap(([kind, schema]) => problems(schema, kind))
+    const results = [...schemasOf(api), ...schemasOf(local)].flatMap(([kind, schema]) => compileResults(schema, kind))
     expect(results.length).toBeGreaterThan(3)
     expect(compileFailures(results)).toEqual([])
   })

@@ -190,7 +190,7 @@ class Unknown extends Opaque {
 /** View of values whose schema declares no type. */
 export const unknownView: SchemaView = nullableView(dyn, (raw) => new Unknown(raw))
 
-/** View of values without a schema: whole numbers are `int`. */
+/** View of values without a schema: safe integers and bigints are `int`, other numbers `double`. */
 export const dynamicView: SchemaView = nullableView(dyn, (raw) => {
   if (Array.isArray(raw)) return new CelList(raw, dynamicView.view)
   if (typeof raw === 'object') return new ObjectValue(record(raw), () => dynamicView, false)
@@ -199,13 +199,13 @@ export const dynamicView: SchemaView = nullableView(dyn, (raw) => {
 
 const Escapes: { readonly [name: string]: string } = { underscores: '__', dot: '.', dash: '-', slash: '/' }
 
-/** Returns the name of a property in expressions, where characters that identifiers cannot contain are escaped (`a-b` is `a__dash__b`). */
+/** Returns the name of a property in expressions. Escapes `__`, `.`, `-`, `/` (`a-b` is `a__dash__b`) and keywords (`in` is `__in__`). */
 export function expressionName(property: string): string {
   if (isKeyword(property)) return `__${property}__`
   return property.replaceAll(/__|[.\-/]/g, (part) => `__${Object.keys(Escapes).find((name) => Escapes[name] === part)}__`)
 }
 
-/** Returns the property of a name in an expression; `undefined` for an invalid escape. */
+/** Returns the property of a name in an expression; `undefined` for an invalid escape, and for a keyword that is not escaped. */
 function propertyName(name: string): string | undefined {
   if (!name.includes('__')) return isKeyword(name) ? undefined : name
   const keyword = /^__(\w+?)__$/.exec(name)?.[1]

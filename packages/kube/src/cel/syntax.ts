@@ -3,7 +3,10 @@
  * itself.
  */
 
-/** Position of a node in the source, as upstream reports it: the bracket of a call, the operator of an operation or a selection. */
+/**
+ * Position of a node in the source, in UTF-16 code units. As upstream: the bracket of a call, the operator of an operation or a selection,
+ * and the start of other nodes.
+ */
 interface At {
   readonly at: number
 }

@@ -85,7 +85,7 @@ export function isAssignable(required: Type, actual: Type, bindings: Bindings): 
   return isAssignable(required.key, key, bindings) && isAssignable(required.value, value, bindings)
 }
 
-/** Upstream: scalars, lists and maps are never null, even if their schema is nullable. */
+/** Upstream's type check assumes that numbers, booleans, strings, bytes, lists and maps are not null, even if their schema is nullable. */
 const mayBeNull = ({ kind }: Type): boolean =>
   kind === 'null' || kind === 'object' || kind === 'opaque' || kind === 'optional' || kind === 'timestamp' || kind === 'duration'
 
@@ -98,7 +98,7 @@ export function substitute(type: Type, bindings: Bindings): Type {
   return type
 }
 
-/** Reports whether values of the type need no check at run time. */
+/** Reports whether the compiler knows the type of the values: `dyn` is known only at run time, and null is a value of several types. */
 export const isKnown = ({ kind }: Type): boolean => kind !== 'dyn' && kind !== 'null'
 
 /** Reports whether a value has the type. Items of lists and maps are not checked. */

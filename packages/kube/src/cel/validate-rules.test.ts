@@ -78,7 +78,7 @@ describe('values that rules read', () => {
     ])
   })
 
-  test('rules at the root of an object can read its kind and name, but no other metadata', () => {
+  test('rules at the root of an object can read its kind and name, but not its labels', () => {
     const schema = (condition: string): JSONSchema => ({ type: 'object', 'x-kubernetes-validations': rule(condition) })
     const object = { apiVersion: 'v1', kind: 'K', metadata: { name: 'x', labels: { a: 'b' } } }
     expect(structural(schema("self.metadata.name == 'x' && self.kind == 'K'")).validate(object)).toEqual([])
@@ -102,7 +102,7 @@ describe('transition rules', () => {
       'spec.n: Invalid value: 1: failed rule: self >= oldSelf',
     ])
   })
-  test('correlate items of lists of type map by their keys, and items of other lists not at all', () => {
+  test('correlate items of lists of type map by their keys, and do not correlate items of atomic lists', () => {
     const [now, before] = [
       {
         l: [

@@ -14,13 +14,13 @@ import { type CompiledRule, compileRules } from './rules.ts'
 export type ValidateRules = (object: object, old: object | undefined, options?: RuleOptions) => Work<RuleError[]>
 
 export interface RuleOptions {
-  /** False to validate unchanged parts of an update, too. */
+  /** False to validate unchanged parts of an update, too. Default true. */
   readonly ratcheting?: boolean
-  /** True to return only errors of unchanged parts, which ratcheting otherwise suppresses. */
+  /** True to return only errors of unchanged parts, which ratcheting otherwise suppresses. Default false. */
   readonly onlyUnchanged?: boolean
 }
 
-/** Error of a failed rule. `detail` is the message of the rule, without the field and the value. */
+/** Error of a failed rule. `detail` is the message of the rule, or its compile or evaluation error, without the field and the value. */
 export interface RuleError extends FieldError {
   readonly detail: string
 }

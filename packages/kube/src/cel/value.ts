@@ -1,6 +1,6 @@
 /**
  * Values of expressions. Null, booleans, strings and bytes are JavaScript values; `int` is a bigint, `double` a number. API objects are
- * read through views (`schema-view.ts`), never copied.
+ * read through views (`schema-view.ts`), which convert a member when an expression reads it.
  */
 
 export type Value =

@@ -45,7 +45,7 @@ const sums: Library = {
     new Duration((list.values() as readonly Duration[]).reduce((sum, { nanos }) => sum + nanos, 0n)),
 }
 
-/** Sum of a list whose item type is known only at run time. */
+/** Sums a list by the types of its values: the overload may be that of another item type, because `accepts` does not check items. */
 function sumOf(list: CelList): Value {
   const values = list.values()
   const kinds = [

@@ -1,4 +1,4 @@
-/** String operations by code points. JavaScript strings consist of UTF-16 code units. */
+/** String operations by code points, because JavaScript strings consist of UTF-16 code units; concatenation of bytes. */
 import { EvaluationError } from '../value.ts'
 
 /** Returns the number of code points of a text. */
