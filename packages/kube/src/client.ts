@@ -1,6 +1,6 @@
 /**
- * One client for every API server. A `Transport` sends its requests. The transport of the embedded server calls the verbs directly with
- * frozen, shared objects, without JSON and copies; the transport of `kube/node` uses HTTPS. Controllers work with both.
+ * One client for every API server. A `Transport` sends its requests. The transport of the embedded server calls the verbs directly, without
+ * JSON, and returns frozen, shared objects; the transport of `kube/node` uses HTTPS. Controllers work with both.
  */
 import type { Json } from './json.ts'
 import type { Kind } from './kind.ts'

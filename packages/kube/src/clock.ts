@@ -32,9 +32,9 @@ export function timestamp(ms: number): string {
 let lastTimestamp = { second: NaN, text: '' }
 
 /**
- * Returns the milliseconds until `length` has passed since the recorded time `since`; 0 or less when it has passed. If `since` is further
- * ahead than `length`, it was recorded before the clock was set back. The period then counts as over, so that a wait is never longer than
- * twice its length.
+ * Returns the milliseconds until `length` has passed since the recorded time `since`; 0 or less when it has passed. If `since` is later
+ * than `now` by more than `length`, it was recorded before the clock was set back. The period then counts as over, so that a wait is never
+ * longer than twice `length`.
  */
 export const timeLeft = ({ since, length, now }: { since: number; length: number; now: number }): number =>
   since - now > length ? 0 : since + length - now
@@ -95,7 +95,7 @@ export function atOnce<T>(work: Work<T>): T {
   }
 }
 
-/** Number of elements of a list or map that long work processes in one piece. */
+/** Number of elements of a list or map that long work processes in one piece; `each` and `sorting` use a multiple of it. */
 export const PieceSize = 256
 
 /** Calls `act` with each element; yields after each piece. */

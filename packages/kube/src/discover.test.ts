@@ -4,7 +4,7 @@ import { kindFinder } from './discover.ts'
 import { StatusError } from './errors.ts'
 import { urlOf } from './request.ts'
 
-test('finds kinds by discovery, once for each version, and again for a kind that was not served before', async () => {
+test('kindFinder requests discovery once for each version, and again for a kind that is not in its earlier response', async () => {
   const requestedPaths: string[] = []
   const lists: { [version: string]: object[] } = {
     v1: [

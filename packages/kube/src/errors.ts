@@ -116,7 +116,7 @@ export function isReason(err: unknown, ...reasons: StatusReason[]): err is Statu
   return err instanceof Error && err.name === 'StatusError' && reasons.includes((err as StatusError).reason as StatusReason)
 }
 
-/** Resolves with the value of `promise`, or with `undefined` when the object does not exist. */
+/** Resolves with the value of `promise`; with `undefined` when it rejects with reason NotFound: the object or its kind does not exist. */
 export async function orAbsent<T>(promise: Promise<T>): Promise<T | undefined> {
   try {
     return await promise
@@ -268,7 +268,7 @@ export const tooMany = (field: string, count: number, max: number): FieldError =
 const MaxFieldErrors = 10_000
 const errorWithoutText: FieldError = { type: 'FieldValueInvalid', field: '', text: '' }
 
-/** Maximum number of characters of all field errors in one response. A request has at most 3 MB, so most responses stay below it. */
+/** Maximum number of characters of the field errors after the first in one response. A request has at most 3 MB, so most stay below it. */
 const MaxErrorCharacters = 10_000_000
 
 /** Returns the field errors whose texts fit into one response: at least the first. */
@@ -282,8 +282,8 @@ function fittingErrors(fieldErrors: readonly FieldError[]): readonly FieldError[
 }
 
 /**
- * Returns the 422 error for one or more field errors, with the text of a real API server. Contains at most the first 10,000 field errors,
- * and at most ten million characters of them; the first field error is complete even if it is longer.
+ * Returns the 422 error for one or more field errors, with the text of a real API server. Contains at most the first 10,000 field errors:
+ * the first, which is always complete, and at most ten million characters of the others.
  */
 export function invalidObject(
   kind: { group: string; kind: string },

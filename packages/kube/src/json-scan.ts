@@ -178,7 +178,7 @@ export function countingKeys(value: unknown): Work<number> {
 
 const isDigit = (char: string | undefined): boolean => char !== undefined && char >= '0' && char <= '9'
 
-/** Quotes a character as Go does: a printable character unchanged, any other character as an escape. */
+/** Quotes a character as Go does: escapes the single quote, the backslash and control characters. */
 function quoteChar(char: string): string {
   if (char === "'") return `'\\''`
   if (char === '"') return `'"'`

@@ -45,7 +45,9 @@ interface KindOptions<Spec extends Schema, Status extends Schema, Fields extends
   version: string
   kind: string
   plural: string
+  /** Default: the kind in lower case. */
   singular?: string
+  /** Default: the kind followed by `List`. */
   listKind?: string
   shortNames?: readonly string[]
   categories?: readonly string[]
@@ -180,7 +182,7 @@ export function defineKind<Spec extends Schema = Schema, Status extends Schema =
   }
 }
 
-/** Returns a kind that is known only by name, such as a provider's. Its objects are read by path. */
+/** Returns a kind that is known only by name, such as a provider's. Its objects are read by path. `scope` defaults to Namespaced. */
 export const unknownKind = (names: {
   apiVersion: string
   kind: string

@@ -82,7 +82,11 @@ describe('mirrors of Ready', () => {
       [{ type: 'Ready', status: 'False', reason: 'NotReady', message: 'm' }],
       'False NotReady: m',
     ],
-    ['the condition in a list with empty entries', [null, { type: 'Ready' }, { type: 'Ready', status: 'True' }], 'True'],
+    [
+      'the condition in a list with entries that are null or lack a status',
+      [null, { type: 'Ready' }, { type: 'Ready', status: 'True' }],
+      'True',
+    ],
     ...[
       ['an entry that is no object', 'Ready'],
       ['an entry with a reason that is no text', { type: 'Other', status: 'True', reason: 5 }],

@@ -94,7 +94,7 @@ const byType = (a: { readonly type: string }, b: { readonly type: string }): num
 /** An object whose shape may be known only at run time. */
 type WithStatus = UnknownObject | { readonly status?: unknown }
 
-/** Returns the legacy conditions of a v1beta2 object, without invalid entries. */
+/** Returns the legacy conditions of a v1beta2 object; none when one of them is invalid. */
 export function legacyConditionsOf({ status }: WithStatus): readonly LegacyCondition[] {
   const deprecated = isRecord(status) ? status.deprecated : undefined
   const legacy = isRecord(deprecated) ? deprecated.v1beta1 : undefined
@@ -122,7 +122,8 @@ function readyAs(conditions: readonly LegacyCondition[], type: string): NewLegac
 }
 
 /**
- * Reads a list of conditions, without empty entries. As upstream, whose decoder fails, a list with an invalid entry counts as empty.
+ * Reads a list of conditions, without entries that lack type or status or have a null field. As upstream, whose decoder fails, a list with
+ * an entry that cannot be decoded counts as empty.
  * Upstream: GetV1Beta1Conditions in util/conditions/deprecated/v1beta1.
  */
 function listOf(value: unknown): readonly LegacyCondition[] {
@@ -212,7 +213,10 @@ function merge(
     : { type, status: 'Unknown', reason, message }
 }
 
-/** Returns the rank of a condition; the worst condition has the lowest rank. Upstream: False without severity, as in contract v1beta2, is last. */
+/**
+ * Returns the rank of a condition; the worst condition has the lowest rank. Upstream: True is worse than Unknown, and False without
+ * severity, as in contract v1beta2, is last.
+ */
 function rankOf({ status, severity = '' }: NewLegacyCondition): number {
   if (status === 'True') return 3
   if (status === 'Unknown') return 4

@@ -6,7 +6,7 @@ import { shortened } from '../shortened.ts'
 export interface SetOptions {
   /** Milliseconds since the Unix epoch: the transition time of conditions whose status changes. */
   readonly now: number
-  /** `metadata.generation` of the object that the conditions were computed for. */
+  /** `metadata.generation` of the object that the conditions were computed for; absent: the conditions get no observedGeneration. */
   readonly generation?: number | undefined
   /** Types in their order. Other types follow alphabetically; `Paused` and `Deleting` are always last. */
   readonly order?: readonly string[]

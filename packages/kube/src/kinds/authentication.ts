@@ -1,4 +1,4 @@
-/** Reviews of a user's identity, and tokens for processes. These objects are not stored. */
+/** Reviews of a user's identity, and requests for tokens of service accounts. The server stores none of these objects. */
 import { type FieldError, invalid } from '../errors.ts'
 import { defineKind, type ObjectOf } from '../kind.ts'
 import { type Infer, s } from '../schema.ts'

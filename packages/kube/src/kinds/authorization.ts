@@ -203,7 +203,7 @@ function valuesErrors({ operator = '', values = [] }: Omit<Requirement, 'key'>, 
   return []
 }
 
-/** Metadata must be empty, because the object is not stored. */
+/** Metadata must be empty except for managedFields, because the object is not stored. */
 function metadataErrors(metadata: Partial<ObjectMeta>): FieldError[] {
   const { managedFields: _, ...otherFields } = metadata
   return Object.keys(otherFields).length === 0 ? [] : [invalid('metadata', otherFields, 'must be empty')]
