@@ -165,7 +165,7 @@ const unionOf = (a: Comparison, b: Comparison): Comparison => ({
   modified: union(a.modified, b.modified),
 })
 
-/** Collects the differences below a node; allocates nothing for a node without differences. */
+/** Collects the differences below a node; creates no maps for a node without differences. */
 class ComparisonBuilder {
   #added: Map<PathElement, FieldSet> | undefined
   #removed: Map<PathElement, FieldSet> | undefined

@@ -7,7 +7,7 @@ import type { ListType, MapType, Type } from './type.ts'
 import { formsOf, memberType } from './type.ts'
 
 export interface ExtractOptions {
-  /** Whether list items keep their keys even if the set does not contain the keys. */
+  /** Whether list items keep their keys even if the set does not contain the keys. Default false. */
   readonly keepKeys?: boolean
 }
 

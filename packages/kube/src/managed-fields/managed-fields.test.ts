@@ -94,7 +94,7 @@ describe('apply', () => {
     expect(second.spec).toEqual({ replicas: 1, tags: ['b'] })
   })
 
-  test('a manager that applies an existing value gets an entry without a time, and the object does not change', () => {
+  test('a manager that applies an existing value gets an entry without a time, and the entry of the other manager does not change', () => {
     const live = stored(apply(undefined, 'm', { replicas: 1 }))
     const joined = apply(live, 'second', { replicas: 1 }, 5)
     expect(entryTexts(joined)).toEqual([

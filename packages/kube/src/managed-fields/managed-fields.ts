@@ -62,7 +62,8 @@ const MainResets = setOf([path('status')])
 /**
  * Updates `metadata.managedFields` of a draft that will replace `live` (absent for a create): the manager owns the fields that differ, and
  * other managers lose them. Valid entries in the draft replace the entries of `live`, and an empty list removes managedFields, except
- * through subresources. A live object without managedFields gets none, and a draft that does not fit the schema loses them.
+ * through subresources. A live object without managedFields gets none, unless the draft has valid entries; a draft that does not fit the
+ * schema loses them.
  */
 export const updateManagedFields = (live: KubeObject | undefined, next: KubeObject, context: ManagedFieldsContext): void =>
   void atOnce(managedFieldsUpdate(live, next, context))
@@ -76,7 +77,7 @@ export function* managedFieldsUpdate<T extends KubeObject>(
   const entriesOfDraft = next.metadata.managedFields
   const entries = entriesFor(live, entriesOfDraft, context)
   delete next.metadata.managedFields
-  // Upstream: an object without managedFields gets them only with the next apply.
+  // Upstream: an object without managedFields gets them only with the next apply, or from a draft with valid entries.
   if (entries.size === 0 && live) return next
   try {
     yield* updateEntries(live, next, entries, { ...context, operation: 'Update' })

@@ -122,7 +122,7 @@ export function* applyConfig(
 const withoutIgnored = (fields: FieldSet, ignored: FieldSet | undefined): FieldSet =>
   ignored === undefined ? fields : recursiveDifference(fields, ignored)
 
-/** Adapts the sets of all managers to the current schemas. */
+/** Adapts the sets of all managers to the current schemas. Omits managers whose version does not exist. */
 function adaptManagers(live: Typed, managers: Managers, versions: Versions): Managers {
   const adapted = new Map<string, Owned>()
   for (const [manager, owned] of managers) {
