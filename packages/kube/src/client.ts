@@ -68,8 +68,8 @@ export interface WatchEvent<T extends KubeObject = KubeObject> {
 }
 
 /**
- * Sends requests to one API server. Failures, also those of watches, are thrown as StatusError; an aborted request rejects with the reason
- * of its signal.
+ * Sends requests to one API server. Failures, also those of watches, are thrown as StatusError; an error of `beforeSend` is thrown
+ * unchanged, and an aborted request rejects with the reason of its signal.
  */
 export interface Transport {
   send(request: ApiRequest, signal?: AbortSignal): Promise<unknown>

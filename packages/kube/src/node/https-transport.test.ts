@@ -223,7 +223,7 @@ test.each<[string, Handler, object]>([
   await expect(connect(url, { maxResponseBytes: 1000 }).send(machines)).rejects.toMatchObject({ name: 'StatusError', ...error })
 })
 
-test('the body of a response to / is not read: it need not be JSON', async () => {
+test('the body of a response to / is not parsed: it need not be JSON', async () => {
   const paths: (string | undefined)[] = []
   const { url } = await serve((req, res) => {
     paths.push(req.url)
@@ -373,7 +373,7 @@ test('a watch that is rejected, dropped or unresponsive fails with a message, an
   await expect(aborted.end).resolves.toBeUndefined()
 })
 
-test('no error message contains the token', async () => {
+test('the error for a server that cannot be reached does not contain the token', async () => {
   const { url, close } = await serve(() => {})
   close()
   const err = await connect(url, {}, { token: 'top-secret' })

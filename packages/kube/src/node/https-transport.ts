@@ -38,8 +38,9 @@ export interface HttpsTransportOptions {
 }
 
 /**
- * Creates a transport. Its methods throw StatusError: the server's error, or ServiceUnavailable or Timeout without a response. An aborted
- * request rejects with the reason of its signal.
+ * Creates a transport. Its methods throw StatusError: the server's error, ServiceUnavailable or Timeout without a response, InternalError
+ * for a response that is not JSON, RequestEntityTooLarge for one that is too long. Errors of `beforeSend`, and of reading the token file,
+ * are thrown unchanged. An aborted request rejects with the reason of its signal.
  */
 export function httpsTransport(access: ClusterAccess, options: HttpsTransportOptions): Transport {
   return new HttpsTransport(access, options)
@@ -309,7 +310,7 @@ function describe(request: ApiRequest): string {
 const causeText = (err: unknown): string =>
   err instanceof Error ? err.message || (err as NodeJS.ErrnoException).code || err.name : 'failed'
 
-/** Adds apiVersion and kind to list items, which servers omit for built-in kinds. */
+/** Adds apiVersion and kind to list items, which servers omit for built-in kinds, and an absent list of items. Freezes the response. */
 function withItemTypes(request: ApiRequest, response: unknown): unknown {
   if (request.verb === 'list') {
     const list = response as ObjectList

@@ -18,7 +18,7 @@ export const isInCluster = (env: Env): boolean => !!env.KUBERNETES_SERVICE_HOST 
  * Returns the access of the pod's service account. It names the file of the token, which is read again later, because the kubelet rotates
  * the token.
  *
- * @throws Error naming the variable or file that is missing
+ * @throws Error naming the variable that is missing, or the file that is missing, unreadable or empty
  */
 export async function inClusterAccess(env: Env, folder = serviceAccountFolder): Promise<ClusterAccess> {
   const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = env

@@ -65,7 +65,7 @@ export interface ResolveOptions {
   context?: string
   /** Base folder of relative paths in the file; the current folder when absent. */
   folder?: string
-  /** Whether to accept `insecure-skip-tls-verify`. */
+  /** Whether to accept `insecure-skip-tls-verify`. Default false. */
   allowInsecure?: boolean
 }
 

@@ -18,8 +18,8 @@ const MaxConnections = 100
 const timeouts = { headersTimeout: seconds(5), requestTimeout: seconds(10), connectionsCheckingInterval: seconds(1) }
 
 /**
- * Serves GET and HEAD requests over HTTP without TLS, such as those for health and metrics. Responds with 400 to an invalid URL, and with
- * 500 when `handle` fails. `close` also closes open connections.
+ * Serves GET and HEAD requests over HTTP without TLS, such as those for health and metrics. Responds with 405 to other methods, with 400 to
+ * an invalid URL, and with 500 when `handle` fails. `close` also closes open connections.
  * @throws Error that names the port, when it cannot be used
  */
 export async function listenPlain(
