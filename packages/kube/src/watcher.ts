@@ -4,7 +4,8 @@
  *
  * Guarantees:
  * - The first event is `replaced`. Applying the events in order gives the state of the server at the version of the last event.
- * - The stream has no undetected gap: after a gap there is another `replaced`, and objects that it does not contain were deleted.
+ * - The stream has no undetected gap: after a gap there is another `replaced`, and objects that it does not contain were deleted, or no
+ *   longer match the selectors.
  * - Iteration ends only when `signal` aborts or the reader stops. Failures are logged and retried with increasing delays.
  */
 import type { Client, WatchEvent } from './client.ts'
@@ -19,11 +20,11 @@ import type { KubeObject } from './object.ts'
 import type { Random } from './random.ts'
 
 export type WatcherEvent<T extends KubeObject = KubeObject> =
-  /** The complete list of existing objects. */
+  /** The complete list of the existing objects that match the selectors. */
   | { readonly kind: 'replaced'; readonly objects: readonly T[]; readonly resourceVersion: string }
-  /** The object was created or changed. */
+  /** The object was created or changed, and matches the selectors. */
   | { readonly kind: 'applied'; readonly object: T }
-  /** The object was deleted; contains its last known state. */
+  /** The object was deleted, or no longer matches the selectors; contains its last known state. */
   | { readonly kind: 'deleted'; readonly object: T }
   /** No other events occurred up to this version. */
   | { readonly kind: 'progress'; readonly resourceVersion: string }
@@ -121,8 +122,8 @@ const firstDelay = 100
 const longestDelay = seconds(30)
 
 /**
- * Returns the delay before the next attempt in milliseconds: doubled each time, plus a random part, so that clients do not retry at the
- * same time.
+ * Returns the delay before the next attempt in milliseconds: 0 without failures; otherwise doubled each time, up to 30 seconds, plus a
+ * random part of at most the same length, so that clients do not retry at the same time.
  */
 export function backoff({ failures }: WatcherState, random: Random): number {
   if (failures === 0) return 0

@@ -13,7 +13,7 @@ export interface Removed {
   readonly metadata: string[]
 }
 
-/** Fields that every resource has, even if its schema does not declare them. The server prunes the metadata when it decodes the object. */
+/** Fields that every resource has, even if its schema does not declare them. Decoding an object prunes the metadata of its root. */
 const TypeMembers = new Set(['apiVersion', 'kind', 'metadata'])
 
 /** Compiles the pruning of a schema. Returns `undefined` when values of the schema contain no fields that could be pruned. */

@@ -65,7 +65,10 @@ function compile(schema: JSONSchema): Structural {
   const checkEmbedded = compileEmbedded(schema)
   const validateRules = rulesValidator(schema)
 
-  /** Objects that satisfy all rules except transition rules: an update can violate these only in parts that it changes. */
+  /**
+   * Objects that satisfy all rules except transition rules. An update of such an object can violate these rules only in parts that it
+   * changes, so that ratcheting suppresses no errors.
+   */
   const validByRules = new WeakSet<object>()
 
   const duplicatesIn = (object: object): FieldError[] => {

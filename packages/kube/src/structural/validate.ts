@@ -12,7 +12,7 @@ import type { JSONSchema } from '../schema.ts'
 import { formatCheck } from './format.ts'
 import { compilePattern } from './pattern.ts'
 
-/** The old value that a new value is compared with on update; absent when the two cannot be correlated. */
+/** The old value that a new value is compared with on update; `undefined` for a create, and when the two cannot be correlated. */
 export type Old = { readonly value: unknown } | undefined
 
 /**
@@ -171,7 +171,7 @@ function compileNumber(schema: JSONSchema, type: string | undefined): Check<numb
 /** Limits are compared as floats, also those that a CRD declares as exact integers. */
 const asFloat = (limit: number | undefined): number | undefined => (limit === undefined ? undefined : Number(limit))
 
-/** Upstream: for integers the factor is converted to an integer; for floats the quotient must be whole and at most 2^53. */
+/** Upstream: for integers the factor is converted to an integer; for floats the quotient must be whole and below 2^53. */
 function isMultiple(value: number | bigint, factor: number): boolean {
   if (isInt64(value)) return BigInt(value) % BigInt(Math.trunc(factor)) === 0n
   const float = Number(value)
