@@ -24,7 +24,10 @@ export interface AdmissionRequest<T extends KubeObject> extends AdmissionContext
   warn(message: string): void
 }
 
-/** Declares a separate webhook, for a function that must not be called on every write of its kind. */
+/**
+ * Declares a separate webhook, for functions that an API server must not call by webhook on every write of their kind. The embedded server,
+ * which calls the functions in-process, ignores the declaration.
+ */
 export interface SeparateWebhook {
   /** Distinguishes the webhook from other webhooks of the kind: a lower-case word. */
   readonly name: string

@@ -48,7 +48,7 @@ function fakeEventLoop({ countsTurns = true } = {}) {
 }
 
 test.each([true, false])(
-  'runs ten milliseconds of work in each turn of the event loop, whose turns are counted: %s',
+  'eventLoopYielder allows ten milliseconds of work in each turn of the event loop, whose turns are counted: %s',
   async (countsTurns) => {
     const { work, turns } = fakeEventLoop({ countsTurns })
     await work('a', 25)
@@ -56,7 +56,7 @@ test.each([true, false])(
   },
 )
 
-test('does not count the time between two turns, and schedules the end of a turn only for waiting work', async () => {
+test('eventLoopYielder does not count the time between two turns, and schedules the end of a turn only for waiting work', async () => {
   let [now, turnNumber, scheduled] = [0, 1, 0]
   const turn = async () => void scheduled++
   const yieldIfDue = eventLoopYielder({ now: () => now, turnNumber: () => turnNumber, turn, pause: async () => {} })
@@ -74,7 +74,7 @@ test('does not count the time between two turns, and schedules the end of a turn
   expect(yieldIfDue()).toBeUndefined()
 })
 
-test('does not count the time between two turns if turns are not counted: schedules the end of a turn at its first call', async () => {
+test('eventLoopYielder schedules the end of a turn at its first call if turns are not counted', async () => {
   let [now, scheduled] = [0, 0]
   const turn = async () => {
     scheduled++
@@ -91,7 +91,7 @@ test('does not count the time between two turns if turns are not counted: schedu
   }
 })
 
-test('continues after a turn with the tasks that have waited longest', async () => {
+test('after a turn, the tasks that have waited longest continue', async () => {
   const { work, turns } = fakeEventLoop()
   await Promise.all([work('busy', 10), ...'abcdefghijklmno'.split('').map((name) => work(name, 2))])
   expect(turns.map((tasks) => tasks.join(' '))).toMatchInlineSnapshot(`
@@ -119,7 +119,7 @@ test('waiting work runs to its end after a piece that took too long', async () =
 })
 
 test.each([true, false])(
-  'pauses after a long turn for a tenth of its length, at most ten milliseconds, and not after a usual turn; turns are counted: %s',
+  'work pauses after a long turn for a tenth of its length, at most ten milliseconds, and not after a usual turn; turns are counted: %s',
   async (countsTurns) => {
     const pausesAfter = async (length: number) => {
       const { long, pauses } = fakeEventLoop({ countsTurns })

@@ -94,7 +94,7 @@ export class Schema<T = unknown, Optional extends boolean = boolean> {
     return new Schema({ ...this.json, default: value }, true) as Schema<T, Optional>
   }
 
-  /** Allows the value `null`. By default, the server drops nulls. */
+  /** Allows the value `null`. Without it, the server drops nulls, or replaces them by the default of the field. */
   nullable(): Schema<T | null, Optional> {
     return this.with({ nullable: true }) as Schema<T | null, Optional>
   }

@@ -59,7 +59,7 @@ test('trusts the authorities of the system where the access names none', async (
   expect(await read({ SSL_CERT_FILE: join(folder, 'signer.pem') })).toBe('ConfigMap')
 })
 
-test('also trusts those of NODE_EXTRA_CA_CERTS, with or without any of the system', async () => {
+test('also trusts the authorities of NODE_EXTRA_CA_CERTS, whether or not the system has authorities', async () => {
   const extra = { NODE_EXTRA_CA_CERTS: join(folder, 'signer.pem') }
   expect(await read(extra)).toBe('ConfigMap')
   expect(await read({ ...extra, SSL_CERT_FILE: join(folder, 'other.pem') })).toBe('ConfigMap')

@@ -190,7 +190,7 @@ function indexIn(list: readonly unknown[], token: string, max: number): number {
 
 /**
  * Returns a patch that changes `from` to `to`, with few operations. Objects and lists that exist in both are changed part by part, not
- * replaced. Members are in alphabetical order, and the result depends only on the two values.
+ * replaced, except a member with an empty name. Members are in alphabetical order, and the result depends only on the two values.
  */
 export const diffJson = (from: Json, to: Json): JsonPatchOperation[] => diff(from, to, { pairs: MaxPairs })
 
