@@ -48,7 +48,7 @@ function fakeEventLoop({ countsTurns = true } = {}) {
 }
 
 test.each([true, false])(
-  'eventLoopYielder allows ten milliseconds of work in each turn of the event loop, whose turns are counted: %s',
+  'eventLoopYielder allows ten milliseconds of work in each turn of the event loop; turns are counted: %s',
   async (countsTurns) => {
     const { work, turns } = fakeEventLoop({ countsTurns })
     await work('a', 25)

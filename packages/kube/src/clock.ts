@@ -4,7 +4,7 @@ export interface Clock {
   now(): number
   /** Whole milliseconds since a moment that is fixed for the process. Never decreases, even when the clock is set back. */
   elapsed(): number
-  /** Calls `callback` once, `after` milliseconds from now. */
+  /** Calls `callback` once, `after` milliseconds from now; `systemClock` calls it after 24 days at the latest. */
   schedule(after: number, callback: () => void): Timer
   /**
    * Called before each piece of long work. If timers and sockets have not run for long, returns a promise that the caller awaits; otherwise

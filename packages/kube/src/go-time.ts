@@ -2,7 +2,8 @@
 
 /**
  * Returns the error for a text that is not a time. With `micro`, the text must be a MicroTime, whose fraction has six digits. Unless only
- * the fraction is wrong, the error states that the year cannot be parsed; Go's error states the first part that cannot be parsed.
+ * the fraction is wrong, the error states that the year cannot be parsed; Go's error states the first part that cannot be parsed. Unlike
+ * Go's parser, accepts the hour 24 in `24:00:00`, and a day up to 31 that the month does not have.
  */
 export function timeProblem(text: string, micro: boolean): string | undefined {
   const parts = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d((?:\.\d+)?)([Zz]|[+-]\d\d:\d\d)$/.exec(text)

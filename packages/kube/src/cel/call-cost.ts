@@ -36,7 +36,7 @@ export const unknownRange = new Range(0, MaxValue)
 /** An argument of a call, or the target of a method call. */
 export interface Operand {
   readonly type: Type
-  /** Number of characters, bytes, items or entries. */
+  /** Number of characters, bytes, items or entries; 1 for a number, a boolean or a time. */
   readonly size: Range
   /** Items of a list, or keys of a map; absent for other types. */
   readonly items?: { readonly type: Type; readonly size: Range }

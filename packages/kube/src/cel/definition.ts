@@ -55,8 +55,8 @@ interface Findings {
 
 interface SchemaContext extends RulesContext {
   /**
-   * Path of the outermost surrounding list whose items cannot be correlated with old items, so that inner values have no old value (for a
-   * variable, the path of its items); `undefined` without such a list.
+   * Path of the outermost surrounding list whose items cannot be correlated with old items, so that inner values have no old value (in the
+   * schema of a variable, the path of the items of this list); `undefined` without such a list.
    */
   readonly uncorrelatable: string | undefined
   /** Maximum number of values of this schema in one object; `undefined` when the schemas around it set no limit. */

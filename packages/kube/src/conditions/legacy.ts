@@ -94,7 +94,7 @@ const byType = (a: { readonly type: string }, b: { readonly type: string }): num
 /** An object whose shape may be known only at run time. */
 type WithStatus = UnknownObject | { readonly status?: unknown }
 
-/** Returns the legacy conditions of a v1beta2 object; none when one of them is invalid. */
+/** Returns the legacy conditions of a v1beta2 object; none when one of them cannot be decoded. */
 export function legacyConditionsOf({ status }: WithStatus): readonly LegacyCondition[] {
   const deprecated = isRecord(status) ? status.deprecated : undefined
   const legacy = isRecord(deprecated) ? deprecated.v1beta1 : undefined
@@ -158,7 +158,7 @@ export interface LegacySummaryOptions {
   readonly steps?: readonly string[]
 }
 
-/** Summarizes the conditions of an object in its legacy Ready condition; `undefined` while none of them is reported. */
+/** Summarizes the conditions of an object in its legacy Ready condition; `undefined` while no type of `of` is reported. */
 export function legacySummary(
   conditions: readonly NewLegacyCondition[],
   { of, steps }: LegacySummaryOptions,

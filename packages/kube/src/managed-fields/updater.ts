@@ -174,7 +174,7 @@ function* comparingIn(apiVersion: string, live: Typed, next: Typed, versions: Ve
   return withoutFields(yield* compareTyped(after.type, before.value, after.value), versions.ignored(apiVersion))
 }
 
-/** Removes fields that the manager applied last time, does not apply now, and no other manager owns. */
+/** Removes fields that the manager applied last time and does not apply now, and that no other manager owns. */
 function prune(merged: Typed, managers: Managers, last: Owned, apiVersion: string, versions: Versions): Typed {
   const before = inVersion(merged, last.apiVersion, versions)
   if (!before) return merged

@@ -66,7 +66,7 @@ function hex(value: Value): string | undefined {
 
 /** Formats a double with a fixed number of digits. Doubles from 1e21 on, which `toFixed` prints with an exponent, are integers. */
 function fixedText(value: number, digits: number): string {
-  // Go rounds halves to the even neighbour, JavaScript rounds them up.
+  // Go rounds halves to the even neighbour, JavaScript rounds them up. Corrected only for numbers without decimal places.
   const isHalf = digits === 0 && Math.abs(value % 1) === 0.5
   if (isHalf) return (2 * Math.round(value / 2)).toFixed(0)
   if (Math.abs(value) < 1e21) return value.toFixed(Math.min(digits, 100))
