@@ -1,4 +1,4 @@
-/** CEL: expressions, validation rules of schemas, admission policies and match conditions. */
+/** CEL: expressions, validation rules of schemas, expressions and match conditions of admission, and selectors of devices. */
 export { type Expression, expression, type Result as ExpressionResult } from './expression.ts'
 export * from './rules.ts'
 export * from './definition.ts'
