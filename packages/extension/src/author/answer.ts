@@ -31,7 +31,9 @@ export interface Failed {
 /** Any response of a handler. */
 export type Answer = Proceed | ProceedWith<object> | Failed | Hold
 
-/** The content of a hook's response: all fields except status, message and retry time, such as patches, variables or versions. */
+/**
+ * The content of a hook's response, such as patches: all fields except apiVersion, kind, status, message and retryAfterSeconds.
+ */
 export type ContentOf<H extends Hook> = Omit<ResponseOf<H>, 'apiVersion' | 'kind' | 'status' | 'message' | 'retryAfterSeconds'>
 
 /** Possible responses of a hook's handler: only blocking hooks can block, and only hooks with content can return content. */
@@ -51,6 +53,8 @@ export const proceedWith = <Response extends object>(response: NoInfer<Response>
 /**
  * Blocks the next step for `seconds`. Users read `message` in a condition: it must not change from call to call without a cause, or the
  * condition changes endlessly.
+ *
+ * @throws RangeError unless `seconds` is an integer from 1 to 2147483647
  */
 export function holdFor(seconds: number, message: string): Hold {
   if (!Number.isInteger(seconds) || seconds < 1 || seconds > maxInt32) {

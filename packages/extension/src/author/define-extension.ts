@@ -8,7 +8,7 @@ import type { Answer, AnswerOf } from './answer.ts'
 /** Arguments of a handler for each call. */
 export interface HandlerCall<H extends Hook = Hook> {
   readonly request: RequestOf<H>
-  /** Settings of the ExtensionConfig, overridden by settings of the call. */
+  /** Settings of the ExtensionConfig, overridden by settings of the call, such as those of a patch in a ClusterClass. */
   readonly settings: { readonly [name: string]: string }
   readonly log: Logger
   /** Aborts when the caller no longer waits for the response. */
@@ -20,7 +20,7 @@ export interface HandlerOptions {
   readonly name: string
   /** Timeout of a call, 1 to 30 seconds. Default: 10. */
   readonly timeoutSeconds?: number
-  /** Ignore: core proceeds when a call fails. Default: Fail. */
+  /** Ignore: core proceeds when a call gets no valid response. It does not ignore a response made by `fail`. Default: Fail. */
   readonly failurePolicy?: 'Ignore' | 'Fail'
 }
 
@@ -52,7 +52,7 @@ export const on = <H extends Hook>(
  * Validates the extension.
  *
  * @throws TypeError if core would reject it, for example because of an invalid or duplicate name or a timeout out of range; also for a
- *   timeout of 0, and for a handler of Discovery, to which the server itself responds
+ *   timeout of 0, for a handler that is not a function, and for a handler of Discovery, to which the server itself responds
  */
 export function defineExtension(extension: Extension): Extension {
   const paths = new Set<string>()

@@ -47,7 +47,7 @@ describe.each<[PatchFormat, fc.Arbitrary<object>]>([
     ['NaN', Number.NaN, 'spec.list[1].x is not JSON: NaN'],
     ['a function', () => 1, 'spec.list[1].x is not JSON: function'],
     ['a map', new Map(), 'spec.list[1].x is not JSON: Map'],
-    ['a gap in a list', [undefined], 'spec.list[1].x[0] is not JSON: undefined'],
+    ['undefined in a list', [undefined], 'spec.list[1].x[0] is not JSON: undefined'],
   ])('rejects %s, with its path', (_, x, message) => {
     expect(() => patchBetween({}, { spec: { list: [1, { x }] } }, format)).toThrow(new TypeError(message))
   })

@@ -171,7 +171,7 @@ describe('the response', () => {
     })
   })
 
-  it('omits changes that the format cannot express, so that the machine is replaced', async () => {
+  it('has no patch for an object with a change that the format cannot express', async () => {
     expect(await patchOf({ a: 1 }, { a: null }, ['*'], { format: 'JSONMergePatch' })).toBeUndefined()
     expect(await patchOf({ a: 1 }, { a: null }, ['*'])).toEqual([{ op: 'replace', path: '/spec/a', value: null }])
   })

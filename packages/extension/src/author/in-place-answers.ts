@@ -10,15 +10,15 @@ import type { HandlerCall } from './define-extension.ts'
 import { type EncodedPatch, patchBetween, type PatchFormat } from './document-patch.ts'
 
 /**
- * A path below the spec of a machine. The extension can update the field and all fields below it; with `when`, only if it returns true
- * for the change. Examples: `version`, `disks[*].sizeGiB` (of items that keep their index), `files` (including added and removed items),
- * `labels.*`.
+ * A path below the spec of a Machine, infrastructure machine or bootstrap config. The extension can update the field and all
+ * fields below it; with `when`, only if it returns true for the change. Examples: `version`, `disks[*].sizeGiB` (of items that
+ * keep their index), `files` (including added and removed items), `labels.*`.
  */
 export type FieldPattern = string | { readonly path: string; readonly when: (change: Change) => boolean }
 
 /** A difference between the current and the desired spec. */
 export interface Change {
-  /** Path below the spec of the machine: `disks[0].sizeGiB`. */
+  /** Path below the spec of the Machine, infrastructure machine or bootstrap config: `disks[0].sizeGiB`. */
   readonly path: string
   /** `undefined` if there is no current value. */
   readonly current: unknown
@@ -26,12 +26,18 @@ export interface Change {
   readonly desired: unknown
 }
 
+/**
+ * The fields that an extension can update. If the list of an object is absent, the extension can update no field of the object.
+ */
 export interface InPlaceFields {
   /** Fields of the Machine, such as `version`. */
   readonly machine?: readonly FieldPattern[]
   readonly infrastructureMachine?: readonly FieldPattern[]
   readonly bootstrapConfig?: readonly FieldPattern[]
-  /** Format of the patches. Default: JSONPatch. */
+  /**
+   * Format of the patches. Default: JSONPatch. The response has no patch for an object with a change that the format cannot
+   * express, such as a JSONMergePatch that sets a field to null.
+   */
   readonly format?: PatchFormat
 }
 
@@ -78,8 +84,9 @@ export function inPlaceUpdates({ format = 'JSONPatch', ...fields }: InPlaceField
 }
 
 /**
- * Returns the differences between the current and the desired specs of a machine, or of the machine templates of a set, sorted. The list
- * of a part is empty if the current or the desired object is missing, or if they have different types.
+ * Returns the differences between the current and the desired specs of the Machine, infrastructure machine and bootstrap
+ * config, or of their templates, sorted by field. The list of an object is empty if the current or the desired object is
+ * missing, or if they have different types.
  */
 export function inPlaceChanges(request: Objects<typeof CanUpdateMachine> | Objects<typeof CanUpdateMachineSet>): {
   readonly [machinePart in MachinePart]: readonly Change[]

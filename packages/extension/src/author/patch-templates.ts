@@ -13,7 +13,8 @@ export interface PatchOptions extends WalkOptions {
 
 /**
  * Handles GeneratePatches: each rule edits drafts of the templates that it selects, one rule after another, and the response
- * contains the patches of changed templates. If a rule throws an error, users see its message.
+ * contains the patches of changed templates. If a rule throws an error, the response is a failure without patches, whose
+ * message names the template and contains that of the error.
  *
  * @example
  * on(GeneratePatches, { name: 'generate-patches' }, patchTemplates([

@@ -4,7 +4,7 @@ import type { DeclaredKind, Kind, KubeObject, Logger, UnknownObject } from '@cap
 import { apiVersionOf, compareText, structural } from '@capstan/kube'
 import { mergedVariables, Variables } from './variables.ts'
 
-/** Selects the templates of a rule. Templates must match all members that are set. */
+/** Selects the templates of a rule. Templates must match all members that are set; without members, all templates match. */
 export interface TemplateSelector<T extends KubeObject = UnknownObject> {
   /** Kind of the template, in this version. The rule receives the template with this type, validated against the kind's schema. */
   readonly type?: Kind<T>
@@ -45,7 +45,7 @@ export const template = <Result, T extends KubeObject = UnknownObject>(
 ): TemplateRule<Result> => ({ selector, act: act as TemplateRule<Result>['act'] })
 
 export interface WalkOptions {
-  /** Whether templates of a kind without a rule are an error. Default: they are ignored. */
+  /** Whether a template whose kind and apiVersion no rule selects is an error. Default: the template is ignored. */
   readonly failForUnknownTypes?: boolean
 }
 
