@@ -6,11 +6,11 @@ import { probeInOtherProcess, type EnvironmentChanges } from './other-process.ts
 import { type CheckRequest, type Observation, probe, type ProbeResults } from './probe.ts'
 
 export interface CheckOptions {
-  /** Settings for the fixtures' requests. */
+  /** Settings that are added to the fixtures. Default: none. */
   readonly settings?: { readonly [name: string]: string }
   /** Requests in addition to the fixture of each hook, such as requests of a tape. */
   readonly requests?: readonly CheckRequest[]
-  /** Ends the processes of `checkModule`. */
+  /** Ends the processes of `checkModule`; `checkExtension` ignores it. */
   readonly signal?: AbortSignal
 }
 
@@ -26,9 +26,10 @@ export interface CheckReport {
 }
 
 /**
- * Calls each handler in this process: twice with the same request, once with reversed lists of items and variables, and once
- * with the patches of its first response applied to the objects of the request. The calls are milliseconds apart: only
- * `checkModule` finds responses that depend on the minute or the day, and on the process or the locale.
+ * Calls each handler in this process: twice with each request; if the request has items or variables, once with them in reverse
+ * order; and if the hook has patches and the first response is successful, once with its patches applied to the objects of the
+ * request. The calls are milliseconds apart: only `checkModule` finds responses that depend on the minute or the day, and on
+ * the process or the locale.
  */
 export async function checkExtension(
   extension: Extension,
@@ -55,8 +56,9 @@ const singleChanges: readonly (readonly [why: string, EnvironmentChanges])[] = [
 ]
 
 /**
- * Checks the extension of a module as `checkExtension` does, but in a separate process. Repeats the requests in a second process with a
- * different time, time zone, language and hash seed. If the responses differ, repeats them in more processes to find the cause.
+ * Checks the extension of a module as `checkExtension` does, but in a separate process. Repeats the requests in a second
+ * process with a different time, time zone, language and hash seed. If the responses differ, and not already from call to call,
+ * repeats them in more processes to find the cause.
  *
  * @throws Error if the module does not load or has no extension, or if a process ends early; an AbortError if the signal aborts
  */
@@ -71,7 +73,7 @@ export async function checkModule(module: URL, options: CheckOptions = {}): Prom
   if (differing(() => '').length === 0) return reportOf(first, findings, 2)
   const causes = await causesOf(module, options, first.observations)
   const cause = (observation: Observation) =>
-    causes.get(nameOf(observation)) ?? 'at another time, in another time zone and language'
+    causes.get(nameOf(observation)) ?? 'at another time, in another time zone and language, with another hash seed'
   return reportOf(first, [...findings, ...differing(cause)], 2 + singleChanges.length)
 }
 

@@ -5,7 +5,8 @@ import { defineExtension, type Extension } from '../author/define-extension.ts'
 /**
  * Returns the exported extension, or the extension that the only exported function without parameters returns.
  *
- * @throws TypeError that names the expected exports
+ * @throws TypeError if there is no such extension, if several extensions are exported, or if `defineExtension` rejects the
+ *   extension
  */
 export async function extensionIn(exports: { readonly [name: string]: unknown }): Promise<Extension> {
   const exported = Object.entries(exports)

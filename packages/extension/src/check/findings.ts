@@ -11,7 +11,7 @@ import type { Observation, CallResult } from './probe.ts'
  * - `threw`: the handler throws an error
  * - `differs`: two calls with the same request have different responses
  * - `message`: the message of the response changes from call to call
- * - `retry`: the retry time of the response changes from call to call
+ * - `retry`: the retry time of the response changes from call to call, or the handler proceeds and then blocks
  * - `process`: another process returns a different response
  * - `order`: the response depends on the order of items or variables
  * - `not-idempotent`: the response changes objects to which the handler's patches are already applied, or the handler fails for them
@@ -35,7 +35,10 @@ export interface Finding {
   readonly handler: string
   /** The request with the finding: `the fixture`, `line 4 of calls.tape`. */
   readonly from: string
-  /** Path of the field, if the finding concerns one: in the response, or in the objects to which its patches are applied. */
+  /**
+   * Path of the field that differs between two responses, or between the objects to which they are applied. Absent without such
+   * a field.
+   */
   readonly path?: string
   /** A sentence for users that names the handler. */
   readonly message: string
@@ -130,7 +133,7 @@ function findingsOfOrder(observation: Observation): Finding[] {
   const { first, second, reordered } = observation
   if (!reordered) return []
   const [outcomeInOrder, outcomeReversed] = [outcome(observation, first), outcome(observation, reordered)]
-  // Invalid responses, and responses that change with every call, have findings already.
+  // Invalid responses cannot be compared. A response that changes with every call has a finding already.
   if (!outcomeInOrder || !outcomeReversed || responseDifferences(observation, first, second).length > 0) return []
   const [difference] = differences(outcomeInOrder, outcomeReversed)
   if (!difference) return []

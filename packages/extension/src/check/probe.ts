@@ -31,13 +31,19 @@ export interface Observation {
   readonly first: CallResult
   /** Result of a second call with the same request. */
   readonly second: CallResult
-  /** Result of a call with items and variables in reverse order. Absent if the request has neither. */
+  /**
+   * Result of a call with items, variables and object members in reverse order. Absent if the request has neither items nor
+   * variables.
+   */
   readonly reordered?: CallResult
-  /** The request with the response applied, and the result for this request. Absent for responses without patches. */
+  /**
+   * The request with the patches of the first response applied, and the result for this request. Absent for hooks without
+   * patches, and if the first response is not successful.
+   */
   readonly patched?: { readonly request: object; readonly result: CallResult }
   /**
-   * Paths at which the handler changed its request, in the first call that changed one. The same for all requests of the
-   * handler.
+   * Paths at which the handler changed its request, in the first call that changed one without throwing an error. The same for
+   * all requests of the handler.
    */
   readonly mutated: readonly string[]
 }
