@@ -9,7 +9,7 @@ export interface AnyResponse {
   retryAfterSeconds?: number
 }
 
-/** Aggregates successful responses: the shortest retry time, and messages in the order of the handlers. */
+/** Aggregates successful responses: messages in handler order; for a blocking hook, the shortest retry time above 0, or 0. */
 export function joinResponses(hook: Hook, responses: readonly AnyResponse[]): AnyResponse {
   const waits = responses.map(({ retryAfterSeconds = 0 }) => retryAfterSeconds).filter((seconds) => seconds > 0)
   const message = responses.flatMap(({ message }) => (message ? [message] : [])).join(', ')
@@ -24,7 +24,7 @@ export function joinResponses(hook: Hook, responses: readonly AnyResponse[]): An
  * Checks the status of a response. `head`: beginning of the error message. A negative retry time is an error of the extension, for
  * example the time until a deadline that has passed, and must not let the Cluster proceed. Upstream has no such check.
  *
- * @throws HookFailed unless the status is Success
+ * @throws HookFailed if the status is not Success, or the retry time is negative
  */
 export function assertSuccess({ status = '', message = '', retryAfterSeconds = 0 }: AnyResponse, head: string): void {
   if (status === 'Success') {

@@ -67,7 +67,8 @@ export class Breaker {
    * Makes the call unless the breaker rejects it. `isOutage`: whether an error is a failure of the server rather than of the request.
    *
    * @throws HookFailed unavailable, if too many calls were in progress for `maxWait` milliseconds; without `callWhenOpen`, also
-   *   if the breaker is open or a trial call is in progress
+   *   if the breaker is open or a trial call is in progress; the error of the call; the signal's reason if it aborts while the
+   *   call waits
    */
   async run<T>(call: () => Promise<T>, isOutage: (err: unknown) => boolean, options: BreakerRunOptions): Promise<T> {
     const { maxWait, signal, callWhenOpen = false } = options

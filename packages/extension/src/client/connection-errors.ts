@@ -84,7 +84,7 @@ const knownErrors: { readonly [code: string]: KnownError } = {
     const alert = /alert ([a-z ]+)/.exec(failedCall.message)?.[1]
     return alert === undefined ? notTLS(failedCall) : ['Unreachable', `remote error: tls: ${alert}`]
   },
-  // The server requires a different client certificate.
+  // The server requires a client certificate, or does not accept the one that it got.
   ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: refused('certificate required'),
   ERR_SSL_TLSV1_ALERT_UNKNOWN_CA: refused('unknown certificate authority'),
   'ERR_SSL_SSL/TLS_ALERT_BAD_CERTIFICATE': refused('bad certificate'),
@@ -105,8 +105,8 @@ const knownErrors: { readonly [code: string]: KnownError } = {
 
 function streamErrorIn(message: string): string {
   const name = /NGHTTP2_(\w+)/.exec(message)?.[1] ?? message
-  // Node also has these codes for errors that it detects itself: invalid responses, and headers that are too long. These codes do not
-  // prove that the server reset the stream.
+  // Node also uses PROTOCOL_ERROR (for invalid responses) and ENHANCE_YOUR_CALM (for headers that are too long) for errors that
+  // it detects itself: these two codes do not prove that the server reset the stream.
   return name === 'PROTOCOL_ERROR' || name === 'ENHANCE_YOUR_CALM' ? name : `${name}; received from peer`
 }
 

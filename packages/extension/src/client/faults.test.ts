@@ -242,7 +242,7 @@ describe('a call fails at once', () => {
       ['unreachable', 'ClientCertificate', 'remote error: tls: certificate required'],
     ],
   ]
-  test.each(cases)('%s, with its own problem and message', async (_, start, outcome) => {
+  test.each(cases)('%s, and its error names the problem', async (_, start, outcome) => {
     const client = clientFor(await start())
     expect(await outcomeOf(client)).toEqual(outcome)
     expect(await call(client, 'good')).toMatchObject({ status: 'Success' })

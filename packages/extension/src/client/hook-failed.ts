@@ -9,9 +9,9 @@ import type { HookProblem } from './hook-problems.ts'
  * - `bad-ca`: the caBundle of the ExtensionConfig contains no certificate
  * - `unavailable`: the handler was not called, because earlier calls failed or too many are in progress
  * - `unreachable`: no connection, a TLS error, or no complete HTTP response on the connection
- * - `timeout`: no response in time
+ * - `timeout`: no complete response in time
  * - `bad-status`: a response with another status code than 200
- * - `bad-answer`: a response that is too long or does not match the hook's schema
+ * - `bad-answer`: a response that is too long, is not JSON, or does not match the hook's schema
  * - `conversion`: request or response could not be converted between hook versions
  * - `failure`: the extension returned Failure, or a value that its field does not allow, such as a negative retryAfterSeconds
  * - `unknown-status`: the extension returned neither Success nor Failure
@@ -58,7 +58,7 @@ export class HookFailed extends Error {
   readonly code: HookFailureCode
   readonly problem: HookProblem
 
-  /** The ExtensionConfig with unknown handlers; only for `not-ready`. */
+  /** Name of the ExtensionConfig whose handlers are unknown; set only for `not-ready`, and not if those of all are unknown. */
   readonly extensionConfig: string | undefined
 
   constructor(

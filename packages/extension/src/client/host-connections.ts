@@ -1,4 +1,7 @@
-/** The connections to one host. Each connection negotiates its protocol (ALPN). */
+/**
+ * The connections to one host. A connection negotiates its protocol (ALPN), except while HTTP/1.1 connections exist: further
+ * ones then also use HTTP/1.1.
+ */
 import { Agent } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -21,6 +24,7 @@ export interface Exchange {
 }
 
 interface HostConnectionOptions {
+  /** Client certificate and key, PEM, for a server that requests them. */
   readonly client?: { readonly certificate: string; readonly key: string } | undefined
   readonly lookup?: LookupFunction | undefined
   /** URL of the proxy for the host. */
@@ -72,7 +76,7 @@ export class HostConnections {
     this.#clock = clock
   }
 
-  /** Sends a request. @throws NotHandled if it can be repeated */
+  /** Sends a request. @throws NotHandled if the server certainly did not process it, so that it can be repeated */
   async exchange(call: Exchange): Promise<HttpResponse> {
     this.#calls++
     let isUnderWay = true
@@ -193,8 +197,8 @@ export class HostConnections {
 const idleTimeout = seconds(90)
 
 /**
- * If every connection has this number of calls in progress, another connection is opened. With a single connection, client and
- * server process long batches of calls in turns, and each waits while the other works.
+ * If every connection has this number of calls or more in progress, another connection is opened. With a single connection,
+ * client and server process long batches of calls in turns, and each waits while the other works.
  */
 const manyCalls = 8
 

@@ -9,10 +9,11 @@ import type { Exchange } from './host-connections.ts'
 import type { HttpResponse } from './transport.ts'
 
 /**
- * The connection is checked each time `silent` has passed. If it has received no data since the last check, the client sends a ping, which
- * the server must answer within `answer`. If it has had no calls for the time `idle`, the client closes it.
+ * The connection is checked each time `interval` has passed. If it has had no calls for the time `idle`, the client closes it.
+ * Otherwise, if it has received no data since the last check, the client sends a ping, which the server must answer within
+ * `answer`.
  */
-const timeouts = { silent: seconds(30), answer: seconds(15), idle: seconds(90) }
+const timeouts = { interval: seconds(30), answer: seconds(15), idle: seconds(90) }
 
 /** Maximum number of attempts for a call that servers did not start to process. */
 const maxTries = 6
@@ -26,7 +27,7 @@ const settings = { enablePush: false, initialWindowSize: streamWindow, maxHeader
 /**
  * Opens an HTTP/2 connection on a socket that has negotiated HTTP/2; resolves after the server's SETTINGS.
  *
- * @throws Error if the connection fails or is closed before that
+ * @throws Error if the connection fails or is closed before the SETTINGS arrive
  */
 export async function openHttp2(socket: TLSSocket, url: URL, clock: Clock): Promise<Http2Connection> {
   // The memory limit is in megabytes. Node counts unsent requests too, so it must allow several long ones. The readers of
@@ -84,7 +85,10 @@ export class Http2Connection {
     return !this.#session.closed && !this.#session.destroyed
   }
 
-  /** Whether another call may start. The first call is always accepted: if the server allows no streams, the call waits. */
+  /**
+   * Whether another call may start. A call is accepted while no other is in progress: if the server allows no streams, it
+   * waits.
+   */
   get acceptsCalls(): boolean {
     return this.isOpen && (this.#streams === 0 || this.#streams < this.#maxStreams)
   }
@@ -156,7 +160,7 @@ export class Http2Connection {
 
   /** Starts the timer of the next check. @param read bytes received up to the last check */
   #watchFrom(read: number): Timer {
-    return this.#clock.schedule(timeouts.silent, () => {
+    return this.#clock.schedule(timeouts.interval, () => {
       const { bytesRead } = this.#socket
       if (this.#streams === 0 && this.#clock.elapsed() - this.#usedAt >= timeouts.idle) return this.#session.close()
       if (bytesRead === read) this.#ping()

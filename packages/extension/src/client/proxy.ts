@@ -5,7 +5,7 @@ import { NoAnswer } from './hook-failed.ts'
 /** Environment variables by name. The names HTTPS_PROXY and NO_PROXY are also read in lower case. */
 export type ProxyEnvironment = { readonly [name: string]: string | undefined }
 
-/** Returns the URL of the proxy; `undefined` without HTTPS_PROXY, for loopback addresses and for hosts in NO_PROXY. */
+/** Returns the URL of the proxy; `undefined` without HTTPS_PROXY, for localhost, loopback addresses and hosts in NO_PROXY. */
 export function proxyFor({ hostname, port }: URL, env: ProxyEnvironment): string | undefined {
   const proxyUrl = env.HTTPS_PROXY || env.https_proxy
   if (!proxyUrl) return undefined
@@ -16,7 +16,11 @@ export function proxyFor({ hostname, port }: URL, env: ProxyEnvironment): string
   return proxyUrl.includes('://') ? proxyUrl : `http://${proxyUrl}`
 }
 
-/** Parses the proxy URL. Errors do not quote it, because it may contain a password. @throws NoAnswer if the proxy cannot be used */
+/**
+ * Parses the proxy URL. Errors do not quote it, because it may contain a password.
+ *
+ * @throws NoAnswer unless the text is a URL with the scheme http or https
+ */
 export function proxyAt(url: string): URL {
   const proxy = URL.canParse(url) ? new URL(url) : undefined
   if (!proxy) throw new NoAnswer('Unreachable', 'invalid proxy address: the URL in HTTPS_PROXY cannot be parsed')

@@ -35,7 +35,12 @@ export class RegisteredCalls {
     for (const name of this.#breakers.keys()) if (matches(name)) this.#breakers.delete(name)
   }
 
-  /** @throws HookFailed if the handler cannot be called, or its response is invalid */
+  /**
+   * Returns the response in the version of `hook`. The status of the response may be Failure.
+   *
+   * @throws HookFailed if the handler cannot be called, the call fails, or its response is invalid; the signal's reason if it
+   *   aborts
+   */
   async call(
     hook: Hook,
     registration: Registration,

@@ -12,13 +12,15 @@ export interface RuntimeClient {
   /** Names (`handler.extensionconfig`) of the hook's handlers whose selectors match the object, in the order of calling. */
   handlersFor(hook: Hook, forObject: KubeObject): Promise<readonly string[]>
   /**
-   * Calls every matching handler in order and aggregates the responses: shortest retry time, messages in order.
-   * @throws HookFailed for the first handler that fails, unless its failure policy is Ignore and covers the failure (see `isIgnorable`)
+   * Calls every matching handler in order and aggregates the responses: shortest retry time above 0, messages in order.
+   * @throws HookFailed if the matching handlers are unknown; for the first handler that fails, unless its failure policy is
+   *   Ignore and covers the failure (see `isIgnorable`)
    */
   callAll<H extends Hook>(hook: H, forObject: KubeObject, request: CallInput<H>, options?: CallAllOptions): Promise<ResponseOf<H>>
   /**
    * Calls one handler by its registered name, as ClusterClasses name them.
-   * @throws HookFailed if the handler is not registered, is for a different hook, does not select the object, or fails
+   * @throws HookFailed if the handler is not registered, is for a different hook, does not select the object, or fails and its
+   *   failure policy does not cover the failure
    */
   call<H extends Hook>(
     hook: H,
@@ -27,7 +29,10 @@ export interface RuntimeClient {
     request: CallInput<H>,
     options?: CallOptions,
   ): Promise<ResponseOf<H>>
-  /** Calls `listener` with the name of each ExtensionConfig whose handlers, selectors, settings or address changed, or that was removed. */
+  /**
+   * Calls `listener` with the name of each ExtensionConfig whose handlers, selectors, settings or address changed, that was
+   * removed, or whose handlers are no longer unknown.
+   */
   onChanged?(listener: (extensionConfig: string) => void): void
 }
 
@@ -35,7 +40,10 @@ export interface CallAllOptions {
   readonly signal?: AbortSignal
   /** Called before each handler call, with the registered name. */
   onCall?(handler: string): void
-  /** Called with the response of each handler and its registered name, before responses are aggregated. */
+  /**
+   * Called with the response of each handler and its registered name, before responses are aggregated. For an ignored failure,
+   * the response has neither message nor retry time above 0.
+   */
   onAnswer?(handler: string, response: { readonly message?: string; readonly retryAfterSeconds?: number }): void
   /** Called for each failed call that the handler's failure policy ignores, with the registered name. */
   onIgnored?(handler: string, error: HookFailed): void

@@ -11,7 +11,8 @@ export interface HookTransport {
   /**
    * Posts a JSON body. Redirects are returned as responses.
    *
-   * @throws NoAnswer with Go's text if there is no response; the signal's reason if it aborts first
+   * @throws Error if there is no response: NoAnswer with Go's text for causes that Go has too; the signal's reason if it aborts
+   *   first
    */
   post(
     target: Target,
