@@ -46,7 +46,7 @@ export interface ClientFiles {
 /**
  * Makes a transport present the client certificate in the files, also after they have changed.
  *
- * @throws Error if the files are invalid
+ * @throws Error if the files are invalid now
  */
 export function presentFrom(
   files: ClientFiles,

@@ -1,4 +1,4 @@
-/** Parses the flags of an extension server. Flags that upstream's test extension also has have the same names and defaults. */
+/** Parses the flags of an extension server. Flags of upstream's test extension have the same names and defaults here. */
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { getCiphers } from 'node:tls'
@@ -10,8 +10,9 @@ export interface ExtensionFlags {
   readonly host: string
   readonly port: number
   readonly files: { readonly certificate: string; readonly key: string; readonly clientCA?: string }
-  /** Absent: not served. */
+  /** Address of `/healthz` and `/readyz`; they are not served if absent. */
   readonly health?: Address
+  /** Address of `/metrics`, which is not served if absent. `insecure`: over HTTP instead of HTTPS. */
   readonly diagnostics?: Address & { readonly insecure: boolean }
   readonly minVersion: 'TLSv1.2' | 'TLSv1.3'
   readonly ciphers?: string
@@ -165,7 +166,7 @@ function duration(values: Values, name: string, fallback: string): number {
   } catch {
     // The error is thrown below.
   }
-  throw new FlagError(`--${name} ${value}: expected a duration such as ${durationText(seconds(30))}`)
+  throw new FlagError(`--${name} ${value}: expected a duration of at most 1h, such as ${durationText(seconds(30))}`)
 }
 
 /** Converts Go's names of cipher suites to OpenSSL's. */

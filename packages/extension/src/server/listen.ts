@@ -28,13 +28,13 @@ export interface ListenOptions extends ServingCertificate {
   readonly timeouts?: Partial<ClientTimeouts>
 }
 
-/** The certificate that the server presents, and the authority of clients that may call. */
+/** The certificate that the server presents, and the authorities of clients that may call. */
 export interface ServingCertificate {
   /** PEM. */
   readonly certificate: string
   /** PEM. A secret. */
   readonly key: string
-  /** PEM. Only clients with a certificate of this authority may call. */
+  /** PEM. Only clients with a certificate of these authorities may call. If absent, clients need no certificate. */
   readonly clientCA?: string
 }
 
@@ -62,9 +62,17 @@ const MaxStreams = 250
 export interface Listening {
   readonly url: string
   readonly port: number
-  /** Uses this certificate for new connections. @throws Error if it does not match the key */
+  /**
+   * Uses this certificate for new connections. Whether clients need a certificate does not change, so `clientCA` must be set if
+   * and only if it was set for `listen`.
+   *
+   * @throws Error if certificate and key do not match
+   */
   renew(certified: ServingCertificate): void
-  /** Rejects new calls. Calls in progress can complete; after `grace` milliseconds, aborts calls that are still in progress. */
+  /**
+   * Rejects new connections, and asks clients to send further calls on other connections. Calls in progress can complete;
+   * after `grace` milliseconds, aborts calls that are still in progress. Default: the timeout `reading`.
+   */
   close(grace?: number): Promise<void>
 }
 
@@ -163,7 +171,7 @@ const http1Options = ({ headers, reading, idle }: ClientTimeouts) => ({
   connectionsCheckingInterval: headers / 4,
 })
 
-/** Responds to malformed HTTP/1.1, then closes the connection. */
+/** Responds to a malformed or late HTTP/1.1 request, then closes the connection. */
 function rejectMalformed({ code = '' }: NodeJS.ErrnoException, socket: Duplex, clock: Clock): void {
   if (!socket.writable || code === 'ECONNRESET') return void socket.destroy()
   const status = code === 'HPE_HEADER_OVERFLOW' ? '431 Request Header Fields Too Large' : '400 Bad Request'

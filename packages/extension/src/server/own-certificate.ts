@@ -17,7 +17,7 @@ export interface OwnCertificateOptions {
   readonly validity?: { readonly authority: number; readonly serving: number }
   /** The authority that `keep` stored at an earlier start. */
   readonly authority?: CertifiedKey
-  /** Publishes the CA bundle (PEM, newest first) to all clients. A failure is retried. */
+  /** Publishes the CA bundle (PEM, newest first) to all clients. A failure is retried, except at the start. */
   trust(bundle: string): Promise<void>
   /** Uses a new serving certificate. */
   serve(certified: CertifiedKey): Promise<void> | void
@@ -30,7 +30,7 @@ export interface OwnCertificate {
 }
 
 const defaultValidity = { authority: hours(24 * 365), serving: hours(24 * 30) }
-/** Maximum time until all clients use a published bundle, or all servers a new certificate. */
+/** Time after which all clients are assumed to use a published bundle, and all servers a new certificate. */
 const Spread = minutes(10)
 const Retry = minutes(1)
 

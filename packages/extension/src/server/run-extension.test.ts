@@ -63,7 +63,7 @@ describe('the command line', () => {
     [['--tls-min-version', 'VersionTLS10'], '--tls-min-version VersionTLS10: expected VersionTLS12 or VersionTLS13'],
     [['--tls-cipher-suites', 'TLS_RSA_WITH_RC4_128_SHA'], 'TLS_RSA_WITH_RC4_128_SHA: there is no such suite'],
     [['--dev=perhaps'], '--dev=perhaps: expected true or false'],
-    [['--graceful-shutdown-timeout', 'long'], '--graceful-shutdown-timeout long: expected a duration such as 30s'],
+    [['--graceful-shutdown-timeout', 'long'], '--graceful-shutdown-timeout long: expected a duration of at most 1h, such as 30s'],
     [['--leader-elect'], "Unknown option '--leader-elect'"],
   ])('rejects %j', (args, message) => {
     expect(() => parseExtensionFlags(args)).toThrow(FlagError)

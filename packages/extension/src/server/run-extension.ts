@@ -26,9 +26,10 @@ export interface RunOptions {
 }
 
 /**
- * Serves the extension until the process receives SIGTERM or SIGINT; calls in progress are completed. Certificate, ports and other
- * settings are flags, which `--help` lists. When the start fails, the error is printed to stderr and the exit code is 1, or 2 for
- * invalid flags.
+ * Serves the extension until the process receives SIGTERM or SIGINT or, with `--with-parent`, until standard input ends. Calls
+ * in progress then have the time of `--graceful-shutdown-timeout` to end. Certificate, ports and other settings are flags,
+ * which `--help` lists. Prints a JSON line with the `address` (see `RunningExtension`) to stdout after the start. When the
+ * start fails, prints the error to stderr, and the exit code is 1, or 2 for invalid flags.
  *
  * @example
  * await runExtension(defineExtension({ name: 'quota', handlers: [on(BeforeClusterCreate, { name: 'gate' }, () => proceedNow())] }))
@@ -77,7 +78,7 @@ export interface StartOptions extends Omit<RunOptions, 'args'> {
   readonly clock: Clock
 }
 
-/** Starts the servers. @throws Error if there is no certificate, or a port is in use */
+/** Starts the servers. @throws Error if there is no valid certificate, or a port is in use */
 export async function startExtension(
   extension: Extension,
   flags: ExtensionFlags,

@@ -39,8 +39,9 @@ export interface ServedCall {
   /** Empty for discovery. */
   readonly handler: string
   /**
-   * The response status; `Error`: the handler threw, or its response cannot be encoded; `Timeout`: the call exceeded its time limit, while
-   * it waited or in the handler; `Refused`: the request bodies in progress exceed the memory budget; `Gone`: the client disconnected.
+   * The response status; `Error`: the handler threw or returned an invalid response; `Timeout`: the call exceeded its time
+   * limit, while it waited or in the handler; `Refused`: the request bodies in progress exceed the memory budget; `Gone`: the
+   * client disconnected.
    */
   readonly status: 'Success' | 'Failure' | 'Error' | 'Timeout' | 'Refused' | 'Gone'
   /** Milliseconds. */
@@ -48,9 +49,9 @@ export interface ServedCall {
 }
 
 /**
- * Returns a server for an extension's handlers and discovery. The response to an invalid request is a Failure with status 200, as in the
- * protocol. If a handler throws, the status is 500; if the caller's timeout expires, 504; if the request bodies in progress exceed the memory
- * budget, 503. The failure policy covers these three.
+ * Returns a server for an extension's handlers and discovery. The response to an invalid request is a Failure with status 200,
+ * as in the protocol. If a handler throws or returns an invalid response, the status is 500; if the caller's timeout expires,
+ * 504; if the request bodies in progress exceed the memory budget, 503. The failure policy covers these three.
  */
 export function extensionServer(extension: Extension, options: ServerOptions = {}): FetchHandler {
   const { log = silent, clock = systemClock, tracer = globalTracer(), observe } = options

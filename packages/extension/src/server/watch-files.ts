@@ -12,9 +12,9 @@ export interface WatchedFiles {
  * Reads files together, and again after each change in their folders: a file is written or renamed, or a link is swapped, as Kubernetes
  * does with the contents of a Secret. There is no polling. `use` gets the contents in the order of the files. When a file cannot be read or
  * `use` throws, the error is logged and the earlier contents stay in use. A file that is not a regular file, such as a pipe, or that is longer
- * than `MaxBytes`, cannot be read.
+ * than 4 MiB, cannot be read.
  *
- * @throws the error of the first reading
+ * @throws the error of the first reading or of the first call of `use`
  */
 export async function watchFiles(
   files: readonly string[],
