@@ -1,6 +1,6 @@
 /**
- * Tests redaction with canaries: secrets in every field of every hook's request and response, in every form that the deny list must
- * redact (docs/reference/tapes.md).
+ * Tests redaction with canaries: secrets in all strings and objects of each hook's fixture and of a response, in every form
+ * that the deny list must redact (docs/reference/tapes.md).
  */
 import { hookCatalog } from '@capstan/api'
 import { draft, isRecord, type Json } from '@capstan/kube'

@@ -8,11 +8,12 @@ import { isSecretName } from './secret-names.ts'
 import { Redacted, withoutSecrets } from './secret-text.ts'
 
 /**
- * Returns a copy of the JSON value without secrets. Types are kept: strings stay strings, base64 stays base64. Idempotent.
+ * Returns a copy of the JSON value without the secrets that the rules detect. Types are kept: strings stay strings, base64
+ * stays base64. Idempotent.
  */
 export const redact = <T>(value: T): T => redactValue(value, 0) as T
 
-/** Returns a text without secrets. Also searches JSON and base64 in the text. */
+/** Returns a text without the secrets that the rules detect. Also searches JSON and base64 in the text. */
 export const redactText = (text: string): string => redactTextAt(text, 0)
 
 /** Maximum nesting of JSON in strings and of base64 in base64. Deeper values are redacted as a whole. */

@@ -1,6 +1,6 @@
 /**
  * Normalizes requests, to compare those of different runs. Removes or replaces random values, times, and fields that only the API server
- * or other controllers use.
+ * or other controllers set.
  */
 import { isRecord, setMember } from '@capstan/kube'
 

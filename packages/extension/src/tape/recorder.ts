@@ -1,4 +1,4 @@
-/** Writes calls to a tape when they end. Never delays calls or fails the program. */
+/** Writes calls to a tape when they end. No call waits for a write, and an error stops the recording, not the program. */
 import type { Clock } from '@capstan/kube'
 import { messageOf, writeJSON } from '@capstan/kube'
 import type { CallObserver, ObservedCall } from '../client/observed-call.ts'
@@ -7,7 +7,7 @@ import { type TapedCall, TapeFormat, type TapeHeader, TapeVersion } from './tape
 
 /** The file of a tape. */
 export interface TapeFile {
-  /** Existing bytes; 0 for a new tape. */
+  /** Length of the complete lines that the file already has; 0 for a new tape. */
   readonly bytes: number
   append(text: string): Promise<void>
   close(): Promise<void>
@@ -17,13 +17,13 @@ export interface RecorderOptions {
   readonly clock: Clock
   /** Called with the reason when the recording stops early, and for the first call that cannot be recorded. */
   report(problem: string): void
-  /** Approximate maximum size of the tape. Default: 64 MiB. */
+  /** Approximate maximum size of the tape in bytes. Default: 64 MiB. */
   readonly maxBytes?: number
 }
 
 export interface Recorder {
   readonly observe: CallObserver
-  /** Resolves when all calls are written. */
+  /** Closes the file. Resolves after the recorded calls are written, or the recording has stopped because of an error. */
   close(): Promise<void>
 }
 

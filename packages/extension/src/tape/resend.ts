@@ -27,7 +27,10 @@ export interface RepeatedCall {
   readonly call: Tape['calls'][number]
   /** Duration of the repeated call in milliseconds. */
   readonly took: number
-  /** Differences from the response on the tape; empty when they are equal. */
+  /**
+   * Differences between the response on the tape and the new response, without apiVersion and kind; empty when these are equal.
+   * A failed call has the problem of its failure in place of a response.
+   */
   readonly differences: readonly Difference[]
 }
 

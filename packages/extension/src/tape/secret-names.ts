@@ -26,14 +26,17 @@ export const secretWords = [
 const secretWord = new RegExp(secretWords, 'i')
 
 /**
- * Regular expression, as text, for the suffixes of names that contain such a word although their values are not secret: `dataSecretName`,
- * `secretKeyRef`, `token-auth-file`, `tokenTTL`.
+ * Regular expression, as text, for the suffixes of names that contain one of `secretWords` although their values are not
+ * secret: `dataSecretName`, `secretKeyRef`, `token-auth-file`, `tokenTTL`.
  */
 export const referenceEndings = 'names?|namespace|refs?|kind|mode|file|path|dir|ttl|seconds'
 
 const reference = new RegExp(`(?:${referenceEndings})$`, 'i')
 
-/** Whether a field, key, setting or variable with this name is redacted. A prefix such as `example.com/` is ignored. */
+/**
+ * Whether a field, key, setting or variable with this name is redacted: by `secretWords`, or because it ends with `.key`. A
+ * prefix such as `example.com/` is ignored.
+ */
 export function isSecretName(name: string): boolean {
   const localName = name.slice(name.lastIndexOf('/') + 1)
   return (secretWord.test(localName) && !reference.test(localName)) || /[.]key$/i.test(localName)

@@ -4,7 +4,7 @@ import { referenceEndings, secretWords } from './secret-names.ts'
 /** Replacement of a secret. */
 export const Redacted = '[redacted]'
 
-/** Returns the text without secrets. Idempotent. */
+/** Redacts the secrets that have one of `forms`, and a text with a Secret or kubeconfig as a whole. Idempotent. */
 export function withoutSecrets(text: string): string {
   // Every form contains one of these characters.
   if (!/[\s:=.]/.test(text)) return text

@@ -26,6 +26,7 @@ export interface TapedCall {
   /** `<handler>.<extensionconfig>`; absent for Discovery. */
   readonly handler?: string
   readonly extensionConfig: string
+  /** URL of the handler, without query, user and password. */
   readonly url: string
   /** RFC 3339, with milliseconds. */
   readonly started: string
@@ -48,7 +49,7 @@ export interface Tape {
   readonly calls: readonly (TapedCall & { readonly line: number })[]
   /** Reason why the recording stopped early. */
   readonly stopped?: string
-  /** Whether the last line is incomplete, because the recorder was killed while it wrote. */
+  /** Whether the last line is incomplete, for example because the recorder was killed while it wrote. */
   readonly isLastLineIncomplete: boolean
 }
 
