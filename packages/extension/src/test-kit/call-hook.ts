@@ -14,7 +14,7 @@ import { extensionServer } from '../server/server.ts'
 import { inProcess } from '../client/transport.ts'
 
 export interface CallHookOptions {
-  /** Name of the handler, if the extension has several for the hook. */
+  /** Name of the handler, if the extension has several for the hook. Default: the first of them. */
   readonly handler?: string
   /** Clock for the timeout of the call. Default: a virtual clock that does not advance, so that the call never times out. */
   readonly clock?: Clock

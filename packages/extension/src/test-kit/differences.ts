@@ -6,6 +6,7 @@ export interface Difference {
   readonly path: string
   /** Absent when there was no value. */
   readonly before?: unknown
+  /** Absent when there is no value anymore. */
   readonly after?: unknown
 }
 

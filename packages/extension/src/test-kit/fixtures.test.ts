@@ -7,7 +7,7 @@ import { decodeWire, missingFields } from '../wire/wire.ts'
 describe.each(hookCatalog.map((hook) => [hook.name, hook] as const))('the fixture of %s', (_, hook) => {
   const request = { apiVersion: hookApiVersion(hook), kind: `${hook.name}Request`, ...(fixture(hook) as object) }
 
-  it('has the fields of the request, and no unknown fields', () => {
+  it('has the required fields of the request, and no unknown fields', () => {
     const decoded = decodeWire(JSON.stringify(request), hook.request, `${hook.name}Request`, 'request')
     expect(decoded).toEqual(request)
     expect(missingFields(decoded, hook.request)).toEqual([])

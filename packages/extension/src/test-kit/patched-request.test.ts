@@ -35,9 +35,10 @@ test('a patch that removes the kind of an object is rejected, as core rejects it
 test('a patch of a template changes spec, labels and annotations, and nothing else', () => {
   const request = fixture(GeneratePatches)
   const { uid } = request.items[0]!
-  const patch = mergePatch({ metadata: { name: 'other', labels: { a: 'b' } }, spec: { extra: 1 }, status: {} })
+  const metadata = { labels: { a: 'b' }, annotations: { c: 'd' } }
+  const patch = mergePatch({ metadata: { name: 'other', ...metadata }, spec: { extra: 1 }, status: {} })
   const [item] = patchedRequest(GeneratePatches, request, { items: [{ uid, ...patch }] }).items
-  expect(item!.object).toMatchObject({ metadata: { labels: { a: 'b' } }, spec: { extra: 1 } })
+  expect(item!.object).toMatchObject({ metadata, spec: { extra: 1 } })
   expect(item!.object).not.toHaveProperty('status')
   expect(item!.object).not.toMatchObject({ metadata: { name: 'other' } })
 })

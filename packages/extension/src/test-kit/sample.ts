@@ -1,5 +1,6 @@
 /**
- * Generates the smallest valid value of a schema, for hooks without a hand-written fixture. Deterministic, without side effects.
+ * Generates a valid value of a schema, with its required and defaulted fields, for hooks without a hand-written fixture.
+ * Deterministic, without side effects.
  */
 import type { JSONSchema } from '@capstan/kube'
 import { structural } from '@capstan/kube'
