@@ -16,7 +16,7 @@ export interface EndErrors {
 /**
  * Returns the index after the first JSON value in `bytes`.
  *
- * @throws WireError
+ * @throws WireError for a syntax error in this value, for too deep nesting, and if there is no complete value
  */
 export function endOfValue(bytes: Uint8Array, ending: EndErrors): number {
   const open: number[] = []

@@ -198,7 +198,7 @@ describe('a request of our client', () => {
   )
 })
 
-it('sends JSON with a content length over HTTPS, and does not accept compressed responses', async () => {
+test('our client sends JSON with a content length over HTTPS, and does not accept compressed responses', async () => {
   const authority = await makeAuthority(systemClock, { commonName: 'test' })
   const certified = await issueCertificate(authority, systemClock, {
     commonName: 'x',
