@@ -24,7 +24,7 @@ export interface InformersOptions {
   readonly namespace?: string
 }
 
-/** Time limit of `waitUntilCurrent`, after which it rejects, and its caller tries again. */
+/** Time limit of `waitUntilCurrent`, after which it rejects, so that its caller tries again. */
 const CatchUpLimit = minutes(1)
 
 export class Informers implements Cache {
@@ -59,7 +59,10 @@ export class Informers implements Cache {
     return [...this.#informers.values()]
   }
 
-  /** Resolves when the cache contains all objects that exist at the time of the call, in that state or a newer one. */
+  /**
+   * Resolves when the cache contains all objects of the watched kinds that exist at the time of the call, in that state or a
+   * newer one. Rejects when this takes longer than `CatchUpLimit`, or a list fails.
+   */
   waitUntilCurrent(signal: AbortSignal): Promise<void> {
     // A list in progress may not contain objects that were created after it began. Calls during this list therefore share the next list.
     this.#nextCatchUp ??= this.#catchUp.then(() => {

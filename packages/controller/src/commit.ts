@@ -48,7 +48,7 @@ type Typed = { readonly type: string }
  * Writes the changes of one reconcile. `before` is the object as the reconcile first read it, `after` its private draft. Sends at most two
  * patches, each only when there are changes: one for metadata and spec, one for status. The status patch uses an optimistic lock when it
  * contains conditions, which are merged three-way by type. Returns the object from the last response. Without a change, returns `before` or
- * the newer object of the cache; `before` also if it was being deleted and no longer exists.
+ * the newer object of the cache. If the object was being deleted and no longer exists, no error is thrown.
  *
  * If the API server rejects one patch, for example because of a policy, the other patch is sent nevertheless, and the error is thrown
  * afterwards. Status is written first when a finalizer is removed, because the object may not exist after that.
@@ -153,8 +153,9 @@ export function newestOf<T extends KubeObject>(kind: Kind<T>, object: T, cache: 
 }
 
 /**
- * Calls `write` with a version of the object, and after a conflict again with a newer one: from the cache if it has the change of the other
- * writer already, otherwise from the API server. Does not write to another object with the same name.
+ * Calls `write` with a version of the object, and after a conflict again with a newer one: from the cache if it has the change
+ * of the other writer already, otherwise from the API server. Throws the conflict after `Attempts` calls, and if the newer
+ * version is another object with the same name.
  */
 async function retryConflicts<T extends KubeObject>(
   client: Client,

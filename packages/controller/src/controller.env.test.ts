@@ -27,7 +27,10 @@ import { type Cache, controller, watches } from './controller.ts'
 import { proceed, requeue, wait } from './outcome.ts'
 import { ensureFinalizer, reconcileObject } from './reconcile-object.ts'
 
-/** A kind whose controller creates as many children as the spec states. This is a small controller in which all races can occur. */
+/**
+ * A kind whose controller creates as many children as the spec states. Stale reads and concurrent writes can occur in this
+ * controller.
+ */
 const Parent = defineKind({
   group: 'test.dev',
   version: 'v1',
@@ -719,7 +722,7 @@ describe('commitChanges', () => {
     expect(await orAbsent(env.client.get(Parent, key))).toBeUndefined()
   })
 
-  test('does not write to another object with the same name', async () => {
+  test('does not write conditions to another object with the same name', async () => {
     env = await testEnv({ kinds })
     const before = await env.client.create(Parent, aParent('a', 0))
     await env.client.delete(Parent, key)

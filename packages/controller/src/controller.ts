@@ -69,7 +69,7 @@ export interface ReconcileContext {
 }
 
 export interface EventRecorder {
-  /** Records an Event about `object`. Repeated events increase its count. */
+  /** Records an Event about `object`. A repeated call increases the count of the earlier Event. */
   event(object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string): void
 }
 

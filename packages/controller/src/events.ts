@@ -13,7 +13,7 @@ export interface EventRecorderOptions {
 export interface EventRecorders {
   /** Returns the recorder of one component, which becomes `source.component` of its Events. */
   of(component: string): EventRecorder
-  /** Resolves when all Events recorded so far have been sent. */
+  /** Resolves when all Events recorded so far have been sent or rejected. */
   waitUntilSent(): Promise<void>
 }
 

@@ -76,8 +76,8 @@ export async function replaceConversionUrls(
 }
 
 /**
- * Creates or updates the CRD. Afterwards no field manager owns its fields, so that another program, such as `kubectl apply --server-side`
- * with upstream's manifests, can change them without a conflict.
+ * Creates or updates the CRD. Afterwards our field manager owns no field except the name, so that another program, such as
+ * `kubectl apply --server-side` with upstream's manifests, can change the CRD without a conflict.
  * @throws StatusError Conflict when the CRD changes at every attempt
  */
 async function install(client: Client, definition: Input<CustomResourceDefinition>): Promise<void> {

@@ -163,7 +163,7 @@ test('a leader that reads another identity in its Lease stops at once', async ()
   expect(a.endErrors).toEqual(['Leader election lost: c holds the lease'])
 })
 
-test('a leader whose Lease is deleted, and that may not acquire it again, stops at once', async () => {
+test('a leader whose Lease is deleted, and that may not acquire it again, stops at its next renewal', async () => {
   const options = { namespace: 'default', name: 'shard-0', identity: 'a' }
   let mayAcquire = true
   const dependencies = { client: client(), clock, random: seededRandom(1), log: silent }

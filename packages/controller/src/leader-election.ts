@@ -32,8 +32,9 @@ export interface LeaderElectionOptions {
   readonly name: string
   /** Unique to each process ever started. */
   readonly identity: string
+  /** Default: `defaultLeaseTerms`. */
   readonly terms?: LeaseTerms
-  /** Whether a Lease that is free or has expired may be acquired; always if absent. */
+  /** Whether a Lease that is free, has expired or does not exist (`undefined`) may be acquired; always if absent. */
   mayAcquire?(lease: Lease | undefined): boolean
   /** Annotations to set on the Lease when it is acquired; `undefined` removes an annotation. */
   readonly annotations?: Readonly<Record<string, string | undefined>>
@@ -70,7 +71,7 @@ export class LeaderElection {
   #sent = 0
   #loggedHolder = ''
 
-  /** @throws Error when these terms would allow two leaders at once */
+  /** @throws Error for invalid terms (see `checkLeaseTerms`) */
   constructor(options: LeaderElectionOptions, dependencies: Dependencies) {
     const { namespace, name, identity, terms = defaultLeaseTerms } = options
     checkLeaseTerms(terms)

@@ -20,7 +20,10 @@ export const defaultLeaseTerms: LeaseTerms = { leaseDuration: seconds(15), renew
 /** Candidates wait for the retry period and, in addition, a random time of up to this multiple of it. */
 export const RetryJitter = 1.2
 
-/** @throws Error with client-go's text when a holder could notice the loss of its Lease too late */
+/**
+ * @throws Error with client-go's text when a holder could notice the loss of its Lease too late, or `retryPeriod` is not
+ * positive
+ */
 export function checkLeaseTerms({ leaseDuration, renewDeadline, retryPeriod }: LeaseTerms): void {
   if (leaseDuration <= renewDeadline) throw new Error('leaseDuration must be greater than renewDeadline')
   if (renewDeadline <= RetryJitter * retryPeriod) throw new Error('renewDeadline must be greater than retryPeriod*JitterFactor')

@@ -32,8 +32,9 @@ export interface Manager {
   /** Resolves when every informer has synced. Reconciles begin then, or when this manager becomes the leader. */
   start(): Promise<void>
   /**
-   * Aborts reconciles in progress and resolves when all watches have ended and recorded Events were sent. With leader election, the Lease
-   * is then released, and no writes follow. Without it, a reconcile that ignores its signal may still write.
+   * Aborts reconciles in progress and resolves when all watches have ended and recorded Events were sent or rejected. With
+   * leader election, no write begins after that, and the Lease is released, unless writes in progress take too long: then it
+   * expires. Without leader election, a reconcile that ignores its signal may still write.
    */
   stop(): Promise<void>
   /** Resolves when the manager was stopped. Rejects when it has ended for another reason, such as the loss of the Lease. */
@@ -41,7 +42,7 @@ export interface Manager {
   readonly cache: Cache
   /** True when no reconcile runs or is ready: only time or an event can start one. */
   readonly idle: boolean
-  /** Whether every informer has synced. */
+  /** Whether every informer has synced, and the manager has not ended. */
   readonly started: boolean
   /**
    * Whether this manager is the leader: it holds the Lease, or with shards the Lease of shard 0. Without leader election, whether it has

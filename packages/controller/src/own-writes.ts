@@ -18,13 +18,18 @@ interface OwnWrite {
 
 export interface OwnWrites {
   readonly client: Client
-  /** True when the server has stored a change. Writes without an effect do not count. */
+  /**
+   * True when the server has stored a change. Writes without an effect do not count if the cache had the current object before.
+   */
   readonly changed: boolean
   /** Errors of rejected status writes. Without them users would see a stale status without its cause. */
   readonly rejectedStatus: readonly unknown[]
   /** Whether a change of an object of `kind` is the result of a write of the reconcile. */
   isOwnChange(kind: Kind, change: Pick<InformerEvent, 'key' | 'object'>): boolean
-  /** Resolves when the cache contains all writes of the reconcile; `undefined` when it contains them already. */
+  /**
+   * Resolves when the cache contains all writes of the reconcile to watched kinds, except completed deletions; `undefined` when
+   * it contains them already.
+   */
   waitUntilCached(): Promise<void> | undefined
 }
 

@@ -8,11 +8,11 @@ import type { QueueMetrics } from './metrics.ts'
 
 export interface QueueOptions {
   /**
-   * Number of successive reconciles of a key that fail or change nothing, after which the key is limited to one such reconcile for each
-   * `interval`. Default 100.
+   * Budget of each key for reconciles that fail or change nothing. It is refilled by one for each `interval`; without budget,
+   * the key waits. Default 100.
    */
   readonly burst?: number
-  /** Milliseconds between reconciles of a key that has used up its burst. Default 1000, as upstream's minimum interval. */
+  /** Milliseconds after which the budget of a key is refilled by one. Default 1000, as upstream's minimum interval. */
   readonly interval?: number
   readonly onReady: () => void
   readonly metrics?: QueueMetrics
@@ -105,9 +105,9 @@ export class Queue<Change = unknown> {
   }
 
   /**
-   * Enqueues a key as soon as its rate limit allows. Keys with low priority run after all other keys. With `mayWait`, a key pauses after
-   * its last run for a multiple of the time from the start of that run until the cache had its writes, so that one run handles several
-   * changes.
+   * Enqueues a key as soon as its rate limit allows. Keys with low priority run after all other keys that are ready, except
+   * those that the rate limit has delayed: these then have normal priority. With `mayWait`, a key pauses after its last run for
+   * a multiple of the time from the start of that run until the cache had its writes, so that one run handles several changes.
    */
   add(key: string, { lowPriority = false, change, mayWait = false }: AddOptions<Change> = {}): void {
     const entry = this.#entry(key)

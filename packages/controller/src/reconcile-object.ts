@@ -54,8 +54,8 @@ export interface ObjectReconciler<T extends Reconcilable, Related, Scope, IO ext
    */
   readonly significantFields?: (object: T) => unknown
   /**
-   * False when the status has no observedGeneration, or `status` sets it. A function returns whether this reconcile has observed the
-   * generation completely. Default true.
+   * Whether `status.observedGeneration` is set to the generation after phases without errors. False when the status has no such
+   * field, or `status` sets it. A function returns whether this reconcile has observed the generation completely. Default true.
    */
   readonly observesGeneration?: boolean | ((scope: Scope) => boolean)
 }

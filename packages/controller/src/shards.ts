@@ -82,6 +82,9 @@ export interface Partition {
 
 export interface ShardsOptions {
   readonly count: number
+  /**
+   * Options for the Lease of shard 0. The Leases of other shards differ by their name (see `shardLease`) and their annotations.
+   */
   readonly election: LeaderElectionOptions
   /** Runs on the holder of shard 0 before its reconciles begin. */
   prepare?(signal: AbortSignal): Promise<void>
@@ -342,7 +345,10 @@ export class Shards implements Partition {
     }
   }
 
-  /** Requests a shard from the process with the most shards, if that process holds at least two shards more. */
+  /**
+   * Requests a shard from the process with the most shards, if that process holds at least two shards more than this process
+   * holds and has requested already.
+   */
   async #requestShard(signal: AbortSignal): Promise<void> {
     const ownIdentity = this.#options.election.identity
     const shares = this.#shardCounts()
@@ -386,7 +392,10 @@ export function shardsBefore(lease: Lease | undefined): number | undefined {
   return text === undefined ? undefined : Number(text.slice(text.lastIndexOf('/') + 1))
 }
 
-/** Resolves when each Lease of the shards 1 to `count - 1` is free, was not renewed for its duration, or is held by this process. */
+/**
+ * Resolves when each Lease of the shards 1 to `count - 1` does not exist, is free, was not renewed for its duration, or is held
+ * by this process.
+ */
 export async function waitForFormerHolders(
   { namespace, name, identity, terms }: LeaderElectionOptions,
   count: number,

@@ -167,7 +167,7 @@ test('an event filter applies to the keys of a watch whose filter is keys, and n
   expect(reconciled.slice(2).sort()).toEqual(['keys one/mine', 'none one/mine', 'none one/other'])
 })
 
-test('after the sync period every object is reconciled again, until the manager stops', async () => {
+test('after the sync period every object that the event filter accepts is reconciled again, until the manager stops', async () => {
   const clock = new VirtualClock()
   await client.create(ConfigMap, { metadata: { name: 'a', namespace: 'one', labels: { mine: 'yes' } } })
   await client.create(ConfigMap, { metadata: { name: 'b', namespace: 'one' } })

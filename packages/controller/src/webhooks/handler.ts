@@ -11,7 +11,9 @@ import {
 } from './admission-review.ts'
 import { type ApiVersionLookup, respondToConversion, type ConversionReview } from './conversion-review.ts'
 
-/** Maximum size of a review with object and old object. An API server sends no objects larger than 3 MiB. */
+/**
+ * Maximum size of a review. An AdmissionReview contains object and old object, of which an API server sends at most 3 MiB each.
+ */
 const MaxBodyBytes = 7 * 1024 * 1024
 
 export interface WebhooksOptions {
