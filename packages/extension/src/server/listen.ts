@@ -24,7 +24,7 @@ export interface ListenOptions extends ServingCertificate {
   readonly ciphers?: string
   readonly clock?: Clock
   readonly log?: Logger
-  /** Timeouts for clients in milliseconds. */
+  /** Timeouts for clients in milliseconds. Default: handshake 10 s, headers 32 s, reading 30 s, idle 90 s. */
   readonly timeouts?: Partial<ClientTimeouts>
 }
 

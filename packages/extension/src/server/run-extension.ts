@@ -22,6 +22,7 @@ export interface RunOptions {
   readonly log?: Logger
   /** Tracer for a span per call. Default: the tracer that the program has registered. */
   readonly tracer?: Tracer
+  /** Default: `defaultServerLimits`. */
   readonly limits?: Partial<ServerLimits>
 }
 

@@ -21,6 +21,7 @@ export interface ServerOptions {
   readonly tracer?: Tracer
   /** Called for each completed call. */
   readonly observe?: (call: ServedCall) => void
+  /** Default: `defaultServerLimits`. */
   readonly limits?: Partial<ServerLimits>
 }
 
