@@ -25,8 +25,9 @@ export interface CommitOptions {
   /** Owned condition types of the v1beta1 form, under `status.deprecated`. */
   readonly legacyConditions?: readonly string[]
   /**
-   * With a cache, a change by another writer that the cache has received since the reconcile began causes no conflict, nor does a change by
-   * another controller of this process. A conflict costs one or two more requests.
+   * With a cache, a change by another writer that the cache has received since the reconcile began does not make the
+   * resourceVersion of a patch conflict, nor does a change by another controller of this process. Such a conflict costs one or
+   * two more requests.
    */
   readonly cache?: Cache
   readonly signal?: AbortSignal
@@ -105,7 +106,7 @@ export function commitChanges<T extends KubeObject>(
   })
 }
 
-/** Whether the API server has rejected the content of a patch, so that the other patch may succeed. */
+/** Whether the API server has rejected a patch for a reason that may not apply to the other patch, such as its content. */
 const isRejection = (err: unknown): boolean =>
   err instanceof StatusError && !isReason(err, 'Conflict') && !isReason(err, 'NotFound')
 

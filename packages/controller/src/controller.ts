@@ -39,8 +39,8 @@ export interface Index<T extends KubeObject> {
 /** Arguments of a reconcile besides its key. */
 export interface ReconcileContext {
   /**
-   * Reads are sent to the server. Writes are recorded: this key is not reconciled again before the cache contains them, or 10 seconds have
-   * passed.
+   * Reads are sent to the server. Writes to watched kinds are recorded: this key is not reconciled again before the cache
+   * contains them, or 10 seconds have passed.
    */
   readonly client: Client
   readonly cache: Cache
@@ -48,7 +48,10 @@ export interface ReconcileContext {
   readonly random: Random
   readonly log: Logger
   readonly events: EventRecorder
-  /** Aborts when the manager stops or the reconcile exceeds its time limit. */
+  /**
+   * Aborts when the manager stops, the reconcile exceeds its time limit of 60 seconds, or this process loses the shard of the
+   * key.
+   */
   readonly signal: AbortSignal
   /**
    * Runs `work` that waits for something outside the cluster, such as a Runtime Extension, without occupying a worker of the controller: a

@@ -18,7 +18,10 @@ export interface ControllerMetrics {
 /** Receives the events of a work queue. Durations are in milliseconds. */
 export interface QueueMetrics {
   added(): void
-  /** A key was added with a delay: after a failure, for a later time, or because of the rate limit. */
+  /**
+   * A key was added with a delay: after a failure, for a later time, or because of the rate limit or a pause after its last
+   * run.
+   */
   retried(): void
   /** A key was taken from the queue after `waitedMs`. */
   taken(waitedMs: number): void
@@ -80,7 +83,7 @@ export function createMetrics(): ControllerMetrics {
   const adds = new Counter({ name: 'workqueue_adds_total', help: 'Keys added to the queue', ...byQueue })
   const retries = new Counter({
     name: 'workqueue_retries_total',
-    help: 'Keys added with a delay: after a failure, for a later time, or because of the rate limit',
+    help: 'Keys added with a delay: after a failure, for a later time, or because of the rate limit or a pause',
     ...byQueue,
   })
   const waits = new Histogram({
