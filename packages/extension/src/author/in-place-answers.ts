@@ -1,6 +1,6 @@
 /**
  * Computes responses to CanUpdateMachine and CanUpdateMachineSet from the fields that an extension can update. Without side
- * effects.
+ * effects, except for logged warnings.
  */
 import type { CanUpdateMachine, CanUpdateMachineSet, RequestOf } from '@capstan/api'
 import type { Logger } from '@capstan/kube'
