@@ -544,25 +544,28 @@ test('each object is created once, whichever write of the creation of a cluster 
   }
 })
 
-test.each([4, 11, 17, 23, 30, 38, 47])('a rollout that is stopped at write %d continues after the next start', async (writes) => {
-  const [stores, store, clock] = [keptStores(), keptOpen(memoryStore()), new VirtualClock()]
-  const firstWorld = await aWorld({ stores, store, clock })
-  await createCluster(firstWorld, { replicas: 3 })
-  await firstWorld.advance(seconds(10))
-  await firstWorld.client.patch(LocalControlPlane, key('demo'), { type: 'merge', body: { spec: { version: 'v1.36.0' } } })
-  await end(openWorlds.pop()!)
+test.each([4, 11, 17, 23, 30, 38, 47])(
+  'a rollout that is stopped after write %d continues after the next start',
+  async (writes) => {
+    const [stores, store, clock] = [keptStores(), keptOpen(memoryStore()), new VirtualClock()]
+    const firstWorld = await aWorld({ stores, store, clock })
+    await createCluster(firstWorld, { replicas: 3 })
+    await firstWorld.advance(seconds(10))
+    await firstWorld.client.patch(LocalControlPlane, key('demo'), { type: 'merge', body: { spec: { version: 'v1.36.0' } } })
+    await end(openWorlds.pop()!)
 
-  const stopped = await aWorld({ isInstalled: true, stores, store, clock, between: cutOffAfter(writes) })
-  await stopped.advance(seconds(20))
-  await end(openWorlds.pop()!)
+    const stopped = await aWorld({ isInstalled: true, stores, store, clock, between: cutOffAfter(writes) })
+    await stopped.advance(seconds(20))
+    await end(openWorlds.pop()!)
 
-  const restarted = await aWorld({ isInstalled: true, stores, store, clock, seed: 2 })
-  const counts = await followMachines(restarted, () => Promise.resolve(), 'v1.36.0')
-  expect(counts).toMatch(/3\/3$/)
-  expect(counts).not.toMatch(/\/[0125-9]/)
-  expect(await machineTexts(restarted)).toEqual(['Running in a v1.36.0', 'Running in b v1.36.0', 'Running in c v1.36.0'])
-  expect(objectNames(restarted).filter((name) => name.startsWith('local'))).toHaveLength(2 + 3 + 3)
-})
+    const restarted = await aWorld({ isInstalled: true, stores, store, clock, seed: 2 })
+    const counts = await followMachines(restarted, () => Promise.resolve(), 'v1.36.0')
+    expect(counts).toMatch(/3\/3$/)
+    expect(counts).not.toMatch(/\/[0125-9]/)
+    expect(await machineTexts(restarted)).toEqual(['Running in a v1.36.0', 'Running in b v1.36.0', 'Running in c v1.36.0'])
+    expect(objectNames(restarted).filter((name) => name.startsWith('local'))).toHaveLength(2 + 3 + 3)
+  },
+)
 
 test('a client connects to the workload API server over TLS with the kubeconfig of the cluster', async () => {
   // TLS checks certificates against the system clock, not the virtual clock.

@@ -1,6 +1,6 @@
 /**
- * Reconciles hosted control planes. The API server of such a control plane runs without Machines, and the control plane supplies the
- * endpoint.
+ * Reconciles hosted control planes. The API server of such a control plane runs without Machines. The control plane supplies an
+ * endpoint if the Cluster has none.
  */
 import type { Cluster } from '@capstan/api'
 import { type Outcome, proceed, type ReconcileContext, wait } from '@capstan/controller'
@@ -15,7 +15,7 @@ import { ensureKubeconfig } from './kubeconfig.ts'
 import { observeMachines } from './observe.ts'
 import type { ControlPlaneScope } from './scope.ts'
 
-/** Returns the name that identifies the API server in place of a control plane Machine. No Machine can have this name. */
+/** Returns the name that `Workloads` gets in place of the name of a control plane machine. No machine can have this name. */
 const hostedMemberName = ({ metadata }: LocalControlPlane): string => `hosted/${metadata.name}`
 
 /** Starts the API server, or changes its version, and initializes the control plane. */
@@ -43,7 +43,10 @@ export async function reconcileHosted(
   return initialize(scope, io, workload)
 }
 
-/** After a restart of the provider, starts the API server of a control plane that is paused or waits for its workers to be deleted. */
+/**
+ * After a restart of the provider, starts the API server of an initialized control plane that is paused or waits for its
+ * workers to be deleted.
+ */
 export async function restoreHosted(
   controlPlane: LocalControlPlane,
   cluster: Cluster,

@@ -340,7 +340,7 @@ test.each([
     'LocalMachine cannot be updated in-place: OtherMachine.infrastructure.capstan.dev is required',
   ],
   [
-    'was created by another writer',
+    'was not applied by this control plane',
     async () => {
       for (const { metadata } of (await env.client.list(LocalMachine, { namespace: 'default' })).items) {
         const body = { metadata: { managedFields: [{}] } }

@@ -142,8 +142,9 @@ export function desiredMachine(
 }
 
 /**
- * Propagates in-place fields to an existing Machine and its objects, and sets its UpToDate condition. Writes only differences. Returns
- * the updated Machine, with the reasons why it is not up to date.
+ * Writes the fields that need no rollout to an existing Machine (metadata, `propagatedFieldsOf`, UpToDate condition), and the
+ * metadata to its infrastructure and bootstrap config. Writes only differences, and nothing to a Machine that is being deleted.
+ * Returns the updated Machine, with the reasons why it is not up to date.
  */
 export async function syncMachine(
   scope: ControlPlaneScope,
@@ -248,7 +249,7 @@ export function machineName({ metadata, spec }: LocalControlPlane, clusterName: 
 
 /**
  * Returns the name of the infrastructure and bootstrap config that an interrupted creation left: owned by this control plane, not used by
- * any Machine, and up to date. Deletes all other such leftovers, outdated or not.
+ * any Machine, and up to date. Deletes all others that are owned by this control plane and not used by any Machine.
  */
 async function findLeftover(
   { controlPlane, cluster }: ControlPlaneScope,
@@ -266,7 +267,7 @@ async function findLeftover(
     if (!isOwnedBy(infrastructure, controlPlane, LocalControlPlane) || isDeleting(infrastructure)) continue
     if (io.cache.peek(Machine, key)) continue
     const bootstrap = io.cache.peek(LocalBootstrapConfig, key)
-    // Takes the place of the Machine that was not created. Without a version it does not count as outdated.
+    // Takes the place of the Machine that was not created. It has no version, so that versions are not compared.
     const machine = { spec: {}, metadata: infrastructure.metadata } as Machine
     const isUsable = outdatedReasons(controlPlane, { machine, infrastructure, bootstrap }, io.clock.now()).length === 0
     if (isUsable && leftover === undefined) leftover = key.name

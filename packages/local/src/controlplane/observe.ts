@@ -7,7 +7,7 @@ import { byCluster } from '../owner.ts'
 import { referencedKind } from './machines.ts'
 import type { ControlPlaneScope } from './scope.ts'
 
-/** Sets the workers and, oldest first, the control plane Machines of the scope. @throws Error when some belong to another control plane */
+/** Sets the workers and, oldest first, the control plane Machines. @throws Error when one of these has another controller */
 export function observeMachines(scope: ControlPlaneScope, io: ReconcileContext): void {
   const { controlPlane, cluster } = scope
   const allMachines = io.cache.byIndex(machinesByCluster, `${cluster.metadata.namespace}/${cluster.metadata.name}`)

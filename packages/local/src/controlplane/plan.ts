@@ -1,6 +1,7 @@
 /**
- * Plans the next step of a control plane: each step creates, updates or deletes at most one Machine, and the next step waits until that
- * Machine is complete. Pure: no clock and no requests, so that tests can simulate whole rollouts.
+ * Plans the next step of a control plane: each step creates, updates or deletes at most one Machine. `preflight` decides
+ * whether the step must wait, for example for a Machine that is unhealthy or being deleted. Pure: no clock and no requests, so
+ * that tests can simulate whole rollouts.
  * Upstream: controlplane/kubeadm/reconcilers, v1.14.
  */
 import { compareText } from '@capstan/kube'
@@ -9,7 +10,7 @@ import { keepsQuorum } from './remediation.ts'
 /** A control plane Machine with the fields that planning needs. */
 export interface PlannedMachine {
   readonly name: string
-  /** RFC 3339. */
+  /** Creation time, in RFC 3339. */
   readonly created: string
   readonly failureDomain?: string | undefined
   readonly deleting: boolean
@@ -77,8 +78,9 @@ export function planStep(controlPlane: ControlPlane): Step {
 const needsRollout = ({ outdated, deleting }: PlannedMachine): boolean => outdated.length > 0 && !deleting
 
 /**
- * Updates one Machine in place, or deletes it. Called only when no additional Machine may be created first: the control plane can then do
- * without the Machine, also if the update fails. Updates only while all Machines are healthy and fewer than `replicas` are up to date.
+ * Updates one Machine in place, or deletes it. Called only when no additional Machine may be created first: the control plane
+ * can then do without the Machine, also if the update fails. Updates only while `preflight` has no message and fewer than
+ * `replicas` Machines are up to date.
  */
 function updateOrDelete(controlPlane: ControlPlane, reason: string): Step {
   const machine = nextToReplace(controlPlane)

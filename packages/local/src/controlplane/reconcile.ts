@@ -29,7 +29,7 @@ import { takeStep } from './step.ts'
 
 export interface LocalControlPlaneDependencies {
   readonly workloads: Pick<Workloads, 'clientFor' | 'join' | 'leave' | 'trust'>
-  /** Address of the listener of all workload API servers: the endpoint of hosted control planes. */
+  /** Address of the listener of all workload API servers. A hosted control plane supplies it if the Cluster has no endpoint. */
   readonly endpoint: Endpoint
   /** Extensions that update Machines in place. If absent, Machines are replaced. */
   readonly updates?: InPlaceUpdates | undefined

@@ -12,9 +12,12 @@ import type { PlannedMachine } from './plan.ts'
 export interface RemediationRecord {
   /** Name of the deleted Machine. */
   readonly machine: string
-  /** RFC 3339. */
+  /** Time of the deletion, in RFC 3339. */
   readonly timestamp: string
-  /** Number of earlier replacements that failed and were replaced as well. */
+  /**
+   * Number of retries in a row, including this remediation; 0 if it is not a retry. A retry replaces a Machine that itself
+   * replaced an unhealthy Machine and failed within `minHealthyPeriodSeconds`.
+   */
   readonly retryCount: number
 }
 

@@ -9,7 +9,10 @@ export interface ControlPlaneScope {
   /** A private draft, changed by phases and committed once at the end. */
   readonly controlPlane: LocalControlPlane
   readonly cluster: Cluster
-  /** Control plane Machines, oldest first, each with the reasons why it is not up to date. */
+  /**
+   * Control plane Machines, oldest first, each with the reasons why it is not up to date (empty until `syncMachine` computes
+   * them).
+   */
   machines: readonly { readonly machine: Machine; readonly outdated: readonly string[] }[]
   /** Names of worker Machines, which must be deleted before the control plane. */
   workers: readonly string[]
@@ -22,7 +25,7 @@ export interface ControlPlaneScope {
   initializationIssue: string | undefined
   /** The planned step; `undefined` while none is planned. */
   step: Step | undefined
-  /** Whether the reconcile ended with an error, so that `unread` objects could not be read. */
+  /** Whether a phase of the reconcile failed. Certificates that are `unread` then have an Unknown condition. */
   failed: boolean
   deletion: 'none' | 'waiting for workers' | 'waiting for machines' | 'completed' | 'failed'
 }

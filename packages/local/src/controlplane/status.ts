@@ -21,8 +21,9 @@ import type { ControlPlaneScope } from './scope.ts'
 type Status = NonNullable<LocalControlPlane['status']>
 
 /**
- * Returns replica counters, versions, selector and last remediation; for a hosted control plane, `externalManagedControlPlane` and its
- * version. The phases of the reconcile write the other status fields.
+ * Returns replica counters, versions, selector and last remediation; for a hosted control plane, `externalManagedControlPlane`
+ * and, once it is initialized, its version. `controlPlaneConditions` returns the conditions; the phases of the reconcile write
+ * the other status fields.
  */
 export function controlPlaneCounters({ controlPlane, cluster, machines }: ControlPlaneScope): Partial<Status> {
   if (controlPlane.spec.hosted) {

@@ -24,7 +24,10 @@ import type { ControlPlaneScope } from './scope.ts'
 import { isHealthy, isToBeRemediated } from './status.ts'
 import { isRolloutDue } from './up-to-date.ts'
 
-/** Plans and performs the next step. Returns a requeue when no event will trigger the next reconcile. */
+/**
+ * Deletes a Machine to remediate or, if none can be deleted now, performs the next planned step. Returns a requeue when no
+ * event will trigger the next reconcile.
+ */
 export async function takeStep(
   scope: ControlPlaneScope,
   io: ReconcileContext,
@@ -106,8 +109,8 @@ async function performStep(
 }
 
 /**
- * Returns whether the extension can update the Machine in place. Records an Event when the extension fails or cannot update the Machine.
- * @throws Error when the extension fails
+ * Returns whether an extension can update the Machine in place. Records an Event when the check fails, and when an extension is
+ * registered but the Machine cannot be updated. @throws Error when the check fails, for example because the extension fails
  */
 async function checkUpdatable(
   scope: ControlPlaneScope,
@@ -183,7 +186,7 @@ const hasAnnotation = ({ metadata }: KubeObject, name: string): boolean => metad
 /**
  * Returns the version to which the topology upgrades the control plane next: that of the current upgrade step or, without one, that of the
  * topology. Returns `undefined` when the control plane has this version. Until then, a control plane that has Machines neither creates,
- * replaces, deletes nor remediates any.
+ * deletes nor remediates any, and starts no in-place update.
  */
 function pendingVersion({ controlPlane, cluster }: ControlPlaneScope): string | undefined {
   const topologyVersion = cluster.spec.topology?.version

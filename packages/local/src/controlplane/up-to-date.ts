@@ -10,7 +10,10 @@ export interface MachineParts {
   readonly bootstrap?: LocalBootstrapConfig | undefined
 }
 
-/** Returns the reasons why a Machine is not up to date; empty when it is. Missing objects count as matching. Pure. */
+/**
+ * Returns the reasons why a Machine is not up to date; empty when it is. Missing objects, and infrastructure without
+ * annotations that name its template, count as matching. Pure.
+ */
 export function outdatedReasons(
   { spec }: Pick<LocalControlPlane, 'spec'>,
   { machine, infrastructure, bootstrap }: MachineParts,

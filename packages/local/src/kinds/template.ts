@@ -7,8 +7,8 @@ interface TemplateObject extends KubeObject {
 }
 
 /**
- * Rejects changes of a template's spec, except in dry runs of the topology controller. Objects created from a template refer to it by name,
- * so that a change needs a new template.
+ * Rejects changes of `spec.template.spec`, except in dry runs of the topology controller. Objects created from a template refer to
+ * it by name, so that a change needs a new template.
  */
 export const immutableTemplate =
   (kind: string) =>

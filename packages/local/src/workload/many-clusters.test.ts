@@ -88,7 +88,7 @@ test('all API servers share one port, and each has its own objects', async () =>
   )
 })
 
-test('the other clusters reject credentials of a cluster', async () => {
+test('a cluster rejects the credentials of another cluster, and requests without credentials', async () => {
   const [first, second] = [workloads.clientFor(clusters[0]!.key)!, workloads.clientFor(clusters[1]!.key)!]
   const account = { namespace: 'default', name: 'robot' }
   await Promise.all([first, second].map((client) => client.create(ServiceAccount, { metadata: account })))

@@ -138,6 +138,6 @@ test('the cluster authority signs the serving certificate for every name of the 
   await workloads.close()
 })
 
-test('clusters whose namespace and name have the same text with a dot between them have different stores', () => {
+test('the clusters a/b.c and a.b/c (namespace/name) have different stores', () => {
   expect(storeName({ namespace: 'a', name: 'b.c' })).not.toBe(storeName({ namespace: 'a.b', name: 'c' }))
 })

@@ -16,7 +16,7 @@ import { servingCertificate } from './serving-certificate.ts'
 export interface WorkloadsOptions {
   /** Opens the store with this name, or creates it. */
   readonly openStore: (name: string) => Promise<Store>
-  /** Deletes a closed store with its data. */
+  /** Deletes a closed store with its data. Default: data of removed clusters are kept. */
   readonly removeStore?: (name: string) => Promise<void>
   readonly clock: Clock
   readonly random: Random
@@ -29,7 +29,9 @@ export interface WorkloadsOptions {
 export interface Boot {
   /** The certificate authority of the cluster, which signs the serving certificate and verifies client certificates. */
   readonly authority: CertifiedKey
+  /** Host of the control plane endpoint: an additional name of the serving certificate. */
   readonly endpointHost: string | undefined
+  /** Version of the API server on this machine. */
   readonly kubernetesVersion: string | undefined
 }
 
@@ -77,7 +79,10 @@ interface RunningServer {
 
 export function createWorkloads(options: WorkloadsOptions): Workloads {
   const { openStore, removeStore, clock, log, gracefulDeletion = false } = options
-  /** Running API servers by server name. They accept client certificates and tokens of their own service accounts only. */
+  /**
+   * Running API servers by server name. Each accepts only client certificates of its own authority, and tokens of its service
+   * accounts.
+   */
   const servers = new Map<string, RunningServer>()
   const startWaiters = new Map<string, { promise: Promise<Transport>; resolve: (transport: Transport) => void }>()
   const listeners = new Set<(cluster: ObjectKey) => void>()

@@ -1,4 +1,7 @@
-/** Reconciles LocalClusters: sets endpoint and failure domains of a Cluster, and removes its workload API server on deletion. */
+/**
+ * Reconciles LocalClusters: sets the endpoint and failure domains that core copies to the Cluster; a deletion removes the
+ * workload API server.
+ */
 import {
   type APIEndpoint,
   type Cluster,

@@ -97,7 +97,7 @@ function bootProgress({ spec, status }: LocalMachine, now: number): Progress | u
   return progress(Date.parse(provisioned), now, { delay: nodeDelay, failure: failureAt(failure, 'node') })
 }
 
-/** Interval of checks for certificates that another controller provides, and for renewed bootstrap data. */
+/** Milliseconds between checks for certificates that another controller provides, and for renewed bootstrap data. */
 const SecretCheckInterval = 10_000
 
 /** Starts the API server of the machine, and returns a client of it; `undefined` while the cluster has no certificate authority. */

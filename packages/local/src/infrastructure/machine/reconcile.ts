@@ -35,8 +35,9 @@ export interface LocalMachineDependencies {
 }
 
 /**
- * Reconciles one LocalMachine. May be called at any time, and any number of times. Does not use `reconcileObject`, which writes an object
- * only after all phases: finalizer and provider ID are written before the Node is created, in one patch.
+ * Reconciles one LocalMachine. May be called at any time, and any number of times. Does not use `reconcileObject`, which writes
+ * a finalizer in a separate patch before the phases. Here the finalizer is added when provisioning begins, before the Node is
+ * created, and in one patch with the provider ID if the machine is provisioned at once.
  */
 export async function reconcileLocalMachine(
   key: ObjectKey,

@@ -26,7 +26,7 @@ describe('a pool', () => {
     ['with a new template creates one more machine', 'oo', 2, 1, []],
     ['waits until the new machine is ready', 'oon', 2, 0, []],
     ['removes an outdated machine once the new one is ready', 'oor', 2, 0, ['o0']],
-    ['removes an outdated machine that is not ready at once', 'xor', 2, 0, ['x0']],
+    ['removes outdated machines that are not ready first', 'xor', 2, 0, ['x0']],
     ['creates the next machine while an outdated one is being deleted', 'odr', 2, 1, []],
     ['scales down and replaces together', 'ooor', 2, 0, ['o0', 'o1']],
     ['of size 0 removes all machines', 'oo', 0, 0, ['o0', 'o1']],

@@ -8,11 +8,12 @@ export interface PoolMachine {
   readonly isDeleting: boolean
   /** Whether core's Machine for this machine has the annotation `cluster.x-k8s.io/delete-machine`. */
   readonly isMarked: boolean
-  /** Milliseconds since the Unix epoch. */
+  /** Creation time, in milliseconds since the Unix epoch. */
   readonly created: number
 }
 
 export interface PoolStep {
+  /** Number of machines to create. */
   readonly create: number
   /** Names of the machines to remove. */
   readonly remove: readonly string[]

@@ -1,4 +1,6 @@
-/** Reconciles LocalMachinePools: groups of identical LocalMachines, for which core creates Machines if the pool supports them. */
+/**
+ * Reconciles LocalMachinePools: groups of identical LocalMachines, for which core creates Machines if `spec.machines` is true.
+ */
 import {
   areReplicasManagedExternally,
   type Cluster,
