@@ -13,7 +13,8 @@ const newLabel = 'cluster.x-k8s.io/v1beta2'
 const oldLabel = 'cluster.x-k8s.io/v1beta1'
 
 /**
- * Contract version of the providers in tests: `v1beta1` in the second run of core's environment tests (`npm run interop -- old-contract`).
+ * Contract version of the providers in tests. `npm run interop -- old-contract` runs environment tests of core and the local
+ * provider a second time, with `v1beta1`.
  */
 export const testContract = (): ContractVersion => (process.env.CAPSTAN_TEST_CONTRACT === 'v1beta1' ? 'v1beta1' : 'v1beta2')
 
@@ -27,7 +28,9 @@ interface MovedField {
   readonly now: string
   /** Path in contract v1beta1. */
   readonly before: string
+  /** Converts a value to contract v1beta1. Default: the same value. */
   toOld?(value: Any, object: Any): unknown
+  /** Converts a value to contract v1beta2. Default: the same value. */
   toNew?(value: Any, object: Any): unknown
   /** The schema of the field in contract v1beta1. Default: the same schema. */
   schema?(now: JSONSchema): JSONSchema
@@ -204,7 +207,10 @@ function oldTwin(kind: DeclaredKind, kinds: readonly DeclaredKind[]): DeclaredKi
 export const oldTwins = (kinds: readonly DeclaredKind[]): DeclaredKind[] =>
   kinds.map((kind) => (isProvider(kind) ? oldTwin(kind, kinds) : kind))
 
-/** Converts the requests of a test, which uses contract v1beta2, for kinds that are twins of contract v1beta1. */
+/**
+ * Converts the requests of a client that uses contract v1beta2, their responses and watch events, for kinds that are twins of
+ * contract v1beta1. JSON patches are sent unchanged.
+ */
 export function translateRequests(transport: Transport, kinds: readonly DeclaredKind[]): Transport {
   const providers = kinds.filter(isProvider)
   const moves = new Map(providers.map((kind) => [`${kind.plural}.${kind.group}`, movesOf(kind, providers)]))

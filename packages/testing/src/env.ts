@@ -31,15 +31,18 @@ export interface TestEnvOptions {
   readonly providers?: Controllers
   /** Admission in addition to the admission of the kinds. */
   readonly admission?: readonly Admission[]
-  /** Store of an earlier environment, to continue with its objects. */
+  /**
+   * Store of an earlier environment, to continue with its objects. Default: a new store in memory. Not used on a real server.
+   */
   readonly store?: Store
   /** Whether the store already contains the kinds. */
   readonly isInstalled?: boolean
   readonly clock?: VirtualClock
+  /** Seed of the random values, such as generated names. Default: 1. */
   readonly seed?: number
   /**
-   * Number of turns of the event loop for which `settle` waits without progress; on a real server, milliseconds, at least 2,000. Small
-   * numbers are for tests with blocked requests or watches.
+   * Number of turns of the event loop for which `settle` waits without progress; on a real server, milliseconds, at least
+   * 2,000. Default: 1,000; on a real server 60,000. Small numbers are for tests with blocked requests or watches.
    */
   readonly patience?: number
   readonly log?: Logger

@@ -2,14 +2,16 @@
  * Tests failing inputs: mistakes in classes, templates and topologies, name conflicts, denied writes, incorrect providers and
  * extensions. The measurement begins ten minutes after the input. During half an hour of virtual time:
  *
- * - The controllers write nothing. Four groups of inputs are exceptions: retries of the inputs with `retries` cause writes, as upstream's
- *   do, and usually create objects and delete them after a failure; a blocking hook is called every 30 s, and the time until which it blocks is
- *   recorded; a provider whose fields change every minute causes a bounded number of writes per change; texts that depend on the time since
- *   the input are written once (`writesOnce`).
- * - The number of objects is constant, including Secrets and ConfigMaps. Of Events, at most two are written for each rejected write and
- *   one for each write of a retry; these may be new objects, because texts of Events contain the generated names of objects.
- * - No condition, current or deprecated (v1beta1), changes its text, apart from texts that depend on time or on changing fields, and
- *   random suffixes of names.
+ * - The server stores no write of the controllers, except Events, and rejects at most a few (`MaxRejectedPerRetry`). Four groups
+ *   of inputs are exceptions: retries of the inputs with `retries` cause writes, as upstream's do, and usually create objects and
+ *   delete them after a failure; a blocking hook is called every 30 s, and the time until which it blocks is recorded; a provider
+ *   whose fields change every minute causes a bounded number of writes per change; texts that depend on the time since the input
+ *   are written once (`writesOnce`).
+ * - The number of objects is constant, including Secrets and ConfigMaps. Of Events, at most two are written for each rejected
+ *   write and one for each write of a retry; these may be new objects, because texts of Events contain the generated names of
+ *   objects.
+ * - No condition, current or deprecated (v1beta1), changes its text, apart from texts that depend on time or on changing fields,
+ *   and random suffixes of names.
  */
 import {
   BeforeClusterCreate,
@@ -60,7 +62,9 @@ interface FailingInput {
   readonly before?: (env: ManagementEnv) => Promise<unknown>
   /** Called one minute after the demo was created. */
   readonly later?: (env: ManagementEnv) => Promise<unknown>
-  /** Number of writes for each call of a blocking hook. They record the time until which the hook blocks. */
+  /**
+   * Number of writes for each call of a blocking hook, which record until when the hook blocks, and its message. Default: 0.
+   */
   readonly writesPerCall?: number
   /**
    * Retries that write: the number of objects whose reconcile fails, and the writes of each retry of one object. Usually a retry creates
@@ -304,8 +308,7 @@ const inputs: readonly FailingInput[] = [
       ),
   },
   {
-    name: 'a class whose worker class is removed while it is used',
-    // Admission rejects this change, because the Cluster uses the worker class.
+    name: 'a rejected removal of a worker class that a Cluster uses',
     later: (env) => changeClass(env, (spec) => (spec.workers.machineDeployments = [])).catch(() => {}),
   },
   {

@@ -1,6 +1,6 @@
 /**
- * Checks the order of the nine lifecycle hooks and of all writes (`hook-traces/order.ts`), with handlers that proceed, block, fail or are
- * removed, and with processes that are killed.
+ * Checks the order of the nine lifecycle hooks and of writes of a Cluster's objects (`hook-traces/order.ts`), with handlers
+ * that proceed, block, fail or are removed, and with processes that are killed.
  */
 import { Cluster } from '@capstan/api'
 import { fail, holdFor } from '@capstan/extension'

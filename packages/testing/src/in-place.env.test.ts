@@ -25,7 +25,10 @@ afterEach(() => env.close())
 const key = { namespace: 'default', name: 'demo' }
 const demo = new URL('../../lab/demo/', import.meta.url)
 
-/** Updates Machines from any version to any other, in two steps. */
+/**
+ * Covers changes of the version. Of each Machine, the first call of UpdateMachine starts the update, and the second completes
+ * it.
+ */
 const updatesVersions: HookScript = {
   CanUpdateMachineSet({ request }) {
     const { desired } = request as unknown as RequestOf<typeof CanUpdateMachineSet>

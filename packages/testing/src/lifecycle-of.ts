@@ -41,9 +41,9 @@ export interface LifecycleOptions {
   /** Labels of the Cluster. */
   readonly labels?: { readonly [name: string]: string }
   readonly variables?: { readonly [name: string]: Json }
-  /** Time limit of a step in milliseconds of virtual time. Default: ten minutes. */
+  /** Time limit of a step in milliseconds of virtual time, checked every five seconds. Default: ten minutes. */
   readonly patience?: number
-  /** Whether the trace also contains changes of Machines. */
+  /** Whether the trace also contains changes of Machines and of all other objects, such as the ClusterClass. Default: false. */
   readonly machines?: boolean
   /** Wraps the transport between core and the extension, for example with faults. */
   readonly between?: (transport: HookTransport) => HookTransport

@@ -29,15 +29,15 @@ import { realHost } from './real-host.ts'
 import { advance, type PendingWork, createTraffic, settle, type Traffic } from './settle.ts'
 
 export interface ManagementEnvOptions {
-  /** Handlers of runtime hooks. Default: the extensions of ExtensionConfigs, over real sockets. */
+  /** Handlers of runtime hooks. Default: the handlers that ExtensionConfigs register, called through `hookTransport`. */
   readonly runtime?: RuntimeClient
   /** Feature gates. Default: all are enabled. */
   readonly gates?: ManagementClusterOptions['gates']
   /** Hooks that a provider of the test declares. */
   readonly providerHooks?: readonly Hook[]
-  /** Transport for calls of extensions, such as `inProcess(extensionServer(mine))` or `tapeTransport(tape)`. */
+  /** Transport for calls of extensions, such as `inProcess(extensionServer(mine))` or `tapeTransport(tape)`. Default: HTTPS. */
   readonly hookTransport?: HookTransport
-  /** Called after each call of an extension, including discovery. */
+  /** Called after each call of an extension, including discovery; not for calls of `runtime`. */
   readonly onCall?: CallObserver
   /** Filters lines of the story. Default: all. */
   readonly shows?: (line: Line) => boolean
@@ -46,7 +46,7 @@ export interface ManagementEnvOptions {
   readonly stores?: Stores & { all(): readonly Store[] }
   readonly seed?: number
   readonly log?: Logger
-  /** Transport of the controllers to the API server. Default: in-process. */
+  /** Transport of the controllers to the API server. Default: in-process. Not used on a real server. */
   readonly reach?: ManagementClusterOptions['reach']
   /** Transport for calls of webhooks that the test registers. Default: HTTPS. Not used on a real server. */
   readonly webhooks?: WebhookTransport
@@ -160,8 +160,8 @@ async function managementWithNewContract(options: ManagementClusterOptions): Pro
 }
 
 /**
- * Starts the same management cluster with a local provider of contract v1beta1. The provider has a separate manager, because its requests
- * are converted, and core's are not.
+ * Starts a management cluster with a local provider of contract v1beta1. The provider has a separate manager, because its
+ * requests are converted, and core's are not.
  */
 async function managementWithOldContract(options: ManagementClusterOptions): Promise<RunningManagementCluster> {
   const { stores, clock, random, log, endpoint, reach } = options
@@ -227,7 +227,7 @@ async function managementWithOldContract(options: ManagementClusterOptions): Pro
   return { management, managers: [core, provider] }
 }
 
-/** Starts the same management cluster on a real API server, with simulated workload clusters. */
+/** Starts a management cluster on a real API server, with simulated workload clusters. */
 async function onRealServer(
   kubeconfig: string,
   options: ManagementClusterOptions,

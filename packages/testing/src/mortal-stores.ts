@@ -8,7 +8,7 @@ export interface MortalStores extends Stores {
   all(): readonly Store[]
   readonly commits: number
   readonly isDead: boolean
-  /** Makes the previous commit the last one. */
+  /** Kills the process now: commits that begin later have no effect. */
   kill(): void
   /** Resolves when the process is dead: after its last commit, or when it is killed. */
   readonly death: Promise<void>

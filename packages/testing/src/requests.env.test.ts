@@ -7,6 +7,7 @@ import { createFrom } from './manifests.ts'
 import { createTraffic, settle } from './settle.ts'
 
 const AtOnce = 2
+/** Milliseconds that a request takes. */
 const Duration = 10
 /** Milliseconds until a watch event arrives. */
 const Delay = 3

@@ -62,6 +62,7 @@ const PatienceWithExternalServer = 60_000
 /** Minimum waiting time for an external server, which may respond more slowly. */
 const MinPatienceWithExternalServer = 2000
 
+/** Resolves when no work is pending, when the environment is closed, or after `patience` without progress. */
 export async function settle(pendingWork: PendingWork): Promise<void> {
   let quietTurns = 0
   let progressBefore = ''

@@ -72,9 +72,11 @@ interface Ending {
   readonly commits: number
   /** Names of recorded Machines that no longer exist. */
   readonly replaced: readonly string[]
+  /** Number of Machines of the MachineDeployment `steady`. */
   readonly steady: number
   /** Different values of the labels `recorded` and `kept` of MachineSets, Machines and the objects of Machines. */
   readonly labels: readonly string[]
+  /** Number of taints `recorded` of all Machines. */
   readonly taints: number
   readonly isAvailable: boolean
 }

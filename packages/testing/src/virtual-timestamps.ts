@@ -7,7 +7,7 @@ import { freeze, isRecord, timestamp } from '@capstan/kube'
 
 /** Converts the timestamps of one server. All its clients share one instance, so that they read the same times. */
 export interface VirtualTimestamps {
-  /** Returns a transport that converts the timestamps of all requests, responses and watch events. */
+  /** Returns a transport that converts creation and deletion times in objects of requests, responses and watch events. */
   wrap(transport: Transport): Transport
 }
 

@@ -1,6 +1,7 @@
 /**
- * Tests that no work of the API server grows faster than its input. `npm test` measures a sample of the cases, `npm run interop --
- * growth` all cases with every verb.
+ * Tests that the steps of work in the API server at most double, or little more (`MaxPerDoubling`), when the input doubles.
+ * `npm test` measures a sample of the cases with `create`, `npm run interop -- growth` all cases with all requests of
+ * `verbs.ts`.
  */
 import { providerKinds } from '@capstan/lab'
 import { customResourceDefinition } from '@capstan/kube'

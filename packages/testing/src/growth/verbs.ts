@@ -1,4 +1,4 @@
-/** Measures every verb of the API server with a grown object. */
+/** Measures requests to the API server with a grown object. */
 import { isStored } from '@capstan/apiserver'
 import type { ApiRequest, PatchType } from '@capstan/kube'
 import type { ApiServer } from '@capstan/kubernetes-kinds'
@@ -10,7 +10,10 @@ const caller = { name: 'admin', groups: ['system:masters'], agent: 'growth' }
 /** Number of measured cases. Names contain it, because objects of earlier cases of a kind may still exist. */
 let measuredCases = 0
 
-/** Measures a case with `create` or, if `verbs` is `all`, with every verb that its resource has. */
+/**
+ * Measures a case with `create` or, if `verbs` is `all` and the object can be stored, also with update, each type of patch, a
+ * dry run, a status update, list, watch and delete.
+ */
 export async function measureVerbs(server: ApiServer, one: GrowthCase, verbs: 'create' | 'all'): Promise<GrowthMeasurement[]> {
   const { group, version, plural, namespaced } = one.resource
   const target = { group, version, plural, ...(namespaced ? { namespace: 'default' } : {}) }

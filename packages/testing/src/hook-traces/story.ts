@@ -69,7 +69,7 @@ export interface Story {
   readonly order: OrderChecker
   /** A line for each call: time, hook, response, and the state of the Cluster's objects. */
   readonly trace: readonly string[]
-  /** Duration in milliseconds. */
+  /** Duration in milliseconds of virtual time. */
   readonly took: number
   /** Number of calls by hook and version. */
   readonly calls: ReadonlyMap<string, number>
