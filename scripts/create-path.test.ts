@@ -24,7 +24,7 @@ test('ARCHITECTURE.md lists existing files of a create, at most 25 with 4,000 li
   expect(files.map(linesOf).reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(MaxLines)
 })
 
-test('ARCHITECTURE.md lists each further file of a create once', () => {
+test('the further files of a create that ARCHITECTURE.md lists exist, and no file is listed twice', () => {
   const files = filesIn('create-path-also')
   for (const file of files) expect(linesOf(file), file).toBeGreaterThan(0)
   expect(new Set([...files, ...filesIn('create-path')]).size).toBe(files.length + filesIn('create-path').length)

@@ -15,10 +15,10 @@ const notScripted = [
   '`ValidateTopology` of a patch gets the variables that are defined for this patch, as `GeneratePatches` does. Upstream sends those of the last patch of the class to all.',
   'A MachineHealthCheck without the label `topology.cluster.x-k8s.io/owned` that has the name of a control plane or MachineDeployment of a topology belongs to its user: it is not deleted. Upstream updates or deletes it as its own.',
   'A MachinePool of a topology that is being deleted is neither read nor updated. Upstream stops the whole topology once the infrastructure of the pool is gone.',
-  'Updates of a Cluster that is being deleted are not validated against its class, so that its finalizers can be removed after the class.',
+  'Updates of a Cluster that is being deleted are not validated against its class, so that its finalizers can be removed after the class was deleted.',
   'With the feature gate `ClusterTopology` disabled, a Cluster with a topology can be deleted: updates are accepted while it is being deleted. Upstream rejects the removal of its finalizer.',
   'An ExtensionConfig whose status cannot be written keeps the handlers that were discovered. Upstream does not call them.',
-  'With `--watch-filter`, handlers of ExtensionConfigs without the label that existed when the manager started are discovered again every ten minutes, like those of others.',
+  'With `--watch-filter`, handlers of ExtensionConfigs without the label that existed when the manager started are discovered again every ten minutes, like those of ExtensionConfigs with the label.',
   'The definitions of a variable that differ only in the order of JSON members, or in white space, do not conflict.',
   'A MachineDeployment or MachinePool of a topology whose version was removed gets the version of the topology. Upstream fails.',
   'A ClusterResourceSet that applies its resources to several Clusters reports the first failure by name of the Cluster. Upstream reports the result of the last Cluster, so a failure can be hidden.',
@@ -31,7 +31,7 @@ const notScripted = [
 /** Generates docs/reference/differences.md: intended differences of Capstan's core from upstream's. */
 export const differencesPage = (): string =>
   [
-    '<!-- Made by npm run gen from interop/core-twin/explained.ts. -->',
+    '<!-- Made by npm run gen from interop/core-twin/explained.ts and scripts/differences-page.ts. -->',
     '# Differences from upstream',
     '',
     "`npm run interop -- core-twin` runs upstream's core manager (v1.14) and Capstan's on the same scripts and compares every object, Event",

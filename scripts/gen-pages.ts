@@ -38,7 +38,7 @@ export function hooksPage(): string {
   ].join('\n')
 }
 
-/** Returns the page of all conditions of all kinds with their reasons. */
+/** Returns the page of all conditions of Cluster API's kinds with their reasons. */
 export function conditionsPage(): string {
   const tables = (Object.entries(api) as [string, unknown][]).filter(([name]) => name.endsWith('Conditions')) as [
     string,

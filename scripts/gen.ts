@@ -1,6 +1,7 @@
 /**
- * Writes every generated file: CustomResourceDefinitions, reference pages, requests and responses of hooks. Also updates the generated
- * parts of other files: versions in package.json files, the status table in README.md, programs in guides, and the graph of packages in
+ * Writes the files that are generated from sources of this repository: CustomResourceDefinitions, reference pages, requests and
+ * responses of hooks. (Files made from upstream's sources have scripts of their own.) Also updates the generated parts of other
+ * files: versions in package.json files, the status table in README.md, programs in guides, and the graph of packages in
  * ARCHITECTURE.md. With `--check` it writes nothing, and fails if a file would change.
  */
 import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'

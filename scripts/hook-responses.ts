@@ -190,7 +190,7 @@ export const rejectedResponses: readonly ResponseCase[] = [
   {
     hook: BeforeClusterCreate,
     name: 'status-500',
-    about: 'A failure must have code 200 and status Failure. Core ignores the body of another code.',
+    about: 'A failure must have code 200 and status Failure. Core does not parse the body of another code.',
     status: 500,
     body: { status: 'Failure', message: 'no quota' },
   },
@@ -281,7 +281,7 @@ export const rejectedResponses: readonly ResponseCase[] = [
   {
     hook: Discovery,
     name: 'discovery-name',
-    about: 'A name that is not a DNS label: lower case, no dots.',
+    about: 'A name with capital letters and a dot: it must be a DNS label.',
     body: discovered({ ...gate, name: 'My.Gate' }),
   },
   {

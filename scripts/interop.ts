@@ -1,10 +1,11 @@
 /**
- * Runs suites of whole processes, many of them against upstream's programs. `npm run interop` runs the suites of CI, `npm run interop --
- * SUITE…` the named suites; `--jobs N` runs N at once, `--list` lists all suites, `--prepare` builds their tools and runs no suite.
- * A suite that could not run counts as failed, and the summary has the reason. Suites that run at once slow down each other's
- * programs: with `--jobs` above 1, failed suites are run again, one at a time, if at most five failed. Of a suite that names its failed
- * cases only these are run again, also without `--jobs`. The summary lists both results. `--all`, `--only` and `--real` are options of the
- * suites (`SuiteOptions`). `--inside` is internal: the child process that runs one suite has it.
+ * Runs suites of whole processes, many of them against upstream's programs. `npm run interop` runs the suites of CI, `npm run
+ * interop -- SUITE…` the named suites; `--jobs N` runs N at once, `--list` lists all suites, `--prepare` builds their tools and
+ * runs no suite. A suite that could not run counts as failed, and the summary has the reason. Suites that run at once slow down
+ * each other's programs: with `--jobs` above 1, failed suites are run again, one at a time, if at most five failed. Of a suite
+ * that names its failed cases only these are run again, also without `--jobs`. The summary lists both results. `--all`,
+ * `--only`, `--real` and `--seed` are options of the suites (`SuiteOptions`). `--inside` is internal: the child process that
+ * runs one suite has it.
  */
 import { spawn } from 'node:child_process'
 import { parseArgs } from 'node:util'
@@ -101,7 +102,7 @@ interface SuiteRun {
 
 const NameWidth = 22
 
-/** Default time limit of a suite in minutes. On two idle cores every suite takes less than half of it. */
+/** Default time limit of a suite in minutes. On two idle cores every suite takes less than half of its limit. */
 const Limit = 15
 
 /** If more suites, or more cases of a suite, than this fail, none is run again, because load alone does not cause that many failures. */

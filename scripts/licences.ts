@@ -24,7 +24,7 @@ export function licenceProblems(packages: Readonly<Record<string, LockedPackage>
     if (!path.includes('node_modules/') || link || (optional && license === undefined)) return []
     const allowed = dev ? forDevelopment : forUsers
     if (license !== undefined && isAllowed(license, allowed)) return []
-    const where = dev ? 'for development' : 'in what users install'
+    const where = dev ? 'for development' : 'in packages that users install'
     return [`${path}: licence ${license ?? 'not given'} is not allowed ${where} (allowed: ${[...allowed].join(', ')})`]
   })
 }

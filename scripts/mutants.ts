@@ -52,10 +52,12 @@ const timeoutMs = 180_000
 export interface FileMutant extends Mutant {
   readonly id: string
   readonly file: string
+  /** The text that the mutant replaces. */
   readonly before: string
 }
 
 export interface Coverage {
+  /** Number of the first statement of each file: the statements of all files are numbered consecutively. */
   readonly firstOf: Readonly<Record<string, number>>
   readonly tests: readonly TestCoverage[]
 }
@@ -70,7 +72,7 @@ function git(...args: string[]): string[] {
   return stdout.split('\n').filter(Boolean)
 }
 
-/** Returns the mutants of a file, each with an id that depends only on the text of the file. */
+/** Returns the mutants of a file, each with an id that depends only on the path and the text of the file. */
 function mutantsIn(file: string): FileMutant[] {
   const text = readFileSync(`${root}${file}`, 'utf8')
   return mutantsOf(text).mutants.map((mutant) => ({

@@ -72,7 +72,7 @@ export function findingsIn(file: string, text: string): string[] {
   return [...words, ...cells].sort((a, b) => a.line - b.line).map(({ line, problem }) => `${line}: ${problem}`)
 }
 
-/** Replaces all characters except line breaks, so that lines keep their numbers. */
+/** Replaces the matches of the pattern with spaces, except line breaks, so that lines keep their numbers. */
 const blank = (text: string, pattern: RegExp): string => text.replace(pattern, (match) => match.replace(/[^\n]/g, ' '))
 
 function comments(text: string): string {

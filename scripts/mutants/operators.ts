@@ -40,7 +40,10 @@ const childrenOf = (node: Node): Node[] =>
     .flatMap((value) => (Array.isArray(value) ? (value as unknown[]) : [value]))
     .filter(isNode)
 
-/** Replacements of operators. Because `+` also concatenates strings, it is changed only next to a number. */
+/**
+ * Replacements of operators. `editsOf` also swaps `+` and `-`, but only next to a number, because `+` also concatenates
+ * strings.
+ */
 const swappedOperators: ReadonlyMap<string, string> = new Map([
   ['<', '<='],
   ['<=', '<'],

@@ -1,4 +1,4 @@
-/** Creates the build context of the command's image: image/Dockerfile. */
+/** Creates the build context of the command's image, which image/Dockerfile describes. */
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -92,7 +92,7 @@ function copyNode(lock: Lock, architecture: Architecture, target: string): void 
     const packed = execFileSync('npm', args, { cwd: scratch, encoding: 'utf8' }).trim()
     const bytes = readFileSync(join(scratch, packed))
     const actual = `sha512-${createHash('sha512').update(bytes).digest('base64')}`
-    if (actual !== integrity) throw new Error(`${name} ${version} has integrity ${actual}; package-lock.json says ${integrity}`)
+    if (actual !== integrity) throw new Error(`${name} ${version} has integrity ${actual}; package-lock.json has ${integrity}`)
     execFileSync('tar', ['-xzf', packed, 'package/bin/node'], { cwd: scratch })
     mkdirSync(dirname(target), { recursive: true })
     cpSync(join(scratch, 'package/bin/node'), target)
