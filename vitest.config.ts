@@ -37,7 +37,7 @@ export default defineConfig({
     // Node caches the compiled sources of programs that tests start.
     env: { NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/compiled', import.meta.url)) },
     sequence: { sequencer: LongFirst },
-    // Long enough for a busy machine: only a test that hangs reaches it. No test waits for time to pass.
+    // Long enough for a busy machine: only a test that hangs reaches it, because tests of controllers use a virtual clock.
     testTimeout: 240_000,
     hookTimeout: 240_000,
   },

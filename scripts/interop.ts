@@ -167,7 +167,7 @@ function fail(reason: string): never {
   process.exit(2)
 }
 
-/** Returns what is run again, without other suites. */
+/** Returns the suites, or the failed cases of suites, that are run again, one suite at a time. */
 function repeatedRuns(endings: ReadonlyMap<string, Ending>): SuiteRun[] {
   const failed = [...endings].filter(([, ending]) => !hasPassed(ending))
   if (failed.length > MaxRepeated) return []

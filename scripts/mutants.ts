@@ -6,7 +6,7 @@
  *   node scripts/mutants.ts --since main     mutants of the lines changed since a commit
  *
  * First, one run of all tests records which test file reaches which statement. With `--reuse`, if the code is unchanged, the record of the
- * last run is used, and only new and changed tests run for it. See docs/reference/testing.md.
+ * last run is used, and only new and changed tests run for it. docs/reference/testing.md describes all options.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'

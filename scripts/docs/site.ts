@@ -51,9 +51,9 @@ export function sectionsOf(files: readonly string[], read: (file: string) => str
 export const relativeTo = (from: string, to: string): string => posix.relative(posix.dirname(from), to) || posix.basename(to)
 
 /**
- * Converts a link of a Markdown file into a link of the site. A link to a folder leads to the page of its README, or, without one, to the
- * first page below it. A target without a page is added to `copies`, the files to copy into the site. Links to other sites remain as they
- * are.
+ * Converts a link of a Markdown file into a link of the site. A link to a folder leads to the page of its README, or, without
+ * one, to the first page below it. A target without a page is added to `copies`, the files to copy into the site. Links to
+ * other sites, and to headings of the same page, remain as they are.
  */
 export function siteLink(file: string, href: string, pages: ReadonlyMap<string, Page>, copies: Set<string>): string {
   if (/^[a-z][a-z+.-]*:|^\/\/|^#/i.test(href)) return href

@@ -161,7 +161,7 @@ export class OrderChecker {
         const [hook = '', version] = blockingHook.split(' ')
         // Hooks after the last step block only the next upgrade.
         if (hook === 'AfterClusterUpgrade' || (hook === 'AfterWorkersUpgrade' && version === Last)) continue
-        if (BlockChanges.has(hook)) this.violations.push(`${objectText} created while ${blockingHook} blocks`)
+        if (BlockCreation.has(hook)) this.violations.push(`${objectText} created while ${blockingHook} blocks`)
       }
     }
     if (kind === (LocalControlPlane as Kind))
@@ -222,8 +222,8 @@ const watchedKinds = [
   Machine,
 ] as unknown as readonly Kind[]
 
-/** Hooks that block all changes of the topology's objects. */
-const BlockChanges = new Set([
+/** Hooks that block the creation of objects of the topology. */
+const BlockCreation = new Set([
   'BeforeClusterUpgrade',
   'BeforeControlPlaneUpgrade',
   'AfterControlPlaneUpgrade',
