@@ -354,7 +354,7 @@ test('a failing kubelet of the new version blocks the rollout', async () => {
   )
 })
 
-test('a certificate authority of the user is used and not changed', async () => {
+test('a cluster with a certificate authority of the user is provisioned, and the Secret of the authority is not changed', async () => {
   const world = await aWorld()
   const { certificate, key: privateKey } = await makeAuthority(world.clock, { commonName: 'ours' })
   const data = { 'tls.crt': btoa(certificate), 'tls.key': btoa(privateKey) }

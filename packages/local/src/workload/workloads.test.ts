@@ -47,7 +47,7 @@ test('machines that join at the same time share one API server', async () => {
   await workloads.close()
 })
 
-test('the API server stops with its last machine, and then rejects all requests', async () => {
+test('the API server stops with its last machine, and then rejects requests', async () => {
   const { workloads } = createProcess()
   await workloads.join(demo, 'm1', boot())
   await workloads.join(demo, 'm2', boot())
