@@ -39,7 +39,7 @@ export const hooksInOrder = (): string[] => [
   'extension is unreachable, blocks all later steps; AfterControlPlaneInitialized blocks none. A hook without a handler, also one whose last handler was removed, allows the next step. Neither a manager that is killed at any write',
   'nor a change of the leader changes this order (`packages/testing/src/hook-traces.env.test.ts`). A call whose response was lost that way is repeated: handlers must be idempotent.',
   '',
-  'Calls occupy no worker of a controller, so an unresponsive extension delays only the Clusters that it selects, and only their steps after the hook. All Clusters share the CPU of the manager.',
+  'Up to 1,000 calls at once occupy no worker of a controller, so an unresponsive extension delays only the Clusters that it selects, and only their steps after the hook. All Clusters share the CPU of the manager.',
   '',
   '## Deletions that do not begin with the Cluster',
   '',
