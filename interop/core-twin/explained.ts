@@ -167,13 +167,15 @@ export const explained: readonly Explained[] = [
     reason:
       'upstream computes conditions before it writes spec, and does not update some of them afterwards. It writes `status.observedGeneration` of a ClusterResourceSet only together with another change of the status',
     effect:
-      'after a reconcile that changes spec, such as one that copies the endpoint or a providerID, the conditions `ControlPlaneInitialized`, `RemoteConnectionProbe`, `NodeReady` and `NodeHealthy` have the new generation; a ClusterResourceSet has `status.observedGeneration` before it selects a Cluster',
+      'after a reconcile that changes spec, such as one that copies the endpoint or a providerID, the conditions `ControlPlaneInitialized`, `RemoteConnectionProbe`, `NodeReady` and `NodeHealthy` have the new generation; a ClusterResourceSet has the current `status.observedGeneration`, also before it selects a Cluster',
     matches: ({ object, path, theirs, ours }) =>
       (/^(Cluster|Machine) /.test(object) &&
         /conditions\[(ControlPlaneInitialized|RemoteConnectionProbe|NodeReady|NodeHealthy)\]\.observedGeneration$/.test(path) &&
         theirs === 'stale' &&
         ours === 'current') ||
-      (object.startsWith('ClusterResourceSet ') && /(^| \.)status\.observedGeneration$/.test(path) && theirs === undefined),
+      (object.startsWith('ClusterResourceSet ') &&
+        /(^| \.)status\.observedGeneration$/.test(path) &&
+        (theirs === undefined || (theirs === 'stale' && ours === 'current'))),
   },
   {
     what: 'Missing control plane, and Clusters without infrastructure or control plane provider',
@@ -246,7 +248,7 @@ export const explained: readonly Explained[] = [
   {
     what: 'Events of short phases, and similar events',
     reason:
-      "phases of a new Cluster can change faster than it is reconciled; a phase that ends before the next reconcile has no event. Upstream's library counts the events of one object and reason, combines them from the tenth on, even if their texts differ, and records of one object at most 25 events, and then one in five minutes. It reconciles an object at most once a second; a rollout here takes a step as soon as a Machine becomes available",
+      "a phase of a new Cluster that ends before the next reconcile has no event. Upstream's library combines events of one object and reason from the tenth on, even if their texts differ, and records at most 25 of one object, then one in five minutes. Upstream reconciles an object at most once a second; a rollout here takes a step as soon as a Machine becomes available",
     effect:
       'events `Pending` and `Provisioning` of Clusters may be missing. Each event is recorded with its own text, where that of upstream begins with `(combined from similar events)` or the event is missing. Events `SuccessfulScale` of a MachineDeployment may name smaller steps',
     matches: ({ object, path, theirs, ours }, name, { count }) =>

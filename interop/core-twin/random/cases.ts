@@ -1,5 +1,5 @@
 /**
- * Cases with random changes, for states that nobody has thought of. The seed and the number in the name of a case determine it, so that it
+ * Cases with random changes, for states that no other case reaches. The seed and the number in the name of a case determine it, so that it
  * can be run again. Changes whose result depends on timing in upstream are left out: of the replicas of a MachineSet, of the label by which
  * a MachineSet selects a Machine, and the pause of a MachineSet.
  */

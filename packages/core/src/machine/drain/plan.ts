@@ -80,7 +80,7 @@ export interface DrainPlan {
 
 /**
  * Selects the Pods of the lowest order to be evicted or awaited now, and all other Pods for later. Pods with the behavior Drain and a
- * deletionTimestamp are in `deleting`, whatever their order.
+ * deletionTimestamp are in `deleting`, in every order.
  */
 export function planDrain(podDrains: readonly PodDrain[]): DrainPlan {
   const waitedFor = podDrains.filter((podDrain) => podDrain.behavior !== 'Skip')
