@@ -285,6 +285,39 @@ describe('a controller', () => {
     expect(errors).toEqual(isError ? ['Reconciler error'] : [])
   })
 
+  test('logs an error of a map function, and gets later events', async () => {
+    const errors: unknown[] = []
+    const logger = (bound: LogFields): Logger => ({
+      ...silent,
+      error: (message, { err, ...fields } = {}) => void errors.push({ message, err: messageOf(err), ...bound, ...fields }),
+      child: (fields) => logger({ ...bound, ...fields }),
+    })
+    const reconciles: string[] = []
+    const mapping = controller({
+      name: 'mapping',
+      for: Parent,
+      watches: [
+        watches(Child, ({ metadata, spec }) => {
+          if (spec.of === '') throw new Error('no parent')
+          return [{ namespace: metadata.namespace!, name: spec.of }]
+        }),
+      ],
+      reconcile: ({ name }) => {
+        reconciles.push(name)
+        return Promise.resolve(proceed())
+      },
+    })
+    env = await testEnv({ kinds, controllers: [mapping], log: logger({}) })
+    const key = { namespace: 'default', name: 'c' }
+    await env.client.create(Child, { metadata: key, spec: { of: '' } })
+    await env.client.patch(Child, key, { type: 'merge', body: { spec: { of: 'p' } } })
+    await env.settle()
+    expect(reconciles).toEqual(['p'])
+    const error = { message: 'Failed to map an event to objects', err: 'no parent', controller: 'mapping', Child: 'default/c' }
+    // The new object, then the previous state of the changed one.
+    expect(errors).toEqual([error, error])
+  })
+
   test('runs again after a requeue delay', async () => {
     const reconcileTimes: number[] = []
     const alarm = controller({

@@ -165,12 +165,21 @@ export class Loop {
   #deliver(kind: Kind, event: InformerEvent, map: MapFunction, when: Predicate | undefined): void {
     const { previous, object, initial } = event
     const { partition, informers } = this.#options
-    const isAccepted = !when || when({ previous, object })
+    // An error of a predicate or map function must not end the informer, which all controllers share.
+    const orLogged = <T>(call: () => T, otherwise: T): T => {
+      try {
+        return call()
+      } catch (err) {
+        this.#log.error('Failed to map an event to objects', { [kind.kind]: keyText(event.key), err })
+        return otherwise
+      }
+    }
+    const isAccepted = !when || orLogged(() => when({ previous, object }), true)
     if (!isAccepted && !(partition && this.controller.observe)) return
     // When the owner of an object changes, both the old and the new owner are enqueued.
     const keys = new Map<string, ObjectKey>()
     for (const version of [previous, object]) {
-      if (version) for (const key of map(version, informers)) keys.set(keyText(key), key)
+      if (version) for (const key of orLogged(() => map(version, informers), [])) keys.set(keyText(key), key)
     }
     const mayWait = this.controller.aggregates?.includes(kind) && !isDeletion(event)
     for (const key of keys.values()) {
