@@ -1,7 +1,7 @@
 /** Indexes and mappings that several controllers share. */
 import { Cluster, ClusterNameLabel, Machine, MachineDeployment, MachineHealthCheck, MachinePool, MachineSet } from '@capstan/api'
 import type { Cache, Index, MapFunction } from '@capstan/controller'
-import { type Kind, keyOf, keyText, type KubeObject, type ObjectKey } from '@capstan/kube'
+import { type Kind, keyOf, keyText, type KubeObject, labelSelector, type LabelSelector, type ObjectKey } from '@capstan/kube'
 
 /** Objects of a kind by the Cluster that `spec.clusterName` names, as `namespace/name`. */
 const byClusterName = <T extends KubeObject & { spec: { clusterName: string } }>(kind: Kind<T>): Index<T> => ({
@@ -21,6 +21,19 @@ export const objectsOfCluster =
   <T extends KubeObject>(index: Index<T>): MapFunction<Cluster> =>
   (cluster, cache) =>
     cache.byIndex(index, keyText(keyOf(cluster))).map(keyOf)
+
+/**
+ * Whether the selector of a spec matches the labels of an object that is mapped to the spec's owner. An empty selector matches nothing, nor
+ * does an invalid one, which was stored without admission: the reconcile of its owner reports the error. Upstream: HasMatchingLabels.
+ */
+export function hasMatchingLabels(selector: LabelSelector | undefined, { metadata }: KubeObject): boolean {
+  try {
+    const { requirements, matches } = labelSelector(selector)
+    return requirements.length > 0 && matches(metadata.labels)
+  } catch {
+    return false
+  }
+}
 
 /** Maps an object to the Cluster that its label names. */
 export const clusterOfLabel: MapFunction = ({ metadata }) => {

@@ -1,7 +1,8 @@
 /** Maps Clusters, Secrets and ConfigMaps to ClusterResourceSets. */
 import { type Cluster, ClusterResourceSet, type ResourceRef } from '@capstan/api'
 import type { Cache, MapFunction } from '@capstan/controller'
-import { keyOf, labelSelector, type ObjectKey } from '@capstan/kube'
+import { keyOf, type ObjectKey } from '@capstan/kube'
+import { hasMatchingLabels } from '../indexes.ts'
 
 /** ClusterResourceSets that own the Secret or ConfigMap; when none does, those that refer to it. */
 export const resourceSetsOfSource =
@@ -16,16 +17,9 @@ export const resourceSetsOfSource =
   }
 
 /** ClusterResourceSets that select the Cluster. Invalid selectors select none. */
-export const resourceSetsOfCluster = ({ metadata }: Cluster, cache: Cache): ObjectKey[] =>
-  resourceSetsIn(cache, metadata.namespace!)
-    .filter(({ spec }) => {
-      try {
-        const selector = labelSelector(spec.clusterSelector)
-        return selector.requirements.length > 0 && selector.matches(metadata.labels)
-      } catch {
-        return false
-      }
-    })
+export const resourceSetsOfCluster = (cluster: Cluster, cache: Cache): ObjectKey[] =>
+  resourceSetsIn(cache, cluster.metadata.namespace!)
+    .filter(({ spec }) => hasMatchingLabels(spec.clusterSelector, cluster))
     .map(keyOf)
 
 const resourceSetsIn = (cache: Cache, namespace: string): readonly ClusterResourceSet[] => cache.byIndex(ByNamespace, namespace)

@@ -1,8 +1,8 @@
 import { Cluster, Machine, MachineDeployment, MachineSet } from '@capstan/api'
 import { type Cache, type Controller, watches, whenChanged } from '@capstan/controller'
 import type { RuntimeClient } from '@capstan/extension'
-import { controllerOf, isDeleting, keyOf, labelSelector, type ObjectKey } from '@capstan/kube'
-import { MachineDeploymentsByClusterName, objectsOfCluster } from '../indexes.ts'
+import { controllerOf, isDeleting, keyOf, type ObjectKey } from '@capstan/kube'
+import { hasMatchingLabels, MachineDeploymentsByClusterName, objectsOfCluster } from '../indexes.ts'
 import { InPlaceDecisions } from './can-update-machine-set.ts'
 import { reconcileMachineDeployment } from './reconcile.ts'
 
@@ -43,9 +43,8 @@ export function createMachineDeploymentController({
 /** Maps a set without controller to the deployments that may adopt it. */
 function machineDeploymentsOfOrphan(set: MachineSet, cache: Cache): ObjectKey[] {
   if (controllerOf(set)) return []
-  const { namespace, labels } = set.metadata
-  const deployments = cache.byIndex(MachineDeploymentsByClusterName, `${namespace}/${set.spec.clusterName}`)
-  return deployments.filter(({ spec }) => labelSelector(spec.selector).matches(labels)).map(keyOf)
+  const deployments = cache.byIndex(MachineDeploymentsByClusterName, `${set.metadata.namespace}/${set.spec.clusterName}`)
+  return deployments.filter(({ spec }) => hasMatchingLabels(spec.selector, set)).map(keyOf)
 }
 
 /** Accepts the start of a Cluster's deletion, and changes of `spec.paused`. */

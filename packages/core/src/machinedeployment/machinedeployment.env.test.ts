@@ -1,5 +1,5 @@
 import { Cluster, Machine, MachineDeployment, MachineSet } from '@capstan/api'
-import { Event, seconds, StatusError, type Transport, withSend } from '@capstan/kube'
+import { controllerOf, Event, seconds, StatusError, type Transport, withSend } from '@capstan/kube'
 import { afterEach, describe, expect, test } from 'vitest'
 import {
   createClusterWithTemplates,
@@ -56,6 +56,20 @@ describe('a MachineDeployment', () => {
     const { metadata } = await env.client.get(MachineSet, { namespace: 'default', name: 'lone' })
     expect(metadata.labels).toMatchObject({ 'cluster.x-k8s.io/deployment-name': 'workers' })
     expect(metadata.ownerReferences?.map(({ kind }) => kind)).toEqual(['Cluster', 'MachineDeployment'])
+  })
+
+  test('adopts a MachineSet although the selector of another deployment is invalid', async () => {
+    env = await setsEnv({ withoutValidation: true })
+    await createClusterWithTemplates(env)
+    const invalid = aMachineDeployment({ selector: { matchExpressions: [{ key: 'app', operator: 'In' as const, values: [] }] } })
+    await env.client.create(MachineDeployment, { ...invalid, metadata: { ...invalid.metadata, name: 'invalid' } })
+    const deployment = await env.client.create(MachineDeployment, aMachineDeployment({ replicas: 0 }))
+    const { clusterName, selector, template } = deployment.spec
+    const metadata = { namespace: 'default', name: 'lone', labels: { app: 'demo' } }
+    await env.client.create(MachineSet, { metadata, spec: { clusterName, selector, template, replicas: 0 } })
+    await env.settle()
+    const set = await env.client.get(MachineSet, { namespace: 'default', name: 'lone' })
+    expect(controllerOf(set)).toMatchObject({ kind: 'MachineDeployment', name: 'workers' })
   })
 
   test('creates a MachineSet and reports progress', async () => {

@@ -19,6 +19,7 @@ import {
   type Client,
   controllerOf,
   controllerReference,
+  type DeclaredKind,
   defineKind,
   draft,
   isDeleting,
@@ -144,23 +145,27 @@ export interface SetsEnvOptions extends Partial<TestEnvOptions> {
   readonly machineDelay?: number
   /** Responds to CanUpdateMachineSet; without it, Machines are not updated in place. */
   readonly runtime?: RuntimeClient
+  /** Whether the API server validates objects only by their schemas, as one without Capstan's webhooks. */
+  readonly withoutValidation?: boolean
 }
 
 export async function setsEnv(options: SetsEnvOptions = {}): Promise<SetsEnv> {
-  const { machineDelay = seconds(10), runtime, between = (transport) => transport, ...envOptions } = options
+  const { machineDelay = seconds(10), runtime, withoutValidation = false, ...rest } = options
+  const { between = (transport) => transport, ...envOptions } = rest
+  const kinds: DeclaredKind[] = [
+    Cluster,
+    MachineDeployment,
+    MachineSet,
+    Machine,
+    DevMachine,
+    DevMachineTemplate,
+    OtherMachine,
+    OtherMachineTemplate,
+    DevConfig,
+    DevConfigTemplate,
+  ]
   const env = await testEnv({
-    kinds: [
-      Cluster,
-      MachineDeployment,
-      MachineSet,
-      Machine,
-      DevMachine,
-      DevMachineTemplate,
-      OtherMachine,
-      OtherMachineTemplate,
-      DevConfig,
-      DevConfigTemplate,
-    ],
+    kinds: withoutValidation ? kinds.map((kind) => ({ ...kind, validate: () => [] })) : kinds,
     controllers: [
       createMachineSetController(),
       createMachineDeploymentController(runtime ? { runtime } : {}),

@@ -1,18 +1,8 @@
 import { Cluster, ClusterConditions, Machine, MachineHealthCheck } from '@capstan/api'
 import { type Cache, type Controller, type Index, watches, whenChanged } from '@capstan/controller'
-import {
-  conditionsOf,
-  equal,
-  getCondition,
-  isDeleting,
-  keyOf,
-  keyText,
-  labelSelector,
-  type Node,
-  type ObjectKey,
-} from '@capstan/kube'
+import { conditionsOf, equal, getCondition, isDeleting, keyOf, keyText, type Node, type ObjectKey } from '@capstan/kube'
 import type { ClusterCache, ClusterCacheEvent } from '../cluster-cache/cluster-cache.ts'
-import { MachineHealthChecksByClusterName, objectsOfCluster } from '../indexes.ts'
+import { hasMatchingLabels, MachineHealthChecksByClusterName, objectsOfCluster } from '../indexes.ts'
 import { reconcileMachineHealthCheck } from './reconcile.ts'
 
 export interface MachineHealthCheckControllerOptions {
@@ -58,20 +48,11 @@ const clusterMatters = whenChanged((cluster: Cluster) => ({
   controlPlaneInitialized: getCondition(cluster, ClusterConditions.ControlPlaneInitialized.type),
 }))
 
-function healthChecksOfMachine({ metadata, spec }: Machine, cache: Cache): ObjectKey[] {
+function healthChecksOfMachine(machine: Machine, cache: Cache): ObjectKey[] {
   return cache
-    .byIndex(MachineHealthChecksByClusterName, `${metadata.namespace}/${spec.clusterName}`)
-    .filter((healthCheck) => selects(healthCheck, metadata.labels))
+    .byIndex(MachineHealthChecksByClusterName, `${machine.metadata.namespace}/${machine.spec.clusterName}`)
+    .filter(({ spec }) => hasMatchingLabels(spec.selector, machine))
     .map(keyOf)
-}
-
-/** Returns false for an invalid selector. The reconcile of the MachineHealthCheck then fails with the error. */
-function selects({ spec }: MachineHealthCheck, labels: Machine['metadata']['labels']): boolean {
-  try {
-    return labelSelector(spec.selector).matches(labels)
-  } catch {
-    return false
-  }
 }
 
 function healthChecksOfEvent(event: ClusterCacheEvent, cache: Cache): readonly ObjectKey[] {

@@ -8,8 +8,8 @@ import {
   RevisionAnnotation,
 } from '@capstan/api'
 import { type Cache, type Controller, type Index, type Predicate, watches, whenChanged } from '@capstan/controller'
-import { controllerOf, equal, isDeleting, keyOf, keyText, labelSelector, type ObjectKey } from '@capstan/kube'
-import { MachineSetsByClusterName, objectsOfCluster } from '../indexes.ts'
+import { controllerOf, equal, isDeleting, keyOf, keyText, type ObjectKey } from '@capstan/kube'
+import { hasMatchingLabels, MachineSetsByClusterName, objectsOfCluster } from '../indexes.ts'
 import { reconcileMachineSet } from './reconcile.ts'
 import { type MachineSetSettings, PreflightChecks } from './scope.ts'
 
@@ -42,9 +42,8 @@ export function createMachineSetController({
 /** Maps a Machine without controller to the sets that may adopt it. */
 function machineSetsOfOrphan(machine: Machine, cache: Cache): ObjectKey[] {
   if (controllerOf(machine)) return []
-  const { namespace, labels } = machine.metadata
-  const sets = cache.byIndex(MachineSetsByClusterName, `${namespace}/${machine.spec.clusterName}`)
-  return sets.filter(({ spec }) => labelSelector(spec.selector).matches(labels)).map(keyOf)
+  const sets = cache.byIndex(MachineSetsByClusterName, `${machine.metadata.namespace}/${machine.spec.clusterName}`)
+  return sets.filter(({ spec }) => hasMatchingLabels(spec.selector, machine)).map(keyOf)
 }
 
 const machineSetsOfDeployment = (deployment: MachineDeployment, cache: Cache): ObjectKey[] =>

@@ -474,6 +474,22 @@ describe('a MachineSet', () => {
     expect(metadata.ownerReferences).toBeUndefined()
   })
 
+  test('adopts a Machine although the selector of another set is invalid', async () => {
+    env = await setsEnv({ withoutValidation: true })
+    await createClusterWithTemplates(env)
+    const invalid = aMachineSet({ selector: { matchExpressions: [{ key: 'app', operator: 'In' as const, values: [] }] } })
+    await env.client.create(MachineSet, { ...invalid, metadata: { ...invalid.metadata, name: 'invalid' } })
+    await env.client.create(MachineSet, aMachineSet())
+    await env.settle()
+    const [machine] = (await env.client.list(Machine, { namespace: 'default' })).items
+    const { namespace, labels } = machine!.metadata
+    const orphan = { metadata: { name: 'orphan', namespace: namespace!, labels: labels! }, spec: machine!.spec }
+    await env.client.create(Machine, orphan)
+    await env.settle()
+    const { metadata } = await env.client.get(Machine, { namespace: 'default', name: 'orphan' })
+    expect(metadata.ownerReferences).toMatchObject([{ kind: 'MachineSet', name: 'set', controller: true }])
+  })
+
   test('is deleted although its selector cannot be used', async () => {
     env = await setsEnv()
     await createClusterWithTemplates(env)
