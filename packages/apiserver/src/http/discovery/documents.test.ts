@@ -70,3 +70,27 @@ test('OpenAPI v3 has no document at longer paths than those of group versions', 
   expect(await documents.openAPI('apis/shop.example.com/v1')).toBeDefined()
   expect(await documents.openAPI('apis/shop.example.com/v1/widgets')).toBeUndefined()
 })
+
+test.each([
+  ['the status subresource', { statusSubresource: false }],
+  ['the scale subresource', { scale: undefined }],
+  ['the kind of lists', { listKind: 'Widgets' }],
+  ['the scope', { namespaced: false }],
+])('OpenAPI v3 is created again after %s changes, although the schema is the same', async (_, change) => {
+  const { documents, served } = await documentsOf(1)
+  const before = await documents.openAPI('apis/shop.example.com/v1')
+  const changed = served.list().map((resource) => ({ ...resource, ...change }))
+  Object.assign(served, { generation: 2, list: () => changed })
+  const created = new Documents(served as never, new VirtualClock()).openAPI('apis/shop.example.com/v1')
+  const after = await documents.openAPI('apis/shop.example.com/v1')
+  expect(after).toEqual(await created)
+  expect(after).not.toEqual(before)
+})
+
+test('OpenAPI v3 is not created again after a change that it does not contain', async () => {
+  const { documents, served } = await documentsOf(1)
+  const before = await documents.openAPI('apis/shop.example.com/v1')
+  const changed = served.list().map((resource) => ({ ...resource, shortNames: ['w'], categories: ['all'], columns: [] }))
+  Object.assign(served, { generation: 2, list: () => changed })
+  expect(await documents.openAPI('apis/shop.example.com/v1')).toBe(before)
+})

@@ -114,7 +114,7 @@ export class Documents {
 
   #openAPIOf(path: string, resources: readonly Resource[]): Promise<Document> {
     const cached = this.#openapi.get(path)
-    if (cached?.resources.length === resources.length && cached.resources.every((r, i) => r.schema === resources[i]!.schema))
+    if (cached?.resources.length === resources.length && cached.resources.every((r, i) => haveSameOpenAPI(r, resources[i]!)))
       return cached.document
     const document = this.#inPieces(this.#makeOpenAPI(resources))
     // Documents of resources that have changed meanwhile are not cached.
@@ -157,6 +157,12 @@ export class Documents {
     return yield* documentInParts(yield* swaggerOf(this.#partsOf(served), swaggerHead(version), swaggerEncodings[encoding]))
   }
 }
+
+/** Whether OpenAPI v3 describes both resources of a group version alike. Compares what a CustomResourceDefinition can change. */
+const haveSameOpenAPI = (a: Resource, b: Resource): boolean =>
+  describedFields.every((field) => a[field] === b[field]) && (a.scale === undefined) === (b.scale === undefined)
+
+const describedFields = ['schema', 'plural', 'kind', 'listKind', 'namespaced', 'statusSubresource'] as const
 
 const pathOf = (group: string, version: string): string => (group === '' ? `api/${version}` : `apis/${group}/${version}`)
 
