@@ -63,7 +63,7 @@ export async function callHandler(
       throw failed(err)
     })
     onStatus?.(response.status)
-    if (response.status !== 200) throw await unexpectedStatus(response)
+    if (response.status !== 200) throw await unexpectedStatus(response, signal)
     const responseBody = await readBytes(response.body, maxBodyBytes).catch((err) => {
       if (err instanceof TooLong) throw invalidResponse('http: response body too large', 'TooLong')
       throw callSignal.aborted ? failed(err) : incompleteResponse(err)
@@ -93,7 +93,8 @@ const incompleteResponse = (err: unknown): HookFailed =>
     problem: err instanceof NoAnswer ? err.problem : undefined,
   })
 
-async function unexpectedStatus({ status, body }: HttpResponse): Promise<HookFailed> {
+/** @throws the signal's reason if it aborts while the body is read */
+async function unexpectedStatus({ status, body }: HttpResponse, signal: AbortSignal | undefined): Promise<HookFailed> {
   const head = `http call failed: got response with status code ${status} != 200`
   const problem = status === 404 ? 'NotFound' : 'UnexpectedStatus'
   try {
@@ -101,6 +102,7 @@ async function unexpectedStatus({ status, body }: HttpResponse): Promise<HookFai
     const excerpt = goQuoted(bytes.subarray(0, 512), bytes.length > 512 ? '...' : '')
     return new HookFailed('bad-status', `${head}: response : ${excerpt}`, { problem })
   } catch {
+    signal?.throwIfAborted()
     return new HookFailed('bad-status', `${head}: failed to read response body`, { problem })
   }
 }

@@ -255,6 +255,21 @@ describe('a call fails', () => {
   })
 })
 
+test.each([200, 500])("a caller that aborts while the body of a response %i is read gets the signal's reason", async (status) => {
+  servers.a = gate(() => proceedNow())
+  const client = await clientOf([config('a')])
+  const abort = new AbortController()
+  const reason = new Error('the caller has left')
+  servers.a = ({ signal }) => {
+    const start = (body: ReadableStreamDefaultController) => {
+      signal.addEventListener('abort', () => body.error(signal.reason))
+      setImmediate(() => abort.abort(reason))
+    }
+    return Promise.resolve(new Response(new ReadableStream({ start }), { status }))
+  }
+  await expect(client.callAll(BeforeClusterCreate, cluster, { cluster }, { signal: abort.signal })).rejects.toBe(reason)
+})
+
 test('no timer is pending after a successful call', async () => {
   servers.a = gate(() => proceedNow())
   await create(await clientOf([config('a')]))
