@@ -95,7 +95,7 @@ export type ConvertedObject<T extends KubeObject> = Omit<T, 'apiVersion' | 'kind
 }
 
 export interface ConversionContext {
-  /** Returns the apiVersion of objects of a kind that `KindVersion.references` returned. */
+  /** Returns the apiVersion of objects of a kind that `KindVersion.references` returned. @throws Error for any other kind */
   apiVersionOf(kind: GroupKind): string
 }
 

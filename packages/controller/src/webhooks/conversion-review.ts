@@ -76,7 +76,13 @@ async function convertObject(
   for (const referenced of targetVersion.references?.(stored) ?? []) {
     versions.set(`${referenced.kind}.${referenced.group}`, await referenceVersion(lookup, referenced))
   }
-  const context = { apiVersionOf: ({ group, kind }: GroupKind) => versions.get(`${kind}.${group}`) ?? group }
+  const context = {
+    apiVersionOf({ group, kind }: GroupKind): string {
+      const version = versions.get(`${kind}.${group}`)
+      if (version === undefined) throw new Error(`references of ${object.kind} ${apiVersion} does not return ${kind}.${group}`)
+      return version
+    },
+  }
   return withIdentity(targetVersion.fromStored(stored, context), apiVersion, stored)
 }
 

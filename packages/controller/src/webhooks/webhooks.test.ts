@@ -1,5 +1,6 @@
 import {
   admission,
+  type ConversionContext,
   defineKind,
   forbidden,
   invalid,
@@ -44,6 +45,14 @@ const Widget = defineKind({
         throw new Error('v0 is no longer supported')
       },
       fromStored: () => ({ spec: {} }),
+    },
+    {
+      kind: { ...Old, version: 'v0alpha1' },
+      toStored: () => ({}),
+      /** Requests the version of a kind that `references` does not return. */
+      fromStored: (_: KubeObject, { apiVersionOf }: ConversionContext) => ({
+        spec: { shelf: apiVersionOf({ group: 'shop.example.com', kind: 'Shelf' }) },
+      }),
     },
   ] as never,
 })
@@ -163,6 +172,7 @@ describe('conversion', () => {
     ['v3', widget('a'), 'Widget of shop.example.com/v2 cannot be converted to shop.example.com/v3'],
     ['v2', widget('a', {}, 'v9'), 'Widget of shop.example.com/v9 cannot be converted to shop.example.com/v2'],
     ['v2', widget('a', {}, 'v0'), 'v0 is no longer supported'],
+    ['v0alpha1', widget('a'), 'references of Widget shop.example.com/v0alpha1 does not return Shelf.shop.example.com'],
   ])('to %s fails with the reason when it is not possible', async (version, object, message) => {
     expect(await convert(version, object)).toEqual({ uid: 'u', convertedObjects: [], result: { status: 'Failure', message } })
   })
