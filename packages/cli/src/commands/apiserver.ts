@@ -55,7 +55,8 @@ async function serve(flags: ApiserverOptions, io: Io): Promise<void> {
   // Objects are stored as JSON, which takes less memory: all clients are in other processes, and most request JSON.
   const encode = packedObjects()
   // Stores are opened while the certificates are made. A failure is reported where the promise is awaited.
-  const opening = openStores(clock, log, encode, options)
+  const failed = new AbortController()
+  const opening = openStores(clock, log, encode, options, failed.signal)
   opening.catch(() => {})
   let server: ApiServer | undefined
   let listener: Listener | undefined
@@ -123,6 +124,10 @@ async function serve(flags: ApiserverOptions, io: Io): Promise<void> {
     }
     io.out(`API server ready at ${listener.url}${options.kubeconfig === undefined ? '' : `, kubeconfig ${options.kubeconfig}`}`)
     await interrupted
+  } catch (err) {
+    // Without this, the error would be reported only after the time limit of an unreachable etcd.
+    failed.abort(err)
+    throw err
   } finally {
     await listener?.close(GraceOfRequests)
     await server?.close()
@@ -187,17 +192,19 @@ function limitsOf(options: ApiserverOptions): Limits {
 
 /**
  * Opens the stores in the folder of --data or --etcd-servers. Returns undefined without these flags: state is then in memory only.
+ * `signal` ends the wait for --etcd-servers.
  */
 async function openStores(
   clock: Clock,
   log: Logger,
   encode: ObjectEncoding,
   { data, etcdServers }: ApiserverOptions,
+  signal: AbortSignal,
 ): Promise<DurableStores | undefined> {
   if (data !== undefined) return openDurable(resolve(data, 'db'), { clock, log, encode })
   if (etcdServers === undefined) return undefined
   const { findState } = await import('../envtest/state-place.ts')
-  const { folder, isUnsafe } = await findState(etcdServers, (ms) => sleep(clock, ms))
+  const { folder, isUnsafe } = await findState(etcdServers, (ms) => sleep(clock, ms, signal), signal)
   return openDurable(folder, { clock, log, encode, sync: !isUnsafe })
 }
 

@@ -50,3 +50,10 @@ test('fails after 20 seconds without a reachable server, and names the servers',
   await expect(findState([unreachable], sleep)).rejects.toThrow(`cannot reach --etcd-servers ${unreachable}: `)
   expect(waited).toBeGreaterThanOrEqual(20_000)
 })
+
+test('fails at once when the caller aborts while a server does not respond', async () => {
+  const abort = new AbortController()
+  const reason = new Error('another flag is invalid')
+  const url = await serve(() => abort.abort(reason))
+  await expect(findState([url], () => Promise.resolve(), abort.signal)).rejects.toBe(reason)
+})

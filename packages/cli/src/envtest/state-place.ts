@@ -19,27 +19,32 @@ const pause = 100
 /**
  * Returns the response of the first reachable server.
  *
- * @throws Error for a real etcd, or when no server is reachable within the time limit
+ * @throws Error for a real etcd, or when no server is reachable within the time limit; the signal's reason if it aborts
  */
-export async function findState(servers: readonly string[], sleep: (ms: number) => Promise<void>): Promise<StateLocation> {
+export async function findState(
+  servers: readonly string[],
+  sleep: (ms: number) => Promise<void>,
+  signal?: AbortSignal,
+): Promise<StateLocation> {
   let problem = ''
   for (let waited = 0; waited <= timeLimit; waited += pause) {
     for (const server of servers) {
-      const result = await requestState(server)
+      const result = await requestState(server, signal)
       if (typeof result === 'object') return result
       problem = result
     }
+    signal?.throwIfAborted()
     await sleep(pause)
   }
   throw new Error(`cannot reach --etcd-servers ${servers.join(',')}: ${problem}`)
 }
 
 /** Returns the response, or the reason why the server is unreachable. @throws Error for a real etcd */
-async function requestState(server: string): Promise<StateLocation | string> {
+async function requestState(server: string, signal: AbortSignal | undefined): Promise<StateLocation | string> {
   let response: IncomingMessage
   try {
     // `fetch` is not used, because it rejects some ports and loads slowly.
-    ;[response] = (await once(get(new URL(StatePath, server)), 'response')) as [IncomingMessage]
+    ;[response] = (await once(get(new URL(StatePath, server), signal ? { signal } : {}), 'response')) as [IncomingMessage]
   } catch (err) {
     return err instanceof Error ? err.message : String(err)
   }
