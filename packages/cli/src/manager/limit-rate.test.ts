@@ -67,3 +67,26 @@ test('an abort ends the wait of a delayed request', async () => {
   await advance(1000)
   expect(sent).toEqual([0, 0])
 })
+
+test('an aborted request does not delay later requests, but those that wait already keep their times', async () => {
+  const { client, sent, advance } = setup()
+  for (let i = 0; i < 2; i++) void client.list(ConfigMap)
+  const abortedList = async () => {
+    const abort = new AbortController()
+    const waiting = client.list(ConfigMap, { signal: abort.signal }).catch(() => {})
+    await Promise.resolve()
+    return async () => {
+      abort.abort()
+      await waiting
+    }
+  }
+  const abortFirst = await abortedList()
+  void client.list(ConfigMap)
+  const abortLast = await abortedList()
+  await abortLast()
+  await abortFirst()
+  await client.list(ConfigMap, { signal: AbortSignal.abort() }).catch(() => {})
+  void client.list(ConfigMap)
+  await advance(1000)
+  expect(sent).toEqual([0, 0, 200, 300])
+})

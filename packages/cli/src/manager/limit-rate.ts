@@ -10,16 +10,38 @@ export interface Rate {
 
 /** Returns a transport that delays requests beyond the rate, in order. */
 export function limitRate(transport: Transport, { qps, burst }: Rate, clock: Clock): Transport {
-  /** Number of requests that can be sent at once, as of `updatedAt`. */
+  /** Number of requests that can be sent at once, as of `updatedAt`. A negative number counts the waiting requests. */
   let tokens = burst
   let updatedAt = clock.elapsed()
-  const waitForToken = async (signal: AbortSignal | undefined): Promise<void> => {
+  /** Time of the last request, which may still wait. */
+  let lastAt = updatedAt
+  const addTokens = (more: number): void => {
     const now = clock.elapsed()
-    tokens = Math.min(burst, tokens + ((now - updatedAt) / 1000) * qps)
+    tokens = Math.min(burst, tokens + ((now - updatedAt) / 1000) * qps + more)
     updatedAt = now
-    // A negative number counts the waiting requests; each further request waits longer.
+  }
+  const waitForToken = async (signal: AbortSignal | undefined): Promise<void> => {
+    signal?.throwIfAborted()
+    addTokens(0)
     tokens -= 1
-    if (tokens < 0) await sleep(clock, Math.ceil((-tokens / qps) * 1000), signal)
+    const delay = tokens < 0 ? (-tokens / qps) * 1000 : 0
+    const at = updatedAt + delay
+    lastAt = at
+    if (delay === 0) return
+    try {
+      await sleep(clock, Math.ceil(delay), signal)
+    } catch (err) {
+      returnToken(at)
+      throw err
+    }
+  }
+  /** Returns the token of an aborted request that was due at this time. Upstream: Reservation.CancelAt of golang.org/x/time/rate. */
+  const returnToken = (at: number): void => {
+    // Requests that began to wait later keep their times.
+    const restored = 1 - ((lastAt - at) / 1000) * qps
+    if (restored <= 0 || at < clock.elapsed()) return
+    addTokens(restored)
+    if (at === lastAt) lastAt = Math.max(updatedAt, at - 1000 / qps)
   }
   return {
     async send(request, signal) {
