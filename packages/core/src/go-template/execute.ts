@@ -40,6 +40,8 @@ class Executor {
   readonly #execution: Execution
   readonly #data: Value
   #out = ''
+  /** Length of the output. */
+  #bytes = 0
   #steps = 0
   #templateName: string
   #depth = 0
@@ -70,7 +72,8 @@ class Executor {
 
   #write(part: string): void {
     this.#out += part
-    if (this.#out.length > LargestText) this.#fail(`output is larger than ${LargestText} bytes`)
+    this.#bytes += byteLength(part)
+    if (this.#bytes > LargestText) this.#fail(`output is larger than ${LargestText} bytes`)
   }
 
   #step(): void {

@@ -72,6 +72,7 @@ describe('rendering is limited for', () => {
       '{{ wrapWith 1 (repeat 10000 "<br>") (repeat 10000 "a") }}',
       'text is larger than 1048576 bytes',
     ],
+    ['an output, in bytes', '{{ range until 32768 }}éééééééééééééééé{{ end }}x', 'output is larger than 1048576 bytes'],
     ['an output', '{{ range until 100000 }}0123456789ABCDEF{{ end }}', 'output is larger than 1048576 bytes'],
     ['a long list', '{{ until 100000000 }}', 'list is longer than 100000'],
     [
