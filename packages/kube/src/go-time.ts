@@ -1,19 +1,57 @@
-/** Errors for texts that are not times, in the form of the errors of Go's parser. Upstream: metav1.Time and metav1.MicroTime. */
+/** Errors for texts that are not times, with the texts of Go's parser. Upstream: metav1.Time and metav1.MicroTime, time.Parse. */
 
-/**
- * Returns the error for a text that is not a time. With `micro`, the text must be a MicroTime, whose fraction has six digits. Unless only
- * the fraction is wrong, the error states that the year cannot be parsed; Go's error states the first part that cannot be parsed. Unlike
- * Go's parser, accepts the hour 24 in `24:00:00`, and a day up to 31 that the month does not have.
- */
-export function timeProblem(text: string, micro: boolean): string | undefined {
-  const parts = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d((?:\.\d+)?)([Zz]|[+-]\d\d:\d\d)$/.exec(text)
-  const isTime = parts !== null && !Number.isNaN(Date.parse(text))
-  if (isTime && (!micro || parts[1]!.length === 7)) return undefined
-  if (isTime) return microProblem(text, parts[1]! + parts[2]!)
-  const layout = micro ? '2006-01-02T15:04:05.000000Z07:00' : '2006-01-02T15:04:05Z07:00'
-  return `parsing time ${JSON.stringify(text)} as ${JSON.stringify(layout)}: cannot parse ${JSON.stringify(text)} as "2006"`
+/** A part of a layout. Numbers of Go's layouts identify the parts in errors. */
+interface Part {
+  readonly layout: string
+  readonly pattern: RegExp
+  /** Name and limits of a number; Go's error names it. */
+  readonly range?: readonly [name: string, least: number, most: number]
 }
 
-/** Error for a fraction without exactly six digits. `unparsed` is the text from the fraction on. */
-const microProblem = (text: string, unparsed: string): string =>
-  `parsing time ${JSON.stringify(text)} as "2006-01-02T15:04:05.000000Z07:00": cannot parse ${JSON.stringify(unparsed)} as ".000000"`
+const separator = (text: string): Part => ({ layout: text, pattern: new RegExp(`^${text}`) })
+const untilSecond: readonly Part[] = [
+  { layout: '2006', pattern: /^\d{4}/ },
+  separator('-'),
+  { layout: '01', pattern: /^\d\d/, range: ['month', 1, 12] },
+  separator('-'),
+  { layout: '02', pattern: /^\d\d/ },
+  separator('T'),
+  { layout: '15', pattern: /^\d\d?/, range: ['hour', 0, 23] },
+  separator(':'),
+  { layout: '04', pattern: /^\d\d/, range: ['minute', 0, 59] },
+  separator(':'),
+  { layout: '05', pattern: /^\d\d/, range: ['second', 0, 59] },
+]
+const zone: Part = { layout: 'Z07:00', pattern: /^(?:Z|[+-]\d\d:\d\d)/ }
+const layouts: { readonly [name in 'Time' | 'MicroTime']: readonly Part[] } = {
+  Time: [...untilSecond, { layout: '', pattern: /^(?:[.,]\d+)?/ }, zone],
+  MicroTime: [...untilSecond, { layout: '.000000', pattern: /^[.,]\d{6}/ }, zone],
+}
+
+/** Returns the error for a text that is not a time. With `micro`, the text must be a MicroTime, whose fraction has six digits. */
+export function timeProblem(text: string, micro: boolean): string | undefined {
+  const parts = layouts[micro ? 'MicroTime' : 'Time']
+  const head = `parsing time ${JSON.stringify(text)}`
+  const unparsable = (rest: string, layout: string): string =>
+    `${head} as ${JSON.stringify(parts.map((part) => part.layout).join(''))}: cannot parse ${JSON.stringify(rest)} as ${JSON.stringify(layout)}`
+  let rest = text
+  for (const { layout, pattern, range } of parts) {
+    const value = pattern.exec(rest)?.[0]
+    if (value === undefined) return unparsable(rest, layout)
+    if (range && (Number(value) < range[1] || Number(value) > range[2])) return `${head}: ${range[0]} out of range`
+    // As Go, accepts offsets of 24 hours and of 60 minutes.
+    if (layout === zone.layout && Number(value.slice(1, 3)) > 24) return `${head}: time zone offset hour out of range`
+    if (layout === zone.layout && Number(value.slice(4, 6)) > 60) return `${head}: time zone offset minute out of range`
+    rest = rest.slice(value.length)
+  }
+  if (rest !== '') return `${head}: extra text: ${JSON.stringify(rest)}`
+  if (!isDay(text.slice(0, 10))) return `${head}: day out of range`
+  // Go also accepts hours of one digit, fractions after a comma and unusual offsets, which other parts of Capstan cannot read.
+  return Number.isNaN(Date.parse(text)) ? unparsable(text, '2006') : undefined
+}
+
+/** Whether a date exists, unlike February 30, which `Date.parse` accepts. */
+function isDay(date: string): boolean {
+  const midnight = Date.parse(`${date}T00:00:00Z`)
+  return !Number.isNaN(midnight) && new Date(midnight).toISOString().startsWith(date)
+}
