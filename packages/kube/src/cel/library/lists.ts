@@ -30,16 +30,22 @@ const extreme =
     return others.reduce((best, value) => ((compareValues(value, best) ?? 0) * sign < 0 ? value : best), first)
   }
 
-const integerSum = (list: CelList): Value => {
-  const total = (list.values() as readonly bigint[]).reduce((sum, value) => sum + value, 0n)
-  if (BigInt.asIntN(64, total) !== total) throw new EvaluationError('integer overflow')
-  return total
+const checkedInt = (value: bigint): bigint => {
+  if (BigInt.asIntN(64, value) !== value) throw new EvaluationError('integer overflow')
+  return value
 }
 
+const checkedUint = (value: bigint): bigint => {
+  if (BigInt.asUintN(64, value) !== value) throw new EvaluationError('unsigned integer overflow')
+  return value
+}
+
+/** The sum of an empty list is the zero of its item type. */
 const sums: Library = {
-  'list<int>.sum(): int': integerSum,
+  'list<int>.sum(): int': (list: CelList) =>
+    (list.values() as readonly bigint[]).reduce((sum, value) => checkedInt(sum + value), 0n),
   'list<uint>.sum(): uint': (list: CelList) =>
-    new Uint((list.values() as readonly Uint[]).reduce((sum, { value }) => sum + value, 0n)),
+    new Uint((list.values() as readonly Uint[]).reduce((sum, { value }) => checkedUint(sum + value), 0n)),
   'list<double>.sum(): double': (list: CelList) => (list.values() as readonly number[]).reduce((sum, value) => sum + value, 0),
   'list<duration>.sum(): duration': (list: CelList) =>
     new Duration((list.values() as readonly Duration[]).reduce((sum, { nanos }) => sum + nanos, 0n)),
@@ -79,9 +85,9 @@ function slice(list: CelList, start: bigint, end: bigint): CelList {
 
 function flatten(list: CelList, depth = 1n): CelList {
   if (depth < 0n) throw new EvaluationError('level must be non-negative')
-  const flat = (values: readonly Value[], levels: number): Value[] =>
-    values.flatMap((value) => (value instanceof CelList && levels > 0 ? flat(value.values(), levels - 1) : [value]))
-  return new CelList(flat(list.values(), Math.min(Number(depth), 64)))
+  const flat = (values: readonly Value[], levels: bigint): Value[] =>
+    values.flatMap((value) => (value instanceof CelList && levels > 0n ? flat(value.values(), levels - 1n) : [value]))
+  return new CelList(flat(list.values(), depth))
 }
 
 /** Maximum length of a range. A longer range counts as exceeding the cost limit. */
@@ -111,7 +117,9 @@ export const lists: Library = {
       ],
     ]),
   ),
-  ...Object.fromEntries(Object.keys(sums).map((signature) => [signature, sumOf])),
+  ...Object.fromEntries(
+    Object.entries(sums).map(([signature, sum]) => [signature, (list: CelList) => (list.size === 0 ? sum(list) : sumOf(list))]),
+  ),
   'list<T>.indexOf(T): int': (list: CelList, value: Value) =>
     position(list.values().findIndex((item) => equalValues(item, value))),
   'list<T>.lastIndexOf(T): int': (list: CelList, value: Value) =>

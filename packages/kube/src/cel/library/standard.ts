@@ -120,14 +120,14 @@ function truncate(value: number, low: number, high: number): bigint {
   return BigInt(Math.trunc(value))
 }
 
-/** Formats a double with the fewest digits: with an exponent from 1e+21 on or below 1e-04, infinity as Go prints it. */
+/** Formats a double with the fewest digits as Go's %g: with an exponent from 1e+06 on or below 1e-04. */
 export function doubleText(value: number): string {
   if (Number.isNaN(value)) return 'NaN'
   if (!Number.isFinite(value)) return value > 0 ? '+Inf' : '-Inf'
   if (Object.is(value, -0)) return '-0'
   const [mantissa = '', exponent = ''] = value.toExponential().split('e')
   const power = Number(exponent)
-  if (power >= -4 && power < 21) return value.toString()
+  if (power >= -4 && power < 6) return value.toString()
   return `${mantissa}e${power < 0 ? '-' : '+'}${String(Math.abs(power)).padStart(2, '0')}`
 }
 

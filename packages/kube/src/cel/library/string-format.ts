@@ -64,13 +64,22 @@ function hex(value: Value): string | undefined {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
-/** Formats a double with a fixed number of digits. Doubles from 1e21 on, which `toFixed` prints with an exponent, are integers. */
+/** Formats a double with a fixed number of digits, with commas between thousands. Rounds halves to the even neighbour, as Go. */
 function fixedText(value: number, digits: number): string {
-  // Go rounds halves to the even neighbour, JavaScript rounds them up. Corrected only for numbers without decimal places.
-  const isHalf = digits === 0 && Math.abs(value % 1) === 0.5
-  if (isHalf) return (2 * Math.round(value / 2)).toFixed(0)
-  if (Math.abs(value) < 1e21) return value.toFixed(Math.min(digits, 100))
-  return `${BigInt(value)}${digits > 0 ? `.${'0'.repeat(digits)}` : ''}`
+  // Doubles are binary fractions: doubling one often enough gives an integer without loss.
+  let numerator = Math.abs(value)
+  let denominator = 1n
+  while (!Number.isInteger(numerator)) {
+    numerator *= 2
+    denominator *= 2n
+  }
+  const scaled = BigInt(numerator) * 10n ** BigInt(digits)
+  const remainder = (scaled % denominator) * 2n
+  const lower = scaled / denominator
+  const isUp = remainder > denominator || (remainder === denominator && lower % 2n === 1n)
+  const text = (isUp ? lower + 1n : lower).toString().padStart(digits + 1, '0')
+  const whole = text.slice(0, text.length - digits).replaceAll(/\B(?=(?:\d{3})+$)/g, ',')
+  return `${value < 0 ? '-' : ''}${whole}${digits > 0 ? `.${text.slice(-digits)}` : ''}`
 }
 
 function formatValue(value: Value): string {
