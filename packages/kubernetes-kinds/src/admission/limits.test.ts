@@ -144,6 +144,53 @@ describe('quotas', () => {
     expect(await rejection(t.client.create(pods, aPod('b', otherResources)))).toBe('accepted')
   })
 
+  test('of scope CrossNamespacePodAffinity count only pods with affinity to pods of other namespaces', async () => {
+    await quota({ pods: '0' }, { scopes: ['CrossNamespacePodAffinity'] })
+    const term = { topologyKey: 'zone', labelSelector: {} }
+    const withTerm = (added: object) => ({
+      affinity: { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{ ...term, ...added }] } },
+    })
+    expect(await rejection(t.client.create(pods, aPod('a', {}, withTerm({ namespaces: ['n'] }))))).toContain('exceeded quota: q')
+    expect(await rejection(t.client.create(pods, aPod('b', {}, withTerm({ namespaceSelector: {} }))))).toContain(
+      'exceeded quota: q',
+    )
+    expect(await rejection(t.client.create(pods, aPod('c', {}, withTerm({}))))).toBe('accepted')
+  })
+
+  const classScope = (operator: string, ...values: string[]) => ({
+    scopeSelector: {
+      matchExpressions: [{ scopeName: 'VolumeAttributesClass', operator, ...(values.length > 0 ? { values } : {}) }],
+    },
+  })
+  const inClass = (name: string, volumeAttributesClassName?: string) => {
+    const claim = aClaim(name, '1Gi') as { spec: object }
+    return { ...claim, spec: { ...claim.spec, ...(volumeAttributesClassName ? { volumeAttributesClassName } : {}) } } as never
+  }
+  test.each([
+    [classScope('Exists'), ['fast', 'slow']],
+    [classScope('DoesNotExist'), [undefined]],
+    [classScope('In', 'fast'), ['fast']],
+    [classScope('NotIn', 'fast'), ['slow', undefined]],
+  ])('of scope %j count only claims of those classes', async (spec, counted) => {
+    await quota({ persistentvolumeclaims: '0' }, spec)
+    for (const [index, name] of ['fast', 'slow', undefined].entries()) {
+      const outcome = await rejection(t.client.create(claims, inClass(`c${index}`, name)))
+      expect(outcome.includes('exceeded quota: q')).toBe(counted.includes(name))
+    }
+  })
+
+  test('of a class count a claim that changes to the class', async () => {
+    await quota({ 'requests.storage': '1Gi' }, classScope('In', 'fast'))
+    await t.client.create(claims, inClass('a', 'fast'))
+    await t.client.create(claims, inClass('b', 'slow'))
+    const status = { status: { phase: 'Bound' } }
+    await t.client.patch(claims, at('b'), { type: 'merge', body: status }, { subresource: 'status' })
+    const body = { spec: { volumeAttributesClassName: 'fast' } }
+    expect(await rejection(t.client.patch(claims, at('b'), { type: 'merge', body }))).toContain(
+      'exceeded quota: q, requested: requests.storage=1Gi, used: requests.storage=1Gi, limited: requests.storage=1Gi',
+    )
+  })
+
   test('apply to concurrent writes, and do not count failed writes', async () => {
     await quota({ 'count/configmaps': '3' })
     const create = (name: string) => rejection(t.client.create(configMaps, { metadata: at(name) } as never))

@@ -72,10 +72,14 @@ export function inScope({ spec: { scopes = [], scopeSelector } }: ResourceQuota,
     ...(scopeSelector?.matchExpressions ?? []),
   ]
   if (requirements.length === 0) return true
+  if (storage === 'persistentvolumeclaims') {
+    const classes = attributesClassesOf(object as unknown as PersistentVolumeClaim)
+    return requirements.every((scope) => scope.scopeName === 'VolumeAttributesClass' && hasClass(classes, scope))
+  }
   if (storage !== 'pods') return false
   const pod = object as unknown as Pod
-  return requirements.every(({ scopeName, operator, values = [] }) => {
-    switch (scopeName) {
+  return requirements.every((scope) => {
+    switch (scope.scopeName) {
       case 'Terminating':
         return (pod.spec.activeDeadlineSeconds ?? -1) >= 0
       case 'NotTerminating':
@@ -84,17 +88,35 @@ export function inScope({ spec: { scopes = [], scopeSelector } }: ResourceQuota,
         return qosClass(pod) === 'BestEffort'
       case 'NotBestEffort':
         return qosClass(pod) !== 'BestEffort'
-      case 'PriorityClass': {
-        const name = pod.spec.priorityClassName ?? ''
-        if (operator === 'Exists') return name !== ''
-        if (operator === 'DoesNotExist') return name === ''
-        return values.includes(name) === (operator === 'In')
-      }
+      case 'PriorityClass':
+        return hasClass([pod.spec.priorityClassName ?? ''], scope)
+      case 'CrossNamespacePodAffinity':
+        return affinityTerms(pod).some((term) => (term.namespaces ?? []).length > 0 || term.namespaceSelector)
       default:
         return false
     }
   })
 }
+
+/** Whether a scope includes an object of the named classes; one name suffices. Empty names are those of absent classes. */
+function hasClass(names: readonly string[], { operator, values = [] }: { operator: string; values?: string[] }): boolean {
+  const classes = names.filter((name) => name !== '')
+  if (operator === 'Exists') return classes.length > 0
+  if (classes.length === 0) return operator !== 'In'
+  return operator !== 'DoesNotExist' && classes.some((name) => values.includes(name) === (operator === 'In'))
+}
+
+const attributesClassesOf = ({ spec, status }: PersistentVolumeClaim): string[] => [
+  spec.volumeAttributesClassName ?? '',
+  status?.currentVolumeAttributesClassName ?? '',
+  status?.modifyVolumeStatus?.targetVolumeAttributesClassName ?? '',
+]
+
+const affinityTerms = ({ spec: { affinity } }: Pod) =>
+  [affinity?.podAffinity, affinity?.podAntiAffinity].flatMap((rules) => [
+    ...(rules?.requiredDuringSchedulingIgnoredDuringExecution ?? []),
+    ...(rules?.preferredDuringSchedulingIgnoredDuringExecution ?? []).map(({ podAffinityTerm }) => podAffinityTerm),
+  ])
 
 /** The write for which a quota is checked. */
 interface QuotaWrite {
