@@ -1,6 +1,6 @@
 import { ConfigMap, Namespace, unknownKind } from '@capstan/kube'
 import { aWidget, rejection, testServer, type TestServer, Widget } from '@capstan/kubernetes-kinds/test-server'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 
 const admissionregistration = 'admissionregistration.k8s.io/v1'
 const Policy = unknownKind({
@@ -100,4 +100,30 @@ test.each([
   const spec = { maxReplicas: 3, scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'd' } }
   const create = () => rejection(client.create(Autoscaler, { metadata: { name: 'a', namespace: 'default' }, spec } as never))
   expect((await create()).split(' ')[0]).toBe(expected)
+})
+
+describe('texts of policies are limited to 5120 bytes, not letters', () => {
+  const bytes = (count: number) => `'${'é'.repeat((count - 2) / 2)}'`
+  const rule = { operations: ['CREATE'], apiGroups: ['shop.example.com'], apiVersions: ['v1'], resources: ['widgets'] }
+  const policy = (spec: object) => ({ metadata: { name: 'p' }, spec: { matchConstraints: { resourceRules: [rule] }, ...spec } })
+
+  test.each([
+    [5122, `${'é'.repeat(2560)}`],
+    [5124, 'failed expression: false'],
+  ])('the result of a messageExpression: %i bytes with its quotes', async (count, message) => {
+    const { client } = await testServer()
+    const validations = [{ expression: 'false', messageExpression: bytes(count) }]
+    await client.create(Policy, policy({ validations }) as never)
+    await client.create(Binding, { metadata: { name: 'b' }, spec: { policyName: 'p', validationActions: ['Deny'] } } as never)
+    expect(await rejection(client.create(Widget, aWidget('w')))).toContain(`denied request: ${message}`)
+  })
+
+  test.each([
+    [5120, 'accepted'],
+    [5122, 'spec.auditAnnotations[0].valueExpression: Required value: must not exceed 5120 bytes in length'],
+  ])('the valueExpression of an audit annotation: %i bytes', async (count, expected) => {
+    const { client } = await testServer()
+    const auditAnnotations = [{ key: 'k', valueExpression: bytes(count) }]
+    expect(await rejection(client.create(Policy, policy({ auditAnnotations }) as never))).toContain(expected)
+  })
 })

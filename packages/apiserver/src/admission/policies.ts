@@ -314,7 +314,7 @@ const MaxMessage = 5 * 1024
 function messageOf({ source, message, messageExpression }: Validation, input: AdmissionInput, variables: KnownVariables): string {
   const result = messageExpression?.run(input, variables)
   const computed = result?.kind === 'value' && typeof result.value === 'string' ? result.value.trim() : ''
-  if (computed !== '' && computed.length <= MaxMessage && !computed.includes('\n')) return computed
+  if (computed !== '' && Buffer.byteLength(computed) <= MaxMessage && !computed.includes('\n')) return computed
   return message?.trim() || `failed expression: ${source.trim()}`
 }
 

@@ -1,6 +1,7 @@
 /**
  * Compiles the rules of one schema (`x-kubernetes-validations`). Upstream: apiextensions-apiserver pkg/apiserver/schema/cel, v0.36.
  */
+import { byteLength } from '../byte-length.ts'
 import type { JSONSchema, ValidationRule } from '../schema.ts'
 import type { Variable } from './compile.ts'
 import type { DeclaredSize } from './declared-size.ts'
@@ -115,5 +116,5 @@ const MaxMessage = 5 * 1024
 function usableMessage(value: Value): string | undefined {
   if (typeof value !== 'string') return undefined
   const text = value.trim()
-  return text === '' || text.includes('\n') || text.length > MaxMessage ? undefined : text
+  return text === '' || text.includes('\n') || byteLength(text) > MaxMessage ? undefined : text
 }

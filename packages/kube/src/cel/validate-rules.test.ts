@@ -162,6 +162,11 @@ describe('errors report', () => {
       { message: 'no x', messageExpression: "'a\\nb'" },
       'spec: Invalid value: no x',
     ],
+    [
+      'the message when the messageExpression returns more than 5120 bytes',
+      { message: 'no x', messageExpression: `'${'é'.repeat(2561)}'` },
+      'spec: Invalid value: no x',
+    ],
     ['the field in the fieldPath of the rule', { message: 'm', fieldPath: '.a' }, 'spec.a: Invalid value: m'],
     ['the map key in the fieldPath of the rule', { message: 'm', fieldPath: ".b['c.d']" }, 'spec.b[c.d]: Invalid value: m'],
     ['that the value is forbidden', { message: 'm', reason: 'FieldValueForbidden' }, 'spec: Forbidden: m'],

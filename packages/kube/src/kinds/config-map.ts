@@ -1,3 +1,4 @@
+import { byteLength } from '../byte-length.ts'
 import { appendAll } from '../lists.ts'
 import { equal } from '../json.ts'
 import { addInvalid, type FieldError, forbidden, invalid, tooLong } from '../errors.ts'
@@ -67,17 +68,6 @@ export function immutableErrors<T extends { immutable?: boolean }>(
   const errors = object.immutable ? [] : [forbidden('immutable', text)]
   for (const field of fields) if (!equal(object[field] ?? {}, old[field] ?? {})) errors.push(forbidden(field, text))
   return errors
-}
-
-const encoder = new TextEncoder()
-
-/**
- * Returns the length of a text in UTF-8. Encodes only non-ASCII text: encoding 200,000 short values would take longer than all other
- * checks.
- */
-function byteLength(text: string): number {
-  for (let index = 0; index < text.length; index++) if (text.charCodeAt(index) > 0x7f) return encoder.encode(text).length
-  return text.length
 }
 
 /** Length of the bytes that a base64 text encodes. */

@@ -199,7 +199,7 @@ function annotationErrors(
   const valueField = `${field}.valueExpression`
   const source = valueExpression.trim()
   if (source === '') return [...errors, required(valueField, 'valueExpression is not specified')]
-  if (source.length > 5 * 1024) return [...errors, required(valueField, 'must not exceed 5120 bytes in length')]
+  if (Buffer.byteLength(source) > 5 * 1024) return [...errors, required(valueField, 'must not exceed 5120 bytes in length')]
   const compiled = admissionExpression(source, scope, ['string', 'null'])
   return typeof compiled === 'string' ? [...errors, invalid(valueField, valueExpression, compiled)] : errors
 }
