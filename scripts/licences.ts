@@ -29,11 +29,20 @@ export function licenceProblems(packages: Readonly<Record<string, LockedPackage>
   })
 }
 
-/** Evaluates SPDX expressions: one licence of `(MIT OR GPL-3.0)` must be allowed, both of `MIT AND ISC`. */
+/**
+ * Evaluates SPDX expressions: one licence of `MIT OR GPL-3.0` must be allowed, both of `MIT AND ISC`. AND binds closer than OR. Licences
+ * with an exception (`WITH`) are not allowed.
+ */
 function isAllowed(expression: string, allowed: ReadonlySet<string>): boolean {
-  const plain = expression.replace(/^\((.*)\)$/, '$1')
-  if (plain.includes(' OR ')) return plain.split(' OR ').some((part) => isAllowed(part.trim(), allowed))
-  return plain.split(' AND ').every((part) => allowed.has(part.trim()))
+  // Replaces inner parentheses by a name of their result, until none are left.
+  const inner = /\(([^()]*)\)/
+  const [yes, no] = ['allowed', 'forbidden']
+  const isNameAllowed = (name: string): boolean => name === yes || allowed.has(name)
+  const evaluate = (text: string): boolean =>
+    text.split(' OR ').some((part) => part.split(' AND ').every((name) => isNameAllowed(name.trim())))
+  let text = expression
+  while (inner.test(text)) text = text.replace(inner, (_, content: string) => (evaluate(content) ? yes : no))
+  return evaluate(text)
 }
 
 if (import.meta.main) {
