@@ -73,6 +73,9 @@ function wrap(level: LogLevel, logger: () => pino.Logger): Logger {
   }
 }
 
+/** Names of the classes of JavaScript, whose errors are unexpected. */
+const unexpected = new Set(['Error', 'EvalError', 'RangeError', 'ReferenceError', 'SyntaxError', 'TypeError', 'URIError'])
+
 /**
  * Formats an error with its causes. Errors of classes with a name of their own are expected, so their stacks are omitted.
  */
@@ -82,7 +85,7 @@ function withCauses(err: unknown): unknown {
   return {
     type: err.name,
     message: err.message,
-    ...(err.name === 'Error' || err.name === 'TypeError' || err.name === 'RangeError' ? { stack: err.stack } : {}),
+    ...(unexpected.has(err.name) ? { stack: err.stack } : {}),
     ...(nested.length === 0 ? {} : { causes: nested.map(withCauses) }),
   }
 }
