@@ -16,7 +16,7 @@ const stories = [randomTopology, randomDeployment, randomHooks, randomDeployment
 /** Returns `count` cases for a seed. */
 export function randomCases(seed: number, count: number): Cases {
   const caseOf = (number: number): [string, Case] => [
-    `random-${seed}-${number}`,
+    `random-${seed}-${String(number).padStart(2, '0')}`,
     stories[number % stories.length]!(chooser(seededRandom(seed * 10_000 + number))),
   ]
   return Object.fromEntries(Array.from({ length: count }, (_, number) => caseOf(number)))

@@ -62,7 +62,6 @@ export const randomDrain =
     const podOf = (name: string) =>
       pod(name, {
         metadata: { labels: { app: choose('web', 'db') }, annotations: choose({}, { 'kubernetes.io/config.mirror': 'x' }, {}) },
-        spec: { terminationGracePeriodSeconds: choose(0, 30) },
       })
     await createInWorkload(twin, Pod, podOf('a'), podOf('b'), podOf('c'))
     if (choose(true, false)) await createDaemonSetPod(twin)
