@@ -19,7 +19,7 @@ export const abuseSuite: Suite = {
   run,
 }
 
-/** CI sends one sixth of the inputs, chosen by the commit. */
+/** Without flags, as in CI, one sixth of the inputs of `hostileInputs` is sent, chosen by the commit. */
 const CommitParts = 6
 
 /** Memory of the real server in bytes beyond which it is restarted. It grows with each input, with the largest to more than 20 GB. */

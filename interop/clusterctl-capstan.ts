@@ -81,7 +81,7 @@ async function runLifecycleOn(started: RunningApiServer, checks: Checks): Promis
   const { items } = await client.list(CustomResourceDefinition)
   const labelled = new Map(items.map(({ metadata }) => [metadata.name, metadata.labels?.['clusterctl.cluster.x-k8s.io']]))
   const missing = [...coreKinds, ...localKinds].map(resourceName).filter((name) => labelled.get(name) !== '')
-  check('init sets the labels that move and describe need on every CustomResourceDefinition', missing.length === 0, missing)
+  check('init sets the label of clusterctl on the CustomResourceDefinition of every kind', missing.length === 0, missing)
 
   const plan = await run('upgrade', 'plan')
   check('upgrade plan finds the newer release', plan.includes(second), plan)

@@ -135,7 +135,7 @@ const kind = (group: string, name: string, plural: string, scope: Kind['scope'] 
 const rbac = 'rbac.authorization.k8s.io'
 const admission = 'admissionregistration.k8s.io'
 
-/** Kinds of all objects in the manifests. */
+/** Kinds of all objects in the manifests, and the kind in which clusterctl records installed providers. */
 const kinds: readonly Kind[] = [
   kind('', 'Namespace', 'namespaces', 'Cluster'),
   kind('', 'Service', 'services'),
@@ -153,7 +153,9 @@ const kinds: readonly Kind[] = [
   kind('clusterctl.cluster.x-k8s.io', 'Provider', 'providers', 'Cluster', 'v1alpha3'),
 ]
 
-/** Returns the installed objects by kind and name, without fields that differ between any two servers, such as uid. */
+/**
+ * Returns the installed objects by kind and name, without status and fields that differ between any two servers, such as uid.
+ */
 async function inventory(client: Client): Promise<Map<string, Json>> {
   const installed = new Map<string, Json>()
   const servedGroups = (await client.list(CustomResourceDefinition)).items.map(({ spec }) => spec.group)

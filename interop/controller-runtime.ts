@@ -1,4 +1,4 @@
-/** Runs controller-runtime's own tests, unchanged, with the launchers of `capstan envtest` in `KUBEBUILDER_ASSETS`. */
+/** Runs tests of controller-runtime, unchanged, with the launchers of `capstan envtest` in `KUBEBUILDER_ASSETS`. */
 import { spawn } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { chmod, cp, readdir } from 'node:fs/promises'
@@ -13,7 +13,7 @@ import { toolPaths } from './shared/tools.ts'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const module = 'sigs.k8s.io/controller-runtime'
 const version = 'v0.24.1'
-/** Packages whose tests start an API server. */
+/** Packages of controller-runtime that are tested. Their tests start an API server. */
 const packages = ['client', 'cache', 'envtest', 'manager', 'builder', 'webhook', 'controller'] as const
 
 export const controllerRuntimeSuite: Suite = {

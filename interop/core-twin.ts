@@ -163,7 +163,9 @@ class Outcomes {
   known = 0
   /** Number of compared admission responses. */
   comparedResponses = 0
-  /** Steps in which our side needed a refresh, as `CASE: STEP`: either both cores miss a change until then, or only ours does. */
+  /**
+   * Steps in which our side needed a refresh, as `CASE: STEP`: both cores, or only ours, missed a change before the refresh.
+   */
   readonly refreshedSteps: string[] = []
   /** Names of cases by the explanation that they needed. */
   readonly casesByExplanation = new Map<string, string[]>()

@@ -78,7 +78,10 @@ interface Identity {
   readonly agent?: Agent
 }
 
-/** Returns headers that impersonate the recorded administrator, so that extra user fields of the certificate have no effect. */
+/**
+ * Returns headers that impersonate the recorded administrator, so that extra user fields of the certificate have no effect.
+ * Returns none for other users, and for requests that impersonate a user themselves.
+ */
 const asRecordedAdmin = (as: string, headers: { readonly [name: string]: string }): { [name: string]: string } =>
   as !== 'admin' || Object.keys(headers).some((name) => /^impersonate-/i.test(name))
     ? {}

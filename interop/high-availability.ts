@@ -258,6 +258,7 @@ class Replicas {
     this.network = new ReplicaProxies(new URL(apiServer.url))
   }
 
+  /** Starts replicas of core at free addresses. The first call also installs the Deployments and starts the local manager. */
   async start(count: number, furtherArgs: readonly string[] = []): Promise<Pod[]> {
     const started: Pod[] = []
     const [apiServer, programs] = [this.#apiServer, this.#programs]

@@ -90,7 +90,10 @@ async function compareResponses(peer: string, seed: number, checks: Checks): Pro
   console.log(`${Batch} responses, seed ${seed}: ${values} have a value, ${Batch - values} an error${earlyText}`)
 }
 
-/** Go keeps the text of values without a schema, and returns this error when the value is read. */
+/**
+ * Error of Capstan's decoder for a number in a value without a schema. Go keeps the text, and fails only when the value is
+ * read.
+ */
 const tooLarge = /^\{"error":"json: cannot unmarshal number \S+ into Go value of type float64"\}$/
 
 /** Compares the results of Go's decoder with the index of the responses that are published for other languages. */

@@ -41,7 +41,7 @@ import type { Suite } from './shared/suite.ts'
 import { until } from './shared/until.ts'
 
 const megabyte = 1_000_000
-/** Maximum compressed size of the image. */
+/** Maximum compressed size of the image in bytes. */
 const MaxPacked = 120 * megabyte
 
 const [core, local] = providers
@@ -116,7 +116,10 @@ async function checkOtherArchitecture(
 const elfMachines = { amd64: 0x3e, arm64: 0xb7 } as const satisfies Record<Architecture, number>
 const elfMachineOf = (file: string): number => readFileSync(file).readUInt16LE(18)
 
-/** Checks that the runtime has removed capabilities and write access. */
+/**
+ * Checks that the runtime removes capabilities and write access and enforces the memory limit, and that `capstan --version`
+ * works.
+ */
 async function checkContainer(programs: Programs, image: BuiltImage, checks: Checks): Promise<void> {
   const securityContext: SecurityContext = {
     runAsUser: 65532,
@@ -236,7 +239,11 @@ async function runLifecycle(
   await remove(context, 'classy')
   const undeleted = await undeletedObjects(context, before)
   checks.check('all objects of a deleted Cluster are deleted', undeleted.length === 0, undeleted)
-  checks.check('replicas that were not killed are running', replicas[0].program.ending === undefined, replicas[0].program.ending)
+  checks.check(
+    'the replica of core started last is running',
+    replicas[0].program.ending === undefined,
+    replicas[0].program.ending,
+  )
 }
 
 /** Folder in which the manifests for cert-manager mount the Secret. */

@@ -4,6 +4,7 @@ export interface HostileInput {
   readonly name: string
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly path: string
+  /** Content type of the body. Absent for requests without a body. */
   readonly type?: string
   readonly accept?: string
   readonly body?: string
@@ -388,8 +389,8 @@ export function largestInputs(most = MaxBytes): HostileInput[] {
 }
 
 /**
- * Returns all inputs in several sizes. No input changes a server: writes are dry runs, are rejected, or are reviews, which are
- * not stored.
+ * Returns inputs of every shape in several sizes. No input changes a server: writes are dry runs, are rejected, or are reviews,
+ * which are not stored.
  */
 export function hostileInputs(): HostileInput[] {
   return [

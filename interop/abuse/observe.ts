@@ -18,7 +18,7 @@ export interface Observed {
   readonly delay: number
   /** Longest CPU time of the server's main thread during such a request, in milliseconds. This depends least on other processes. */
   readonly cpu: number
-  /** CPU time of all threads of the server for the input, in seconds. */
+  /** CPU time of all threads of the server for the input and the small requests beside it, in seconds. */
   readonly cpuSeconds: number
   /** Resident memory of the server after the input, in bytes. */
   readonly memory: number

@@ -1,5 +1,6 @@
 /**
- * Checks typical uses of @kubernetes/client-node with the server of $KUBECONFIG. Prints `ok NAME` or `not ok NAME: reason` for each check.
+ * Checks typical uses of @kubernetes/client-node with the server of $KUBECONFIG. Prints `ok NAME` or `not ok NAME: reason` for
+ * each check.
  * This file is JavaScript, so that the type check of the repository does not need the package.
  */
 import assert from 'node:assert/strict'
@@ -202,7 +203,7 @@ spec:
     spec: { containers: [{ name: main, image: example.com/app }] }
 `
 
-/** Repeats a check until it returns true. Errors count as false. */
+/** Repeats a check until it returns true, and throws after 30 seconds. Errors of the check count as false. */
 async function until(holds) {
   const end = performance.now() + 30_000
   for (;;) {

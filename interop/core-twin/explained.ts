@@ -20,8 +20,9 @@ export interface Explained {
   readonly effect: string
   /** Cases in which the difference is accepted. Default: all cases. */
   readonly cases?: readonly string[]
+  /** Returns whether this entry explains a difference. `name` is that of the case. */
   matches(difference: Difference, name: string, recordings: Recordings): boolean
-  /** Whether the difference explains two error messages of responses to the same request. */
+  /** Returns whether this entry explains different error messages in two responses to one request. Default: false. */
   readonly matchesResponses?: (theirs: string, ours: string) => boolean
 }
 

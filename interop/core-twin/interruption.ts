@@ -1,3 +1,4 @@
+/** The managers of both cores, which are stopped and started together. */
 export interface StoppableManagers {
   stop(): Promise<void>
   start(): Promise<void>

@@ -53,8 +53,8 @@ export function normalized({ objects, updated }: ObservedObjects): NormalizedObj
 }
 
 /**
- * Removes the taint of outdated Nodes from a Node without a Machine. Whether the Node has it depends on when the Machine was
- * deleted.
+ * Removes the taint of outdated Nodes, and all taints in managedFields, from a Node without a Machine. Whether the Node has
+ * this taint depends on when the Machine was deleted.
  */
 function withoutOutdatedTaint(node: Node): Node {
   const { taints: allTaints = [], ...spec } = node.spec ?? {}
@@ -164,7 +164,7 @@ function keyOfItem(path: string, item: unknown, index: number): string {
   return String(index)
 }
 
-/** Yields every path of a set of fields (FieldsV1), without the prefixes `f:` and `k:`. */
+/** Yields every path of a set of fields (FieldsV1), without the prefixes `f:`, `k:` and `v:`. */
 function* ownedPaths(fields: unknown, path = ''): Iterable<string> {
   if (!isRecord(fields)) return
   for (const [name, inner] of Object.entries(fields)) {

@@ -30,7 +30,10 @@ export const everythingReady: Behaviours = {
   config: () => ({ status: { initialization: { dataSecretCreated: true }, dataSecretName: 'data' } }),
 }
 
-/** Report of a hosted control plane, which has no Machines. Without it, core neither drains nor deletes the Nodes of such a Cluster. */
+/**
+ * Report of a hosted control plane, which has no Machines. Of a Cluster without this report and without control plane Machines,
+ * core neither drains nor deletes Nodes.
+ */
 export const hostedControlPlane: Behaviour = (object, objects) => {
   const { status } = everythingReady.controlPlane(object, objects)!
   return { status: { ...status, externalManagedControlPlane: true } }

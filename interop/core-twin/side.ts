@@ -155,7 +155,10 @@ export class Side implements AsyncDisposable {
     this.#extension = extension
   }
 
-  /** Starts the workload API servers and the extension, and watches all compared kinds. The core must already be running. */
+  /**
+   * Starts the listener for workload API servers and the host of the extensions, and watches all compared kinds. The core must
+   * already be running.
+   */
   static async open(name: 'theirs' | 'ours', apiServer: RunningApiServer, served: ReadonlySet<string>): Promise<Side> {
     const access = await loadKubeconfig(apiServer.kubeconfig)
     const transport = httpsTransport(access, { clock: systemClock, random: systemRandom, userAgent: agent })
@@ -405,11 +408,13 @@ export class Side implements AsyncDisposable {
       const body = { status: { conditions, nodeInfo: nodeInfoOf(version) } }
       await client.patch(Node, { name }, { type: 'merge', body }, { subresource: 'status', fieldManager: 'kubelet' })
     } catch {
-      // The Node exists already.
+      // Expected if a Node of this name exists already.
     }
   }
 
-  /** Returns the version of the Machine that refers to the stub machine. */
+  /**
+   * Returns the version of the Machine that refers to the stub machine, by default v1.35.0; `undefined` without such a Machine.
+   */
   #versionOf(namespace: string, name: string): string | undefined {
     const machine = this.objects(namespace, Machine).find(({ spec }) => spec.infrastructureRef.name === name)
     return machine && (machine.spec.version ?? 'v1.35.0')
@@ -470,7 +475,9 @@ export const nodeInfoOf = (version: string) => ({
   systemUUID: 'twin',
 })
 
-/** Whether `whole` has all fields of `part` with the same values. */
+/**
+ * Whether `whole` has all fields of `part` with the same values. `null` in `part` requires that the field is absent or null.
+ */
 function contains(whole: unknown, part: unknown): boolean {
   if (part === null) return whole === undefined || whole === null
   if (typeof part !== 'object' || Array.isArray(part)) return JSON.stringify(whole) === JSON.stringify(part)

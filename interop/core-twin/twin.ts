@@ -150,7 +150,7 @@ export class Twin {
     await this.#applyBehavior()
   }
 
-  /** Creates an object and compares the responses, including warnings. */
+  /** Creates an object, and compares the error messages and warnings of the responses. */
   async create<T extends KubeObject>(kind: Kind<T>, object: Input<T>): Promise<void> {
     const metadata = { ...object.metadata, namespace: this.namespace }
     const body = { apiVersion: apiVersionOf(kind), kind: kind.kind, ...object, metadata }
@@ -162,7 +162,7 @@ export class Twin {
     })
   }
 
-  /** Applies a JSON merge patch and compares the responses, including warnings. */
+  /** Applies a JSON merge patch, and compares the error messages and warnings of the responses. */
   async patch<T extends KubeObject>(kind: Kind<T>, target: Target<T>, body: object, subresource?: 'status'): Promise<void> {
     await this.#compareResults(`patch ${kind.kind}`, async (side) => {
       const { name } = this.#keyOn(side, kind, target)
@@ -346,7 +346,7 @@ export class Twin {
     })
   }
 
-  /** Returns when the Event of a difference was recorded on the side that has it. */
+  /** Returns how often and when the Event of a difference was recorded on the side that has it. */
   #recordingsOf({ object, path, theirs }: Difference): Recordings {
     if (object !== 'Events') return { count: 0, isOfCreation: false }
     const observed = this.#sides[theirs === undefined ? 1 : 0].observed(this.namespace)
@@ -412,7 +412,7 @@ const fieldManager = 'fieldManager=twin'
 
 const apiVersionOf = ({ group, version }: Kind): string => (group === '' ? version : `${group}/${version}`)
 
-/** Returns the error and the warnings of a response as text. */
+/** Returns the error message of a response, or `done`, and its warnings as text. */
 const resultOf = (response: RawResponse): string =>
   [response.code < 300 ? 'done' : messageIn(response), ...response.warnings].join('\n')
 

@@ -28,7 +28,11 @@ const baseRootOf = (architecture: Architecture): string =>
     'root.tar',
   )
 
-/** Installs missing packages and creates the base images, which needs a network. @throws CannotRun that names the missing tool */
+/**
+ * Installs missing packages, creates the base images and downloads Node, which needs a network.
+ *
+ * @throws CannotRun that names the missing tool
+ */
 export async function installImageTools(): Promise<void> {
   const missing = requiredPackages.filter((name) => spawnSync(name, ['--version']).error !== undefined)
   if (missing.length > 0) await installPackages(missing)

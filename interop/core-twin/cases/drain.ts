@@ -90,17 +90,17 @@ const waitsFor = (...names: readonly string[]): Stage => ({
 
 interface DrainScenario {
   readonly pods: readonly Input<Pod>[]
-  /** Specs of the MachineDrainRules. */
+  /** Specs of the MachineDrainRules. Default: none. */
   readonly rules?: readonly object[]
   readonly annotations?: { [key: string]: string }
   /** Further fields of the Machine's spec. */
   readonly spec?: object
   readonly before?: (twin: Twin) => Promise<void>
-  /** States of the drain, in their order. */
+  /** States of the drain, in their order. Default: none, so that the Machine is deleted at once. */
   readonly stages?: readonly Stage[]
-  /** Reason of an event that the deletion records. */
+  /** Reason of an event that the deletion records. Default: SuccessfulDrainNode. */
   readonly event?: string
-  /** Pods that are not evicted. */
+  /** Names, in alphabetical order, of the Pods that are not evicted. Default: none. */
   readonly remaining?: readonly string[]
 }
 
@@ -156,8 +156,8 @@ export const deleteBudget = (twin: Twin, name = 'pdb') =>
   twin.inWorkload(clusterName, (client) => client.delete(PodDisruptionBudget, { namespace: 'default', name }))
 
 /**
- * Creates a PodDisruptionBudget that allows no eviction, and makes all Pods ready, because this budget
- * blocks the eviction of ready Pods only.
+ * Creates a PodDisruptionBudget that allows no eviction, and makes all Pods of the namespace `default` ready, because this
+ * budget blocks the eviction of ready Pods only.
  */
 export const createBudget = (twin: Twin, name = 'pdb') =>
   twin.inWorkload(clusterName, async (client) => {
@@ -200,7 +200,7 @@ const volume = (fields: object = {}): Input<KubeObject> =>
 
 const claimRef = { apiVersion: 'v1', kind: 'PersistentVolumeClaim', namespace: 'default', name: 'data' }
 
-/** A VolumeAttachment of the PersistentVolume `pv` exists, and these PersistentVolumes. Then the volume is detached. */
+/** A VolumeAttachment of the PersistentVolume `pv` exists, and the PersistentVolumes `volumes`. Then the volume is detached. */
 const attached =
   (message: string, ...volumes: readonly Input<KubeObject>[]): Case =>
   async (twin) => {
@@ -256,7 +256,9 @@ const attachVolume = async (client: Client, source: object = { persistentVolumeN
   await client.patch(VolumeAttachment, { name: 'va' }, { type: 'merge', body }, { subresource: 'status' })
 }
 
-/** The kubelet reports that the volume `name` is attached. These PersistentVolumes exist. Then the volume is detached. */
+/**
+ * The kubelet reports that the volume `name` is attached. The PersistentVolumes `volumes` exist. Then the volume is detached.
+ */
 const inUse =
   (name: string, message: string, ...volumes: readonly Input<KubeObject>[]): Case =>
   async (twin) => {

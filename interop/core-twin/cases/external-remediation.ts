@@ -64,7 +64,7 @@ const requestExists: Case = async (twin) => {
   await twin.settle('the request is deleted', (objects) => !objects.some(isRequest))
 }
 
-/** The Machine stays unhealthy, and its request is deleted by its controller. */
+/** The Machine stays unhealthy, and the remediation controller deletes the request. */
 const requestDeleted: Case = async (twin) => {
   await createCheckedMachine(twin)
   await reportNodesReady(twin, 'False')

@@ -280,7 +280,10 @@ const pending =
     await twin.settle('the timeout expires', healthOf(reason))
   }
 
-/** Longer than a health check may need for its next reconcile, 15 s, and for `settle` afterwards. */
+/**
+ * Timeout of unhealthy conditions in seconds. Longer than a health check may need for its next reconcile, 15 s, and `settle`
+ * for its comparison afterwards: otherwise the timeout would expire before the state without its expiry is compared.
+ */
 const timeoutSeconds = 60
 const nodeNotReady = { unhealthyNodeConditions: [{ type: 'Ready', status: 'False', timeoutSeconds }] }
 const machineNotReady = { unhealthyMachineConditions: [{ type: 'NodeReady', status: 'False', timeoutSeconds }] }

@@ -149,7 +149,9 @@ const deadlock: Case = async (twin) => {
 const deploymentIn = (objects: readonly KubeObject[]) =>
   objects.find((object): object is MachineDeployment => object.kind === MachineDeployment.kind)
 const availableReplicas = (objects: readonly KubeObject[]) => deploymentIn(objects)?.status?.availableReplicas
-/** Returns whether the MachineDeployment has only these available Machines, with the current template. */
+/**
+ * Returns whether the MachineDeployment has `replicas` Machines, which are all available and up to date, and one MachineSet.
+ */
 export const isRolledOut = (replicas: number) => (objects: readonly KubeObject[]) => {
   const { status } = deploymentIn(objects) ?? {}
   return (

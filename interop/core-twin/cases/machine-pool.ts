@@ -353,7 +353,7 @@ const machineMetadata: Case = async (twin) => {
   )
 }
 
-/** A Machine of an infrastructure machine exists before its pool, without an owner. */
+/** A Machine of an infrastructure machine exists before its pool, without a controller in its owner references. */
 const machineAdopted: Case = async (twin) => {
   await createReadyCluster(twin)
   await reportMachines(twin, [], notProvisioned)
@@ -407,7 +407,10 @@ const deletedWithMachines: Case = async (twin) => {
   await compareNodes(twin)
 }
 
-/** A provider ID is removed from a pool that is being deleted, so that core must delete the Node with this ID. */
+/**
+ * A provider ID is removed from a pool that is being deleted, so that core must delete the Node with this ID, unless the Node
+ * deletion timeout has expired. The infrastructure blocks the deletion of the pool for at least `timeout` seconds.
+ */
 const deletedWithNodes =
   (deletion: object, timeout = 0): Case =>
   async (twin) => {

@@ -30,7 +30,7 @@ const scale: Case = async (twin) => {
   await twin.settle('the MachineSet is deleted')
 }
 
-/** Creates a MachineSet whose preflight checks compare its version with this control plane. */
+/** Creates a MachineSet whose preflight checks compare its version with that of the reported `controlPlane`. */
 const preflight =
   (version: string, controlPlane: Report, metadata: object = {}): Case =>
   async (twin) => {
@@ -123,7 +123,10 @@ const ownerRemoved: Case = async (twin) => {
   await twin.settle('the Node names no controller', (objects) => objects.some(isNodeOf(undefined, undefined)))
 }
 
-/** Returns whether an object is the Node of a Machine with this controller. */
+/**
+ * Returns whether an object is the Node of a Machine with this controller, or without a controller if both arguments are
+ * undefined.
+ */
 const isNodeOf =
   (kind: string | undefined, name: string | undefined) =>
   ({ kind: ownKind, metadata: { annotations = {} } }: KubeObject): boolean =>
@@ -274,7 +277,7 @@ export const remain =
     return machines.length === names.length && names.every((name) => machines.some(hasLabel(name)))
   }
 
-/** A MachineSet selects the Machine to delete when it is scaled down. */
+/** When a MachineSet is scaled down, it deletes the Machine that a user has marked with an annotation. */
 const deletesMarked: Case = async (twin) => {
   await createReadyCluster(twin)
   await createWorkerTemplates(twin)

@@ -76,7 +76,7 @@ export async function createDrainableMachine(twin: Twin, metadata: object = {}, 
   await createReadyMachine(twin, metadata, spec)
 }
 
-/** Returns whether the deletion of a Machine waits in a stage: the reason of the condition, and a part of its message. */
+/** Returns whether the condition Deleting of a Machine has this reason, and a message that contains `text`. */
 export const isInStage =
   (reason: string, text = '') =>
   (objects: readonly KubeObject[]): boolean =>
@@ -263,7 +263,9 @@ const nodeDeletionTimeout: Case = async (twin) => {
   )
 }
 
-/** The timeout for the deletion of the Node expires before its first attempt, which is rejected. A later attempt succeeds. */
+/**
+ * The Node deletion timeout expires before the first attempt to delete the Node, which is rejected. A later attempt succeeds.
+ */
 const nodeDeletionLate: Case = async (twin) => {
   const hook = 'pre-terminate.delete.hook.machine.cluster.x-k8s.io/wait'
   await createDrainableMachine(twin, { annotations: { [hook]: '' } }, { deletion: { nodeDeletionTimeoutSeconds: 1 } })
@@ -539,7 +541,7 @@ const otherProviderID: Case = async (twin) => {
   await twin.settle('the providerID changes')
 }
 
-/** The control plane is deleted before the Machine. */
+/** The control plane is being deleted when the deletion of the Machine is requested. */
 const controlPlaneDeleted: Case = async (twin) => {
   await createDrainableMachine(twin, { labels: { 'cluster.x-k8s.io/control-plane': '' } })
   await twin.patch(stub.controlPlane, clusterName, { metadata: { finalizers: ['twin.capstan.dev/hold'] } })

@@ -17,7 +17,10 @@ import type { Case, Cases, Twin } from '../twin.ts'
 import { createReadyCluster, createReadyMachine } from './machine.ts'
 import { byName, createOrphan, createWorkerTemplates, machinesIn } from './machine-set.ts'
 
-/** Creates an owner that no core reconciles. It must exist, because the garbage collector deletes objects without their owner. */
+/**
+ * Creates an owner that no core reconciles. It must exist, because the garbage collector deletes objects whose owners do not
+ * exist.
+ */
 export const createOwner = (client: Client, { namespace }: Twin): Promise<ConfigMap> =>
   client.create(ConfigMap, { metadata: { namespace, name: 'x' } })
 
@@ -39,7 +42,7 @@ const deploymentAdopts: Case = async (twin) => {
   await twin.settle('the MachineSet no longer matches')
 }
 
-/** One Machine has another controller; other Machines are adopted nevertheless. */
+/** One Machine has another controller; the MachineSet adopts the other Machine nevertheless. */
 const someControlled: Case = async (twin) => {
   await createReadyCluster(twin)
   await createWorkerTemplates(twin)

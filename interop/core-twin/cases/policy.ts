@@ -21,7 +21,7 @@ export interface DeniedRequests {
   readonly operation: 'CREATE' | 'UPDATE' | 'DELETE'
   /** CEL expression of the policy. Requests are rejected when it is false. Default: all requests are rejected. */
   readonly accepted?: string
-  /** The only namespace whose requests are rejected. */
+  /** The only namespace in which requests are rejected. Default: all namespaces, and requests for cluster-scoped objects. */
   readonly namespace?: string
 }
 

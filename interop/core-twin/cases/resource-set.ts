@@ -29,7 +29,7 @@ const secret = (name: string) => ({ kind: 'Secret', name })
 export const createSource = (twin: Twin, name: string, data: { [key: string]: string }) =>
   twin.create(ConfigMap, { metadata: { name }, data })
 
-/** Adds to the comparison these ConfigMaps of the workload cluster, which the ClusterResourceSet applies. */
+/** Adds the ConfigMaps `names` of the workload cluster, which the ClusterResourceSet applies, to the comparison. */
 export const compareApplied = (twin: Twin, ...names: readonly string[]) =>
   twin.inWorkload(clusterName, async (client, side) => {
     for (const name of names) {
@@ -147,7 +147,7 @@ const existing: Case = async (twin) => {
   await twin.settle('the applied objects are compared')
 }
 
-/** The manifest contains the resourceVersion of another object. */
+/** The manifest contains a resourceVersion that the existing object does not have. */
 const withResourceVersion: Case = async (twin) => {
   await createLabelledCluster(twin)
   await twin.inWorkload(clusterName, (client) =>
@@ -163,7 +163,7 @@ const withResourceVersion: Case = async (twin) => {
   await twin.settle('the applied objects are compared')
 }
 
-/** Each source has its own problem. */
+/** Each source has its own problem; a source with the text `undefined` does not exist. */
 const problems =
   (sources: { [name: string]: string | undefined }): Case =>
   async (twin) => {

@@ -10,7 +10,9 @@ import type { Case, Cases, Twin } from '../twin.ts'
 export const ref = (kinds: StubKinds, kind: string, name: string) => ({ apiVersion: `${kinds.group}/v1`, kind, name })
 
 export interface ClassOptions {
+  /** Name of the class, and prefix of the names of its templates. Default: quick. */
   readonly name?: string
+  /** Kinds of the templates. Default: those of contract v1beta2. */
   readonly kinds?: StubKinds
   /** Top-level fields that replace those of the default spec. */
   readonly spec?: object
@@ -67,9 +69,13 @@ export async function createTemplates(twin: Twin, name = 'quick', kinds = stub):
 export const worker = (name: string, fields: object = {}) => ({ class: 'worker', name, replicas: 1, ...fields })
 
 export interface TopologyOptions {
+  /** Further fields of `spec.topology`, which replace those that are set by default. */
   readonly topology?: object
+  /** Further fields of `spec.topology.controlPlane`. */
   readonly controlPlane?: object
+  /** Topologies of MachineDeployments. Default: one, with the name `a`. */
   readonly workers?: readonly object[]
+  /** Further fields of `metadata`. */
   readonly metadata?: object
 }
 
@@ -451,7 +457,7 @@ const healthCheckDeleted: Case = async (twin) => {
   await twin.settle('the health check is changed')
 }
 
-/** Finalizers of machines block the deletion of a Cluster with health checks. */
+/** The finalizer of a machine blocks the deletion of a Cluster with health checks. */
 const deletionBlocked: Case = async (twin) => {
   await createTopology(twin, { controlPlane: { healthCheck: { checks } }, worker: { healthCheck: { checks } } })
   await twin.patch(stub.machine, ([first]) => first, { metadata: { finalizers: ['twin.capstan.dev/hold'] } })

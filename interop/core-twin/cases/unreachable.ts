@@ -8,8 +8,8 @@ import { connected, createDrainableMachine, isDeletedAfter, isInStage } from './
 import { createWorkerTemplates } from './machine-set.ts'
 
 /**
- * Creates a Cluster whose providers are ready, without waiting for the connection to its workload cluster. Conditions that core
- * sets before the providers are ready do not change until there is a connection.
+ * Creates a Cluster whose providers are ready, without waiting for the connection to its workload cluster. The next step must
+ * not begin before the Cluster is provisioned: conditions that core sets earlier do not change until there is a connection.
  */
 async function createProvisionedCluster(twin: Twin): Promise<void> {
   await twin.create(stub.cluster, named(clusterName, { spec: {} }))
@@ -125,7 +125,7 @@ const lost =
     await afterwards(twin)
   }
 
-/** The connection is lost, then the Machine is deleted, which reaches the state `until`. */
+/** The connection is lost. Then the deletion of the Machine is requested, and reaches the state `until`. */
 const lostMachineDeleted = (step: string, until: (objects: readonly KubeObject[]) => boolean, deletion: object): Case =>
   lost(async (twin) => {
     await twin.delete(Machine, 'm')

@@ -9,7 +9,7 @@ export interface AdmissionTable<T extends KubeObject> {
   readonly kind: Kind<T>
   readonly valid: Input<T>
   readonly changes: readonly Change[]
-  /** Creates the objects that the object refers to. */
+  /** Creates the objects that must exist before the object of the table. Default: none. */
   readonly before?: (twin: Twin) => Promise<void>
 }
 
@@ -130,7 +130,7 @@ export const machineSpecChanges = (patchOf: (spec: object) => object): Change[] 
 
 const ofMetadata = (fields: object) => ({ metadata: fields })
 
-/** Changes of the object's `metadata`. */
+/** Changes of the object's `metadata`, an empty change, and an unknown field. */
 export const metadataChanges: readonly Change[] = [
   ['nothing', {}],
   ...each('label cluster-name', ['other', '', null], (value) =>

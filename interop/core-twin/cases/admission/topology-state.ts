@@ -1,4 +1,7 @@
-/** Inputs whose admission depends on the state of a Cluster, of its class or of Clusters of a class. */
+/**
+ * Inputs whose admission depends on the state of a Cluster, of its class or of Clusters of a class; and inputs for the
+ * admission of ClusterClasses: MachinePool classes and schemas of variables.
+ */
 import { Cluster, ClusterClass, Machine, MachineDeployment } from '@capstan/api'
 import type { Input } from '@capstan/kube'
 import { clusterName } from '../../objects.ts'
@@ -19,7 +22,7 @@ const pause = async (twin: Twin): Promise<void> => {
   await twin.settle('the Cluster is paused')
 }
 
-/** Compares the responses to an upgrade of a Cluster that has not completed an earlier change of the version. */
+/** Compares the responses to an upgrade of a Cluster in which an object, or a Node, does not have the topology's version. */
 const upgradeOf =
   (prepare: (twin: Twin) => Promise<void>): Case =>
   async (twin) => {
