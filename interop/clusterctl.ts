@@ -150,7 +150,7 @@ const kinds: readonly Kind[] = [
   CustomResourceDefinition,
   kind('cert-manager.io', 'Certificate', 'certificates'),
   kind('cert-manager.io', 'Issuer', 'issuers'),
-  kind('clusterctl.cluster.x-k8s.io', 'Provider', 'providers', 'Cluster', 'v1alpha3'),
+  kind('clusterctl.cluster.x-k8s.io', 'Provider', 'providers', 'Namespaced', 'v1alpha3'),
 ]
 
 /**

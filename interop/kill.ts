@@ -20,17 +20,17 @@ const namespace = 'default'
 interface ReceivedState {
   /** Last acknowledged state of each ConfigMap, by name. */
   readonly acknowledged: Map<string, { revision: number; count: number }>
-  /** Revision of the last object of each name that the watch delivered. */
+  /** Revision of each object, by name, that the watch delivered last, or that a list returned after it. */
   readonly watched: Map<string, number>
   /** Highest resourceVersion that a client has received. */
   newest: number
-  /** Revision up to which the watch has delivered all events. */
+  /** Revision from which the next watch begins: that of the last event, or of a list after it. */
   watchedRevision: number
 }
 
 /**
- * Runs the suite. CAPSTAN_KILLS sets the number of kills of the store, such as 5000. By default, these kills end after at most two
- * minutes.
+ * Runs the suite. CAPSTAN_KILLS sets the number of kills of the store, such as 5000. By default, there are up to 500 kills in
+ * two minutes.
  */
 export async function killSuite(): Promise<Outcome> {
   const store = await killStores(process.env.CAPSTAN_KILLS)

@@ -47,7 +47,7 @@ function printRow({ section, run: command, result, why }: Compared): void {
 export interface ApiServer {
   /** Path of an administrator's kubeconfig. */
   readonly kubeconfig: string
-  /** Kubeconfig of a user with few permissions. */
+  /** Path of the kubeconfig of a user with few permissions. */
   readonly bob: string
 }
 
@@ -61,6 +61,7 @@ export interface Compared {
   readonly section: string
   readonly run: string
   readonly result: 'same' | 'explained' | 'different'
+  /** Reason of an explained difference, or the different lines. Empty if the output is the same. */
   readonly why: string
 }
 

@@ -21,6 +21,7 @@ interface Step {
   readonly endless?: boolean
   /** Expected exit code; 0 when absent. */
   readonly code?: number
+  /** Default: 30,000. */
   readonly timeoutMs?: number
 }
 

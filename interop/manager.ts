@@ -340,7 +340,10 @@ async function checkCompleted(client: Client, checks: Checks, how: string, names
   checks.check(`${how} is completed once the hook allows it`, (await dependentsIn(client, namespace)).length === 0)
 }
 
-/** Creates a Cluster and waits until it is Available. Returns its dependents. */
+/**
+ * Creates a namespace with a Cluster, waits until the Cluster is Available, and creates a dependent that no webhook protects.
+ * Returns the protected dependents.
+ */
 async function createClusterIn(client: Client, namespace: string): Promise<string[]> {
   await client.create(Namespace, { metadata: { name: namespace } })
   const { metadata } = await client.create(Cluster, {

@@ -115,7 +115,8 @@ async function checkPodSecurity(client: Client, { metadata, spec }: Deployment, 
   const admitted = await create({})
   checks.check(`${metadata.namespace} admits the Pods of its Deployment`, admitted === 'admitted', admitted)
   const privileged = await create({ hostNetwork: true })
-  checks.check(`${metadata.namespace} enforces restricted Pods`, /violates PodSecurity "restricted/.test(privileged), privileged)
+  const isRejected = /violates PodSecurity "restricted/.test(privileged)
+  checks.check(`${metadata.namespace} rejects a Pod with hostNetwork`, isRejected, privileged)
 }
 
 async function runWithManifests(
@@ -280,7 +281,10 @@ async function checkDoctor(
 /** A user that no role is bound to. */
 const strangerUser = { name: 'stranger' }
 
-/** Scales a pool down, then lets an autoscaler set the number of its machines. Changes labels of the control plane in place. */
+/**
+ * Creates a pool, scales it down, then sets the number of its machines as an autoscaler does. Changes labels of a control plane
+ * Machine in place.
+ */
 async function changePool(context: LifeContext): Promise<void> {
   const { client, namespace } = context
   await createObjectsFromFile(context, 'local-pool.yaml')

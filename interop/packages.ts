@@ -80,7 +80,10 @@ async function lint(checks: Checks, tools: Tools, { name, path }: Tarball): Prom
   await Promise.all(runs)
 }
 
-/** A user without the checkout: commands run in empty folders outside of it, and their environment has nothing from it except Node. */
+/**
+ * A user without the checkout: by default, commands run in a folder outside of it. Their environment has nothing from the
+ * checkout except Node.
+ */
 class ExternalUser {
   readonly #folder: string
   readonly env: NodeJS.ProcessEnv

@@ -1,7 +1,7 @@
 /**
- * Runs an extension in TypeScript with a handler for every hook. Upstream's unchanged core manager calls it on the embedded API server and
- * on the real one, then Capstan's core calls it. Requests, Clusters, ClusterClasses and ExtensionConfigs must be the same, except for the
- * differences that `runtime-extension/compare-observations.ts` explains.
+ * Runs an extension in TypeScript with a handler for every hook. Upstream's unchanged core manager calls it on the embedded API
+ * server and on the real one, then Capstan's core calls it. The requests, conditions and objects that the cases record must be
+ * the same, except for the differences that `runtime-extension/compare-observations.ts` explains.
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -23,7 +23,7 @@ import { components, install, managersUser, startManagers } from './upstream/man
 const core = components.filter(({ tool }) => tool === 'capi-core')
 
 export const runtimeExtensionSuite: Suite = {
-  shows: "an extension in TypeScript, called by upstream's core and by Capstan's: the same requests, conditions and events",
+  shows: "an extension in TypeScript, called by upstream's core and by Capstan's: the same requests, conditions and objects",
   ci: true,
   tools: ['etcd', 'kube-apiserver', 'kube-controller-manager', 'capi-core'],
   ownNetwork: true,

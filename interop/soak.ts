@@ -134,7 +134,9 @@ class Server {
     await this.#process?.kill()
   }
 
-  /** Makes each sync of a file take `slow` ms longer, and the clock wrong by `step` ms. Both faults end with the process. */
+  /**
+   * Sets the faults of the process: each fdatasync takes `slow` ms longer, and `Date.now` is wrong by `step` ms. Default: 0.
+   */
   setFaults(faults: { slow?: number; step?: number }): void {
     writeFileSync(this.#faults, JSON.stringify(faults))
     process.kill(this.pid, 'SIGUSR2')
@@ -375,7 +377,7 @@ class Soak {
     }
     this.#upgraded.clear()
     this.#checks.check(
-      `${after}: every cluster has the desired state, and no other object exists`,
+      `${after}: every cluster has the desired state, with the expected number of objects`,
       problems.length === 0,
       problems.slice(0, 5),
     )

@@ -1,7 +1,8 @@
 /**
- * Combines managers of upstream and of Capstan: our core with upstream's kubeadm providers and in-memory machines, upstream's core with
- * our local provider (both combinations on both API servers), and only our managers (on the real API server). Each combination runs the
- * whole lifecycle of Clusters.
+ * Combines managers of upstream and of Capstan: our core with upstream's kubeadm providers and in-memory machines, upstream's
+ * core with our local provider (both combinations on both API servers), and only our managers (on the real API server). Each
+ * combination runs the whole lifecycle of Clusters. Two further cases are takeovers of Clusters by the other core
+ * (`swap/take-over.ts`), on each API server.
  */
 import { join } from 'node:path'
 import { Cluster } from '@capstan/api'

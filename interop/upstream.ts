@@ -1,7 +1,7 @@
 /**
- * Upstream's unchanged Cluster API, in Go, on the embedded API server and on the real one: all its kinds, conversion and admission
- * webhooks. A ClusterClass cluster becomes Available, is scaled, upgraded and deleted. `reasonOf` must explain each error that a manager
- * logs on the embedded server but not on the real one.
+ * Upstream's unchanged Cluster API, in Go, on the embedded API server and on the real one: all its kinds, conversion and
+ * admission webhooks. A ClusterClass cluster becomes Available, is scaled, upgraded, moved by clusterctl and deleted.
+ * `reasonOf` must explain each error that a manager logs on the embedded server but not on the real one.
  */
 import { startCapstanApiServer } from './processes/capstan-api-server.ts'
 import { Checks } from './processes/capstan-process.ts'

@@ -285,7 +285,7 @@ export class Side implements AsyncDisposable {
     return client
   }
 
-  /** Stops the API server of a workload cluster, so that connections are refused. */
+  /** Stops the API server of a workload cluster, so that connections to it fail. */
   stopWorkload(cluster: ObjectKey): Promise<void> {
     return this.#workloads.leave(cluster, 'twin')
   }

@@ -208,7 +208,7 @@ export class Twin {
     await this.#applyBehavior()
   }
 
-  /** Stops the workload API server, so that connections are refused. */
+  /** Stops the workload API server of a cluster, so that connections to it fail. */
   async stopWorkload(cluster: string): Promise<void> {
     await this.#both((side) => side.stopWorkload({ namespace: this.namespace, name: cluster }))
   }

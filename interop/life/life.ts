@@ -76,7 +76,9 @@ export type ClusterName = 'classy' | 'plain'
 /** Desired state of a Cluster when all controllers are idle. */
 export interface DesiredState {
   readonly version: string
+  /** Number of control plane Machines. */
   readonly controlPlane: number
+  /** Number of Machines that belong neither to the control plane nor to a pool. */
   readonly workers: number
   /** Number of machines in the Cluster's pool. Default: the pool is neither changed nor checked. */
   readonly pool?: number
@@ -109,7 +111,7 @@ export async function createCluster(context: LifeContext, name: ClusterName, des
   await waitUntilSettled(context, name, desired)
 }
 
-/** Sets the replicas of the control plane, of the first MachineDeployment and of the pool. */
+/** Sets the replicas of the control plane, of the first MachineDeployment and of the pool, and waits for the desired state. */
 export async function scale(context: LifeContext, name: ClusterName, desired: DesiredState): Promise<void> {
   if (name === 'classy') {
     await patchTopology(context, [
@@ -253,7 +255,10 @@ interface DiscoveredResource {
   readonly verbs: readonly string[]
 }
 
-/** Versions of Kubernetes' groups that have namespaced kinds. A server that does not serve one of them returns 404. */
+/**
+ * Versions of Kubernetes' groups that have namespaced kinds other than Events and Leases. A server that does not serve one of
+ * them returns 404.
+ */
 const builtInVersions = [
   { group: '', version: 'v1' },
   { group: 'apps', version: 'v1' },
@@ -298,7 +303,7 @@ async function objectsOfEveryKind({
   return objects
 }
 
-/** Waits until only the objects of `before` exist. Returns the other objects that the garbage collector has not deleted in time. */
+/** Waits until only the objects of `before` exist. Returns the other objects that still exist after 150 seconds. */
 export async function undeletedObjects(context: LifeContext, before: readonly string[]): Promise<string[]> {
   // The garbage collector of kube-controller-manager discovers new kinds only every 30 s, and deletes no objects while it does so.
   const end = performance.now() + 150_000

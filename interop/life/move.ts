@@ -12,7 +12,7 @@ export async function moveAndMoveBack(
 ): Promise<void> {
   const { client, namespace, checks } = context
   const target = elsewhere.client()
-  // Secrets that no Cluster owns, such as bootstrap tokens, are not moved.
+  // Secrets that no Cluster owns, such as bootstrap tokens, are not moved, so Secrets are not compared.
   const movableOn = async (server: Client) =>
     [...(await allObjects({ client: server, namespace })).keys()].sort().filter((name) => !name.startsWith('Secret '))
   const before = await movableOn(client)

@@ -51,6 +51,7 @@ const textOf = ({ user, verb, objectRef, requestURI, responseStatus }: AuditEven
 export interface Grant {
   readonly user: string
   readonly role: string
+  /** Namespace of the binding. Absent if the role is bound in the whole cluster. */
   readonly namespace?: string
   readonly rules: readonly PolicyRule[]
 }

@@ -26,7 +26,7 @@ export const userOf = ({ namespace, account }: Provider): string => `system:serv
 interface InstallOptions {
   /** Further arguments of `capstan manifests`. */
   readonly flags?: readonly string[]
-  /** Addresses of the pods, if there are several. */
+  /** Addresses of the pods. Default: the address of the provider. */
   readonly addresses?: readonly string[]
 }
 
@@ -77,7 +77,10 @@ export async function routeTo(client: Client, { namespace, service }: Provider, 
 const endpointsOf = (addresses: readonly string[]) =>
   addresses.map((address) => ({ addresses: [address], conditions: { ready: true } }))
 
-/** Resolves when the managers have written the CA bundle to their webhook configurations and to the CRDs that they convert. */
+/**
+ * Resolves when the managers have written the CA bundle to their MutatingWebhookConfigurations and to the CRDs that they
+ * convert.
+ */
 export async function configured(client: Client): Promise<void> {
   for (const { provider } of providers)
     await until(client, MutatingWebhookConfiguration, `webhooks of ${provider}`, (all) =>

@@ -53,13 +53,16 @@ export interface PodOptions {
   readonly image?: BuiltImage
   /** URL of the API server for this pod, if it differs from that of `apiServer`. */
   readonly server?: URL
-  /** Folders to mount, by their path in the container. */
+  /** Folders to mount, by their path in the container. Mounted only with `image`. */
   readonly mounts?: Readonly<Record<string, string>>
 }
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-/** Mounts an empty /var/run that contains only the files of the ServiceAccount, from the folder `$1`. */
+/**
+ * Replaces the content of /var/run by the files of the ServiceAccount, from the folder `$1`, and executes the further
+ * arguments.
+ */
 const podScript = `run=$(readlink -f /var/run) && mount -t tmpfs tmpfs "$run" && mkdir -p "$run/secrets/kubernetes.io" &&
 ln -s "$1" "$run/secrets/kubernetes.io/serviceaccount" && shift && exec "$@"`
 

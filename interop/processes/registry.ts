@@ -1,4 +1,4 @@
-/** A registry of npm packages on loopback (verdaccio), with all packages of the checkout. */
+/** A registry of npm packages on loopback (verdaccio), for the packages of the checkout. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
@@ -125,7 +125,7 @@ export function writeNpmrc(file: string, registry: Registry): void {
   )
 }
 
-/** @throws Error with the output of npm */
+/** Publishes packages to the registry of the npm configuration in `env`. @throws Error with the output of npm */
 export async function publish(tarballs: readonly Tarball[], options: { cwd: string; env: NodeJS.ProcessEnv }): Promise<void> {
   for (const { path } of tarballs) {
     const { code, text } = await ended('npm', ['publish', '--provenance=false', path], options)

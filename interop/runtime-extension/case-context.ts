@@ -64,7 +64,10 @@ export class CaseContext {
     return { namespace: this.name, name: 'demo' }
   }
 
-  /** Creates an ExtensionConfig for this namespace, or for `namespace`. */
+  /**
+   * Creates an ExtensionConfig for this namespace, or for `namespace`. With `annotations` it has no caBundle, because they name
+   * a Secret from which core injects it.
+   */
   async createExtensionConfig(
     config: string,
     { url }: CaseExtension,
@@ -129,7 +132,9 @@ export class CaseContext {
     })
   }
 
-  /** Waits until the message of the condition TopologyReconciled matches, and returns the condition. */
+  /**
+   * Waits until the message of the condition TopologyReconciled matches, or its status is True. Returns the condition as text.
+   */
   async waitUntilReconciled(message: RegExp | 'True'): Promise<string> {
     const conditionOf = (candidate: Cluster | undefined) =>
       candidate ? getCondition(candidate, 'TopologyReconciled') : undefined
@@ -153,8 +158,8 @@ export class CaseContext {
   }
 
   /**
-   * Waits until no hook is pending for three seconds, and the topology is reconciled. Upstream can add a hook to the pending hooks again
-   * after it has removed it, and then calls the hook once more.
+   * Waits until no hook is pending, also not three seconds later, and the topology is reconciled. Upstream can add a hook to
+   * the pending hooks again after it has removed it, and then calls the hook once more.
    */
   async waitUntilNoHookIsPending(): Promise<string> {
     const isDone = (cluster: Cluster | undefined) => cluster !== undefined && pendingHooks(cluster).size === 0

@@ -142,7 +142,7 @@ const mergePatch = (uid: string, body: object) => ({ uid, patchType: 'JSONMergeP
 const region = { op: 'add', path: '/spec/template/spec/region', value: 'eu' }
 const controlPlane = 'StubControlPlaneTemplate'
 
-/** Every hook blocks until the Cluster reports it, and then proceeds. */
+/** Every lifecycle hook that can block does so until the Cluster reports it, and then proceeds. */
 const life: Case = async (options) => {
   const context = await CaseContext.open('life', options)
   const hasHandlers = (config: ExtensionConfig) => config.metadata.name === 'life' && config.status?.handlers !== undefined
@@ -191,7 +191,7 @@ const life: Case = async (options) => {
   context.record('order', firsts.map(({ hook }) => hook).join(' '))
 }
 
-/** Every hook fails until the Cluster reports it. */
+/** Every lifecycle hook fails until the Cluster reports it. */
 const failing: Case = async (options) => {
   const context = await CaseContext.open('failing', options)
   const recordFailure = async (hook: string) => {
@@ -568,7 +568,7 @@ function versionsOf({ request }: Pick<RecordedCall, 'request'>): object {
   return Object.fromEntries(Object.entries(versions).sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
-/** An in-place update: CanUpdateMachine is called, then UpdateMachine until it is done. */
+/** An in-place update: CanUpdateMachineSet is called, then UpdateMachine, which blocks, fails, and completes. */
 const inPlace: Case = async (options) => {
   const context = await CaseContext.open('in-place', options)
   const { client, key } = context

@@ -13,7 +13,7 @@ export interface Suite {
   readonly minutes?: number
   /** Whether its programs listen on every address. They then run in a network namespace with only loopback, where the machine allows it. */
   readonly ownNetwork?: true
-  /** Downloads further tools that the suite needs, before it starts. */
+  /** Downloads or builds what the suite needs in addition to `tools`, before it starts. */
   prepare?(): Promise<void>
   run(options?: SuiteOptions): Promise<Outcome>
 }

@@ -1,6 +1,7 @@
 import { type Client, type Kind, keyOf, keyText, type KubeObject, systemClock, systemRandom, watchObjects } from '@capstan/kube'
 
 export interface UntilOptions {
+  /** Default: all namespaces. */
   readonly namespace?: string
   /** Time limit. Default: one minute. */
   readonly seconds?: number

@@ -120,7 +120,7 @@ export async function runTakeOver(apiServer: RunningApiServer, checks: Checks, p
       await waitUntilSettled(context, 'plain', desired)
       const changed = changes(before, await fieldsWhenIdle(context, checks, `after ${newCore}`))
       checks.check(`no field changes, and none changes its manager: ${newCore}`, changed.length === 0, changed)
-      // This core changes and removes fields that the other core has applied.
+      // The new core changes and removes fields that the previous core has applied.
       const newMetadata: Metadata = { labels: { keep: newCore }, taint: false }
       await applyMetadata(context, newMetadata)
       await waitForMetadata(context, newMetadata, newCore)
@@ -198,7 +198,7 @@ const initialMetadata: Metadata = { labels: { keep: 'before', go: 'before' }, ta
 
 const taints = [{ key: 'interop', value: 'yes', effect: 'NoSchedule', propagation: 'Always' }]
 
-/** Sets exactly these labels and taints on the workers of both Clusters, and on the control plane of the Cluster with a class. */
+/** Sets exactly these labels and taints on the workers of both Clusters, and the labels on the control plane of `classy`. */
 async function applyMetadata({ client, namespace }: LifeContext, { labels, taint }: Metadata): Promise<void> {
   const changed = { keep: null, go: null, ...labels }
   const deployment = { class: 'worker', name: 'md', replicas: 2, metadata: { labels }, ...(taint ? { taints } : {}) }
@@ -208,7 +208,10 @@ async function applyMetadata({ client, namespace }: LifeContext, { labels, taint
   await client.patch(MachineDeployment, { namespace, name: 'plain' }, { type: 'merge', body: { spec: { template } } })
 }
 
-/** Resolves when the labels and taints are on all objects of the workers and of the control plane. */
+/**
+ * Resolves when the workers of both Clusters have exactly these labels and taints, and the control plane of `classy` these
+ * labels.
+ */
 async function waitForMetadata(context: LifeContext, { labels, taint }: Metadata, step: string): Promise<void> {
   const isPlainControlPlane = ({ metadata }: KubeObject) =>
     metadata.labels?.['cluster.x-k8s.io/control-plane'] !== undefined &&

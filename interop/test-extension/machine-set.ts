@@ -66,7 +66,7 @@ export async function updateMachineSet(
     const folder = await moduleFolder('test-extension', module)
     for (const plural of plurals) {
       const crd = parse(readFileSync(join(folder, `${file}_${plural}.yaml`), 'utf8')) as Input<CustomResourceDefinition>
-      // The label that upstream's kustomization sets.
+      // The labels that upstream's kustomization sets.
       const labels = { ...crd.metadata.labels, 'cluster.x-k8s.io/v1beta1': 'v1beta1', 'cluster.x-k8s.io/v1beta2': 'v1beta2' }
       await client.create(CustomResourceDefinition, { ...crd, metadata: { ...crd.metadata, labels } })
     }

@@ -57,7 +57,7 @@ export interface Life {
 
 export interface LifeOptions {
   readonly apiServer: RunningApiServer
-  /** An API server with the same CustomResourceDefinitions and without controllers. The cluster is moved to it and back. */
+  /** An API server with the same CustomResourceDefinitions and without managers. The cluster is moved to it and back. */
   readonly elsewhere: RunningApiServer
   readonly checks: Checks
   readonly progress: (line: string) => void
@@ -231,7 +231,7 @@ async function clusterctlOutput(clusterctl: Clusterctl, checks: Checks): Promise
   const transport = httpsTransport(access, { clock: systemClock, random: systemRandom, userAgent: 'interop' })
   const { items } = await createClient(transport).list(Node)
   transport.close()
-  checks.check('clusterctl get kubeconfig opens the workload cluster', items.length === 2, items.length)
+  checks.check('a client with the kubeconfig of clusterctl lists the two Nodes of the cluster', items.length === 2, items.length)
   return printed
 }
 
@@ -255,7 +255,7 @@ interface Found {
 
 const nameOf = ({ kind, object }: Found): string => `${kind.kind} ${object.metadata.name}`
 
-/** Returns all Cluster API objects in the namespace, sorted by kind and name. */
+/** Returns all objects of `kinds` and all Secrets in the namespace, sorted by kind and name. */
 async function objects(client: Client, kinds: ReadonlyMap<string, Kind>): Promise<Found[]> {
   const listed: Found[] = []
   for (const kind of [...kinds.values(), Secret as Kind].filter(({ scope }) => scope === 'Namespaced'))

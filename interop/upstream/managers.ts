@@ -28,6 +28,7 @@ export interface Component {
   readonly config: string
   /** Prefix that kustomize adds to the names of its webhook configurations, which are otherwise the same for all components. */
   readonly prefix: string
+  /** Value of the label `cluster.x-k8s.io/provider`. */
   readonly provider: string
   /** Whether its CustomResourceDefinitions have labels with the contract versions that they implement. */
   readonly isProvider: boolean
@@ -76,7 +77,7 @@ export const components: readonly Component[] = [
  */
 export const managersUser: ApiServerUser = { name: 'managers', groups: ['interop:managers'] }
 
-const allGates = 'ClusterTopology=true,RuntimeSDK=true,MachinePool=true'
+const defaultGates = 'ClusterTopology=true,RuntimeSDK=true,MachinePool=true'
 const fieldManager = 'interop'
 
 export interface Managers extends AsyncDisposable {
@@ -91,6 +92,7 @@ export interface Managers extends AsyncDisposable {
 export interface ManagersOptions {
   /** The components to start; default all. */
   readonly components?: readonly Component[]
+  /** Value of `--feature-gates`. Default: `defaultGates`. */
   readonly gates?: string
   /** Flags for each manager, in addition to the defaults. */
   readonly flags?: readonly string[]
@@ -110,7 +112,7 @@ export async function allowManagers(client: Client): Promise<void> {
 export async function startManagers(
   apiServer: RunningApiServer,
   progress: (line: string) => void,
-  { components: chosen = components, gates = allGates, flags = [] }: ManagersOptions = {},
+  { components: chosen = components, gates = defaultGates, flags = [] }: ManagersOptions = {},
 ): Promise<Managers> {
   const client = apiServer.client()
   await allowManagers(client)

@@ -162,7 +162,7 @@ const ofResourceSet =
     await createSource(twin, 'a', { 'a.yaml': manifest('one') })
     await deny(twin, denied)
     await twin.create(ClusterResourceSet, resourceSet('crs', [{ kind: 'ConfigMap', name: 'a' }]))
-    // No object shows that the write failed, so this step only waits for `condition`.
+    // No object shows that the write failed, so the step waits for `condition`.
     await twin.settleRetries('the write fails', hasCondition(condition))
     await allow(twin)
     await twin.touch(ClusterResourceSet, 'crs')

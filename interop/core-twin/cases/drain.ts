@@ -96,7 +96,7 @@ interface DrainScenario {
   /** Further fields of the Machine's spec. */
   readonly spec?: object
   readonly before?: (twin: Twin) => Promise<void>
-  /** States of the drain, in their order. Default: none, so that the Machine is deleted at once. */
+  /** States of the drain, in their order. Default: none. */
   readonly stages?: readonly Stage[]
   /** Reason of an event that the deletion records. Default: SuccessfulDrainNode. */
   readonly event?: string

@@ -1,7 +1,7 @@
 /**
- * Cases with random changes, for states that no other case reaches. The seed and the number in the name of a case determine it, so that it
- * can be run again. Changes whose result depends on timing in upstream are left out: of the replicas of a MachineSet, of the label by which
- * a MachineSet selects a Machine, and the pause of a MachineSet.
+ * Cases with random changes, for states that the scripted cases do not reach. The seed and the number in the name of a case
+ * determine the case, so that it can be run again. Changes whose result depends on timing in upstream are left out: of the
+ * replicas of a MachineSet, of the label by which a MachineSet selects a Machine, and the pause of a MachineSet.
  */
 import { seededRandom } from '@capstan/kube'
 import type { Case, Cases } from '../twin.ts'

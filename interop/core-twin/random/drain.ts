@@ -54,7 +54,7 @@ const randomRule = (choose: Choose) => {
   }
 }
 
-/** A Machine that is being deleted, with Pods on its Node, a MachineDrainRule and a PodDisruptionBudget. */
+/** A Machine that is being deleted, with Pods on its Node and a MachineDrainRule. A change can create a PodDisruptionBudget. */
 export const randomDrain =
   (choose: Choose): Case =>
   async (twin) => {

@@ -1,4 +1,4 @@
-/** Random changes of a case, and what they need. */
+/** Types and functions for the random changes of a case. */
 import { keyOf, type Kind, type KubeObject, type Random } from '@capstan/kube'
 import type { Twin } from '../twin.ts'
 
@@ -7,8 +7,10 @@ const Changes = 7
 
 /** A change with its name, which contains all random values. */
 export type Change = readonly [name: string, apply: (twin: Twin) => Promise<void>]
+/** Returns a change with random values. */
 export type RandomChange = (choose: Choose) => Change
 
+/** Returns one of the values at random. */
 export type Choose = <T>(...values: readonly T[]) => T
 export const chooser =
   (random: Random): Choose =>
@@ -29,8 +31,8 @@ export const first = <T extends KubeObject>(objects: readonly T[]): T | undefine
   objects.toSorted((a, b) => (a.metadata.creationTimestamp! < b.metadata.creationTimestamp! ? -1 : 1))[0]
 
 /**
- * Patches all objects of a kind. Which of several equal Machines a controller deletes depends on their random names, so that a change of
- * one of them could leave different states.
+ * Patches all objects of a kind. Which of several equal Machines a controller deletes depends on their random names, so that a
+ * change of only one of them could lead to different states of the two sides.
  */
 export const patchAll = (twin: Twin, kind: Kind, body: object): Promise<void> =>
   twin.runOnBoth(`patch every ${kind.kind}`, async (client) => {

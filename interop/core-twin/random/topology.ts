@@ -35,7 +35,7 @@ const randomWorker = (choose: Choose, workerName: string) =>
     taints: choose(undefined, undefined, [{ key: 'k', effect: 'NoSchedule', propagation: 'Always' }]),
   })
 
-/** Returns random fields of a ClusterClass with two patches. */
+/** Returns random fields of a ClusterClass with one or two patches. */
 function randomClass(choose: Choose): managed.ClassOptions {
   const zone = (...patches: readonly object[]) => managed.patch('zones', managed.toControlPlane(...patches))
   const toWorkers = [
@@ -179,7 +179,9 @@ const topologyChanges: readonly RandomChange[] = [
   ],
 ]
 
-/** Removes optional fields of a ClusterClass that `to` does not have, which a merge patch would keep. */
+/**
+ * Returns a merge patch that sets the spec of a ClusterClass to `to`, and removes the optional fields that `to` does not have.
+ */
 const withoutOptional = (to: ClusterClass['spec']): object => ({
   ...to,
   kubernetesVersions: to.kubernetesVersions ?? null,
