@@ -14,7 +14,7 @@ const name = '@kubernetes/client-node'
 export const clientNodeSuite: Suite = {
   shows: `${name}: typed API, watch, informer, KubernetesObjectApi and kubeconfigs, on Capstan's server and on a real one`,
   ci: true,
-  tools: ['etcd', 'kube-apiserver'],
+  tools: ['etcd', 'kube-apiserver', 'kube-controller-manager'],
   run,
 }
 

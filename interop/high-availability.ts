@@ -121,21 +121,21 @@ async function runLifecycle(apiServer: RunningApiServer, replicas: Replicas, che
   }
 
   await interruptLeader('leader killed', 4, (leader) => leader.kill())
-  const frozen = await interruptLeader('leader frozen', 1, ({ program }) => void process.kill(program.pid, 'SIGSTOP'))
-  process.kill(frozen.program.pid, 'SIGCONT')
-  await waitForEnd(frozen)
+  const suspended = await interruptLeader('leader suspended', 1, ({ program }) => void process.kill(program.pid, 'SIGSTOP'))
+  process.kill(suspended.program.pid, 'SIGCONT')
+  await waitForEnd(suspended)
   checks.check(
     'a leader that resumes after its Lease has expired ends, but not with code 0',
-    ![undefined, 'ended with code 0'].includes(frozen.program.ending),
-    frozen.program.ending,
+    ![undefined, 'ended with code 0'].includes(suspended.program.ending),
+    suspended.program.ending,
   )
   await replicas.start(1)
-  const cut = await interruptLeader('leader cut off', 3, (leader) => replicas.network.interrupt(leader))
-  await waitForEnd(cut)
+  const disconnected = await interruptLeader('leader disconnected', 3, (leader) => replicas.network.interrupt(leader))
+  await waitForEnd(disconnected)
   checks.check(
     'a leader without connection to the API server ends, but not with code 0',
-    ![undefined, 'ended with code 0'].includes(cut.program.ending),
-    cut.program.ending,
+    ![undefined, 'ended with code 0'].includes(disconnected.program.ending),
+    disconnected.program.ending,
   )
   await remove(context, 'classy')
   const undeleted = await undeletedObjects(context, before)
@@ -371,7 +371,10 @@ interface Turn {
 
 const CredentialId = 'authentication.kubernetes.io/credential-id'
 const writeVerbs = ['create', 'update', 'patch', 'delete', 'deletecollection']
-/** Resources that replicas write without leadership: Leases, and reviews that authenticate clients of metrics. */
+/**
+ * Resources that replicas write without leadership: Leases, and reviews that authenticate clients of metrics. The Secret of the
+ * webhooks' certificate, which `turnsOf` recognizes by its name, is such an object, too.
+ */
 const sentByEveryReplica = ['leases', 'tokenreviews', 'subjectaccessreviews']
 
 const hasNoRepeatedWriter = (turns: readonly Turn[]): boolean =>

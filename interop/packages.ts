@@ -205,7 +205,8 @@ async function compareColdStarts(checks: Checks, user: ExternalUser, capstan: st
   console.log(
     `packages: capstan apiserver is ready after ${installed} ms installed, ${checkout} ms from the checkout (medians of ${rounds})`,
   )
-  // Both run the same bundle. A difference of up to a quarter counts as noise of a busy machine.
+  // Both run the same bundle, if that of the checkout is up to date. A difference of up to a quarter counts as noise of a busy
+  // machine.
   checks.check('the installed command starts as fast as the checkout', installed <= checkout * 1.25 + 50, times)
 }
 

@@ -283,7 +283,11 @@ const patches: readonly (readonly [what: string, type: string, make: (size: numb
   ['copies', 'application/json-patch+json', (n) => many(n, () => ({ op: 'copy', from: '/data', path: '/data/copy' }))],
   ['tests that fail', 'application/json-patch+json', (n) => many(n, () => ({ op: 'test', path: '/x', value: 1 }))],
   ['members', 'application/merge-patch+json', (n) => ({ data: Object.fromEntries(many(n, (i) => [`k${i}`, 'v'])) })],
-  ['members of no type', 'application/merge-patch+json', (n) => ({ data: Object.fromEntries(many(n, (i) => [`k${i}`, 1])) })],
+  [
+    'members of the wrong type',
+    'application/merge-patch+json',
+    (n) => ({ data: Object.fromEntries(many(n, (i) => [`k${i}`, 1])) }),
+  ],
   [
     'values',
     'application/strategic-merge-patch+json',

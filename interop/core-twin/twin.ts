@@ -253,7 +253,8 @@ export class Twin {
       await sleep(systemClock, 200)
       const now = performance.now()
       const idleFor = now - Math.max(startedAt, ...this.#sides.map((side) => side.observed(this.namespace).changed))
-      const isOver = now - startedAt > (idleFor >= Wait.different ? Wait.max : Wait.changing)
+      const limit = idleFor >= Wait.different ? Wait.max : Wait.changing
+      const isOver = now - startedAt > limit
       if (!isOver && idleFor < Wait.equal) continue
       if (!isOver && !isReached()) {
         if (refreshes < MaxRefreshes && idleFor >= Wait.refresh) await this.#refresh(++refreshes === MaxRefreshes)
@@ -276,7 +277,7 @@ export class Twin {
       const unreached = until ? this.#unreached(step, until) : []
       if (unreached.length > 0) differences.push(...unreached)
       else if (isOver)
-        differences.push({ object: step, path: 'is at rest', theirs: undefined, ours: `not within ${Wait.max / 1000} s` })
+        differences.push({ object: step, path: 'is at rest', theirs: undefined, ours: `not within ${limit / 1000} s` })
       this.#end(step, differences)
       return
     }

@@ -281,8 +281,8 @@ const pending =
   }
 
 /**
- * Timeout of unhealthy conditions in seconds. Longer than a health check may need for its next reconcile, 15 s, and `settle`
- * for its comparison afterwards: otherwise the timeout would expire before the state without its expiry is compared.
+ * Timeout of unhealthy conditions in seconds. `settle` must compare the state before the timeout expires, and upstream
+ * reconciles a MachineHealthCheck at most once in 15 s.
  */
 const timeoutSeconds = 60
 const nodeNotReady = { unhealthyNodeConditions: [{ type: 'Ready', status: 'False', timeoutSeconds }] }
