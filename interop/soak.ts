@@ -1,8 +1,8 @@
 /**
- * Creates, scales, upgrades and deletes sixty clusters in `capstan up`, while random faults disturb it. The suite takes about three minutes
- * in CI (it causes faults in the first two), and thirty with `--all`. After each fault every cluster must reach its desired state, no
- * acknowledged write may be lost, no object may exist twice, and memory and data folder must be smaller than a limit. A printed seed
- * determines changes and faults; CAPSTAN_SOAK_SEED repeats them.
+ * Creates, scales, upgrades and deletes sixty clusters in `capstan up`, while random faults disturb it. In CI the suite causes
+ * faults for two minutes and takes about three; with `--all` it causes faults for thirty. After each fault every cluster must
+ * reach its desired state, no acknowledged write may be lost, no object may exist twice, and memory and data folder must be
+ * smaller than a limit. A printed seed determines changes and faults; CAPSTAN_SOAK_SEED repeats them.
  */
 import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

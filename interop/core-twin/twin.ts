@@ -315,8 +315,8 @@ export class Twin {
   }
 
   /**
-   * Makes upstream's core reconcile every Machine and every object that aggregates others, by adding and removing an annotation.
-   * Capstan's core must not depend on it, because the suite would then not detect that Capstan does not watch an object. The last
+   * Makes upstream's core reconcile all objects of the kinds in `refreshOrder`, by adding and removing an annotation. Capstan's
+   * core must not depend on a refresh, because the suite would then not detect that Capstan does not watch an object. The last
    * refresh of a step includes Capstan's core, because neither core sees some changes, such as those of Machines below a paused
    * MachineSet; the suite prints these steps.
    */

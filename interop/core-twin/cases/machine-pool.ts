@@ -590,7 +590,7 @@ const unknownKind =
   }
 const nowhere = { apiGroup: 'nowhere.capstan.dev', kind: 'Nothing', name: 'p' }
 
-/** A health check marks a Machine of the pool, which no controller remediates. */
+/** A health check marks a Machine of the pool. No controller remediates the Machine. */
 const unhealthyMachine: Case = async (twin) => {
   await createPoolWithMachines(twin)
   await twin.inWorkload(clusterName, (client) => {

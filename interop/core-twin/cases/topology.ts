@@ -232,7 +232,7 @@ const incompatibleRebase: Case = async (twin) => {
   await twin.settle('the rebase is rejected')
 }
 
-/** A patch cannot be applied, so nothing is created. */
+/** A patch cannot be applied, so no object of the topology is created. */
 const patchFails: Case = async (twin) => {
   await createTemplates(twin)
   const missingPath = { op: 'replace', path: '/spec/template/spec/nothing/here', value: 1 }
