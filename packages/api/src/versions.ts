@@ -8,7 +8,7 @@ import { SemVer } from 'semver'
 /**
  * Parses a version such as `v1.36.0`. The `v`, minor and patch may be missing.
  *
- * @param problem - how the error begins; the reason in the words of upstream's parser follows
+ * @param problem - how the error begins; the reason follows, in the words of upstream's parser if that parser rejects the version, too
  * @throws TypeError when it is not a version
  */
 export function parseVersion(text: string, problem = `failed to parse version ${text}`): SemVer {
@@ -150,7 +150,7 @@ function compareBuildTags(a: string, b: string): VersionOrder {
   return difference === 0n ? 0 : difference < 0n ? -1 : 1
 }
 
-/** Whether two versions belong to one release. Distributions add their own suffixes to the version of a release. */
+/** Whether major, minor and patch of two versions are equal. Ignores suffixes, which distributions add to the version of a release. */
 export const isSameRelease = (a: string, b: string): boolean => releaseOf(a) === releaseOf(b)
 
 const releaseOf = (version: string): string => /^v?\d+\.\d+\.\d+/.exec(version)?.[0].replace(/^v/, '') ?? version

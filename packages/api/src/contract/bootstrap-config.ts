@@ -17,7 +17,11 @@ export const BootstrapConfigContract = {
 /** Limit of `Machine.spec.bootstrap.dataSecretName`. */
 const maxSecretNameLength = 253
 
-/** Returns the name of the Secret; `undefined` or empty before it exists. @throws TypeError when the name is too long for a Machine */
+/**
+ * Returns the name of the Secret; `undefined` or empty before it exists.
+ *
+ * @throws TypeError when it is no string, or too long for a Machine
+ */
 export const dataSecretNameOf = (config: object, contract: ContractVersion): string | undefined =>
   readText(config, BootstrapConfigContract.dataSecretName, contract, maxSecretNameLength)
 

@@ -131,7 +131,10 @@ export function statusVersionsOf(controlPlane: object, contract: ContractVersion
   return versions
 }
 
-/** Returns the number of available replicas. In contract v1beta1 it is computed from the unavailable replicas. */
+/**
+ * Returns the number of available replicas. In contract v1beta1 it is `spec.replicas` minus the unavailable replicas; `undefined` if one of
+ * the two is absent.
+ */
 export function availableReplicasOf(controlPlane: object, contract: ContractVersion): number | undefined {
   if (contract === 'v1beta2') return readField(controlPlane, ControlPlaneContract.availableReplicas, contract)
   const desired = readField(controlPlane, ControlPlaneContract.specReplicas, contract)

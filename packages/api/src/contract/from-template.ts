@@ -14,7 +14,9 @@ export interface FromTemplateOptions {
   readonly name: string
   readonly namespace: string
   readonly clusterName: string
+  /** Labels in addition to those of the template; they replace labels of the template with the same key. */
   readonly labels?: Readonly<Record<string, string>>
+  /** Annotations in addition to those of the template; they replace annotations of the template with the same key. */
   readonly annotations?: Readonly<Record<string, string>>
   /** The only owner of the clone; owners in the template are ignored. */
   readonly owner?: OwnerReference
@@ -22,7 +24,7 @@ export interface FromTemplateOptions {
 
 /**
  * Returns the object to create from a provider's template: its `spec.template` with the given name and owner, the label of the
- * cluster, and annotations that name the template. Pure.
+ * cluster, and annotations that name the template. Of the metadata in `spec.template`, only labels and annotations are kept. Pure.
  * Upstream: controllers/external/util.go.
  */
 export function fromTemplate(template: UnknownObject, options: FromTemplateOptions): Input<UnknownObject> {

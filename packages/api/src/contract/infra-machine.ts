@@ -37,11 +37,11 @@ export const InfraMachineTemplateContract = {
 const maxProviderIDLength = 512
 const maxFailureDomainLength = 256
 
-/** Returns the provider ID; `undefined` or empty before it is set. @throws TypeError when it is too long for a Machine */
+/** Returns the provider ID; `undefined` or empty before it is set. @throws TypeError when it is no string, or too long for a Machine */
 export const providerIDOf = (infraMachine: object, contract: ContractVersion): string | undefined =>
   readText(infraMachine, InfraMachineContract.providerID, contract, maxProviderIDLength)
 
-/** Returns the failure domains in spec and status. @throws TypeError when a failure domain is too long for a Machine */
+/** Returns the failure domains in spec and status. @throws TypeError when one of them is no string, or too long for a Machine */
 export function failureDomainsOfMachine(infraMachine: object, contract: ContractVersion) {
   const { specFailureDomain, failureDomain } = InfraMachineContract
   return {
@@ -58,7 +58,8 @@ const addressTypes: readonly unknown[] = ['Hostname', 'ExternalIP', 'InternalIP'
 /**
  * Returns the addresses of the infrastructure machine; `undefined` when it reports none.
  *
- * @throws TypeError when they violate the limits of `Machine.status.addresses`: the API server would reject the whole status
+ * @throws TypeError when they are not a list, or violate the schema of `Machine.status.addresses`: the API server would reject the whole
+ * status
  */
 export function addressesOf(infraMachine: object, contract: ContractVersion): MachineAddress[] | undefined {
   const path = InfraMachineContract.addresses.paths[contract]

@@ -82,7 +82,7 @@ function parseData(data: string): object {
   )
 }
 
-/** Returns metadata without empty lists and maps, which Go does not write. */
+/** Returns metadata without fields that are empty lists or maps, which Go does not write. */
 function withoutEmpty(metadata: ObjectMeta): ObjectMeta {
   const isEmpty = (value: unknown) => typeof value === 'object' && value !== null && Object.keys(value).length === 0
   return Object.fromEntries(Object.entries(metadata).filter(([, value]) => !isEmpty(value))) as unknown as ObjectMeta
@@ -94,7 +94,7 @@ export function withoutAnnotation(metadata: ObjectMeta, name: string): ObjectMet
   return Object.keys(annotations).length === 0 ? rest : { ...rest, annotations }
 }
 
-/** Formats JSON as Go does, which escapes `<`, `>` and `&`. */
+/** Formats JSON as Go does, which also escapes `<`, `>`, `&`, U+2028 and U+2029. */
 const goJSON = (value: unknown): string =>
   JSON.stringify(value).replaceAll(
     /[<>&\u2028\u2029]/g,

@@ -1,6 +1,7 @@
 /**
- * Decodes and encodes values as Go does. A decoded value omits Go's zero values: `false`, `0`, `""`, `null`, and a struct without
- * fields. Only pointers distinguish a zero from an absent value. Upstream: encoding/json, and the types of Cluster API.
+ * Decodes and encodes values as Go does. A decoded struct omits fields with Go's zero value: `false`, `0`, `""`, `null`, a zero duration
+ * or time, and a struct whose fields are all omitted. Pointers, and items of lists and maps, keep zeros.
+ * Upstream: encoding/json, and the types of Cluster API.
  */
 import { isRecord, type JSONSchema } from '@capstan/kube'
 import { formatDuration, parseDuration } from './go-duration.ts'
@@ -9,7 +10,7 @@ import { recordedTypes } from './recorded-types.ts'
 export interface GoField {
   readonly name: string
   readonly type: string
-  /** `omitempty`: zero scalars, empty lists and empty maps are omitted; structs are not. */
+  /** `omitempty`: zero scalars, nil pointers, empty lists and empty maps are omitted; structs and times are not. */
   readonly omitsEmpty: boolean
   /** `omitzero`: zero structs and times are omitted as well. */
   readonly omitsZero: boolean

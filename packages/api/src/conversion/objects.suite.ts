@@ -59,7 +59,7 @@ function valuesOf(schema: JSONSchema, field: string, depth = 0): fc.Arbitrary<un
   return anything
 }
 
-/** Generates any JSON value except null, -0, and values whose text contains an `e`, such as numbers with an exponent. */
+/** Generates any JSON value except null, -0, and values whose text contains an `e`, such as booleans and numbers with an exponent. */
 const anything = fc
   .jsonValue({ maxDepth: 1 })
   .filter((value) => value !== null && !Object.is(value, -0) && JSON.stringify(value).indexOf('e') < 0)

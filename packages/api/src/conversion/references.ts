@@ -1,4 +1,7 @@
-/** Finds references of v1beta2 to provider objects. In older versions these contain an apiVersion, which the CRD determines. */
+/**
+ * Finds references to provider objects in objects of v1beta2. In older versions, such a reference contains an apiVersion, which the
+ * CustomResourceDefinition of the provider object determines.
+ */
 import { type GroupKind, isRecord } from '@capstan/kube'
 
 /** Returns the groups and kinds of all references to provider objects, without duplicates. */

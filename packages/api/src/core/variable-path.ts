@@ -15,7 +15,7 @@ export class VariableError extends Error {
 /**
  * Returns the value at a path such as `builtin.cluster.name` or `network.cidrs[0]`: names joined by dots, each with at most one index.
  *
- * @throws VariableError that names the path to the missing value
+ * @throws VariableError when the path is invalid, or a value on the path is absent or has another type
  */
 export function variableValue(variables: JsonObject, path: string): Json {
   let value: Json = variables

@@ -64,7 +64,7 @@ export const BeforeClusterUpgradeHookAnnotationPrefix = 'before-upgrade.hook.clu
 export const ClusterTopologyHoldUpgradeSequenceAnnotation = 'topology.cluster.x-k8s.io/hold-upgrade-sequence'
 /** On a MachineDeployment of a topology: defers its upgrade, but not the upgrades of other MachineDeployments. */
 export const ClusterTopologyDeferUpgradeAnnotation = 'topology.cluster.x-k8s.io/defer-upgrade'
-/** Number of MachineDeployments of a Cluster that upgrade concurrently; 1 when absent. */
+/** On a Cluster: maximum number of MachineDeployments, and of MachinePools, that upgrade concurrently; 1 when absent. */
 export const ClusterTopologyUpgradeConcurrencyAnnotation = 'topology.cluster.x-k8s.io/upgrade-concurrency'
 /** Disables the validation when a class is set on an existing Cluster. */
 export const ClusterTopologyUnsafeUpdateClassNameAnnotation = 'unsafe.topology.cluster.x-k8s.io/disable-update-class-name-check'
@@ -138,9 +138,9 @@ export const MachineAnnotation = 'cluster.x-k8s.io/machine'
 export const OwnerKindAnnotation = 'cluster.x-k8s.io/owner-kind'
 /** On a Node: name of the controller of its Machine. */
 export const OwnerNameAnnotation = 'cluster.x-k8s.io/owner-name'
-/** On a Node: names of the labels copied from its Machine. A label that the Machine no longer has is removed from the Node. */
+/** On a Node: names of the labels copied from its Machine, separated by commas. Labels that the Machine no longer has are removed. */
 export const LabelsFromMachineAnnotation = 'cluster.x-k8s.io/labels-from-machine'
-/** On a Node: annotations copied from its Machine. */
+/** On a Node: names of the annotations copied from its Machine, separated by commas. */
 export const AnnotationsFromMachineAnnotation = 'cluster.x-k8s.io/annotations-from-machine'
 /** On a Node: taints copied from its Machine. */
 export const TaintsFromMachineAnnotation = 'cluster.x-k8s.io/taints-from-machine'

@@ -5,7 +5,7 @@ import { applyOperations } from './patch-dialect.ts'
 /**
  * Returns the patched document; `undefined` when the patch is empty.
  *
- * @throws Error with upstream's text when the patch is invalid or does not apply
+ * @throws Error when the patch is invalid or does not apply; with upstream's text, except for the differences in `answer-patch.test.ts`
  */
 export function patchedDocument<T extends object>(document: T, patchType: string, text: string): T | undefined {
   switch (patchType) {

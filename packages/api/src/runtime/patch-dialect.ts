@@ -1,20 +1,20 @@
 /**
  * Applies JSON patches of ClusterClasses and of extensions, with the semantics and error texts of evanphx/json-patch v5.9, which upstream
  * uses: the parent of a target must exist, for `remove` and `replace` also the target itself, and a negative index counts from the end.
- * Pure. testdata/patches.json was recorded with that library.
+ * `answer-patch.test.ts` lists the differences; testdata/patches.json was recorded with that library. Pure.
  */
 import { draft, equal, getMember, type JsonPatchOperation, setMember, writeJSON } from '@capstan/kube'
 
 /**
- * Maximum total size of the copies in a patch, because each copy can double a document. Upstream has no such limit; an API server has the
- * same limit for its own patches.
+ * Maximum total size of the copies in a patch, in characters of JSON, because each copy can double a document. Upstream has no such limit;
+ * an API server has the same limit for its own patches.
  */
 const MaxCopied = 3 * 1024 * 1024
 
 /**
  * Returns the document after all operations; `document` itself is not changed.
  *
- * @throws Error with upstream's text for the operation that does not apply
+ * @throws Error that describes the first operation that does not apply
  */
 export function applyOperations<T extends object>(document: T, operations: readonly JsonPatchOperation[]): T {
   const root = { document: draft(document) as unknown }

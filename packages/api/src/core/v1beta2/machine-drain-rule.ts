@@ -42,7 +42,7 @@ const machineSelectors = s
   )
   .atomic()
   .rule(uniqueEntries, 'entries in machines must be unique')
-  .doc('Machines in the namespace that the rule applies to: those that any entry selects, all when absent.')
+  .doc('Machines to which the rule applies, in its namespace: those that any entry selects, all when absent.')
 export type MachineDrainRuleMachineSelector = Infer<typeof machineSelectors>[number]
 
 const podSelectors = s
@@ -62,7 +62,7 @@ const podSelectors = s
   )
   .atomic()
   .rule(uniqueEntries, 'entries in pods must be unique')
-  .doc('Pods that the rule applies to: those that any entry selects, all when absent.')
+  .doc('Pods to which the rule applies: those that any entry selects, all when absent.')
 export type MachineDrainRulePodSelector = Infer<typeof podSelectors>[number]
 
 const machineDrainRuleSpec = s.object({

@@ -14,9 +14,9 @@ export interface Catalog {
   find(group: string, version: string, name: string): Hook | undefined
   /** Returns all versions of a hook: stable before beta before alpha, then newest first. Empty for an unknown hook. */
   versions(hook: GroupHook): readonly Hook[]
-  /** Converts a request of version `from` to version `to`, which is older or the same. */
+  /** Converts a request of version `from` to version `to`, which is older or the same. @throws TypeError without a conversion */
   requestDown(from: Hook, to: Hook, request: object): object
-  /** Converts a response of version `from` to version `to`, which is newer or the same. */
+  /** Converts a response of version `from` to version `to`, which is newer or the same. @throws TypeError without a conversion */
   responseUp(from: Hook, to: Hook, response: object): object
 }
 

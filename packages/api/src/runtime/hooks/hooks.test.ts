@@ -1,7 +1,14 @@
 import { freeze } from '@capstan/kube'
 import { expect, it, test } from 'vitest'
 import type { Cluster } from '../../core/v1beta2/cluster.ts'
-import { AfterControlPlaneInitialized, BeforeClusterUpgrade, clusterOnTheWire, Discovery, hookPath } from './index.ts'
+import {
+  AfterControlPlaneInitialized,
+  BeforeClusterUpgrade,
+  clusterOnTheWire,
+  Discovery,
+  hiddenAnnotations,
+  hookPath,
+} from './index.ts'
 
 test.each([
   [Discovery, undefined, '/hooks.runtime.cluster.x-k8s.io/v1alpha1/discovery'],
@@ -22,11 +29,7 @@ it('clusterOnTheWire omits status, managed fields and hidden annotations', () =>
       uid: 'u1',
       resourceVersion: '7',
       creationTimestamp: '2026-01-01T00:00:00Z',
-      annotations: {
-        'kubectl.kubernetes.io/last-applied-configuration': '{}',
-        'cluster.x-k8s.io/conversion-data': '{}',
-        mine: 'kept',
-      },
+      annotations: { ...Object.fromEntries(hiddenAnnotations.map((name) => [name, '{}'])), mine: 'kept' },
       managedFields: [{ manager: 'm', operation: 'Update', apiVersion: 'v1', fieldsType: 'FieldsV1', fieldsV1: {} }],
     },
     spec: { paused: false },
@@ -47,7 +50,7 @@ it('clusterOnTheWire omits status, managed fields and hidden annotations', () =>
   })
 })
 
-it('the schema of a request requires its own fields, apiVersion and kind', () => {
+it('the schema of a request requires apiVersion, kind and the mandatory fields of the hook', () => {
   expect(BeforeClusterUpgrade.request.json.required).toEqual([
     'apiVersion',
     'kind',

@@ -15,7 +15,7 @@ export function onTheWire({ schema }: { readonly schema: JSONSchema }): JSONSche
   return { ...anyObject, required: ['spec'], properties: { ...properties, metadata: wireMetadata } }
 }
 
-/** Schema of metadata without managedFields, which change even when no other field changes. */
+/** Schema of metadata without managedFields, which change even when no other field changes, and without the obsolete selfLink. */
 const wireMetadata: JSONSchema = (() => {
   const { managedFields: _, selfLink: _none, ...properties } = ObjectMetaSchema.properties ?? {}
   return { ...ObjectMetaSchema, properties }

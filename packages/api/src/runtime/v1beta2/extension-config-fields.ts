@@ -26,7 +26,7 @@ export const clientConfigFields = {
 export const callFields = {
   namespaceSelector: labelSelector
     .optional()
-    .doc('Selects the namespaces for whose objects the server is called; all when empty.'),
+    .doc('Selects the namespaces for whose objects the server is called; all when absent or empty.'),
   settings: s.map(s.string()).optional().doc('Settings that are sent to the extension with every call.'),
 }
 

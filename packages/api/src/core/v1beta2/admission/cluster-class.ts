@@ -123,7 +123,10 @@ function kubernetesVersionErrors(versions: readonly string[] | undefined): Field
   return errors
 }
 
-/** Returns errors for templates with a changed group or kind, because Clusters keep their objects when their class changes. */
+/**
+ * Returns errors for templates of infrastructure and control plane with a changed group or kind, because Clusters keep the objects of these
+ * templates when their class changes. The kind of a bootstrap template may change.
+ */
 export function classIncompatibilities(before: ClusterClassSpec, after: ClusterClassSpec): FieldError[] {
   const machineInfrastructure = [before, after].map((spec) => spec.controlPlane.machineInfrastructure?.templateRef)
   const workerIncompatibilities = (list: 'machineDeployments' | 'machinePools') =>

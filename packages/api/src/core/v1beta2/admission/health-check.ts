@@ -1,4 +1,4 @@
-/** Rules of health checks that MachineHealthChecks and ClusterClasses share. */
+/** Rules of health checks that MachineHealthChecks, ClusterClasses and topologies share. */
 import type { FieldError } from '@capstan/kube'
 import { invalid } from '@capstan/kube'
 import type { HealthCheckRemediation, HealthChecks } from '../shared/health-check.ts'

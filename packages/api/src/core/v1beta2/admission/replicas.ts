@@ -9,10 +9,10 @@ interface Scalable {
 }
 
 /**
- * Returns the default of replicas. Without both annotations of the cluster autoscaler it is 1. With them it is the old value, limited to
- * their range; for a new object, the minimum.
+ * Returns the default of replicas. It is 1 unless the object has both annotations of the cluster autoscaler. With both it is the old value,
+ * limited to their range; without an old value, the minimum.
  *
- * @throws StatusError Forbidden when an annotation is not a number
+ * @throws StatusError Forbidden when the object has both annotations, and one is not a 32-bit integer
  */
 export function defaultReplicas(object: Scalable, old: Scalable | undefined): number {
   const { annotations } = object.metadata

@@ -50,21 +50,27 @@ const triggerIf = s
       unhealthyLessThanOrEqualTo: s
         .intOrString()
         .optional()
-        .doc('Remediates only while at most this many Machines are unhealthy: a number, or a percentage.'),
+        .doc(
+          'Remediates only while at most this many Machines are unhealthy: a number, or a percentage of the checked Machines.',
+        ),
       unhealthyInRange: s
         .string({ minLength: 1, maxLength: 32, pattern: '^\\[[0-9]+-[0-9]+\\]$' })
         .optional()
-        .doc('Remediates only while the number of unhealthy Machines is in this range: `[from-to]`.'),
+        .doc(
+          'Remediates only while the number of unhealthy Machines is in this range: `[from-to]`. Takes precedence over unhealthyLessThanOrEqualTo.',
+        ),
     },
     nonEmpty,
   )
-  .doc('Limits the number of unhealthy Machines up to which they are remediated.')
+  .doc('Numbers of unhealthy Machines at which Machines are remediated; any number when absent.')
 export interface RemediationTrigger extends Infer<typeof triggerIf> {}
 
 export const maxInFlight = s
   .intOrString()
   .optional()
-  .doc('Maximum number of Machines that are remediated at the same time: a number, or a percentage of the replicas.')
+  .doc(
+    'Maximum number of Machines that are remediated at the same time: a number, or a percentage of the replicas. No limit when absent.',
+  )
 
 const remediation = { triggerIf: triggerIf.optional(), templateRef: templateReference.optional() }
 
@@ -82,7 +88,6 @@ const machineDeploymentFields = {
     .optional()
     .doc('How and when unhealthy Machines are replaced.'),
 }
-/** With this field, a topology can disable the checks of its class. */
 const enabled = s
   .boolean()
   .optional()

@@ -9,7 +9,9 @@ export const machineNaming = s
       template: s
         .string({ minLength: 1, maxLength: 256 })
         .optional()
-        .doc('Go template with the variables .cluster.name, .machineSet.name and .random. It must contain .random.'),
+        .doc(
+          'Go template with the variables .cluster.name, .machineSet.name and .random. It must contain .random. Default: {{ .machineSet.name }}-{{ .random }}.',
+        ),
     },
     nonEmpty,
   )
