@@ -1,4 +1,4 @@
-/** Tests lint with mistakes that providers have made, each in manifests that are otherwise valid. */
+/** Tests lint with mistakes of providers, each in manifests that are otherwise valid. A reference names a provider that made the mistake. */
 import { expect, test } from 'vitest'
 import { lint } from './lint.ts'
 import { MalformedManifest, type Manifest, providerManifests } from './manifests.ts'

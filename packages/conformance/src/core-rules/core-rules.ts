@@ -162,7 +162,7 @@ export const coreRules = [
     'core.infra-machine.failure-domain',
     'InfraMachine',
     'InfraMachine: failure domain',
-    'Core copies status.failureDomain of the InfraMachine to status.failureDomain of the Machine.',
+    'Core copies status.failureDomain of the InfraMachine to status.failureDomain of the Machine, once the InfraMachine is initialized.',
   ),
   must(
     'core.infra-machine.spec-failure-domain',

@@ -217,7 +217,11 @@ export class Bench implements ScenarioRecord {
     }
   }
 
-  /** Waits until a condition is true, and until the recording is current. @throws ScenarioStopped after the time limit */
+  /**
+   * Waits until a condition is true, and then, at most `limits.quiet`, until the recording is current.
+   *
+   * @throws ScenarioStopped if the condition is not true after `limits.wait`
+   */
   async until(condition: string, isTrue: () => boolean): Promise<void> {
     const deadline = this.now() + this.limits.wait
     this.#options.progress(`${this.namespace}: waiting until ${condition}`)
@@ -252,7 +256,7 @@ export class Bench implements ScenarioRecord {
     await sleep(this.#options.clock, this.limits.quiet, this.#options.signal)
   }
 
-  /** Ends the recording and deletes all objects. @returns objects whose finalizers had to be removed */
+  /** Deletes the objects and the namespace of the scenario, and ends the recording. @returns objects whose finalizers had to be removed */
   async close(): Promise<string[]> {
     // Objects are deleted even if the run was interrupted.
     const signal = AbortSignal.timeout(seconds(120))

@@ -22,7 +22,7 @@ const example = (group: string, kind: string, spec: object): UnknownObject => ({
   spec,
 })
 
-/** Two examples of each kind; scenarios change templates to the second. */
+/** Two examples of each kind whose template the scenario `templates` changes: from the first example to the second. */
 const examples = [
   example('infrastructure', 'LocalMachine', {}),
   example('infrastructure', 'LocalMachine', { simulated: { provisioningDelay: '1s' } }),

@@ -55,6 +55,7 @@ export interface TestedKind {
 export interface ConformReport {
   /** The tested kinds. */
   readonly target: readonly TestedKind[]
+  /** Start and end in milliseconds since the epoch. */
   readonly startedAt: number
   readonly endedAt: number
   readonly results: readonly RuleResult[]
@@ -215,7 +216,10 @@ const passedObservation = (rule: Rule, { kinds, pool }: ProviderManifests, at: n
 const stubRole = 'capstan-conform'
 const aggregation = { 'cluster.x-k8s.io/aggregate-to-manager': 'true' }
 
-/** Returns the CustomResourceDefinitions of the kinds under test, and all ClusterRoles that are aggregated to the role of core. */
+/**
+ * Returns the CustomResourceDefinitions of the kinds under test and of their templates, and all ClusterRoles that are aggregated to the role
+ * of core, except that of the stubs.
+ */
 async function manifestsOf(client: Client, { target, pool, signal }: ConformOptions): Promise<ProviderManifests> {
   const manifest = (object: object): Manifest => ({ object: object as Manifest['object'], file: 'cluster', line: 1 })
   const crds = Object.values(target).flatMap(({ crd, template }) => [crd, ...(template ? [template.crd] : [])])

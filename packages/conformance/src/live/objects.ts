@@ -13,7 +13,9 @@ export interface ClusterOptions {
   readonly withInfraCluster?: boolean
   /** Default: true. */
   readonly withControlPlane?: boolean
+  /** `spec.paused` of the Cluster. */
   readonly paused?: boolean
+  /** Annotations of the InfraCluster. */
   readonly annotations?: { readonly [key: string]: string }
 }
 
@@ -166,7 +168,7 @@ export async function machineSpec(bench: Bench, cluster: string, as: 'template' 
   }
 }
 
-/** Creates a Machine that refers to objects with its own name. Does not create these objects. */
+/** Creates a Machine that refers to provider objects with its own name. Does not create these objects. */
 export async function createMachine(bench: Bench, cluster: string, name: string, bootstrap?: object): Promise<Machine> {
   const spec = await machineSpec(bench, cluster, 'object', name)
   return bench.create(Machine, {

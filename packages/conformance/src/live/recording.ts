@@ -1,4 +1,4 @@
-/** Records every state of every object in a namespace that watches deliver, with the time of arrival. */
+/** Records the states of the objects in a namespace as watches deliver them, with the time of arrival. */
 import {
   type Client,
   type Clock,
@@ -12,6 +12,7 @@ import {
 
 /** A position in the recording. `order` distinguishes changes that arrive at the same time. */
 export interface Moment {
+  /** Time in milliseconds since the epoch. */
   readonly at: number
   /** Number of changes that had arrived. */
   readonly order: number
@@ -57,8 +58,8 @@ export class Recording {
   }
 
   /**
-   * Records objects of the kinds in a namespace until the signal aborts. Resolves when the watches have delivered the existing
-   * objects.
+   * Records objects of the kinds in a namespace, and all objects of cluster-scoped kinds, until the signal aborts. Resolves when the watches
+   * have delivered the existing objects, or when the signal aborts.
    */
   async follow(client: Client, kinds: readonly Kind[], namespace: string, options: RecordingOptions): Promise<void> {
     await Promise.all(

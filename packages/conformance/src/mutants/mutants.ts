@@ -30,6 +30,7 @@ export interface Mutant {
   readonly rule: string
   /** The mistake of the mutant. */
   readonly what: string
+  /** Changes an object that the provider reads. */
   read?(plural: string, object: Draft): void
   /** Changes a write. `starts`: number of starts of the provider so far. */
   write?(write: Write, starts: number): void
@@ -59,7 +60,7 @@ function remove(object: Draft, path: readonly string[]): void {
   if (parent) delete parent[path.at(-1)!]
 }
 
-/** Replaces a value in all writes. */
+/** Replaces a value in all writes to objects of a kind that set the value. */
 const replaceValue =
   (plural: string, path: readonly string[], value: (before: Draft, write: Write) => unknown) =>
   (write: Write): void => {
@@ -77,7 +78,7 @@ const removeCondition =
       status.conditions = status.conditions.filter((one: Draft) => one.type !== type)
   }
 
-/** Keeps finalizers that the provider removes. */
+/** Keeps the finalizers of an object when the provider removes the last one. */
 const keepFinalizer =
   (plural: string) =>
   ({ plural: writtenPlural, body }: Write): void => {

@@ -98,7 +98,7 @@ interface Variable {
   readonly manifest: Manifest
 }
 
-/** Returns the variables that users must set: `${NAME}`, but not `${NAME:=default}` and `$${NAME}`. */
+/** Returns the variables that users must set: `${NAME}`, but not `${NAME:=default}`, `$${NAME}` or a variable that clusterctl sets. */
 function requiredVariables(manifest: Manifest): Variable[] {
   const variables: Variable[] = []
   const visit = (value: unknown, path: string): void => {

@@ -86,7 +86,7 @@ export const conditions = (contract: ContractName): LiveCheck =>
     return [observation({ object, field, at, expected, found: invalidCondition ?? conditionList, holds })]
   })
 
-/** Checks that no infrastructure is provisioned for an object without an owner. */
+/** Checks that an object without an owner is not initialized and has no provider ID. */
 export const ownerFirst = (contract: ContractName): LiveCheck => ({
   looksAt: 'An object without an owner.',
   scenario: 'orphans',
@@ -103,7 +103,7 @@ export const ownerFirst = (contract: ContractName): LiveCheck => ({
 
 const providerIDOf = (object: UnknownObject): unknown => record(object.spec).providerID
 
-/** Checks that each object that is being deleted loses its finalizers, in each phase. */
+/** Checks that the provider completes each deletion of an object: in the scenario `deletion`, in each phase of a Cluster. */
 export const released = (contract: ContractName, scenario: 'deletion' | 'orphans'): LiveCheck => ({
   looksAt:
     scenario === 'deletion'

@@ -94,7 +94,10 @@ export const stoppedBefore = ({ stopped }: ScenarioRecord, step: string): LiveRe
 export const orStopped = (recorded: ScenarioRecord, step: string, observations: readonly Observation[]): LiveResult =>
   observations.length > 0 ? observations : stoppedBefore(recorded, step)
 
-/** Declares a check of each object that exists when the cluster of the scenario `life` is ready, and after it was scaled. */
+/**
+ * Declares a check of each object that exists at one of `marks`: by default, when the cluster of the scenario `life` is ready, and after it
+ * was scaled.
+ */
 export const whenReady = (
   contract: ContractName,
   looksAt: string,

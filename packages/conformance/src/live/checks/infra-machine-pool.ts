@@ -72,7 +72,7 @@ const orStuckPool = (recorded: ScenarioRecord, observations: readonly Observatio
 
 export const poolBothReady = whenReady(
   'InfraMachinePool',
-  'Both fields of each pool.',
+  'status.initialization.provisioned and status.ready of each pool.',
   (object, at, recorded) => {
     if (contractVersionOf(recorded, 'InfraMachinePool') !== 'v1beta2') return []
     return [InfraMachinePoolContract.provisioned, InfraMachinePoolContract.ready].map((contractField) => {
