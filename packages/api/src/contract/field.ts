@@ -1,6 +1,6 @@
 /**
- * The provider contract as data: each field with its path for each contract version. Controllers, conformance checks and the docs read
- * these fields; no other code contains paths into provider objects.
+ * The provider contracts as data: each field with its path for each contract version. Controllers of core, conformance checks and the docs
+ * use these fields; core contains no other paths of contract fields.
  * Upstream: internal/contract, v1.14.
  */
 export type ContractVersion = 'v1beta2' | 'v1beta1'

@@ -6,7 +6,7 @@ import { type ContractVersion, field, readField, readText } from './field.ts'
 export const InfraMachineContract = {
   provisioned: field<boolean>(
     { v1beta1: 'status.ready', v1beta2: 'status.initialization.provisioned' },
-    'True once the host is provisioned. Until then core copies only failureReason and failureMessage.',
+    'True once the host is provisioned. Until then core copies only failureReason, failureMessage and the condition Ready.',
     { mandatory: true },
   ),
   providerID: field<string>('spec.providerID', 'Identifies the host at its provider; equals the spec.providerID of its Node.', {
