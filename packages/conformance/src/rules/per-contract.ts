@@ -1,4 +1,7 @@
-/** Rules that every contract has in its own form: the kind and its template, initialization, conditions, failures, pausing. */
+/**
+ * Rules that every contract has in its own form: the kind and its template, initialization, conditions, failures, pausing, owners (except
+ * for control planes), deletion and restarts.
+ */
 import {
   BootstrapConfigContract,
   ContractVersions,
@@ -96,8 +99,8 @@ function missingTemplate({ manifest, crd }: ProviderKind, kinds: readonly Provid
 }
 
 /**
- * Sections that describe reconciliation. The page of MachinePools has no such section, so its rules refer to the definition of the
- * resource.
+ * Sections that describe reconciliation. The page of InfraMachinePool has no such section, so its rules refer to the section with the
+ * definition of the resource.
  */
 const workflows: Readonly<Record<ContractName, { readonly normalWorkflow: string; readonly deletedWorkflow: string }>> = {
   InfraCluster: { normalWorkflow: 'Normal resource', deletedWorkflow: 'Deleted resource' },
