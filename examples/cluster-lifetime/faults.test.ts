@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { lifetimeController } from './controller.ts'
 import { Lifetime } from './lifetime.ts'
 
-test('deletes the Cluster although the API server is unavailable for a while', async () => {
+test('deletes the Cluster although delete requests fail for a while, and then writes nothing', async () => {
   let isAvailable = true
   const between = (transport: Transport): Transport => ({
     ...transport,

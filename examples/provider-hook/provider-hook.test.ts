@@ -32,7 +32,7 @@ it('the provider may remove a deprecated version of the hook after its support w
   ])
 })
 
-it('the OpenAPI document describes both versions of the hook beside the hooks of core', () => {
+it('the OpenAPI document of a catalog with the hooks of core describes both versions of the hook', () => {
   const paths = Object.keys(hooksOpenApi(catalog.hooks, 'v0.1.0').paths as object)
   expect(paths.filter((path) => path.includes('example.com'))).toEqual([
     '/hooks.provider.example.com/v1/beforehostprovision/{name}',

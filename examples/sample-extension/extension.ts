@@ -51,7 +51,7 @@ export function sampleExtension(): Extension {
   })
 }
 
-/** Returns `settings.waitSeconds` of the ExtensionConfig; 2 when it is missing or invalid. */
+/** Returns `settings.waitSeconds` of the ExtensionConfig; 2 unless it is a whole number from 1 to 3600. */
 function secondsToWait({ waitSeconds }: { readonly [name: string]: string }): number {
   const seconds = Number(waitSeconds)
   return Number.isInteger(seconds) && seconds > 0 && seconds <= 3600 ? seconds : 2
