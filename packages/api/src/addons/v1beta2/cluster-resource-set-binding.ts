@@ -15,7 +15,7 @@ const resourceBinding = s
   .object({
     ...resourceReferenceFields,
     applied: s.boolean().doc('Whether all objects of the resource were applied.'),
-    hash: s.string(shortText).optional().doc('Hash of the content that was applied last.'),
+    hash: s.string(shortText).optional().doc('Hash of the content at the last attempt; absent if the content could not be read.'),
     lastAppliedTime: s.timestamp().optional().doc('Time of the last attempt to apply the resource.'),
   })
   .doc('The state of one Secret or ConfigMap in the Cluster.')

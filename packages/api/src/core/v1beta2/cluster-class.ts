@@ -243,7 +243,9 @@ const clusterClassSpec = s.object({
     .list(s.string(shortText), { minItems: 1, maxItems: 100 })
     .atomic()
     .optional()
-    .doc('Kubernetes versions that Clusters of the class may have, ascending. Upgrades go through them step by step.'),
+    .doc(
+      'Kubernetes versions that Clusters of the class may have, ascending. An upgrade takes one step for each minor version, to its last listed version that is not above the requested version.',
+    ),
 })
 export interface ClusterClassSpec extends Infer<typeof clusterClassSpec> {}
 

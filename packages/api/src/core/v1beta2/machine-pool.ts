@@ -71,9 +71,15 @@ const machinePoolStatus = s.object(
       .optional()
       .doc('Nodes of the machines, in the order of spec.providerIDList.'),
     replicas: s.int32().optional().doc('Number of machines that the infrastructure reports.'),
-    readyReplicas: s.int32().optional().doc('Number of Ready machines.'),
-    availableReplicas: s.int32().optional().doc('Number of Available machines.'),
-    upToDateReplicas: s.int32().optional().doc('Number of machines that are up to date with the template.'),
+    readyReplicas: s.int32().optional().doc('Number of Ready Machines of the pool; equals replicas for a pool without Machines.'),
+    availableReplicas: s
+      .int32()
+      .optional()
+      .doc('Number of Available Machines of the pool; equals replicas for a pool without Machines.'),
+    upToDateReplicas: s
+      .int32()
+      .optional()
+      .doc('Number of up-to-date Machines of the pool; equals spec.replicas for a pool without Machines.'),
     versions: replicasByVersion.optional(),
     phase: phase(
       'Pending',

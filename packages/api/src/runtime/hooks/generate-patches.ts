@@ -8,7 +8,7 @@ export const GeneratePatches = defineHook({
   name: 'GeneratePatches',
   tag: 'Topology Mutation Hook',
   blocking: false,
-  doc: 'Called whenever the topology of a Cluster is computed, for each patch of the class that names a handler, in the order of the class. The response changes spec, labels and annotations of templates; patches of other fields are ignored. The response to equal requests must be equal: if it changes more than five times in ten minutes, the reconcile fails until two responses in sequence are equal.',
+  doc: 'Called whenever the topology of a Cluster is computed, for each patch of the class that names a handler, in the order of the class. The response changes spec, labels and annotations of templates; patches of other fields are ignored. The response to equal requests must be equal: if it changes more than five times in ten minutes, the reconcile fails until two responses in sequence are equal or the request changes.',
   request: {
     variables: wireVariables.optional().doc('Variables of the Cluster that belong to the patch, and `builtin`.'),
     items: s.list(s.object({ uid: s.string().doc('Identifies the template in the response.'), ...templateItem })),

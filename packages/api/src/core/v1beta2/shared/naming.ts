@@ -25,7 +25,7 @@ export const naming = s
         .string({ minLength: 1, maxLength: 1024 })
         .optional()
         .doc(
-          'Go template with the variables .cluster.name and .random and, for workers, .machineDeployment.topologyName or .machinePool.topologyName.',
+          'Go template with the variables .cluster.name and .random and, for workers, .machineDeployment.topologyName or .machinePool.topologyName. Default: these variables, .random last, joined by hyphens.',
         ),
     },
     nonEmpty,
