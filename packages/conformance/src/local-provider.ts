@@ -41,7 +41,7 @@ const descriptions: Readonly<Record<ContractName, Descriptions>> = {
     restart: timeline,
     ownRules: {
       endpoint:
-        'spec.controlPlaneEndpoint is that of the user or of the Cluster, or else the listener of all workload API servers; with spec.withoutEndpoint it stays empty.',
+        'spec.controlPlaneEndpoint is that of the user or of the Cluster, or else, unless spec.withoutEndpoint is true, that of the listener of all workload API servers.',
       'failure-domains': 'Those of spec.failureDomains, or else a, b and c. They follow changes of the spec.',
       'externally-managed': 'The controller does nothing while the LocalCluster has the annotation.',
     },
@@ -53,7 +53,8 @@ const descriptions: Readonly<Record<ContractName, Descriptions>> = {
     failures: 'Both are set by a simulated failure that has a reason.',
     pausing: 'Only the condition Paused is written.',
     ownerFirst: 'It waits for the Machine or LocalMachinePool in its owner references.',
-    deletion: 'It deletes its Node from the workload API server, and removes its finalizer.',
+    deletion:
+      'It deletes its Node from the workload API server, and removes its finalizer. Core deletes the Node of a machine that is removed from a pool.',
     restart: timeline,
     ownRules: {
       'provider-id': 'spec.providerID is local:////<namespace>/<name>, the same as on its Node.',
@@ -80,7 +81,7 @@ const descriptions: Readonly<Record<ContractName, Descriptions>> = {
         'spec.providerIDList has the IDs of its LocalMachines after spec.simulated.listDelay, and those of spec.simulated.ghosts.',
       replicas: 'status.replicas counts its LocalMachines.',
       'both-ready': 'Both have the same value.',
-      instances: 'Name, provider ID, version and failure domain of each machine, and whether its Node is registered.',
+      instances: 'Name, provider ID, version and failure domain of each machine, and whether the machine is Ready.',
       'machine-kind': 'With spec.machines it is LocalMachine; otherwise core creates no Machines.',
       'provider-id': 'spec.providerID is set when the pool is provisioned.',
       'dry-run': dryRun,
@@ -97,7 +98,7 @@ const descriptions: Readonly<Record<ContractName, Descriptions>> = {
     restart: `${timeline} The name of the Secret is that of the object.`,
     ownRules: {
       'data-secret':
-        'The Secret has the name of the object, the label of the Cluster, the keys value and format, and is renewed at half of spec.ttlSeconds.',
+        'The Secret has the name of the object, the label of the Cluster, the keys value and format, and is renewed at half of spec.ttlSeconds while a machine may still join with it.',
       'in-place': 'Webhook and controller accept every change of the spec.',
       'dry-run': dryRun,
       'sentinel-file':
@@ -109,18 +110,20 @@ const descriptions: Readonly<Record<ContractName, Descriptions>> = {
     id: 'control-plane',
     initialization:
       'status.initialization.controlPlaneInitialized becomes true once the workload API server accepts requests, after spec.simulated.initializationDelay.',
-    conditions: 'Available, and those of Machines, certificates, rollout, scale, remediation, deletion and pause.',
+    conditions:
+      'Available, and those of initialization, certificates, Machines, rollout, scale, remediation, deletion and pause.',
     failures: 'Both are set by a simulated failure that has a reason.',
-    pausing: 'Only the condition Paused is written; no Machine is created or deleted. A hosted API server continues to run.',
+    pausing:
+      'Only the condition Paused and the finalizer are written; no Machine is created or deleted. A hosted API server continues to run.',
     deletion: 'It waits for the workers of the Cluster, deletes its Machines, and then removes its finalizer.',
     restart: 'Steps follow from the observed Machines, Secrets and Nodes alone.',
     ownRules: {
       endpoint:
-        'A hosted control plane sets spec.controlPlaneEndpoint, and any uses that of the user, where the Cluster has none.',
+        'Where the Cluster has no endpoint, a control plane uses the spec.controlPlaneEndpoint that the user has set; a hosted control plane sets the field if the user has not.',
       replicas:
         'replicas, readyReplicas, availableReplicas and upToDateReplicas, and the selector of its Machines. None if it is hosted.',
       scale: 'The subresource has these paths.',
-      version: 'status.versions has all versions of its Machines with their numbers, status.version the lowest.',
+      version: 'status.versions has all versions of its Machines with the number of Machines of each, status.version the lowest.',
       machines:
         'spec.machineTemplate has metadata and spec.infrastructureRef, and spec.deletion with the timeouts in seconds; its twin of contract v1beta1 has them as durations.',
       'readiness-gates-and-taints': 'Both are in spec.machineTemplate.spec and propagate to the Machines without a rollout.',
@@ -133,7 +136,7 @@ const descriptions: Readonly<Record<ContractName, Descriptions>> = {
         'The Secret has the label, and is written again after half of the year for which its certificate is valid, or for another certificate authority.',
       certificates:
         'The Secrets -ca, -etcd, -proxy and -sa are created once, and not when the user has provided them. After a change of -ca clients are issued new certificates.',
-      placement: 'A new Machine is placed in the failure domain for control planes with the fewest Machines.',
+      placement: 'A new Machine is placed in the failure domain for control planes with the fewest up-to-date Machines.',
       metadata:
         'Labels and annotations of spec.machineTemplate propagate to Machines, LocalMachines and LocalBootstrapConfigs; core copies those of Machines to Nodes.',
       'min-ready-seconds':

@@ -55,7 +55,7 @@ export interface TestedKind {
 export interface ConformReport {
   /** The tested kinds. */
   readonly target: readonly TestedKind[]
-  /** Start and end in milliseconds since the epoch. */
+  /** Start and end in milliseconds since the Unix epoch. */
   readonly startedAt: number
   readonly endedAt: number
   readonly results: readonly RuleResult[]

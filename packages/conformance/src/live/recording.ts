@@ -12,7 +12,7 @@ import {
 
 /** A position in the recording. `order` distinguishes changes that arrive at the same time. */
 export interface Moment {
-  /** Time in milliseconds since the epoch. */
+  /** Milliseconds since the Unix epoch. */
   readonly at: number
   /** Number of changes that had arrived. */
   readonly order: number
