@@ -60,9 +60,9 @@ export const PreDrainDeleteHookAnnotationPrefix = 'pre-drain.delete.hook.machine
 export const PreTerminateDeleteHookAnnotationPrefix = 'pre-terminate.delete.hook.machine.cluster.x-k8s.io'
 /** Annotations `<prefix>/<name>` on a Cluster block the start of an upgrade. */
 export const BeforeClusterUpgradeHookAnnotationPrefix = 'before-upgrade.hook.cluster.cluster.x-k8s.io'
-/** On a MachineDeployment of a topology: defers its upgrade, and the upgrades of all MachineDeployments after it. */
+/** On a worker in `Cluster.spec.topology.workers`: defers its upgrade, and the upgrades of all workers after it in the same list. */
 export const ClusterTopologyHoldUpgradeSequenceAnnotation = 'topology.cluster.x-k8s.io/hold-upgrade-sequence'
-/** On a MachineDeployment of a topology: defers its upgrade, but not the upgrades of other MachineDeployments. */
+/** On a worker in `Cluster.spec.topology.workers`: defers its upgrade, but not the upgrades of other workers. */
 export const ClusterTopologyDeferUpgradeAnnotation = 'topology.cluster.x-k8s.io/defer-upgrade'
 /** On a Cluster: maximum number of MachineDeployments, and of MachinePools, that upgrade concurrently; 1 when absent. */
 export const ClusterTopologyUpgradeConcurrencyAnnotation = 'topology.cluster.x-k8s.io/upgrade-concurrency'
@@ -134,15 +134,15 @@ export const ClusterNameAnnotation = 'cluster.x-k8s.io/cluster-name'
 export const ClusterNamespaceAnnotation = 'cluster.x-k8s.io/cluster-namespace'
 /** On a Node: name of its Machine. */
 export const MachineAnnotation = 'cluster.x-k8s.io/machine'
-/** On a Node: kind of the controller of its Machine. */
+/** On a Node: kind of the controller of its Machine; `MachinePool` for a Node of a pool. */
 export const OwnerKindAnnotation = 'cluster.x-k8s.io/owner-kind'
-/** On a Node: name of the controller of its Machine. */
+/** On a Node: name of the controller of its Machine, or of the MachinePool. */
 export const OwnerNameAnnotation = 'cluster.x-k8s.io/owner-name'
 /** On a Node: names of the labels copied from its Machine, separated by commas. Labels that the Machine no longer has are removed. */
 export const LabelsFromMachineAnnotation = 'cluster.x-k8s.io/labels-from-machine'
 /** On a Node: names of the annotations copied from its Machine, separated by commas. */
 export const AnnotationsFromMachineAnnotation = 'cluster.x-k8s.io/annotations-from-machine'
-/** On a Node: taints copied from its Machine. */
+/** On a Node: taints copied from its Machine whose propagation is `Always`, as `key:effect`, separated by commas. */
 export const TaintsFromMachineAnnotation = 'cluster.x-k8s.io/taints-from-machine'
 /** Labels of this domain are copied from Machine to Node. */
 export const NodeRoleLabelPrefix = 'node-role.kubernetes.io'
