@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 // Not an import: it would read all exports of node:fs, and so also load its streams.
 const { readFileSync, statSync } = process.getBuiltinModule('node:fs')
 
-/** Folder of this package and of the packages beside it. */
+/** URL of the folder that contains this package and the packages beside it. */
 const sources = new URL('../../', import.meta.url).href
 const bundles = new URL('../dist/', import.meta.url)
 

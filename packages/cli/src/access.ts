@@ -104,8 +104,9 @@ function isPrivateKey(text: string): boolean {
 }
 
 /**
- * Reads a certificate and its key from `path`.crt and `path`.key. Replaces both if a file is missing, if they do not match, if the
- * certificate expires soon, if it lacks one of `names`, or if `authority` did not sign it (default: the certificate itself).
+ * Reads a certificate and its key from `path`.crt and `path`.key. Replaces both if a file is missing or unusable, if they do
+ * not match, if the certificate is not valid yet or expires within `Margin`, if it lacks one of `names`, or if `authority` did
+ * not sign it (default: the certificate itself).
  */
 async function loadOrCreate(
   clock: Clock,

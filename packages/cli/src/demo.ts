@@ -19,6 +19,7 @@ const kinds: ReadonlyMap<string, DeclaredKind> = new Map([...coreKinds, ...local
 export interface DemoChanges {
   /** Patches to add to the ClusterClass. */
   readonly patches: NonNullable<ClusterClass['spec']['patches']>
+  /** Value for `spec.upgrade` of the ClusterClass; absent: the field is unchanged. */
   readonly upgrade?: NonNullable<ClusterClass['spec']['upgrade']>
   /** Whether maxSurge is 0, so that no Machine is created before another one is deleted or updated in place. */
   readonly noSurge: { readonly workers: boolean; readonly controlPlane: boolean }
@@ -107,7 +108,7 @@ export interface Suggestion {
 /** Returns the absolute path of a demo manifest, so that the printed commands work from any folder. */
 const manifestPath = (name: string): string => fileURLToPath(new URL(name, demoFolder))
 
-/** Suggested commands that create the demo cluster, for a management cluster without it. */
+/** Returns commands for the user to try in a management cluster without the demo cluster: they create, show and delete it. */
 export function firstSuggestions(kubeconfig: string): readonly Suggestion[] {
   const kubectl = `kubectl --kubeconfig ${kubeconfig}`
   return [
@@ -120,7 +121,7 @@ export function firstSuggestions(kubeconfig: string): readonly Suggestion[] {
   ]
 }
 
-/** Suggested commands for the demo cluster, in a useful order. */
+/** Returns commands for the user to try with the demo cluster. `capstan` is the command that starts this program. */
 export function suggestions(kubeconfig: string, capstan: string): readonly Suggestion[] {
   const kubectl = `kubectl --kubeconfig ${kubeconfig}`
   return [

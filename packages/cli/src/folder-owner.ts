@@ -10,7 +10,11 @@ interface FolderOwner {
   readonly url: string
 }
 
-/** Opens the durable stores of a data folder. @throws Error that names the pid and URL of the process that uses the folder */
+/**
+ * Opens the durable stores of a data folder.
+ *
+ * @throws Error for a folder in use, with the pid and URL that its process has recorded
+ */
 export async function openFolder(folder: DataFolder, clock: Clock): Promise<Stores> {
   try {
     return await openDurable(folder.database, { clock })
@@ -29,8 +33,9 @@ export async function recordOwner(folder: DataFolder, owner: FolderOwner): Promi
 }
 
 /**
- * Returns the record; undefined while the owner still starts. A killed process leaves its record, but not its lock: the next process
- * opens the folder without reading the record.
+ * Returns the record; undefined while the owner still starts, or if the owner is another command than `capstan up`, which alone
+ * writes the record. A killed process leaves its record, but not its lock: the next process opens the folder without reading
+ * the record.
  */
 async function readOwner(folder: DataFolder): Promise<FolderOwner | undefined> {
   try {

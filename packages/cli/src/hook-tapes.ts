@@ -17,6 +17,7 @@ export const withRecordHooks = (command: Command): Command =>
   command.addOption(new Option('--record-hooks <file>', 'record each call of a runtime hook to a tape, without secrets'))
 
 export interface Recording {
+  /** Observer that records a call; absent without --record-hooks. */
   readonly onCall?: CallObserver
   close(): Promise<void>
 }

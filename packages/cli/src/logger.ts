@@ -77,7 +77,8 @@ function wrap(level: LogLevel, logger: () => pino.Logger): Logger {
 const unexpected = new Set(['Error', 'EvalError', 'RangeError', 'ReferenceError', 'SyntaxError', 'TypeError', 'URIError'])
 
 /**
- * Formats an error with its causes. Errors of classes with a name of their own are expected, so their stacks are omitted.
+ * Formats an error with its causes. Includes the stack only if its name is Error, TypeError or RangeError: errors with another
+ * name are expected.
  */
 function withCauses(err: unknown): unknown {
   if (!(err instanceof Error)) return messageOf(err)

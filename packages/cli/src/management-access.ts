@@ -31,7 +31,8 @@ export interface ManagementAccess {
 /**
  * Returns the credentials of the management cluster.
  *
- * @throws UsageError when no cluster is configured, or when --context is given and the pod's own cluster would be used
+ * @throws UsageError when no cluster is configured, or when --context is given and the pod's own cluster would be used; Error
+ * when the kubeconfig or the service account cannot be read
  */
 export async function managementAccess(
   { kubeconfig, context }: AccessFlags,

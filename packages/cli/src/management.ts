@@ -14,7 +14,7 @@ export interface ManagementOptions {
 export const withKubeconfig = (command: Command): Command =>
   command.option(
     '--kubeconfig <file>',
-    'kubeconfig of the management cluster (default: $KUBECONFIG, then that of `capstan up` in this folder)',
+    'kubeconfig of the management cluster (default: $KUBECONFIG, then that of `capstan up` or `capstan dev` in this folder)',
   )
 
 /** Calls `work` with a client of the management cluster, and closes the client afterwards. */

@@ -51,7 +51,7 @@ export function portRange(text: string): string {
   }
 }
 
-/** Parses a duration in Go's format that is not negative. @returns milliseconds */
+/** Parses a non-negative duration in Go's format. @returns milliseconds */
 export function duration(text: string): number {
   try {
     const milliseconds = parseDuration(text)
@@ -62,7 +62,7 @@ export function duration(text: string): number {
   throw new InvalidArgumentError('expected a duration such as 90s or 1h0m0s.')
 }
 
-/** Parses a whole number that is not negative. */
+/** Parses a whole number from 0 to 999,999,999. */
 export function count(text: string): number {
   if (/^\d{1,9}$/.test(text)) return Number(text)
   throw new InvalidArgumentError('expected a whole number, not below zero.')

@@ -1,4 +1,7 @@
-/** Options of `capstan apiserver`, in the order of its help. They are those of kube-apiserver where the meaning is the same. */
+/**
+ * Options of `capstan apiserver`, declared in the order of its help. They have kube-apiserver's names where the meaning is the
+ * same.
+ */
 import type { AuthorizationMode } from '@capstan/apiserver'
 import { AuthorizationModes, defaultLimits } from '@capstan/apiserver'
 import type { AdmissionPlugin } from '@capstan/kubernetes-kinds'
@@ -31,6 +34,10 @@ import {
   verbosity,
 } from './apiserver-flags.ts'
 
+/**
+ * Parsed values. Durations are in milliseconds, except the two toleration times, which are in seconds. A missing member means
+ * that the flag was not given.
+ */
 export interface ApiserverOptions {
   bindAddress: string
   securePort: number
@@ -223,7 +230,7 @@ const addObjects = (command: Command): Command =>
       300,
     )
     .addOption(
-      new Option('--event-ttl <duration>', 'time for which Events are kept after their last update')
+      new Option('--event-ttl <duration>', 'time for which Events are kept after their last update; 0 keeps them')
         .argParser(duration)
         .default(parseDuration('1h'), '1h'),
     )

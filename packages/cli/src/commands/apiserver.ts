@@ -208,7 +208,7 @@ async function openStores(
   return openDurable(folder, { clock, log, encode, sync: !isUnsafe })
 }
 
-/** Returns the values of all flags, including defaults, by flag name. */
+/** Returns the values of the flags that were given or have a default, by flag name. */
 const flagsOf = (options: ApiserverOptions): { readonly [name: string]: unknown } =>
   Object.fromEntries(
     Object.entries(options).map(([name, value]) => [name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`), value]),

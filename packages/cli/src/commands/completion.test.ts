@@ -22,7 +22,7 @@ test('bash completes commands, subcommands and flags, also after flags with valu
   expect(await complete('up', '--port', '0', '--dem')).toEqual(['--demo'])
 })
 
-test('every command has a completion in each shell', async () => {
+test('the script for each shell contains every command of the help', async () => {
   const { out: help } = await runToEnd(['--help'])
   const commands = [...help.matchAll(/^ {2}([a-z]+)/gm)].map(([, name]) => name!).filter((name) => name !== 'help')
   expect(commands).toContain('completion')

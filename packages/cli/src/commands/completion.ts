@@ -25,7 +25,7 @@ export const completionCommand = (io: Io): Command =>
       io.out(completionScript(shell, completionTree(this.parent!)))
     })
 
-/** Returns the completions of `command` and of all commands below it, parents first. */
+/** Returns the completions of `command` and of all commands below it, parents first. Omits hidden commands and `help`. */
 export function completionTree(command: Command, path: readonly string[] = []): CompletionNode[] {
   const visible = command.createHelp()
   const subcommands = visible.visibleCommands(command).filter((sub) => sub.name() !== 'help')

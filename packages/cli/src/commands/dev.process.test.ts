@@ -112,7 +112,7 @@ describe('a saved file', patient, () => {
     await command.line(/not loaded: Cannot find module '.*rules\.ts' imported from .*extension\.ts/)
     expect((await answerOf(url)).response.message).toBe('three')
 
-    // A new module, and a module that it imports, also trigger a reload.
+    // Creating a module that an import already names triggers a reload, and so does each later change of it.
     save(extension({ answer: 'proceedNow(rule)', name: 'fourth' }).replace('\n', "\nimport { rule } from './lib/rules.ts'\n"))
     mkdirSync(join(folder, 'lib'))
     save("export const rule = 'four'\n", 'lib/rules.ts')

@@ -150,7 +150,10 @@ async function dev(path: string, options: Options, io: Io): Promise<number> {
   }
 }
 
-/** Suggested commands while the extension runs, in a useful order. */
+/**
+ * Returns commands for the user to try while the extension runs. `hook` is the hook to call, `authority` the file with the CA
+ * to trust.
+ */
 function commandsToTry(
   capstan: string,
   hook: string,

@@ -249,7 +249,7 @@ test('hooks call connects through the proxy of the environment', async () => {
   const argv = ['hooks', 'call', 'https://hooks.example.com', 'Discovery']
   const { code, err } = await runToEnd(argv, { HTTPS_PROXY: 'http://127.0.0.1:1' })
   expect(code).toBe(1)
-  // This is the error of the proxy: no server listens on its port. The host name was not resolved.
+  // The connection to the proxy failed, because no server listens on its port. The host name of the extension was not resolved.
   expect(err).toMatch(/^capstan: ConnectionRefused: /)
 })
 

@@ -19,7 +19,7 @@ export const hooksCommand = (io: Io, finish: (code: number) => void): Command =>
   return hooks
 }
 
-/** Only processes that call hooks can record calls. */
+/** Help text, because no command of `hooks` records its calls. */
 const howToRecord = 'Calls are recorded where they are made: capstan up, dev or manager with --record-hooks FILE.'
 
 /** Hidden command that explains how to record calls, because there is no `hooks record`. */

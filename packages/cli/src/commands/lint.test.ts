@@ -26,7 +26,10 @@ const write = (file: string, text: string): string => {
   return join(folder, file)
 }
 
-/** Returns a BootstrapConfig CRD that satisfies the rules except for the contract labels, which controller-gen does not write. */
+/**
+ * Returns a CRD with one version in the group of BootstrapConfigs. With the schema `status` or `template`, it satisfies the
+ * rules of levels MUST and SHOULD, except for the contract labels, which controller-gen does not write.
+ */
 const config = (kind: string, schema: string, labels = '') => `---
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition

@@ -70,7 +70,7 @@ describe.each(['core', 'local'])('the components of %s', (provider) => {
     expect(cluster?.spec.versions.map(({ name }) => name)).toEqual(provider === 'core' ? ['v1beta2', 'v1beta1'] : undefined)
   })
 
-  test('allow the manager to access only its own webhook configurations by name', async () => {
+  test('name only their own webhook configurations in the rules of ClusterRoles', async () => {
     const objects = (await printedManifests(provider)) as unknown as { kind: string; rules?: PolicyRule[] }[]
     const rules = objects.filter(({ kind }) => kind === 'ClusterRole').flatMap((role) => role.rules ?? [])
     const allowedNames = rules
@@ -95,7 +95,7 @@ describe.each(['core', 'local'])('the components of %s', (provider) => {
     expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining(`Cannot read kubeconfig ${kubeconfig}`) })
   })
 
-  test('work in another namespace, because clusterctl --target-namespace changes objects but not arguments', async () => {
+  test('do not contain their namespace in the Pod template, whose arguments clusterctl --target-namespace does not change', async () => {
     for (const certificates of ['self-managed', 'cert-manager']) {
       const objects = await printedManifests(provider, '--certificates', certificates)
       const namespace = objects.find(({ kind }) => kind === 'Namespace')!.metadata.name

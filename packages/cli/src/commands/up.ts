@@ -236,7 +236,7 @@ function suggest(
   story.note('')
 }
 
-/** Returns why the demo Cluster is not Available. TopologyReconciled comes first, because the other conditions depend on it. */
+/** Returns why the demo Cluster is not Available. TopologyReconciled is checked first, because Available depends on it. */
 async function reasonNotAvailable(client: Client): Promise<string> {
   const cluster = await orAbsent(client.get(Cluster, DemoCluster))
   if (!cluster) return 'it does not exist'

@@ -65,10 +65,11 @@ const rejected: { readonly [reason: string]: string } = {
 const entriesOf = (table: { readonly [reason: string]: string }) =>
   Object.entries(table).flatMap(([why, flags]) => flags.split(' ').map((name) => ({ name, why })))
 
-/** Reasons by flag name without leading dashes. */
+/** Reasons why flags have no effect, by flag name without leading dashes. */
 export const flagsWithoutEffect: ReadonlyMap<string, string> = new Map(
   entriesOf(withoutEffect).map(({ name, why }) => [name, why]),
 )
+/** Reasons why flags are rejected, by flag name without leading dashes. */
 export const rejectedFlags: ReadonlyMap<string, string> = new Map(entriesOf(rejected).map(({ name, why }) => [name, why]))
 
 /** Returns hidden options for these flags. `onIgnored` is called for each given flag that has no effect. */

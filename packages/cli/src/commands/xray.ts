@@ -62,7 +62,11 @@ async function explain(client: Client, object: string, namespace: string, signal
   return xray({ provider, objects, owner: await ownerOf(client, provider.contract, objects.values().next().value!, signal) })
 }
 
-/** Finds a provider's kind by name. @throws UsageError when there is no such kind, or several, or it belongs to no contract */
+/**
+ * Finds a provider's kind by name.
+ *
+ * @throws UsageError when there is no such kind, or several, or it is a template or of no contract
+ */
 async function providerKind(client: Client, name: string, signal: AbortSignal): Promise<ProviderKind> {
   const { items } = await client.list(CustomResourceDefinition, { signal })
   const definitions = items.filter(({ metadata, spec: { group, names } }) =>

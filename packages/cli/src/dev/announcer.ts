@@ -15,8 +15,12 @@ export interface AnnouncerOptions {
   readonly demo: boolean
   /** Returns the project's registration; called after each load. */
   registration(): Registration
-  /** Called once, when all objects exist. `hook` is a hook that the extension handles, or `Discovery` if it handles none. */
+  /**
+   * Called once, when the extension is registered and, with `demo`, the demo objects exist. `hook` is a hook that the extension
+   * handles, or `Discovery` if it handles none.
+   */
   ready(hook: string): void
+  /** Called with the reason when an update fails, and for handlers that core cannot call. */
   failed(problem: string): void
 }
 

@@ -16,7 +16,10 @@ export interface RunningExtension {
   handle(request: Request): Promise<Response>
   /** Resolves with the reason when the process has ended. */
   readonly ended: Promise<string>
-  /** Waits at most `timeout` milliseconds for pending requests, then ends the process. Call `handle` no more after this. */
+  /**
+   * Waits at most `timeout` (default: 31,000) milliseconds for pending requests, then ends the process. Do not call `handle`
+   * afterwards.
+   */
   retire(timeout?: number): Promise<void>
 }
 
@@ -33,7 +36,7 @@ export class LoadError extends Error {
 
 export interface ExtensionProcessOptions {
   readonly clock: Clock
-  /** Called with each log entry of a handler. */
+  /** Called with each log entry of the extension. */
   log(entry: Extract<FromChild, { kind: 'log' }>): void
   /** Called with each line of stdout or stderr. */
   printed(line: string): void

@@ -31,7 +31,7 @@ test('names the frame of the extension, not of a package it calls', () => {
   expect(loadProblem(failed(stack, 'at load'), '/home/me/app')).toBe('lib/rules.ts:3: at load')
 })
 
-test('names the module that was read last when the stack contains no file', () =>
+test('names the module that was read last when the stack of a syntax error contains no file', () =>
   expect(
     loadProblem(failed(`SyntaxError: Unexpected token${frames}`, 'Unexpected token'), '/home/me/app', '/home/me/app/a.ts'),
   ).toBe('a.ts: Unexpected token'))

@@ -1,4 +1,4 @@
-/** Registers the running extension in the management cluster, and makes core call the hooks of all Clusters again. */
+/** Registers the running extension in the management cluster, and makes core repeat the hook calls that block Clusters. */
 import { Cluster, ExtensionConfig, RetryHooksAnnotation } from '@capstan/api'
 import type { Client } from '@capstan/kube'
 import { keyOf, orAbsent } from '@capstan/kube'
@@ -66,7 +66,7 @@ const discoveredHandlers = ({ metadata, status }: ExtensionConfig): AnnouncedHan
     ...(failurePolicy === undefined ? {} : { failurePolicy }),
   }))
 
-/** Requests that the hooks of all Clusters are called again at once. */
+/** Requests for every Cluster that core repeats the hook calls that block it, despite cached responses and backoff. */
 export async function repeatHooks(client: Client, annotationValue: string, signal: AbortSignal): Promise<void> {
   const { items } = await client.list(Cluster, { signal })
   const body = { metadata: { annotations: { [RetryHooksAnnotation]: annotationValue } } }

@@ -52,7 +52,10 @@ const examineAsManager = (providers: readonly ProviderName[], kubernetesVersion 
 const rbac = 'rbac.authorization.k8s.io'
 const subjects = [{ kind: 'User', apiGroup: rbac, name: 'manager' }]
 
-/** Creates the roles of `capstan manifests` except the verbs in `without`, and binds the user `manager` to them. */
+/**
+ * Creates the roles of `capstan manifests`, without the verbs `without` in the ClusterRole, and binds the user `manager` to
+ * them.
+ */
 async function grant(providers: readonly ProviderName[], without: readonly string[] = []): Promise<void> {
   const metadata = { name: 'manager' }
   const rules = providers

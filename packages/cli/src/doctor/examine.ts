@@ -277,8 +277,8 @@ async function serviceProblems(
 }
 
 /**
- * Reports conversion webhooks behind a Service that the API server cannot call. While no CRD has a caBundle, this is only a warning,
- * because the first manager adds it.
+ * Reports conversion webhooks behind a Service that the API server cannot call. While no CRD of the provider has a caBundle,
+ * this is only a warning, because the first manager adds it.
  */
 async function conversionProblems(
   provider: ProviderName,

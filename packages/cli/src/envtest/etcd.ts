@@ -14,7 +14,7 @@ import { StatePath, type StateLocation } from './state-place.ts'
 /** etcd version whose command line and endpoints this program imitates. */
 const version = '3.6.8'
 
-/** Runs until interrupted; resolves with the exit code. */
+/** Runs the program until it is interrupted, or only prints help, version or a usage error. Resolves with the exit code. */
 export async function runEtcd(argv: readonly string[], io: Io): Promise<number> {
   const command = etcdCommand(argv)
   switch (command.kind) {

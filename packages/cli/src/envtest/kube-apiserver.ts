@@ -9,7 +9,7 @@ import { ExitCodes } from '../io.ts'
 import { defaultVersion } from '@capstan/apiserver'
 import { missingFlags, upstreamArgv } from './kube-apiserver-argv.ts'
 
-/** Runs until interrupted; resolves with the exit code. */
+/** Runs the server until it is interrupted, or only prints help, version or an error. Resolves with the exit code. */
 export async function runKubeApiserver(commandLine: readonly string[], io: Io): Promise<number> {
   const argv = upstreamArgv(commandLine)
   if (argv.includes('--version')) {

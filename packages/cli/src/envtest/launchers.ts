@@ -19,8 +19,9 @@ export interface LauncherProgram {
 }
 
 /**
- * Returns the script that replaces the program of that name. Test environments read the help before each start to see the supported
- * flags, so the script contains the help text. `exec` replaces the shell, so that the server receives the signals.
+ * Returns the script that replaces the program of that name. Test environments read the help before each start to see the
+ * supported flags, so the script contains the help text, which it prints without starting Node. `exec` replaces the shell, so
+ * that the server receives the signals.
  */
 const launcher = (name: string, { node, entry, help }: LauncherProgram): string =>
   `#!/bin/sh

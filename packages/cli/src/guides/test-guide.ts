@@ -75,7 +75,7 @@ const withoutNumbers = (line: string): string =>
     .replace(/\s+/g, ' ')
     .trim()
 
-/** Environment variables of this process except KUBECONFIG and those that npm and vitest set. */
+/** Environment variables of this process except KUBECONFIG, NODE_OPTIONS and those that npm and vitest set. */
 const env = Object.fromEntries(
   Object.entries(process.env).filter(([name]) => !/^npm_|^NODE_OPTIONS$|^VITEST|^KUBECONFIG$/i.test(name)),
 )
@@ -159,7 +159,8 @@ export interface GuideOptions {
 }
 
 /**
- * Runs a guide of docs/guides, from its first command to its last, in `folder`. The differences from a reader's machine are:
+ * Runs a guide of docs/guides, from its first command to its last, in `folder`. The main differences from a reader's machine
+ * are:
  *
  * - Programs listen on free ports, which replace the page's ports, because those may be in use on this machine.
  * - `npx @capstan/cli` is the command of the checkout, unless the page is for readers without one.
@@ -322,7 +323,8 @@ function hasWords(command: string, words: string): boolean {
 const asCapstan = (command: string): string => command.replaceAll('npx @capstan/cli', 'capstan')
 
 /**
- * Declares a test that runs a guide in a new folder, from its first command to its last. Skips the test when a program is missing.
+ * Declares a test that runs a guide in a new folder, from its first command to its last. Skips the test when a program, or the
+ * required registry or upstream release, is missing.
  */
 export function testGuide(page: string, options: GuideOptions): void {
   const { programs, fromRegistry, withUpstream } = options

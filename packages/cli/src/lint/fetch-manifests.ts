@@ -12,7 +12,7 @@ const componentsFiles = ['infrastructure', 'bootstrap', 'control-plane', 'ipam']
 /** Matches the end of a release's URL, and captures the version. */
 const releaseUrl = /\/releases\/(?:tag|download)\/([^/]+)\/?$/
 
-/** Returns the version in the URL of a release; undefined for other URLs. */
+/** Returns the version in the URL of a release or of one of its files; undefined for other URLs. */
 export const releaseOf = (url: string): string | undefined => /\/releases\/(?:tag|download)\/(v?\d+\.\d+[^/]*)/.exec(url)?.[1]
 
 /** Downloads one file; for a release, its components file and, if it exists, its metadata.yaml. @throws UsageError */

@@ -19,7 +19,11 @@ export interface ReadManifests {
   readonly unread: readonly string[]
 }
 
-/** Reads a file, or every YAML file and every JSON file with objects of Kubernetes below a folder. @throws UsageError */
+/**
+ * Reads a file, or every YAML file and every JSON file with objects of Kubernetes below a folder, except in `skippedFolders`.
+ *
+ * @throws UsageError
+ */
 export function readManifests(path: string): ReadManifests {
   const isFolder = stat(path).isDirectory()
   const files = isFolder ? filesBelow(path, 'manifest', isManifest) : [path]
@@ -117,8 +121,9 @@ const patchesOf = (byFile: ReadonlyMap<string, readonly Manifest[]>): Set<string
   )
 
 /**
- * Applies a kustomization to the CustomResourceDefinitions in its resources: adds its labels, and the labels and `spec.conversion` of its
- * patches. Other transformations are not applied, because no rule of `lint` depends on them.
+ * Applies a kustomization to the CustomResourceDefinitions in the files that it lists as resources: adds its labels, and the
+ * labels and `spec.conversion` of its patches. Other transformations are not applied, because no rule of `lint` depends on
+ * them.
  */
 function applyKustomization(file: string, byFile: Map<string, Manifest[]>): void {
   for (const { object: kustomization } of byFile.get(file) ?? []) {

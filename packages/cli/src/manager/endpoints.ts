@@ -109,8 +109,8 @@ interface SecureOptions extends Address {
 }
 
 /**
- * Serves with a self-signed certificate, as upstream. The API server authenticates and authorizes the clients. The clients cannot
- * authenticate this server.
+ * Serves with a generated certificate; upstream's is self-signed. The API server authenticates and authorizes the clients. The
+ * clients cannot authenticate this server, because the certificate's authority is not published.
  */
 async function serveSecurely(manager: Manager, options: SecureOptions): Promise<DiagnosticsServer> {
   const { host, port, minVersion, client, clock, log } = options

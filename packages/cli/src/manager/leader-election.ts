@@ -34,6 +34,7 @@ const CoreNamespace = 'capi-system'
 /** Matches holder identities of Capstan's managers. Upstream's are `<host>_<uuid>`, and host names contain no underscore. */
 const OurIdentity = /^capstan_[^_]*_[^_]*$/
 
+/** Parsed flags. Durations are in milliseconds. */
 export interface LeaderElectionFlags {
   leaderElect: 'true' | 'false'
   leaderElectNamespace: string
@@ -153,9 +154,9 @@ export async function ensureNamespace(client: Client, name: string, signal: Abor
 }
 
 /**
- * Rejects a start beside upstream's core manager, because both would change the same objects. Upstream's manager counts as active if its
- * last renewal is more recent than the lease duration. Otherwise this function waits for the lease duration, and rejects the start if the
- * Lease was renewed in the meantime.
+ * Rejects a start beside upstream's core manager, because both would change the same objects. Upstream's manager counts as
+ * active if its last renewal is more recent than the lease duration. For an older Lease that upstream's manager still holds,
+ * this function waits for the lease duration, and rejects the start if the Lease was renewed in the meantime.
  *
  * @throws UsageError while upstream's core manager leads, in any namespace
  */

@@ -20,7 +20,8 @@ export interface AwaitKindsOptions {
 }
 
 /**
- * Resolves when the API server serves every kind that the controllers watch, except `own`.
+ * Resolves when the API server serves every kind that the controllers watch. Does not check the kinds in `own`. A kind whose
+ * list fails with another error than NotFound counts as served.
  *
  * @throws UsageError that names the missing kinds after a minute; otherwise informers would repeat their requests forever
  */

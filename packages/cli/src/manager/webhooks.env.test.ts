@@ -95,7 +95,7 @@ test.each([
   expect(protocol).toBe(expectedProtocol)
 })
 
-test('a manager with webhooks reuses the configurations of a killed manager; a manager without webhooks removes them', async () => {
+test('a manager with webhooks replaces the configurations of a killed manager; a manager without webhooks removes them', async () => {
   const server = newServer()
   await server.ready
   const client = createClient(server.transport({ name: 'test', groups: ['system:masters'], agent: 'test' }))

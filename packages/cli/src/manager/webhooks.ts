@@ -101,9 +101,10 @@ export interface ManagerWebhooks {
   /** Configures the webhooks. Call it after the kinds were installed. */
   configure(): Promise<void>
   /**
-   * Stops serving. If neither --webhook-service nor leader election is used, also removes the webhook configurations, which would now
-   * block every write, and resets conversion to the Service of the manifests. Otherwise the configurations stay, so that no write
-   * bypasses the webhooks during a restart. Logs an error if the removal fails or takes more than a second.
+   * Stops serving. If `configure` has succeeded and neither --webhook-service nor leader election is used, also removes the
+   * webhook configurations, which would now block every write, and resets conversion to the Service of the manifests. With
+   * --webhook-service or leader election the configurations stay, so that no write bypasses the webhooks during a restart. Logs
+   * an error if the removal fails or takes more than a second.
    */
   close(): Promise<void>
 }
@@ -129,7 +130,7 @@ export interface ManagerWebhooksOptions {
 /**
  * Removes the webhook configurations of these providers before another program takes over, because the API server rejects writes
  * while configurations exist that no manager serves. Resets the conversion of CRDs to the Service of the manifests where `isOurs`
- * accepts its URL.
+ * accepts its URL (default: any URL).
  */
 export async function removeManagerWebhooks(
   client: Client,

@@ -14,7 +14,10 @@ export interface ManifestOptions {
   readonly version: string
   readonly certificates: CertificateSource
   readonly replicas: number
-  /** Number of shards among which the replicas divide the work. Default: one replica leads. */
+  /**
+   * Number of Leases among which the namespaces are divided, and which the replicas share. Default: one Lease, whose holder
+   * leads.
+   */
   readonly shards?: number
 }
 
@@ -25,7 +28,7 @@ export interface Manifest {
   readonly [field: string]: unknown
 }
 
-/** Returns all objects, in an order in which they can be applied. */
+/** Returns the objects of a provider except `coreRoleForLocal`, in an order in which they can be applied. */
 export function components(options: ManifestOptions): Manifest[] {
   const { provider, certificates } = options
   const { namespace, prefix, label } = providerNames[provider]

@@ -1,4 +1,7 @@
-/** Replaces line breaks and control characters with spaces, because untrusted messages could move the cursor of a terminal. */
+/**
+ * Replaces each run of whitespace, control characters and bidirectional controls with one space, because untrusted messages
+ * could move the cursor of a terminal.
+ */
 export const oneLine = (text: string): string => text.replace(/[\s\p{Cc}\p{Bidi_Control}]+/gu, ' ').trim()
 
 /** Formats a value as one line of JSON. Escapes the control characters that JSON allows in strings but terminals interpret. */

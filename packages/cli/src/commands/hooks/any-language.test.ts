@@ -29,7 +29,7 @@ test('the ExtensionConfig of the page is valid', () => {
   expect(structural(ExtensionConfig.schema).validate(parse(block('yaml')))).toEqual([])
 })
 
-test('the targets of all links in the page exist', () => {
+test('the targets of all relative links in the page exist', () => {
   for (const [, link] of page.matchAll(/\]\((\.[^)]+)\)/g))
     expect(readFileSync(new URL(link!, `file://${root}docs/guides/`))).toBeTruthy()
 })

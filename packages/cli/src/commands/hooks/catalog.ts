@@ -17,7 +17,10 @@ interface Options extends ProviderHooksOptions {
 export const catalogCommand = (io: Io, finish: (code: number) => void): Command =>
   withProviderHooks(new Command('catalog'))
     .description('Print the hooks of this release with their schemas, or compare them with those of earlier releases')
-    .option('--release <version>', 'name of the release (default: the Cluster API release that core implements)')
+    .option(
+      '--release <version>',
+      'name of the release (default: the Cluster API release that core implements, or "this release" with --provider-hooks)',
+    )
     .option('--date <day>', 'day of the release, such as 2026-08-11 (default: today)', day)
     .option(
       '--since <catalog>',

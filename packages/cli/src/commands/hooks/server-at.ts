@@ -47,7 +47,11 @@ function authoritiesIn(file: string): string {
   return text
 }
 
-/** Creates a transport that uses the proxy of the environment, like core. @throws UsageError for an invalid client certificate or key */
+/**
+ * Creates a transport that uses the proxy of the environment, like core.
+ *
+ * @throws UsageError for an invalid client certificate or key, or when only one of them is given
+ */
 export function transportTo(options: ServerOptions, { env }: Io): HttpsHookTransport {
   const client = clientOf(options)
   return httpsHookTransport({ env, ...(client === undefined ? {} : { client }) })
