@@ -64,7 +64,10 @@ async function startWithLosses(seed: number) {
     ...management,
     list,
     maxMachines: () => maxMachines,
-    /** Advances the clock, first with failing writes, then without. Records the largest number of Machines. */
+    /**
+     * Advances the clock, first with failing writes, then without. While writes fail, records the largest number of Machines
+     * each second.
+     */
     async advanceWithLosses() {
       maxMachines = 0
       isLossy = true
@@ -90,7 +93,7 @@ test.each([3, 6, 7, 11, 42])('a cluster is created, upgraded and deleted althoug
   await management.advanceWithLosses()
   let cluster = await management.client.get(Cluster, key)
   expect(getCondition(cluster, 'Available')?.status).toBe('True')
-  // There is never an additional Machine. The time until all Machines exist depends on the failed writes.
+  // No additional Machine was recorded. The time until all Machines exist depends on the failed writes.
   expect(management.maxMachines()).toBeLessThanOrEqual(3)
   expect(await management.list(Machine)).toHaveLength(3)
 

@@ -8,9 +8,9 @@ import { appendAll, isDeleting } from '@capstan/kube'
 
 /** One relevant change. */
 export interface Line {
-  /** The object, such as `Cluster default/demo`. */
+  /** The object, such as `Cluster default/demo`, or the part of the program, such as `API server`. */
   readonly subject: string
-  /** The change or the new state, without the name of the object. */
+  /** The change or the new state, without the subject. */
   readonly text: string
   /** The kind of change, for programs. */
   readonly event: string
