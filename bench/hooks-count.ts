@@ -24,8 +24,8 @@ const hooks = [
 ] as const
 
 /**
- * Creates all Clusters at once, each with `workers` workers, upgrades them by one version and deletes them, with six hooks that
- * never block.
+ * Creates all Clusters, at most 50 concurrently, each with `workers` workers, upgrades them by a patch version and deletes
+ * them, with six hooks that never block.
  */
 export async function* countedCalls(count: number, workers: number): AsyncIterable<Figure> {
   const moments = new EventTimes()

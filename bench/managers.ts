@@ -75,7 +75,7 @@ const areDivided = (managers: number) => (all: readonly Lease[]) => {
   return shares?.length === managers && shares[0]! - shares.at(-1)! <= 1
 }
 
-/** Starts one manager for each list of `flagsOfManagers`, which contains the name of its provider and additional flags. */
+/** Starts one manager for each list in `flagsOfManagers`. A list contains the name of the provider and additional flags. */
 async function startCapstanManagers(
   apiServer: RunningApiServer,
   flagsOfManagers: readonly (readonly string[])[],

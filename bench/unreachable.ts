@@ -41,13 +41,16 @@ export async function* unreachableBench({ short }: BenchOptions): AsyncIterable<
 
 interface Scale {
   readonly count: number
-  /** Number of Clusters that already exist. */
+  /** Number of other Clusters, which exist before the measurement. */
   readonly others: number
-  /** Kubeconfigs with unreachable API servers, used for these Clusters in turn. Empty: they get kubeconfigs of the local provider. */
+  /**
+   * Kubeconfigs with unreachable API servers, used for the other Clusters in turn. Empty: these get kubeconfigs of the local
+   * provider.
+   */
   readonly kubeconfigs: readonly string[]
   /**
-   * Milliseconds between the creation of these Clusters and the measurement, in which connections to unreachable API servers fail
-   * or time out.
+   * Milliseconds to wait before the measurement, after the Machines of the other Clusters have got their infrastructure. In
+   * this time, connections to unreachable API servers fail or time out.
    */
   readonly pause: number
 }
@@ -88,7 +91,7 @@ const kubeconfigSecret = ({ name, namespace }: { readonly name: string; readonly
   data: { value: Buffer.from(value).toString('base64') },
 })
 
-/** Starts one server of each kind. */
+/** Starts the servers that accept connections, and returns one kubeconfig for each kind of unreachable API server. */
 async function startUnreachable() {
   const authority = await makeAuthority(systemClock, { commonName: 'bench', backdate: hours(48) })
   const issue = { commonName: 'server', usages: ['server'], ipAddresses: ['127.0.0.1'] } as const
