@@ -32,7 +32,7 @@ const commands: Readonly<Record<string, () => Promise<MakeCommand>>> = {
 /** Names of the top-level commands. */
 export const commandNames: readonly string[] = Object.keys(commands)
 
-/** Runs one command line. Never throws: errors are printed to stderr. */
+/** Runs one command line; returns the exit code. Prints errors of the command to stderr instead of throwing them. */
 export async function run(argv: readonly string[], io: Io): Promise<number> {
   let code: number = ExitCodes.done
   const program = new Command('capstan')

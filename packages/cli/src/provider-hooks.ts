@@ -20,7 +20,12 @@ export const withProviderHooks = (command: Command): Command =>
     ).argParser((path, before: readonly string[] | undefined) => [...(before ?? []), path]),
   )
 
-/** Loads the hooks exported by the modules, in all versions. @throws UsageError naming the module that cannot be used */
+/**
+ * Loads the hooks exported by the modules, in all versions.
+ *
+ * @throws UsageError naming a module that does not exist, exports no hook, or exports a hook that core or an earlier module
+ * declares; the error of a module that cannot be imported
+ */
 export async function loadProviderHooks({ providerHooks = [] }: ProviderHooksOptions): Promise<readonly Hook[]> {
   const loadedHooks: Hook[] = []
   for (const path of providerHooks) {
@@ -39,7 +44,7 @@ export async function loadProviderHooks({ providerHooks = [] }: ProviderHooksOpt
   return loadedHooks
 }
 
-/** Returns core's hooks and the hooks of the modules. @throws UsageError naming the module that cannot be used */
+/** Returns core's hooks and the hooks of the modules. @throws the errors of `loadProviderHooks` */
 export const allHooks = async (options: ProviderHooksOptions): Promise<readonly Hook[]> => [
   ...hookCatalog,
   ...(await loadProviderHooks(options)),

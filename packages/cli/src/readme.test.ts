@@ -1,4 +1,7 @@
-/** Runs the commands of README.md and the programs of the packages' READMEs. */
+/**
+ * Runs the `capstan` commands of README.md, or checks only their flags if they cannot run here; runs programs of packages'
+ * READMEs.
+ */
 import { execFile } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -19,7 +19,7 @@ export interface ServeManagementClusterOptions {
   readonly stores: Stores
   /** Folder of the certificates. Default: certificates are kept in memory. */
   readonly pki: string | undefined
-  /** File that stores the port, so that kubeconfigs of clusters stay valid after restarts. */
+  /** File that stores the port, so that kubeconfigs of clusters stay valid after restarts. Default: the port is not stored. */
   readonly portFile: string | undefined
   /** Port requested by the user. Default: the port of the previous start, otherwise 6443. 0 selects a free port. */
   readonly port: number | undefined

@@ -26,6 +26,7 @@ export interface WaitingRecord extends WaitingHook {
 export interface WaitingObjects {
   /** Sorted by namespace, Cluster and object; the Cluster itself comes first. */
   readonly waiting: readonly WaitingRecord[]
+  /** Number of listed Clusters, including those that do not wait. */
   readonly clusters: number
   /** One sentence for each kind that could not be listed. */
   readonly unread: readonly string[]

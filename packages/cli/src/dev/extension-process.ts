@@ -10,7 +10,7 @@ import type { AnnouncedHandler, FromChild, ToChild } from './protocol.ts'
 export interface RunningExtension {
   readonly name: string
   readonly handlers: readonly AnnouncedHandler[]
-  /** Files of the extension's modules, without those of installed packages. */
+  /** Files to watch: those of the extension's modules, without those of installed packages and of Capstan. */
   readonly files: readonly string[]
   /** Handles a request. @throws Error when the process ends before the response */
   handle(request: Request): Promise<Response>
@@ -26,6 +26,7 @@ export interface RunningExtension {
 /** Error for a module that cannot be loaded as an extension. */
 export class LoadError extends Error {
   override readonly name = 'LoadError'
+  /** Files to watch, because a change of them may correct the problem. */
   readonly files: readonly string[]
 
   constructor(problem: string, files: readonly string[]) {

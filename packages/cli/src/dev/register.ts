@@ -66,7 +66,10 @@ const discoveredHandlers = ({ metadata, status }: ExtensionConfig): AnnouncedHan
     ...(failurePolicy === undefined ? {} : { failurePolicy }),
   }))
 
-/** Requests for every Cluster that core repeats the hook calls that block it, despite cached responses and backoff. */
+/**
+ * Requests for every Cluster that core repeats the hook calls that block the Cluster, its MachineDeployments and its Machines,
+ * despite cached responses and backoff.
+ */
 export async function repeatHooks(client: Client, annotationValue: string, signal: AbortSignal): Promise<void> {
   const { items } = await client.list(Cluster, { signal })
   const body = { metadata: { annotations: { [RetryHooksAnnotation]: annotationValue } } }
