@@ -25,7 +25,10 @@ export interface ServeManagementClusterOptions {
   readonly port: number | undefined
   /** File to write the administrator's kubeconfig to. */
   readonly kubeconfig: string
-  /** Called with each result of a hook call, including failures; not called for a hook without handlers. */
+  /**
+   * Called with each result of a hook call, including failures; not called if the hook has no handlers, or they cannot be
+   * determined.
+   */
   readonly onHookCall?: (call: HookCall) => void
   /** Transport for hook calls; default: HTTPS. */
   readonly hookTransport?: HookTransport

@@ -1,4 +1,7 @@
-/** Creates all controllers of the core provider with a shared cluster cache and runtime client. */
+/**
+ * Creates the controllers of the core provider, except those of disabled feature gates, with a shared cluster cache and runtime
+ * client.
+ */
 import { createCatalog, type Hook, hookCatalog } from '@capstan/api'
 import type { Controller } from '@capstan/controller'
 import { controller } from '@capstan/controller'
@@ -59,7 +62,10 @@ export interface HooksOptions {
   readonly hookTransport?: HookTransport
   /** Called after each call of an extension, including discovery; not for calls of `runtime`. */
   readonly onCall?: CallObserver
-  /** Called with each result of a hook call, including failures; not called for a hook without handlers. */
+  /**
+   * Called with each result of a hook call, including failures; not called if the hook has no handlers, or they cannot be
+   * determined.
+   */
   onHookCall?(call: HookCall): void
 }
 

@@ -652,7 +652,7 @@ describe('with a management cluster', () => {
     const { metadata } = await clusterOnce('guarded', (cluster) => !retried(cluster))
     expect(metadata.annotations).toHaveProperty([WaitingHooksAnnotation])
 
-    // The Cluster no longer waits when the ExtensionConfig is deleted.
+    // After the deletion of the ExtensionConfig, the Cluster no longer waits.
     await client.delete(ExtensionConfig, { name: 'never' })
     await clusterOnce('guarded', ({ spec }) => spec.infrastructureRef !== undefined)
     expect((await hooks('waiting', '-n', 'guarded')).out).toBe('1 Cluster, which waits for no hook')

@@ -1,4 +1,4 @@
-/** Leader election with upstream's flags and Lease. Prevents our core manager and upstream's from being active at the same time. */
+/** Leader election with upstream's flags and Lease. Our core manager does not start while upstream's is active. */
 import { hostname } from 'node:os'
 import { checkLeaseTerms, defaultLeaseTerms, holderOf, type LeaderElectionOptions } from '@capstan/controller'
 import {
@@ -23,7 +23,9 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import { duration } from '../commands/apiserver-flags.ts'
 import { UsageError } from '../io.ts'
 
-/** Name of upstream's Lease, so that upstream's core manager and ours exclude each other. */
+/**
+ * Name of upstream's Lease, so that with leader election in one namespace, upstream's core manager and ours exclude each other.
+ */
 const CoreLease = 'controller-leader-election-capi'
 
 /** Returns the Lease name: upstream's for managers with the core provider, otherwise one with the names of the providers. */
