@@ -236,9 +236,11 @@ const aCluster = (key: { readonly namespace: string; readonly name: string }, cl
 })
 
 interface Reading {
+  /** Time of the reading, in milliseconds. */
   readonly at: number
-  /** CPU seconds so far. */
+  /** CPU seconds of the managers so far. */
   readonly managers: number
+  /** CPU seconds of the API server and etcd so far. */
   readonly server: number
   /** Requests so far. */
   readonly events: number
