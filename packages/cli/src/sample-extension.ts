@@ -20,7 +20,9 @@ export interface SampleExtension {
 export interface SampleExtensionOptions {
   readonly client: Client
   readonly clock: Clock
+  /** Logger of the certificate's renewal. Default: nothing is logged. */
   readonly log?: Logger
+  /** Called when the process ends before `stop` is called. */
   readonly onExit: (reason: string) => void
 }
 

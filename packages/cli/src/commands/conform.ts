@@ -27,6 +27,7 @@ import { createLogger } from '../logger.ts'
 import { type AccessFlags, managementAccess, withAccess } from '../management-access.ts'
 import { versions } from '../versions.ts'
 
+/** Parsed flags. `timeout` and `quiet` are in milliseconds. */
 interface Options extends AccessFlags {
   readonly infrastructure?: string
   readonly machine?: string

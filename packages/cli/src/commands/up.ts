@@ -33,6 +33,7 @@ interface Options extends ProviderHooksOptions, RecordOptions, HookClientOptions
   kubeconfig?: string
   output: 'text' | 'json'
   exitWhenReady?: boolean
+  /** Milliseconds. */
   timeout: number
   replayHooks?: string
 }

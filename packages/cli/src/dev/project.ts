@@ -21,7 +21,7 @@ export function extensionModule(target = '.'): string {
   )
 }
 
-/** Fields of the ExtensionConfig in the project's manifests. */
+/** Fields of the first ExtensionConfig in the project's manifests. Both are absent if the manifests have no ExtensionConfig. */
 export interface Registration {
   readonly name?: string
   readonly settings?: { readonly [name: string]: string }

@@ -131,14 +131,16 @@ function serverProblems({ kubernetesVersion }: ExamineOptions): Omit<Finding, 'a
   ]
 }
 
-/** A permission: one verb on one resource, limited to one object if the rule names objects. */
+/** A permission: one verb on one resource. */
 export interface Permission {
   readonly provider: ProviderName
   readonly verb: string
   readonly group: string
   /** Resource, with a subresource after a slash. */
   readonly resource: string
+  /** The only object that the permission is for; absent: all objects. */
   readonly name?: string
+  /** Absent: all namespaces, and cluster-scoped objects. */
   readonly namespace?: string
 }
 

@@ -24,6 +24,7 @@ import { unreachableReason } from './webhook-reachability.ts'
 import { keepSharedCertificate } from './webhook-secret.ts'
 
 export interface WebhookFlags {
+  /** Absent: no webhooks are served. */
   webhookPort?: number
   /** False for `--no-webhooks`. */
   webhooks?: boolean

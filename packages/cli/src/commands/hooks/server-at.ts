@@ -12,6 +12,7 @@ export interface ServerOptions {
   ca?: string
   clientCert?: string
   clientKey?: string
+  /** Timeout of a call, in seconds. */
   timeout: number
 }
 
