@@ -240,7 +240,7 @@ interface Reading {
   readonly at: number
   /** CPU seconds of the managers so far. */
   readonly managers: number
-  /** CPU seconds of the API server and etcd so far. */
+  /** CPU seconds of kube-apiserver, etcd and kube-controller-manager so far. */
   readonly server: number
   /** Requests so far. */
   readonly events: number
