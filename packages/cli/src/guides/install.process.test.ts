@@ -1,4 +1,7 @@
-/** Runs docs/guides/install.md, from its first command to its last, as a reader without a checkout. */
+/**
+ * Runs docs/guides/install.md as a reader without a checkout, from its first command to its last, without the commands of
+ * `notRun`.
+ */
 import { testGuide } from './test-guide.ts'
 
 const inItsSuite = 'an interop suite of its own executes it'

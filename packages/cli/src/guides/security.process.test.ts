@@ -1,4 +1,4 @@
-/** Runs docs/guides/security.md, from its first command to its last. */
+/** Runs docs/guides/security.md, from its first command to its last, without the commands of `notRun`. */
 import { testGuide } from './test-guide.ts'
 
 testGuide('security.md', {

@@ -1,4 +1,7 @@
-/** Runs docs/guides/take-over-from-upstream.md, from its first command to its last, with upstream's release. */
+/**
+ * Runs docs/guides/take-over-from-upstream.md with upstream's release, from its first command to its last, without the commands
+ * of `notRun`.
+ */
 import { testGuide } from './test-guide.ts'
 
 testGuide('take-over-from-upstream.md', {

@@ -323,8 +323,8 @@ function hasWords(command: string, words: string): boolean {
 const asCapstan = (command: string): string => command.replaceAll('npx @capstan/cli', 'capstan')
 
 /**
- * Declares a test that runs a guide in a new folder, from its first command to its last. Skips the test when a program, or the
- * required registry or upstream release, is missing.
+ * Declares a test that runs a guide in a new folder, from its first command to its last, without the commands of `notRun`.
+ * Skips the test when a program, or the required registry or upstream release, is missing.
  */
 export function testGuide(page: string, options: GuideOptions): void {
   const { programs, fromRegistry, withUpstream } = options

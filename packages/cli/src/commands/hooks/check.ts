@@ -21,11 +21,10 @@ export const checkCommand = (io: Io, finish: (code: number) => void): Command =>
     )
     .argument('[path]', 'module of the extension, or a folder with extension.ts', '.')
     .option('--tape <file>', 'also send the requests of a tape')
-    .option(
-      '--setting <name=value>',
-      'setting for generated requests, which overrides that in manifests/; may be repeated',
-      setting,
-      {},
+    .addOption(
+      new Option('--setting <name=value>', 'setting for generated requests, which overrides that in manifests/; may be repeated')
+        .argParser(setting)
+        .default({}, 'those in manifests/'),
     )
     .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'))
     .action(async (path: string, options: Options) => {
