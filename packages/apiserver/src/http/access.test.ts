@@ -291,7 +291,7 @@ test('the role of a binding cannot be changed', async () => {
   )
 })
 
-test('impersonation requires permission for the user and each group, and sets every part of the identity', async () => {
+test('impersonation requires permission for each part of the identity, and sets every part', async () => {
   const { client, messageOf, send } = await start()
   const asJane = { 'impersonate-user': 'jane', 'impersonate-group': 'ops' }
   const nodes = '/api/v1/nodes'
@@ -307,6 +307,14 @@ test('impersonation requires permission for the user and each group, and sets ev
   )
   expect(await messageOf('bob', 'GET', nodes, undefined, { 'impersonate-user': 'system:serviceaccount:default:robot' })).toBe(
     '403 serviceaccounts "robot" is forbidden: User "bob" cannot impersonate resource "serviceaccounts" in API group "" in the namespace "default"',
+  )
+  expect(await messageOf('bob', 'GET', nodes, undefined, { 'impersonate-user': 'jane', 'impersonate-uid': '7' })).toBe(
+    '403 uids.authentication.k8s.io "7" is forbidden: User "bob" cannot impersonate resource "uids" in API group "authentication.k8s.io" at the cluster scope',
+  )
+  expect(
+    await messageOf('bob', 'GET', nodes, undefined, { 'impersonate-user': 'jane', 'impersonate-extra-scopes': 'view' }),
+  ).toBe(
+    '403 userextras.authentication.k8s.io "view" is forbidden: User "bob" cannot impersonate resource "userextras/scopes" in API group "authentication.k8s.io" at the cluster scope',
   )
   const response = await send(
     'root',
