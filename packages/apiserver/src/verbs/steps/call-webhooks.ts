@@ -33,7 +33,7 @@ export async function mutateWebhooks(
   if (!view)
     return (await webhooks.mutate(write, (document) => inPieces(clock, decodingMutated(context, document, old)))) ?? object
   const mutated = await webhooks.mutate(write, (document) => document as UnknownObject)
-  if (mutated && mutated !== write.object) view.applyTo(object, mutated)
+  if (mutated) view.applyTo(object, mutated)
   return object
 }
 
