@@ -1,5 +1,7 @@
 import {
+  ClusterRole,
   ConfigMap,
+  createClient,
   CustomResourceDefinition,
   isRecord,
   MutatingWebhookConfiguration,
@@ -119,6 +121,14 @@ describe('a mutating webhook', () => {
     })
     expect(request.object.metadata).not.toHaveProperty('uid')
     expect(request).not.toHaveProperty('subResource')
+  })
+
+  test('receives uid and extra attributes of the user', async () => {
+    await hooks.add('mutating', 'look', () => ({ allowed: true }))
+    const jane = { name: 'jane', uid: '7', groups: ['ops'], extra: { scopes: ['view', 'edit'] } }
+    await createClient(hooks.hosted.server.transport(jane)).create(Widget, aWidget('a'))
+    const { name, ...attributes } = jane
+    expect(hooks.received[0]!.request['userInfo']).toEqual({ username: name, ...attributes })
   })
 
   test.each(['mutating', 'validating'] as const)(
@@ -470,6 +480,18 @@ describe('a webhook', () => {
     await hooks.add('validating', 'cel', () => ({ allowed: false }), { matchConditions: [{ name: 'c', expression }], ...fields })
     expect(await rejection(create('a', { replicas: 5 }))).toContain(expected)
     expect(hooks.received).toHaveLength(expected === 'denied the request' ? 1 : 0)
+  })
+
+  // Upstream: the request of a Namespace has its name as namespace.
+  test('receives a namespace for a Namespace, its own name, but for no other cluster-scoped object', async () => {
+    const rules = [{ operations: ['*'], apiGroups: ['*'], apiVersions: ['*'], resources: ['namespaces', 'clusterroles'] }]
+    await hooks.add('validating', 'look', () => ({ allowed: true }), { rules })
+    await hooks.hosted.client.create(Namespace, { metadata: { name: 'a' } })
+    await hooks.hosted.client.create(ClusterRole, { metadata: { name: 'b' }, rules: [] })
+    expect(hooks.received.map(({ request }) => [request['name'], request['namespace']])).toEqual([
+      ['a', 'a'],
+      ['b', undefined],
+    ])
   })
 
   test('is called only in the selected namespaces', async () => {
