@@ -6,7 +6,7 @@ import { hours, minutes, seededRandom, VirtualClock } from '@capstan/kube'
 import { crashRounds } from './crash-rounds.ts'
 import { type DurableStores, openDurable } from './durable.ts'
 import { packedObjects, isPacked } from './packed.ts'
-import { nodeFiles } from './files.ts'
+import { type Files, nodeFiles } from './files.ts'
 import { at, put, settableClock, storeSuite } from './store.suite.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'capstan-store-'))
@@ -27,6 +27,31 @@ test.each(['list', 'open', 'read'] as const)(
     await (await openDurable(folder, { clock })).close()
   },
 )
+
+test('a new folder can be created on a file system that does not rename folders with open files, as on Windows', async () => {
+  const openPaths = new Set<string>()
+  const files: Files = {
+    ...nodeFiles,
+    async open(path, mode) {
+      const file = await nodeFiles.open(path, mode)
+      openPaths.add(path)
+      const close = async () => {
+        await file.close()
+        openPaths.delete(path)
+      }
+      return { ...file, close }
+    },
+    async rename(from, to) {
+      if ([...openPaths].some((path) => path.startsWith(`${from}/`))) {
+        throw Object.assign(new Error(`EPERM: operation not permitted, rename '${from}' -> '${to}'`), { code: 'EPERM' })
+      }
+      await nodeFiles.rename(from, to)
+    },
+  }
+  const stores = await openDurable(newFolder(), { clock, files })
+  expect((await stores.store('main')).revision).toBe(0)
+  await stores.close()
+})
 
 describe('the durable store', () => {
   describe.each([
@@ -131,6 +156,15 @@ describe('the durable store', () => {
     await reopen()
     expect((await stores.store('a/b')).revision).toBe(0)
     expect((await stores.store('a/b/c')).count('configmaps')).toBe(2)
+  })
+
+  test('a store that is removed while it writes does not exist after a restart', async () => {
+    const store = await stores.store('main')
+    const written = put(store, at('a'))
+    await stores.remove('main')
+    await written
+    await reopen()
+    expect((await stores.store('main')).count('configmaps')).toBe(0)
   })
 
   const levelFiles = ['000005.ldb', '000012.log', 'CURRENT', 'LOG', 'LOG.old', 'MANIFEST-000011']
