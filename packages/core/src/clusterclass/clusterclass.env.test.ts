@@ -211,6 +211,18 @@ describe('admission', () => {
       'is invalid: spec.patches[0].definitions[0].selector.matchResources.machineDeploymentClass.names[0]: Invalid value: "a b*": selector does not comply with the Kubernetes naming standards',
     ],
     [
+      'a selector of classes that do not have the template, although another class has it',
+      patch({
+        selector: {
+          ...selector,
+          kind: 'DevMachineTemplate',
+          matchResources: { machineDeploymentClass: { names: ['default', 'other-*'] } },
+        },
+        jsonPatches: [add],
+      }),
+      'is invalid: spec.patches[0].definitions[0].selector.matchResources.machineDeploymentClass.names[1]: Invalid value: "other-*": selector is enabled but matches neither the bootstrap ref nor the infrastructure ref of a MachineDeployment class',
+    ],
+    [
       'a patch outside of spec',
       patch({ selector, jsonPatches: [{ ...add, path: '/metadata/labels/x' }] }),
       'jsonPatch path must start with "/spec"',
