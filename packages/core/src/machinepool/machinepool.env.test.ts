@@ -5,10 +5,13 @@ import {
   hours,
   isReason,
   legacyConditionsOf,
+  type Logger,
+  messageOf,
   minutes,
   Node,
   orAbsent,
   seconds,
+  silent,
   StatusError,
   type Transport,
   withSend,
@@ -556,8 +559,13 @@ describe('a MachinePool', () => {
       expect((await env.get(Machine, 'theirs')).metadata.ownerReferences).toMatchObject([{ kind: 'Other' }])
     })
 
-    /** Creates a pool on an API server that rejects the patches of Machines for which `isRejected` returns true. */
-    async function aPoolWithRejections(isRejected: (request: ApiRequest) => boolean): Promise<void> {
+    /**
+     * Creates a pool on an API server that rejects the patches of Machines for which `isRejected` returns true.
+     * @returns the errors that the controllers log
+     */
+    async function aPoolWithRejections(isRejected: (request: ApiRequest) => boolean): Promise<readonly string[]> {
+      const errors: string[] = []
+      const log: Logger = { ...silent, error: (_, fields) => void errors.push(messageOf(fields?.['err'])), child: () => log }
       const between = (transport: Transport): Transport =>
         withSend(transport, async (request, signal) => {
           if (request.plural === Machine.plural && request.verb === 'patch' && isRejected(request)) {
@@ -565,17 +573,23 @@ describe('a MachinePool', () => {
           }
           return transport.send(request, signal)
         })
-      env = await coreEnv({ between })
+      env = await coreEnv({ between, log })
       await aPool(kind)
+      return errors
     }
 
-    test('writes the other Machines although many cannot be written', async () => {
+    test('writes the other Machines although many cannot be written, and logs ten errors and the number of others', async () => {
       const rejected = Array.from({ length: 12 }, (_, index) => `a-${index}`)
-      await aPoolWithRejections(({ name }) => name?.startsWith('a-') ?? false)
+      const errors = await aPoolWithRejections(({ name }) => name?.startsWith('a-') ?? false)
       await report(['b'], 1, withMachines)
       for (const name of [...rejected, 'b']) await provisionInfraMachine(name)
       await env.advance(seconds(60))
       expect(await machineNames()).toEqual(['b'])
+      const start =
+        'Cannot reconcile MachinePool default/mp: failed to create machines for MachinePool "mp" in namespace "default": '
+      const problem = 'failed to apply Machine: quota'
+      expect(errors[0]).toBe(start + problem)
+      expect(errors.at(-1)).toBe(`${start}${`${problem}; `.repeat(10)}and 2 more errors`)
     })
 
     test('sets UpToDate on the other Machines although that of one cannot be written', async () => {
