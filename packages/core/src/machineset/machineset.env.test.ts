@@ -1,6 +1,6 @@
 import { Cluster, Machine, MachineDeployment, MachineSet } from '@capstan/api'
-import type { Client, Kind, Transport } from '@capstan/kube'
-import { controllerOf, ownerReference, seconds, StatusError, withSend } from '@capstan/kube'
+import type { Client, Kind, Logger, Transport } from '@capstan/kube'
+import { controllerOf, messageOf, ownerReference, seconds, silent, StatusError, withSend } from '@capstan/kube'
 import { afterEach, describe, expect, test } from 'vitest'
 import {
   createClusterWithTemplates,
@@ -287,6 +287,16 @@ describe('a MachineSet', () => {
     await env.advance(seconds(60))
     expect(await tiers()).toEqual(['gold', 'gold'])
     expect(await observedGeneration()).toBe(metadata.generation)
+  })
+
+  test('is scaled up, and reports its replicas, while the infrastructure of one of its Machines does not exist', async () => {
+    await startSet({ replicas: 1 })
+    const [name] = await names(env.client, Machine)
+    await env.client.delete(DevMachine, { namespace: 'default', name: name! })
+    await env.client.patch(MachineSet, key, { type: 'merge', body: { spec: { replicas: 2 } } })
+    await env.advance(seconds(30))
+    expect(await names(env.client, Machine)).toHaveLength(2)
+    expect((await env.client.get(MachineSet, key)).status?.replicas).toBe(2)
   })
 
   test('makes the Cluster an owner of its templates', async () => {
@@ -593,6 +603,32 @@ describe('remediation', () => {
     rejected = undefined
     await env.advance(seconds(120))
     expect(await names(env.client, Machine)).not.toContain(second)
+  })
+
+  test('repeats a deletion that the API server rejects, and logs the error', async () => {
+    let rejects = true
+    const errors: string[] = []
+    const log: Logger = { ...silent, error: (_, fields) => void errors.push(messageOf(fields?.['err'])), child: () => log }
+    env = await setsEnv({
+      log,
+      between: (transport) =>
+        withSend(transport, async (request, signal) => {
+          if (rejects && request.plural === 'machines' && request.verb === 'delete') throw new StatusError('Forbidden', 'policy')
+          return transport.send(request, signal)
+        }),
+    })
+    await createClusterWithTemplates(env)
+    await env.client.create(MachineSet, aMachineSet())
+    await env.advance(seconds(30))
+    const [name] = (await names(env.client, Machine)) as [string]
+    await writeConditions(name, unhealthy)
+    expect(await names(env.client, Machine)).toContain(name)
+    expect(new Set(errors)).toEqual(
+      new Set([`Cannot reconcile MachineSet default/set: failed to remediate Machine default/${name}: policy`]),
+    )
+    rejects = false
+    await env.advance(seconds(120))
+    expect(await names(env.client, Machine)).not.toContain(name)
   })
 
   test('keeps an unhealthy Machine that cannot be replaced because the bootstrap template does not exist', async () => {
