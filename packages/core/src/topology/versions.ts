@@ -217,8 +217,6 @@ const workerTopologies = (
       name,
       current: object.spec.template.spec.version,
       upgrading: true,
-      defer: false,
-      hold: false,
       removed: true,
     })),
 ]

@@ -125,9 +125,9 @@ export interface WorkerTopology {
   /** Whether some of its Machines, or of the Nodes of a MachinePool, have another version than the object itself. */
   readonly upgrading: boolean
   /** Whether it has the defer-upgrade annotation. */
-  readonly defer: boolean
+  readonly defer?: boolean
   /** Whether it has the hold-upgrade-sequence annotation, which also defers all following workers. */
-  readonly hold: boolean
+  readonly hold?: boolean
   /** Whether the topology no longer has it, but its object still exists. */
   readonly removed?: boolean
 }
@@ -164,7 +164,7 @@ export function workerVersions(
   let isHeld = false
 
   return workers.map((worker) => {
-    isHeld ||= worker.hold
+    isHeld ||= worker.hold ?? false
     const { name, current } = worker
     const keep = (state: WorkerVersion['state'], version: string): WorkerVersion => ({
       name,
