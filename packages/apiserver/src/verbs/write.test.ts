@@ -1,4 +1,4 @@
-import { VirtualClock } from '@capstan/kube'
+import { ConfigMap, VirtualClock } from '@capstan/kube'
 import { testServer, aWidget, Widget } from '@capstan/kubernetes-kinds/test-server'
 import { expect, test } from 'vitest'
 
@@ -37,6 +37,19 @@ test.each([
     agent: 'test',
   })
   expect(clock.pauses).toBe(expected)
+})
+
+test('other requests also run after the types and after the nulls of a built-in kind are checked', async () => {
+  const clock = new PausingClock()
+  const { client } = await testServer({ clock })
+  const pausesOf = async (create: () => Promise<unknown>): Promise<number> => {
+    clock.pauses = 0
+    await create()
+    return clock.pauses
+  }
+  const ofWidget = await pausesOf(() => client.create(Widget, aWidget('a')))
+  const ofConfigMap = await pausesOf(() => client.create(ConfigMap, { metadata: { name: 'a', namespace: 'default' } }))
+  expect(ofConfigMap - ofWidget).toBe(2)
 })
 
 const manyAnnotations = (count: number): Record<string, string> =>
