@@ -18,9 +18,9 @@ const MaxCopied = 3 * 1024 * 1024
  */
 export function applyOperations<T extends object>(document: T, operations: readonly JsonPatchOperation[]): T {
   const root = { document: draft(document) as unknown }
-  const copies = { bytes: 0 }
+  const copied = { characters: 0 }
   for (const operation of operations) {
-    const problem = apply(root, operation, copies)
+    const problem = apply(root, operation, copied)
     if (problem) throw new Error(`failed to apply patch: error applying json patch (RFC6902): ${problem}`)
   }
   return root.document as T
@@ -31,7 +31,7 @@ interface Root {
 }
 
 /** Applies an operation. Returns an error text if it fails. */
-function apply(root: Root, operation: JsonPatchOperation, copies: { bytes: number }): string | undefined {
+function apply(root: Root, operation: JsonPatchOperation, copied: { characters: number }): string | undefined {
   const { op, path } = operation
   switch (op) {
     case 'add': {
@@ -72,9 +72,9 @@ function apply(root: Root, operation: JsonPatchOperation, copies: { bytes: numbe
       if (problem) return problem
       const to = locate(root, path)
       if (!to) return missingValue(`copy operation does not apply: doc is missing destination path: ${path}`)
-      copies.bytes += writeJSON(value).length
-      if (copies.bytes > MaxCopied) {
-        return `Unable to complete the copy, the accumulated size increase of copy is ${copies.bytes}, exceeding the limit ${MaxCopied}`
+      copied.characters += writeJSON(value).length
+      if (copied.characters > MaxCopied) {
+        return `Unable to complete the copy, the accumulated size increase of copy is ${copied.characters}, exceeding the limit ${MaxCopied}`
       }
       return withContext('error while adding value during copy', insert(to, draft(value)))
     }
