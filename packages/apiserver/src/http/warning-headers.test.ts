@@ -4,12 +4,12 @@ import { warningHeaders } from './warning-headers.ts'
 const long = (char: string, length: number) => char.repeat(length)
 const header = (text: string) => `299 - "${text}"`
 
-test('each text is sent once, in order', () => {
+test('each text is sent once, in order; an empty text is not sent', () => {
   expect(warningHeaders(['b', 'a', 'b', '', 'say "a\\b"'])).toEqual([header('b'), header('a'), '299 - "say \\"a\\\\b\\""'])
   expect(warningHeaders([])).toEqual([])
 })
 
-test('texts up to the maximum are sent unchanged', () => {
+test('texts are sent unchanged up to the maximum of their total length', () => {
   const texts = [long('a', 4000), long('b', 96)]
   expect(warningHeaders(texts)).toEqual(texts.map(header))
 })

@@ -43,7 +43,7 @@ export function patcher({ info, request: { patchType, body } }: RequestContext):
       return (current) => applyingOperations(current, operations)
     }
     case 'application/merge-patch+json': {
-      // Upstream: a patch that is `null` has a different message than other wrong types.
+      // Upstream: the message for a patch that is `null` differs from that for other wrong types.
       if (body === null) throw badRequest('Invalid JSON Patch')
       const changes = objectOf(body, 'error decoding patch: ')
       return (current) => applyingMergePatch(current, changes)

@@ -1,7 +1,7 @@
 /**
- * Limits concurrent requests: in total, and with priority and fairness also for each priority level and user. Health checks,
- * superusers and watches are exempt; all other requests need a seat. Upstream: k8s.io/apiserver/pkg/server/filters,
- * maxinflight.go and priority-and-fairness.go.
+ * Limits concurrent requests. With priority and fairness, there is a limit for all requests, for each priority level and for
+ * each user; otherwise one for reads and one for writes. Health checks, superusers and watches are exempt; all other requests
+ * need a seat. Upstream: k8s.io/apiserver/pkg/server/filters, maxinflight.go and priority-and-fairness.go.
  */
 import type { Clock, NamedResource } from '@capstan/kube'
 import type { Attributes } from '../../auth/authorizer.ts'
@@ -28,12 +28,13 @@ export interface FlowControl {
   /**
    * Takes a seat, or returns a promise of a seat. Calling the result releases the seat. `end` returns a signal for the end of the request;
    * it is called only when the request has to wait.
-   * @throws TooManyRequests when too many requests wait, there is no seat within the waiting time, or the request ends first
+   * @throws TooManyRequests when too many requests wait, there is no seat within the waiting time, or the request ends first;
+   * without priority and fairness, as soon as there is no seat
    */
   seat(request: Attributes, requester: Requester, end: () => AbortSignal): Release | Promise<Release>
 }
 
-/** `longestWait` is the maximum time in milliseconds that a request waits for its seat. */
+/** Returns the limits of a server. `longestWait` is the maximum time in milliseconds that a request waits for its seat. */
 export function flowControl(options: FlowControlOptions, table: FlowTable, clock: Clock, longestWait: number): FlowControl {
   const { maxRequestsInflight, maxMutatingRequestsInflight, priorityAndFairness } = options
   const requester = (request: Attributes) => requesterOf(request, table)
@@ -82,7 +83,10 @@ const isExempt = (request: Attributes): boolean =>
   isSuperuser(request.user) ||
   (request.kind === 'path' ? /^\/(?:healthz|livez|readyz)(?:\/|$)/.test(request.path) : request.verb === 'watch')
 
-/** Upstream's suggested priority levels: relative `shares` of all seats, and the fraction of its seats that other levels may borrow. */
+/**
+ * Upstream's priority levels without `exempt`: relative `shares` of all seats, and the fraction of its seats that other levels
+ * may borrow.
+ */
 const levels: { readonly [level in PriorityLevel]: { readonly shares: number; readonly lendable: number } } = {
   'leader-election': { shares: 10, lendable: 0 },
   'node-high': { shares: 40, lendable: 0.25 },
