@@ -7,7 +7,7 @@ import { type Reload, Reloader } from './reloader.ts'
 interface Load {
   readonly at: number
   readonly signal: AbortSignal
-  succeeds(name: string, options?: { holdsCalls?: boolean }): Promise<FakeExtension>
+  succeeds(name: string, options?: { delaysCalls?: boolean }): Promise<FakeExtension>
   fails(problem: string): Promise<void>
 }
 
@@ -58,7 +58,7 @@ function setUp() {
   return { clock, reloader, loads, reloads, watched, advance, call }
 }
 
-function fakeExtension(name: string, { holdsCalls = false } = {}): FakeExtension {
+function fakeExtension(name: string, { delaysCalls = false } = {}): FakeExtension {
   const ended = Promise.withResolvers<string>()
   const idle = Promise.withResolvers<void>()
   const waiting: (() => void)[] = []
@@ -74,7 +74,7 @@ function fakeExtension(name: string, { holdsCalls = false } = {}): FakeExtension
       return retired
     },
     async handle() {
-      if (holdsCalls) await new Promise<void>((resolve) => waiting.push(resolve))
+      if (delaysCalls) await new Promise<void>((resolve) => waiting.push(resolve))
       answered.push(name)
       return new Response(name)
     },
@@ -100,8 +100,8 @@ const textOf = (reload: Reload): string => {
     : reload.why
 }
 
-describe('a save', () => {
-  test('is loaded 40 ms after the last save', async () => {
+describe('a change of files', () => {
+  test('is loaded 40 ms after the last save of a file', async () => {
     const { reloader, loads, reloads, advance, call } = setUp()
     reloader.start()
     await loads[0]!.succeeds('old')
@@ -116,7 +116,7 @@ describe('a save', () => {
     expect(await call()).toBe('new')
   })
 
-  test('in several steps, or of several files, causes one load', () => {
+  test('in several saves causes one load', () => {
     const { reloader, loads, advance } = setUp()
     for (let step = 0; step < 5; step++) {
       reloader.changed()
@@ -135,7 +135,7 @@ describe('a save', () => {
     expect(loads.map(({ at }) => at)).toEqual([200])
   })
 
-  test('during a load aborts that load and replaces it', async () => {
+  test('during a load aborts that load and begins another', async () => {
     const { reloader, loads, reloads, advance, call } = setUp()
     reloader.changed()
     advance(40)
@@ -154,7 +154,7 @@ describe('calls', () => {
   test('in progress are completed by the extension that received them, which is then retired', async () => {
     const { reloader, loads, advance, call } = setUp()
     reloader.start()
-    const old = await loads[0]!.succeeds('old', { holdsCalls: true })
+    const old = await loads[0]!.succeeds('old', { delaysCalls: true })
     const callBeforeChange = call()
     await settle()
     reloader.changed()
@@ -244,7 +244,7 @@ describe('an extension whose process ends', () => {
 test('close waits for calls in progress, and prevents further loads', async () => {
   const { reloader, loads, advance, call } = setUp()
   reloader.start()
-  const extension = await loads[0]!.succeeds('one', { holdsCalls: true })
+  const extension = await loads[0]!.succeeds('one', { delaysCalls: true })
   const callBeforeChange = call()
   await settle()
   reloader.changed()
