@@ -132,7 +132,7 @@ export class Bench implements ScenarioRecord {
     return this.#options.clock.now()
   }
 
-  /** Records the present moment under a name, by which checks find the state of objects at that moment. */
+  /** Records the current moment under a name, by which checks find the state of objects at that moment. */
   mark(name: string): void {
     this.marks.set(name, this.recording.now())
   }
@@ -274,7 +274,10 @@ export class Bench implements ScenarioRecord {
     }
   }
 
-  /** Returns the kinds under test, and the stub kinds that replace the others. Empty if only an IPAM provider is under test. */
+  /**
+   * Returns the kinds under test, and the stub kinds for a control plane or bootstrap config that is not under test. Empty if
+   * only an IPAM provider is under test.
+   */
   targetKinds(): Kind<UnknownObject>[] {
     if (!this.target.InfraCluster) return []
     return [

@@ -225,7 +225,10 @@ export async function simulateControlPlane(bench: Bench, name: string): Promise<
   await bench.patch(StubControlPlane as Kind, name, { status }, 'status')
 }
 
-/** Creates the missing bootstrap config of a Machine, or its stub. */
+/**
+ * Creates the bootstrap config of a Machine, which may already refer to it. Without a bootstrap provider under test, creates
+ * the Secret and a stub that reports it.
+ */
 export async function createBootstrap(bench: Bench, name: string): Promise<void> {
   if (bench.target.BootstrapConfig) {
     await createExample(bench, 'BootstrapConfig', { metadata: { name } })
@@ -241,7 +244,7 @@ export async function createBootstrap(bench: Bench, name: string): Promise<void>
   )
 }
 
-/** Returns a reference to a bootstrap config, which need not exist. */
+/** Returns `spec.bootstrap` of a Machine: a reference to a bootstrap config, which need not exist. */
 export const bootstrapRef = ({ target }: Bench, name: string) => ({
   configRef: refOf(target.BootstrapConfig?.kind ?? StubBootstrapConfig, name),
 })
