@@ -43,7 +43,7 @@ beforeEach(async () => {
 afterEach(() => server.close())
 
 /** Returns a CRD of another program, with a description, versions and a conversion that ours does not have. */
-function foreignDefinition(): Input<CustomResourceDefinition> {
+function foreignCRD(): Input<CustomResourceDefinition> {
   const definition = structuredClone(customResourceDefinition(widget('v2'))) as Input<CustomResourceDefinition>
   const [v2] = definition.spec.versions
   v2!.schema!.openAPIV3Schema!.description = 'Theirs.'
@@ -60,7 +60,7 @@ const versions = async () =>
   }))
 
 test('keeps a version that another program serves, and its conversion', async () => {
-  await client.apply(CustomResourceDefinition, foreignDefinition() as never, { fieldManager: 'kubectl' })
+  await client.apply(CustomResourceDefinition, foreignCRD() as never, { fieldManager: 'kubectl' })
   await installKinds(client, [widget('v2')], { clock, random })
   expect(await versions()).toEqual([
     { name: 'v2', served: true, storage: true },
@@ -71,7 +71,7 @@ test('keeps a version that another program serves, and its conversion', async ()
   expect(spec.versions[0]!.schema?.openAPIV3Schema?.description).toBe('Ours, of v2.')
 })
 
-describe('a conversion webhook at another address', async () => {
+describe('the address of a conversion webhook', async () => {
   const { certificate } = await makeAuthority(clock, { commonName: 'webhooks' })
   const service = { namespace: 'capi-system', name: 'webhooks', path: '/convert' }
   const url = 'https://127.0.0.1:9444/convert'
@@ -80,9 +80,9 @@ describe('a conversion webhook at another address', async () => {
   const converted = { ...widget('v2'), versions: [{ kind: widget('v1'), toStored: same, fromStored: same }] } as never
 
   test.each([
-    ['a URL in place of a Service', inCluster, outside, outside],
-    ['a Service in place of a URL', outside, inCluster, { ...inCluster, service: { ...service, port: 443 } }],
-  ])('is replaced: %s', async (_, before, after, expected) => {
+    ['from a Service to a URL', inCluster, outside, outside],
+    ['from a URL to a Service', outside, inCluster, { ...inCluster, service: { ...service, port: 443 } }],
+  ])('changes %s when the kinds are installed again', async (_, before, after, expected) => {
     await installKinds(client, [converted], { clock, random, conversion: before })
     await installKinds(client, [converted], { clock, random, conversion: after })
     const { spec } = await client.get(CustomResourceDefinition, { name })
@@ -92,10 +92,10 @@ describe('a conversion webhook at another address', async () => {
 
 test('another program applies its CRD over ours without a conflict, whether we have created or updated ours', async () => {
   await installKinds(client, [widget('v2')], { clock, random })
-  await client.apply(CustomResourceDefinition, foreignDefinition() as never, { fieldManager: 'kubectl' })
+  await client.apply(CustomResourceDefinition, foreignCRD() as never, { fieldManager: 'kubectl' })
   expect((await versions()).map((version) => version.name)).toEqual(['v2', 'v1'])
   await installKinds(client, [widget('v2')], { clock, random })
-  await client.apply(CustomResourceDefinition, foreignDefinition() as never, { fieldManager: 'kubectl' })
+  await client.apply(CustomResourceDefinition, foreignCRD() as never, { fieldManager: 'kubectl' })
   const { spec, metadata } = await client.get(CustomResourceDefinition, { name })
   expect(spec.versions[0]!.schema?.openAPIV3Schema?.description).toBe('Theirs.')
   expect(metadata.managedFields?.map(({ manager, operation }) => `${manager} ${operation}`).sort()).toContain('kubectl Apply')
