@@ -10,7 +10,7 @@ export interface ClusterScope {
   readonly cluster: Cluster
   infrastructure: Observed
   controlPlane: Observed
-  /** `undefined` until they were listed. */
+  /** `undefined` until they have been listed. */
   descendants: Descendants | undefined
   /** Progress of the deletion. */
   deletion: DeletionStage

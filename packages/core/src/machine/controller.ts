@@ -48,7 +48,7 @@ export function createMachineController({
       watches(Cluster, objectsOfCluster(MachinesByClusterName), updates.retries.orRetryRequest(clusterMatters)),
       watches(MachineSet, (set, cache) => cache.byIndex(byMachineSet, keyText(keyOf(set))).map(keyOf), rolloutMatters),
       watches(MachineDeployment, machinesOfDeployment, rolloutMatters),
-      // Events of rules trigger no reconcile: every step of a drain reads the rules from the cache.
+      // Only fills the cache, from which every step of a drain reads the rules: their events trigger no reconcile.
       watches(MachineDrainRule, () => []),
     ],
     sources: [

@@ -6,8 +6,8 @@ import type { Rollout, Scale, SetCounts } from './rollout-plan.ts'
 import { ScalePlan, sum } from './rollout-plan.ts'
 
 /**
- * A set with its annotations about the replicas of its MachineDeployment, which the caller has updated; `undefined` when the set has no
- * such annotation, or its value is not a number.
+ * A set with the values of its annotations about the replicas of its MachineDeployment. The caller has updated these
+ * annotations. A value is `undefined` when the set lacks the annotation, or its text is not a number.
  */
 export interface ScaledSet extends SetCounts {
   /** Annotation `desired-replicas`. */
@@ -33,7 +33,7 @@ export function planProportionalScale(rollout: PausedRollout): readonly Scale[] 
   const active = sets.filter((set) => set.desired > 0)
   const onlySet = active.length === 0 ? (current ?? old.at(-1)) : active.length === 1 ? active[0] : undefined
   if (onlySet) {
-    if (onlySet.desired !== replicas) plan.scale(onlySet, replicas, 'it is the only active MachineSet')
+    if (onlySet.desired !== replicas) plan.scale(onlySet, replicas, 'no other MachineSet is active')
   } else if (current && isSaturated(current, replicas)) {
     for (const set of old) if (set.desired > 0) plan.scale(set, 0, 'the current MachineSet has all replicas')
   } else if (rollout.isRollingUpdate) spreadChange(rollout, active, plan)

@@ -250,17 +250,17 @@ describe('while the rollout is paused', () => {
     [
       'one active set gets all replicas',
       { ...paused, current: scaled('new', 0), old: [scaled('old', 8)] },
-      ['old 8 -> 10: it is the only active MachineSet'],
+      ['old 8 -> 10: no other MachineSet is active'],
     ],
     [
       'without an active set, the current one gets all replicas',
       { ...paused, current: scaled('new', 0), old: [scaled('old', 0)] },
-      ['new 0 -> 10: it is the only active MachineSet'],
+      ['new 0 -> 10: no other MachineSet is active'],
     ],
     [
       'without a current set, the newest gets all replicas',
       { ...paused, current: undefined, old: [scaled('older', 0), scaled('old', 0)] },
-      ['old 0 -> 10: it is the only active MachineSet'],
+      ['old 0 -> 10: no other MachineSet is active'],
     ],
     [
       'scales old sets to 0 when the current one has all replicas',

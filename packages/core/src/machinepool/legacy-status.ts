@@ -55,7 +55,7 @@ function bootstrapReady({ machinePool, bootstrap }: MachinePoolScope): NewLegacy
 function infrastructureReady({ machinePool, infrastructure }: MachinePoolScope): NewLegacyCondition[] {
   const type = 'InfrastructureReady'
   const invalid = invalidOf(infrastructure)
-  // Upstream only logs that an object breaks the contract.
+  // Unlike upstream, which only logs that the object breaks the contract.
   if (invalid !== undefined) return [legacyFalse(type, 'IncorrectExternalRef', 'Error', invalid)]
   if (infrastructure.state === 'missing') {
     const { kind, name } = machinePool.spec.template.spec.infrastructureRef
