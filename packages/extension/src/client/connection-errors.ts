@@ -49,6 +49,7 @@ export const unexpectedEnd = (cause?: unknown): NoAnswer => new NoAnswer('Connec
 interface FailedCall {
   readonly host: string
   readonly port: string
+  /** Names in the server's certificate, in the format of Node: `DNS:a, IP Address:127.0.0.1`. */
   readonly names: string
   readonly message: string
   readonly syscall: string | undefined
@@ -135,8 +136,9 @@ const http2Codes = [
 ]
 
 /**
- * Returns the text for a certificate that is not valid for the host. It lists the addresses in the certificate if the host is an address,
- * otherwise the DNS names. Upstream: crypto/x509, HostnameError, Go 1.26.
+ * Returns the text for a certificate that is not valid for the host. It lists the addresses in the certificate if the host is
+ * an IPv4 address, otherwise the DNS names. Upstream: crypto/x509, HostnameError, Go 1.26, which also lists the addresses if
+ * the host is an IPv6 address in brackets.
  */
 function namesText(host: string, names: string): string {
   const isAddress = isIP(host) !== 0

@@ -75,7 +75,7 @@ describe('a listening server', () => {
     expect(await postHttp2(port, '/b', 'two')).toMatchObject({ status: 200, text: '/b two' })
   })
 
-  it('serves HTTP/2 clients that cancel each stream after the last byte of the response, as upstream does', async () => {
+  it("serves HTTP/2 clients that cancel each stream after the last byte of the response, like upstream's client", async () => {
     const { port } = await serve(echo)
     const session = connectHttp2(`https://127.0.0.1:${port}`, { ca: authority.certificate })
     const ended = new Promise<never>((_, reject) =>
@@ -233,7 +233,7 @@ describe('a listening server', () => {
     const socket = connectTCP({ host: '127.0.0.1', port: server.port })
     const closed = once(socket, 'close')
     await once(socket, 'connect')
-    // Connections are accepted in order.
+    // Connections are accepted in order: after this response, the server has accepted the first one.
     await post(server.port, '/', '')
     await server.close(0)
     await closed
@@ -288,7 +288,8 @@ describe('a stopping server', () => {
     const closed = server.close()
     const [code] = (await goaway) as [number]
     expect(code).toBe(constants.NGHTTP2_NO_ERROR)
-    // A process that another test starts inherits the listening socket until its program is loaded.
+    // A process that another test starts inherits the listening socket until its program is loaded, and so keeps the port open
+    // for a moment.
     await vi.waitFor(() => expect(post(server.port, '/', '')).rejects.toThrow('ECONNREFUSED'))
     answer()
     expect((await call).text).toBe('done')

@@ -242,7 +242,8 @@ describe('a running extension', () => {
     expect(await presented(`${address.url}${hookPath(Discovery)}`)).toBe('x')
     clock.step(clock.now() + 5000)
     await closed
-    // A process that another test starts inherits the listening socket until its program is loaded.
+    // A process that another test starts inherits the listening socket until its program is loaded, and so keeps the port open
+    // for a moment.
     await vi.waitFor(() => expect(presented(address.url)).rejects.toThrow('ECONNREFUSED'))
   })
 

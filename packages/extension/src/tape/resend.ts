@@ -35,8 +35,8 @@ export interface RepeatedCall {
 }
 
 /**
- * Repeats calls one after another in the order of the tape, because an extension may have state. Secrets in the requests are still
- * redacted.
+ * Repeats calls one after another in the order of the tape, because an extension may have state. The requests have the redacted
+ * values of the tape in place of secrets.
  */
 export async function* resendTape(tape: Tape, options: ResendOptions): AsyncGenerator<RepeatedCall> {
   const { server, catalog, transport, clock, timeoutSeconds, signal } = options
