@@ -46,11 +46,11 @@ describe('label selectors', () => {
     expect(() => parseLabelSelector(selector)).toThrow(expect.objectContaining({ reason: 'BadRequest', message }))
   })
 
-  test('the text does not depend on the order of requirements', () => {
+  test('the text of a selector does not depend on the order of requirements', () => {
     expect(parseLabelSelector('c notin (z, y),!b,a==1').text).toBe('a==1,!b,c notin (y,z)')
   })
 
-  test('a selector of a spec requires all its parts', () => {
+  test('a label selector of a spec requires all of its labels and expressions', () => {
     const selector = labelSelector({
       matchLabels: { app: 'web' },
       matchExpressions: [{ key: 'tier', operator: 'NotIn', values: ['b', 'a'] }],
@@ -87,5 +87,5 @@ describe('field selectors', () => {
     ['metadata.name', "invalid selector: 'metadata.name'; can't understand 'metadata.name'"],
     ['a=b\\c', 'invalid field selector: invalid escape sequence: \\c'],
     ['a=b=c', 'invalid field selector: unescaped character in value: 61'],
-  ])('%s is rejected', (selector, message) => expect(() => parseFieldSelector(selector)).toThrow(message))
+  ])('the field selector "%s" is rejected', (selector, message) => expect(() => parseFieldSelector(selector)).toThrow(message))
 })
