@@ -24,7 +24,7 @@ const spec = s.object({
     .doc('How the simulated infrastructure behaves.'),
 })
 
-/** A LocalCluster is the infrastructure of one Cluster: a control plane endpoint with the workload API server, and failure domains. */
+/** A LocalCluster is the infrastructure of one Cluster: the endpoint of the workload API server, and failure domains. */
 export const LocalCluster = defineKind({
   group: 'infrastructure.capstan.dev',
   version: 'v1alpha1',
