@@ -21,6 +21,7 @@ interface Place {
 
 /** Maximum number of fields of the same name in a path, because schemas may be recursive. */
 const MaxOfOneName = 2
+/** Maximum number of steps of a path, and maximum nesting of a generated value. */
 const MaxSteps = 9
 
 /** Returns all cases of a resource, in the order of its schema. */
@@ -93,7 +94,10 @@ function growValue(schema: JSONSchema, growth: Growth, size: number): unknown {
   }
 }
 
-/** Returns a minimal valid value of a schema. Values for different indexes differ if possible. */
+/**
+ * Returns a small value of a schema, with its required fields and the fields `usualKeys`. Strings and numbers differ by index;
+ * enums, dates and booleans do not.
+ */
 function smallestValue(schema: JSONSchema, index: number, depth = 0): unknown {
   if (schema.enum?.length) return schema.enum[0]
   if (schema['x-kubernetes-int-or-string']) return index + 1
