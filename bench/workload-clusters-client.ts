@@ -1,6 +1,6 @@
 /**
- * Gets one object from each of many workload API servers, each over a separate TLS connection. A child process, so that the
- * server's memory is measured alone.
+ * Gets one object from each of many workload API servers, each over a separate TLS connection. Runs in a child
+ * process, so that the measured memory of the servers does not include that of the clients.
  */
 import { request } from 'node:https'
 import type { CertifiedKey } from '@capstan/kube/node'

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { metricsPage } from './metrics-page.ts'
 
+/** A metric that an expression reads. */
 interface Read {
   /** Name of a metric, without the suffix of histograms. */
   readonly metric: string
@@ -24,7 +25,7 @@ function readsOf(expression: string): Read[] {
   })
 }
 
-/** Returns the labels of a manager's metrics by name: metrics of the generated page, of Node and of the process. */
+/** Maps the names of a manager's metrics to their labels: metrics of the generated page, of Node and of the process. */
 async function labelsOfMetrics(): Promise<Map<string, readonly string[]>> {
   const [manager = ''] = (await metricsPage()).split('\n## Extension server')
   const rows = [...manager.matchAll(/^\| `(\w+)` \| \w+ \| ([^|]*) \|/gm)]

@@ -18,13 +18,13 @@ const fixtures = join(root, 'interop/packages')
 export interface Tools {
   readonly folder: string
   readonly bin: string
-  /** Path of the oldest Node that libraries support. */
+  /** Path of the oldest Node that Capstan's libraries support. */
   readonly oldestNode: string
   /** Version of TypeScript in the checkout. */
   readonly typescript: string
 }
 
-/** Returns the oldest Node version that libraries support: 22.13.0 if `engines` of the package `testing` is `>=22.13`. */
+/** Returns the oldest Node version that Capstan's libraries support: 22.13.0 if `engines` of package `testing` is `>=22.13`. */
 export const oldestNode = (): string => {
   const { manifest } = sourcePackages().find(({ folder }) => folder === 'testing')!
   const [, major, minor] = /^>=(\d+)\.(\d+)$/.exec(manifest.engines.node)!
@@ -33,7 +33,7 @@ export const oldestNode = (): string => {
 
 /**
  * Installs the npm packages that only the suites with a registry need. They are installed in the cache of tools and not in the checkout,
- * because they depend on four times as many packages as the checkout.
+ * because they depend on four times as many packages as the checkout does.
  */
 export async function installTools(): Promise<Tools> {
   const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
