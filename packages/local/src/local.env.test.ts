@@ -13,6 +13,7 @@ import {
   isTrue,
   type KubeObject,
   minutes,
+  Namespace,
   Node,
   Secret,
   seededRandom,
@@ -114,21 +115,40 @@ const key = (name: string) => ({ name, namespace: 'default' })
 const ref = (apiGroup: string, kind: string, name: string) => ({ apiGroup, kind, name })
 const machineTemplate = (name: string) => ref('infrastructure.capstan.dev', 'LocalMachineTemplate', name)
 
+interface NewCluster {
+  readonly namespace?: string
+  readonly replicas?: number
+  /** Whether the control plane runs without Machines. */
+  readonly hosted?: boolean
+  readonly simulated?: object
+  /** `simulated` of the LocalControlPlane. */
+  readonly simulatedControlPlane?: object
+  readonly port?: number
+}
+
 async function createCluster(
   { client }: World,
-  { replicas = 1, simulated = {}, port }: { replicas?: number; simulated?: object; port?: number } = {},
+  { namespace = 'default', replicas = 1, hosted, simulated = {}, simulatedControlPlane = {}, port }: NewCluster = {},
 ): Promise<void> {
-  await client.create(LocalMachineTemplate, { ...named('control-plane'), spec: { template: { spec: { simulated } } } })
+  const metadata = { name: 'demo', namespace }
+  await client.create(LocalMachineTemplate, {
+    metadata: { name: 'control-plane', namespace },
+    spec: { template: { spec: { simulated } } },
+  })
   await client.create(LocalCluster, {
-    ...named('demo'),
+    metadata,
     spec: port === undefined ? {} : { controlPlaneEndpoint: { host: '127.0.0.1', port } },
   })
   await client.create(LocalControlPlane, {
-    ...named('demo'),
-    spec: { replicas, version: 'v1.35.0', machineTemplate: { spec: { infrastructureRef: machineTemplate('control-plane') } } },
+    metadata,
+    spec: {
+      version: 'v1.35.0',
+      simulated: simulatedControlPlane,
+      ...(hosted ? { hosted } : { replicas, machineTemplate: { spec: { infrastructureRef: machineTemplate('control-plane') } } }),
+    },
   })
   await client.create(Cluster, {
-    ...named('demo'),
+    metadata,
     spec: {
       infrastructureRef: ref('infrastructure.capstan.dev', 'LocalCluster', 'demo'),
       controlPlaneRef: ref('controlplane.capstan.dev', 'LocalControlPlane', 'demo'),
@@ -232,11 +252,12 @@ test('a new version replaces one Machine at a time, and the API server is reacha
   })
 })
 
-async function addWorker({ client }: World, name: string): Promise<void> {
-  await client.create(LocalMachine, { ...named(name), spec: {} })
-  await client.create(LocalBootstrapConfig, { ...named(name), spec: { nodeLabels: { tier: 'blue' } } })
+async function addWorker({ client }: World, name: string, namespace = 'default'): Promise<void> {
+  const metadata = { name, namespace }
+  await client.create(LocalMachine, { metadata, spec: {} })
+  await client.create(LocalBootstrapConfig, { metadata, spec: { nodeLabels: { tier: 'blue' } } })
   await client.create(Machine, {
-    ...named(name),
+    metadata,
     spec: {
       clusterName: 'demo',
       version: 'v1.35.0',
@@ -283,6 +304,31 @@ test('a worker waits for the control plane and joins; a deleted Cluster deletes 
   expect(deleted).toEqual(['Machine', 'Machine', 'Machine', 'Machine', 'LocalControlPlane', 'LocalCluster', 'Cluster'])
   expect(objectNames(world)).toEqual([])
   expect(stores.names()).toEqual([])
+})
+
+test.each<[string, NewCluster, number]>([
+  ['of a control plane with a Machine that has not booted', { simulated: { provisioningDelay: '1h' } }, 0],
+  ['of a control plane with a Node that is not initialized', { simulatedControlPlane: { initializationDelay: '1h' } }, 0],
+  ['of an initialized control plane with Machines', { replicas: 3 }, 1],
+  [
+    'of a hosted control plane that is not initialized',
+    { hosted: true, simulatedControlPlane: { initializationDelay: '1h' } },
+    0,
+  ],
+  ['of a hosted control plane that is initialized', { hosted: true }, 1],
+])('a deleted namespace deletes all objects of a Cluster: %s', async (_, options, workers) => {
+  const world = await aWorld()
+  await world.client.create(Namespace, { metadata: { name: 'team' } })
+  await createCluster(world, { ...options, namespace: 'team' })
+  if (workers > 0) await addWorker(world, 'worker', 'team')
+  await world.advance(seconds(30))
+  const controlPlane = await world.client.get(LocalControlPlane, { namespace: 'team', name: 'demo' })
+  expect(controlPlane.status?.initialization?.controlPlaneInitialized ?? false).toBe(workers > 0)
+
+  await world.client.delete(Namespace, { name: 'team' })
+  await world.advance(minutes(5))
+  expect(objectNames(world)).toEqual([])
+  await expect(world.client.get(Namespace, { name: 'team' })).rejects.toThrow('namespaces "team" not found')
 })
 
 test('delays are measured from their start, even after a restart', async () => {

@@ -7,7 +7,7 @@ import { generateKeyPair } from 'node:crypto'
 import { promisify } from 'node:util'
 import { type Cluster, ClusterNameLabel, ClusterSecretType } from '@capstan/api'
 import type { ReconcileContext } from '@capstan/controller'
-import { type Clock, controllerReference, isReason, keyOf, Secret } from '@capstan/kube'
+import { type Clock, controllerReference, isDeleting, isReason, keyOf, Secret } from '@capstan/kube'
 import { type CertifiedKey, makeAuthority } from '@capstan/kube/node'
 import { LocalControlPlane } from '../kinds/local-control-plane.ts'
 import { findSecret, secretData, secretText } from '../secrets.ts'
@@ -48,14 +48,14 @@ export type Certificates =
 
 /**
  * Reads the certificates, and creates missing ones until the control plane is initialized. After that, clients would not trust a new
- * certificate authority.
+ * certificate authority. A control plane that is being deleted creates none: its namespace may be terminating, and would reject them.
  */
 export async function ensureCertificates(
   controlPlane: LocalControlPlane,
   cluster: Cluster,
   io: ReconcileContext,
 ): Promise<Certificates> {
-  const mayCreate = !controlPlane.status?.initialization?.controlPlaneInitialized
+  const mayCreate = !isDeleting(controlPlane) && !controlPlane.status?.initialization?.controlPlaneInitialized
   const missing: string[] = []
   let clusterAuthority: CertifiedKey | undefined
   for (const [purpose, make] of Object.entries(ClusterCertificates)) {
