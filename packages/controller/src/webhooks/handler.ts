@@ -12,9 +12,15 @@ import {
 import { type ApiVersionLookup, respondToConversion, type ConversionReview } from './conversion-review.ts'
 
 /**
- * Maximum size of a review. An AdmissionReview contains object and old object, of which an API server sends at most 3 MiB each.
+ * Maximum size of an AdmissionReview: object and old object, of which an API server sends at most 3 MiB each. Upstream: controller-runtime
+ * pkg/webhook/admission, v0.24.
  */
-const MaxBodyBytes = 7 * 1024 * 1024
+const MaxAdmissionBytes = 7 * 1024 * 1024
+/**
+ * Maximum size of a ConversionReview: a page of 500 objects, the default of client-go, of 128 KiB each. Upstream has no limit, and neither
+ * has the protocol. The Kubernetes API server converts objects one by one, and that of Capstan calls with about 1 MiB of objects.
+ */
+const MaxConversionBytes = 64 * 1024 * 1024
 
 export interface WebhooksOptions {
   /** Kinds whose versions are converted. */
@@ -49,10 +55,11 @@ export function webhookHandler({
   }
   routes.set(ConvertPath, (review: ConversionReview) => respondToConversion(kinds, review, apiVersionOf))
   return async (request) => {
-    const respond = routes.get(new URL(request.url).pathname)
+    const { pathname } = new URL(request.url)
+    const respond = routes.get(pathname)
     if (!respond) return new Response('404 page not found\n', { status: 404 })
     if (request.method !== 'POST') return new Response('405 method not allowed\n', { status: 405 })
-    const review = await parseReview(request)
+    const review = await parseReview(request, pathname === ConvertPath ? MaxConversionBytes : MaxAdmissionBytes)
     if (typeof review === 'string') return new Response(`${review}\n`, { status: 400 })
     return Response.json(await respond(review as never))
   }
@@ -62,13 +69,13 @@ const unknownVersion: ApiVersionLookup = ({ group, kind }) =>
   Promise.reject(new Error(`no lookup of versions was given for ${kind}.${group}`))
 
 /** Parses the review. Returns an error text for any other body. */
-async function parseReview(request: Request): Promise<object | string> {
+async function parseReview(request: Request, maxBytes: number): Promise<object | string> {
   let text = ''
   const decoder = new TextDecoder()
   let size = 0
   for await (const bytes of (request.body ?? []) as AsyncIterable<Uint8Array>) {
     size += bytes.length
-    if (size > MaxBodyBytes) return `request entity is too large; limit is ${MaxBodyBytes} bytes`
+    if (size > maxBytes) return `request entity is too large; limit is ${maxBytes} bytes`
     text += decoder.decode(bytes, { stream: true })
   }
   try {

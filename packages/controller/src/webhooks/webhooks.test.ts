@@ -168,6 +168,15 @@ describe('conversion', () => {
     expect((await convert('v0', labelled)).convertedObjects).toEqual([widget('a', {}, 'v0')])
   })
 
+  test('converts a list that is larger than the limit of an AdmissionReview', async () => {
+    const annotations = { long: 'x'.repeat(16 * 1024) }
+    const objects = Array.from({ length: 500 }, (_, index) => {
+      const object = widget(`w${index}`, { width: 20 })
+      return { ...object, metadata: { ...object.metadata, annotations } }
+    })
+    expect((await convert('v1', ...objects)).convertedObjects).toHaveLength(500)
+  })
+
   test.each([
     ['v3', widget('a'), 'Widget of shop.example.com/v2 cannot be converted to shop.example.com/v3'],
     ['v2', widget('a', {}, 'v9'), 'Widget of shop.example.com/v9 cannot be converted to shop.example.com/v2'],
@@ -182,7 +191,13 @@ test.each([
   ['/elsewhere', 404, '404 page not found', '{}'],
   ['/convert', 400, 'the body is not JSON', '{'],
   ['/convert', 400, 'there is no request in the body', '{"request": 1}'],
-  ['/convert', 400, 'request entity is too large', ' '.repeat(7 * 1024 * 1024 + 1)],
+  [
+    '/validate-shop-example-com-v2-widget',
+    400,
+    'request entity is too large; limit is 7340032 bytes',
+    ' '.repeat(7 * 1024 * 1024 + 1),
+  ],
+  ['/convert', 400, 'request entity is too large; limit is 67108864 bytes', ' '.repeat(64 * 1024 * 1024 + 1)],
 ])('an invalid request to %s is rejected with %i: %s', async (path, status, text, body) => {
   const response = await post(path, body)
   expect(response.status).toBe(status)
