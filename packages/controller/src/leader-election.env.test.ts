@@ -53,6 +53,37 @@ test('a stopped leader releases the Lease, and another candidate acquires it at 
   expect(a.reconciles).toBe(reconciles)
 })
 
+describe('Events of a leader that is stopped', () => {
+  /** Stops a leader whose reconcile has recorded three Events. Returns the reasons of those that the API server received. */
+  async function reasonsAfterStop(connection: 'works' | 'slow') {
+    const stopped = Promise.withResolvers<void>()
+    const a = await join('a', {
+      onReconcile(recordEvent) {
+        for (const reason of ['First', 'Second', 'Third']) recordEvent(reason)
+        a.connection = connection
+        a.manager.stop().then(stopped.resolve, stopped.reject)
+        expect(a.manager.leads).toBe(false)
+      },
+    })
+    await client().create(ConfigMap, { metadata: beat })
+    let isStopped = false
+    void stopped.promise.then(() => (isStopped = true))
+    await until(() => isStopped)
+    expect(a.writeResults).toEqual(['Cannot patch configmaps: this manager does not lead'])
+    return (await client().list(Event)).items.filter(({ message }) => message === 'of a').map(({ reason }) => reason)
+  }
+
+  test('are sent before the Lease is released', async () => {
+    expect(await reasonsAfterStop('works')).toEqual(expect.arrayContaining(['First', 'Second', 'Third']))
+    expect((await lease()).holderIdentity).toBeUndefined()
+  })
+
+  test('are not sent after five seconds, and the Lease expires', async () => {
+    expect(await reasonsAfterStop('slow')).not.toContain('Third')
+    expect((await lease()).holderIdentity).toBe('a')
+  })
+})
+
 test('the Lease of a crashed leader is acquired after its duration', async () => {
   const [a, b] = [await join('a'), await join('b')]
   await advance(seconds(10))

@@ -12,9 +12,12 @@ import {
   type Logger,
   orAbsent,
   type Random,
+  seconds,
   sleep,
   type Timer,
 } from '@capstan/kube'
+import type { EventRecorders } from './events.ts'
+import type { Fence } from './fence.ts'
 import {
   checkLeaseTerms,
   defaultLeaseTerms,
@@ -24,6 +27,7 @@ import {
   releasedLease,
   RetryJitter,
 } from './lease.ts'
+import { within } from './own-writes.ts'
 import { unlessAborted, withTimeout } from './unless-aborted.ts'
 
 export interface LeaderElectionOptions {
@@ -52,6 +56,9 @@ interface Dependencies {
  * has failed.
  */
 type Attempt = 'held' | 'heldByOther' | 'failed'
+
+/** Maximum time for which a leader that stops waits for Events and writes in progress. */
+const WritesTimeout = seconds(5)
 
 export class LeaderElection {
   readonly identity: string
@@ -171,6 +178,20 @@ export class LeaderElection {
     } catch (err) {
       log.warn('Cannot release leader lease', { lease: this.#text, err })
     }
+  }
+
+  /**
+   * Ends leadership when all recorded Events are sent, and releases the Lease once no write is in progress. If this takes too long, the
+   * Lease is not released but expires, so that no other candidate writes at the same time. The caller ends other new writes before.
+   */
+  async releaseAfterWrites(events: EventRecorders | undefined, fences: readonly Fence[]): Promise<void> {
+    const waitUntilIdle = async () => {
+      await events?.waitUntilSent()
+      this.resign()
+      for (const fence of fences) await fence.waitUntilIdle()
+    }
+    if ((await within(waitUntilIdle(), WritesTimeout, this.#dependencies.clock)) === 'done') await this.release()
+    else this.resign()
   }
 
   async #attempt(signal: AbortSignal): Promise<Attempt> {

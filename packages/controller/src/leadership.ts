@@ -1,10 +1,9 @@
 /** Leader election of a manager: by one Lease, or with shards by one Lease for each shard (`shards.ts`). */
 import type { Client, Clock, Logger, ObjectKey, Random } from '@capstan/kube'
-import { createClient, seconds } from '@capstan/kube'
+import { createClient } from '@capstan/kube'
 import type { EventRecorders } from './events.ts'
-import { fence } from './fence.ts'
+import { type Fence, fence } from './fence.ts'
 import { LeaderElection, type LeaderElectionOptions } from './leader-election.ts'
-import { within } from './own-writes.ts'
 import { type Partition, Shards, ShardsAnnotation, shardsBefore, waitForFormerHolders } from './shards.ts'
 
 export interface LeadershipOptions extends LeaderElectionOptions {
@@ -36,8 +35,13 @@ export interface Term {
 
 /** Determines which objects this process reconciles, and when. */
 export interface Leadership {
-  /** Rejects writes while this process does not lead. With shards it rejects all writes: reconciles write by the client of their shard. */
+  /**
+   * Client of reconciles. Rejects writes while this process does not lead. With shards it rejects all writes: reconciles write by the client
+   * of their shard.
+   */
   readonly client: Client
+  /** Client of Events. Like `client`, but after `endReconciles` it also writes until leadership ends. */
+  readonly eventClient: Client
   /** Objects that this process reconciles; absent: all objects. */
   readonly partition?: Partition
   /** Whether this process holds the Lease; with shards, whether it holds the Lease of shard 0. */
@@ -48,33 +52,36 @@ export interface Leadership {
   holds(key: ObjectKey): boolean
   /** Acquires leadership and runs the term. Settles when the manager stops. Rejects earlier when leadership was lost or the work failed. */
   run(term: Term): Promise<void>
-  /** Stops leading at once, without releasing the Lease. */
-  resign(): void
-  /** Releases the Lease after `run` has ended. */
-  release(): Promise<void>
+  /** Rejects writes of reconciles from now on. Events can still be sent, and the Lease is not released. */
+  endReconciles(): void
+  /** After `run` has ended: sends Events for a limited time, ends leadership, and releases the Lease. */
+  release(events: EventRecorders): Promise<void>
 }
-
-/** Maximum time for which `release` waits for writes in progress. */
-const WritesTimeout = seconds(5)
 
 /** Leadership of one manager, which reconciles all objects while it holds the Lease. */
 export class SingleLeader implements Leadership {
   readonly client: Client
+  readonly eventClient: Client
   readonly #election: LeaderElection
-  readonly #fence: ReturnType<typeof fence>
+  readonly #fences: readonly Fence[]
   readonly #options: LeadershipOptions
   readonly #dependencies: Dependencies
+  #mayReconcile = true
 
   constructor(options: LeadershipOptions, dependencies: Dependencies) {
     this.#options = options
     this.#dependencies = dependencies
     this.#election = new LeaderElection({ ...options, annotations: { [ShardsAnnotation]: undefined } }, dependencies)
-    this.#fence = fence(dependencies.client.transport, () => this.#election.leads)
-    this.client = createClient(this.#fence.transport)
+    const { transport } = dependencies.client
+    const ofReconciles = fence(transport, () => this.leads)
+    const ofEvents = fence(transport, () => this.#election.leads)
+    this.#fences = [ofReconciles, ofEvents]
+    this.client = createClient(ofReconciles.transport)
+    this.eventClient = createClient(ofEvents.transport)
   }
 
   get leads(): boolean {
-    return this.#election.leads
+    return this.#mayReconcile && this.#election.leads
   }
 
   get leases(): Leadership['leases'] {
@@ -109,28 +116,25 @@ export class SingleLeader implements Leadership {
     await this.#options.prepare?.(signal)
   }
 
-  resign(): void {
-    this.#election.resign()
+  endReconciles(): void {
+    this.#mayReconcile = false
   }
 
-  /**
-   * Releases the Lease once no write is in progress. If writes take too long, the Lease is not released but expires, so that no other
-   * candidate writes at the same time.
-   */
-  async release(): Promise<void> {
-    const idle = await within(this.#fence.waitUntilIdle(), WritesTimeout, this.#dependencies.clock)
-    if (idle === 'done') await this.#election.release()
+  release(events: EventRecorders): Promise<void> {
+    return this.#election.releaseAfterWrites(events, this.#fences)
   }
 }
 
 /** Leadership that several managers share. Each reconciles the objects of the shards whose Leases it holds. */
 export class SharedLeadership implements Leadership {
   readonly client: Client
+  readonly eventClient: Client
   readonly partition: Shards
 
   constructor(shards: Shards, client: Client) {
     this.partition = shards
     this.client = createClient(fence(client.transport, () => false).transport)
+    this.eventClient = this.client
   }
 
   get leads(): boolean {
@@ -150,7 +154,7 @@ export class SharedLeadership implements Leadership {
   }
 
   /** Does nothing: the shards are released when the signal of the term aborts. */
-  resign(): void {}
+  endReconciles(): void {}
 
   async release(): Promise<void> {}
 }

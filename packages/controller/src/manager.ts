@@ -33,8 +33,8 @@ export interface Manager {
   start(): Promise<void>
   /**
    * Aborts reconciles in progress and resolves when all watches have ended and recorded Events were sent or rejected. With
-   * leader election, no write begins after that, and the Lease is released, unless writes in progress take too long: then it
-   * expires. Without leader election, a reconcile that ignores its signal may still write.
+   * leader election, no write begins after that, and the Lease is released, unless Events and writes in progress take too long: then
+   * Events are dropped, and the Lease expires. Without leader election, a reconcile that ignores its signal may still write.
    */
   stop(): Promise<void>
   /** Resolves when the manager was stopped. Rejects when it has ended for another reason, such as the loss of the Lease. */
@@ -81,7 +81,7 @@ export function createManager(options: ManagerOptions): Manager {
       log,
     })
   const writer = leadership?.client ?? client
-  const events = createEventRecorders({ client: writer, clock, random: forEvents, log })
+  const events = createEventRecorders({ client: leadership?.eventClient ?? client, clock, random: forEvents, log })
   const metrics = createMetrics()
   for (const declaration of controllers) declaration.metrics?.(metrics.registry)
   const times = new WriteTimes(clock)
@@ -202,12 +202,11 @@ class LoopManager implements Manager {
 
   async stop(): Promise<void> {
     const { informers, events, leadership } = this.#parts
-    leadership?.resign()
+    leadership?.endReconciles()
     this.#end()
     await informers.waitUntilStopped()
-    await events.waitUntilSent()
     await this.#leading
-    await leadership?.release()
+    await (leadership ? leadership.release(events) : events.waitUntilSent())
     this.#ended.resolve()
   }
 

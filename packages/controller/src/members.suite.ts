@@ -82,13 +82,18 @@ interface MemberOptions {
   readonly observe?: (key: ObjectKey) => void
   readonly ahead?: number
   readonly prepare?: () => Promise<void>
+  /** Called at the start of each reconcile, with a function that records an Event about its object. */
+  readonly onReconcile?: (recordEvent: (reason: string) => void) => void
 }
 
 export const client = () => createClient(server.transport({ name: 'test', groups: ['system:masters'], agent: 'test' }))
 export const beat = { namespace: 'default', name: 'beat' }
 
 /** Starts a manager whose only controller writes the member's name into a ConfigMap each second. */
-export async function join(name: string, { ahead = 0, prepare, shards, observe }: MemberOptions = {}): Promise<Member> {
+export async function join(
+  name: string,
+  { ahead = 0, prepare, shards, observe, onReconcile }: MemberOptions = {},
+): Promise<Member> {
   const suspendedCallbacks: (() => void)[] = []
   let isSuspended = false
   const memberClock: Clock = {
@@ -117,6 +122,7 @@ export async function join(name: string, { ahead = 0, prepare, shards, observe }
     for: ConfigMap,
     async reconcile(key, context) {
       member.reconciles++
+      onReconcile?.((reason) => context.events.event(context.cache.peek(ConfigMap, key)!, 'Normal', reason, `of ${name}`))
       try {
         const body = { data: { by: name, at: String(clock.now()) } }
         await context.client.patch(ConfigMap, key, { type: 'merge', body }, { signal: context.signal })

@@ -27,7 +27,6 @@ import { createEventRecorders, type EventRecorders } from './events.ts'
 import { type Fence, fence } from './fence.ts'
 import { LeaderElection, type LeaderElectionOptions } from './leader-election.ts'
 import { defaultLeaseTerms, holderOf, RetryJitter } from './lease.ts'
-import { within } from './own-writes.ts'
 import { withTimeout } from './unless-aborted.ts'
 
 /**
@@ -37,9 +36,6 @@ import { withTimeout } from './unless-aborted.ts'
 export const ShardsAnnotation = 'capstan.dev/shards'
 /** Annotation on the Lease of a shard: the process that requests the shard from its holder. */
 export const WantedAnnotation = 'capstan.dev/shard-wanted-by'
-
-/** Maximum time to wait for events and writes in progress when a shard is released. */
-const WritesTimeout = seconds(5)
 
 /**
  * Returns the shard of an object by its namespace; 0 for a cluster-scoped object. The hash is FNV-1a over UTF-16 code units, which is the
@@ -250,17 +246,10 @@ export class Shards implements Partition {
 
   /** Ends the reconciles of the shard, and releases its Lease once no write is in progress. If writes take too long, the Lease expires. */
   async #close(shard: number, election: LeaderElection, held: Held | undefined): Promise<void> {
-    const { clock } = this.#dependencies
     held?.end()
     this.#held.delete(shard)
     if (held) this.#options.onChange(shard)
-    const waitUntilIdle = async () => {
-      await held?.recorders.waitUntilSent()
-      election.resign()
-      for (const shardFence of held?.fences ?? []) await shardFence.waitUntilIdle()
-    }
-    if ((await within(waitUntilIdle(), WritesTimeout, clock)) === 'done') await election.release()
-    else election.resign()
+    await election.releaseAfterWrites(held?.recorders, held?.fences ?? [])
   }
 
   #newElection(shard: number): LeaderElection {
