@@ -59,6 +59,18 @@ describe('Queue', () => {
     expect([queue.take(), queue.take()]).toEqual(['new', 'old'])
   })
 
+  test('a ready key of low priority that is added again with normal priority runs after the other keys of normal priority', () => {
+    const { clock, queue, reports } = setup()
+    for (const key of ['a', 'b', 'c']) queue.add(key, { lowPriority: true })
+    queue.add('d')
+    clock.step(start + 30)
+    queue.add('b')
+    queue.add('b', { lowPriority: true })
+    expect(queue.depths).toEqual({ normal: 2, low: 2 })
+    expect([queue.take(), queue.take(), queue.take(), queue.take(), queue.take()]).toEqual(['d', 'b', 'a', 'c', undefined])
+    expect(reports.filter((report) => report === 'added')).toHaveLength(4)
+  })
+
   test('a key on hold runs when it is released, if it was added while it was on hold', () => {
     const { queue, finish } = setup()
     queue.add('a')

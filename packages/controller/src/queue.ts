@@ -71,7 +71,8 @@ export class Queue<Change = unknown> {
    */
   readonly #pauses = new Map<string, number>()
   readonly #ready: string[] = []
-  readonly #lowPriority: string[] = []
+  /** A set, because a key leaves it when it is added again with normal priority. */
+  readonly #lowPriority = new Set<string>()
   #running = 0
   #closed = false
 
@@ -85,12 +86,12 @@ export class Queue<Change = unknown> {
 
   /** Number of keys that are ready to run. */
   get depth(): number {
-    return this.#ready.length + this.#lowPriority.length
+    return this.#ready.length + this.#lowPriority.size
   }
 
   /** Number of keys that are ready to run, by priority. */
   get depths(): { readonly normal: number; readonly low: number } {
-    return { normal: this.#ready.length, low: this.#lowPriority.length }
+    return { normal: this.#ready.length, low: this.#lowPriority.size }
   }
 
   get running(): number {
@@ -106,7 +107,7 @@ export class Queue<Change = unknown> {
 
   /**
    * Enqueues a key as soon as its rate limit allows. Keys with low priority run after all other keys that are ready, except
-   * those that the rate limit has delayed: these then have normal priority. With `mayWait`, a key pauses after its last run for
+   * those that the rate limit has delayed, or that are added again with normal priority: these then have normal priority. With `mayWait`, a key pauses after its last run for
    * a multiple of the time from the start of that run until the cache had its writes, so that one run handles several changes.
    */
   add(key: string, { lowPriority = false, change, mayWait = false }: AddOptions<Change> = {}): void {
@@ -121,7 +122,11 @@ export class Queue<Change = unknown> {
       else if (entry.addedAgain === 'no') entry.addedAgain = 'later'
       return
     }
-    if (entry.state === 'ready') return
+    if (entry.state === 'ready') {
+      // Upstream: priorityqueue.go, lockedAddWithOpts.
+      if (!lowPriority && this.#lowPriority.delete(key)) this.#ready.push(key)
+      return
+    }
     const wait = Math.max(this.#throttle(entry), mayWait ? this.#pauseOf(key) : 0)
     if (wait > 0) this.#delay(key, entry, wait)
     else this.#enqueue(key, entry, lowPriority)
@@ -141,8 +146,10 @@ export class Queue<Change = unknown> {
 
   /** Takes the next key and marks it as running. */
   take(): string | undefined {
-    const key = this.#ready.shift() ?? this.#lowPriority.shift()
+    const [firstOfLowPriority] = this.#lowPriority
+    const key = this.#ready.shift() ?? firstOfLowPriority
     if (key === undefined) return undefined
+    this.#lowPriority.delete(key)
     const entry = this.#entry(key)
     const now = this.#clock.elapsed()
     this.#metrics?.taken(now - entry.since)
@@ -223,7 +230,7 @@ export class Queue<Change = unknown> {
     this.#entries.clear()
     this.#pauses.clear()
     this.#ready.length = 0
-    this.#lowPriority.length = 0
+    this.#lowPriority.clear()
   }
 
   #entry(key: string): Entry<Change> {
@@ -254,7 +261,8 @@ export class Queue<Change = unknown> {
     entry.state = 'ready'
     entry.since = this.#clock.elapsed()
     this.#metrics?.added()
-    ;(lowPriority ? this.#lowPriority : this.#ready).push(key)
+    if (lowPriority) this.#lowPriority.add(key)
+    else this.#ready.push(key)
     this.#onReady()
   }
 
