@@ -19,6 +19,15 @@ const intent = (metadata: object, spec?: object): Input<KubeObject> =>
 const labelled = { 'f:metadata': { 'f:labels': { 'f:a': {} } } }
 const keyed = { 'f:spec': { 'f:taints': { 'k:{"effect":"E","key":"k"}': { '.': {}, 'f:effect': {}, 'f:key': {} } } } }
 const taint = { key: 'k', effect: 'E' }
+const gates = (...types: string[]) => types.map((conditionType) => ({ conditionType }))
+const ownedGates = {
+  'f:spec': {
+    'f:gates': Object.fromEntries(
+      ['A', 'B'].map((type) => [`k:{"conditionType":"${type}"}`, { '.': {}, 'f:conditionType': {} }]),
+    ),
+  },
+}
+const ownedFinalizers = { 'f:metadata': { 'f:finalizers': { 'v:"f"': {}, 'v:"g"': {} } } }
 
 describe('isApplied', () => {
   // biome-ignore format: a table
@@ -40,6 +49,9 @@ describe('isApplied', () => {
     ['an atomic list has another order', anObject([entry('us', 'Apply', { 'f:spec': { 'f:args': {} } })], { spec: { args: ['a', 'b'] } }), intent({}, { args: ['b', 'a'] }), false],
     ['items of an atomic list have defaults', anObject([entry('us', 'Apply', { 'f:spec': { 'f:ports': {} } })], { spec: { ports: [{ port: 1, protocol: 'TCP' }] } }), intent({}, { ports: [{ port: 1 }] }), true],
     ['a finalizer is owned by its value', anObject([entry('us', 'Apply', { 'f:metadata': { 'f:finalizers': { 'v:"f"': {} } } })], { metadata: { finalizers: ['f'] } }), intent({ finalizers: ['f'] }), true],
+    ['a keyed list has another order',  anObject([entry('us', 'Apply', ownedGates)], { spec: { gates: gates('A', 'B') } }), intent({}, { gates: gates('B', 'A') }), false],
+    ['a keyed list has items of other managers between the wanted items', anObject([entry('us', 'Apply', ownedGates)], { spec: { gates: gates('X', 'B', 'Y', 'A') } }), intent({}, { gates: gates('B', 'A') }), true],
+    ['a set has another order',         anObject([entry('us', 'Apply', ownedFinalizers)], { metadata: { finalizers: ['f', 'g'] } }), intent({ finalizers: ['g', 'f'] }), false],
   ])('%s', (_, object, intended, expected) => {
     expect(isApplied(object, intended, 'us')).toBe(expected)
   })

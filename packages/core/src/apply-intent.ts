@@ -119,7 +119,10 @@ function hasExactly(current: unknown, intended: unknown, fields: unknown): boole
   return names.length === owned.length && names.every((name) => hasExactly(current[name], intended[name], fields[`f:${name}`]))
 }
 
-/** `hasExactly` for the items of a set or of a keyed list. An item of a set is owned as a whole. */
+/**
+ * `hasExactly` for the items of a set or of a keyed list, which must also be in the intended order. Items of other managers may be between
+ * them. An item of a set is owned as a whole.
+ */
 function hasExactItems(
   current: readonly unknown[],
   intended: readonly unknown[],
@@ -127,11 +130,14 @@ function hasExactItems(
   owned: readonly string[],
 ): boolean {
   if (intended.length !== owned.length) return false
+  let previous = -1
   return intended.every((item) => {
     const element = owned.find((candidate) => isElement(item, candidate))
     if (element === undefined) return false
-    const existing = current.find((candidate) => isElement(candidate, element))
-    return existing !== undefined && (isRecord(item) ? hasExactly(existing, item, fields[element]) : true)
+    const index = current.findIndex((candidate) => isElement(candidate, element))
+    const isInOrder = index > previous
+    previous = index
+    return isInOrder && (isRecord(item) ? hasExactly(current[index], item, fields[element]) : true)
   })
 }
 

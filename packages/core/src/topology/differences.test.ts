@@ -82,6 +82,36 @@ describe('difference() of a desired and a current object', () => {
       ),
       'spec',
     ],
+    [
+      'another order of the items of a keyed list',
+      desired({
+        taints: [
+          { key: 'b', value: '1' },
+          { key: 'a', value: '1' },
+        ],
+      }),
+      current(
+        {
+          taints: [
+            { key: 'a', value: '1' },
+            { key: 'b', value: '1' },
+          ],
+        },
+        taints('a', 'b'),
+      ),
+      'spec',
+    ],
+    [
+      'no difference for items of other managers between the items of a keyed list',
+      desired({
+        taints: [
+          { key: 'b', value: '1' },
+          { key: 'a', value: '1' },
+        ],
+      }),
+      current({ taints: [{ key: 'x' }, { key: 'b', value: '1' }, { key: 'y' }, { key: 'a', value: '1' }] }, taints('a', 'b')),
+      'none',
+    ],
   ] as const)('reports %s', (_, desiredObject, currentObject, expected) => {
     expect(difference(desiredObject, currentObject)).toBe(expected)
   })

@@ -25,8 +25,7 @@ export type Difference = 'none' | 'metadata' | 'spec'
 
 /**
  * Returns how `current` differs from the result of applying `desired`. May report a difference where the server would see none (list items
- * with defaults, a mutating webhook), but reports every difference of values that the server would see. Another order of the same items of
- * a keyed list is not reported.
+ * with defaults, a mutating webhook), but reports every difference that the server would see.
  */
 export function difference(desired: Input<UnknownObject>, current: KubeObject): Difference {
   const applied = appliedFields(current, desired.apiVersion ?? current.apiVersion)
@@ -76,13 +75,14 @@ function listChanges(desired: readonly unknown[], current: unknown, owned: Field
   const keys = Object.keys(readJSON(keyed[0]!.slice(2)) as object)
   const sameItem = (a: unknown, b: unknown) => isRecord(a) && isRecord(b) && keys.every((key) => equal(a[key], b[key]))
   const ownedOf = (item: unknown) => keyed.find((field) => sameItem(readJSON(field.slice(2)), item))
+  let previous = -1
   const changed = desired.some((item) => {
     const field = ownedOf(item)
-    return changes(
-      item,
-      current.find((candidate) => sameItem(candidate, item)),
-      field === undefined ? {} : fieldsOf(owned[field]),
-    )
+    const index = current.findIndex((candidate) => sameItem(candidate, item))
+    // The server sorts the items as they are applied. Items of other managers keep their places between them.
+    const isMoved = index < previous
+    previous = index
+    return isMoved || changes(item, current[index], field === undefined ? {} : fieldsOf(owned[field]))
   })
   return changed || keyed.some((field) => !desired.some((item) => sameItem(readJSON(field.slice(2)), item)))
 }

@@ -1122,6 +1122,32 @@ describe('changes', () => {
     expect((await world.only(DevControlPlane)).metadata.labels).toMatchObject({ tier: 'gold' })
   })
 
+  test('another order of taints and readiness gates is applied, once', async () => {
+    const world = await aReadyWorld()
+    const setWorker = async (taintKeys: string[], conditionTypes: string[]) => {
+      const taints = taintKeys.map((key) => ({ key, effect: 'NoSchedule', propagation: 'Always' }))
+      const readinessGates = conditionTypes.map((conditionType) => ({ conditionType }))
+      const worker = { class: 'default', name: 'md-0', replicas: 2, taints, readinessGates }
+      await world.patch(Cluster, 'demo', { spec: { topology: { workers: { machineDeployments: [worker] } } } })
+      const { taints: appliedTaints, readinessGates: appliedGates } = (
+        (await world.only(MachineDeployment)) as unknown as MachineDeployment
+      ).spec.template.spec
+      return [appliedTaints?.map(({ key }) => key), appliedGates?.map(({ conditionType }) => conditionType)]
+    }
+    expect(await setWorker(['a', 'b'], ['A', 'B'])).toEqual([
+      ['a', 'b'],
+      ['A', 'B'],
+    ])
+    expect(await setWorker(['b', 'a'], ['B', 'A'])).toEqual([
+      ['b', 'a'],
+      ['B', 'A'],
+    ])
+    await world.advance(minutes(1))
+    const { revision } = world.store
+    await world.advance(minutes(30))
+    expect(world.store.revision).toBe(revision)
+  })
+
   test('new MachineDeployments are created although the update of an existing one fails', async () => {
     let rejected: string | undefined
     const between = (transport: Transport): Transport =>
