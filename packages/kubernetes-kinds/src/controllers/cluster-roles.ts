@@ -42,7 +42,7 @@ export function runClusterRoles({ store, clock, log, client }: Omit<ControllerOp
     } catch (err) {
       // The uid keeps the apply from recreating a role that was deleted meanwhile: such an apply fails with Conflict. If
       // another client has created the role again, the apply fails with Invalid, and that creation triggers another run.
-      if (!isReason(err, 'Invalid')) throw err
+      if (!isReason(err, 'Conflict', 'Invalid')) throw err
     }
   }
 }
