@@ -1,7 +1,7 @@
 /**
- * Creates and completes the roles and bindings of `bootstrap-roles.ts` at start. Keeps rules and subjects that a user added, but replaces a
- * binding that refers to another role than the default binding. Does not change objects with the annotation
- * `rbac.authorization.kubernetes.io/autoupdate: "false"`. Upstream: pkg/registry/rbac/reconciliation.
+ * Creates and completes the roles and bindings of `bootstrap-roles.ts` at start. Keeps rules, selectors of aggregated roles, subjects, labels
+ * and annotations that a user added, but replaces a binding that refers to another role than the default binding. Does not change objects
+ * with the annotation `rbac.authorization.kubernetes.io/autoupdate: "false"`. Upstream: k8s.io/component-helpers/auth/rbac/reconciliation.
  */
 import {
   type Client,
@@ -47,30 +47,56 @@ async function ensureRole(client: Client, role: BootstrapRole): Promise<void> {
     return
   }
   if (hasAutoupdateDisabled(storedRole)) return
-  const missing = missingPermissions(storedRole.rules ?? [], expectedRole.rules)
-  const labels = { ...storedRole.metadata.labels, ...expectedRole.metadata.labels }
-  if (missing.length === 0 && equal(storedRole.metadata.labels, labels)) return
-  await client.update(kind, {
-    ...storedRole,
-    metadata: { ...storedRole.metadata, labels },
-    rules: [...(storedRole.rules ?? []), ...missing],
-  })
+  const { aggregationRule: stored, ...others } = storedRole
+  const rules = storedRole.rules ?? []
+  const missing = missingPermissions(rules, expectedRole.rules)
+  const aggregationRule = completedAggregation(stored, role.aggregationRule)
+  const completed = {
+    ...others,
+    metadata: completedMetadata(storedRole, expectedRole),
+    ...(missing.length === 0 ? {} : { rules: [...rules, ...missing] }),
+    ...(aggregationRule === undefined ? {} : { aggregationRule }),
+  }
+  if (!equal(completed, storedRole)) await client.update(kind, completed)
 }
+
+type Aggregation = ClusterRole['aggregationRule']
+
+/** Adds the missing selectors of `expected` to an aggregation rule. Without `expected`, the role does not aggregate other roles. */
+function completedAggregation(stored: Aggregation, expected: Aggregation): Aggregation {
+  if (!expected) return undefined
+  const selectors = stored?.clusterRoleSelectors ?? []
+  const missing = (expected.clusterRoleSelectors ?? []).filter((selector) => !selectors.some((known) => equal(known, selector)))
+  return missing.length === 0 ? stored : { ...stored, clusterRoleSelectors: [...selectors, ...missing] }
+}
+
+/** Adds missing labels and annotations of `expected` to the metadata of a stored object. */
+const completedMetadata = ({ metadata }: KubeObject, expected: { metadata: ReturnType<typeof metadataOf> }) => ({
+  ...metadata,
+  labels: { ...expected.metadata.labels, ...metadata.labels },
+  annotations: { ...expected.metadata.annotations, ...metadata.annotations },
+})
 
 async function ensureBinding(client: Client, binding: BootstrapBinding): Promise<void> {
   const kind = (binding.namespace === undefined ? ClusterRoleBinding : RoleBinding) as Kind<ClusterRoleBinding>
   const { roleRef, subjects: expectedSubjects = [] } = binding
+  const expectedBinding = { metadata: metadataOf(binding), roleRef, subjects: [...expectedSubjects] }
   const storedBinding = await existing(client, kind, binding)
   if (storedBinding && hasAutoupdateDisabled(storedBinding)) return
   if (storedBinding && equal(storedBinding.roleRef, roleRef)) {
     const { subjects = [] } = storedBinding
     const missing = expectedSubjects.filter((expected) => !subjects.some((storedSubject) => equal(storedSubject, expected)))
-    if (missing.length > 0) await client.update(kind, { ...storedBinding, subjects: [...subjects, ...missing] })
+    const completed = {
+      ...storedBinding,
+      metadata: completedMetadata(storedBinding, expectedBinding),
+      subjects: [...subjects, ...missing],
+    }
+    if (!equal(completed, { ...storedBinding, subjects })) await client.update(kind, completed)
     return
   }
   // The role of a binding is immutable, so the binding is deleted and created again.
   if (storedBinding) await client.delete(kind, storedBinding.metadata)
-  await client.create(kind, { metadata: metadataOf(binding), roleRef, subjects: [...expectedSubjects] })
+  await client.create(kind, expectedBinding)
 }
 
 const existing = <T extends KubeObject>(
