@@ -14,6 +14,13 @@ test.each(['constructor', 'toString'])('a Status with the unknown reason %s keep
   expect(error).toMatchObject({ reason: '', code: 409, message: 'no' })
 })
 
+test('a Status of a server that cannot read its storage keeps its reason', () => {
+  // Upstream: metav1.StatusReasonStoreReadError.
+  const status = { reason: 'StorageReadError', code: 500, message: 'cannot be decoded' }
+  const error = StatusError.from({ kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', ...status })
+  expect(error).toMatchObject(status)
+})
+
 test('a Status with an unknown reason and no code is an internal error', () => {
   const error = StatusError.from({
     kind: 'Status',

@@ -24,7 +24,7 @@ export const StatusReasons = {
   InternalError: 500,
   ServiceUnavailable: 503,
   ServerTimeout: 500,
-  StoreReadError: 500,
+  StorageReadError: 500,
   Timeout: 504,
   Unknown: 500,
 } as const
