@@ -87,6 +87,11 @@ describe('mirrors of Ready', () => {
       [null, { type: 'Ready' }, { type: 'Ready', status: 'True' }],
       'True',
     ],
+    [
+      'the condition without its fields that are null',
+      [{ type: 'Ready', status: 'False', severity: null, reason: null, message: 'm', lastTransitionTime: null }],
+      'False: m',
+    ],
     ...[
       ['an entry that is no object', 'Ready'],
       ['an entry with a reason that is no text', { type: 'Other', status: 'True', reason: 5 }],

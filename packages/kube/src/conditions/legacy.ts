@@ -122,12 +122,12 @@ function readyAs(conditions: readonly LegacyCondition[], type: string): NewLegac
 }
 
 /**
- * Reads a list of conditions, without entries that lack type or status or have a null field. As upstream, whose decoder fails, a list with
- * an entry that cannot be decoded counts as empty.
+ * Reads a list of conditions, without entries that lack type or status. Null fields count as absent. As upstream, whose decoder fails, a
+ * list with an entry that cannot be decoded counts as empty.
  * Upstream: GetV1Beta1Conditions in util/conditions/deprecated/v1beta1.
  */
 function listOf(value: unknown): readonly LegacyCondition[] {
-  return Array.isArray(value) && value.every(isDecodable) ? value.filter(isCondition) : []
+  return Array.isArray(value) && value.every(isDecodable) ? value.filter(isRecord).map(withoutNull).filter(isCondition) : []
 }
 
 /** Whether Go decodes the value as a condition; every field may be absent or null. */
@@ -140,13 +140,11 @@ function isDecodable(value: unknown): boolean {
   return typeof lastTransitionTime !== 'string' || timeProblem(lastTransitionTime, false) === undefined
 }
 
-const isCondition = (value: unknown): value is LegacyCondition =>
-  isRecord(value) &&
-  typeof value.type === 'string' &&
-  typeof value.status === 'string' &&
-  [value.severity, value.reason, value.message, value.lastTransitionTime].every(
-    (text) => text === undefined || typeof text === 'string',
-  )
+const withoutNull = (entry: object): Partial<LegacyCondition> =>
+  Object.fromEntries(Object.entries(entry).filter(([, field]) => field !== null))
+
+const isCondition = (entry: Partial<LegacyCondition>): entry is LegacyCondition =>
+  entry.type !== undefined && entry.status !== undefined
 
 export interface LegacySummaryOptions {
   /** Types to summarize if reported. The first type with the worst status gives reason and message. */
