@@ -168,6 +168,13 @@ describe('a list at a future resourceVersion', () => {
     expect(await waiting).toContain('f')
   })
 
+  test('is returned once a write to another resource reaches the resourceVersion', async () => {
+    const waiting = names({ resourceVersion: future() })
+    await quiet()
+    await t.client.create(ConfigMap, { metadata: at('other') })
+    expect(await waiting).toEqual(['a', 'b', 'c', 'd', 'e'])
+  })
+
   test('is a Timeout when the resourceVersion is not reached within three seconds', async () => {
     const resourceVersion = future()
     const waiting = rejection(list({ resourceVersion }))

@@ -13,7 +13,7 @@ import {
   sleep,
   StatusError,
 } from '@capstan/kube'
-import { type ResourceInfo, inVersion } from '../registry/resource-info.ts'
+import { inVersion } from '../registry/resource-info.ts'
 import type { RequestContext, ServerContext } from './context.ts'
 import { invalidRevisionText } from './steps/revision.ts'
 import { selectionOf } from './steps/selection.ts'
@@ -71,7 +71,7 @@ interface Page {
   readonly after: string | undefined
 }
 
-async function pageOf(server: ServerContext, { info, options, ended }: RequestContext): Promise<Page> {
+async function pageOf(server: ServerContext, { options, ended }: RequestContext): Promise<Page> {
   const { resourceVersion: requested, resourceVersionMatch: match } = options
   rejectOptions(options)
   const limit = options.limit !== undefined && options.limit > 0 ? options.limit : undefined
@@ -84,7 +84,7 @@ async function pageOf(server: ServerContext, { info, options, ended }: RequestCo
   if (!/^\d+$/.test(requested)) throw badRequest(`invalid resource version: ${invalidRevisionText(requested)}`)
   const revision = Number(requested)
   if (revision === 0) return { revision: undefined, limit: undefined, after: undefined }
-  await waitForRevision(server, info, revision, ended)
+  await waitForRevision(server, revision, ended)
   const isExact = match === 'Exact' || (match === undefined && limit !== undefined)
   return { revision: isExact ? revision : undefined, limit, after: undefined }
 }
@@ -116,14 +116,14 @@ export const notWithContinue = 'resourceVersionMatch is forbidden when continue 
 /** Waits up to three seconds until the store has the revision. @throws StatusError Timeout when it is not reached */
 export async function waitForRevision(
   { store, clock }: ServerContext,
-  { storage }: ResourceInfo,
   revision: number,
   ended: RequestContext['ended'],
 ): Promise<void> {
   if (revision <= store.revision) return
   const signal = ended?.()
   const reached = new AbortController()
-  const unsubscribe = store.subscribe(storage, () => {
+  // A write to any resource may reach the revision.
+  const unsubscribe = store.subscribe(undefined, () => {
     if (store.revision >= revision) reached.abort()
   })
   try {
