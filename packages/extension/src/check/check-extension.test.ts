@@ -120,6 +120,15 @@ test.each<[string, Handler, string]>([
     'ValidateTopology of validation: its response depends on the order of items or variables: message: "no LocalClusterTemplate" in one order, "no LocalMachineTemplate" in the other (the fixture)',
   ],
   [
+    'a handler that fails for another order of templates',
+    on(ValidateTopology, { name: 'validation' }, ({ request }) => {
+      const { kind } = request.items[0]!.object
+      if (kind !== 'LocalClusterTemplate') throw new Error(`${kind} is first`)
+      return proceedNow()
+    }),
+    'ValidateTopology of validation: it fails when items and variables are in another order: LocalMachineTemplate is first (the fixture)',
+  ],
+  [
     'a list that grows',
     patching(({ object }) => {
       const { spec } = object as { spec: { args?: string[] } }
@@ -191,6 +200,18 @@ test('also uses the settings and requests of the options', async () => {
     ['odd', {}],
   ])
   expect(findings).toMatchObject([{ kind: 'retry', hook: 'BeforeClusterCreate', handler: 'gate', from: 'line 4 of calls.tape' }])
+})
+
+test('reports a changed request with its own source', async () => {
+  const handler = on(BeforeClusterCreate, { name: 'gate' }, ({ request }) => {
+    if (request.cluster.metadata.name === 'odd') request.cluster.metadata.name = 'even'
+    return proceedNow()
+  })
+  const request = fixture(BeforeClusterCreate, { cluster: { metadata: { name: 'odd' } } })
+  const { findings } = await checked([handler], {
+    requests: [{ hook: 'BeforeClusterCreate', request, from: 'line 4 of calls.tape' }],
+  })
+  expect(findings).toMatchObject([{ kind: 'mutates', from: 'line 4 of calls.tape' }])
 })
 
 test('reports a handler for which no request can be derived, unless requests are given', async () => {

@@ -13,7 +13,7 @@ import type { Observation, CallResult } from './probe.ts'
  * - `message`: the message of the response changes from call to call
  * - `retry`: the retry time of the response changes from call to call, or the handler proceeds and then blocks
  * - `process`: another process returns a different response
- * - `order`: the response depends on the order of items or variables
+ * - `order`: the response depends on the order of items or variables, or the handler fails for another order
  * - `not-idempotent`: the response changes objects to which the handler's patches are already applied, or the handler fails for them
  * - `mutates`: the handler changes its request
  */
@@ -131,10 +131,13 @@ function findingsOfRepeat(observation: Observation): Finding[] {
 /** Compares the patched documents rather than the patches: different patches with the same result are equal. */
 function findingsOfOrder(observation: Observation): Finding[] {
   const { first, second, reordered } = observation
-  if (!reordered) return []
-  const [outcomeInOrder, outcomeReversed] = [outcome(observation, first), outcome(observation, reordered)]
   // Invalid responses cannot be compared. A response that changes with every call has a finding already.
-  if (!outcomeInOrder || !outcomeReversed || responseDifferences(observation, first, second).length > 0) return []
+  if (!reordered || 'problem' in first || responseDifferences(observation, first, second).length > 0) return []
+  if ('problem' in reordered) {
+    return [finding(observation, 'order', `it fails when items and variables are in another order: ${reordered.message}`)]
+  }
+  const [outcomeInOrder, outcomeReversed] = [outcome(observation, first), outcome(observation, reordered)]
+  if (!outcomeInOrder || !outcomeReversed) return []
   const [difference] = differences(outcomeInOrder, outcomeReversed)
   if (!difference) return []
   const text = differenceText(difference, ['in one order', 'in the other'])

@@ -42,8 +42,8 @@ export interface Observation {
    */
   readonly patched?: { readonly request: object; readonly result: CallResult }
   /**
-   * Paths at which the handler changed its request, in the first call that changed one without throwing an error. The same for
-   * all requests of the handler.
+   * Paths at which the handler changed its request, in the first call with this request or a variant of it that changed one without
+   * throwing an error.
    */
   readonly mutated: readonly string[]
 }
@@ -65,9 +65,13 @@ export interface ProbeResults {
 }
 
 export async function probe(extension: Extension, { settings, requests = [], clock }: ProbeOptions): Promise<ProbeResults> {
-  const mutated = new Map<string, readonly string[]>()
-  const recording = { ...extension, handlers: extension.handlers.map((handler) => recordMutations(handler, mutated)) }
-  const callOnce = async ({ hook, handler }: Case, request: object): Promise<CallResult> => {
+  const mutated = new Map<Case, readonly string[]>()
+  const callOnce = async (probeCase: Case, request: object): Promise<CallResult> => {
+    const { hook, handler } = probeCase
+    const record = (paths: readonly string[]) => {
+      if (!mutated.has(probeCase)) mutated.set(probeCase, paths)
+    }
+    const recording = { ...extension, handlers: extension.handlers.map((original) => recordMutations(original, record)) }
     try {
       return {
         response: await callHook<Hook>(recording, hook, draft(request), { clock, ...(handler === '' ? {} : { handler }) }),
@@ -93,16 +97,16 @@ export async function probe(extension: Extension, { settings, requests = [], clo
     const request = patchedRequest(probeCase.hook, probeCase.request, result.response)
     return request === probeCase.request ? undefined : { request, result: await callOnce(probeCase, request) }
   })
-  const observations = cases.map(({ hook, handler, from, request }, index) => ({
-    hook: hook.name,
-    handler,
-    from,
-    request,
+  const observations = cases.map((probeCase, index) => ({
+    hook: probeCase.hook.name,
+    handler: probeCase.handler,
+    from: probeCase.from,
+    request: probeCase.request,
     first: first[index]!,
     second: second[index]!,
     ...(reordered[index] ? { reordered: reordered[index] } : {}),
     ...(patched[index] ? { patched: patched[index] } : {}),
-    mutated: mutated.get(handler) ?? [],
+    mutated: mutated.get(probeCase) ?? [],
   }))
   const called = new Set(cases.map(({ handler }) => handler))
   const uncalled = extension.handlers.filter(({ name }) => !called.has(name)).map(({ hook, name }) => `${hook.name} of ${name}`)
@@ -143,15 +147,15 @@ async function inSequence<T, R>(values: readonly T[], act: (value: T, index: num
   return results
 }
 
-/** Wraps a handler to record the paths at which it changes its request. */
-const recordMutations = (handler: Handler, mutated: Map<string, readonly string[]>): Handler => ({
+/** Wraps a handler so that `record` gets the paths at which it changes its request. */
+const recordMutations = (handler: Handler, record: (paths: readonly string[]) => void): Handler => ({
   ...handler,
   async handle(call) {
     const { request } = call as { request: object }
     const original = draft(request)
     const response = await handler.handle(call)
     const paths = differences(original, request).map(({ path }) => path)
-    if (paths.length > 0 && !mutated.has(handler.name)) mutated.set(handler.name, paths)
+    if (paths.length > 0) record(paths)
     return response
   },
 })
