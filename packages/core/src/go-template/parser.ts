@@ -137,7 +137,9 @@ class Parser {
       case 'block': {
         const blockName = this.#stringValue(this.#expect('block clause', 'string', 'rawString'))
         const pipe = this.#pipeline('block clause', 'close')
+        this.#enter()
         this.#inOwnScope(() => this.#body(blockName))
+        this.#nesting--
         return { type: 'template', pos: word.pos, name: blockName, pipe }
       }
       default:
@@ -337,7 +339,7 @@ class Parser {
   }
 }
 
-/** Deepest nesting of branches and parentheses, chosen to stay far below a stack overflow. */
+/** Deepest nesting of branches, blocks and parentheses, chosen to stay far below a stack overflow. */
 const DeepestNesting = 200
 
 const StartsOperand: ReadonlySet<TokenKind> = new Set<TokenKind>([

@@ -87,9 +87,26 @@ describe('rendering is limited for', () => {
       'exceeded maximum template depth (500)',
     ],
     ['parentheses', `{{ ${'('.repeat(5000)}1${')'.repeat(5000)} }}`, 'max expression depth exceeded'],
+    [
+      'blocks',
+      `${Array.from({ length: 10_000 }, (_, index) => `{{ block "${index}" . }}`).join('')}${'{{ end }}'.repeat(10_000)}`,
+      'max expression depth exceeded',
+    ],
+    [
+      'a replacement by a valid pattern',
+      '{{ regexReplaceAll "a" (repeat 1000 "a") (repeat 10000 "b") }}',
+      'error calling regexReplaceAll: text is larger than 1048576 bytes',
+    ],
     ['a wide field', '{{ range until 1000 }}{{ printf "%999999999d" 1 }}{{ end }}', 'output is larger than 1048576 bytes'],
   ])('%s', (_, template, error) => {
     expect(outcome(template, {}, {})).toEqual({ error: expect.stringContaining(error) })
+  })
+})
+
+test('regexQuoteMeta has no variant with the prefix must, as in sprig', () => {
+  expect(outcome('{{ regexQuoteMeta "1.2" }}', {}, {})).toEqual({ text: String.raw`1\.2` })
+  expect(outcome('{{ mustRegexQuoteMeta "1.2" }}', {}, {})).toEqual({
+    error: expect.stringContaining('function "mustRegexQuoteMeta" not defined'),
   })
 })
 

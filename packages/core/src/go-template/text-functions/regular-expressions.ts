@@ -1,5 +1,5 @@
 /** Sprig's functions on regular expressions, with RE2 syntax: no pattern takes exponential time. Upstream: sprig v3, regex.go. */
-import { RE2JS } from 're2js'
+import { RE2JS, RE2JSException } from 're2js'
 import { limited, quote } from '../format.ts'
 import { stringOf } from './convert.ts'
 import type { TemplateFunction } from '../value.ts'
@@ -32,31 +32,36 @@ const functions: Readonly<Record<string, TemplateFunction>> = {
     }
     return [...pieces, value.slice(from)]
   }),
-  regexQuoteMeta: goFunction(['string'], (value) => value.replace(/[\\.+*?()|[\]{}^$]/g, '\\$&')),
 }
 
+const regexQuoteMeta = goFunction(['string'], (value) => value.replace(/[\\.+*?()|[\]{}^$]/g, '\\$&'))
+
 /**
- * Each function under its name and with sprig's `must` prefix. For an invalid pattern, functions with `must` fail with Go's error, the
- * others with the text of Go's panic; `regexMatch` returns false.
+ * Each function under its name and, if it has a pattern, with sprig's `must` prefix. For an invalid pattern, functions with `must` fail with
+ * Go's error, the others with the text of Go's panic; `regexMatch` returns false.
  */
-export const regexFunctions: Readonly<Record<string, TemplateFunction>> = Object.fromEntries(
-  Object.entries(functions).flatMap(([name, regexFunction]) => {
-    const plain: TemplateFunction = {
-      ...regexFunction,
-      call(pattern, ...otherArguments) {
-        try {
-          return regexFunction.call(pattern, ...otherArguments)
-        } catch (err) {
-          if (name === 'regexMatch') return false
-          throw new Error(`regexp: Compile(${quote(stringOf(pattern))}): ${(err as Error).message}`, {
-            cause: err,
-          })
-        }
-      },
-    }
-    return [[name, plain] as const, [`must${name[0]!.toUpperCase()}${name.slice(1)}`, regexFunction] as const]
-  }),
-)
+export const regexFunctions: Readonly<Record<string, TemplateFunction>> = {
+  ...Object.fromEntries(
+    Object.entries(functions).flatMap(([name, regexFunction]) => {
+      const plain: TemplateFunction = {
+        ...regexFunction,
+        call(pattern, ...otherArguments) {
+          try {
+            return regexFunction.call(pattern, ...otherArguments)
+          } catch (err) {
+            if (!(err instanceof RE2JSException)) throw err
+            if (name === 'regexMatch') return false
+            throw new Error(`regexp: Compile(${quote(stringOf(pattern))}): ${err.message}`, {
+              cause: err,
+            })
+          }
+        },
+      }
+      return [[name, plain] as const, [`must${name[0]!.toUpperCase()}${name.slice(1)}`, regexFunction] as const]
+    }),
+  ),
+  regexQuoteMeta,
+}
 
 interface Match {
   readonly start: number
