@@ -18,7 +18,7 @@ export interface Explained {
   readonly reason: string
   /** The difference as visible to users. */
   readonly effect: string
-  /** Cases in which the difference is accepted. Default: all cases. */
+  /** Cases in which the difference is accepted, beside random ones. Default: all cases. */
   readonly cases?: readonly string[]
   /** Returns whether this entry explains a difference. `name` is that of the case. */
   matches(difference: Difference, name: string, recordings: Recordings): boolean
@@ -306,10 +306,11 @@ export const explained: readonly Explained[] = [
     reason:
       'upstream reads every Node from the workload cluster in every reconcile; Capstan counts Machines of a MachineSet by their condition `NodeReady`. Upstream computes the unavailable replicas of a MachinePool with the number of replicas before the last change, and does not correct it',
     effect:
-      '`status.deprecated.v1beta1.readyReplicas` of a MachineSet does not follow the Nodes of paused Machines; `unavailableReplicas` of a MachinePool is not -1',
+      'v1beta1 counts of ready and available replicas, and conditions that follow from them, do not follow the Nodes of paused Machines; `unavailableReplicas` of a MachinePool is not -1',
     cases: ['healthcheck-paused-machines', 'machinepool-ids-of-nodes'],
     matches: ({ object, path }) =>
-      (object.startsWith('MachineSet ') && /^status\.deprecated\.v1beta1\.(ready|available)Replicas$/.test(path)) ||
+      (/^Machine(Set|Deployment) /.test(object) &&
+        /^status\.deprecated\.v1beta1\.(ready|available|unavailable)Replicas$/.test(path)) ||
       (object.startsWith('MachinePool ') && path.endsWith('status.deprecated.v1beta1.unavailableReplicas')),
   },
   {
@@ -358,8 +359,10 @@ export const explained: readonly Explained[] = [
   },
 ]
 
+const appliesTo = ({ cases }: Explained, name: string): boolean => cases === undefined || cases.includes(name) || isRandom(name)
+
 export const isExplainedResponse = (theirs: string, ours: string, name: string): Explained | undefined =>
-  explained.find((entry) => (entry.cases?.includes(name) ?? true) && entry.matchesResponses?.(theirs, ours))
+  explained.find((entry) => appliesTo(entry, name) && entry.matchesResponses?.(theirs, ours))
 
 export const isExplained = (difference: Difference, name: string, recordings: Recordings): Explained | undefined =>
-  explained.find((entry) => (entry.cases?.includes(name) ?? true) && entry.matches(difference, name, recordings))
+  explained.find((entry) => appliesTo(entry, name) && entry.matches(difference, name, recordings))

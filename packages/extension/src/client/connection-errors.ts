@@ -136,11 +136,11 @@ const http2Codes = [
 ]
 
 /**
- * Returns the text for a certificate that is not valid for the host. It lists the addresses in the certificate if the host is
- * an IPv4 address, otherwise the DNS names. Upstream: crypto/x509, HostnameError, Go 1.26, which also lists the addresses if
- * the host is an IPv6 address in brackets.
+ * Returns the text for a certificate that is not valid for the host. It lists the addresses in the certificate if the host is an address,
+ * otherwise the DNS names. Upstream: crypto/x509, HostnameError, Go 1.26.
  */
-function namesText(host: string, names: string): string {
+function namesText(urlHost: string, names: string): string {
+  const host = urlHost.replace(/^\[(.*)\]$/, '$1')
   const isAddress = isIP(host) !== 0
   const prefix = isAddress ? 'IP Address:' : 'DNS:'
   const valid = names.split(', ').flatMap((name) => (name.startsWith(prefix) ? [name.slice(prefix.length)] : []))
