@@ -21,6 +21,9 @@ export interface QueueOptions {
 /** Returns the delay after this number of earlier failures. As upstream, 5 ms doubled with each failure, at most 1000 s. */
 const backoff = (failures: number): number => Math.min(5 * 2 ** failures, 1_000_000)
 
+/** Minimum number of entries at which those of idle keys are dropped. */
+const MinForgetAt = 1000
+
 /** Maximum number of changes that a running entry keeps; a further change counts as an addition. */
 const MaxChanges = 100
 /**
@@ -62,6 +65,8 @@ interface Entry<Change> {
 export class Queue<Change = unknown> {
   readonly #clock: Clock
   readonly #burst: number
+  /** Number of entries at which those of idle keys are dropped. */
+  #forgetAt = MinForgetAt
   readonly #interval: number
   readonly #onReady: () => void
   readonly #metrics: QueueMetrics | undefined
@@ -236,6 +241,7 @@ export class Queue<Change = unknown> {
   #entry(key: string): Entry<Change> {
     let entry = this.#entries.get(key)
     if (!entry) {
+      this.#forgetAllIdle()
       entry = {
         state: 'idle',
         addedAgain: 'no',
@@ -301,13 +307,17 @@ export class Queue<Change = unknown> {
     return entry.tokens >= 0 ? 0 : Math.ceil(-entry.tokens * this.#interval)
   }
 
-  /**
-   * Drops the entry of an idle key whose last run succeeded and that has used at most one reconcile of its burst, so that most idle keys
-   * use no memory.
-   */
+  /** Drops the entry of an idle key whose last run succeeded and whose budget is full, so that most idle keys use no memory. */
   #forgetIdle(key: string, entry: Entry<Change>): void {
     if (entry.state !== 'idle' || entry.held || entry.addedAgain !== 'no' || entry.failures > 0) return
     this.#refill(entry)
-    if (entry.tokens >= this.#burst - 1) this.#entries.delete(key)
+    if (entry.tokens >= this.#burst) this.#entries.delete(key)
+  }
+
+  /** Drops the entries of idle keys whose budgets have become full since their runs. Called for every new entry, works for few of them. */
+  #forgetAllIdle(): void {
+    if (this.#entries.size < this.#forgetAt) return
+    for (const [key, entry] of this.#entries) this.#forgetIdle(key, entry)
+    this.#forgetAt = Math.max(MinForgetAt, 2 * this.#entries.size)
   }
 }
