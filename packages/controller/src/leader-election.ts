@@ -57,7 +57,10 @@ interface Dependencies {
  */
 type Attempt = 'held' | 'heldByOther' | 'failed'
 
-/** Maximum time for which a leader that stops waits for Events and writes in progress. */
+/** Maximum time in which a leader that stops sends Events. Shorter than the time limit of a command, so that the Lease is released. */
+const EventsTimeout = seconds(1)
+
+/** Maximum time for which a leader that stops then waits for writes in progress. */
 const WritesTimeout = seconds(5)
 
 export class LeaderElection {
@@ -181,17 +184,16 @@ export class LeaderElection {
   }
 
   /**
-   * Ends leadership when all recorded Events are sent, and releases the Lease once no write is in progress. If this takes too long, the
-   * Lease is not released but expires, so that no other candidate writes at the same time. The caller ends other new writes before.
+   * Ends leadership when all recorded Events are sent, and releases the Lease once no write is in progress. Events that cannot be sent in
+   * time are dropped. If writes take too long, the Lease is not released but expires, so that no other candidate writes at the same time.
+   * The caller ends other new writes before.
    */
   async releaseAfterWrites(events: EventRecorders | undefined, fences: readonly Fence[]): Promise<void> {
-    const waitUntilIdle = async () => {
-      await events?.waitUntilSent()
-      this.resign()
-      for (const fence of fences) await fence.waitUntilIdle()
-    }
-    if ((await within(waitUntilIdle(), WritesTimeout, this.#dependencies.clock)) === 'done') await this.release()
-    else this.resign()
+    const { clock } = this.#dependencies
+    if (events) await within(events.waitUntilSent(), EventsTimeout, clock)
+    this.resign()
+    const idle = Promise.all(fences.map((writes) => writes.waitUntilIdle())).then(() => undefined)
+    if ((await within(idle, WritesTimeout, clock)) === 'done') await this.release()
   }
 
   async #attempt(signal: AbortSignal): Promise<Attempt> {

@@ -33,8 +33,8 @@ export interface Manager {
   start(): Promise<void>
   /**
    * Aborts reconciles in progress and resolves when all watches have ended and recorded Events were sent or rejected. With
-   * leader election, no write begins after that, and the Lease is released, unless Events and writes in progress take too long: then
-   * Events are dropped, and the Lease expires. Without leader election, a reconcile that ignores its signal may still write.
+   * leader election, Events that are not sent within a second are dropped, no write begins after that, and the Lease is released, unless
+   * writes in progress take too long: then it expires. Without leader election, a reconcile that ignores its signal may still write.
    */
   stop(): Promise<void>
   /** Resolves when the manager was stopped. Rejects when it has ended for another reason, such as the loss of the Lease. */
