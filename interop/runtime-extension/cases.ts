@@ -9,6 +9,7 @@ import { fail, holdFor, proceedWith } from '@capstan/extension'
 import { type Clock, getCondition, hours, isRecord, keyOf, messageOf, Secret, systemClock } from '@capstan/kube'
 import { type CertifiedKey, issueCertificate, makeAuthority } from '@capstan/kube/node'
 import { freePorts } from '../processes/programs.ts'
+import { upgradeHooks } from '../shared/hook-names.ts'
 import { until } from '../shared/until.ts'
 import { conditionText, CaseContext, type ContextOptions } from './case-context.ts'
 import { servingCertificateOf, type ScriptedResponse, type RecordedCall, startExtensionHost } from './extension-host.ts'
@@ -210,14 +211,6 @@ const failing: Case = async (options) => {
   await recordFailure('BeforeClusterDelete')
 }
 
-const upgradeHooks = [
-  'BeforeClusterUpgrade',
-  'BeforeControlPlaneUpgrade',
-  'AfterControlPlaneUpgrade',
-  'BeforeWorkersUpgrade',
-  'AfterWorkersUpgrade',
-  'AfterClusterUpgrade',
-]
 const lifeHooks = ['BeforeClusterCreate', 'AfterControlPlaneInitialized', ...upgradeHooks, 'BeforeClusterDelete']
 /** A topology without Machines, which would need a workload cluster. */
 const oneDeployment = { machineDeployments: [{ class: 'worker', name: 'md-0', replicas: 0 }] }

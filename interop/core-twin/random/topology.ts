@@ -2,6 +2,7 @@ import { Cluster, ClusterClass, MachineDeployment, MachineHealthCheck } from '@c
 import { fail, holdFor } from '@capstan/extension'
 import { keyOf } from '@capstan/kube'
 import type { ScriptedResponse } from '../../runtime-extension/extension-host.ts'
+import { upgradeHooks } from '../../shared/hook-names.ts'
 import * as managed from '../cases/topology.ts'
 import { clusterName } from '../objects.ts'
 import { hostedControlPlane } from '../providers.ts'
@@ -201,16 +202,7 @@ export const randomTopology =
     await twin.settle('the Cluster is being deleted')
   }
 
-const lifecycleHooks = [
-  'AfterControlPlaneInitialized',
-  'BeforeClusterUpgrade',
-  'BeforeControlPlaneUpgrade',
-  'AfterControlPlaneUpgrade',
-  'BeforeWorkersUpgrade',
-  'AfterWorkersUpgrade',
-  'AfterClusterUpgrade',
-  'BeforeClusterDelete',
-] as const
+const lifecycleHooks = ['AfterControlPlaneInitialized', ...upgradeHooks, 'BeforeClusterDelete']
 
 const hookChange: RandomChange = (choose) => {
   const hook = choose(...lifecycleHooks)
