@@ -28,9 +28,17 @@ const layouts: { readonly [name in 'Time' | 'MicroTime']: readonly Part[] } = {
   MicroTime: [...untilSecond, { layout: '.000000', pattern: /^[.,]\d{6}/ }, zone],
 }
 
+const day = '(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\\d|30)|02-(?:0[1-9]|1\\d|2[0-8]))'
+const clock = '(?:[01]\\d|2[0-3]):[0-5]\\d'
+const common = (fraction: string): RegExp => new RegExp(`^\\d{4}-${day}T${clock}:[0-5]\\d${fraction}(?:Z|[+-]${clock})$`)
+/** Matches nearly all times. To parse a time part by part takes ten times as long. */
+const commonTimes = { Time: common('(?:\\.\\d+)?'), MicroTime: common('\\.\\d{6}') }
+
 /** Returns the error for a text that is not a time. With `micro`, the text must be a MicroTime, whose fraction has six digits. */
 export function timeProblem(text: string, micro: boolean): string | undefined {
-  const parts = layouts[micro ? 'MicroTime' : 'Time']
+  const name = micro ? 'MicroTime' : 'Time'
+  if (commonTimes[name].test(text)) return undefined
+  const parts = layouts[name]
   const head = `parsing time ${JSON.stringify(text)}`
   const unparsable = (rest: string, layout: string): string =>
     `${head} as ${JSON.stringify(parts.map((part) => part.layout).join(''))}: cannot parse ${JSON.stringify(rest)} as ${JSON.stringify(layout)}`
