@@ -49,7 +49,8 @@ type Typed = { readonly type: string }
  * Writes the changes of one reconcile. `before` is the object as the reconcile first read it, `after` its private draft. Sends at most two
  * patches, each only when there are changes: one for metadata and spec, one for status. The status patch uses an optimistic lock when it
  * contains conditions, which are merged three-way by type. Returns the object from the last response. Without a change, returns `before` or
- * the newer object of the cache. If the object was being deleted and no longer exists, no error is thrown.
+ * the newer object of the cache. If the object was being deleted and no longer exists, no error is thrown: returns `before`, or the object
+ * from the response to the first patch.
  *
  * If the API server rejects one patch, for example because of a policy, the other patch is sent nevertheless, and the error is thrown
  * afterwards. Status is written first when a finalizer is removed, because the object may not exist after that.

@@ -109,9 +109,10 @@ interface NodeProblems extends Problems {
 function nodeProblems({ machine, node }: Target, { spec }: MachineHealthCheck, cluster: Cluster, now: number): NodeProblems {
   switch (node.state) {
     case 'deleted': {
-      const after = isDeleting(machine) ? deletionTimeLeft(machine, now) : 0
-      const messages = after > 0 ? [] : [`Node ${node.name} has been deleted`]
-      return { reason: 'NodeDeleted', messages, after: after > 0 ? after : Infinity }
+      const reason = 'NodeDeleted'
+      const timeLeft = isDeleting(machine) ? deletionTimeLeft(machine, now) : 0
+      if (timeLeft > 0) return { reason, messages: [], after: timeLeft }
+      return { reason, messages: [`Node ${node.name} has been deleted`], after: Infinity }
     }
     case 'none':
       return startupProblem(machine, spec.checks?.nodeStartupTimeoutSeconds, cluster, now)

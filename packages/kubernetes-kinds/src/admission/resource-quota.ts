@@ -16,9 +16,10 @@ export const resourceQuota: Plugin = {
     const quotas = store.list('resourcequotas', namespace) as unknown as readonly ResourceQuota[]
     if (quotas.length === 0) return
     const requested = usageOf(info.storage, object)
+    const usageBefore = old ? usageOf(info.storage, old) : {}
     for (const quota of quotas) {
       if (!inScope(quota, info.storage, object)) continue
-      const oldUsage = old && inScope(quota, info.storage, old) ? usageOf(info.storage, old) : {}
+      const oldUsage = old && inScope(quota, info.storage, old) ? usageBefore : {}
       const hard = quota.spec.hard ?? {}
       if (info.storage === 'pods' && operation === 'CREATE') requireAmounts(write, quota)
       const increases: { [name: string]: string } = {}
