@@ -2,10 +2,11 @@
 import { Cluster, MachineDeployment, MachinePool } from '@capstan/api'
 import type { Kind } from '@capstan/kube'
 import { clusterName } from '../objects.ts'
+import { noReport } from '../providers.ts'
 import { stub, type StubObject } from '../stub-kinds.ts'
 import type { Case, Cases, Target, Twin } from '../twin.ts'
 import { createPoolTopology, poolReport, poolTopology, reports } from './topology-pools.ts'
-import { createTopology } from './topology.ts'
+import { createTopology, topology } from './topology.ts'
 
 const withoutLabel = (label: string) => ({ metadata: { labels: { [`topology.cluster.x-k8s.io/${label}`]: null } } })
 const onlySecret = { spec: { template: { spec: { bootstrap: { configRef: null, dataSecretName: 'data' } } } } }
@@ -53,6 +54,16 @@ const changedPool =
     await fails(twin, text)
   }
 
+/** The published upgrade plan stays while the next plan cannot be computed. */
+const upgradingWithoutVersion: Case = async (twin) => {
+  await createTopology(twin)
+  await twin.setReports({ controlPlane: noReport })
+  await twin.patch(Cluster, clusterName, topology({ version: 'v1.35.0' }))
+  await twin.settle('the upgrade waits for the control plane', reports('ClusterUpgrading'))
+  await twin.patch(stub.controlPlane, first, { spec: { version: null } })
+  await fails(twin, 'failed to get the version')
+}
+
 const notOwned = 'is not topology owned'
 const disown = withoutLabel('owned')
 
@@ -69,6 +80,13 @@ export const topologyCurrentStateCases: Cases = {
     { spec: { machineTemplate: { spec: { infrastructureRef: null } } } },
     'failed to get InfrastructureMachineTemplate reference',
   ),
+  'topology-control-plane-without-version': changed(
+    stub.controlPlane,
+    first,
+    { spec: { version: null } },
+    'failed to get the version',
+  ),
+  'topology-control-plane-without-version-in-upgrade': upgradingWithoutVersion,
   'topology-infrastructure-removed': deleted(stub.cluster, first, 'failed to read'),
   'topology-control-plane-removed': deleted(stub.controlPlane, first, 'failed to read'),
   'topology-control-plane-template-removed': deleted(stub.machineTemplate, ofControlPlane, 'failed to get'),

@@ -697,6 +697,19 @@ describe('an upgrade', () => {
     expect((await world.cluster()).status?.controlPlane?.upgradePlan).toEqual([{ version: 'v1.35.0' }])
   })
 
+  test('keeps its steps in the status while the version of the control plane is missing', async () => {
+    const world = await aReadyWorld()
+    hook(world, 'BeforeClusterUpgrade')
+    await world.patch(Cluster, 'demo', { spec: { topology: { version: 'v1.35.0' } } })
+    await world.reconciled()
+    const { name } = (await world.only(DevControlPlane)).metadata
+    await world.patch(DevControlPlane, name, { spec: { version: null } })
+    expect(await world.reconciled()).toBe(
+      'False ReconcileFailed: error computing the desired state of the Cluster topology: failed to get the version from control plane spec: path .spec.version: field not found',
+    )
+    expect((await world.cluster()).status?.controlPlane?.upgradePlan).toEqual([{ version: 'v1.35.0' }])
+  })
+
   test('upgrades the control plane, then the workers, with a hook at each step', async () => {
     const world = await aReadyWorld()
     const [beforeUpgrade, afterControlPlane, afterUpgrade] = [

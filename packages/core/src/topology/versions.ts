@@ -165,11 +165,19 @@ async function planOf(
 
 const topologyVersions = (cluster: Cluster, { controlPlane, machineDeployments, machinePools }: CurrentState) => ({
   desired: cluster.spec.topology!.version,
-  controlPlane: controlPlane && readField(controlPlane.object, ControlPlaneContract.version, controlPlane.contract),
+  controlPlane: controlPlane && versionOf(controlPlane),
   workers: [...machineDeployments.values(), ...machinePools.values()].flatMap(
     ({ object }) => object.spec.template.spec.version ?? [],
   ),
 })
+
+/** @throws TerminalError when a user has removed the version */
+function versionOf({ object, contract }: NonNullable<CurrentState['controlPlane']>): string {
+  const version = readField(object, ControlPlaneContract.version, contract)
+  if (version !== undefined) return version
+  const path = ControlPlaneContract.version.paths[contract]
+  throw new TerminalError(`failed to get the version from control plane spec: path .${path}: field not found`)
+}
 
 function upgradeFacts(
   latestCluster: Cluster,
