@@ -197,7 +197,7 @@ async function applyState(
   if (controlPlane.state === 'starting') {
     // The pending hooks are recorded before the version is written, so that a crash in between does not lose them. See startWasInterrupted.
     await scope.change({
-      add: hooksOfStep(controlPlane.version, plan),
+      add: scope.memory.runtime ? hooksOfStep(controlPlane.version, plan) : [],
       annotations: { [ClusterTopologyUpgradeStepAnnotation]: controlPlane.version },
     })
   }
@@ -218,19 +218,21 @@ async function applyState(
 
 /**
  * Writes the Cluster's references to the created objects; objects not created yet are not referenced. During an upgrade the annotation
- * upgrade-step allows MachineSets and control planes to create Machines of the control plane's version.
+ * upgrade-step allows MachineSets and control planes to create Machines of the control plane's version. Without a runtime client, no hooks
+ * are pending, and the plan tells whether there is an upgrade.
  */
 async function writeReferences(
   scope: TopologyScope,
   { infrastructureCluster, controlPlane }: DesiredState,
   { step, controlPlaneExists }: { readonly step: string | undefined; readonly controlPlaneExists: boolean },
 ): Promise<void> {
-  const { cluster } = scope
-  const isUpgrading = pendingHooks(cluster).has('AfterClusterUpgrade')
+  const { cluster, memory, plan } = scope
+  const hasSteps = plan !== undefined && plan.controlPlane.length + plan.workers.length > 0
+  const isUpgrading = pendingHooks(cluster).has('AfterClusterUpgrade') || (!memory.runtime && hasSteps)
   const { resourceVersion } = cluster.metadata
   await scope.change({
     annotations: { [ClusterTopologyUpgradeStepAnnotation]: isUpgrading ? (step ?? null) : null },
-    ...(isCreated(cluster) ? {} : { add: [AfterControlPlaneInitialized.name] }),
+    ...(isCreated(cluster) || !memory.runtime ? {} : { add: [AfterControlPlaneInitialized.name] }),
     labels: { [ClusterNameLabel]: cluster.metadata.name, [ClusterTopologyOwnedLabel]: '' },
     spec: {
       infrastructureRef: refToDesired(infrastructureCluster),

@@ -255,19 +255,39 @@ describe('without a runtime client', () => {
     external: { generatePatchesExtension: 'net.ext', discoverVariablesExtension: 'vars.ext' },
   }
 
-  test('a Cluster is created and upgraded, and gets no annotation ok-to-delete when it is deleted', async () => {
-    const world = await aReadyWorld({ withoutRuntime: true })
+  const annotationsOf = async (world: World) => (await world.cluster()).metadata.annotations ?? {}
+  const pendingHooks = ['runtime.cluster.x-k8s.io/pending-hooks']
+  const step = ['topology.internal.cluster.x-k8s.io/upgrade-step']
+
+  test('a Cluster is created and upgraded without pending hooks, and gets no annotation ok-to-delete when it is deleted', async () => {
+    const world = await aWorld({ withoutRuntime: true })
+    await createClass(world)
+    await createCluster(world)
+    expect(await annotationsOf(world)).not.toHaveProperty(pendingHooks)
+    await becomeReady(world)
     expect(await world.reconciled()).toBe('True ReconcileSucceeded')
+
     await world.patch(Cluster, 'demo', { spec: { topology: { version: 'v1.35.0' } } })
-    await world.reportControlPlane('v1.35.0')
     expect((await world.only(DevControlPlane))['spec']).toMatchObject({ version: 'v1.35.0' })
+    expect(await annotationsOf(world)).toHaveProperty(step, 'v1.35.0')
+    expect(await annotationsOf(world)).not.toHaveProperty(pendingHooks)
+    await world.reportControlPlane('v1.35.0')
     expect(await world.reconciled()).toBe('True ReconcileSucceeded')
+    expect(await annotationsOf(world)).not.toHaveProperty(step)
+
     await world.patch(Cluster, 'demo', { metadata: { finalizers: ['test.example.com/keep'] } })
     await world.client.delete(Cluster, { namespace: 'default', name: 'demo' })
     await world.settle()
-    expect((await world.cluster()).metadata.annotations ?? {}).not.toHaveProperty(['runtime.cluster.x-k8s.io/ok-to-delete'])
+    expect(await annotationsOf(world)).not.toHaveProperty(['runtime.cluster.x-k8s.io/ok-to-delete'])
     expect(await world.reconciled()).toContain('Deleting')
     expect(world.runtime.trace).toEqual([])
+  })
+
+  test('annotations that stand for BeforeClusterUpgrade do not block an upgrade', async () => {
+    const world = await aReadyWorld({ withoutRuntime: true })
+    const annotations = { 'before-upgrade.hook.cluster.cluster.x-k8s.io/test': 'true' }
+    await world.patch(Cluster, 'demo', { metadata: { annotations }, spec: { topology: { version: 'v1.35.0' } } })
+    expect((await world.only(DevControlPlane))['spec']).toMatchObject({ version: 'v1.35.0' })
   })
 
   test('variables of extensions are not discovered, and external patches are rejected', async () => {

@@ -102,13 +102,16 @@ type CurrentWorkers = CurrentState['machineDeployments'] | CurrentState['machine
 /** Upstream's error prefix: upstream calls the hooks of an upgrade while it computes the version of the control plane. */
 const ErrorPrefix = 'failed to compute ControlPlane: failed to compute version of ControlPlane'
 
-/** Calls a hook of an upgrade. Annotations of the Cluster can block BeforeClusterUpgrade without a call. */
+/**
+ * Calls a hook of an upgrade. Annotations of the Cluster can block BeforeClusterUpgrade without a call; as upstream, only if there is a
+ * runtime client.
+ */
 export async function callUpgradeHook(
   scope: TopologyScope,
   hook: UpgradeHook,
   { controlPlane, lowestWorker, desired, plan }: UpgradeFacts,
 ): Promise<HookResult> {
-  const { hooks } = scope.memory
+  const { hooks, runtime } = scope.memory
   // This version of the Cluster includes the pending hooks that this reconcile has written.
   const { context, cluster } = scope
   const version = controlPlane?.version ?? desired
@@ -118,7 +121,7 @@ export async function callUpgradeHook(
   }
   switch (hook) {
     case 'BeforeClusterUpgrade': {
-      const blockingAnnotation = blockedByAnnotation(cluster)
+      const blockingAnnotation = runtime && blockedByAnnotation(cluster)
       if (blockingAnnotation) return { kind: 'blocked', ...blockingAnnotation }
       const versions = { fromKubernetesVersion: version, toKubernetesVersion: desired }
       return hooks.call(BeforeClusterUpgrade, cluster, { ...versions, ...steps }, context)
