@@ -115,6 +115,25 @@ const takenBack: Case = async (twin) => {
   await twin.settle('the milestones are false again')
 }
 
+/** Providers report milestones that are not booleans: before the milestones are reached, or afterwards. */
+const milestonesOfWrongType =
+  (isReady: boolean): Case =>
+  async (twin) => {
+    const reportWrongTypes = () =>
+      twin.setReports({
+        cluster: () => ({ status: { initialization: { provisioned: 'yes' } } }),
+        controlPlane: () => ({ status: { initialization: { controlPlaneInitialized: 'yes' } } }),
+      })
+    if (!isReady) await reportWrongTypes()
+    await createWithProviders(twin)
+    await twin.settle('the Cluster is created')
+    await reportWrongTypes()
+    await twin.touch(Cluster, clusterName)
+    await twin.settle('the milestones are texts')
+    await twin.delete(Cluster, clusterName)
+    await twin.settle('the Cluster is deleted')
+  }
+
 /** A user deletes a provider object of a Cluster that is not being deleted. */
 const deletedBehind =
   (role: 'cluster' | 'controlPlane'): Case =>
@@ -538,6 +557,8 @@ export const clusterCases: Cases = {
   'cluster-unknown-kind': unknownKind,
   'cluster-availability-gate': gates,
   'cluster-availability-gate-of-itself': gateOfItself,
+  'cluster-milestones-of-wrong-type': milestonesOfWrongType(false),
+  'cluster-milestones-of-wrong-type-later': milestonesOfWrongType(true),
   'cluster-late-providers': lateProviders,
   'cluster-empty': empty,
   'cluster-paused': paused,

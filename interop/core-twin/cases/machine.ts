@@ -40,6 +40,28 @@ const lifecycle: Case = async (twin) => {
   await twin.settle('the Cluster is deleted')
 }
 
+/** Providers report milestones that are not booleans: before the milestones are reached, or afterwards. */
+const milestonesOfWrongType =
+  (isReady: boolean): Case =>
+  async (twin) => {
+    await createReadyCluster(twin)
+    const reportWrongTypes = () =>
+      twin.setReports({
+        machine: () => ({ spec: { providerID: 'twin://m' }, status: { initialization: { provisioned: 'yes' } } }),
+        config: () => ({ status: { initialization: { dataSecretCreated: 'yes' }, dataSecretName: 'data' } }),
+      })
+    if (!isReady) await reportWrongTypes()
+    await twin.create(stub.config, named('m', { spec: {} }))
+    await twin.create(stub.machine, named('m', { spec: {} }))
+    await twin.create(Machine, machine('m'))
+    await twin.settle('the Machine is created', adopted)
+    await reportWrongTypes()
+    await twin.touch(Machine, 'm')
+    await twin.settle('the milestones are texts')
+    await twin.delete(Machine, 'm')
+    await twin.settle('the Machine is deleted')
+  }
+
 const lateProviders: Case = async (twin) => {
   await createReadyCluster(twin)
   await twin.setReports({ machine: noReport, config: noReport })
@@ -916,6 +938,8 @@ export const machineCases: Cases = {
   'machine-readiness-gate-of-itself': gateOfItself,
   'machine-readiness-gates-of-core': gateOfCore,
   'machine-life': lifecycle,
+  'machine-milestones-of-wrong-type': milestonesOfWrongType(false),
+  'machine-milestones-of-wrong-type-later': milestonesOfWrongType(true),
   'machine-late-providers': lateProviders,
   'machine-certificate-expiry': certificateExpiry,
   'machine-deletion-held': deletionBlocked,

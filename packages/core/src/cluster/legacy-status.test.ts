@@ -60,6 +60,14 @@ test.each<[string, Partial<ClusterScope>, string[]]>([
     ],
   ],
   [
+    'the milestones are not booleans',
+    {
+      infrastructure: infra({ initialization: { provisioned: 'yes' } }),
+      controlPlane: controlPlane({ initialization: { controlPlaneInitialized: 'yes' } }),
+    },
+    [],
+  ],
+  [
     'the infrastructure is ready',
     { controlPlane: controlPlane(ready('False', { severity: 'Warning', reason: 'ScalingUp', message: '0 of 3' })) },
     [

@@ -29,6 +29,7 @@ function infrastructureReady({ cluster, infrastructure, deletion }: ClusterScope
     case 'found': {
       const { external } = infrastructure
       const isProvisioned = isReached(external, InfraClusterContract.provisioned)
+      if (isProvisioned === undefined) return []
       return [mirrorProviderReady(external.object, type, fallback(type, 'WaitingForInfrastructure', isProvisioned, cluster))]
     }
   }
@@ -47,6 +48,7 @@ function controlPlaneReady({ cluster, controlPlane, deletion }: ClusterScope): N
     case 'found': {
       const { external } = controlPlane
       const isInitialized = isReached(external, ControlPlaneContract.initialized)
+      if (isInitialized === undefined) return []
       return [mirrorProviderReady(external.object, type, fallback(type, 'WaitingForControlPlane', isInitialized, cluster))]
     }
   }
@@ -75,7 +77,8 @@ function controlPlaneInitialized({ cluster, controlPlane, descendants }: Cluster
       return [legacyFalse(type, 'MissingNodeRef', 'Info', message)]
     }
     case 'found': {
-      if (isDeleting(controlPlane.external.object)) return []
+      const { external } = controlPlane
+      if (isDeleting(external.object) || isReached(external, ControlPlaneContract.initialized) === undefined) return []
       const message = 'Waiting for control plane provider to indicate the control plane has been initialized'
       return [legacyFalse(type, 'WaitingForControlPlaneProviderInitialized', 'Info', message)]
     }

@@ -62,12 +62,15 @@ export function readEndpoint(external: External, field: ContractField<ContractEn
   return endpoint
 }
 
-/** Whether a milestone is reached; false when the field cannot be read. */
-export function isReached(external: External, field: ContractField<boolean>): boolean {
+/**
+ * Returns whether a milestone is reached; `undefined` when the provider reports something else than a boolean. As upstream, the v1beta1
+ * conditions that depend on it then keep their values.
+ */
+export function isReached(external: External, field: ContractField<boolean>): boolean | undefined {
   try {
-    return read(external, field) === true
+    return readTyped(external, field, 'boolean') ?? false
   } catch {
-    return false
+    return undefined
   }
 }
 

@@ -67,6 +67,7 @@ describe('BootstrapReady', () => {
   test.each<[string, Partial<MachineScope>, string]>([
     ['no config',                               { bootstrap: { state: 'none' } },                                '-'],
     ['not created',                             { bootstrap: config() },                                         'False/Info WaitingForDataSecret'],
+    ['created is not a boolean',                { bootstrap: config({ initialization: { dataSecretCreated: 'yes' } }) }, '-'],
     ['created, without Ready',                  {},                                                              'True'],
     ['with Ready',                              { bootstrap: config(ready('False', { severity: 'Warning', reason: 'Slow' })) }, 'False/Warning Slow'],
     ['the Machine has the data secret already', { machine: withSecret, bootstrap: config(ready('False', { reason: 'Slow' })) }, 'True'],

@@ -48,7 +48,9 @@ function bootstrapReady({ machine, bootstrap }: MachineScope): NewLegacyConditio
   const external = externalOf(bootstrap)
   if (!external) return []
   if (machine.spec.bootstrap.dataSecretName) return [legacyTrue(type)]
-  const fallback = isReached(external, BootstrapConfigContract.dataSecretCreated)
+  const isCreated = isReached(external, BootstrapConfigContract.dataSecretCreated)
+  if (isCreated === undefined) return []
+  const fallback = isCreated
     ? legacyTrue(type)
     : legacyFalse(type, isDeleting(machine) ? 'Deleting' : 'WaitingForDataSecret', 'Info')
   return [mirrorProviderReady(external.object, type, fallback)]
@@ -58,7 +60,9 @@ function infrastructureReady({ machine, infrastructure }: MachineScope): NewLega
   const type = 'InfrastructureReady'
   const external = externalOf(infrastructure)
   if (!external) return []
-  const fallback = isReached(external, InfraMachineContract.provisioned)
+  const isProvisioned = isReached(external, InfraMachineContract.provisioned)
+  if (isProvisioned === undefined) return []
+  const fallback = isProvisioned
     ? legacyTrue(type)
     : legacyFalse(type, isDeleting(machine) ? 'Deleting' : 'WaitingForInfrastructure', 'Info')
   return [mirrorProviderReady(external.object, type, fallback)]

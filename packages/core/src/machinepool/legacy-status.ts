@@ -46,9 +46,9 @@ function bootstrapReady({ machinePool, bootstrap }: MachinePoolScope): NewLegacy
   if (!external || isDeleting(external.object)) return []
   const invalid = invalidOf(bootstrap)
   if (invalid !== undefined) return [legacyFalse(type, 'IncorrectExternalRef', 'Error', invalid)]
-  const fallback = isReached(external, BootstrapConfigContract.dataSecretCreated)
-    ? legacyTrue(type)
-    : legacyFalse(type, 'WaitingForDataSecret', 'Info')
+  const isCreated = isReached(external, BootstrapConfigContract.dataSecretCreated)
+  if (isCreated === undefined) return []
+  const fallback = isCreated ? legacyTrue(type) : legacyFalse(type, 'WaitingForDataSecret', 'Info')
   return [mirrorProviderReady(external.object, type, fallback)]
 }
 
