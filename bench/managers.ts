@@ -2,7 +2,8 @@
  * Measures `capstan manager`, then upstream's Go managers, each on its own kube-apiserver with etcd. Clusters have one
  * control plane machine and two workers. It measures the time from apply to Available, an upgrade of all Clusters, the idle
  * managers, and the deletion. Requests are counted in the API server's audit log. With `--managers N,…` it measures N core managers
- * of Capstan that share the Clusters instead, without an upgrade.
+ * of Capstan that share the Clusters instead, without an upgrade. `--sides one-process` measures one process with all providers and without
+ * webhooks.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -51,7 +52,14 @@ const capstan: Side = {
   className: 'bench',
   classFile: '../../bench/clusterclass.yaml',
   namespaces: ['default'],
-  start: (apiServer) => startCapstanManagers(apiServer, [['core'], ['local']]),
+  start: (apiServer) => startCapstanManagers(apiServer, [withWebhooks('core'), withWebhooks('local')]),
+}
+
+/** One process with all providers, and without webhooks: kube-apiserver then neither calls admission nor converts objects. */
+const oneProcess: Side = {
+  ...capstan,
+  name: 'one-process',
+  start: (apiServer) => startCapstanManagers(apiServer, [['--no-webhooks']]),
 }
 
 /** Number of shards: divisible by the numbers of managers that are usually compared (1, 2 and 3). */
@@ -63,8 +71,16 @@ const sharedSide = (managers: number): Side => ({
   name: `${managers} core manager${managers === 1 ? '' : 's'}`,
   namespaces: namespacesOfShards(Shards),
   async start(apiServer) {
-    const flags = ['core', '--leader-elect', `--leader-elect-shards=${Shards}`, '--webhook-cert-secret=default/webhooks']
-    const running = await startCapstanManagers(apiServer, [...Array.from({ length: managers }, () => flags), ['local']])
+    const flags = [
+      ...withWebhooks('core'),
+      '--leader-elect',
+      `--leader-elect-shards=${Shards}`,
+      '--webhook-cert-secret=default/webhooks',
+    ]
+    const running = await startCapstanManagers(apiServer, [
+      ...Array.from({ length: managers }, () => flags),
+      withWebhooks('local'),
+    ])
     await until(apiServer.client(), Lease, 'the shards are divided evenly', areDivided(managers))
     return running
   },
@@ -75,16 +91,18 @@ const areDivided = (managers: number) => (all: readonly Lease[]) => {
   return shares?.length === managers && shares[0]! - shares.at(-1)! <= 1
 }
 
-/** Starts one manager for each list in `flagsOfManagers`. A list contains the name of the provider and additional flags. */
+const withWebhooks = (provider: string): string[] => ['--providers', provider, '--webhook-port', '0']
+
+/** Starts one manager for each list of flags. */
 async function startCapstanManagers(
   apiServer: RunningApiServer,
   flagsOfManagers: readonly (readonly string[])[],
 ): Promise<Running> {
   await allowManagers(apiServer.client())
-  const common = ['--kubeconfig', apiServer.kubeconfigOf(managersUser.name), '--diagnostics-port', '0', '--webhook-port', '0']
+  const common = ['--kubeconfig', apiServer.kubeconfigOf(managersUser.name), '--diagnostics-port', '0']
   const processes: CapstanProcess[] = []
   for (const flags of flagsOfManagers)
-    processes.push(await startCapstan(['manager', '--providers', ...flags, ...common, '--log-level', 'warn'], /Manager ready/))
+    processes.push(await startCapstan(['manager', ...flags, ...common, '--log-level', 'warn'], /Manager ready/))
   return {
     pids: processes.map(({ pid }) => pid),
     missedWrites: () => sum(processes.map((managerProcess) => managerProcess.stderr().split(MissedWrites).length - 1)),
@@ -112,13 +130,18 @@ const upstream: Side = {
   },
 }
 
+const allSides = [capstan, oneProcess, upstream]
+
 export async function* managersBench({
   short,
   clusters = short ? [1] : [1, 20],
   managers,
   sides = short ? [capstan.name] : [capstan.name, upstream.name],
 }: BenchOptions): AsyncIterable<Figure> {
-  const measured = managers ? managers.map(sharedSide) : [capstan, upstream].filter(({ name }) => sides.includes(name))
+  const unknown = sides.filter((name) => !allSides.some((side) => side.name === name))
+  if (unknown.length > 0)
+    throw new CannotRun(`there is no side ${unknown.join(', ')}: there are ${allSides.map(({ name }) => name).join(', ')}`)
+  const measured = managers ? managers.map(sharedSide) : allSides.filter(({ name }) => sides.includes(name))
   await needTools(...(measured.includes(upstream) ? components.map(({ tool }) => tool) : []))
   for (const side of measured) for (const count of clusters) yield* measure(side, { count, short, upgrades: !managers })
 }
