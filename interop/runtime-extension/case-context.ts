@@ -14,7 +14,7 @@ import {
 } from '@capstan/kube'
 import { until } from '../shared/until.ts'
 import type { CaseExtension, ExtensionHost } from './extension-host.ts'
-import { StubControlPlane, stubVersion, templates } from './stub-providers.ts'
+import { stubVersion, templates } from './stub-providers.ts'
 
 /** The observations of one core by name. Every core must have the same. */
 export type Observations = Map<string, string>
@@ -170,12 +170,15 @@ export class CaseContext {
     }
   }
 
-  /** Waits until the control plane reports its version. Before that, upstream's webhook rejects another version of the topology. */
+  /**
+   * Waits until core has seen that the control plane runs. Before that, upstream's webhook rejects another version of the topology. The
+   * webhook reads the control plane from core's cache, which may receive its status later than this client.
+   */
   async waitUntilControlPlaneRuns(): Promise<void> {
     await this.waitFor(
-      StubControlPlane,
-      'reports its version',
-      ([controlPlane]) => controlPlane?.status?.['version'] !== undefined,
+      Cluster,
+      'has an initialized control plane',
+      ([cluster]) => cluster?.status?.initialization?.controlPlaneInitialized === true,
     )
   }
 
