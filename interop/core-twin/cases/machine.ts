@@ -311,6 +311,8 @@ const twoNodesAtDeletion: Case = async (twin) => {
   await twin.inWorkload(clusterName, async (client) => {
     for (const name of ['one', 'two']) await client.create(Node, { metadata: { name }, spec: { providerID: 'twin://both' } })
   })
+  // A core that has seen only one of the Nodes when the Machine gets its provider ID would record that Node in the status.
+  await twin.settle('two Nodes exist')
   await twin.setReports({
     machine: () => ({ spec: { providerID: 'twin://both' }, status: { initialization: { provisioned: true } } }),
   })
