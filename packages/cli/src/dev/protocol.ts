@@ -5,7 +5,7 @@ export interface AnnouncedHandler {
   readonly hook: string
   readonly apiVersion: string
   readonly name: string
-  /** Absent: 10. */
+  /** Absent or 0: 10. */
   readonly timeoutSeconds?: number
   /** Absent: `Fail`. */
   readonly failurePolicy?: string

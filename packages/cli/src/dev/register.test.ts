@@ -1,5 +1,47 @@
+import { createCatalog, type ExtensionConfig, hookCatalog } from '@capstan/api'
+import { checkDiscovery } from '@capstan/extension'
+import { createClient, type Transport, type WatchEvent } from '@capstan/kube'
 import { expect, test } from 'vitest'
-import { demoChangesFor } from './register.ts'
+import { demoChangesFor, register } from './register.ts'
+
+test.each([
+  ['without options', {}],
+  ['with a timeout and a failure policy', { timeoutSeconds: 5, failurePolicy: 'Ignore' }],
+  ['with a timeout of 0, for which core uses the default', { timeoutSeconds: 0 }],
+])('register resolves when core has discovered a handler %s', async (_, handlerOptions) => {
+  const apiVersion = 'hooks.runtime.cluster.x-k8s.io/v1alpha1'
+  const handler = { name: 'gate', hook: 'BeforeClusterCreate', apiVersion, ...handlerOptions }
+  const requestHook = { apiVersion, hook: handler.hook }
+  const discovered = checkDiscovery(
+    'quota',
+    [{ name: handler.name, requestHook, ...handlerOptions } as never],
+    createCatalog(hookCatalog),
+  )
+  const object: ExtensionConfig = {
+    apiVersion: 'runtime.cluster.x-k8s.io/v1beta2',
+    kind: 'ExtensionConfig',
+    metadata: { name: 'quota', uid: 'quota', resourceVersion: '1', creationTimestamp: '' },
+    spec: { clientConfig: { url: 'https://127.0.0.1:9443' } },
+    status: {
+      conditions: [{ type: 'Discovered', status: 'True', reason: 'Discovered', message: '', lastTransitionTime: '' }],
+      handlers: discovered,
+    },
+  }
+  const transport: Transport = {
+    send: () => Promise.resolve(object),
+    watch: () => Promise.resolve(events(object)),
+    close() {},
+  }
+  const served = { name: 'quota', url: 'https://127.0.0.1:9443', settings: {}, handlers: [handler], load: '1' }
+  const { signal } = new AbortController()
+  await expect(register(createClient(transport), served, signal)).resolves.toBeUndefined()
+})
+
+/** Yields the object, and rejects when `register` waits for another one. */
+async function* events(object: ExtensionConfig): AsyncGenerator<WatchEvent> {
+  yield { type: 'MODIFIED', object }
+  throw new Error('register waits for another event')
+}
 
 const changes = (...handlers: string[]) =>
   demoChangesFor(

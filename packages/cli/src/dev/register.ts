@@ -51,8 +51,8 @@ export async function register(client: Client, served: ServedExtension, signal: 
 /** Returns a text that is equal for equal sets of registered handlers, independent of their order. */
 const fingerprint = (handlers: readonly AnnouncedHandler[]): string =>
   handlers
-    .map(({ name, hook, apiVersion, timeoutSeconds = 10, failurePolicy = 'Fail' }) =>
-      [name, apiVersion, hook, timeoutSeconds, failurePolicy].join(' '),
+    .map(({ name, hook, apiVersion, timeoutSeconds, failurePolicy = 'Fail' }) =>
+      [name, apiVersion, hook, timeoutSeconds || 10, failurePolicy].join(' '),
     )
     .sort()
     .join(', ')

@@ -18,7 +18,7 @@ export interface HandlerCall<H extends Hook = Hook> {
 export interface HandlerOptions {
   /** Unique within the extension: a DNS label, such as wait-for-quota. */
   readonly name: string
-  /** Timeout of a call, 1 to 30 seconds. Default: 10. */
+  /** Timeout of a call, at most 30 seconds. Default, also for 0: 10. */
   readonly timeoutSeconds?: number
   /** Ignore: core proceeds when a call gets no valid response. It does not ignore a response made by `fail`. Default: Fail. */
   readonly failurePolicy?: 'Ignore' | 'Fail'
@@ -52,7 +52,7 @@ export const on = <H extends Hook>(
  * Validates the extension.
  *
  * @throws TypeError if core would reject it, for example because of an invalid or duplicate name or a timeout out of range; also for a
- *   timeout of 0, for a handler that is not a function, and for a handler of Discovery, to which the server itself responds
+ *   handler that is not a function, and for a handler of Discovery, to which the server itself responds
  */
 export function defineExtension(extension: Extension): Extension {
   const paths = new Set<string>()
@@ -65,8 +65,8 @@ export function defineExtension(extension: Extension): Extension {
       throw new TypeError(`handler ${name} failurePolicy ${String(failurePolicy)} must equal "Ignore" or "Fail"`)
     }
     if (hook.singleton) throw new TypeError(`Cannot handle ${hook.name}: the extension server itself responds to it`)
-    if (timeoutSeconds !== undefined && (!Number.isInteger(timeoutSeconds) || timeoutSeconds < 1 || timeoutSeconds > 30)) {
-      throw new TypeError(`handler ${name} timeoutSeconds ${timeoutSeconds} must be between 1 and 30`)
+    if (timeoutSeconds !== undefined && (!Number.isInteger(timeoutSeconds) || timeoutSeconds < 0 || timeoutSeconds > 30)) {
+      throw new TypeError(`handler ${name} timeoutSeconds ${timeoutSeconds} must be between 0 and 30`)
     }
     const path = hookPath(hook, name)
     if (paths.has(path)) throw new TypeError(`there is already a handler registered for path ${JSON.stringify(path)}`)

@@ -141,7 +141,8 @@ describe('defineExtension rejects', () => {
   const handler = (name: string, overrides: object = {}) => on(BeforeClusterCreate, { name, ...overrides }, () => proceedNow())
   test.each([
     ['a name that is not a DNS label', [handler('My.Handler')], 'handler name My.Handler is not valid'],
-    ['a timeout over 30 seconds', [handler('a', { timeoutSeconds: 31 })], 'handler a timeoutSeconds 31 must be between 1 and 30'],
+    ['a timeout over 30 seconds', [handler('a', { timeoutSeconds: 31 })], 'handler a timeoutSeconds 31 must be between 0 and 30'],
+    ['a negative timeout', [handler('a', { timeoutSeconds: -1 })], 'handler a timeoutSeconds -1 must be between 0 and 30'],
     ['no name', [handler(undefined as never)], 'handler name undefined is not valid: must be a string'],
     ['no function', [on(BeforeClusterCreate, { name: 'a' }, undefined as never)], 'handler a must be a function'],
     [

@@ -8,6 +8,7 @@ import {
   hookApiVersion,
   hookCatalog,
 } from '@capstan/api'
+import { seconds, VirtualClock } from '@capstan/kube'
 import { describe, expect, it, test } from 'vitest'
 import { type Answer, holdFor, proceedNow, proceedWith } from '../author/answer.ts'
 import { callHook } from './call-hook.ts'
@@ -104,6 +105,18 @@ describe('callHook rejects', () => {
       cause: bug,
     })
   })
+})
+
+test('callHook uses the default of 10 seconds for a handler with a timeout of 0, as core does', async () => {
+  const clock = new VirtualClock()
+  const handler = on(BeforeClusterCreate, { name: 'gate', timeoutSeconds: 0 }, async () => {
+    clock.step(clock.now() + seconds(9))
+    await new Promise((resolve) => setImmediate(resolve))
+    return holdFor(5, '')
+  })
+  const extension = defineExtension({ name: 'x', handlers: [handler] })
+  const called = callHook(extension, BeforeClusterCreate, fixture(BeforeClusterCreate), { clock })
+  expect(await called).toMatchObject({ retryAfterSeconds: 5 })
 })
 
 describe('callHook with several handlers', () => {

@@ -43,7 +43,7 @@ export async function callHook<H extends Hook>(
   const { clock = new VirtualClock(), log = silent } = options
   const server = extensionServer({ name: extension.name, handlers }, { log: keepLastError(thrown, log), clock })
   const target = targetOf({ url: 'https://extension.test' }, hook, handler?.name)
-  const call = { hook, target, timeoutSeconds: handler?.timeoutSeconds ?? defaultTimeout, request }
+  const call = { hook, target, timeoutSeconds: handler?.timeoutSeconds || defaultTimeout, request }
   try {
     const response = await callHandler(call, { transport: inProcess(server), clock })
     assertAccepted(hook, request, response, handlers)
