@@ -1,13 +1,16 @@
 import { StatusError } from '@capstan/kube'
 import { describe, expect, test } from 'vitest'
-import { createLogger } from './logger.ts'
+import { createLogger, type LoggingFormat } from './logger.ts'
+
+function lineOf(err: unknown, format?: LoggingFormat): string {
+  const lines: string[] = []
+  createLogger({ err: (line) => void lines.push(line) }, 'info', format).error('failed', { err })
+  return lines.join('\n')
+}
 
 /** Returns the error of the line that a logger writes. */
-function logged(err: unknown): { type: string; message: string; stack?: string; causes?: unknown[] } {
-  const lines: string[] = []
-  createLogger({ err: (line) => void lines.push(line) }, 'info').error('failed', { err })
-  return JSON.parse(lines[0]!).err
-}
+const logged = (err: unknown): { type: string; message: string; stack?: string; causes?: unknown[] } =>
+  JSON.parse(lineOf(err)).err
 
 describe('an error is logged', () => {
   test.each([Error, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError])('with its stack: %o', (Class) => {
@@ -24,4 +27,48 @@ describe('an error is logged', () => {
       causes: [{ type: 'ReferenceError', stack: expect.any(String) }],
     })
   })
+})
+
+// Upstream: zap's encodeError, of which component-base/logs/json uses the key `err`.
+describe('an error in format json', () => {
+  const fieldsOf = (err: unknown) => {
+    const { ts: _, msg: _msg, ...fields } = JSON.parse(lineOf(err, 'json')) as { [field: string]: unknown }
+    return fields
+  }
+  const at = (text: string) => expect.stringMatching(new RegExp(`^${text}\\n +at .*logger\\.test\\.ts`))
+
+  test('has its stack as errVerbose', () => {
+    expect(fieldsOf(new TypeError('x'))).toEqual({ err: 'x', errVerbose: at('TypeError: x') })
+    expect(fieldsOf(new Error('x'))).toEqual({ err: 'x', errVerbose: at('Error: x') })
+  })
+
+  test('has no stack if its class has a name of its own, or if it is not an Error', () => {
+    expect(fieldsOf(new StatusError('NotFound', 'x'))).toEqual({ err: 'x' })
+    expect(fieldsOf('x')).toEqual({ err: '"x"' })
+  })
+
+  test('has the stacks of its causes', () => {
+    const cause = new ReferenceError('y')
+    expect(fieldsOf(new StatusError('InternalError', 'x', { cause }))).toEqual({ err: 'x', errVerbose: at('ReferenceError: y') })
+    expect(fieldsOf(new Error('x', { cause })).errVerbose).toMatch(/^Error: x\n[^]*\nCaused by: ReferenceError: y\n +at /)
+  })
+
+  test('has the errors that it aggregates as errCauses', () => {
+    const errors = [new StatusError('NotFound', 'x'), new RangeError('y')]
+    expect(fieldsOf(new AggregateError(errors, 'x; y'))).toEqual({
+      err: 'x; y',
+      errCauses: [{ error: 'x' }, { error: 'y', errorVerbose: at('RangeError: y') }],
+    })
+  })
+})
+
+describe('an error in format text', () => {
+  // As for a panic of upstream's managers; klog logs no stacks of errors.
+  test('has the stack of a programming error as stacktrace', () => {
+    const line = lineOf(new Error('x', { cause: new TypeError('y') }), 'text')
+    expect(line).toMatch(/\] "failed" err="x" stacktrace=<\n\tTypeError: y\n\t +at .*logger\.test\.ts[^]*\n >$/)
+    expect(line).not.toContain('Error: x')
+  })
+
+  test('has no stack if it is an Error', () => expect(lineOf(new Error('x'), 'text')).toMatch(/\] "failed" err="x"$/))
 })

@@ -7,6 +7,7 @@ import type { LogFields, Logger } from '@capstan/kube'
 import { messageOf, systemClock } from '@capstan/kube'
 import type pino from 'pino'
 import type { Io } from './io.ts'
+import { isUnexpected, jsonErrorFields, nestedErrors, textErrorFields } from './output/error-fields.ts'
 import { jsonLine, type LogRecord, textLine } from './output/klog.ts'
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
@@ -17,7 +18,7 @@ const levels = ['debug', 'info', 'warn', 'error', 'silent'] as const satisfies r
 export type LoggingFormat = 'pino' | 'json' | 'text'
 
 export function createLogger(io: Pick<Io, 'err'>, level: LogLevel, format: LoggingFormat = 'pino'): Logger {
-  if (format !== 'pino') return kubernetesLogger(io, level, format === 'json' ? jsonLine : textLine)
+  if (format !== 'pino') return kubernetesLogger(io, level, formats[format])
   let logger: pino.Logger | undefined
   return wrap(level, () => {
     if (logger) return logger
@@ -29,12 +30,17 @@ export function createLogger(io: Pick<Io, 'err'>, level: LogLevel, format: Loggi
   })
 }
 
-function kubernetesLogger(
-  io: Pick<Io, 'err'>,
-  level: LogLevel,
-  line: (record: LogRecord) => string,
-  boundFields: LogFields = {},
-): Logger {
+interface KubernetesFormat {
+  readonly line: (record: LogRecord) => string
+  readonly errorFields: (err: unknown) => LogFields
+}
+
+const formats: { readonly [format in Exclude<LoggingFormat, 'pino'>]: KubernetesFormat } = {
+  json: { line: jsonLine, errorFields: (err) => jsonErrorFields(err) },
+  text: { line: textLine, errorFields: textErrorFields },
+}
+
+function kubernetesLogger(io: Pick<Io, 'err'>, level: LogLevel, format: KubernetesFormat, boundFields: LogFields = {}): Logger {
   const method = (methodLevel: Exclude<LogLevel, 'silent'>) =>
     levels.indexOf(methodLevel) < levels.indexOf(level)
       ? () => {}
@@ -43,16 +49,16 @@ function kubernetesLogger(
           const logged = {
             ...otherFields,
             ...(object === undefined ? {} : { object: withoutSecrets(object) }),
-            ...(err === undefined ? {} : { err: messageOf(err) }),
+            ...(err === undefined ? {} : format.errorFields(err)),
           }
-          io.err(line({ at: systemClock.now(), level: methodLevel, message, fields: logged, pid: process.pid }))
+          io.err(format.line({ at: systemClock.now(), level: methodLevel, message, fields: logged, pid: process.pid }))
         }
   return {
     debug: method('debug'),
     info: method('info'),
     warn: method('warn'),
     error: method('error'),
-    child: (fields) => kubernetesLogger(io, level, line, { ...boundFields, ...fields }),
+    child: (fields) => kubernetesLogger(io, level, format, { ...boundFields, ...fields }),
   }
 }
 
@@ -73,20 +79,14 @@ function wrap(level: LogLevel, logger: () => pino.Logger): Logger {
   }
 }
 
-/** Names of the classes of JavaScript, whose errors are unexpected. */
-const unexpected = new Set(['Error', 'EvalError', 'RangeError', 'ReferenceError', 'SyntaxError', 'TypeError', 'URIError'])
-
-/**
- * Formats an error with its causes. Includes the stack only if its name is Error, TypeError or RangeError: errors with another
- * name are expected.
- */
+/** Formats an error with its causes, and the stacks of unexpected errors. */
 function withCauses(err: unknown): unknown {
   if (!(err instanceof Error)) return messageOf(err)
-  const nested = err instanceof AggregateError ? err.errors : err.cause === undefined ? [] : [err.cause]
+  const nested = nestedErrors(err)
   return {
     type: err.name,
     message: err.message,
-    ...(unexpected.has(err.name) ? { stack: err.stack } : {}),
+    ...(isUnexpected(err) ? { stack: err.stack } : {}),
     ...(nested.length === 0 ? {} : { causes: nested.map(withCauses) }),
   }
 }

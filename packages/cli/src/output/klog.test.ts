@@ -19,6 +19,12 @@ test('formats text as a klog line', () => {
   )
 })
 
+test('formats a text value with several lines as klog does', () => {
+  const line = (err: string) => textLine({ ...record, message: 'm', fields: { err, count: 1 } })
+  expect(line('x\n y')).toBe('I1122 17:14:56.078000      42 capstan] "m" err=<\n\tx\n\t y\n > count=1')
+  expect(line('x\n')).toBe('I1122 17:14:56.078000      42 capstan] "m" err=<\n\tx\n > count=1')
+})
+
 test("formats JSON with upstream's keys", () => {
   expect(JSON.parse(jsonLine(record))).toEqual({
     ts: record.at,

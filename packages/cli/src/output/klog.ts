@@ -31,8 +31,15 @@ export function textLine({ at, level, message, fields, pid }: LogRecord): string
   return `${severityLetters[level]}${date} ${clock} ${String(pid).padStart(7)} capstan] ${JSON.stringify(message)}${pairs.join('')}`
 }
 
-/** Formats `{ namespace, name }` as "namespace/name", as klog does, and other values as JSON. */
+/**
+ * Formats `{ namespace, name }` as "namespace/name", and a string of several lines with each line after a tab, both as klog does; other
+ * values as JSON.
+ */
 function textOf(value: unknown): string {
+  if (typeof value === 'string' && value.includes('\n')) {
+    const lines = value.replace(/\n$/, '').split('\n')
+    return `<\n${lines.map((line) => `\t${line}`).join('\n')}\n >`
+  }
   if (typeof value === 'object' && value !== null && typeof (value as { name?: unknown }).name === 'string') {
     const { namespace, name, ...otherFields } = value as { namespace?: unknown; name: string }
     if (Object.keys(otherFields).length === 0)
