@@ -34,6 +34,10 @@ export function jsonTypeName(value: unknown, goType = ''): string {
   return Array.isArray(value) ? 'array' : value === null ? 'null' : typeof value
 }
 
+/** Error text for a JSON value other than an object where Go's decoder expects a Kubernetes object. */
+export const notAnObjectText = (value: unknown): string =>
+  `json: cannot unmarshal ${jsonTypeName(value)} into Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }`
+
 /** Returns the Go type of a JSON value that is decoded without a schema, as `%T` prints it. */
 export function goTypeName(value: unknown): string {
   if (isNumeric(value)) return isInt64(value) ? 'int64' : 'float64'

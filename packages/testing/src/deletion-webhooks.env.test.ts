@@ -22,7 +22,7 @@ async function aServer() {
     async post({ url }, body) {
       called.push(url.pathname)
       if (!handle) throw new Error('connection refused')
-      const response = await handle(new Request(url, { method: 'POST', body }))
+      const response = await handle(new Request(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body }))
       const bytes = Buffer.from(await response.arrayBuffer())
       return { status: response.status, contentType: 'application/json', body: bytes }
     },

@@ -9,7 +9,7 @@ import {
   inPieces,
   isLong,
   isRecord,
-  jsonTypeName,
+  notAnObjectText,
   readJSON,
   seconds,
   type WebhookClientConfig,
@@ -165,10 +165,8 @@ function documentOf({ status, contentType, body }: WebhookHttpResponse): unknown
     document = err
   }
   if (isRecord(document) && !(document instanceof Error)) return document
-  const type = document instanceof Error ? 'string' : jsonTypeName(document)
-  throw new WebhookCallError(
-    `couldn't get version/kind; json parse error: json: cannot unmarshal ${type} into Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }`,
-  )
+  const value = document instanceof Error ? '' : document
+  throw new WebhookCallError(`couldn't get version/kind; json parse error: ${notAnObjectText(value)}`)
 }
 
 /** Upstream: client-go's error for a response without a Status, NewGenericServerResponse. */

@@ -62,16 +62,16 @@ export function operationsOf({ admissions }: AdmittedKind, phase: Phase): Admiss
   const operations = new Set(
     admissions.filter((admission) => admission[phase]).flatMap(({ operations = DefaultOperations }) => operations),
   )
-  return (['CREATE', 'UPDATE', 'DELETE'] as const).filter(
-    (operation) => operations.has(operation) && (phase === 'validate' || operation !== 'DELETE'),
-  )
+  return Operations.filter((operation) => operations.has(operation) && (phase === 'validate' || operation !== 'DELETE'))
 }
 
+const Operations = ['CREATE', 'UPDATE', 'DELETE'] as const
 const DefaultOperations = ['CREATE', 'UPDATE'] as const
 
 export interface AdmissionReview {
   readonly request: {
-    readonly uid: string
+    readonly uid?: string
+    /** Absent or another text only in a request that no API server sends. */
     readonly operation: AdmissionContext<KubeObject>['operation']
     readonly userInfo?: RequestingUser
     readonly object?: KubeObject | null
@@ -80,6 +80,9 @@ export interface AdmissionReview {
   }
 }
 
+/** The response to a request that cannot be reviewed. Upstream: Errored. */
+export const rejection = (code: number, message: string) => ({ allowed: false, status: { metadata: {}, message, code } })
+
 /** Returns the AdmissionReview with the response of the admission functions. */
 export async function respondToAdmission(
   { kind, admissions }: AdmittedKind,
@@ -87,7 +90,7 @@ export async function respondToAdmission(
   { request }: AdmissionReview,
   { reader, matchesSchema }: { readonly reader: Reader; readonly matchesSchema: (object: KubeObject) => boolean },
 ): Promise<object> {
-  const { uid, operation, userInfo = {}, object, oldObject, dryRun = false } = request
+  const { uid = '', operation, userInfo = {}, object, oldObject, dryRun = false } = request
   const warnings: string[] = []
   const context = {
     operation,
@@ -102,9 +105,14 @@ export async function respondToAdmission(
     kind: 'AdmissionReview',
     response: { uid, ...(warnings.length > 0 ? { warnings } : {}), ...response },
   })
-  const target = object ?? oldObject
-  if (!target)
-    return respond({ allowed: false, status: new StatusError('BadRequest', 'there is no object in the request').status })
+  if (phase === 'default' && operation === 'DELETE') return respond({ allowed: true })
+  if (phase === 'validate' && !Operations.includes(operation)) {
+    return respond(rejection(400, `unknown operation ${JSON.stringify((operation as string | undefined) ?? '')}`))
+  }
+  const target = operation === 'DELETE' ? oldObject : object
+  if (!target || (phase === 'validate' && operation === 'UPDATE' && !oldObject)) {
+    return respond(rejection(400, 'there is no content to decode'))
+  }
   const called = admissions.filter(({ operations = DefaultOperations }) => (operations as readonly string[]).includes(operation))
   try {
     if (phase === 'default') {

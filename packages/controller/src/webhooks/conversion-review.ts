@@ -6,7 +6,7 @@ export interface ConversionReview {
   readonly request: {
     readonly uid: string
     readonly desiredAPIVersion: string
-    readonly objects: readonly KubeObject[]
+    readonly objects?: readonly KubeObject[] | null
   }
 }
 
@@ -28,7 +28,7 @@ export async function respondToConversion(
   const lookup = cachedLookup(apiVersions)
   try {
     const convertedObjects: KubeObject[] = []
-    for (const object of objects) convertedObjects.push(await convertObject(kinds, object, desiredAPIVersion, lookup))
+    for (const object of objects ?? []) convertedObjects.push(await convertObject(kinds, object, desiredAPIVersion, lookup))
     return respond({ convertedObjects, result: { status: 'Success' } })
   } catch (err) {
     return respond({ convertedObjects: [], result: { status: 'Failure', message: messageOf(err) } })

@@ -1,6 +1,6 @@
 /** The webhooks of a manager as a function from Request to Response. Paths are those of upstream's managers. */
 import type { Admission, DeclaredKind, Reader } from '@capstan/kube'
-import { isRecord, readJSON } from '@capstan/kube'
+import { isRecord, jsonTypeName, messageOf, notAnObjectText, readJSON, scanJSON } from '@capstan/kube'
 import {
   type AdmissionReview,
   type AdmittedKind,
@@ -8,16 +8,17 @@ import {
   respondToAdmission,
   matchesSchemaOf,
   type Phase,
+  rejection,
 } from './admission-review.ts'
 import { type ApiVersionLookup, respondToConversion, type ConversionReview } from './conversion-review.ts'
 
 /**
- * Maximum size of an AdmissionReview: object and old object, of which an API server sends at most 3 MiB each. Upstream: controller-runtime
- * pkg/webhook/admission, v0.24.
+ * Size from which an AdmissionReview is too large: object and old object, of which an API server sends at most 3 MiB each. Upstream:
+ * controller-runtime pkg/webhook/admission, v0.24.
  */
 const MaxAdmissionBytes = 7 * 1024 * 1024
 /**
- * Maximum size of a ConversionReview: a page of 500 objects, the default of client-go, of 128 KiB each. Upstream has no limit, and neither
+ * Size from which a ConversionReview is too large: a page of 500 objects, the default of client-go, of 128 KiB each. Upstream has no limit, and neither
  * has the protocol. The Kubernetes API server converts objects one by one, and that of Capstan calls with about 1 MiB of objects.
  */
 const MaxConversionBytes = 64 * 1024 * 1024
@@ -44,44 +45,82 @@ export function webhookHandler({
   admission,
   apiVersionOf = unknownVersion,
 }: WebhooksOptions): (request: Request) => Promise<Response> {
-  const routes = new Map<string, (review: never) => object | Promise<object>>()
+  const routes = new Map<string, (request: Request) => Promise<Response>>()
   for (const admitted of admittedKinds(admission?.of ?? [])) {
     const matchesSchema = matchesSchemaOf(kinds, admitted.kind)
     for (const phase of ['default', 'validate'] as const) {
-      routes.set(admissionPath(phase, admitted), (review: AdmissionReview) =>
-        respondToAdmission(admitted, phase, review, { reader: admission!.reader, matchesSchema }),
+      routes.set(admissionPath(phase, admitted), (request) =>
+        handleAdmission(request, (review) =>
+          respondToAdmission(admitted, phase, review, { reader: admission!.reader, matchesSchema }),
+        ),
       )
     }
   }
-  routes.set(ConvertPath, (review: ConversionReview) => respondToConversion(kinds, review, apiVersionOf))
+  routes.set(ConvertPath, (request) => handleConversion(request, (review) => respondToConversion(kinds, review, apiVersionOf)))
   return async (request) => {
-    const { pathname } = new URL(request.url)
-    const respond = routes.get(pathname)
-    if (!respond) return new Response('404 page not found\n', { status: 404 })
-    if (request.method !== 'POST') return new Response('405 method not allowed\n', { status: 405 })
-    const review = await parseReview(request, pathname === ConvertPath ? MaxConversionBytes : MaxAdmissionBytes)
-    if (typeof review === 'string') return new Response(`${review}\n`, { status: 400 })
-    return Response.json(await respond(review as never))
+    const handle = routes.get(new URL(request.url).pathname)
+    return handle ? handle(request) : new Response('404 page not found\n', { status: 404 })
   }
 }
 
 const unknownVersion: ApiVersionLookup = ({ group, kind }) =>
   Promise.reject(new Error(`no lookup of versions was given for ${kind}.${group}`))
 
-/** Parses the review. Returns an error text for any other body. */
-async function parseReview(request: Request, maxBytes: number): Promise<object | string> {
+/** Responds to an AdmissionReview. As upstream, the response to any other request is a rejection, with HTTP status 200. */
+async function handleAdmission(request: Request, respond: (review: AdmissionReview) => Promise<object>): Promise<Response> {
+  const reject = (code: number, message: string) => Response.json({ response: { uid: '', ...rejection(code, message) } })
+  const text = await readText(request, MaxAdmissionBytes)
+  if (text === '') return reject(400, 'request body is empty')
+  if (text === undefined) return reject(413, tooLarge(MaxAdmissionBytes))
+  const contentType = request.headers.get('content-type') ?? ''
+  if (contentType !== 'application/json') return reject(400, `contentType=${contentType}, expected application/json`)
+  const review = parseAdmissionReview(text)
+  return typeof review === 'string' ? reject(400, review) : Response.json(await respond(review))
+}
+
+/** Parses an AdmissionReview; without a request in the text, the review has an empty request. Returns an error text for any other text. */
+function parseAdmissionReview(text: string): AdmissionReview | string {
+  const notJSON = "couldn't get version/kind; json parse error: "
+  let review: unknown
+  try {
+    review = readJSON(text)
+  } catch {
+    // Upstream parses a body that does not begin an object as YAML, where plain text is a string.
+    return `${notJSON}${/^\s*\{/.test(text) ? scanJSON(text).error : notAnObjectText(text)}`
+  }
+  if (review !== null && !isRecord(review)) return `${notJSON}${notAnObjectText(review)}`
+  const request = review?.request ?? {}
+  if (isRecord(request)) return { request: request as unknown as AdmissionReview['request'] }
+  return `json: cannot unmarshal ${jsonTypeName(request)} into Go struct field unversionedAdmissionReview.AdmissionReview.request of type v1.AdmissionRequest`
+}
+
+/** Responds to a ConversionReview. The HTTP status of the response to any other request is an error, as upstream. */
+async function handleConversion(request: Request, respond: (review: ConversionReview) => Promise<object>): Promise<Response> {
+  const reject = (status: number, message: string) => new Response(`${message}\n`, { status })
+  const text = await readText(request, MaxConversionBytes)
+  if (text === undefined) return reject(413, tooLarge(MaxConversionBytes))
+  let review: unknown
+  try {
+    review = text === '' ? undefined : readJSON(text)
+  } catch (err) {
+    return reject(400, `the body is not JSON: ${messageOf(err)}`)
+  }
+  const conversion = isRecord(review) ? review.request : undefined
+  if (!isRecord(conversion) || !Array.isArray(conversion.objects ?? [])) return reject(400, 'there is no request in the body')
+  return Response.json(await respond({ request: conversion as unknown as ConversionReview['request'] }))
+}
+
+const tooLarge = (maxBytes: number): string => `request entity is too large; limit is ${maxBytes} bytes`
+
+/** Returns the body of the request, or `undefined` if it has `maxBytes` or more. */
+async function readText(request: Request, maxBytes: number): Promise<string | undefined> {
   let text = ''
   const decoder = new TextDecoder()
   let size = 0
   for await (const bytes of (request.body ?? []) as AsyncIterable<Uint8Array>) {
     size += bytes.length
-    if (size > maxBytes) return `request entity is too large; limit is ${maxBytes} bytes`
+    if (size >= maxBytes) return undefined
     text += decoder.decode(bytes, { stream: true })
   }
-  try {
-    const review = readJSON(text)
-    return isRecord(review) && isRecord(review.request) ? review : 'there is no request in the body'
-  } catch (err) {
-    return `the body is not JSON: ${(err as Error).message}`
-  }
+  return text
 }

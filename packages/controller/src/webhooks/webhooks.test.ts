@@ -92,7 +92,8 @@ const handle = webhookHandler({
 interface ReviewResponse {
   response: { uid: string; allowed?: boolean; patch?: string; warnings?: string[]; status?: { code: number; message: string } }
 }
-const post = (path: string, body: BodyInit) => handle(new Request(`https://h${path}`, { method: 'POST', body }))
+const post = (path: string, body: string) =>
+  handle(new Request(`https://h${path}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body }))
 const postReview = async (path: string, request: object) => {
   const response = await post(path, JSON.stringify({ request: { uid: 'u', ...request } }))
   return (await response.json()) as ReviewResponse & { response: { convertedObjects?: unknown[]; result?: object } }
@@ -187,19 +188,96 @@ describe('conversion', () => {
   })
 })
 
+test('a request to another path is rejected with 404', async () => {
+  const response = await post('/elsewhere', '{}')
+  expect([response.status, await response.text()]).toEqual([404, '404 page not found\n'])
+})
+
+// The expected responses are those of controller-runtime v0.24.1.
+describe('a request that is not an AdmissionReview', () => {
+  const [mutate, validate] = ['/mutate-shop-example-com-v2-widget', '/validate-shop-example-com-v2-widget'] as const
+  const json = { 'content-type': 'application/json' }
+  const notReviewed = (code: number, message: string) => ({
+    response: { uid: '', allowed: false, status: { metadata: {}, message, code } },
+  })
+  const reviewed = (uid: string, message: string) => ({
+    apiVersion: 'admission.k8s.io/v1',
+    kind: 'AdmissionReview',
+    response: { uid, allowed: false, status: { metadata: {}, message, code: 400 } },
+  })
+  const tooLarge = 'request entity is too large; limit is 7340032 bytes'
+  const notJSON = "couldn't get version/kind; json parse error: "
+  const notObject =
+    'Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+  const notRequest = 'Go struct field unversionedAdmissionReview.AdmissionReview.request of type v1.AdmissionRequest'
+
+  test.each([
+    ['no body', { method: 'GET' }, notReviewed(400, 'request body is empty')],
+    ['an empty body', { body: '', headers: json }, notReviewed(400, 'request body is empty')],
+    ['no content type', { body: new Blob(['{}']) }, notReviewed(400, 'contentType=, expected application/json')],
+    [
+      'another content type',
+      { body: '{}', headers: { 'content-type': 'application/json; charset=utf-8' } },
+      notReviewed(400, 'contentType=application/json; charset=utf-8, expected application/json'),
+    ],
+    ['a body of the maximum size', { body: ' '.repeat(7 * 1024 * 1024), headers: json }, notReviewed(413, tooLarge)],
+    ['a truncated object', { body: '{', headers: json }, notReviewed(400, `${notJSON}unexpected end of JSON input`)],
+    [
+      'text after the object',
+      { body: '{"request":{}} x', headers: json },
+      notReviewed(400, `${notJSON}invalid character 'x' after top-level value`),
+    ],
+    ['a list', { body: '[]', headers: json }, notReviewed(400, `${notJSON}json: cannot unmarshal array into ${notObject}`)],
+    ['plain text', { body: 'x', headers: json }, notReviewed(400, `${notJSON}json: cannot unmarshal string into ${notObject}`)],
+    [
+      'a request of another type',
+      { body: '{"request":1}', headers: json },
+      notReviewed(400, `json: cannot unmarshal number into ${notRequest}`),
+    ],
+  ])('%s is rejected by both phases', async (_, init, expected) => {
+    for (const path of [mutate, validate]) {
+      const response = await handle(new Request(`https://h${path}`, { method: 'POST', ...init }))
+      expect([response.status, await response.json()]).toEqual([200, expected])
+    }
+  })
+
+  const noContent = 'there is no content to decode'
+  test.each([
+    [validate, '{}', reviewed('', 'unknown operation ""')],
+    [validate, 'null', reviewed('', 'unknown operation ""')],
+    [validate, '{"request":null}', reviewed('', 'unknown operation ""')],
+    [validate, '{"request":{"uid":"u","operation":"NO"}}', reviewed('u', 'unknown operation "NO"')],
+    [validate, '{"request":{"uid":"u","operation":"CREATE"}}', reviewed('u', noContent)],
+    [validate, '{"request":{"uid":"u","operation":"DELETE","oldObject":null}}', reviewed('u', noContent)],
+    [validate, '{"request":{"uid":"u","operation":"UPDATE","object":{"metadata":{}}}}', reviewed('u', noContent)],
+    [mutate, '{}', reviewed('', noContent)],
+    [mutate, '{"request":{"uid":"u","operation":"CREATE"}}', reviewed('u', noContent)],
+  ])('%s rejects %s', async (path, body, expected) => {
+    const response = await post(path, body)
+    expect([response.status, await response.json()]).toEqual([200, expected])
+  })
+
+  test('is allowed by the defaulting of a deletion', async () => {
+    const { response } = await postReview(mutate, { operation: 'DELETE' })
+    expect(response).toEqual({ uid: 'u', allowed: true })
+  })
+})
+
 test.each([
-  ['/elsewhere', 404, '404 page not found', '{}'],
-  ['/convert', 400, 'the body is not JSON', '{'],
-  ['/convert', 400, 'there is no request in the body', '{"request": 1}'],
-  [
-    '/validate-shop-example-com-v2-widget',
-    400,
-    'request entity is too large; limit is 7340032 bytes',
-    ' '.repeat(7 * 1024 * 1024 + 1),
-  ],
-  ['/convert', 400, 'request entity is too large; limit is 67108864 bytes', ' '.repeat(64 * 1024 * 1024 + 1)],
-])('an invalid request to %s is rejected with %i: %s', async (path, status, text, body) => {
-  const response = await post(path, body)
+  [400, 'there is no request in the body', ''],
+  [400, 'there is no request in the body', 'null'],
+  [400, 'there is no request in the body', '{}'],
+  [400, 'there is no request in the body', '{"request": 1}'],
+  [400, 'there is no request in the body', '{"request": {"objects": 1}}'],
+  [400, 'the body is not JSON', '{'],
+  [413, 'request entity is too large; limit is 67108864 bytes', ' '.repeat(64 * 1024 * 1024 + 1)],
+])('a conversion is rejected with %i: %s', async (status, text, body) => {
+  const response = await post('/convert', body)
   expect(response.status).toBe(status)
   expect(await response.text()).toContain(text)
+})
+
+test('a conversion without objects succeeds', async () => {
+  const { response } = await postReview('/convert', { desiredAPIVersion: 'shop.example.com/v1' })
+  expect(response).toEqual({ uid: 'u', convertedObjects: [], result: { status: 'Success' } })
 })

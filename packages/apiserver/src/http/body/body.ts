@@ -6,7 +6,7 @@ import {
   countingKeys,
   inPieces,
   isRecord,
-  jsonTypeName,
+  notAnObjectText,
   MaxObjects,
   measureJSON,
   readJSON,
@@ -146,8 +146,7 @@ const jsonProblem = "couldn't get version/kind; json parse error: "
 /** Error text for a body that is not an object. Upstream: `null` decodes to an empty object, which lacks its kind. */
 function notAnObject(value: unknown): string {
   if (value === null) return "Object 'Kind' is missing in 'null'"
-  const target = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
-  return `${jsonProblem}json: cannot unmarshal ${jsonTypeName(value)} into Go value of type ${target}`
+  return `${jsonProblem}${notAnObjectText(value)}`
 }
 
 /** A JSON value, and the number of object keys in its text: the value has fewer keys if the text has duplicate fields. */

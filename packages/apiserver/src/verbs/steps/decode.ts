@@ -10,6 +10,7 @@ import {
   invalidObject,
   isRecord,
   jsonTypeName,
+  notAnObjectText,
   parseApiVersion,
   stableText,
   type UnknownObject,
@@ -75,10 +76,8 @@ export function* decodingBody(context: RequestContext, old?: UnknownObject): Wor
 /** Returns a mutable copy of a request's body. @throws StatusError BadRequest when it is not an object */
 export function draftOf({ kind }: ResourceInfo, body: unknown): Draft {
   if (isRecord(body)) return draft(body)
-  const goType = `struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }`
-  const problem = `json: cannot unmarshal ${jsonTypeName(body)} into Go value of type ${goType}`
   throw badRequest(
-    `the object provided is unrecognized (must be of type ${kind}): couldn't get version/kind; json parse error: ${problem}`,
+    `the object provided is unrecognized (must be of type ${kind}): couldn't get version/kind; json parse error: ${notAnObjectText(body)}`,
   )
 }
 
