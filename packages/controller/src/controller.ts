@@ -113,6 +113,8 @@ export interface SourceContext {
   readonly cache: Cache
   /** Aborts when the manager stops. */
   readonly signal: AbortSignal
+  /** The logger of the controller. */
+  readonly log: Logger
   /** Whether the event filter of the manager accepts an object. It does not apply to keys that the source enqueues. */
   accepts(object: KubeObject): boolean
 }

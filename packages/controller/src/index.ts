@@ -1,5 +1,6 @@
 export * from './outcome.ts'
 export * from './only-conflicts.ts'
+export * from './or-logged.ts'
 export * from './controller.ts'
 export * from './commit.ts'
 export * from './reconcile-object.ts'

@@ -9,6 +9,7 @@ import type { Outcome } from './outcome.ts'
 import type { Partition } from './shards.ts'
 import { proceed } from './outcome.ts'
 import { onlyConflicts } from './only-conflicts.ts'
+import { orLogged } from './or-logged.ts'
 import { recordWrites, within } from './own-writes.ts'
 import { Queue } from './queue.ts'
 import { unlessAborted } from './unless-aborted.ts'
@@ -117,7 +118,8 @@ export class Loop {
     this.#started = true
     const { informers: cache, signal, eventFilter } = this.#options
     const accepts = (object: KubeObject) => !eventFilter || eventFilter(object)
-    for (const source of this.controller.sources ?? []) source.start((key) => this.#add(key), { cache, signal, accepts })
+    const context = { cache, signal, log: this.#log, accepts }
+    for (const source of this.controller.sources ?? []) source.start((key) => this.#add(key), context)
     this.#resyncLater()
     this.#scheduleReconciles()
   }
@@ -165,21 +167,14 @@ export class Loop {
   #deliver(kind: Kind, event: InformerEvent, map: MapFunction, when: Predicate | undefined): void {
     const { previous, object, initial } = event
     const { partition, informers } = this.#options
-    // An error of a predicate or map function must not end the informer, which all controllers share.
-    const orLogged = <T>(call: () => T, otherwise: T): T => {
-      try {
-        return call()
-      } catch (err) {
-        this.#log.error('Failed to map an event to objects', { [kind.kind]: keyText(event.key), err })
-        return otherwise
-      }
-    }
-    const isAccepted = !when || orLogged(() => when({ previous, object }), true)
+    const log = this.#log
+    const source = { [kind.kind]: keyText(event.key) }
+    const isAccepted = !when || orLogged(log, source, () => when({ previous, object }), true)
     if (!isAccepted && !(partition && this.controller.observe)) return
     // When the owner of an object changes, both the old and the new owner are enqueued.
     const keys = new Map<string, ObjectKey>()
     for (const version of [previous, object]) {
-      if (version) for (const key of orLogged(() => map(version, informers), [])) keys.set(keyText(key), key)
+      if (version) for (const key of orLogged(log, source, () => map(version, informers), [])) keys.set(keyText(key), key)
     }
     const mayWait = this.controller.aggregates?.includes(kind) && !isDeletion(event)
     for (const key of keys.values()) {

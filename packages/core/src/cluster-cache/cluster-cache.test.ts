@@ -5,6 +5,9 @@ import {
   type Client,
   createClient,
   type KubeObject,
+  type Logger,
+  messageOf,
+  type ObjectKey,
   Secret,
   seconds,
   seededRandom,
@@ -15,7 +18,7 @@ import {
 } from '@capstan/kube'
 import { advance as advanceClock, createTraffic } from '@capstan/testing'
 import { expect, test } from 'vitest'
-import { createClusterCache } from './cluster-cache.ts'
+import { createClusterCache, type SourceOptions } from './cluster-cache.ts'
 
 const key = { namespace: 'default', name: 'demo' }
 
@@ -75,17 +78,58 @@ test('caches Nodes without images and managedFields', async () => {
   expect(nodesByProviderID('p:///added')).toEqual([nodeOf('added')])
 })
 
+test('an error of a map function is logged, and does not affect other sources or the connection', async () => {
+  const node = { metadata: { name: 'added', uid: 'added', resourceVersion: '2' }, spec: {} }
+  const events: string[] = []
+  const enqueued: ObjectKey[] = []
+  const errors: unknown[] = []
+  const { clusters } = await connectedCache({
+    watched: [{ type: 'ADDED', object: node }],
+    sources: [
+      {
+        map: () => {
+          throw new Error('no keys')
+        },
+      },
+      {
+        map: (event) => {
+          events.push(event.kind)
+          return [event.cluster]
+        },
+      },
+    ],
+    enqueue: (enqueuedKey) => void enqueued.push(enqueuedKey),
+    log: {
+      ...silent,
+      error: (message, { err, ...fields } = {}) => void errors.push({ message, err: messageOf(err), ...fields }),
+    },
+  })
+  expect(clusters.connection(key)).toBeDefined()
+  expect(events).toEqual(['connected', 'node'])
+  expect(enqueued).toEqual([key, key])
+  const error = { message: 'Failed to map an event to objects', err: 'no keys', Cluster: 'default/demo' }
+  expect(errors).toEqual([error, { ...error, Node: 'added' }])
+})
+
 /** Returns a cluster cache that is connected to a workload cluster with these Nodes and watch events. */
 async function connectedCache({
   listed = [],
   watched = [],
   onClose = () => {},
   onGet = () => {},
+  sources = [],
+  enqueue = () => {},
+  log = silent,
 }: {
   readonly listed?: readonly object[]
   readonly watched?: readonly object[]
   readonly onClose?: () => void
   readonly onGet?: (request: ApiRequest) => void
+  readonly sources?: readonly SourceOptions[]
+  /** Gets the keys of all sources. */
+  readonly enqueue?: (key: ObjectKey) => void
+  /** The logger of the controllers of all sources. */
+  readonly log?: Logger
 }) {
   const clock = new VirtualClock()
   const workload = (): Client =>
@@ -110,6 +154,8 @@ async function connectedCache({
     (kind === Cluster.kind ? cluster : kind === Secret.kind ? secret : undefined) as unknown as KubeObject
   const context = { cache: { peek } } as unknown as ReconcileContext
   const advance = (ms = seconds(1)) => advanceClock(clock, ms, { managers: () => [], stores: () => [], traffic: createTraffic() })
+  const { signal } = new AbortController()
+  for (const source of sources) clusters.source(source).start(enqueue, { cache: context.cache, signal, log, accepts: () => true })
   await clusters.controller.reconcile(key, context)
   await advance()
   return { clusters, context, advance }

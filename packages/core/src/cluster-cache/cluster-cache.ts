@@ -1,7 +1,7 @@
 /** Connections to workload clusters, one per cluster, shared by every controller of the process. */
 import { Cluster } from '@capstan/api'
-import { type Cache, type Controller, proceed, type Source, watches, whenChanged } from '@capstan/controller'
-import { type Client, type KubeObject, keyText, type Node, type ObjectKey, parseKey, Secret } from '@capstan/kube'
+import { type Cache, type Controller, orLogged, proceed, type Source, watches, whenChanged } from '@capstan/controller'
+import { type Client, type KubeObject, keyText, type Logger, type Node, type ObjectKey, parseKey, Secret } from '@capstan/kube'
 import {
   type AccessorEvent,
   type AccessorOptions,
@@ -47,6 +47,7 @@ export type ClusterCacheOptions = Omit<AccessorOptions, 'probe'> & {
 interface Listener extends SourceOptions {
   readonly enqueue: (key: ObjectKey) => void
   readonly cache: Cache
+  readonly log: Logger
   /** Clusters reported as unreachable to this source. */
   readonly unreachable: Set<string>
 }
@@ -57,9 +58,11 @@ export function createClusterCache(options: ClusterCacheOptions): ClusterCache {
   const listeners = new Set<Listener>()
 
   function notify(cluster: ObjectKey, event: AccessorEvent): void {
+    const object = { Cluster: keyText(cluster), ...(event.kind === 'node' ? { Node: event.node.metadata.name } : {}) }
     for (const listener of listeners) {
+      const { log, map, cache } = listener
       for (const clusterEvent of eventsFor(listener, cluster, event)) {
-        for (const key of listener.map(clusterEvent, listener.cache)) listener.enqueue(key)
+        for (const key of orLogged(log, object, () => map(clusterEvent, cache), [])) listener.enqueue(key)
       }
     }
   }
@@ -109,11 +112,12 @@ export function createClusterCache(options: ClusterCacheOptions): ClusterCache {
     health,
     connection: (cluster) => accessors.get(keyText(cluster))?.connection,
     source: ({ map, unreachableAfter }) => ({
-      start(enqueue, { cache, signal }) {
+      start(enqueue, { cache, signal, log }) {
         const listener: Listener = {
           map,
           enqueue,
           cache,
+          log,
           unreachable: new Set(),
           ...(unreachableAfter === undefined ? {} : { unreachableAfter }),
         }
