@@ -302,4 +302,66 @@ describe('Queue', () => {
     finish('a')
     expect([queue.depth, queue.running, queue.delayed]).toEqual([0, 0, 0])
   })
+
+  describe('keeps state of few idle keys', () => {
+    test('when their reconciles change something', () => {
+      const { queue, finish } = setup()
+      for (let i = 0; i < 10_000; i++) {
+        queue.add(`k${i}`)
+        queue.take()
+        finish(`k${i}`, { changed: true })
+        expect(queue.size).toBe(0)
+      }
+    })
+
+    test('when their budgets become full again', () => {
+      const { clock, queue, finish } = setup()
+      let largest = 0
+      for (let i = 0; i < 10_000; i++) {
+        queue.add(`k${i}`)
+        queue.take()
+        // Spends a part of the budget, which is full again after a second: that of the 100 last keys is not.
+        finish(`k${i}`, { changed: false })
+        clock.step(clock.now() + 10)
+        largest = Math.max(largest, queue.size)
+      }
+      expect(largest).toBe(1000)
+    })
+
+    test('but of all keys that wait, are on hold, run again after a failure or have a reduced budget', () => {
+      const { clock, queue, finish } = setup({ burst: 1 })
+      const run = (key: string, result: Parameters<typeof finish>[1]) => {
+        queue.add(key)
+        queue.take()
+        finish(key, result)
+      }
+      run('held', { changed: true, held: true })
+      run('later', { changed: true, after: hours(1) })
+      for (let i = 0; i < 3; i++) {
+        run('failed', { failed: true })
+        clock.step(clock.nextDue!)
+        clock.step(clock.now() + seconds(10))
+      }
+      expect(queue.take()).toBe('failed')
+      for (let i = 0; i < 996; i++) run(`k${i}`, { changed: false })
+      clock.step(clock.now() + seconds(10))
+      run('limited', { changed: false })
+      run('limited', { changed: false })
+      queue.add('limited')
+      // The 1001st key, at which the queue drops the state of others.
+      expect(queue.size).toBe(1000)
+      queue.add('new')
+      expect([queue.size, queue.take(), queue.take()]).toEqual([5, 'new', undefined])
+
+      // After three failures, the fourth is retried after 40 ms.
+      finish('failed', { failed: true })
+      const failedAt = clock.now()
+      queue.add('held')
+      expect(queue.take()).toBeUndefined()
+      queue.release('held')
+      expect(queue.take()).toBe('held')
+      clock.step(clock.nextDue!)
+      expect([queue.take(), clock.now() - failedAt]).toEqual(['failed', 40])
+    })
+  })
 })

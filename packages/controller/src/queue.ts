@@ -103,6 +103,11 @@ export class Queue<Change = unknown> {
     return this.#running
   }
 
+  /** Number of keys of which the queue keeps state. */
+  get size(): number {
+    return this.#entries.size
+  }
+
   /** Number of keys with a delay. */
   get delayed(): number {
     let count = 0
