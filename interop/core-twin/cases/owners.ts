@@ -1,5 +1,5 @@
 /** Cases of owner references: adoption, release, and objects of other controllers. */
-import { Machine, MachineDeployment, MachineHealthCheck, MachineSet } from '@capstan/api'
+import { Cluster, Machine, MachineDeployment, MachineHealthCheck, MachineSet } from '@capstan/api'
 import {
   type Client,
   ConfigMap,
@@ -11,10 +11,10 @@ import {
   type KubeObject,
   ownerReference,
 } from '@capstan/kube'
-import { clusterName, machine, machineDeployment, machineSet, named } from '../objects.ts'
+import { cluster, clusterName, machine, machineDeployment, machineSet, named } from '../objects.ts'
 import { stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
-import { createReadyCluster, createReadyMachine } from './machine.ts'
+import { createReadyCluster, createReadyMachine, isGone } from './machine.ts'
 import { byName, createOrphan, createWorkerTemplates, machinesIn } from './machine-set.ts'
 
 /**
@@ -222,6 +222,65 @@ const oldReference: Case = async (twin) => {
   await twin.settle('the API version of the owner reference is updated')
 }
 
+/** Two Machines refer to the same object. The second adopts the object's successor after the first was deleted. */
+const sharedByMachines =
+  (role: 'machine' | 'config'): Case =>
+  async (twin) => {
+    await createReadyMachine(twin)
+    const shared = machine('m').spec
+    const { spec } = machine('n')
+    await twin.create(stub[role === 'machine' ? 'config' : 'machine'], named('n', { spec: {} }))
+    await twin.create(
+      Machine,
+      machine(
+        'n',
+        role === 'machine' ? { ...spec, infrastructureRef: shared.infrastructureRef } : { ...spec, bootstrap: shared.bootstrap },
+      ),
+    )
+    await twin.settle('the object of the first Machine is rejected', isControlled('n', 'Machine'))
+    await twin.delete(Machine, 'm')
+    await twin.settle('the object is deleted with the first Machine', (objects) =>
+      objects.every(({ kind, metadata }) => kind !== 'Machine' || metadata.name !== 'm'),
+    )
+    await twin.create(stub[role], named('m', { spec: {} }))
+    await twin.settle('the second Machine adopts the new object', isControlled('m', 'Machine'))
+  }
+
+/**
+ * Two Clusters refer to the same infrastructure object. One of them is always paused, because each core would otherwise change the
+ * object's label for one Cluster and the other in turn, without end.
+ */
+const sharedByClusters: Case = async (twin) => {
+  const { spec } = cluster()
+  const createCluster = async (name: string) => {
+    await twin.create(stub.controlPlane, named(name, { spec: {} }))
+    await twin.create(Cluster, { metadata: { name }, spec: { ...spec, controlPlaneRef: { ...spec.controlPlaneRef!, name } } })
+  }
+  const pause = (name: string, paused: true | null) => twin.patch(Cluster, name, { spec: { paused } })
+  const isOwnedBy =
+    (...names: string[]) =>
+    (objects: readonly KubeObject[]) =>
+      objects.some(({ kind, metadata }) => kind === 'StubCluster' && names.every((name) => hasOwner(metadata, name)))
+  await twin.create(stub.cluster, named(clusterName, { spec: {} }))
+  await createCluster('first')
+  await twin.settle('the first Cluster owns the object', isOwnedBy('first'))
+  await pause('first', true)
+  await twin.settle('the first Cluster is paused')
+  await createCluster('second')
+  await twin.settle('the second Cluster owns the object, too', isOwnedBy('first', 'second'))
+  await pause('second', true)
+  await twin.settle('both Clusters are paused')
+  await pause('first', null)
+  await twin.settle('the first Cluster sets its label again')
+  await twin.delete(Cluster, 'first')
+  await twin.settle('the object is deleted with the first Cluster', isGone('StubCluster'))
+  await pause('second', null)
+  await twin.settle('the second Cluster has lost its infrastructure')
+}
+
+const hasOwner = ({ ownerReferences = [] }: KubeObject['metadata'], name: string): boolean =>
+  ownerReferences.some((reference) => reference.name === name)
+
 export const ownerCases: Cases = {
   'owners-machinedeployment-adopts': deploymentAdopts,
   'owners-machineset-strangers': someControlled,
@@ -233,6 +292,9 @@ export const ownerCases: Cases = {
   'owners-machineset-one-too-many': matchesLater,
   'owners-infrastructure-controlled': controlledReference('machine'),
   'owners-bootstrap-controlled': controlledReference('config'),
+  'owners-infrastructure-shared-by-machines': sharedByMachines('machine'),
+  'owners-bootstrap-shared-by-machines': sharedByMachines('config'),
+  'owners-infrastructure-shared-by-clusters': sharedByClusters,
   'owners-machine-removed': removedOwners,
   'owners-machine-old-version': oldReference,
   'owners-templates': templateOwners,
