@@ -16,6 +16,7 @@ import { stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
 import { createReadyCluster, createReadyMachine, isGone } from './machine.ts'
 import { byName, createOrphan, createWorkerTemplates, machinesIn } from './machine-set.ts'
+import { createTopology } from './topology.ts'
 
 /**
  * Creates an owner that no core reconciles. It must exist, because the garbage collector deletes objects whose owners do not
@@ -281,6 +282,22 @@ const sharedByClusters: Case = async (twin) => {
 const hasOwner = ({ ownerReferences = [] }: KubeObject['metadata'], name: string): boolean =>
   ownerReferences.some((reference) => reference.name === name)
 
+/** Another Cluster becomes the controller of the infrastructure object of a Cluster with a class. */
+const controlledByCluster: Case = async (twin) => {
+  await createTopology(twin, {}, { workers: [] })
+  await twin.create(Cluster, { metadata: { name: 'other' }, spec: { paused: true, clusterNetwork: { serviceDomain: 'x' } } })
+  await twin.settle('the other Cluster is paused')
+  await twin.runOnBoth('make the other Cluster the controller', async (client) => {
+    const other = await client.get(Cluster, { namespace: twin.namespace, name: 'other' })
+    const { items } = await client.list(stub.cluster, { namespace: twin.namespace })
+    const body = { metadata: { ownerReferences: [controllerReference(other, Cluster)] } }
+    await client.patch(stub.cluster, keyOf(items[0]!), { type: 'merge', body })
+  })
+  await twin.settle('the infrastructure of the Cluster has another controller')
+  await twin.delete(Cluster, clusterName)
+  await twin.settle('the Cluster is deleted')
+}
+
 export const ownerCases: Cases = {
   'owners-machinedeployment-adopts': deploymentAdopts,
   'owners-machineset-strangers': someControlled,
@@ -295,6 +312,7 @@ export const ownerCases: Cases = {
   'owners-infrastructure-shared-by-machines': sharedByMachines('machine'),
   'owners-bootstrap-shared-by-machines': sharedByMachines('config'),
   'owners-infrastructure-shared-by-clusters': sharedByClusters,
+  'owners-infrastructure-of-another-cluster': controlledByCluster,
   'owners-machine-removed': removedOwners,
   'owners-machine-old-version': oldReference,
   'owners-templates': templateOwners,
