@@ -154,14 +154,19 @@ describe('Queue', () => {
     expect(runs.slice(0, 6)).toEqual([0, 0, 0, 0, 1, 2])
   })
 
-  test('a key whose reconciles change something is not limited', () => {
-    const { queue, finish } = setup({ burst: 3 })
+  test('a key whose reconciles change something is limited to four reconciles a second, after a longer time than others', () => {
+    const { clock, queue, finish, elapsed } = setup({ burst: 3 })
+    const times: number[] = []
     queue.add('b')
-    for (let i = 0; i < 50; i++) {
+    for (let i = 0; i < 21; i++) {
+      if (queue.depth === 0) clock.step(clock.nextDue!)
+      times.push(elapsed())
       expect(queue.take()).toBe('b')
       queue.add('b')
       finish('b', { changed: true })
     }
+    expect(times.slice(0, 13)).toEqual(Array(13).fill(0))
+    expect(times.slice(13)).toEqual([0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2])
   })
 
   test('the earlier of two delays applies', () => {
@@ -304,24 +309,17 @@ describe('Queue', () => {
   })
 
   describe('keeps state of few idle keys', () => {
-    test('when their reconciles change something', () => {
-      const { queue, finish } = setup()
-      for (let i = 0; i < 10_000; i++) {
-        queue.add(`k${i}`)
-        queue.take()
-        finish(`k${i}`, { changed: true })
-        expect(queue.size).toBe(0)
-      }
-    })
-
-    test('when their budgets become full again', () => {
+    test.each([
+      ['change something', true],
+      ['change nothing', false],
+    ])('when their reconciles %s and their budgets become full again', (_, changed) => {
       const { clock, queue, finish } = setup()
       let largest = 0
       for (let i = 0; i < 10_000; i++) {
         queue.add(`k${i}`)
         queue.take()
-        // Spends a part of the budget, which is full again after a second: that of the 100 last keys is not.
-        finish(`k${i}`, { changed: false })
+        // Spends a part of the budget, which is full again after at most a second: that of the last keys is not.
+        finish(`k${i}`, { changed })
         clock.step(clock.now() + 10)
         largest = Math.max(largest, queue.size)
       }

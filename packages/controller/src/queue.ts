@@ -8,8 +8,8 @@ import type { QueueMetrics } from './metrics.ts'
 
 export interface QueueOptions {
   /**
-   * Budget of each key for reconciles that fail or change nothing. It is refilled by one for each `interval`; without budget,
-   * the key waits. Default 100.
+   * Budget of each key for reconciles. One that fails or changes nothing costs 1, one that changes something costs `ChangeCost`. The
+   * budget is refilled by one for each `interval`; without budget, the key waits. Default 100.
    */
   readonly burst?: number
   /** Milliseconds after which the budget of a key is refilled by one. Default 1000, as upstream's minimum interval. */
@@ -20,6 +20,12 @@ export interface QueueOptions {
 
 /** Returns the delay after this number of earlier failures. As upstream, 5 ms doubled with each failure, at most 1000 s. */
 const backoff = (failures: number): number => Math.min(5 * 2 ** failures, 1_000_000)
+
+/**
+ * Part of the budget that a reconcile with changes costs: controllers that undo each other's changes without end make four reconciles a
+ * second after the first 400.
+ */
+const ChangeCost = 0.25
 
 /** Minimum number of entries at which those of idle keys are dropped. */
 const MinForgetAt = 1000
@@ -171,8 +177,7 @@ export class Queue<Change = unknown> {
   }
 
   /**
-   * Ends a run. Only reconciles that failed or changed nothing count against the key's rate limit. Until the next run, changes for which
-   * `ignores` returns true do not add the key.
+   * Ends a run. Until the next run, changes for which `ignores` returns true do not add the key.
    */
   done(
     key: string,
@@ -190,7 +195,7 @@ export class Queue<Change = unknown> {
     entry.state = 'idle'
     entry.held = result.held
     entry.failures = result.failed ? entry.failures + 1 : 0
-    if (result.failed || !result.changed) this.#spend(entry)
+    this.#spend(entry, result.failed || !result.changed ? 1 : ChangeCost)
     if (result.failed) this.addAfter(key, backoff(entry.failures - 1))
     else if (result.after !== undefined) this.#delay(key, entry, Math.max(result.after, this.#throttle(entry)))
     for (const { change, mayWait } of entry.changes) {
@@ -301,9 +306,9 @@ export class Queue<Change = unknown> {
     entry.tokensAt = now
   }
 
-  #spend(entry: Entry<Change>): void {
+  #spend(entry: Entry<Change>, cost: number): void {
     this.#refill(entry)
-    entry.tokens -= 1
+    entry.tokens -= cost
   }
 
   /** Returns the delay that the rate limit of the key requires. */
@@ -312,9 +317,9 @@ export class Queue<Change = unknown> {
     return entry.tokens >= 0 ? 0 : Math.ceil(-entry.tokens * this.#interval)
   }
 
-  /** Drops the entry of an idle key whose last run succeeded and whose budget is full, so that most idle keys use no memory. */
+  /** Drops the entry of an idle key whose budget is full, so that most idle keys use no memory. */
   #forgetIdle(key: string, entry: Entry<Change>): void {
-    if (entry.state !== 'idle' || entry.held || entry.addedAgain !== 'no' || entry.failures > 0) return
+    if (entry.state !== 'idle' || entry.held || entry.addedAgain !== 'no') return
     this.#refill(entry)
     if (entry.tokens >= this.#burst) this.#entries.delete(key)
   }

@@ -89,6 +89,20 @@ test('a Cluster reports the state of its infrastructure, its control plane and t
   ])
 })
 
+// As upstream, both label the object with their name. Upstream reconciles each of them at most once a second.
+test('two Clusters that refer to one infrastructure object write it at most eight times a second', async () => {
+  env = await coreEnv()
+  await env.create(DevCluster, 'demo')
+  for (const name of ['first', 'second']) await env.create(Cluster, name, { spec: aCluster().spec })
+  await env.advance(minutes(5))
+  const revision = async () => Number((await env.get(DevCluster, 'demo')).metadata.resourceVersion)
+  const before = await revision()
+  await env.advance(minutes(1))
+  const writes = (await revision()) - before
+  expect(writes).toBeGreaterThan(60)
+  expect(writes).toBeLessThanOrEqual(8 * 60)
+})
+
 test('status.controlPlane.versions is removed when the control plane removes its versions, and kept while it reports invalid versions', async () => {
   env = await coreEnv()
   await env.create(Cluster, 'demo', { spec: aCluster().spec })
