@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { dnsLabelProblems, maskTrailingDash } from './names.ts'
+import { dnsLabelProblems, maskTrailingDash, qualifiedNameProblems } from './names.ts'
 
 // Expected values: k8s.io/apimachinery/pkg/api/validation, NameIsDNSLabel with prefix = true, v0.36.
 test.each([
@@ -13,4 +13,11 @@ test.each([
   ['', false],
 ])('a label may be generated from %j: %j', (prefix, isValid) => {
   expect(dnsLabelProblems(maskTrailingDash(prefix)).length === 0).toBe(isValid)
+})
+
+// Upstream: IsQualifiedName in k8s.io/apimachinery/pkg/util/validation, v0.36.
+test('the error for a qualified name with two slashes calls it a label key', () => {
+  expect(qualifiedNameProblems('a/b/c')).toEqual([
+    "a valid label key must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')",
+  ])
 })

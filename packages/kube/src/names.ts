@@ -15,16 +15,11 @@ export function labelKeyProblems(key: string): string[] {
   return qualifiedParts(parts)
 }
 
-/** Validates names such as the names of finalizers and condition types: a name with an optional domain prefix. */
-export function qualifiedNameProblems(name: string): string[] {
-  const parts = name.split('/')
-  if (parts.length > 2) {
-    return [
-      `a qualified name ${notOfForm(LabelName, 'MyName', 'my.name', '123-abc')} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
-    ]
-  }
-  return qualifiedParts(parts)
-}
+/**
+ * Validates names such as the names of finalizers and condition types: a name with an optional domain prefix. As upstream, errors call
+ * the name a label key.
+ */
+export const qualifiedNameProblems = (name: string): string[] => labelKeyProblems(name)
 
 export const labelValueProblems = (value: string): string[] => [
   ...(value.length > 63 ? [tooLongText(63, 'bytes')] : []),

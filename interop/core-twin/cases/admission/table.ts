@@ -146,8 +146,12 @@ export const templateMetadataChanges: readonly Change[] = [
   ...each('template label', ['a', 'not valid!', 'x'.repeat(64), null], (value) => ({
     spec: { template: { metadata: { labels: { extra: value } } } },
   })),
-  ['template label key', { spec: { template: { metadata: { labels: { 'not a key': 'x' } } } } }],
-  ['template annotation key', { spec: { template: { metadata: { annotations: { 'not a key': 'x' } } } } }],
+  ...each('template label key', ['not a key', 'a/b/c'], (key) => ({
+    spec: { template: { metadata: { labels: { [String(key)]: 'x' } } } },
+  })),
+  ...each('template annotation key', ['not a key', 'a/b/c'], (key) => ({
+    spec: { template: { metadata: { annotations: { [String(key)]: 'x' } } } },
+  })),
   ['template annotation', { spec: { template: { metadata: { annotations: { extra: 'anything goes!' } } } } }],
 ]
 
