@@ -292,9 +292,9 @@ export const explained: readonly Explained[] = [
     ],
     matches: (difference, name) => {
       const { object, path } = difference
-      if (name === 'machinedeployment-paused-new-template')
+      if (name === 'machinedeployment-paused-new-template' || isRandom(name))
         return (
-          object.startsWith('Node ') ||
+          /^Node .*-\*/.test(object) ||
           (object.startsWith('Machine ') &&
             /(^| \.)status\.(observedGeneration|deprecated\.v1beta1\.conditions\[NodeHealthy\])/.test(path))
         )
@@ -328,12 +328,14 @@ export const explained: readonly Explained[] = [
       'healthcheck-external-template-empty',
       'healthcheck-external-unknown-kind',
     ],
-    matches: ({ object, path, theirs, ours }) =>
-      /HealthCheckSucceeded|ExternallyRemediated/.test(path) ||
-      /HealthCheckSucceeded|UnhealthyNode/.test(ours ?? '') ||
-      / MachineMarkedUnhealthy /.test(path) ||
-      (path.endsWith('conditions[Remediating].message') && theirs === '') ||
-      (/^Machine(Set)? /.test(object) && /^status\.deprecated\.v1beta1\.conditions\[(Machines)?Ready\]/.test(path)),
+    // No random case has external remediation.
+    matches: ({ object, path, theirs, ours }, name) =>
+      !isRandom(name) &&
+      (/HealthCheckSucceeded|ExternallyRemediated/.test(path) ||
+        /HealthCheckSucceeded|UnhealthyNode/.test(ours ?? '') ||
+        / MachineMarkedUnhealthy /.test(path) ||
+        (path.endsWith('conditions[Remediating].message') && theirs === '') ||
+        (/^Machine(Set)? /.test(object) && /^status\.deprecated\.v1beta1\.conditions\[(Machines)?Ready\]/.test(path))),
   },
   {
     what: 'Invalid input that upstream does not report',
@@ -343,8 +345,8 @@ export const explained: readonly Explained[] = [
       '`InfrastructureReady` or `BootstrapConfigReady` of a Machine, `BootstrapReady` in v1beta1 of a MachinePool, names the field and what is wrong; the object keeps what was copied earlier, and the rest of its status is written. A Cluster waits. `status.deprecated.v1beta1` of a MachinePool has the failure. `ResourcesApplied` is not True after a JSON list that cannot be parsed',
     // No case has invalid addresses, because upstream's Machine, Node, Cluster and events would then depend on timing.
     cases: ['machinepool-infrastructure-failure', 'resourceset-broken-list'],
-    matches: ({ object, path }) =>
-      (object.startsWith('MachinePool ') &&
+    matches: ({ object, path }, name) =>
+      (name === 'machinepool-infrastructure-failure' &&
         /^(metadata\.managedFields\[core Update status\] \.)?status\.deprecated(\.|$)/.test(path)) ||
       (object.startsWith('ClusterResourceSet ') &&
         /ResourcesApplied|(^| \.)status\.observedGeneration$|(^| \.)status\.deprecated(\.v1beta1)?(\.conditions)?$/.test(path)) ||

@@ -117,6 +117,9 @@ export interface RawResponse {
   readonly body: unknown
 }
 
+/** Annotation that `Twin` adds and removes, so that a core reconciles an object again. */
+export const RefreshedAnnotation = 'twin.capstan.dev/refreshed'
+
 /** User agent of the requests of a case. */
 const agent = 'twin'
 
@@ -443,8 +446,8 @@ function withoutRecords({ metadata, ...otherFields }: KubeObject): string {
 /** Whether a write changed fields of a MachineDeployment or MachinePool that a topology sets, but not the version. */
 function isUpdated(previousObject: KubeObject, after: KubeObject): boolean {
   const topologyFields = ({ metadata: { labels, annotations = {} }, spec }: MachineDeployment & MachinePool) => {
-    // The controllers of MachineDeployments and MachinePools set these fields.
-    const { [RevisionAnnotation]: _revision, ...otherAnnotations } = annotations
+    // The controllers of MachineDeployments and MachinePools set these fields, and refreshes the annotation.
+    const { [RevisionAnnotation]: _revision, [RefreshedAnnotation]: _refreshed, ...otherAnnotations } = annotations
     const { providerIDList: _ids, template, ...otherFields } = spec
     const { dataSecretName: _secret, ...bootstrap } = template.spec.bootstrap
     return [labels ?? {}, otherAnnotations, otherFields, template.metadata ?? {}, { ...template.spec, bootstrap }]

@@ -17,7 +17,7 @@ import { Cluster, ExtensionConfig, Machine, MachineHealthCheck, MachinePool, Mac
 import type { ScriptedResponse, RecordedCall } from '../runtime-extension/extension-host.ts'
 import { isExplained, isExplainedResponse, type Explained, type Recordings } from './explained.ts'
 import { type Difference, differencesOf, normalText, normalized, normalizedResponse, recordingsOf, textOf } from './normalize.ts'
-import type { Behaviour, Behaviours, RawResponse, Side } from './side.ts'
+import { type Behaviour, type Behaviours, type RawResponse, RefreshedAnnotation, type Side } from './side.ts'
 import type { Interruption } from './interruption.ts'
 import type { Role } from './stub-kinds.ts'
 import { everythingReady } from './providers.ts'
@@ -60,7 +60,6 @@ const MaxRefreshes = 3
 const refreshOrder: readonly (readonly Kind[])[] = [[Machine], [MachineSet, MachinePool, MachineHealthCheck], [Cluster]]
 
 const Touched = 'twin.capstan.dev/touched'
-const Refreshed = 'twin.capstan.dev/refreshed'
 
 export interface StepResult {
   readonly step: string
@@ -328,7 +327,7 @@ export class Twin {
       )
       for (const { side, kind, key } of objects) {
         for (const value of ['refresh', null]) {
-          const body = { metadata: { annotations: { [Refreshed]: value } } }
+          const body = { metadata: { annotations: { [RefreshedAnnotation]: value } } }
           // An object may have been deleted in the meantime.
           await side.client.patch(kind, key, { type: 'merge', body }).catch(() => undefined)
         }
