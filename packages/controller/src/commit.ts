@@ -326,10 +326,13 @@ function mainPart(object: KubeObject): Record<string, unknown> {
   return { ...rest, metadata: { labels, annotations, ownerReferences, finalizers } }
 }
 
-/** Returns the status without the lists that are merged. */
+/**
+ * Returns the status without the lists that are merged. Always has `deprecated.v1beta1`, so that a patch that removes the last of its
+ * other fields does not remove its conditions.
+ */
 function statusPart(object: KubeObject): Record<string, unknown> {
   const { conditions: _, deprecated, ...rest } = (object as WithStatus).status ?? {}
   const v1beta1 = isRecord(deprecated) && isRecord(deprecated.v1beta1) ? deprecated.v1beta1 : {}
   const { conditions: _legacy, ...fields } = v1beta1
-  return Object.keys(fields).length === 0 ? rest : { ...rest, deprecated: { v1beta1: fields } }
+  return { ...rest, deprecated: { v1beta1: fields } }
 }

@@ -624,6 +624,23 @@ describe('commitChanges', () => {
     })
   })
 
+  test('removes the last field of v1beta1 without the conditions of v1beta1', async () => {
+    env = await testEnv({ kinds })
+    const created = await env.client.create(Parent, aParent('a', 0))
+    const legacyConditions = ['Ready']
+    const changed = draft(created)
+    const condition = { type: 'Ready', status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z' }
+    changed.status = { deprecated: { v1beta1: { children: 1, conditions: [condition] } } }
+    const before = await commitChanges(env.client, Parent, created, changed, { conditions: [], legacyConditions })
+    for (const status of ['True', 'False']) {
+      const after = draft(before)
+      after.status!.deprecated = { v1beta1: { conditions: [{ ...condition, status }] } }
+      const { status: committed } = await commitChanges(env.client, Parent, before, after, { conditions: [], legacyConditions })
+      expect(committed).toEqual({ deprecated: { v1beta1: { conditions: [{ ...condition, status }] } } })
+      await commitChanges(env.client, Parent, await env.client.get(Parent, key), before, { conditions: [], legacyConditions })
+    }
+  })
+
   test('uses the newest object of the cache, so that a change which the cache has received causes no conflict', async () => {
     env = await testEnv({ kinds })
     const before = await env.client.create(Parent, { ...aParent('a', 0), metadata: { ...key, finalizers: ['test.dev/theirs'] } })
