@@ -12,7 +12,7 @@ import * as managed from './topology.ts'
 
 const ref = (kind: string, { group } = stub) => ({ apiGroup: group, kind, name: 'p' })
 
-const pool = (spec: object = {}, template: object = {}, metadata: object = {}): Input<MachinePool> =>
+export const pool = (spec: object = {}, template: object = {}, metadata: object = {}): Input<MachinePool> =>
   ({
     metadata: { name: 'p', ...metadata },
     spec: {
@@ -119,11 +119,11 @@ const readyIs = (status: string, fields: object) => ({
   conditions: [{ type: 'Ready', status, lastTransitionTime: '2026-01-01T00:00:00Z', ...fields }],
 })
 
-const idOf = (name: string) => `twin://${name}`
+export const idOf = (name: string) => `twin://${name}`
 const withNodes = (...names: readonly string[]) => reported(names.map(idOf))
 
 /** Registers Nodes, as the kubelets of the pool's machines do. */
-const registerNodes = (twin: Twin, ...names: readonly string[]) =>
+export const registerNodes = (twin: Twin, ...names: readonly string[]) =>
   twin.inWorkload(clusterName, async (client) => {
     const ready = nodeCondition('Ready', 'True', { time: timestamp(Date.now()) })
     for (const name of names) {
@@ -260,7 +260,7 @@ const notProvisioned = { ready: false, initialization: { provisioned: false } }
 
 const machineLabels = { 'cluster.x-k8s.io/cluster-name': clusterName, 'cluster.x-k8s.io/pool-name': 'p' }
 
-const createInfraMachine = (twin: Twin, name: string, metadata: object = {}) =>
+export const createInfraMachine = (twin: Twin, name: string, metadata: object = {}) =>
   twin.create(stub.machine, named(name, { metadata: { name, labels: machineLabels, ...metadata }, spec: {} }))
 
 const allAvailable = (count: number) =>
@@ -618,6 +618,46 @@ const replicasManaged: Case = async (twin) => {
   await createPool(twin, reported([]), pool({ replicas: 2 }, {}, { annotations }))
 }
 
+/** The infrastructure is being deleted while the pool has a Node, or has no Node although it has replicas. */
+const infrastructureDeleting =
+  (replicas: number, ...nodes: readonly string[]): Case =>
+  async (twin) => {
+    await createPool(twin, reported([]), pool({ replicas }))
+    if (nodes.length > 0) {
+      await registerNodes(twin, ...nodes)
+      const body = { status: { nodeInfo: nodeInfoOf('v1.35.0') } }
+      await twin.inWorkload(clusterName, (client) =>
+        client.patch(Node, { name: nodes[0]! }, { type: 'merge', body }, { subresource: 'status', fieldManager: 'kubelet' }),
+      )
+      await twin.setReports({ machine: () => withNodes(...nodes) })
+      await twin.settle('the Node has joined', hasVersions(true))
+    }
+    await twin.patch(stub.machine, 'p', finalizers(hold))
+    await twin.delete(stub.machine, 'p')
+    await twin.settle('the infrastructure is being deleted')
+    await twin.patch(MachinePool, 'p', { spec: { replicas: replicas + 1 } })
+    await twin.settle('the pool has another number of replicas')
+  }
+
+/** The provider reports its machines, but not their number. */
+const idsWithoutReplicas: Case = async (twin) => {
+  await createPool(twin, reported([], { replicas: null }), pool({ replicas: 1 }))
+  await registerNodes(twin, 'a')
+  await twin.settle('a Node exists')
+  await twin.setReports({ machine: () => reported([idOf('a')], { replicas: null }) })
+  await twin.settle('the provider reports the machine')
+  await twin.setReports({ machine: () => withNodes('a') })
+  await twin.settle('the provider reports the number of machines', allAvailable(1))
+}
+
+/** The provider no longer has objects for its machines, and has never reported their number. */
+const withoutMachinesAgain: Case = async (twin) => {
+  const kind = (infrastructureMachineKind: string | null) => reported([], { replicas: null, infrastructureMachineKind })
+  await createPool(twin, kind('StubMachine'), pool({ replicas: 0 }))
+  await twin.setReports({ machine: () => kind(null) })
+  await twin.settle('the provider has no objects for machines')
+}
+
 export const machinePoolCases: Cases = {
   'machinepool-life': lifecycle,
   'machinepool-late': late,
@@ -669,4 +709,8 @@ export const machinePoolCases: Cases = {
     poolIs(({ initialization }) => initialization?.bootstrapDataSecretCreated === true),
   ),
   'machinepool-unhealthy-machine': unhealthyMachine,
+  'machinepool-infrastructure-deleting': infrastructureDeleting(1, 'a'),
+  'machinepool-infrastructure-deleting-no-ids': infrastructureDeleting(1),
+  'machinepool-ids-without-replicas': idsWithoutReplicas,
+  'machinepool-without-machines-again': withoutMachinesAgain,
 }

@@ -311,6 +311,59 @@ describe('a MachinePool', () => {
       status: { initialization: { provisioned: true }, replicas, ...overrides },
     })
 
+  test('keeps ReplicasReady when the counts of Nodes are reset', async () => {
+    env = await coreEnv()
+    await aPool(kind)
+    for (const name of ['a', 'b']) await aNodeNamed(name)
+    await report(['a', 'b'])
+    expect(await legacyCounts()).toEqual([2, 2, undefined])
+    await report([])
+    expect(await legacyCounts()).toEqual([undefined, undefined, undefined])
+    expect(await legacy('ReplicasReady')).toBe('True ')
+  })
+
+  test('finds no Node until its provider reports how many machines there are', async () => {
+    env = await coreEnv()
+    await aPool(kind)
+    await aNodeNamed('a')
+    await env.patch(kind, 'mp', {
+      spec: { providerIDList: [idOf('a')] },
+      status: { initialization: { provisioned: true } },
+    })
+    expect(await legacy('ReplicasReady')).toBe('True ')
+    expect((await pool()).status?.nodeRefs).toBeUndefined()
+    await env.patch(kind, 'mp', { status: { replicas: 1 } })
+    expect((await pool()).status?.nodeRefs).toHaveLength(1)
+  })
+
+  test('reports no counts of replicas that its provider has never reported', async () => {
+    env = await coreEnv()
+    await aPool(kind)
+    await report([], undefined, { infrastructureMachineKind: 'DevMachine', replicas: null })
+    expect((await pool()).status).toMatchObject({ readyReplicas: 0, availableReplicas: 0 })
+    await env.patch(kind, 'mp', { status: { infrastructureMachineKind: null } })
+    expect((await pool()).status).not.toHaveProperty('readyReplicas')
+    expect((await pool()).status).not.toHaveProperty('availableReplicas')
+  })
+
+  test.each([
+    ['with a Node, keeps observedGeneration', ['a'], false],
+    ['without provider IDs, updates observedGeneration', [], true],
+  ] as const)('while its infrastructure is being deleted reports no versions and, %s', async (_, names, isObserved) => {
+    env = await coreEnv()
+    await aPool(kind)
+    for (const name of names) await aNodeNamed(name)
+    await report(names)
+    expect((await pool()).status?.versions ?? []).toHaveLength(names.length)
+    await env.patch(kind, 'mp', { metadata: { finalizers: ['test.dev/hold'] } })
+    await env.client.delete(kind, { namespace: 'default', name: 'mp' })
+    await env.patch(MachinePool, 'mp', { spec: { replicas: 5 } })
+    await env.settle()
+    const { metadata, status } = await pool()
+    expect(status?.versions).toBeUndefined()
+    expect(status?.observedGeneration === metadata.generation).toBe(isObserved)
+  })
+
   test('deletes the Node of a removed ID that has registered again', async () => {
     env = await coreEnv()
     await aPool(kind)

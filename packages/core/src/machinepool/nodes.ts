@@ -19,11 +19,10 @@ export const nodes: MachinePoolPhase = async (scope, io) => {
   const { spec, metadata } = machinePool
   const ids = spec.providerIDList ?? []
   if (!workload) return proceed()
-  if (ids.length === 0 && spec.replicas !== 0) {
-    // As upstream, ReplicasReady is then True, because the numbers of replicas and Nodes are equal: 0.
-    scope.hasNoMachines = (machinePool.status?.replicas ?? 0) === 0 && (machinePool.status?.nodeRefs ?? []).length === 0
-    return wait('provider IDs of the machines')
-  }
+  // As upstream, ReplicasReady is then True, because the numbers of replicas and Nodes are equal: 0. Nodes of provider IDs are not read.
+  scope.hasNoMachines = (machinePool.status?.replicas ?? 0) === 0 && (machinePool.status?.nodeRefs ?? []).length === 0
+  if (lacksProviderIDs(machinePool)) return wait('provider IDs of the machines')
+  if (scope.hasNoMachines) return proceed()
   await deleteRetiredNodes(machinePool, workload, io.signal)
 
   const now = io.clock.now()
@@ -50,6 +49,10 @@ export const nodes: MachinePoolPhase = async (scope, io) => {
     ? proceed()
     : requeue(report.nextAvailable - now, 'for Nodes to have been ready for minReadySeconds')
 }
+
+/** Whether the pool has replicas, but no provider IDs. */
+export const lacksProviderIDs = ({ spec }: MachinePool): boolean =>
+  (spec.providerIDList ?? []).length === 0 && spec.replicas !== 0
 
 /**
  * Deletes the Nodes of status.nodeRefs whose provider ID is not in the list any more, because their machines were deleted. Skips Nodes

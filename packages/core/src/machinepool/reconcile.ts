@@ -8,7 +8,7 @@ import { remove } from './delete.ts'
 import { infrastructure, providerIDs } from './infrastructure.ts'
 import { OwnedLegacyConditions } from './legacy-status.ts'
 import { createMachines, listMachines, reportUpToDate } from './machines.ts'
-import { nodes } from './nodes.ts'
+import { lacksProviderIDs, nodes } from './nodes.ts'
 import { owner } from './owner.ts'
 import type { MachinePoolIO, MachinePoolPhase, MachinePoolScope } from './scope.ts'
 import { OwnedConditions, reportStatus } from './status.ts'
@@ -47,11 +47,14 @@ export const reconcileMachinePool = (key: ObjectKey, io: MachinePoolIO): Promise
       return proceed()
     },
     // As upstream, observedGeneration stays unchanged while a referenced object is missing, or the workload cluster is disconnected. It
-    // also stays unchanged while the infrastructure machine pool is being deleted, because `workload` is then not set.
+    // also stays unchanged while the infrastructure machine pool of a pool with provider IDs is being deleted: `workload` is then not set.
     observesGeneration: ({ bootstrap, infrastructure, workload, machinePool }) =>
       bootstrap.state !== 'missing' &&
       infrastructure.state !== 'missing' &&
-      (workload !== undefined || infrastructure.state !== 'found' || isDeleting(machinePool)),
+      (workload !== undefined ||
+        infrastructure.state !== 'found' ||
+        isDeleting(machinePool) ||
+        (isDeleting(infrastructure.external.object) && lacksProviderIDs(machinePool))),
     conditions: OwnedConditions,
     legacyConditions: OwnedLegacyConditions,
     order: ConditionOrder,

@@ -21,7 +21,7 @@ export interface MachinePoolScope {
   machines: readonly Machine[] | undefined
   /** Whether listing the infrastructure machines of the pool, or writing a Machine for each of them, failed. */
   areMachinesFailed?: boolean
-  /** Whether `spec.replicas` is not 0, but there are no provider IDs, `status.replicas` is 0 and `status.nodeRefs` is empty. */
+  /** Whether `status.replicas` is 0 and `status.nodeRefs` is empty. Absent when Nodes were not considered. */
   hasNoMachines?: boolean
   /** Nodes of the pool and their counts; absent when they were not read, and while none of the provider IDs has a Node. */
   nodes: NodeReport | undefined

@@ -51,9 +51,16 @@ function reportCounts(scope: MachinePoolScope, status: MachinePoolStatus): void 
   if (status.replicas !== undefined) {
     status.readyReplicas = status.replicas
     status.availableReplicas = status.replicas
+  } else {
+    delete status.readyReplicas
+    delete status.availableReplicas
   }
   if (machinePool.spec.replicas !== undefined) status.upToDateReplicas = machinePool.spec.replicas
-  if (!workload) return
+  if (!workload) {
+    // As upstream, Nodes are not read while the infrastructure machine pool is being deleted.
+    if (isDeleting(external.object)) delete status.versions
+    return
+  }
   // References stay after their Nodes were deleted, but only existing Nodes have a version.
   const versions = (status.nodeRefs ?? []).flatMap(({ name }) => {
     const node = name === undefined ? undefined : workload.node(name)
