@@ -7,11 +7,24 @@ import { seededRandom } from '@capstan/kube'
 import type { Case, Cases } from '../twin.ts'
 import { randomDeployment } from './deployment.ts'
 import { randomDrain } from './drain.ts'
+import { randomMachinePool, randomPoolMachines } from './machine-pool.ts'
 import { randomResourceSet } from './resource-set.ts'
 import { chooser } from './story.ts'
+import { randomPoolHooks, randomTopologyPools } from './topology-pools.ts'
 import { randomHooks, randomTopology } from './topology.ts'
 
-const stories = [randomTopology, randomDeployment, randomHooks, randomDeployment, randomResourceSet, randomDrain]
+const stories = [
+  randomTopology,
+  randomDeployment,
+  randomHooks,
+  randomDeployment,
+  randomResourceSet,
+  randomDrain,
+  randomMachinePool,
+  randomPoolMachines,
+  randomTopologyPools,
+  randomPoolHooks,
+]
 
 /** Returns `count` cases for a seed. */
 export function randomCases(seed: number, count: number): Cases {

@@ -7,7 +7,7 @@ import * as managed from '../cases/topology.ts'
 import { clusterName } from '../objects.ts'
 import { hostedControlPlane } from '../providers.ts'
 import { stub } from '../stub-kinds.ts'
-import type { Case } from '../twin.ts'
+import type { Case, Twin } from '../twin.ts'
 import { commonChanges } from './common-changes.ts'
 import { annotation, type Choose, first, perform, type RandomChange, text } from './story.ts'
 
@@ -17,7 +17,7 @@ const checks = {
 }
 
 /** Returns random metadata of a class or topology. */
-const randomMetadata = (choose: Choose) => choose(undefined, managed.metadata('x'), managed.metadata('y'))
+export const randomMetadata = (choose: Choose) => choose(undefined, managed.metadata('x'), managed.metadata('y'))
 
 /** Returns random fields of workers, as a topology has them. */
 const randomWorker = (choose: Choose, workerName: string) =>
@@ -85,7 +85,7 @@ function randomClass(choose: Choose): managed.ClassOptions {
   }
 }
 
-const versionChange: RandomChange = (choose) => {
+export const versionChange: RandomChange = (choose) => {
   const version = choose('v1.34.0', 'v1.34.1', 'v1.35.0', 'v1.36.0')
   return [`version ${version}`, (twin) => twin.patch(Cluster, clusterName, managed.topology({ version }))]
 }
@@ -204,7 +204,7 @@ export const randomTopology =
 
 const lifecycleHooks = ['AfterControlPlaneInitialized', ...upgradeHooks, 'BeforeClusterDelete']
 
-const hookChange: RandomChange = (choose) => {
+export const hookChange: RandomChange = (choose) => {
   const hook = choose(...lifecycleHooks)
   const response = choose<ScriptedResponse | undefined>(undefined, holdFor(1, `${hook} blocks`), fail(`${hook} fails`))
   return [
@@ -216,6 +216,11 @@ const hookChange: RandomChange = (choose) => {
   ]
 }
 
+/** Lets all lifecycle hooks proceed. */
+export function letHooksProceed(twin: Twin): void {
+  for (const hook of lifecycleHooks) twin.setResponse(hook, undefined)
+}
+
 /** A Cluster with a topology whose hooks block and fail. At the end all hooks proceed, and the Cluster is deleted. */
 export const randomHooks =
   (choose: Choose): Case =>
@@ -224,7 +229,7 @@ export const randomHooks =
     await twin.registerExtension()
     await managed.createTopology(twin, randomClass(choose), { workers: [randomWorker(choose, 'a')] })
     await perform(twin, choose, [hookChange, hookChange, hookChange, versionChange, versionChange, ...topologyChanges])
-    for (const hook of lifecycleHooks) twin.setResponse(hook, undefined)
+    letHooksProceed(twin)
     await twin.delete(Cluster, clusterName)
     await twin.settle('all hooks proceed, and the Cluster is deleted', (objects) =>
       objects.every(({ kind }) => kind !== 'Cluster'),

@@ -1,0 +1,222 @@
+/** Clusters with a topology that has MachinePools. The pool `a` consists of the Node `a`, and so on. */
+import { Cluster, ClusterClass, MachinePool } from '@capstan/api'
+import { Node } from '@capstan/kube'
+import { poolClass, poolReport, poolTopology, registerPoolNodes } from '../cases/topology-pools.ts'
+import * as managed from '../cases/topology.ts'
+import { clusterName } from '../objects.ts'
+import { everythingReady, hostedControlPlane, noReport } from '../providers.ts'
+import { type Behaviour, nodeInfoOf } from '../side.ts'
+import { stub } from '../stub-kinds.ts'
+import type { Case, Twin } from '../twin.ts'
+import { annotation, type Choose, first, patchAll, perform, type RandomChange, text } from './story.ts'
+import { hookChange, letHooksProceed, randomMetadata, versionChange } from './topology.ts'
+
+const poolNames = ['a', 'b', 'c']
+
+const topologyAnnotation = (key: string) => ({
+  metadata: { annotations: { [`topology.cluster.x-k8s.io/${key}`]: '' } },
+})
+
+/** Returns random fields of a pool, as a topology has them. */
+const randomPool = (choose: Choose, name: string) =>
+  poolTopology(name, {
+    replicas: choose(undefined, 0, 1, 2),
+    metadata: choose(
+      randomMetadata(choose),
+      topologyAnnotation('defer-upgrade').metadata,
+      topologyAnnotation('hold-upgrade-sequence').metadata,
+    ),
+    ...randomFields(choose),
+    variables: choose(undefined, undefined, { overrides: [{ name: 'zone', value: choose('b', 'c') }] }),
+  })
+
+/** Returns random fields that classes and topologies of pools share. */
+const randomFields = (choose: Choose) => ({
+  deletion: choose(undefined, {
+    nodeDrainTimeoutSeconds: choose(1, 2),
+    nodeVolumeDetachTimeoutSeconds: choose(1, undefined),
+    nodeDeletionTimeoutSeconds: choose(0, 3),
+  }),
+  failureDomains: choose(undefined, ['x'], ['y', 'x']),
+  minReadySeconds: choose(undefined, 0, 3),
+})
+
+function randomClass(choose: Choose): managed.ClassOptions {
+  const builtin = (path: string, name: string) => managed.set(path, { valueFrom: { variable: `builtin.machinePool.${name}` } })
+  const toPools = (kind: string, ...patches: readonly object[]) => ({
+    selector: managed.selector(kind, { machinePoolClass: { names: [choose('pool', 'po*', '*')] } }),
+    jsonPatches: [managed.set('zone', { valueFrom: { variable: 'zone' } }), ...patches],
+  })
+  const fields = [
+    builtin('version', choose('version', 'class', 'topologyName')),
+    managed.set('replicas', {
+      valueFrom: {
+        template: '{{ if hasKey .builtin.machinePool "replicas" }}{{ .builtin.machinePool.replicas }}{{ else }}none{{ end }}',
+      },
+    }),
+  ]
+  return {
+    spec: {
+      variables: [managed.variable('zone', { type: 'string', default: choose('a', 'b') })],
+      patches: choose<readonly object[]>(
+        [managed.patch('none', managed.toControlPlane(managed.set('made', { value: 'anew' })))],
+        [managed.patch('machines', [toPools('StubMachineTemplate', ...choose<readonly object[]>([], fields))])],
+        [managed.patch('configs', [toPools('StubConfigTemplate', ...fields)], { enabledIf: '{{ eq .zone "b" }}' })],
+      ),
+      kubernetesVersions: choose(undefined, undefined, ['v1.34.0', 'v1.35.0', 'v1.36.0']),
+    },
+    workers: {
+      machinePools: [
+        poolClass({
+          metadata: randomMetadata(choose),
+          ...randomFields(choose),
+          naming: choose(undefined, { template: '{{ .cluster.name }}-pool-{{ .machinePool.topologyName }}-{{ .random }}' }),
+        }),
+      ],
+    },
+  }
+}
+
+const pools = (...machinePools: readonly object[]) => managed.topology({ workers: { machinePools } })
+
+const poolChanges: readonly RandomChange[] = [
+  (choose) => {
+    const machinePools = choose(['a'], ['a', 'b'], ['b'], ['a', 'b', 'c'], ['c', 'a'], []).map((name) => randomPool(choose, name))
+    return [`pools ${text(machinePools)}`, (twin) => twin.patch(Cluster, clusterName, pools(...machinePools))]
+  },
+  (choose) => {
+    const to = managed.aClass(randomClass(choose))
+    return [
+      `the class ${text(to.spec)}`,
+      (twin) =>
+        twin.patch(ClusterClass, 'quick', { spec: { ...to.spec, kubernetesVersions: to.spec.kubernetesVersions ?? null } }),
+    ]
+  },
+  (choose) => {
+    const kind = choose(stub.machineTemplate, stub.configTemplate)
+    const fields = choose(
+      { spec: { made: choose('anew', 'again') } },
+      { metadata: { labels: { 'from-template': choose('no', null) }, annotations: { note: choose('n', null) } } },
+    )
+    return [
+      `template ${kind.kind} ${text(fields)}`,
+      async (twin) => {
+        await twin.patch(kind, 'quick-worker', { spec: { template: fields } })
+        await twin.touch(Cluster, clusterName)
+      },
+    ]
+  },
+  (choose) => {
+    const variables = choose([], [{ name: 'zone', value: choose('a', 'b', 'c') }], [{ name: 'none', value: 1 }])
+    return [`variables ${text(variables)}`, (twin) => twin.patch(Cluster, clusterName, managed.topology({ variables }))]
+  },
+  (choose) => {
+    const key = choose('topology.cluster.x-k8s.io/upgrade-concurrency', 'before-upgrade.hook.cluster.cluster.x-k8s.io/wait')
+    const value = choose('1', '2', null)
+    return [`annotation ${key} ${value}`, (twin) => twin.patch(Cluster, clusterName, annotation(key, value))]
+  },
+  (choose) => {
+    const paused = choose(true, null)
+    return [`the Cluster has paused ${paused}`, (twin) => twin.patch(Cluster, clusterName, { spec: { paused } })]
+  },
+  (choose) => {
+    const controlPlane = choose(hostedControlPlane, hostedControlPlane, noReport)
+    const what = controlPlane === noReport ? 'nothing' : 'ready'
+    return [`the control plane reports ${what}`, (twin) => twin.setReports({ controlPlane })]
+  },
+  (choose) => {
+    const body = {
+      metadata: { labels: { x: choose('mine', null) }, annotations: { y: choose('mine', null) } },
+      spec: {
+        failureDomains: choose(['mine'], null),
+        template: {
+          metadata: { labels: { y: choose('mine', null) } },
+          spec: { version: choose('v1.33.0', 'v1.35.0'), deletion: { nodeDrainTimeoutSeconds: choose(9, null) } },
+        },
+      },
+    }
+    return [
+      `a user changes a MachinePool ${text(body)}`,
+      async (twin) => {
+        await twin.patch(MachinePool, first, body)
+        await twin.touch(Cluster, clusterName)
+      },
+    ]
+  },
+  (choose) => {
+    const replicas = choose(0, 1, 2)
+    return [`a user scales a MachinePool to ${replicas}`, (twin) => twin.patch(MachinePool, first, { spec: { replicas } })]
+  },
+  () => ['a user deletes a MachinePool', (twin) => twin.delete(MachinePool, first)],
+  (choose) => {
+    const finalizers = choose(['twin.capstan.dev/hold'], null)
+    return [
+      `the objects of every pool have finalizers ${text(finalizers)}`,
+      async (twin) => {
+        // Both kinds, because upstream reports an error while a pool that is being deleted has only one of them.
+        for (const kind of [stub.config, stub.machine]) await patchAll(twin, kind, { metadata: { finalizers } })
+      },
+    ]
+  },
+  upgradedNodes,
+  upgradedNodes,
+]
+
+/** The kubelets of the first Nodes report the version of their pools. */
+function upgradedNodes(choose: Choose): ReturnType<RandomChange> {
+  const names = poolNames.slice(0, choose(1, 2, 3))
+  return [
+    `the Nodes ${names.join(', ')} have the versions of their pools`,
+    async (twin) => {
+      await twin.inWorkload(clusterName, async (client, side) => {
+        for (const name of names) {
+          const version = side
+            .objects(twin.namespace, MachinePool)
+            .find(({ metadata }) => metadata.labels?.['topology.cluster.x-k8s.io/pool-name'] === name)?.spec.template.spec.version
+          if (version === undefined) continue
+          const body = { status: { nodeInfo: nodeInfoOf(version) } }
+          await client.patch(Node, { name }, { type: 'merge', body }, { subresource: 'status', fieldManager: 'kubelet' })
+        }
+      })
+      await twin.settle('the Nodes have the versions of their pools')
+      await twin.touch(Cluster, clusterName)
+    },
+  ]
+}
+
+/** Reports the Node of a pool, if it is the infrastructure of a pool. */
+const reportPool: Behaviour = (object, objects) => {
+  const name = object.metadata.labels?.['topology.cluster.x-k8s.io/pool-name']
+  return name === undefined ? everythingReady.machine(object, objects) : poolReport(name)
+}
+
+/** Creates a Cluster with the pool `a`. */
+async function createPools(twin: Twin, choose: Choose): Promise<void> {
+  await twin.setReports({ controlPlane: hostedControlPlane, machine: reportPool })
+  const machinePools = [randomPool(choose, 'a')]
+  await managed.createTopology(twin, randomClass(choose), { workers: [], topology: { workers: { machinePools } } })
+  for (const name of poolNames) await registerPoolNodes(twin, 'v1.34.0', name)
+  await twin.settle('the Nodes have joined')
+}
+
+/** A Cluster with a topology of MachinePools. */
+export const randomTopologyPools =
+  (choose: Choose): Case =>
+  async (twin) => {
+    await createPools(twin, choose)
+    await perform(twin, choose, [...poolChanges, ...poolChanges, versionChange, versionChange])
+    await twin.delete(Cluster, clusterName)
+    await twin.settle('the Cluster is being deleted')
+  }
+
+/** A Cluster with a topology of MachinePools whose hooks block and fail. At the end all hooks proceed, and the Cluster is deleted. */
+export const randomPoolHooks =
+  (choose: Choose): Case =>
+  async (twin) => {
+    await twin.registerExtension()
+    await createPools(twin, choose)
+    await perform(twin, choose, [hookChange, hookChange, hookChange, versionChange, versionChange, upgradedNodes, ...poolChanges])
+    letHooksProceed(twin)
+    await twin.delete(Cluster, clusterName)
+    await twin.settle('all hooks proceed, and the Cluster is being deleted')
+  }
