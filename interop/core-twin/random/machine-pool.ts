@@ -1,7 +1,8 @@
 /**
- * A MachinePool without a topology. Left out, because upstream counts the Nodes of a complete pool only once:
- * changes of `minReadySeconds` and of the condition Ready of Nodes, unless the provider reports one replica too many. Its Nodes join and
- * disappear one at a time, because upstream records an event for each list of Nodes that it finds.
+ * A MachinePool without a topology. Left out, because upstream counts the Nodes of a complete pool only once: changes of `minReadySeconds`
+ * and of the condition Ready of Nodes, unless the provider reports one replica too many. Left out, because the result depends on which of
+ * two writes of the provider upstream reads first: changes of both the machines and the readiness that the provider reports. Nodes join
+ * and disappear one at a time, because upstream records an event for each list of Nodes that it finds.
  */
 import { Cluster, Machine, MachinePool } from '@capstan/api'
 import { Node } from '@capstan/kube'

@@ -1,4 +1,7 @@
-/** Clusters with a topology that has MachinePools. The pool `a` consists of the Node `a`, and so on. */
+/**
+ * Clusters with a topology that has MachinePools. The pool `a` consists of the Node `a`, and so on. Nodes are not deleted, because upstream's
+ * reconcile of the topology then fails.
+ */
 import { Cluster, ClusterClass, MachinePool } from '@capstan/api'
 import { Node } from '@capstan/kube'
 import { poolClass, poolReport, poolTopology, registerPoolNodes } from '../cases/topology-pools.ts'
