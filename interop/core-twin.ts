@@ -11,7 +11,7 @@ import { explained } from './core-twin/explained.ts'
 import { Interruption, type StoppableManagers } from './core-twin/interruption.ts'
 import { report } from './core-twin/normalize.ts'
 import { unreachedReasons } from './core-twin/reached-reasons.ts'
-import { randomCases } from './core-twin/random/cases.ts'
+import { isRestarted, randomCases } from './core-twin/random/cases.ts'
 import { Side } from './core-twin/side.ts'
 import { stubDefinitions } from './core-twin/stub-kinds.ts'
 import { type Case, type Cases, Twin } from './core-twin/twin.ts'
@@ -115,7 +115,7 @@ async function compareOn(start: StartApiServer, chosen: Cases, { all = false }: 
     const sides = [theirs, ours] as const
     const outcome = new Outcomes()
     const isTimed = (name: string) => name in timedCases
-    const isInterrupted = (name: string) => name in restartCases
+    const isInterrupted = (name: string) => name in restartCases || isRestarted(name)
     const chosenWhere = (isChosen: (name: string) => boolean): [string, Case][] =>
       Object.entries(chosen).filter(([name]) => isChosen(name))
     await runAll(chosenWhere(isTimed), sides, outcome)
@@ -126,7 +126,8 @@ async function compareOn(start: StartApiServer, chosen: Cases, { all = false }: 
     )
     // Cases of restarts run last and together, because stopping the managers affects every running case.
     const interrupted = chosenWhere(isInterrupted)
-    await runAll(interrupted, sides, outcome, new Interruption(bothManagers, interrupted.length))
+    for (let next = interrupted.splice(0, MaxConcurrentCases); next.length > 0; next = interrupted.splice(0, MaxConcurrentCases))
+      await runAll(next, sides, outcome, new Interruption(bothManagers, next.length))
     outcome.print()
     if (all) for (const line of unreachedReasons(sides.map((side) => side.reachedReasons))) console.log(`no case reached ${line}`)
     console.log(`${Object.keys(chosen).length} cases in ${((performance.now() - startedAt) / 1000).toFixed(0)} s`)

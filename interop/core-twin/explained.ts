@@ -249,13 +249,14 @@ export const explained: readonly Explained[] = [
   {
     what: 'Events of short phases, and similar events',
     reason:
-      "a phase of a new Cluster that ends before the next reconcile has no event. Upstream's library combines events of one object and reason from the tenth on, even if their texts differ, and records at most 25 of one object, then one in five minutes. Upstream reconciles an object at most once a second; a rollout here takes a step as soon as a Machine becomes available",
+      "a phase of a new Cluster that ends before the next reconcile has no event. Upstream's library combines events of one object and reason from the tenth on, even if their texts differ, and records at most 25 of one object, then one in five minutes. Upstream reconciles an object at most once a second, a MachineHealthCheck once in 15 s; a rollout here takes a step as soon as a Machine becomes available",
     effect:
-      'events `Pending` and `Provisioning` of Clusters may be missing. Each event is recorded with its own text, where that of upstream begins with `(combined from similar events)` or the event is missing. Events `SuccessfulScale` of a MachineDeployment may name smaller steps',
+      'events `Pending` and `Provisioning` of Clusters may be missing. Each event is recorded with its own text, where that of upstream begins with `(combined from similar events)` or the event is missing. Events `SuccessfulScale` of a MachineDeployment may name smaller steps. Events `RemediationRestricted` may name numbers that upstream does not see',
     matches: ({ object, path, theirs, ours }, name, { count }) =>
       object === 'Events' &&
       ((count === 1 && /Normal (Pending|Provisioning) of cluster-controller/.test(path)) ||
         (isRandom(name) && / SuccessfulScale of machinedeployment-controller: /.test(path)) ||
+        (isRandom(name) && theirs === undefined && / RemediationRestricted of /.test(path)) ||
         ((hasManyEvents.has(name) || isRandom(name)) &&
           (ours === undefined
             ? /\(combined from similar events\)/.test(path)
@@ -318,7 +319,7 @@ export const explained: readonly Explained[] = [
     reason:
       'with `spec.remediation.templateRef`, upstream computes the health of each Machine, but does not write that of a healthy Machine without remediation request, nor that of an unhealthy Machine whose request exists or cannot be created. An unhealthy Machine that it does not write also ends the reconcile of the other Machines',
     effect:
-      'Machines have `HealthCheckSucceeded` from the first check, and `ExternallyRemediated` names a missing template, or a request that could not be created',
+      'Machines have `HealthCheckSucceeded` from the first check, and `ExternallyRemediated` names a missing template, or a request that could not be created. Each unhealthy Machine has a request. `status.observedGeneration` of a MachineHealthCheck does not wait for the kind of its template',
     cases: [
       'healthcheck-external',
       'healthcheck-external-no-template',
@@ -328,12 +329,13 @@ export const explained: readonly Explained[] = [
       'healthcheck-external-template-empty',
       'healthcheck-external-unknown-kind',
     ],
-    // No random case has external remediation.
     matches: ({ object, path, theirs, ours }, name) =>
-      !isRandom(name) &&
+      (!isRandom(name) || name.includes('external-remediation')) &&
       (/HealthCheckSucceeded|ExternallyRemediated/.test(path) ||
         /HealthCheckSucceeded|UnhealthyNode/.test(ours ?? '') ||
         / MachineMarkedUnhealthy /.test(path) ||
+        (object.startsWith('StubRemediation ') && theirs === undefined) ||
+        (object.startsWith('MachineHealthCheck ') && path === 'status.observedGeneration' && theirs === 'stale') ||
         (path.endsWith('conditions[Remediating].message') && theirs === '') ||
         (/^Machine(Set)? /.test(object) && /^status\.deprecated\.v1beta1\.conditions\[(Machines)?Ready\]/.test(path))),
   },

@@ -115,9 +115,14 @@ export class Twin {
     this.#interruption = undefined
   }
 
+  /** Whether the case can call `whileStopped`. */
+  get stopsManagers(): boolean {
+    return this.#interruption !== undefined
+  }
+
   /**
-   * Runs `act` while no manager runs, at most once in a case of `restartCases`. `act` cannot write core's kinds, because their webhooks are
-   * down.
+   * Runs `act` while no manager runs, at most once in a case that stops the managers. `act` cannot write core's kinds, because their
+   * webhooks are down.
    */
   async whileStopped(act: () => Promise<void>): Promise<void> {
     const interruption = this.#interruption

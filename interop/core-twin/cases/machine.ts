@@ -619,7 +619,13 @@ const nodeIsAwaited = (message: string) => (objects: readonly KubeObject[]) =>
   ['NodeReady', 'NodeHealthy'].every((type) => machineHas(type, 'InspectionFailed', message)(objects))
 
 /** Creates a Machine and its provider objects. */
-async function createMachine(twin: Twin, name: string, spec: object = {}, metadata: object = {}, kinds = stub): Promise<void> {
+export async function createMachine(
+  twin: Twin,
+  name: string,
+  spec: object = {},
+  metadata: object = {},
+  kinds = stub,
+): Promise<void> {
   await twin.create(kinds.config, named(name, { spec: {} }))
   await twin.create(kinds.machine, named(name, { spec: {} }))
   const { metadata: own, ...rest } = machine(name, spec, kinds)

@@ -8,16 +8,22 @@ import type { Behaviour } from '../side.ts'
 import { stub } from '../stub-kinds.ts'
 import { annotation, first, patchAll, type RandomChange, text } from './story.ts'
 
-const reportOf = (name: string, behaviour: Behaviour | undefined): readonly [string, Behaviour] => [name, behaviour ?? noReport]
+export const reportOf = (name: string, behaviour: Behaviour | undefined): readonly [string, Behaviour] => [
+  name,
+  behaviour ?? noReport,
+]
 
-const withStatus =
-  (behaviour: Behaviour, status: object): Behaviour =>
+const withFields =
+  (part: 'spec' | 'status') =>
+  (behaviour: Behaviour, fields: object): Behaviour =>
   (object, objects) => {
     const report = behaviour(object, objects)
-    return report && { ...report, status: { ...report.status, ...status } }
+    return report && { ...report, [part]: { ...report[part], ...fields } }
   }
+export const withSpec = withFields('spec')
+export const withStatus = withFields('status')
 
-const notReady = {
+export const notReady = {
   conditions: [
     { type: 'Ready', status: 'False', reason: 'Twin', message: 'not ready', lastTransitionTime: '2026-01-01T00:00:00Z' },
   ],

@@ -17,10 +17,16 @@ export const chooser =
   (...values) =>
     values[Math.floor(random.next() * values.length)]!
 
-/** Performs random changes, each after both sides are idle. */
+const restart: Change = ['both managers restart', (twin) => twin.whileStopped(() => Promise.resolve())]
+
+/**
+ * Performs random changes, each after both sides are idle. If the case stops the managers, one of the changes is a restart, but not
+ * the first or the last.
+ */
 export async function perform(twin: Twin, choose: Choose, changes: readonly RandomChange[]): Promise<void> {
+  const restartedAt = twin.stopsManagers ? choose(2, 3, 4, 5, 6) : undefined
   for (let number = 1; number <= Changes; number++) {
-    const [name, apply] = choose(...changes)(choose)
+    const [name, apply] = number === restartedAt ? restart : choose(...changes)(choose)
     await apply(twin)
     await twin.settle(`${number}: ${name}`)
   }
@@ -31,13 +37,19 @@ export const first = <T extends KubeObject>(objects: readonly T[]): T | undefine
   objects.toSorted((a, b) => (a.metadata.creationTimestamp! < b.metadata.creationTimestamp! ? -1 : 1))[0]
 
 /**
- * Patches all objects of a kind. Which of several equal Machines a controller deletes depends on their random names, so that a
+ * Patches all objects of a kind, or those that `isPatched` accepts. Which of several equal Machines a controller deletes depends on their random names, so that a
  * change of only one of them could lead to different states of the two sides.
  */
-export const patchAll = (twin: Twin, kind: Kind, body: object): Promise<void> =>
+export const patchAll = (
+  twin: Twin,
+  kind: Kind,
+  body: object,
+  isPatched: (object: KubeObject) => boolean = () => true,
+): Promise<void> =>
   twin.runOnBoth(`patch every ${kind.kind}`, async (client) => {
     const { items } = await client.list(kind, { namespace: twin.namespace })
-    for (const object of items) await client.patch(kind, keyOf(object), { type: 'merge', body }, { fieldManager: 'twin' })
+    for (const object of items.filter(isPatched))
+      await client.patch(kind, keyOf(object), { type: 'merge', body }, { fieldManager: 'twin' })
   })
 
 export const annotation = (key: string, value: string | null) => ({ metadata: { annotations: { [key]: value } } })
