@@ -131,6 +131,9 @@ const isCausedByReplacement = (difference: Difference): boolean =>
   /^(Machine|MachineSet|StubConfig|StubMachine|Node) /.test(difference.object) ||
   / SuccessfulDelete of machineset-controller: /.test(difference.path)
 
+/** Random cases in which no MachineDeployment is paused. */
+const withoutPausedDeployments = /-(machines|health-checks|external-remediation)(-restart)?$/
+
 const isRandom = (name: string): boolean => name.startsWith('random-')
 
 /** Cases in which a Cluster has at least ten events with the same reason. */
@@ -295,9 +298,10 @@ export const explained: readonly Explained[] = [
       const { object, path } = difference
       if (name === 'machinedeployment-paused-new-template' || isRandom(name))
         return (
-          /^Node .*-\*/.test(object) ||
-          (object.startsWith('Machine ') &&
-            /(^| \.)status\.(observedGeneration|deprecated\.v1beta1\.conditions\[NodeHealthy\])/.test(path))
+          !withoutPausedDeployments.test(name) &&
+          (/^Node .*-\*/.test(object) ||
+            (object.startsWith('Machine ') &&
+              /(^| \.)status\.(observedGeneration|deprecated\.v1beta1\.conditions\[NodeHealthy\])/.test(path)))
         )
       return name === 'machineset-no-deployment-deleted' ? isCausedByDeletion(difference) : isCausedByReplacement(difference)
     },
@@ -311,7 +315,7 @@ export const explained: readonly Explained[] = [
     cases: ['healthcheck-paused-machines', 'machinepool-ids-of-nodes'],
     matches: ({ object, path }) =>
       (/^Machine(Set|Deployment) /.test(object) &&
-        /^status\.deprecated\.v1beta1\.(ready|available|unavailable)Replicas$/.test(path)) ||
+        /^status\.deprecated\.v1beta1\.((ready|available|unavailable)Replicas$|conditions\[Resized\])/.test(path)) ||
       (object.startsWith('MachinePool ') && path.endsWith('status.deprecated.v1beta1.unavailableReplicas')),
   },
   {
