@@ -116,11 +116,11 @@ const createCheck = (twin: Twin, name: string, spec: object) =>
 
 const checkNames = ['mhc', 'mhc', 'other'] as const
 
+/** All health checks have the same `checks`: two that disagree about a Machine write its health in turn, and are never idle. */
 const checkChanges: readonly RandomChange[] = [
   (choose) => {
-    const name = choose(...checkNames)
     const checks = randomChecks(choose)
-    return [`the checks of ${name} ${text(checks)}`, (twin) => twin.patch(MachineHealthCheck, name, { spec: { checks } })]
+    return [`the checks ${text(checks)}`, (twin) => patchAll(twin, MachineHealthCheck, { spec: { checks } })]
   },
   (choose) => {
     const name = choose(...checkNames)
@@ -154,7 +154,13 @@ const checkChanges: readonly RandomChange[] = [
       checks: randomChecks(choose),
       remediation: { triggerIf: randomTrigger(choose) },
     }
-    return [`${name} is created ${text(spec)}`, (twin) => createCheck(twin, name, spec)]
+    return [
+      `${name} is created ${text(spec)}`,
+      async (twin) => {
+        await patchAll(twin, MachineHealthCheck, { spec: { checks: spec.checks } })
+        await createCheck(twin, name, spec)
+      },
+    ]
   },
 ]
 
