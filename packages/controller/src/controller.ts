@@ -141,6 +141,12 @@ export interface Controller<T extends KubeObject = KubeObject> {
   readonly indexes?: readonly Index<never>[]
   /** Maximum number of keys that are reconciled concurrently, without those whose reconcile is in `withoutWorker`. Default 10. */
   readonly concurrency?: number
+  /**
+   * Budget of each key, from which every reconcile takes 1, and which is refilled by one for each `interval` in milliseconds. Without
+   * budget, the key waits. By default 100 and a second, and reconciles that change something take 0.25. Set it when several objects may
+   * change the same field back and forth.
+   */
+  readonly limit?: { readonly burst: number; readonly interval: number }
   /** Registers the controller's own metrics in the manager's registry. Called once. */
   metrics?(registry: Registry): void
   reconcile(key: ObjectKey, context: ReconcileContext): Promise<Outcome>

@@ -73,6 +73,7 @@ export class Loop {
     this.#options = options
     this.#log = options.log.child({ controller: controller.name })
     this.#queue = new Queue(options.clock, {
+      ...(controller.limit && { ...controller.limit, changeCost: 1 }),
       onReady: () => this.#scheduleReconciles(),
       metrics: options.metrics.queue(controller.name),
     })

@@ -4,7 +4,7 @@ import { Queue } from './queue.ts'
 
 const start = Date.UTC(2026, 0, 1)
 
-function setup(options: { burst?: number } = {}) {
+function setup(options: { burst?: number; interval?: number; changeCost?: number } = {}) {
   const clock = new VirtualClock(start)
   const reports: string[] = []
   const metrics = {
@@ -167,6 +167,21 @@ describe('Queue', () => {
     }
     expect(times.slice(0, 13)).toEqual(Array(13).fill(0))
     expect(times.slice(13)).toEqual([0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2])
+  })
+
+  test('a key whose reconciles with changes cost as much as others is limited to its budget', () => {
+    const { clock, queue, finish, elapsed } = setup({ burst: 2, interval: seconds(15), changeCost: 1 })
+    const runs: number[] = []
+    for (queue.add('a'); runs.length < 6; ) {
+      if (queue.take() === undefined) {
+        clock.step(clock.nextDue!)
+        continue
+      }
+      runs.push(elapsed())
+      queue.add('a')
+      finish('a', { changed: true })
+    }
+    expect(runs).toEqual([0, 0, 0, 15, 30, 45])
   })
 
   test('the earlier of two delays applies', () => {

@@ -8,24 +8,23 @@ import type { QueueMetrics } from './metrics.ts'
 
 export interface QueueOptions {
   /**
-   * Budget of each key for reconciles. One that fails or changes nothing costs 1, one that changes something costs `ChangeCost`. The
+   * Budget of each key for reconciles. One that fails or changes nothing costs 1, one that changes something `changeCost`. The
    * budget is refilled by one for each `interval`; without budget, the key waits. Default 100.
    */
   readonly burst?: number
   /** Milliseconds after which the budget of a key is refilled by one. Default 1000, as upstream's minimum interval. */
   readonly interval?: number
+  /**
+   * Part of the budget that a reconcile with changes costs. Default 0.25: controllers that undo each other's changes without end make
+   * four reconciles a second after the first 400.
+   */
+  readonly changeCost?: number
   readonly onReady: () => void
   readonly metrics?: QueueMetrics
 }
 
 /** Returns the delay after this number of earlier failures. As upstream, 5 ms doubled with each failure, at most 1000 s. */
 const backoff = (failures: number): number => Math.min(5 * 2 ** failures, 1_000_000)
-
-/**
- * Part of the budget that a reconcile with changes costs: controllers that undo each other's changes without end make four reconciles a
- * second after the first 400.
- */
-const ChangeCost = 0.25
 
 /** Minimum number of entries at which those of idle keys are dropped. */
 const MinForgetAt = 1000
@@ -74,6 +73,7 @@ export class Queue<Change = unknown> {
   /** Number of entries at which those of idle keys are dropped. */
   #forgetAt = MinForgetAt
   readonly #interval: number
+  readonly #changeCost: number
   readonly #onReady: () => void
   readonly #metrics: QueueMetrics | undefined
   readonly #entries = new Map<string, Entry<Change>>()
@@ -87,10 +87,11 @@ export class Queue<Change = unknown> {
   #running = 0
   #closed = false
 
-  constructor(clock: Clock, { burst = 100, interval = 1000, onReady, metrics }: QueueOptions) {
+  constructor(clock: Clock, { burst = 100, interval = 1000, changeCost = 0.25, onReady, metrics }: QueueOptions) {
     this.#clock = clock
     this.#burst = burst
     this.#interval = interval
+    this.#changeCost = changeCost
     this.#onReady = onReady
     this.#metrics = metrics
   }
@@ -195,7 +196,7 @@ export class Queue<Change = unknown> {
     entry.state = 'idle'
     entry.held = result.held
     entry.failures = result.failed ? entry.failures + 1 : 0
-    this.#spend(entry, result.failed || !result.changed ? 1 : ChangeCost)
+    this.#spend(entry, result.failed || !result.changed ? 1 : this.#changeCost)
     if (result.failed) this.addAfter(key, backoff(entry.failures - 1))
     else if (result.after !== undefined) this.#delay(key, entry, Math.max(result.after, this.#throttle(entry)))
     for (const { change, mayWait } of entry.changes) {

@@ -1,6 +1,6 @@
 import { Cluster, ClusterConditions, Machine, MachineHealthCheck } from '@capstan/api'
 import { type Cache, type Controller, type Index, watches, whenChanged } from '@capstan/controller'
-import { conditionsOf, equal, getCondition, isDeleting, keyOf, keyText, type Node, type ObjectKey } from '@capstan/kube'
+import { conditionsOf, equal, getCondition, isDeleting, keyOf, keyText, type Node, type ObjectKey, seconds } from '@capstan/kube'
 import type { ClusterCache, ClusterCacheEvent } from '../cluster-cache/cluster-cache.ts'
 import { hasMatchingLabels, MachineHealthChecksByClusterName, objectsOfCluster } from '../indexes.ts'
 import { reconcileMachineHealthCheck } from './reconcile.ts'
@@ -29,6 +29,8 @@ export function createMachineHealthCheckController({
     ],
     sources: [clusters.source({ map: healthChecksOfEvent })],
     concurrency,
+    // Two checks of one Machine that disagree write its health in turn. Upstream reconciles a MachineHealthCheck at most once in 15 s.
+    limit: { burst: 20, interval: seconds(15) },
     reconcile: (key, context) => reconcileMachineHealthCheck(key, { ...context, clusters }),
   }
 }

@@ -200,6 +200,19 @@ describe('a MachineHealthCheck', () => {
     expect(await eventReasons()).toContain('MachineMarkedUnhealthy')
   })
 
+  test('limits its writes while another check of the same Machine disagrees', async () => {
+    const checks = { unhealthyNodeConditions: [{ type: 'Ready', status: 'False', timeoutSeconds: 0 }] }
+    await startEnv({ checks }, ['a'])
+    const spec = { clusterName: 'demo', selector: { matchLabels: labels }, checks: { nodeStartupTimeoutSeconds: 600 } }
+    await env.create(MachineHealthCheck, 'other', { spec })
+    await env.advance(seconds(30))
+    await setNodeReady('a', 'False')
+    await env.advance(minutes(1))
+    const revisionBefore = env.store.revision
+    await env.advance(minutes(1))
+    expect(env.store.revision - revisionBefore).toBeLessThan(100)
+  })
+
   test('writes nothing while nothing changes', async () => {
     await startEnv()
     const revisionBefore = env.store.revision
