@@ -252,9 +252,9 @@ export const explained: readonly Explained[] = [
   {
     what: 'Events of short phases, and similar events',
     reason:
-      "a phase of a new Cluster that ends before the next reconcile has no event. Upstream's library combines events of one object and reason from the tenth on, even if their texts differ, and records at most 25 of one object, then one in five minutes. Upstream reconciles an object at most once a second, a MachineHealthCheck once in 15 s; a rollout here takes a step as soon as a Machine becomes available",
+      "a phase of a new Cluster that ends before the next reconcile has no event. Upstream's library combines events of one object and reason from the tenth on, even if their texts differ, and records at most 25 of one object, then one in five minutes. Upstream reconciles an object at most once a second (a MachineHealthCheck: 15 s); a rollout here takes a step as soon as a Machine becomes available",
     effect:
-      'events `Pending` and `Provisioning` of Clusters may be missing. Each event is recorded with its own text, where that of upstream begins with `(combined from similar events)` or the event is missing. Events `SuccessfulScale` of a MachineDeployment may name smaller steps. Events `RemediationRestricted` may name numbers that upstream does not see',
+      'events `Pending` and `Provisioning` of Clusters may be missing. Each event is recorded with its own text, where that of upstream begins with `(combined from similar events)` or the event is missing. Events `SuccessfulScale` of a MachineDeployment may name smaller steps. `RemediationRestricted` may name other numbers',
     matches: ({ object, path, theirs, ours }, name, { count }) =>
       object === 'Events' &&
       ((count === 1 && /Normal (Pending|Provisioning) of cluster-controller/.test(path)) ||
