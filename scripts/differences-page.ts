@@ -19,6 +19,7 @@ const notScripted = [
   'With the feature gate `ClusterTopology` disabled, a Cluster with a topology can be deleted: updates are accepted while it is being deleted. Upstream rejects the removal of its finalizer.',
   'An update in place waits while the infrastructure machine or the bootstrap config of the Machine cannot be read. Upstream reports that there is no infrastructure machine, or calls UpdateMachine without the bootstrap config.',
   'If the schema of a variable of a ClusterClass has several errors, they may be listed in another order. Upstream lists those of properties in random order, and omits most others if the structure or a default value of the schema is wrong.',
+  'A changed or deleted kubeconfig Secret of a Cluster replaces or closes the connection to the workload cluster at once. Upstream does not watch the Secret, and keeps the connection until it fails.',
   'An ExtensionConfig whose status cannot be written keeps the handlers that were discovered. Upstream does not call them.',
   'With `--watch-filter`, handlers of ExtensionConfigs without the label that existed when the manager started are discovered again every ten minutes, like those of ExtensionConfigs with the label.',
   'The definitions of a variable that differ only in the order of JSON members, or in white space, do not conflict.',
