@@ -219,7 +219,7 @@ async function applyState(
 /**
  * Writes the Cluster's references to the created objects; objects not created yet are not referenced. During an upgrade the annotation
  * upgrade-step allows MachineSets and control planes to create Machines of the control plane's version. Without a runtime client, no hooks
- * are pending, and the plan tells whether there is an upgrade.
+ * are pending, and there is an upgrade if the plan has steps.
  */
 async function writeReferences(
   scope: TopologyScope,
