@@ -184,16 +184,10 @@ async function observeMachinePool(
   }
 }
 
-/**
- * Whether Nodes of the MachinePool have another version. Upstream lists the Nodes; status.versions has the same versions. While the versions
- * of Nodes in status.nodeRefs are unknown, for example because the only Node was deleted, the upgrade is not over; upstream's reconcile
- * fails when such a Node does not exist.
- */
+/** Whether Nodes of the MachinePool have another version. Upstream lists the Nodes; status.versions has the same versions. */
 export const isUpgradingNodes = ({ spec, status }: MachinePool): boolean => {
   const { version } = spec.template.spec
-  if (version === undefined) return false
-  const { versions, nodeRefs = [] } = status ?? {}
-  return versions === undefined ? nodeRefs.length > 0 : versions.some((inUse) => inUse.version !== version)
+  return version !== undefined && (status?.versions ?? []).some((inUse) => inUse.version !== version)
 }
 
 async function observeMachineDeployment(
