@@ -67,7 +67,7 @@ test('a Machine copies the provider ID and the name of its data Secret, finds an
   ])
 })
 
-test('a Machine reports UpToDate by the MachineDeployment that the label of its MachineSet names, even without an owner reference to it', async () => {
+test('a Machine reports UpToDate when a label, not an owner reference, of its MachineSet names the MachineDeployment', async () => {
   env = await coreEnv()
   await env.provisionCluster()
   const { spec } = aMachine()
@@ -88,10 +88,11 @@ test('a Machine reports UpToDate by the MachineDeployment that the label of its 
     spec: { ...spec, version: 'v1.33.0' },
   })
   await env.settle()
+  // Without a Node, the condition compares only the templates of MachineSet and MachineDeployment.
   expect(conditionText(await env.get(Machine, 'm1'), 'UpToDate')).toBe('True UpToDate')
 })
 
-test('a stand-alone Machine gets its Cluster as owner beside a Cluster of another API group', async () => {
+test('a stand-alone Machine gets its Cluster as owner, beside an owner of kind Cluster in another API group', async () => {
   env = await coreEnv()
   await env.provisionCluster()
   const other = { apiVersion: 'provisioning.example.io/v1', kind: 'Cluster', name: 'x', uid: 'x' }
@@ -168,7 +169,7 @@ test('failureReason and failureMessage that are no strings prevent neither the s
   expect(await orAbsent(env.get(Machine, 'm1'))).toBeUndefined()
 })
 
-test('a condition of a provider with an invalid reason is reported, and the rest of the status is written', async () => {
+test('an invalid reason in a condition of a provider is reported, and the rest of the status is written', async () => {
   env = await coreEnv()
   await env.provisionCluster()
   await env.provisionMachine('m1')
@@ -203,6 +204,7 @@ test('provider texts that are longer than the status allows are truncated, so th
 test('a Machine is Available only after it was Ready for minReadySeconds', async () => {
   env = await coreEnv()
   await env.provisionCluster()
+  // Waits 30 seconds after the Machine is Ready.
   await env.provisionMachine('m1', { spec: { minReadySeconds: 60 } })
   expect(conditionText(await env.get(Machine, 'm1'), 'Available')).toBe('False WaitingForMinReadySeconds')
   await env.advance(seconds(25))
@@ -493,7 +495,7 @@ test('the Node of a control plane Machine is deleted while another control plane
   expect(await env.workload.get(Node, { name: 'node-cp-2' })).toBeDefined()
 })
 
-test('the deletion of a Node is tried again when its first attempt fails after the node deletion timeout', async () => {
+test('the deletion of a Node is tried again if the first attempt, after the node deletion timeout, fails', async () => {
   env = await coreEnv()
   await env.provisionCluster()
   await env.provisionMachine('cp', { labels: { 'cluster.x-k8s.io/control-plane': '' } })

@@ -60,9 +60,9 @@ export interface InPlaceEnv extends SetsEnv {
   machines(): Promise<Machine[]>
   names(): Promise<string[]>
   sets(): Promise<MachineSet[]>
-  /** Messages of events for this reason. */
+  /** Messages of events with this reason. */
   events(reason: string): Promise<(string | undefined)[]>
-  /** Counts of all sets after each change, until they are stable. */
+  /** Counts of all sets, one line for each change, until they are stable for 30 seconds. */
   countsUntilStable(): Promise<string>
   /** Expects all Machines to match `largerAndNewer`, without leftover annotations. */
   expectUpdated(): Promise<void>
@@ -104,8 +104,8 @@ export async function inPlaceEnv(
     const [set, ...others] = await sets()
     expect(others.map(({ metadata }) => metadata.name)).toEqual([])
     const hash = set!.metadata.labels!['machine-template-hash']!
-    const marks = Object.keys(set!.metadata.annotations!).filter((name) => name.startsWith('in-place-updates'))
-    expect(marks).toEqual([])
+    const leftover = Object.keys(set!.metadata.annotations!).filter((name) => name.startsWith('in-place-updates'))
+    expect(leftover).toEqual([])
     for (const { metadata, spec } of await machines()) {
       expect(metadata.ownerReferences).toMatchObject([{ kind: 'MachineSet', name: set!.metadata.name, controller: true }])
       expect(metadata.labels).toMatchObject({ 'machine-template-hash': hash, 'cluster.x-k8s.io/set-name': set!.metadata.name })
