@@ -91,7 +91,7 @@ const isNamedAsSecret = ({ name, key, path }: Record<string, unknown>): boolean 
   [name, key].some((one) => typeof one === 'string' && isSecretName(one)) ||
   (typeof path === 'string' && path.split('/').some((step) => isSecretName(step.replaceAll('~1', '/'))))
 
-/** Redacts a list; a list of strings may be a text split into lines, which is searched as a whole. */
+/** Redacts a list. A list of strings may be a text in lines: if it contains a private key, all its strings are redacted. */
 function redactList(list: readonly unknown[], depth: number): unknown[] {
   const isText = list.length > 1 && list.every((item) => typeof item === 'string')
   if (isText && /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY/.test(list.join('\n'))) return list.map(() => Redacted)
@@ -146,7 +146,10 @@ function redactBase64(run: string, depth: number): string {
   return clean === text ? run : base64Of(clean)
 }
 
-/** Whether the run contains base64 of a secret after its first characters, which belong to a path or an escaped line break before it. */
+/**
+ * Whether the run contains a private key's header in base64, or base64 of a secret from its second, third or fourth character.
+ * Characters before the secret may be the end of a path or of an escaped line break.
+ */
 const hidesSecret = (run: string, depth: number): boolean =>
   keyFragments.some((fragment) => run.includes(fragment)) ||
   [1, 2, 3].some((start) => {

@@ -57,6 +57,7 @@ const forms: readonly Form[] = [
   { pattern: /\beyJ[\w-]{5,}\.[\w-]{5,}(?:\.[\w-]*)*/g, replace: () => Redacted },
   // A bootstrap token of Kubernetes.
   { pattern: /\b[a-z0-9]{6}\.[a-z0-9]{16}\b/g, replace: () => Redacted },
+  // The user and password of a URL.
   { pattern: /\b([a-z][a-z0-9+.-]{0,20}:\/\/)[^\s/]+@/gi, replace: (_, scheme) => `${scheme}${Redacted}@` },
 ]
 

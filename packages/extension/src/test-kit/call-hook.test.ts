@@ -23,7 +23,7 @@ const handlerOf = (hook: Hook, answer: (request: never) => Answer): Handler => (
 const json = (patch: unknown) => btoa(JSON.stringify(patch))
 
 describe.each(hookCatalog.filter(({ singleton }) => !singleton).map((hook) => [hook.name, hook] as const))('%s', (_, hook) => {
-  it('receives its fixture as the decoded request', async () => {
+  it('has a fixture that a handler receives as the decoded request', async () => {
     let received: unknown
     const handler = handlerOf(hook, (request) => {
       received = request
@@ -138,7 +138,7 @@ describe('callHook with several handlers', () => {
   test.each([
     [BeforeClusterUpgrade, undefined, 'Extension x has no handler for BeforeClusterUpgrade'],
     [BeforeClusterCreate, 'third', 'Extension x has no handler for BeforeClusterCreate named third'],
-  ])('names the missing handler: %#', async (hook, handler, message) => {
+  ])('names the missing handler (case %#)', async (hook, handler, message) => {
     await expect(callHook<Hook>(extension, hook, fixture<Hook>(hook), handler ? { handler } : {})).rejects.toThrow(message)
   })
 })
