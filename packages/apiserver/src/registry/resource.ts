@@ -32,7 +32,7 @@ export interface Resource {
   readonly subresources?: readonly Subresource[]
   /** Name under which the schema of a built-in kind is published, such as `io.k8s.api.core.v1.Pod`. */
   readonly component?: string
-  /** Upstream's descriptions of the table columns, except name and age. The column name identifies the column of `printer`. */
+  /** Upstream's descriptions of the columns of `printer` with the same names. Name and age have none. */
   readonly publishedColumns?: readonly PublishedColumn[]
   /** Priority of the group in discovery, highest first; default: the priority of custom resources. */
   readonly groupPriority?: number
@@ -67,8 +67,8 @@ export interface PrinterColumn {
   readonly description?: string
   readonly priority?: number
   /**
-   * Returns `null` for an empty cell. Times are RFC 3339; the table shows them as ages at `now`, in milliseconds since the Unix
-   * epoch.
+   * Returns the content of the cell; `null` for an empty cell. A cell of type `date` is an RFC 3339 time, which the table shows
+   * as an age. `now` is in milliseconds since the Unix epoch.
    */
   cell(object: UnknownObject, now: number): string | number | boolean | null
 }

@@ -29,7 +29,7 @@ export interface JournalOptions {
   readonly files: Files
   /** Whether a write waits for fsync. */
   readonly sync: boolean
-  /** Size in bytes at which the next log begins; never less than the size of a checkpoint. */
+  /** Size in bytes after which the next log begins. If the last checkpoint is larger, its size applies instead. */
   readonly checkpointAfter: number
   /** Encoding of stored objects. Default: plain objects. */
   readonly encode?: ObjectEncoding
@@ -276,6 +276,7 @@ interface Started {
  */
 export async function makeState(files: Files, folder: string, snapshots: Snapshots, time: number): Promise<void> {
   await files.makeFolder(folder)
+  // Log 1 begins with empty stores; a log that continues a checkpoint has a higher number.
   const generation = snapshots.size === 0 ? 1 : 2
   if (snapshots.size > 0) {
     const header: CheckpointHeader = { capstan: 'checkpoint', format: Format, time }
