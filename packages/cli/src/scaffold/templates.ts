@@ -1,4 +1,4 @@
-/** Reads the template files of new projects below `templates/`, and replaces placeholders such as `{{x}}`. */
+/** Reads the template files in `templates/`, from which new projects are made, and replaces placeholders such as `{{x}}`. */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -11,6 +11,7 @@ export const providerTemplates = (): Templates => templatesIn('provider')
 
 function templatesIn(name: string): Templates {
   const folder = fileURLToPath(new URL(`../../templates/${name}`, import.meta.url))
+  // Files with a dot in the name in any folder, and all files of the top folder, such as Dockerfile.
   const files = globSync('**/*.*', { cwd: folder }).concat(globSync('*', { cwd: folder, exclude: ['hooks', 'manifests'] }))
   return new Map([...new Set(files)].sort().map((file) => [file, readFileSync(join(folder, file), 'utf8')]))
 }
