@@ -49,7 +49,9 @@ export async function realHost({ kubeconfig, clock, kinds, admission, asTest = (
   }
   const client = createClient(asTest(connect()))
   const webhooks = await testWebhooks(client, admission, kinds)
+  /** The server's revision at which all informers were last current. */
   let compared = ''
+  /** Highest revision of an object that `isCaughtUp` has read. */
   let newest = 0
   return {
     client,
@@ -63,12 +65,13 @@ export async function realHost({ kubeconfig, clock, kinds, admission, asTest = (
       },
     } as Store,
     async installed() {
-      // Upstream: a CRD is Established a moment before its kind is served. An informer would wait for a retry on the virtual clock, which
-      // does not run here.
+      // In a kube-apiserver, a CRD is Established a moment before its kind is served. An informer would wait for a retry on the
+      // virtual clock, which does not run here.
       await Promise.all(kinds.map((kind) => served(client, kind)))
       if (admission.length > 0) await webhooks.configure()
     },
     async isCaughtUp(managers: readonly Manager[]) {
+      // The resourceVersion of a list is the current revision of the whole server.
       const { metadata } = await client.list(Namespace, { limit: 1 })
       if (metadata.resourceVersion === compared) return true
       const areEqual = await Promise.all(
@@ -120,7 +123,7 @@ const ownObjects: { readonly [kind: string]: RegExp } = {
   Lease: /^apiserver-/,
 }
 
-/** Deletes all objects, also those with finalizers; keeps the CRDs. */
+/** Deletes the objects that `RealHostOptions.kubeconfig` describes, also those with finalizers. Keeps the CRDs. */
 async function wipe(client: Client, kinds: readonly Kind[]): Promise<void> {
   const remove = async (kind: Kind, { metadata: { name, namespace, finalizers = [] } }: KubeObject) => {
     if (ownObjects[kind.kind]?.test(name) || namespace === 'kube-system') return
