@@ -154,7 +154,7 @@ class LoopManager implements Manager {
 
   constructor(parts: Parts) {
     this.#parts = parts
-    // For callers that do not await `ended`. The error is logged as well.
+    // Prevents an unhandled rejection when the caller does not await `ended`. `#fail` logs the error.
     this.#ended.promise.catch(() => {})
   }
 
