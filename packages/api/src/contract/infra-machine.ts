@@ -20,7 +20,7 @@ export const InfraMachineContract = {
   addresses: field<MachineAddress[]>('status.addresses', 'Addresses of the host.'),
   interruptible: field<boolean>(
     'status.interruptible',
-    'True when the infrastructure may remove the host at any time, as spot instances are.',
+    'True when the infrastructure may remove the host at any time, as with spot instances.',
   ),
   ...failureFields,
 }
