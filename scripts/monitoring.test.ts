@@ -6,7 +6,7 @@ import { metricsPage } from './metrics-page.ts'
 
 /** A metric that an expression reads. */
 interface Read {
-  /** Name of a metric, without the suffix of histograms. */
+  /** Name of a metric, without the suffix `_bucket` of histograms. */
   readonly metric: string
   /** Labels that the expression selects or groups by. */
   readonly labels: readonly string[]

@@ -2,7 +2,6 @@
  * The programs, mostly upstream's, that tests run against, built from published Go modules. Modules with replace directives cannot be
  * installed with `go install`, so each program is built in a generated module that requires them.
  */
-
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 
@@ -14,6 +13,7 @@ export interface ToolModule {
    * module.
    */
   readonly path?: string
+  /** Built programs are cached by `name` and `version`. */
   readonly version: string
   /** Oldest Go release that can build it. */
   readonly go: string
@@ -171,7 +171,7 @@ function sourcesOf(program: string): { [file: string]: string } {
   return Object.fromEntries(files.sort().map((file) => [file, readFileSync(new URL(file, folder), 'utf8')]))
 }
 
-/** Key of a built program, derived from its sources. */
+/** Returns a digest of our sources. As a part of the version, it causes a new build when they change. */
 function digestOf(sources: { readonly [file: string]: string }): string {
   return createHash('sha256').update(JSON.stringify(sources)).digest('hex').slice(0, 12)
 }
