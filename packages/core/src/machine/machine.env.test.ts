@@ -67,7 +67,7 @@ test('a Machine copies the provider ID and the name of its data Secret, finds an
   ])
 })
 
-test('a Machine reports UpToDate when a label, not an owner reference, of its MachineSet names the MachineDeployment', async () => {
+test('a Machine reports UpToDate when its MachineSet names the MachineDeployment by label, without an owner reference', async () => {
   env = await coreEnv()
   await env.provisionCluster()
   const { spec } = aMachine()
