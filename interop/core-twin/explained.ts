@@ -65,8 +65,9 @@ const isRejectedByOtherWebhook = (theirs: string, ours: string): boolean =>
   theirs !== ours &&
   theirs.replace('webhook "default.cluster.cluster.x-k8s.io"', 'webhook "validation.cluster.cluster.x-k8s.io"') === ours
 
-/** Cases of Clusters whose control plane consists of Machines. */
+/** Cases of Clusters whose control plane consists of Machines, or will consist of them. */
 const hasStandAloneMachines: ReadonlySet<string> = new Set([
+  'cluster-without-control-plane',
   'cluster-machines-as-control-plane',
   'cluster-kubeconfig-generated',
   'cluster-deleted-with-machines-and-pools',
@@ -186,7 +187,7 @@ export const explained: readonly Explained[] = [
     reason:
       'upstream reports an internal error for a Cluster without `infrastructureRef`, although it marks its infrastructure as provisioned. It checks whether the infrastructure cluster exists, instead of the control plane, and reports an internal error. It also does so for a control plane of stand-alone Machines, and does not record in the status that it is initialized',
     effect:
-      'the condition `ControlPlaneInitialized` of a Cluster names the missing control plane. A Cluster without `infrastructureRef` has `InfrastructureReady` and becomes `Available`. A Cluster with stand-alone control plane Machines becomes `Available`, has `status.initialization.controlPlaneInitialized` and the event `ControlPlaneInitialized`',
+      'the condition `ControlPlaneInitialized` of a Cluster names the missing control plane. A Cluster without `infrastructureRef` has `InfrastructureReady` and becomes `Available`. `ControlPlaneAvailable` of a Cluster without control plane provider waits for a Node of a control plane Machine; then the Cluster becomes `Available`, has `status.initialization.controlPlaneInitialized` and the event `ControlPlaneInitialized`',
     matches: (difference, name) =>
       (difference.object.startsWith('Cluster ') &&
         /conditions\[ControlPlaneInitialized\]\.(message|reason)$/.test(difference.path) &&

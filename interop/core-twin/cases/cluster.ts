@@ -52,6 +52,16 @@ const paused: Case = async (twin) => {
   await twin.settle('the deleted Cluster is resumed')
 }
 
+/** A Cluster with infrastructure, but without a control plane provider and without Machines. */
+const withoutControlPlane: Case = async (twin) => {
+  await twin.create(stub.cluster, named(clusterName, { spec: {} }))
+  const { controlPlaneRef: _, ...spec } = cluster().spec
+  await twin.create(Cluster, { metadata: { name: clusterName }, spec })
+  await twin.settle('the Cluster waits for Machines')
+  await twin.delete(Cluster, clusterName)
+  await twin.settle('the Cluster is deleted')
+}
+
 /** A Cluster whose infrastructure no provider manages. */
 const withoutInfrastructure: Case = async (twin) => {
   await twin.startWorkload(clusterName)
@@ -559,6 +569,7 @@ export const clusterCases: Cases = {
   'cluster-availability-gate-of-itself': gateOfItself,
   'cluster-milestones-of-wrong-type': milestonesOfWrongType(false),
   'cluster-milestones-of-wrong-type-later': milestonesOfWrongType(true),
+  'cluster-without-control-plane': withoutControlPlane,
   'cluster-late-providers': lateProviders,
   'cluster-empty': empty,
   'cluster-paused': paused,
