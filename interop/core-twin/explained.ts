@@ -187,7 +187,7 @@ export const explained: readonly Explained[] = [
     reason:
       'upstream reports an internal error for a Cluster without `infrastructureRef`, although it marks its infrastructure as provisioned. It checks whether the infrastructure cluster exists, instead of the control plane, and reports an internal error. It also does so for a control plane of stand-alone Machines, and does not record in the status that it is initialized',
     effect:
-      'the condition `ControlPlaneInitialized` of a Cluster names the missing control plane. A Cluster without `infrastructureRef` has `InfrastructureReady` and becomes `Available`. `ControlPlaneAvailable` of a Cluster without control plane provider waits for a Node of a control plane Machine; then the Cluster becomes `Available`, has `status.initialization.controlPlaneInitialized` and the event `ControlPlaneInitialized`',
+      'the condition `ControlPlaneInitialized` of a Cluster names the missing control plane. Without `infrastructureRef`, a Cluster has `InfrastructureReady` and becomes `Available`. Without control plane provider, `ControlPlaneAvailable` waits for a control plane Node; then the Cluster is `Available`, has `status.initialization.controlPlaneInitialized` and the event `ControlPlaneInitialized`',
     matches: (difference, name) =>
       (difference.object.startsWith('Cluster ') &&
         /conditions\[ControlPlaneInitialized\]\.(message|reason)$/.test(difference.path) &&
