@@ -408,8 +408,7 @@ export class Side implements AsyncDisposable {
     ]
     try {
       await client.create(Node, { metadata, spec: { providerID, taints } }, { fieldManager: 'kubelet' })
-      const body = { status: { conditions, nodeInfo: nodeInfoOf(version) } }
-      await client.patch(Node, { name }, { type: 'merge', body }, { subresource: 'status', fieldManager: 'kubelet' })
+      await reportNodeStatus(client, name, { conditions, nodeInfo: nodeInfoOf(version) })
     } catch {
       // Expected if a Node of this name exists already.
     }
@@ -464,6 +463,10 @@ const roles: readonly Role[] = ['cluster', 'controlPlane', 'machine', 'config']
 const isOfCore = ({ group }: Kind): boolean => group === 'cluster.x-k8s.io' || group.endsWith('.cluster.x-k8s.io')
 
 const idOf = ({ group, kind }: Kind): string => (group === '' ? kind : `${kind}.${group}`)
+
+/** Patches the status of a Node, as its kubelet does. */
+export const reportNodeStatus = (client: Client, name: string, status: object): Promise<Node> =>
+  client.patch(Node, { name }, { type: 'merge', body: { status } }, { subresource: 'status', fieldManager: 'kubelet' })
 
 export const nodeInfoOf = (version: string) => ({
   architecture: 'amd64',

@@ -20,6 +20,7 @@ import type { Case, Cases, Twin } from '../twin.ts'
 import { createDrainableMachine, createReadyCluster, isDeletedAfter, isInStage, isGone } from './machine.ts'
 import { createWorkerTemplates } from './machine-set.ts'
 import { createPolicy, endPolicy } from './policy.ts'
+import { reportNodeStatus } from '../side.ts'
 
 const PodDisruptionBudget = unknownKind({ apiVersion: 'policy/v1', kind: 'PodDisruptionBudget', plural: 'poddisruptionbudgets' })
 const VolumeAttachment = unknownKind({
@@ -273,9 +274,7 @@ const inUse =
   }
 
 const patchNodeStatus = (twin: Twin, status: object) =>
-  twin.inWorkload(clusterName, (client) =>
-    client.patch(Node, { name: 'm' }, { type: 'merge', body: { status } }, { subresource: 'status', fieldManager: 'kubelet' }),
-  )
+  twin.inWorkload(clusterName, (client) => reportNodeStatus(client, 'm', status))
 
 /** The node controller reports that the kubelet has stopped. */
 const stopKubelet = async (twin: Twin) => {

@@ -7,6 +7,7 @@ import { stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
 import { createReadyCluster } from './machine.ts'
 import { createWorkerTemplates } from './machine-set.ts'
+import { reportNodeStatus } from '../side.ts'
 
 const selector = { matchLabels: { set: 'ms' } }
 const checks = {
@@ -30,12 +31,10 @@ async function createCheckedMachines(twin: Twin, spec: object = {}, replicas = 2
 }
 
 const reported = (ready: string, time?: string) => ({
-  status: {
-    conditions: [
-      ...['MemoryPressure', 'DiskPressure', 'PIDPressure'].map((type) => nodeCondition(type, 'False')),
-      nodeCondition('Ready', ready, time === undefined ? {} : { time }),
-    ],
-  },
+  conditions: [
+    ...['MemoryPressure', 'DiskPressure', 'PIDPressure'].map((type) => nodeCondition(type, 'False')),
+    nodeCondition('Ready', ready, time === undefined ? {} : { time }),
+  ],
 })
 
 /** Sets the Ready condition of the first `count` Nodes. */
@@ -48,7 +47,7 @@ export async function reportNodesReady(twin: Twin, ready: string, count = 1, tim
 
 /** Sets the Ready condition of a Node, as its kubelet does. */
 export const reportNodeReady = (client: Client, name: string, ready: string, time?: string): Promise<Node> =>
-  client.patch(Node, { name }, { type: 'merge', body: reported(ready, time) }, { subresource: 'status', fieldManager: 'kubelet' })
+  reportNodeStatus(client, name, reported(ready, time))
 
 /** Sets the Ready condition of `count` Nodes while the health check is paused, so that both sides evaluate all reports together. */
 async function reportNodesReadyAtOnce(twin: Twin, ready: string, count: number): Promise<void> {

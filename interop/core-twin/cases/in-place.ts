@@ -20,6 +20,7 @@ import type { Case, Cases, Twin } from '../twin.ts'
 import { createReadyCluster } from './machine.ts'
 import { isEvent, isRolledOut, ProvisioningLimit, strategy, version } from './machine-deployment.ts'
 import { addCondition, byName, createWorkerTemplates, hasLabel, labels, machinesIn } from './machine-set.ts'
+import { reportNodeStatus } from '../side.ts'
 
 interface CanUpdateRequest {
   readonly desired: {
@@ -70,15 +71,8 @@ async function createUpdatable(twin: Twin, { replicas, rollingUpdate }: Options)
 /** Lets the kubelets report the new version, and UpdateMachine complete. */
 async function completeUpdates(twin: Twin): Promise<void> {
   await twin.inWorkload(clusterName, async (client) => {
-    const body = { status: { nodeInfo: { kubeletVersion: 'v1.35.1' } } }
     const { items } = await client.list(Node)
-    for (const { metadata } of items)
-      await client.patch(
-        Node,
-        { name: metadata.name },
-        { type: 'merge', body },
-        { subresource: 'status', fieldManager: 'kubelet' },
-      )
+    for (const { metadata } of items) await reportNodeStatus(client, metadata.name, { nodeInfo: { kubeletVersion: 'v1.35.1' } })
   })
   twin.setResponse('UpdateMachine', undefined)
 }

@@ -3,7 +3,7 @@ import { Machine, MachineDeployment, MachineSet } from '@capstan/api'
 import { getCondition, isDeleting, isTrue, keyOf, type KubeObject, Node, sleep, systemClock, timestamp } from '@capstan/kube'
 import { clusterName, machineDeployment, machineSet } from '../objects.ts'
 import { everythingReady, noReport } from '../providers.ts'
-import { type Behaviour, nodeInfoOf } from '../side.ts'
+import { type Behaviour, nodeInfoOf, reportNodeStatus } from '../side.ts'
 import { stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
 import { createReadyCluster } from './machine.ts'
@@ -380,8 +380,7 @@ const otherKubelet: Case = async (twin) => {
   const report = (kubeletVersion: string) =>
     twin.inWorkload(clusterName, async (client) => {
       const [node] = (await client.list(Node)).items
-      const body = { status: { nodeInfo: nodeInfoOf(kubeletVersion) } }
-      await client.patch(Node, keyOf(node!), { type: 'merge', body }, { subresource: 'status', fieldManager: 'kubelet' })
+      await reportNodeStatus(client, node!.metadata.name, { nodeInfo: nodeInfoOf(kubeletVersion) })
     })
   await report('v1.34.0')
   await twin.settle('the kubelet is older', machinesAre('Updating', 'kubeletVersion v1.34.0, v1.35.0 required'))

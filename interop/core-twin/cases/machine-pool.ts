@@ -3,7 +3,7 @@ import { Cluster, Machine, MachineHealthCheck, MachinePool } from '@capstan/api'
 import { getCondition, type Input, type KubeObject, Node, seconds, sleep, systemClock, timestamp } from '@capstan/kube'
 import { clusterName, machine, named, nodeCondition } from '../objects.ts'
 import { everythingReady, noReport } from '../providers.ts'
-import { nodeInfoOf, type Report } from '../side.ts'
+import { nodeInfoOf, type Report, reportNodeStatus } from '../side.ts'
 import { oldStub, stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
 import { createReadyCluster } from './machine.ts'
@@ -128,8 +128,7 @@ export const registerNodes = (twin: Twin, ...names: readonly string[]) =>
     const ready = nodeCondition('Ready', 'True', { time: timestamp(Date.now()) })
     for (const name of names) {
       await client.create(Node, { metadata: { name }, spec: { providerID: idOf(name) } }, { fieldManager: 'kubelet' })
-      const body = { status: { conditions: [ready] } }
-      await client.patch(Node, { name }, { type: 'merge', body }, { subresource: 'status', fieldManager: 'kubelet' })
+      await reportNodeStatus(client, name, { conditions: [ready] })
     }
   })
 
@@ -166,10 +165,7 @@ const idWithoutNode: Case = async (twin) => {
 const nodeReplaced: Case = async (twin) => {
   await createPool(twin, reported([]), pool({ replicas: 1 }))
   await registerNodes(twin, 'a')
-  await twin.inWorkload(clusterName, (client) => {
-    const body = { status: { nodeInfo: nodeInfoOf('v1.35.0') } }
-    return client.patch(Node, { name: 'a' }, { type: 'merge', body }, { subresource: 'status', fieldManager: 'kubelet' })
-  })
+  await twin.inWorkload(clusterName, (client) => reportNodeStatus(client, 'a', { nodeInfo: nodeInfoOf('v1.35.0') }))
   await twin.setReports({ machine: () => withNodes('a') })
   await twin.settle('the Node has joined', (objects) => allAvailable(1)(objects) && hasVersions(true)(objects))
   await twin.inWorkload(clusterName, (client) => client.delete(Node, { name: 'a' }))
@@ -386,10 +382,7 @@ const machineAdopted: Case = async (twin) => {
 /** The kubelet of a machine reports another version, then its Node is deleted. */
 const machineVersions: Case = async (twin) => {
   await createPoolWithMachines(twin)
-  const body = { status: { nodeInfo: nodeInfoOf('v1.36.0') } }
-  await twin.inWorkload(clusterName, (client) =>
-    client.patch(Node, { name: 'a' }, { type: 'merge', body }, { subresource: 'status', fieldManager: 'kubelet' }),
-  )
+  await twin.inWorkload(clusterName, (client) => reportNodeStatus(client, 'a', { nodeInfo: nodeInfoOf('v1.36.0') }))
   await twin.settle('a kubelet is upgraded', (objects) =>
     objects.some((object) => isMachine(object) && object.spec.version === 'v1.36.0'),
   )
@@ -598,8 +591,7 @@ const unhealthyMachine: Case = async (twin) => {
       ...['DiskPressure', 'PIDPressure'].map((type) => nodeCondition(type, 'False')),
       ...['MemoryPressure', 'Ready'].map((type) => nodeCondition(type, 'True')),
     ]
-    const body = { status: { conditions } }
-    return client.patch(Node, { name: 'a' }, { type: 'merge', body }, { subresource: 'status', fieldManager: 'kubelet' })
+    return reportNodeStatus(client, 'a', { conditions })
   })
   await twin.settle(
     'a Node has too little memory',
@@ -625,10 +617,7 @@ const infrastructureDeleting =
     await createPool(twin, reported([]), pool({ replicas }))
     if (nodes.length > 0) {
       await registerNodes(twin, ...nodes)
-      const body = { status: { nodeInfo: nodeInfoOf('v1.35.0') } }
-      await twin.inWorkload(clusterName, (client) =>
-        client.patch(Node, { name: nodes[0]! }, { type: 'merge', body }, { subresource: 'status', fieldManager: 'kubelet' }),
-      )
+      await twin.inWorkload(clusterName, (client) => reportNodeStatus(client, nodes[0]!, { nodeInfo: nodeInfoOf('v1.35.0') }))
       await twin.setReports({ machine: () => withNodes(...nodes) })
       await twin.settle('the Node has joined', hasVersions(true))
     }

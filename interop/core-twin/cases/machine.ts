@@ -3,7 +3,7 @@ import { Cluster, Machine } from '@capstan/api'
 import { Event, getCondition, isTrue, type KubeObject, Node, Pod, seconds, sleep, systemClock } from '@capstan/kube'
 import { cluster, clusterName, machine, named, nodeCondition } from '../objects.ts'
 import { everythingReady, hostedControlPlane, noReport } from '../providers.ts'
-import type { Report } from '../side.ts'
+import { type Report, reportNodeStatus } from '../side.ts'
 import { oldStub, stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
 import { createPolicy, denyEvents, endPolicy } from './policy.ts'
@@ -153,14 +153,7 @@ type NodeReport = readonly [type: string, status: string, message?: string]
 /** Writes conditions of the Node as the kubelet does. */
 async function reportNodeConditions(twin: Twin, reported: readonly NodeReport[]): Promise<void> {
   const conditions = reported.map(([type, status, message = '']) => nodeCondition(type, status, { message }))
-  await twin.inWorkload(clusterName, (client) =>
-    client.patch(
-      Node,
-      { name: 'm' },
-      { type: 'merge', body: { status: { conditions } } },
-      { subresource: 'status', fieldManager: 'kubelet' },
-    ),
-  )
+  await twin.inWorkload(clusterName, (client) => reportNodeStatus(client, 'm', { conditions }))
 }
 
 /** The kubelet reports Node conditions. */

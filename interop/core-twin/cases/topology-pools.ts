@@ -3,7 +3,7 @@ import { Cluster, ClusterClass, type MachinePool } from '@capstan/api'
 import { getCondition, type KubeObject, Node } from '@capstan/kube'
 import { clusterName } from '../objects.ts'
 import { noReport } from '../providers.ts'
-import { nodeInfoOf, type Report } from '../side.ts'
+import { nodeInfoOf, type Report, reportNodeStatus } from '../side.ts'
 import { stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
 import { aClass, createTopology, inZone, patch, patched, selector, set, topology, values } from './topology.ts'
@@ -35,17 +35,12 @@ export const registerPoolNodes = (twin: Twin, version: string, ...names: readonl
   twin.inWorkload(clusterName, async (client) => {
     for (const name of names) {
       await client.create(Node, { metadata: { name }, spec: { providerID: `twin://${name}` } }, { fieldManager: 'kubelet' })
-      await patchNode(client, name, version)
+      await reportNodeStatus(client, name, { nodeInfo: nodeInfoOf(version) })
     }
   })
 
 const upgradeNode = (twin: Twin, name: string, version: string): Promise<void> =>
-  twin.inWorkload(clusterName, (client) => patchNode(client, name, version))
-
-const patchNode = (client: Parameters<Parameters<Twin['inWorkload']>[1]>[0], name: string, version: string) => {
-  const body = { status: { nodeInfo: nodeInfoOf(version) } }
-  return client.patch(Node, { name }, { type: 'merge', body }, { subresource: 'status', fieldManager: 'kubelet' })
-}
+  twin.inWorkload(clusterName, (client) => reportNodeStatus(client, name, { nodeInfo: nodeInfoOf(version) }))
 
 const pools = (...machinePools: readonly object[]) => ({ workers: { machinePools } })
 const patchPools = (twin: Twin, ...machinePools: readonly object[]) =>

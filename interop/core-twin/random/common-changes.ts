@@ -29,12 +29,22 @@ export const notReady = {
   ],
 }
 
+export const clusterPause: RandomChange = (choose) => {
+  const paused = choose(true, null)
+  return [`the Cluster has paused ${paused}`, (twin) => twin.patch(Cluster, clusterName, { spec: { paused } })]
+}
+
+export const machineFinalizers: RandomChange = (choose) => {
+  const finalizers = choose(['twin.capstan.dev/hold'], null)
+  return [
+    `every infrastructure machine has finalizers ${text(finalizers)}`,
+    (twin) => patchAll(twin, stub.machine, { metadata: { finalizers } }),
+  ]
+}
+
 /** Changes that apply to every Cluster with MachineDeployments. */
 export const commonChanges: readonly RandomChange[] = [
-  (choose) => {
-    const paused = choose(true, null)
-    return [`the Cluster has paused ${paused}`, (twin) => twin.patch(Cluster, clusterName, { spec: { paused } })]
-  },
+  clusterPause,
   (choose) => {
     const value = choose('', null)
     const kind = choose<Kind>(MachineDeployment, Machine)
@@ -94,11 +104,5 @@ export const commonChanges: readonly RandomChange[] = [
       (twin) => patchAll(twin, Machine, { spec: { deletion } }),
     ]
   },
-  (choose) => {
-    const finalizers = choose(['twin.capstan.dev/hold'], null)
-    return [
-      `every infrastructure machine has finalizers ${text(finalizers)}`,
-      (twin) => patchAll(twin, stub.machine, { metadata: { finalizers } }),
-    ]
-  },
+  machineFinalizers,
 ]

@@ -1,4 +1,4 @@
-import { Cluster, Machine, MachineDeployment, MachineHealthCheck, MachineSet } from '@capstan/api'
+import { Machine, MachineDeployment, MachineHealthCheck, MachineSet } from '@capstan/api'
 import { keyOf, type KubeObject, Node } from '@capstan/kube'
 import { healthCheck } from '../cases/health-check.ts'
 import { createOrphan, createWorkerTemplates } from '../cases/machine-set.ts'
@@ -7,8 +7,9 @@ import { clusterName, machineDeployment, machineSet, named, nodeCondition } from
 import { everythingReady, hostedControlPlane, noReport } from '../providers.ts'
 import { stub } from '../stub-kinds.ts'
 import type { Case, Twin } from '../twin.ts'
-import { notReady, withStatus } from './common-changes.ts'
+import { clusterPause, machineFinalizers, notReady, withStatus } from './common-changes.ts'
 import { annotation, type Choose, patchAll, perform, type RandomChange, text } from './story.ts'
+import { reportNodeStatus } from '../side.ts'
 
 const ControlPlaneLabel = 'cluster.x-k8s.io/control-plane'
 
@@ -174,18 +175,7 @@ const machineChanges: readonly RandomChange[] = [
     ]
     return [
       `Nodes ${group} report ${text(conditions.map(({ type, status }) => [type, status]))}`,
-      atOnce(
-        forNodes(
-          group,
-          (client) => (node) =>
-            client.patch(
-              Node,
-              keyOf(node),
-              { type: 'merge', body: { status: { conditions } } },
-              { subresource: 'status', fieldManager: 'kubelet' },
-            ),
-        ),
-      ),
+      atOnce(forNodes(group, (client) => (node) => reportNodeStatus(client, node.metadata.name, { conditions }))),
     ]
   },
   (choose) => {
@@ -217,17 +207,8 @@ const machineChanges: readonly RandomChange[] = [
     )
     return [`infrastructure of the Cluster reports ${name}`, (twin) => twin.setReports({ cluster: report })]
   },
-  (choose) => {
-    const paused = choose(true, null)
-    return [`the Cluster has paused ${paused}`, (twin) => twin.patch(Cluster, clusterName, { spec: { paused } })]
-  },
-  (choose) => {
-    const finalizers = choose(['twin.capstan.dev/hold'], null)
-    return [
-      `every infrastructure machine has finalizers ${text(finalizers)}`,
-      (twin) => patchAll(twin, stub.machine, { metadata: { finalizers } }),
-    ]
-  },
+  clusterPause,
+  machineFinalizers,
   (choose) => {
     const maxInFlight = choose<number | string | null>(0, 1, '50%', null)
     return [

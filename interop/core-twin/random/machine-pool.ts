@@ -11,9 +11,10 @@ import { createInfraMachine, idOf, pool, registerNodes } from '../cases/machine-
 import { createReadyCluster } from '../cases/machine.ts'
 import { clusterName, named } from '../objects.ts'
 import { everythingReady, hostedControlPlane } from '../providers.ts'
-import { nodeInfoOf } from '../side.ts'
+import { nodeInfoOf, reportNodeStatus } from '../side.ts'
 import { stub } from '../stub-kinds.ts'
 import type { Case, Twin } from '../twin.ts'
+import { clusterPause } from './common-changes.ts'
 import { annotation, type Choose, perform, type RandomChange, text } from './story.ts'
 
 const name = 'p'
@@ -116,10 +117,7 @@ const poolChanges: readonly RandomChange[] = [
       (twin) => twin.patch(MachinePool, name, annotation('cluster.x-k8s.io/paused', value)),
     ]
   },
-  (choose) => {
-    const paused = choose(true, null)
-    return [`the Cluster has paused ${paused}`, (twin) => twin.patch(Cluster, clusterName, { spec: { paused } })]
-  },
+  clusterPause,
   (choose) => {
     const status = choose<{ readonly [field: string]: unknown }>(
       { initialization: { dataSecretCreated: true }, dataSecretName: choose('data', 'another') },
@@ -174,11 +172,9 @@ const poolChanges: readonly RandomChange[] = [
     return [
       `the kubelet of ${node} has version ${version}`,
       (twin) =>
-        twin.inWorkload(clusterName, (client) => {
-          const body = { status: { nodeInfo: nodeInfoOf(version) } }
-          const options = { subresource: 'status', fieldManager: 'kubelet' } as const
-          return client.patch(Node, { name: node }, { type: 'merge', body }, options).catch(() => undefined)
-        }),
+        twin.inWorkload(clusterName, (client) =>
+          reportNodeStatus(client, node, { nodeInfo: nodeInfoOf(version) }).catch(() => undefined),
+        ),
     ]
   },
 ]

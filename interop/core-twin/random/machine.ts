@@ -6,7 +6,7 @@ import { clusterName, longAgo, machine, machineSet } from '../objects.ts'
 import { everythingReady, hostedControlPlane } from '../providers.ts'
 import { oldStub, stub } from '../stub-kinds.ts'
 import type { Case, Twin } from '../twin.ts'
-import { notReady, reportOf, withSpec, withStatus } from './common-changes.ts'
+import { clusterPause, notReady, reportOf, withSpec, withStatus } from './common-changes.ts'
 import { type Choose, patchAll, perform, type RandomChange, text } from './story.ts'
 
 const standAlone = ['a', 'b'] as const
@@ -50,6 +50,11 @@ const infrastructureReport = (choose: Choose) => {
     reportOf('interruptible', withStatus(ready, { interruptible: choose(true, false) })),
     reportOf('a failure', withStatus(ready, { failureReason: choose('Bad', null), failureMessage: 'no quota' })),
   )
+}
+
+const infrastructureChange: RandomChange = (choose) => {
+  const [name, report] = infrastructureReport(choose)
+  return [`infrastructure reports ${name}`, (twin) => twin.setReports({ machine: report })]
 }
 
 const bootstrapReport = (choose: Choose) => {
@@ -98,14 +103,8 @@ const machineChanges: readonly RandomChange[] = [
     const taints = choose(null, [randomTaint(choose, 'k')], [randomTaint(choose, 'k'), randomTaint(choose, 'l')])
     return [`taints ${text(taints)}`, patchSome(choose, { spec: { taints } })]
   },
-  (choose) => {
-    const [name, report] = infrastructureReport(choose)
-    return [`infrastructure reports ${name}`, (twin) => twin.setReports({ machine: report })]
-  },
-  (choose) => {
-    const [name, report] = infrastructureReport(choose)
-    return [`infrastructure reports ${name}`, (twin) => twin.setReports({ machine: report })]
-  },
+  infrastructureChange,
+  infrastructureChange,
   (choose) => {
     const [name, report] = bootstrapReport(choose)
     return [`bootstrap reports ${name}`, (twin) => twin.setReports({ config: report })]
@@ -260,10 +259,7 @@ const machineChanges: readonly RandomChange[] = [
     const kind = choose<Kind>(stub.machine, stub.config)
     return [`every ${kind.kind} has finalizers ${text(finalizers)}`, (twin) => patchAll(twin, kind, { metadata: { finalizers } })]
   },
-  (choose) => {
-    const paused = choose(true, null)
-    return [`the Cluster has paused ${paused}`, (twin) => twin.patch(Cluster, clusterName, { spec: { paused } })]
-  },
+  clusterPause,
   (choose) => {
     const value = choose('', null)
     return [

@@ -37,8 +37,8 @@ export const first = <T extends KubeObject>(objects: readonly T[]): T | undefine
   objects.toSorted((a, b) => (a.metadata.creationTimestamp! < b.metadata.creationTimestamp! ? -1 : 1))[0]
 
 /**
- * Patches all objects of a kind, or those that `isPatched` accepts. Which of several equal Machines a controller deletes depends on their random names, so that a
- * change of only one of them could lead to different states of the two sides.
+ * Patches all objects of a kind, or those that `isPatched` accepts. Which of several equal Machines a controller deletes depends on
+ * their random names, so that a change of only one of them could lead to different states of the two sides.
  */
 export const patchAll = (
   twin: Twin,

@@ -3,16 +3,16 @@
  * reconcile of the topology then fails.
  */
 import { Cluster, ClusterClass, MachinePool } from '@capstan/api'
-import { Node } from '@capstan/kube'
 import { poolClass, poolReport, poolTopology, registerPoolNodes } from '../cases/topology-pools.ts'
 import * as managed from '../cases/topology.ts'
 import { clusterName } from '../objects.ts'
 import { everythingReady, hostedControlPlane, noReport } from '../providers.ts'
-import { type Behaviour, nodeInfoOf } from '../side.ts'
+import { type Behaviour, nodeInfoOf, reportNodeStatus } from '../side.ts'
 import { stub } from '../stub-kinds.ts'
 import type { Case, Twin } from '../twin.ts'
-import { annotation, type Choose, first, patchAll, perform, type RandomChange, text } from './story.ts'
-import { hookChange, letHooksProceed, randomMetadata, versionChange } from './topology.ts'
+import { clusterPause } from './common-changes.ts'
+import { type Choose, first, patchAll, perform, type RandomChange, text } from './story.ts'
+import { annotationChange, hookChange, letHooksProceed, randomMetadata, variablesChange, versionChange } from './topology.ts'
 
 const poolNames = ['a', 'b', 'c']
 
@@ -109,19 +109,9 @@ const poolChanges: readonly RandomChange[] = [
       },
     ]
   },
-  (choose) => {
-    const variables = choose([], [{ name: 'zone', value: choose('a', 'b', 'c') }], [{ name: 'none', value: 1 }])
-    return [`variables ${text(variables)}`, (twin) => twin.patch(Cluster, clusterName, managed.topology({ variables }))]
-  },
-  (choose) => {
-    const key = choose('topology.cluster.x-k8s.io/upgrade-concurrency', 'before-upgrade.hook.cluster.cluster.x-k8s.io/wait')
-    const value = choose('1', '2', null)
-    return [`annotation ${key} ${value}`, (twin) => twin.patch(Cluster, clusterName, annotation(key, value))]
-  },
-  (choose) => {
-    const paused = choose(true, null)
-    return [`the Cluster has paused ${paused}`, (twin) => twin.patch(Cluster, clusterName, { spec: { paused } })]
-  },
+  variablesChange,
+  annotationChange,
+  clusterPause,
   (choose) => {
     const controlPlane = choose(hostedControlPlane, hostedControlPlane, noReport)
     const what = controlPlane === noReport ? 'nothing' : 'ready'
@@ -177,8 +167,7 @@ function upgradedNodes(choose: Choose): ReturnType<RandomChange> {
             .objects(twin.namespace, MachinePool)
             .find(({ metadata }) => metadata.labels?.['topology.cluster.x-k8s.io/pool-name'] === name)?.spec.template.spec.version
           if (version === undefined) continue
-          const body = { status: { nodeInfo: nodeInfoOf(version) } }
-          await client.patch(Node, { name }, { type: 'merge', body }, { subresource: 'status', fieldManager: 'kubelet' })
+          await reportNodeStatus(client, name, { nodeInfo: nodeInfoOf(version) })
         }
       })
       await twin.settle('the Nodes have the versions of their pools')

@@ -90,6 +90,18 @@ export const versionChange: RandomChange = (choose) => {
   return [`version ${version}`, (twin) => twin.patch(Cluster, clusterName, managed.topology({ version }))]
 }
 
+export const variablesChange: RandomChange = (choose) => {
+  const variables = choose([], [{ name: 'zone', value: choose('a', 'b', 'c') }], [{ name: 'none', value: 1 }])
+  return [`variables ${text(variables)}`, (twin) => twin.patch(Cluster, clusterName, managed.topology({ variables }))]
+}
+
+/** Changes annotations of a Cluster that concern upgrades. */
+export const annotationChange: RandomChange = (choose) => {
+  const key = choose('topology.cluster.x-k8s.io/upgrade-concurrency', 'before-upgrade.hook.cluster.cluster.x-k8s.io/wait')
+  const value = choose('1', '2', null)
+  return [`annotation ${key} ${value}`, (twin) => twin.patch(Cluster, clusterName, annotation(key, value))]
+}
+
 const topologyChanges: readonly RandomChange[] = [
   versionChange,
   versionChange,
@@ -130,15 +142,8 @@ const topologyChanges: readonly RandomChange[] = [
       },
     ]
   },
-  (choose) => {
-    const variables = choose([], [{ name: 'zone', value: choose('a', 'b', 'c') }], [{ name: 'none', value: 1 }])
-    return [`variables ${text(variables)}`, (twin) => twin.patch(Cluster, clusterName, managed.topology({ variables }))]
-  },
-  (choose) => {
-    const key = choose('topology.cluster.x-k8s.io/upgrade-concurrency', 'before-upgrade.hook.cluster.cluster.x-k8s.io/wait')
-    const value = choose('1', '2', null)
-    return [`annotation ${key} ${value}`, (twin) => twin.patch(Cluster, clusterName, annotation(key, value))]
-  },
+  variablesChange,
+  annotationChange,
   (choose) => {
     const labels = { mine: choose('a', null) }
     return [`labels of the Cluster ${text(labels)}`, (twin) => twin.patch(Cluster, clusterName, { metadata: { labels } })]

@@ -18,8 +18,9 @@ import { type ApiVersionLookup, respondToConversion, type ConversionReview } fro
  */
 const MaxAdmissionBytes = 7 * 1024 * 1024
 /**
- * Size from which a ConversionReview is too large: a page of 500 objects, the default of client-go, of 128 KiB each. Upstream has no limit, and neither
- * has the protocol. The Kubernetes API server converts objects one by one, and that of Capstan calls with about 1 MiB of objects.
+ * Size from which a ConversionReview is too large: a page of 500 objects, the default of client-go, of 128 KiB each. Upstream has no
+ * limit, and neither has the protocol. The Kubernetes API server converts objects one by one, and that of Capstan calls with about 1 MiB
+ * of objects.
  */
 const MaxConversionBytes = 64 * 1024 * 1024
 
