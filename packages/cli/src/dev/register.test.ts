@@ -1,14 +1,19 @@
-import { createCatalog, type ExtensionConfig, hookCatalog } from '@capstan/api'
+import { createCatalog, type ExtensionConfig, HandlerOverridesAnnotation, hookCatalog } from '@capstan/api'
 import { checkDiscovery } from '@capstan/extension'
 import { createClient, type Transport, type WatchEvent } from '@capstan/kube'
 import { expect, test } from 'vitest'
 import { demoChangesFor, register } from './register.ts'
 
 test.each([
-  ['without options', {}],
-  ['with a timeout and a failure policy', { timeoutSeconds: 5, failurePolicy: 'Ignore' }],
-  ['with a timeout of 0, for which core uses the default', { timeoutSeconds: 0 }],
-])('register resolves when core has discovered a handler %s', async (_, handlerOptions) => {
+  ['without options', {}, {}],
+  ['with a timeout and a failure policy', { timeoutSeconds: 5, failurePolicy: 'Ignore' }, {}],
+  ['with a timeout of 0, for which core uses the default', { timeoutSeconds: 0 }, {}],
+  [
+    'whose timeout and failure policy an operator overrides',
+    { timeoutSeconds: 5 },
+    { timeoutSeconds: 20, failurePolicy: 'Ignore' },
+  ],
+] as const)('register resolves when core has discovered a handler %s', async (_, handlerOptions, override) => {
   const apiVersion = 'hooks.runtime.cluster.x-k8s.io/v1alpha1'
   const handler = { name: 'gate', hook: 'BeforeClusterCreate', apiVersion, ...handlerOptions }
   const requestHook = { apiVersion, hook: handler.hook }
@@ -20,11 +25,17 @@ test.each([
   const object: ExtensionConfig = {
     apiVersion: 'runtime.cluster.x-k8s.io/v1beta2',
     kind: 'ExtensionConfig',
-    metadata: { name: 'quota', uid: 'quota', resourceVersion: '1', creationTimestamp: '' },
+    metadata: {
+      name: 'quota',
+      uid: 'quota',
+      resourceVersion: '1',
+      creationTimestamp: '',
+      annotations: { [HandlerOverridesAnnotation]: JSON.stringify({ gate: override }) },
+    },
     spec: { clientConfig: { url: 'https://127.0.0.1:9443' } },
     status: {
       conditions: [{ type: 'Discovered', status: 'True', reason: 'Discovered', message: '', lastTransitionTime: '' }],
-      handlers: discovered,
+      handlers: discovered.map((found) => ({ ...found, ...override })),
     },
   }
   const transport: Transport = {

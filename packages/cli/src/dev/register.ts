@@ -1,5 +1,5 @@
 /** Registers the running extension in the management cluster, and makes core repeat the hook calls that block Clusters. */
-import { Cluster, ExtensionConfig, RetryHooksAnnotation } from '@capstan/api'
+import { Cluster, ExtensionConfig, extensionOptions, RetryHooksAnnotation } from '@capstan/api'
 import type { Client } from '@capstan/kube'
 import { keyOf, orAbsent } from '@capstan/kube'
 import type { DemoChanges } from '../demo.ts'
@@ -30,7 +30,6 @@ export const trust = (client: Client, bundle: string): Promise<void> =>
 /** Registers the extension. Resolves when core has discovered its handlers. */
 export async function register(client: Client, served: ServedExtension, signal: AbortSignal): Promise<void> {
   const { name, url, settings, handlers, load } = served
-  const expectedHandlers = fingerprint(handlers)
   await client.apply(
     ExtensionConfig,
     {
@@ -43,7 +42,7 @@ export async function register(client: Client, served: ServedExtension, signal: 
   const selection = { fieldSelector: `metadata.name=${name}`, signal: AbortSignal.any([signal, watchAbort.signal]) }
   for await (const { object } of await client.watch(ExtensionConfig, selection)) {
     const discovered = object.status?.conditions?.some(({ type, status }) => type === 'Discovered' && status === 'True')
-    if (discovered && fingerprint(discoveredHandlers(object)) === expectedHandlers) break
+    if (discovered && fingerprint(discoveredHandlers(object)) === fingerprint(effectiveHandlers(handlers, object))) break
   }
   watchAbort.abort()
 }
@@ -56,6 +55,12 @@ const fingerprint = (handlers: readonly AnnouncedHandler[]): string =>
     )
     .sort()
     .join(', ')
+
+/** Returns the handlers with the timeouts and failure policies that annotations of the ExtensionConfig override. */
+function effectiveHandlers(handlers: readonly AnnouncedHandler[], config: ExtensionConfig): AnnouncedHandler[] {
+  const { overrides } = extensionOptions(config)
+  return handlers.map((handler) => ({ ...handler, ...overrides[handler.name] }))
+}
 
 /** Returns the discovered handlers, named as in the extension: without the name of the ExtensionConfig. */
 const discoveredHandlers = ({ metadata, status }: ExtensionConfig): AnnouncedHandler[] =>
