@@ -62,7 +62,7 @@ test.each([
   ['vv1.36.0', false],
   ['v1.036.0', false],
   ['v1.36.0 ', false],
-])('%j is a version that fields accept: %s', (text, valid) => expect(isKubernetesVersion(text)).toBe(valid))
+])('isKubernetesVersion of %j is %s', (text, valid) => expect(isKubernetesVersion(text)).toBe(valid))
 
 test.each([
   ['1.36.0', 'v1.36.0'],

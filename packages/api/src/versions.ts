@@ -8,8 +8,8 @@ import { SemVer } from 'semver'
 /**
  * Parses a version such as `v1.36.0`. The `v`, minor and patch may be missing.
  *
- * @param problem - how the error begins; the reason follows, in the words of upstream's parser if that parser rejects the version, too
- * @throws TypeError when it is not a version
+ * @param problem - start of the error text. The reason follows, with the text of upstream's parser if that parser also rejects the version.
+ * @throws TypeError when the text is not a version
  */
 export function parseVersion(text: string, problem = `failed to parse version ${text}`): SemVer {
   const version = canonicalForm(text)
@@ -22,7 +22,7 @@ export function parseVersion(text: string, problem = `failed to parse version ${
   }
 }
 
-/** Parses a version; `undefined` when it is not one. @see parseVersion */
+/** Parses a version as `parseVersion` does; returns `undefined` when the text is not a version. */
 export function tryParseVersion(text: string): SemVer | undefined {
   try {
     return parseVersion(text)
@@ -31,7 +31,7 @@ export function tryParseVersion(text: string): SemVer | undefined {
   }
 }
 
-/** Completes a version to three numbers without leading zeros. Upstream: semver.ParseTolerant. */
+/** Removes the `v`, and completes a version to three numbers without leading zeros. Upstream: semver.ParseTolerant. */
 function canonicalForm(text: string): string {
   const [major = '', minor, ...patch] = text.trim().replace(/^v/, '').split('.')
   const parts = [major]
@@ -41,7 +41,7 @@ function canonicalForm(text: string): string {
   return [...parts.map(withoutLeadingZeros), ...(isShort ? ['0', '0'] : [])].slice(0, 3).join('.')
 }
 
-/** As upstream, also puts a zero before a part of two characters or more that does not begin with a digit. */
+/** Removes leading zeros. As in upstream, adds a zero before a part of two or more characters that then does not begin with a digit. */
 function withoutLeadingZeros(part: string): string {
   if (part.length < 2) return part
   const digits = part.replace(/^0+/, '')
@@ -51,7 +51,7 @@ function withoutLeadingZeros(part: string): string {
 /** The largest number that upstream's parser reads. */
 const MaxNumber = 2n ** 64n - 1n
 
-/** Returns what is wrong with the form of a version; `undefined` when it is valid. The texts are those of upstream's library. */
+/** Returns the error text for an invalid version, as in upstream's library; `undefined` when the version is valid. */
 function invalidPart(version: string): string | undefined {
   const [major = '', minor, ...rest] = version.split('.')
   if (minor === undefined || rest.length === 0) return 'Short version cannot contain PreRelease/Build meta data'
@@ -122,6 +122,7 @@ export function compareWithBuild(a: string, b: string): VersionOrder {
   return left.compare(right) || compareBuilds(left.build, right.build)
 }
 
+/** Whether two versions are equal, including their build tags. */
 export const sameVersion = (a: string, b: string): boolean => compareWithBuild(a, b) === 0
 
 /** Whether `desired` is an upgrade of `current`: a higher version, higher build tags, or build tags that have no order. */

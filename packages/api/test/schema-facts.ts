@@ -1,9 +1,12 @@
-/** Flattens a schema to one entry per path, without descriptions, to compare it with upstream's. */
+/** Flattens a schema to one entry per path, without descriptions, to compare it with upstream's schema. */
 import type { JSONSchema } from '@capstan/kube'
 
 export type SchemaFacts = { [path: string]: Omit<JSONSchema, 'properties' | 'items' | 'additionalProperties'> }
 
-/** Adds the entries of a schema. `required` is sorted. The path of a list's items ends in `[]`, that of a map's values in `{}`. */
+/**
+ * Adds the entries of a schema to `facts`, and returns `facts`. `required` is sorted. The path of the items of a list ends in `[]`, and the
+ * path of the values of a map in `{}`.
+ */
 export function schemaFacts(schema: JSONSchema, path = '.', facts: SchemaFacts = {}): SchemaFacts {
   const { description: _, properties, items, additionalProperties, required, ...keywords } = schema
   facts[path] = { ...keywords, ...(required ? { required: [...required].sort() } : {}) }

@@ -58,7 +58,7 @@ describe.each(kindsWithFacts)('the CustomResourceDefinition of $kind.kind', ({ k
   })
 
   it.each(facts)(
-    "has every field of upstream's in $version, with its type, default and limits, and no other",
+    'has exactly the fields of upstream in $version, with their types, defaults and limits',
     ({ version, schema }) => {
       const ourVersion = spec.versions.find(({ name }) => name === version)!
       expect(schemaFacts(ourVersion.schema!.openAPIV3Schema as JSONSchema)).toEqual(schema)

@@ -1,4 +1,4 @@
-/** Makes outlines of OpenAPI documents of hooks, with a line for each field, to compare documents with different components. */
+/** Makes outlines of OpenAPI documents of hooks, with a line for each field, to compare documents that have different components. */
 import type { JSONSchema } from '@capstan/kube'
 
 export interface HooksDocument {
@@ -21,7 +21,10 @@ interface Body {
   readonly content: { readonly [type: string]: { readonly schema: { readonly $ref: string } } }
 }
 
-/** Returns the type of each field, by path of the operation, request or response, and field path. */
+/**
+ * Returns a text for each operation, message and field. The key of an operation is its path. The key of a message also has `request` or the
+ * code of the response, and the key of a field also the path of the field in the message. The text of a field is its type.
+ */
 export function outlineOf({ paths, components: { schemas } }: HooksDocument): Map<string, string> {
   const lines = new Map<string, string>()
   const resolved = (schema: JSONSchema): { schema: JSONSchema; name?: string } => {

@@ -8,7 +8,7 @@ import { type HooksDocument, outlineOf } from './openapi-outline.suite.ts'
 const document = hooksOpenApi(hookCatalog, 'v1.14.0')
 const group = '/hooks.runtime.cluster.x-k8s.io/v1alpha1'
 
-it('has one path for each hook, which ends with the name of the handler, except for Discovery', () => {
+it('has one path for each hook; all paths except that of Discovery end with the name of the handler', () => {
   expect(Object.keys(document.paths)).toHaveLength(17)
   expect(document.paths[`${group}/discovery`]).toMatchObject({ post: { operationId: 'hooksRuntimeClusterV1alpha1Discovery' } })
   expect(document.paths[`${group}/aftercontrolplaneupgrade/{name}`]).toMatchObject({
@@ -20,7 +20,7 @@ it('has one path for each hook, which ends with the name of the handler, except 
   })
 })
 
-it('contains exactly the referenced components, whose schemas have no extension keywords', () => {
+it('contains exactly the referenced components, without extension keywords at the top of their schemas', () => {
   const text = JSON.stringify(document)
   const { schemas } = document.components
   const referencedNames = [...text.matchAll(/#\/components\/schemas\/([^"]+)"/g)].map(([, name]) => name!)

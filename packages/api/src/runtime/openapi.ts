@@ -1,6 +1,6 @@
 /**
  * Generates the OpenAPI document of hooks, for authors of extensions in any language. The same catalog always leads to the same document.
- * Upstream: exp/runtime/catalog, OpenAPI, v1.14.
+ * Upstream: hack/tools/runtime-openapi-gen/openapi.go, v1.14.
  */
 import type { JSONSchema } from '@capstan/kube'
 import type { Hook } from './hook.ts'
@@ -43,7 +43,7 @@ export function hooksOpenApi(hooks: readonly Hook[], version: string): OpenApiDo
   }
 }
 
-const openApiPath = (hook: Hook): string => (hook.singleton ? hookPath(hook) : `${hookPath(hook, 'x').slice(0, -1)}{name}`)
+const openApiPath = (hook: Hook): string => hookPath(hook, '{name}')
 
 function pathItem(hook: Hook): object {
   const content = (message: 'Request' | 'Response') => ({
@@ -78,7 +78,7 @@ function operationId({ group, version, name }: Hook): string {
 const componentName = (hook: Hook, message: 'Request' | 'Response'): string =>
   `${hook.group === HooksGroup ? `${upstreamPackage}.${hook.version}` : hookApiVersion(hook).replaceAll('/', '.')}.${hook.name}${message}`
 
-/** Returns the components of a response: its schema and its recursive schemas. */
+/** Returns the components of a response: its schema, and the recursive schemas that it refers to. */
 function responseComponents(hook: Hook): (readonly [string, JSONSchema])[] {
   const { definitions = {}, ...response } = hook.response.json
   const prefix = hook.group === HooksGroup ? upstreamCore : hookApiVersion(hook).replaceAll('/', '.')
@@ -89,14 +89,15 @@ function responseComponents(hook: Hook): (readonly [string, JSONSchema])[] {
   ])
   return [
     [componentName(hook, 'Response'), publishedSchema(response, refs)],
-    ...components.map(([, { ...schema }, as]) => [as, publishedSchema(schema, refs)] as const),
+    // Passes a copy of each schema, because the schema itself would be replaced with a reference.
+    ...components.map(([, schema, as]) => [as, publishedSchema({ ...schema }, refs)] as const),
   ]
 }
 
-/** Names of components by their reference or schema. */
+/** Maps a recursive schema, and a reference to it, to the name of its component. */
 type Refs = ReadonlyMap<string | JSONSchema, string>
 
-/** Returns a schema without keywords that only API servers understand. */
+/** Returns a schema without keywords that only API servers understand. Recursive schemas become references to components. */
 function publishedSchema(schema: JSONSchema, refs: Refs): JSONSchema {
   const component = refs.get(schema.$ref ?? schema)
   if (component !== undefined) return { $ref: `#/components/schemas/${component}` }

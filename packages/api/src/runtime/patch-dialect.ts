@@ -7,7 +7,7 @@ import { draft, equal, getMember, type JsonPatchOperation, setMember, writeJSON 
 
 /**
  * Maximum total size of the copies in a patch, in characters of JSON, because each copy can double a document. Upstream has no such limit;
- * an API server has the same limit for its own patches.
+ * kube-apiserver has the same limit for JSON patches of clients.
  */
 const MaxCopied = 3 * 1024 * 1024
 
@@ -121,11 +121,11 @@ interface Place {
 /** Returns the position at a path; `undefined` when the parent does not exist. */
 function locate(root: Root, path: string): Place | undefined {
   const tokens = path.split('/')
-  // Text before the first slash is ignored. Without a slash there is no parent, except for the path of the whole document.
+  // Text before the first slash is ignored. A path without a slash has no parent; the empty path means the same as `/`.
   if (tokens.length < 2 && path !== '') return undefined
   let parent = root.document
   for (const token of tokens.slice(1, -1)) {
-    // As upstream, a member with an empty name can be set, but not a member in it.
+    // As in upstream, a path may end with an empty name, but cannot go through a member with an empty name.
     parent = isParent(parent) && token !== '' ? read({ parent, key: unescaped(token) }).value : undefined
   }
   return isParent(parent) ? { parent, key: unescaped(tokens.at(-1)!) } : undefined

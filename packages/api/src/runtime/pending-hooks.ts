@@ -1,6 +1,6 @@
 /**
- * Reads the pending hooks of an object, and computes their annotation after a change. The annotation
- * `runtime.cluster.x-k8s.io/pending-hooks` contains their names, sorted and separated by commas. Pure. Upstream: internal/hooks, v1.14.
+ * Reads the annotation `runtime.cluster.x-k8s.io/pending-hooks` of an object, and computes its value after a change. The value contains the
+ * names of the pending hooks, sorted and separated by commas. Pure. Upstream: internal/hooks, v1.14.
  */
 import type { KubeObject } from '@capstan/kube'
 import { PendingHooksAnnotation } from '../core/well-known.ts'
@@ -15,7 +15,7 @@ export const pendingHooks = ({ metadata }: WithMetadata): ReadonlySet<string> =>
 /** Whether the hook must still be called for the object. */
 export const isHookPending = ({ name }: Pick<Hook, 'name'>, object: WithMetadata): boolean => pendingHooks(object).has(name)
 
-/** Returns the annotation after hooks are added and removed. When no hook is left, returns `null`, which removes the annotation. */
+/** Returns the value of the annotation after hooks are added and removed; `null`, which removes the annotation, when no hook is left. */
 export function pendingHooksText(
   object: WithMetadata,
   { add = [], remove = [] }: { readonly add?: readonly string[] | undefined; readonly remove?: readonly string[] | undefined },

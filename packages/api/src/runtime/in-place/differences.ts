@@ -3,8 +3,9 @@ import { equal, isRecord } from '@capstan/kube'
 import type { MachineSpec } from '../../core/v1beta2/shared/machine-template.ts'
 
 /**
- * Returns the paths at which two values differ, in alphabetical order. Values are not included, because those of a bootstrap config may be
- * secret. Items of lists are compared one by one when both lists have the same length.
+ * Returns the paths at which two values differ, without the values, because a bootstrap config may contain secrets. `path` is the path of
+ * the two values themselves. Fields are compared in alphabetical order; the items of two lists are compared one by one if the lists have
+ * the same length.
  */
 export function differingPaths(from: unknown, to: unknown, path: string): string[] {
   if (equal(from, to)) return []

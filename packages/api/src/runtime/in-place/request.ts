@@ -5,7 +5,7 @@ import type { Hook } from '../hook.ts'
 
 /**
  * Returns the object as a request of an in-place update hook contains it: with spec, and in metadata only name, namespace, labels and
- * annotations. Omits the records of waiting hooks, which change with each call.
+ * annotations. Omits the annotation with the records of waiting hooks, which changes with each call.
  * Upstream: cleanupMachine, cleanupUnstructured, v1.14.
  */
 export function withoutState<T extends KubeObject>(object: T): T {

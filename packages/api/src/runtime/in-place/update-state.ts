@@ -19,7 +19,7 @@ export const isMarkedForUpdate = ({ metadata }: WithMetadata): boolean =>
 export const isUpdatePending = (machine: WithMetadata): boolean => isHookPending(UpdateMachine, machine)
 
 /**
- * Whether the Machine is marked for an update, or UpdateMachine is pending. It is then neither ready nor up to date, and no other operation
- * on it is started.
+ * Whether the Machine is marked for an update, or UpdateMachine is pending. The Machine is then neither ready nor up to date, and is not
+ * moved to another MachineSet.
  */
 export const isUpdateInProgress = (machine: WithMetadata): boolean => isMarkedForUpdate(machine) || isUpdatePending(machine)

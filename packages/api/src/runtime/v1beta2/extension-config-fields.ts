@@ -6,7 +6,7 @@ export const clientConfigFields = {
   caBundle: s
     .string({ format: 'byte', minLength: 1, maxLength: 51200 })
     .optional()
-    .doc('CA certificates (PEM) that verify the certificate of the server; those of the system when absent.'),
+    .doc('CA certificates (PEM) that verify the certificate of the server; the CA certificates of the system when absent.'),
   service: s
     .object({
       name: s.string({ minLength: 1, maxLength: 63 }),
@@ -26,7 +26,7 @@ export const clientConfigFields = {
 export const callFields = {
   namespaceSelector: labelSelector
     .optional()
-    .doc('Selects the namespaces for whose objects the server is called; all when absent or empty.'),
+    .doc('Selects the namespaces for whose objects the server is called; all namespaces when absent or empty.'),
   settings: s.map(s.string()).optional().doc('Settings that are sent to the extension with every call.'),
 }
 
@@ -37,7 +37,7 @@ export const extensionHandlers = s
         .enum('Ignore', 'Fail')
         .optional()
         .doc('With Ignore, a call without a valid response counts as a success without effect. Default: Fail.'),
-      name: s.string({ minLength: 1, maxLength: 512 }).doc('`<handler>.<extensionconfig>`, unique among all servers.'),
+      name: s.string({ minLength: 1, maxLength: 512 }).doc('`<handler>.<extensionconfig>`, unique among all extension servers.'),
       requestHook: s.object({
         apiVersion: s.string({ minLength: 1, maxLength: 512 }).doc('Group and version of the hook.'),
         hook: s.string({ minLength: 1, maxLength: 256 }).doc('Name of the hook.'),

@@ -34,7 +34,7 @@ export interface ExtensionConfigStatus extends Infer<typeof extensionConfigStatu
 
 export const ExtensionConfigConditions = conditionTypes({
   Discovered: ['Discovered', 'NotDiscovered'],
-  /** Present only as long as a handler is registered for a deprecated version. Upstream has no such condition. */
+  /** Present only as long as a handler is registered for a deprecated version of a hook. Upstream has no such condition. */
   DeprecatedHooks: ['DeprecatedVersionsInUse'],
   Paused: ['Paused', 'NotPaused'],
 })

@@ -1,6 +1,6 @@
 /**
- * Settings for operators that upstream's API does not have. They are annotations of the ExtensionConfig, because upstream's
- * CustomResourceDefinition would prune additional fields.
+ * Reads settings of ExtensionConfigs that upstream's API does not have. They are annotations, because upstream's CustomResourceDefinition
+ * would prune additional fields.
  */
 import type { FieldError, KubeObject, Selector } from '@capstan/kube'
 import { everything, invalid, isRecord, parseLabelSelector } from '@capstan/kube'
@@ -16,6 +16,7 @@ export const HandlerOverridesAnnotation = 'runtime.capstan.dev/handler-overrides
 /** Time of the last successful discovery, in RFC 3339. Core writes this annotation. */
 export const LastDiscoveredAnnotation = 'runtime.capstan.dev/last-discovered'
 
+/** Values that replace those that the extension returned for one handler. */
 export interface HandlerOverride {
   /** A whole number from 1 to 30. */
   readonly timeoutSeconds?: number

@@ -1,4 +1,4 @@
-/** Defaults and rules of ExtensionConfigs beyond their schema. Upstream: core/webhooks/admission/extensionconfig.go, v1.14. */
+/** Defaults and validates ExtensionConfigs beyond their schema. Upstream: core/webhooks/admission/extensionconfig.go, v1.14. */
 import type { FieldError, KubeObject } from '@capstan/kube'
 import { dns1035LabelProblems, dnsLabelProblems, forbidden, invalid, required } from '@capstan/kube'
 import { selectorSyntaxErrors } from '../../../core/v1beta2/admission/selector.ts'
