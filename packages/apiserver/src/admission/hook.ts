@@ -110,7 +110,7 @@ function matchesResource(pattern: string, { plural, subresource = '' }: Target):
   )
 }
 
-/** A Namespace object is cluster-scoped, although requests for it carry its name as namespace. */
+/** Reports whether a rule's scope matches. A Namespace object is cluster-scoped, although a request for it has its name as namespace. */
 function matchesScope(scope: string, { plural, namespace }: Target): boolean {
   if (scope === '*') return true
   const isCluster = plural === 'namespaces' || namespace === undefined || namespace === ''
@@ -130,8 +130,8 @@ export const selectsObject = (
   [object, oldObject].some((candidate) => candidate !== undefined && objectSelector.matches(candidate.metadata.labels))
 
 /**
- * Reports whether the namespace of the object matches the namespaceSelector. A Namespace is matched by its own labels; other
- * cluster-scoped objects always match.
+ * Reports whether the namespace of the object matches the namespaceSelector. `labels` returns the labels of the namespace, or the labels of
+ * the object if it is a Namespace itself. Other cluster-scoped objects always match.
  */
 export const selectsNamespace = (
   { namespaceSelector }: Hook,

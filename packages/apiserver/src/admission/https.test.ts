@@ -178,7 +178,7 @@ test('a denial reaches the client with its warnings', async () => {
   expect({ status, warning: headers.warning }).toEqual({ status: 400, warning: ['299 - "be careful"'] })
 })
 
-test('a call of an unresponsive webhook times out', async () => {
+test('a call to an unresponsive webhook times out', async () => {
   await using apiServer = await serverWithWebhook(webhookAt('/hang'))
   const reached = new Promise<void>((resolve) => (onHang = resolve))
   const error = rejection(apiServer.client.create(Widget, aWidget('a')))
@@ -187,7 +187,7 @@ test('a call of an unresponsive webhook times out', async () => {
   expect(await error).toContain(`Post "https://127.0.0.1:${port}/hang?timeout=5s": context deadline exceeded`)
 })
 
-test('a response may have 2 MiB more than twice the size of its request', async () => {
+test('a response may be 2 MiB larger than twice the size of its request', async () => {
   await using apiServer = await serverWithWebhook(webhookAt('/long'))
   expect(await rejection(apiServer.client.create(Widget, aWidget('a')))).toMatch(/the response is longer than 2\d{6} bytes$/)
   const free = { text: 'x'.repeat(600_000) }

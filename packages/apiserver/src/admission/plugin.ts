@@ -1,4 +1,4 @@
-/** Admission plugins that are code in the server, unlike webhooks and policies. They run in the order of their list. */
+/** Admission plugins that are code in the server, unlike webhooks and policies. The plugins of a server run in the order of their list. */
 import type { Clock, Random, StatusError, UnknownObject } from '@capstan/kube'
 import { type Authorizer, forbiddenTo } from '../auth/authorizer.ts'
 import type { User } from '../auth/user.ts'
@@ -44,7 +44,7 @@ export interface PluginWrite {
 export const forbidden = ({ info, name, object }: PluginWrite, reason: string): StatusError =>
   forbiddenTo(info, name || object.metadata.name || object.metadata.generateName || 'Unknown', reason)
 
-/** Filters plugins by resource; the result for each resource is cached. */
+/** Returns a function from a resource to the plugins that apply to it. The function caches its results. */
 export function pluginsFor(plugins: readonly Plugin[]): (info: ResourceInfo) => readonly Plugin[] {
   const byResource = new WeakMap<ResourceInfo, readonly Plugin[]>()
   return (info) => {

@@ -16,7 +16,7 @@ const Binding = unknownKind({
   scope: 'Cluster',
 })
 
-/** A server whose policy limits the replicas of Widgets to the number in ConfigMaps, which `paramRef` selects. */
+/** Creates a server with a policy: a Widget has at most as many replicas as `most` in each ConfigMap that `paramRef` selects. */
 async function serverWithPolicy(paramRef: object): Promise<TestServer> {
   const server = await testServer()
   const rule = { operations: ['CREATE'], apiGroups: ['shop.example.com'], apiVersions: ['v1'], resources: ['widgets'] }
@@ -63,7 +63,7 @@ test('a paramRef without a namespace selects params in the namespace of the obje
   expect([await create('default'), await create('small')]).toEqual(['accepted', tooMany])
 })
 
-test('a paramRef with a selector applies the policy with each selected object', async () => {
+test('a paramRef with a selector applies the policy with each selected object, and denies the write if it selects none', async () => {
   const { client } = await serverWithPolicy({ selector: { matchLabels: { limits: 'widgets' } } })
   const create = (replicas: number) => rejection(client.create(Widget, aWidget('w', { replicas }), { dryRun: true }))
   expect(await create(1)).toBe(
@@ -102,7 +102,7 @@ test.each([
   expect((await create()).split(' ')[0]).toBe(expected)
 })
 
-describe('texts of policies are limited to 5120 bytes, not letters', () => {
+describe('the limit for texts of policies is 5120 bytes, not 5120 characters', () => {
   const bytes = (count: number) => `'${'é'.repeat((count - 2) / 2)}'`
   const rule = { operations: ['CREATE'], apiGroups: ['shop.example.com'], apiVersions: ['v1'], resources: ['widgets'] }
   const policy = (spec: object) => ({ metadata: { name: 'p' }, spec: { matchConstraints: { resourceRules: [rule] }, ...spec } })
@@ -110,7 +110,7 @@ describe('texts of policies are limited to 5120 bytes, not letters', () => {
   test.each([
     [5122, `${'é'.repeat(2560)}`],
     [5124, 'failed expression: false'],
-  ])('the result of a messageExpression: %i bytes with its quotes', async (count, message) => {
+  ])('the result of a messageExpression (a literal of %i bytes, two of them quotes)', async (count, message) => {
     const { client } = await testServer()
     const validations = [{ expression: 'false', messageExpression: bytes(count) }]
     await client.create(Policy, policy({ validations }) as never)
@@ -121,7 +121,7 @@ describe('texts of policies are limited to 5120 bytes, not letters', () => {
   test.each([
     [5120, 'accepted'],
     [5122, 'spec.auditAnnotations[0].valueExpression: Required value: must not exceed 5120 bytes in length'],
-  ])('the valueExpression of an audit annotation: %i bytes', async (count, expected) => {
+  ])('the valueExpression of an audit annotation (%i bytes)', async (count, expected) => {
     const { client } = await testServer()
     const auditAnnotations = [{ key: 'k', valueExpression: bytes(count) }]
     expect(await rejection(client.create(Policy, policy({ auditAnnotations }) as never))).toContain(expected)

@@ -41,10 +41,8 @@ import { variablesOf } from './policy-variables.ts'
 import { requestOf } from './review.ts'
 import { isExempt, type Write } from './webhooks.ts'
 
-const [policies, bindings] = [
-  'validatingadmissionpolicies.admissionregistration.k8s.io',
-  'validatingadmissionpolicybindings.admissionregistration.k8s.io',
-]
+const PolicyStorage = 'validatingadmissionpolicies.admissionregistration.k8s.io'
+const BindingStorage = 'validatingadmissionpolicybindings.admissionregistration.k8s.io'
 
 export interface PoliciesOptions {
   readonly store: Store
@@ -97,6 +95,7 @@ interface Denial {
   readonly reason?: string | undefined
 }
 
+/** The ValidatingAdmissionPolicies in the store, compiled with their bindings. */
 export class Policies {
   readonly #options: PoliciesOptions
   #policies: readonly Policy[] | undefined
@@ -107,7 +106,7 @@ export class Policies {
     const invalidate = () => {
       this.#policies = undefined
     }
-    this.#stops = [policies, bindings].map((resource) => options.store.subscribe(resource!, invalidate))
+    this.#stops = [PolicyStorage, BindingStorage].map((resource) => options.store.subscribe(resource, invalidate))
   }
 
   /** Reports whether any policy could apply to writes of the resource. */
@@ -170,7 +169,7 @@ export class Policies {
   }
 
   /**
-   * Returns the version of the resource that a rule matches; `undefined` when a selector or all rules do not match, or an exclusion
+   * Returns the version of the resource that a rule matches; `undefined` when a selector does not match, an exclusion matches, or no rule
    * matches. With `evaluatesRules` false, only selectors and exclusions are evaluated, and the result is the requested version.
    */
   #matches(match: Match, write: Write, evaluatesRules: boolean): ResourceInfo | undefined {
@@ -195,9 +194,9 @@ export class Policies {
   }
 
   /**
-   * Returns the objects that a paramRef selects; `[undefined]` for a policy or binding without parameters. @throws Error when the kind of
-   * the parameters is not served, when the paramRef does not fit that kind or the write, or when it selects no object and
-   * parameterNotFoundAction is Deny
+   * Returns the objects that a paramRef selects; `[undefined]` for a policy or binding without parameters.
+   * @throws Error when the kind of the parameters is not served, when the paramRef does not fit that kind or the write, or when it selects
+   * no object and parameterNotFoundAction is Deny
    */
   #params({ paramKind }: PolicySpec, ref: ParamRef | undefined, { target }: Write): readonly unknown[] {
     if (!paramKind || !ref) return [undefined]
@@ -237,8 +236,8 @@ export class Policies {
 
   #compile(): Policy[] {
     const { store } = this.#options
-    const allBindings = store.list(bindings!) as readonly ValidatingAdmissionPolicyBinding[]
-    return (store.list(policies!) as readonly ValidatingAdmissionPolicy[]).flatMap(({ metadata, spec }) => {
+    const allBindings = store.list(BindingStorage) as readonly ValidatingAdmissionPolicyBinding[]
+    return (store.list(PolicyStorage) as readonly ValidatingAdmissionPolicy[]).flatMap(({ metadata, spec }) => {
       const ownBindings = allBindings.filter((binding) => binding.spec.policyName === metadata.name)
       return ownBindings.length === 0 || !spec.matchConstraints ? [] : [compilePolicy(metadata.name, spec, ownBindings)]
     })
@@ -309,6 +308,7 @@ function evaluateValidations(policy: Policy, binding: Binding, input: AdmissionI
   }
 }
 
+/** Maximum size of the result of a messageExpression, in bytes. */
 const MaxMessage = 5 * 1024
 
 function messageOf({ source, message, messageExpression }: Validation, input: AdmissionInput, variables: KnownVariables): string {

@@ -1,4 +1,4 @@
-/** The evaluated fields of ValidatingAdmissionPolicy and its binding. Upstream: admissionregistration.k8s.io/v1. */
+/** The fields of ValidatingAdmissionPolicy and its binding that the server evaluates. Upstream: admissionregistration.k8s.io/v1. */
 import type { KubeObject, LabelSelector } from '@capstan/kube'
 
 export interface ValidatingAdmissionPolicy extends KubeObject {

@@ -10,8 +10,8 @@ import {
 import type { PolicySpec } from './policy-types.ts'
 
 /**
- * Compiles the variables of a policy, in order: a variable may use earlier variables. Returns the variables whose expressions compile, as
- * upstream even those with an invalid name, and the errors of names and expressions.
+ * Compiles the variables of a policy, in order: a variable may use earlier variables. Returns the variables whose expressions compile, and
+ * the errors of names and expressions. As in upstream, a variable with an invalid name is returned, too.
  */
 export function variablesOf({ variables = [], paramKind }: Pick<PolicySpec, 'variables' | 'paramKind'>): {
   readonly known: NonNullable<AdmissionScope['variables']>

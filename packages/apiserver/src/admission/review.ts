@@ -1,6 +1,6 @@
 /**
- * AdmissionReview: builds requests, decodes responses and applies their patches. Upstream:
- * k8s.io/apiserver/pkg/admission/plugin/webhook/request and errors, v0.36, with their texts.
+ * AdmissionReview: builds requests, decodes responses and applies their patches. Error texts are those of upstream. Upstream:
+ * k8s.io/apiserver/pkg/admission/plugin/webhook/request and errors, v0.36.
  */
 import {
   applyingJsonPatch,
@@ -101,7 +101,7 @@ const kindOf = ({ group, version, kind }: GroupVersionKind) => ({ group, version
 /** A decoded AdmissionReview response. */
 export interface WebhookResponse {
   readonly warnings: readonly string[]
-  /** Error for a denied write; undefined when it is allowed. */
+  /** Error for a denied write; undefined when the write is allowed. */
   readonly denial: StatusError | undefined
   readonly patch: readonly JsonPatchOperation[] | undefined
 }

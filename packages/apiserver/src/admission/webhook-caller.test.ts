@@ -3,7 +3,7 @@ import { VirtualClock } from '@capstan/kube'
 import { expect, test } from 'vitest'
 import { WebhookCaller } from './webhook-caller.ts'
 
-test('a call fails if the request that causes it has already ended, even if the transport ignores the abort signal', async () => {
+test('a call fails if the request that causes it has already ended, even if the transport ignores the abort signal; no timer remains', async () => {
   const clock = new VirtualClock()
   const transport = { post: () => new Promise<never>(() => {}), close() {} }
   const caller = new WebhookCaller({ clock, transport })

@@ -23,9 +23,9 @@ export type ResolveService = (namespace: string, name: string, port: number) => 
 
 export interface WebhookTarget {
   readonly url: URL
-  /** CA certificates in PEM format; default: the authorities of the system. */
+  /** CA certificates in PEM format; default: the CA certificates of the system. */
   readonly ca: string | undefined
-  /** Name that the certificate must contain, when it is not the host of the URL. */
+  /** Name that the certificate must contain; default: the host of the URL. */
   readonly servername: string | undefined
 }
 
@@ -160,16 +160,15 @@ function documentOf({ status, contentType, body }: WebhookHttpResponse): unknown
   let document: unknown
   try {
     document = readJSON(body.toString('utf8'))
-  } catch (err) {
+  } catch {
     // Upstream parses a body that is not JSON as YAML, where plain text is a string.
-    document = err
+    document = ''
   }
-  if (isRecord(document) && !(document instanceof Error)) return document
-  const value = document instanceof Error ? '' : document
-  throw new WebhookCallError(`couldn't get version/kind; json parse error: ${notAnObjectText(value)}`)
+  if (isRecord(document)) return document
+  throw new WebhookCallError(`couldn't get version/kind; json parse error: ${notAnObjectText(document)}`)
 }
 
-/** Upstream: client-go's error for a response without a Status, NewGenericServerResponse. */
+/** Returns the error text of client-go for a response without a Status. Upstream: NewGenericServerResponse. */
 function statusText(status: number, contentType: string, body: Buffer): string {
   const isText = contentType === '' || contentType.startsWith('text/')
   const bodyText = (isText && body.subarray(0, 2048).toString('utf8').trim()) || 'unknown'

@@ -34,7 +34,7 @@ interface Received {
 /** `response` of an AdmissionReview, HTTP status of a failed call, `never` for no reply, or (`raw`) the whole body. */
 type Reply = object | number | 'never' | { readonly raw: unknown }
 
-/** A server whose webhooks are functions, by path. Records their requests. */
+/** An API server whose webhooks are functions, one for each path. Records the requests to them. */
 class ServerWithWebhooks implements WebhookTransport {
   readonly received: Received[] = []
   readonly replies = new Map<string, (received: Received) => Reply>()
@@ -131,22 +131,6 @@ describe('a mutating webhook', () => {
     expect(hooks.received[0]!.request['userInfo']).toEqual({ username: name, ...attributes })
   })
 
-  test.each(['mutating', 'validating'] as const)(
-    'the server yields to the event loop while it encodes a long object for a %s webhook',
-    async (type) => {
-      let yields = 0
-      Object.assign(hooks.hosted.clock, { yieldIfDue: () => void yields++ })
-      const yieldsOf = async (name: string) => {
-        const before = yields
-        await create(name, { free: Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`k${index}`, 1])) })
-        return yields - before
-      }
-      const withoutWebhook = await yieldsOf('a')
-      await hooks.add(type, 'look', () => ({ allowed: true }))
-      expect(await yieldsOf('b')).toBeGreaterThan(withoutWebhook + 15)
-    },
-  )
-
   test('may return a long patch: the server yields to the event loop between its operations', async () => {
     let yields = 0
     Object.assign(hooks.hosted.clock, { yieldIfDue: () => void yields++ })
@@ -232,6 +216,22 @@ describe('a mutating webhook', () => {
     })
   })
 })
+
+test.each(['mutating', 'validating'] as const)(
+  'the server yields to the event loop while it encodes a long object for a %s webhook',
+  async (type) => {
+    let yields = 0
+    Object.assign(hooks.hosted.clock, { yieldIfDue: () => void yields++ })
+    const yieldsOf = async (name: string) => {
+      const before = yields
+      await create(name, { free: Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`k${index}`, 1])) })
+      return yields - before
+    }
+    const withoutWebhook = await yieldsOf('a')
+    await hooks.add(type, 'look', () => ({ allowed: true }))
+    expect(await yieldsOf('b')).toBeGreaterThan(withoutWebhook + 15)
+  },
+)
 
 test('a mutating webhook receives and sets integers beyond 2^53 with all digits', async () => {
   const exact = unknownKind({ apiVersion: 'exact.example.com/v1', kind: 'Exact', plural: 'exacts' })
@@ -347,7 +347,7 @@ describe('a webhook', () => {
       () => patch({ op: 'remove', path: '/spec' }),
       `500 InternalError: ${failing}received invalid webhook response: validating webhook may not return response.patch`,
     ],
-  ])('that %s rejects the write', async (_, reply, expected) => {
+  ])('that %s prevents the write', async (_, reply, expected) => {
     await hooks.add('validating', 'val', reply)
     const error = await rejection(create())
     expect(error.replace(/uid="[0-9a-f-]{36}"/, 'uid="UID"')).toBe(expected)
@@ -482,8 +482,8 @@ describe('a webhook', () => {
     expect(hooks.received).toHaveLength(expected === 'denied the request' ? 1 : 0)
   })
 
-  // Upstream: the request of a Namespace has its name as namespace.
-  test('receives a namespace for a Namespace, its own name, but for no other cluster-scoped object', async () => {
+  // Upstream: the namespace of a request for a Namespace is the name of the Namespace.
+  test('receives the name of a Namespace also as its namespace, and no namespace for other cluster-scoped objects', async () => {
     const rules = [{ operations: ['*'], apiGroups: ['*'], apiVersions: ['*'], resources: ['namespaces', 'clusterroles'] }]
     await hooks.add('validating', 'look', () => ({ allowed: true }), { rules })
     await hooks.hosted.client.create(Namespace, { metadata: { name: 'a' } })

@@ -64,7 +64,7 @@ export interface WebhooksOptions {
   readonly log: Logger
   /** Decides the permission checks in match conditions. */
   readonly authorizer: Authorizer
-  /** Names of the enabled admission plugins, among them the two that call webhooks. */
+  /** Names of the enabled admission plugins. Webhooks of a type are called only if the plugin of this type is enabled (`pluginNames`). */
   readonly enabled: ReadonlySet<string>
   /** All served versions of a resource. */
   readonly versions: (info: ResourceInfo) => readonly ResourceInfo[]
@@ -81,7 +81,7 @@ export interface Write extends AdmissionAttributes {
   readonly oldObject: UnknownObject | undefined
   readonly warn: (text: string) => void
   /**
-   * Returns a signal that aborts when no client waits for the response any more; `undefined`: calls end only by their timeout.
+   * Returns a signal that aborts when no client waits for the response any more. When absent, only their timeouts end unanswered calls.
    */
   readonly ended: (() => AbortSignal) | undefined
 }
@@ -93,6 +93,7 @@ type HooksByType = { readonly [type in HookType]: readonly Hook[] }
 
 const noHooks: HooksByType = { mutating: [], validating: [] }
 
+/** The webhooks of all webhook configurations in the store. */
 export class Webhooks {
   readonly #options: WebhooksOptions
   #hooks: HooksByType | undefined
@@ -116,7 +117,7 @@ export class Webhooks {
   /**
    * Calls mutating webhooks. `toObject` converts a patched document to an object of the resource, pruned and defaulted.
    * @returns the resulting object: the same object when no webhook changed it
-   * @throws StatusError when a webhook denies the write, or when a failure is not ignored (failurePolicy)
+   * @throws StatusError when a webhook denies the write, or when a call fails and the failurePolicy of the webhook is not Ignore
    */
   async mutate(write: Write, toObject: ToObject): Promise<UnknownObject | undefined> {
     let { object } = write
@@ -195,7 +196,7 @@ export class Webhooks {
     } catch (err) {
       const text = `failed calling webhook ${JSON.stringify(webhook.name)}: ${(err as Error).message}`
       if (webhook.failurePolicy !== 'Ignore' || write.ended?.().aborted) throw internalError(text)
-      this.#options.log.warn('Webhook call failed, and its failurePolicy is Ignore', {
+      this.#options.log.warn('Webhook call failed and was ignored, because failurePolicy is Ignore', {
         webhook: webhook.name,
         configuration: hook.configuration,
         why: (err as Error).message,

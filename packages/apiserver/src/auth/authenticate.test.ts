@@ -14,18 +14,22 @@ const user = (name: string, ...groups: string[]) => ({ kind: 'user', name, group
 const userWithUID = (uid: string, name: string, ...groups: string[]) => ({ ...user(name, ...groups), uid })
 
 test.each([
-  ['a certificate', { certificate: alice }, user('alice', 'devs')],
-  ['a certificate before a token', { certificate: alice, authorization: 'Bearer secret1' }, user('alice', 'devs')],
-  ['a token with groups', { authorization: 'Bearer secret1' }, userWithUID('1', 'bob', 'devs', 'ops')],
-  ['a token without groups', { authorization: 'bearer secret2' }, userWithUID('2', 'o"neil')],
-  ['a token with one group', { authorization: 'Bearer secret3' }, userWithUID('3', 'carol', 'devs')],
-  ['an unknown token', { authorization: 'Bearer nope' }, { kind: 'rejected' }],
-  ['a password', { authorization: 'Basic Ym9iOng=' }, { kind: 'anonymous' }],
-  ['no token', { authorization: 'Bearer ' }, { kind: 'anonymous' }],
-  ['a token after two spaces', { authorization: 'Bearer  secret2' }, { kind: 'anonymous' }],
-  ['a request without credentials', {}, { kind: 'anonymous' }],
-  ['a certificate without a name', { certificate: { commonName: '', organizations: [] } }, { kind: 'anonymous' }],
-])('returns the expected identity for %s', (_, credentials, identity) => {
+  ['a certificate identifies the user of its subject', { certificate: alice }, user('alice', 'devs')],
+  ['a certificate takes precedence over a token', { certificate: alice, authorization: 'Bearer secret1' }, user('alice', 'devs')],
+  ['a token identifies its user, with groups', { authorization: 'Bearer secret1' }, userWithUID('1', 'bob', 'devs', 'ops')],
+  ['a token identifies a user without groups', { authorization: 'bearer secret2' }, userWithUID('2', 'o"neil')],
+  ['a token identifies a user with one group', { authorization: 'Bearer secret3' }, userWithUID('3', 'carol', 'devs')],
+  ['an unknown token is rejected', { authorization: 'Bearer nope' }, { kind: 'rejected' }],
+  ['a password counts as no credentials', { authorization: 'Basic Ym9iOng=' }, { kind: 'anonymous' }],
+  ['an empty token counts as no credentials', { authorization: 'Bearer ' }, { kind: 'anonymous' }],
+  ['a token after two spaces counts as no credentials', { authorization: 'Bearer  secret2' }, { kind: 'anonymous' }],
+  ['a request without credentials is anonymous', {}, { kind: 'anonymous' }],
+  [
+    'a certificate without a common name counts as no credentials',
+    { certificate: { commonName: '', organizations: [] } },
+    { kind: 'anonymous' },
+  ],
+])('%s', (_, credentials, identity) => {
   expect(authenticate(credentials)).toEqual(identity)
 })
 

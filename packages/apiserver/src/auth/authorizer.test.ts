@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { type AuthorizationMode, authorizerOf } from './authorizer.ts'
 
 const rule = { verbs: ['get'], apiGroups: [''], resources: ['pods'] }
-/** RBAC with one rule for every user, and an error. */
+/** RBAC authorizer with the same rule and the same error for every user. */
 const rbac = {
   decide: () => ({ allowed: false, reason: '' }),
   rulesFor: () => ({ rules: [rule], errors: ['not complete'] }),

@@ -1,4 +1,4 @@
-/** Authorizes requests before any look-up, so that a client without permission cannot find out which objects exist. */
+/** Authorizes requests before the object is looked up, so that a client without permission cannot find out which objects exist. */
 import { type NamedResource, resourceName, type StatusDetails, StatusError } from '@capstan/kube'
 import type { User } from './user.ts'
 import type { Rules } from './rules.ts'
@@ -39,7 +39,7 @@ export interface Authorizer {
   rulesFor(user: User, namespace: string): Rules
 }
 
-/** `Node` allows no request here: the permissions that upstream gives only to kubelets are granted to no user. */
+/** Authorization modes of kube-apiserver. `Node` allows no request: no user gets the permissions that upstream gives only to kubelets. */
 export const AuthorizationModes = ['AlwaysAllow', 'AlwaysDeny', 'Node', 'RBAC'] as const
 export type AuthorizationMode = (typeof AuthorizationModes)[number]
 
@@ -82,7 +82,7 @@ export function authorizerOf(modes: readonly AuthorizationMode[], rbac: Pick<Aut
   }
 }
 
-/** @throws StatusError Forbidden */
+/** @throws StatusError Forbidden when the request is not allowed */
 export function authorize(authorizer: Authorizer, attributes: Attributes): void {
   const { allowed, reason } = authorizer.decide(attributes)
   if (!allowed) throw denialOf(attributes, reason)

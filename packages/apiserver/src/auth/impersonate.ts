@@ -73,7 +73,7 @@ function goStructText({ groups, uid, extra }: RequestedIdentity): string {
   return `&user.DefaultInfo{Name:"", UID:${JSON.stringify(uid ?? '')}, Groups:${slice}, Extra:${map}}`
 }
 
-/** Decodes the key of an extra. Keys are percent-encoded, because they may contain characters that header names may not. */
+/** Decodes the key of an extra. Keys are percent-encoded, because a header name cannot contain every character of a key. */
 function decodeKey(key: string): string {
   try {
     return decodeURIComponent(key)

@@ -4,6 +4,7 @@ import type { User } from './user.ts'
 import type { Authorizer } from './authorizer.ts'
 import { serviceAccountGroups, serviceAccountUser } from './rules.ts'
 
+/** Returns the function that decides the checks. A check is about `sender`, the user of the request, unless it names a service account. */
 export const permissionCheck =
   (authorizer: Authorizer, sender: User): CheckPermission =>
   ({ serviceAccount, verb, ...attributes }) => {

@@ -25,11 +25,11 @@ describe('a field selector for metadata.name', () => {
     expect(nameOf(method, path, 'fieldSelector=metadata.name%3Da')).toBeUndefined(),
   )
 
-  test.each(['metadata.name!=a', 'metadata.namespace=a', 'metadata.name==a%2Fb', 'nonsense'])(
-    'names no object unless it requires one valid name: %s',
-    (selector) => expect(nameOf('GET', collection, `fieldSelector=${selector}`)).toBeUndefined(),
-  )
-
   test('does not change the name in the path', () =>
     expect(nameOf('GET', `${collection}/b`, 'fieldSelector=metadata.name%3Da')).toBe('b'))
 })
+
+test.each(['metadata.name!=a', 'metadata.namespace=a', 'metadata.name==a%2Fb', 'nonsense'])(
+  'a field selector that does not require a valid name names no object: %s',
+  (selector) => expect(nameOf('GET', collection, `fieldSelector=${selector}`)).toBeUndefined(),
+)

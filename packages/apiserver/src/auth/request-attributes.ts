@@ -3,7 +3,7 @@ import { type ApiRequest, parseFieldSelector, pathSegmentProblems, type Resource
 import type { User } from './user.ts'
 import type { ResourceAttributes } from './authorizer.ts'
 
-/** Upstream: k8s.io/apiserver/pkg/endpoints/request, RequestInfo. */
+/** Returns the attributes of an HTTP request for a resource. Upstream: k8s.io/apiserver/pkg/endpoints/request, RequestInfo. */
 export function attributesOfPath(user: User, method: string, path: ResourcePath, query: URLSearchParams): ResourceAttributes {
   // An unsupported method is authorized before it is rejected: 403 comes before 405.
   const verb = path.watch ? 'watch' : (verbOf(method === 'HEAD' ? 'GET' : method, path, query) ?? methodVerbs[method] ?? '')
@@ -13,6 +13,7 @@ export function attributesOfPath(user: User, method: string, path: ResourcePath,
 
 const methodVerbs: { readonly [method: string]: string } = { POST: 'create', PUT: 'update', PATCH: 'patch' }
 
+/** Returns the attributes of an `ApiRequest`, the form of a request that verbs and in-process clients use. */
 export const attributesOf = (user: User, request: ApiRequest): ResourceAttributes =>
   attributes(user, request, request.options?.fieldSelector)
 
@@ -44,7 +45,7 @@ function attributes(
 
 /**
  * Verbs of reads that a field selector may limit to one object. For other verbs, the selector must not narrow the authorization: a create,
- * for example, ignores it.
+ * for example, ignores the selector.
  */
 const readsMany: ReadonlySet<string> = new Set(['list', 'watch'])
 

@@ -10,7 +10,7 @@ const rule = (apiGroups: string, resources: string, verbs: string, resourceNames
 })
 const urls = (verbs: string, ...nonResourceURLs: string[]): PolicyRule => ({ verbs: verbs.split(' '), nonResourceURLs })
 
-/** `verb resource[/subresource][.group][ name]` or `verb /path`. */
+/** Parses `verb resource[/subresource][.group][ name]` or `verb /path`. */
 function action(text: string): Parameters<typeof allows>[1] {
   const [verb = '', target = '', name] = text.split(' ')
   if (target.startsWith('/')) return { kind: 'path', verb, path: target }
@@ -55,7 +55,7 @@ test.each([
   ['applies to a user by name', { kind: 'User', name: 'bob' }, bob, '', true],
   ['does not apply to another user', { kind: 'User', name: 'eve' }, bob, '', false],
   ['applies to the members of a group', { kind: 'Group', name: 'devs' }, bob, '', true],
-  ['of a group does not apply to a user with its name', { kind: 'Group', name: 'bob' }, bob, '', false],
+  ['of a group does not apply to a user with the name of the group', { kind: 'Group', name: 'bob' }, bob, '', false],
   ['applies to a service account', { kind: 'ServiceAccount', name: 'robot', namespace: 'build' }, robot, '', true],
   [
     'of a service account without a namespace applies in its own namespace',
@@ -110,9 +110,14 @@ test.each<[string, PolicyRule[], PolicyRule[], string]>([
     [rule('', 'secrets', 'get')],
     '{APIGroups:[""], Resources:["secrets"], Verbs:["get"]}',
   ],
-  ['the user has all subresources', [rule('', '*/scale', 'get')], [rule('', 'deployments/scale', 'get')], ''],
+  [
+    'the rule of the user is for this subresource of all resources',
+    [rule('', '*/scale', 'get')],
+    [rule('', 'deployments/scale', 'get')],
+    '',
+  ],
   ['the rule of the user covers all requested paths', [urls('get', '/apis/*')], [urls('get', '/apis/apps', '/apis/*')], ''],
-  ['paths are missing', [urls('get', '/apis')], [urls('get', '/api', '/apis')], '{NonResourceURLs:["/api"], Verbs:["get"]}'],
+  ['a path is missing', [urls('get', '/apis')], [urls('get', '/api', '/apis')], '{NonResourceURLs:["/api"], Verbs:["get"]}'],
   [
     'several resources are requested',
     [],

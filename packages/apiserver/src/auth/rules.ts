@@ -12,6 +12,7 @@ export interface Rules {
   readonly errors: readonly string[]
 }
 
+/** `Attributes` without the user. */
 type Action = Attributes extends infer A ? (A extends unknown ? Omit<A, 'user'> : never) : never
 
 export function allows(rule: PolicyRule, action: Action): boolean {
@@ -72,7 +73,7 @@ export const serviceAccountGroups = (namespace: string): string[] => [
   `system:serviceaccounts:${namespace}`,
 ]
 
-/** Maximum number of permissions to compare. A rule has one for each combination of its lists, which may be millions. */
+/** Maximum number of permissions to compare. A rule has a permission for each combination of the items of its lists, possibly millions. */
 const MaxPermissions = 100_000
 
 /**

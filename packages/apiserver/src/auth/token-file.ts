@@ -20,7 +20,7 @@ export function parseTokenFile(text: string): Map<string, TokenUser> {
   return users
 }
 
-/** Splits a CSV line into its fields; quoted fields may contain commas, and a doubled quote is a quote. */
+/** Splits a CSV line into its fields; a quoted field may contain commas, and two quotes in it mean one. */
 function columnsOf(line: string, reject: (reason: string) => Error): string[] {
   const columns: string[] = []
   let at = 0
