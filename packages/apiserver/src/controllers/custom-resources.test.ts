@@ -153,7 +153,7 @@ describe('a CustomResourceDefinition', () => {
     )
   })
 
-  test('records the versions in which objects may be stored', async () => {
+  test('records the versions in which objects may be stored, and rejects the removal of such a version', async () => {
     const crd = draft(await createCRD('foos', 'Foo', [version('v1', { storage: true }), version('v2')]))
     const update = async (storage: string, names: string[]) => {
       const { metadata } = await t.client.get(CustomResourceDefinition, { name: crd.metadata.name })
@@ -205,20 +205,20 @@ describe('a CustomResourceDefinition', () => {
 
   const url = 'https://127.0.0.1/convert'
   test.each<[title: string, webhook: object | undefined, problem: string]>([
-    ['that is complete, it is accepted', { conversionReviewVersions: ['v1'], clientConfig: { url } }, ''],
+    ['that is complete is accepted', { conversionReviewVersions: ['v1'], clientConfig: { url } }, ''],
     [
-      'without a clientConfig, it is rejected',
+      'without a clientConfig is rejected',
       { conversionReviewVersions: ['v1'] },
       'webhookClientConfig: Required value: required when strategy is set to Webhook',
     ],
-    ['without a version, it is rejected', { clientConfig: { url } }, 'conversionReviewVersions: Required value'],
+    ['without a version is rejected', { clientConfig: { url } }, 'conversionReviewVersions: Required value'],
     [
-      'of unknown versions only, it is rejected',
+      'of only unknown versions is rejected',
       { conversionReviewVersions: ['v9'], clientConfig: { url } },
       'conversionReviewVersions: Invalid value: ["v9"]: must include at least one of v1, v1beta1',
     ],
     [
-      'with neither a URL nor a Service, it is rejected',
+      'with neither a URL nor a Service is rejected',
       { conversionReviewVersions: ['v1'], clientConfig: {} },
       'webhookClientConfig: Required value: exactly one of url or service is required',
     ],

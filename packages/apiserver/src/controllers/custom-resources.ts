@@ -1,6 +1,6 @@
 /**
  * Serves the resources of CustomResourceDefinitions: accepts or rejects their names, serves them, writes their conditions, and deletes
- * the instances of a CRD before the CRD itself. A CRD is served as soon as its creation is visible; its status follows. Upstream:
+ * the instances of a CRD before the CRD itself. A CRD is served as soon as its creation is visible; its status is written later. Upstream:
  * apiextensions-apiserver pkg/controller/{status,establish,finalizer}, v0.36.
  */
 import {
@@ -86,13 +86,14 @@ export function runCustomResources({ store, registry, clock, log, deleteInstance
    */
   function serve(name: string, crd: CustomResourceDefinition | undefined, revision?: number): void {
     const before = served.get(name)
-    if (!crd || nameConflict(crd, otherCRDs(name)) !== undefined) {
-      if (before && !crd) {
+    if (!crd) {
+      if (before) {
         served.delete(name)
         registry.serve(name, [])
       }
       return
     }
+    if (nameConflict(crd, otherCRDs(name)) !== undefined) return
     const current = {
       spec: crd.spec,
       terminating: crd.metadata.deletionTimestamp !== undefined,
@@ -102,6 +103,7 @@ export function runCustomResources({ store, registry, clock, log, deleteInstance
     registry.serve(name, customResourceInfos(crd), before ? undefined : revision)
   }
 
+  /** Returns the other CRDs that have names: those that are served, or whose names are accepted. */
   function otherCRDs(name: string): CustomResourceDefinition[] {
     return (store.list(CRDStorage) as readonly CustomResourceDefinition[]).filter(
       (other) => other.metadata.name !== name && (isTrue(other, 'NamesAccepted') || served.has(other.metadata.name)),

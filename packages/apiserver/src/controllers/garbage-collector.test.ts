@@ -45,7 +45,7 @@ describe('background deletion', () => {
     expect(await remainingNames()).toBe('unrelated')
   })
 
-  test('a dependent with another owner only loses the reference', async () => {
+  test('a dependent with another owner only loses the reference to the deleted owner', async () => {
     const [one, two] = [await make('one'), await make('two')]
     await make('child', [{ of: one }, { of: two }])
     await t.client.delete(ConfigMap, at('one'))
@@ -61,7 +61,7 @@ describe('background deletion', () => {
     expect(await remainingNames()).toBe('owner')
   })
 
-  test('a dependent of an unknown kind of owner stays until the kind is known', async () => {
+  test('a dependent whose owner has an unknown kind stays until the kind is known', async () => {
     t = await testServer({ customResources: [] })
     const reference = { apiVersion: 'shop.example.com/v1', kind: 'Widget', name: 'never', uid: 'u' }
     await make('child', [], { ownerReferences: [reference] })
@@ -107,7 +107,7 @@ describe('foreground deletion', () => {
     expect(await remainingNames()).toBe('')
   })
 
-  test('the owner does not wait for a dependent that lost its reference', async () => {
+  test('the owner does not wait for a dependent whose owner reference was removed', async () => {
     const owner = await make('owner')
     await make('child', [{ of: owner, block: true }], { finalizers: ['example.com/hold'] })
     await remove()
@@ -160,7 +160,7 @@ test('the garbage collector leaves no timer after its work', async () => {
   expect(t.clock.step(t.clock.now() + minutes(60))).toBe(false)
 })
 
-test('an object with the same name as a deleted dependent is not deleted', async () => {
+test('an object that replaces a deleted dependent under the same name is not deleted', async () => {
   const store = memoryStore()
   const commit = store.commit.bind(store)
   t = await testServer({ store })

@@ -1,7 +1,8 @@
 /**
- * Deletes dependents whose owners are all gone. Keeps an owner in foreground deletion until no dependent blocks it, and an owner whose
- * dependents are orphaned until they no longer refer to it. Upstream: pkg/controller/garbagecollector, v1.36. Upstream's graph has virtual
- * nodes for owners that it has not observed; this collector looks each owner up in the store instead.
+ * Deletes a dependent when each of its owners is absent or in foreground deletion. Removes the finalizer `foregroundDeletion` of an owner
+ * when no dependent blocks the owner, and the finalizer `orphan` when no dependent refers to the owner. Upstream:
+ * pkg/controller/garbagecollector, v1.36. Upstream's graph has virtual nodes for owners that it has not observed; this collector looks each
+ * owner up in the store instead.
  */
 import {
   draft,
@@ -29,9 +30,9 @@ class GarbageCollector {
   readonly #client: ControllerOptions['client']
   readonly #queue: WorkQueue
   readonly #stopWatching: () => void
-  /** Dependents of each owner, by the uid of the owner. */
+  /** Store keys of the dependents of each owner, as texts, by the uid of the owner. */
   readonly #dependents = new Map<string, Set<string>>()
-  /** Dependents with an owner that `#findOwner` reports as `unknown`. They are checked again when CRDs change. */
+  /** Store keys, as texts, of dependents with an owner that `#findOwner` reports as `unknown`. They are checked again when CRDs change. */
   readonly #withUnknownOwner = new Set<string>()
 
   constructor({ store, registry, clock, log, client }: ControllerOptions) {
@@ -220,7 +221,7 @@ class GarbageCollector {
     await this.#enqueueAfterConflict(key, this.#client.patch(kind, keyIn(key), { type: 'merge', body }))
   }
 
-  /** Awaits a write. Enqueues the object again after a conflict; ignores that the object no longer exists. */
+  /** Awaits a write. Enqueues the object again after a conflict; ignores a NotFound error. */
   async #enqueueAfterConflict(key: StoreKey, write: Promise<unknown>): Promise<void> {
     try {
       await write
@@ -241,13 +242,16 @@ const owners = (object: KubeObject | undefined): readonly OwnerReference[] => ob
 const isForeground = ({ metadata }: KubeObject): boolean =>
   metadata.deletionTimestamp !== undefined && metadata.finalizers?.includes('foregroundDeletion') === true
 
-/** Reports whether the object has owners, or, if it is being deleted, a finalizer of the collector. Most objects need no collection. */
+/**
+ * Reports whether the collector must process the object: an object that is being deleted if it has a finalizer of the collector, any other
+ * object if it has owners.
+ */
 const needsCollection = (object: KubeObject): boolean =>
   object.metadata.deletionTimestamp === undefined
     ? owners(object).length > 0
     : (object.metadata.finalizers ?? []).some((finalizer) => finalizer === 'orphan' || finalizer === 'foregroundDeletion')
 
-/** Returns the propagation policy for the deletion of a dependent, which its existing finalizers determine. */
+/** Returns the propagation policy for the deletion of a dependent, which depends on its finalizers. */
 function ownPolicy({ metadata: { finalizers = [] } }: KubeObject): 'Background' | 'Foreground' | 'Orphan' {
   if (finalizers.includes('orphan')) return 'Orphan'
   return finalizers.includes('foregroundDeletion') ? 'Foreground' : 'Background'

@@ -10,7 +10,7 @@ function aQueue(run: (key: string) => Promise<void>) {
   return { clock, logged, queue: new WorkQueue({ name: 'test', clock, log, run }) }
 }
 
-test('a key that is added several times while it runs, runs once more', async () => {
+test('a key that is added several times during its run is run once more', async () => {
   const runs: string[] = []
   const finish: (() => void)[] = []
   const { queue } = aQueue((key) => {

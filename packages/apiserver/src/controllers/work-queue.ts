@@ -11,14 +11,14 @@ export interface WorkQueueOptions {
 }
 
 const Concurrency = 16
-const FirstRetry = seconds(1)
-const LastRetry = seconds(60)
+const FirstRetryDelay = seconds(1)
+const MaxRetryDelay = seconds(60)
 
 export class WorkQueue {
   readonly #options: WorkQueueOptions
   readonly #waiting = new Set<string>()
   readonly #running = new Set<string>()
-  /** Keys added while running: they run again afterwards. */
+  /** Keys that were added while they ran: they run again afterwards. */
   readonly #rerun = new Set<string>()
   readonly #timers = new Map<string, Timer>()
   readonly #failures = new Map<string, { count: number; timer: Timer }>()
@@ -83,7 +83,7 @@ export class WorkQueue {
     const before = this.#failures.get(key)
     before?.timer.cancel()
     const count = (before?.count ?? 0) + 1
-    const delay = Math.min(LastRetry, FirstRetry * 2 ** (count - 1))
+    const delay = Math.min(MaxRetryDelay, FirstRetryDelay * 2 ** (count - 1))
     log.error('Controller of the API server failed', { controller: name, key, retryAfterSeconds: delay / 1000, err })
     this.#failures.set(key, { count, timer: clock.schedule(delay, () => this.add(key)) })
   }

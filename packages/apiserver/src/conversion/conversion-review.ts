@@ -1,6 +1,6 @@
 /**
- * ConversionReview: builds requests and decodes responses.
- * Upstream: apiextensions-apiserver pkg/apiserver/conversion/webhook_converter.go, v0.36, with its texts.
+ * ConversionReview: builds requests and decodes responses. Error texts are those of upstream.
+ * Upstream: apiextensions-apiserver pkg/apiserver/conversion/webhook_converter.go, v0.36.
  */
 import { draft, equal, isRecord, type KubeObject, parseApiVersion, type UnknownObject } from '@capstan/kube'
 
@@ -43,7 +43,7 @@ export function convertedObjects(version: string, uid: string, document: unknown
 }
 
 /**
- * Returns a converted object with the metadata of the original: a conversion may change only labels and annotations.
+ * Returns a converted object with the metadata of the original, except for labels and annotations, which a conversion may change.
  *
  * @throws InvalidConversion when `converted` has another name, namespace, UID or kind than the original, is not in the
  * requested version, or has no metadata or invalid labels or annotations

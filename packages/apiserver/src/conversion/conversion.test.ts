@@ -24,8 +24,8 @@ const schemaOf = (properties: { [name: string]: JSONSchema }) => ({
   openAPIV3Schema: { type: 'object' as const, properties: { spec: { type: 'object' as const, properties } } },
 })
 
-/** A CRD with the same field as `spec.size` in v1 and as `spec.width` in v2. Only v2 has `spec.color`, with a default. */
-function definition(storage: 'v1' | 'v2', conversion: 'Webhook' | 'None'): Input<CustomResourceDefinition> {
+/** Returns a CRD with a field that is `spec.size` in v1 and `spec.width` in v2. Only v2 has `spec.color`, with a default. */
+function convCRD(storage: 'v1' | 'v2', conversion: 'Webhook' | 'None'): Input<CustomResourceDefinition> {
   const webhook = { clientConfig: { url: 'https://127.0.0.1:9443/convert' }, conversionReviewVersions: ['v1'] }
   return {
     metadata: { name: `convs.${group}` },
@@ -59,7 +59,7 @@ interface Review {
   readonly oldObject: UnknownObject | null
 }
 
-/** An API server with the CRD. Its webhooks are this object, which converts objects of the CRD and allows all admission requests. */
+/** An API server with the CRD. As its webhooks, converts objects of the CRD and allows all admission requests. */
 class ConvertingServer implements WebhookTransport {
   /** Requests to the conversion webhook. */
   readonly calls: Request[] = []
@@ -76,7 +76,7 @@ class ConvertingServer implements WebhookTransport {
     const server = new ConvertingServer()
     server.hosted = await testServer({ webhooks: { transport: server } })
     server.client = createClient(server.hosted.server.transport({ agent: 'test' }))
-    await server.client.create(CustomResourceDefinition, definition(storage, conversion))
+    await server.client.create(CustomResourceDefinition, convCRD(storage, conversion))
     await quiet()
     return server
   }
@@ -231,7 +231,7 @@ describe('objects of a CRD with a conversion webhook', () => {
     expect(server.stored()?.spec).toEqual(effect === 'change' ? { width: 1, color: 'red' } : undefined)
   })
 
-  test('lose their labels when the manager of the labels applies another version without labels', async () => {
+  test('lose their labels when the manager of the labels applies the object without labels in another version', async () => {
     const labels = { a: 'b' }
     await server.client.apply(V1, { ...conv({ size: 1 }), metadata: { ...at, labels } }, { fieldManager: 'one' })
     for (const dryRun of [true, false]) {
@@ -360,7 +360,7 @@ test.each(['v1', 'v2'] as const)(
   },
 )
 
-test('the error of a failed conversion for an admission webhook has its prefix twice, as upstream', async () => {
+test('the error of a failed conversion for an admission webhook has its prefix twice, as in upstream', async () => {
   const server = await ConvertingServer.make()
   await server.client.create(ValidatingWebhookConfiguration, {
     metadata: { name: 'hook' },
@@ -385,7 +385,7 @@ describe('when the storage version changes', () => {
   const migrated = async (conversion: 'Webhook' | 'None') => {
     const server = await ConvertingServer.make('v1', conversion)
     await server.client.create(V1, conv({ size: 1 }))
-    const { spec } = definition('v2', conversion)
+    const { spec } = convCRD('v2', conversion)
     await server.client.patch(CustomResourceDefinition, { name: `convs.${group}` }, { type: 'merge', body: { spec } })
     await quiet()
     return server
@@ -406,7 +406,7 @@ describe('when the storage version changes', () => {
   test('a watch ends', async () => {
     const server = await ConvertingServer.make('v1')
     const watch = collected(await server.client.watch(V1, { namespace, signal: new AbortController().signal }))
-    const { spec } = definition('v2', 'Webhook')
+    const { spec } = convCRD('v2', 'Webhook')
     await server.client.patch(CustomResourceDefinition, { name: `convs.${group}` }, { type: 'merge', body: { spec } })
     await quiet()
     expect(watch.ended).toBe(true)

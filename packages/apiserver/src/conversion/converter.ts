@@ -16,7 +16,7 @@ import { type ResourceInfo, inVersion } from '../registry/resource-info.ts'
 import { jsonOf } from '../store/packed.ts'
 import { checkedConversion, conversionReview, convertedObjects, InvalidConversion } from './conversion-review.ts'
 
-/** Timeout of a conversion, as upstream. */
+/** Timeout of a webhook call, as in upstream. */
 const TimeoutSeconds = 30
 
 /** When the objects of a webhook call have this many characters together, further objects are converted by another call. */
@@ -54,7 +54,7 @@ export class Converter {
   }
 
   /**
-   * Like `convert` for many objects. One webhook call converts all objects that need it, or several calls if they are long together.
+   * Like `convert` for many objects. One webhook call converts all objects that need it; large objects are divided among several calls.
    * @throws StatusError when the webhook fails or returns invalid objects; StatusError or the signal's reason when the signal aborts
    */
   async convertAll(
@@ -145,8 +145,9 @@ export class Converter {
 }
 
 /**
- * Reports whether only a webhook can convert the object to the version. An object without apiVersion is already in that version. Upstream:
- * objects that have only apiVersion and kind are not converted, such as an object from which all fields of a manager are removed.
+ * Reports whether only a webhook can convert the object to the version. An object without apiVersion is already in that version. As in
+ * upstream, an object with only apiVersion and kind needs no webhook; server-side apply makes such objects when it removes all fields of a
+ * manager.
  */
 export const needsWebhook = ({ conversion, apiVersion }: ResourceInfo, object: KubeObject): boolean =>
   conversion !== undefined &&

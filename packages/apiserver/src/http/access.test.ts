@@ -91,7 +91,7 @@ async function grantToBob(client: Client, namespace: string, rules: ClusterRole[
 const bobCannot = (verbAndResource: string, where: string) => `User "bob" cannot ${verbAndResource} ${where}`
 const clusterScope = 'at the cluster scope'
 
-test('a request that no rule allows is forbidden, whether the object exists or not', async () => {
+test('only requests that a rule allows succeed; a Forbidden error does not show whether the object exists', async () => {
   const { messageOf } = await start()
   const configMap = 'resource "configmaps" in API group ""'
   const inDefault = 'in the namespace "default"'
@@ -466,7 +466,7 @@ test.each([
   ['GET', '/api/v1/nodes/n/proxy/metrics/x', 'cannot get resource "nodes/proxy"'],
   ['DELETE', '/api/v1/watch/configmaps', 'cannot watch resource "configmaps"'],
   ['POST', '/livez?verbose', 'cannot post path "/livez"'],
-])('the authorization of a request depends on its path for every method: %s %s', async (method, path, message) => {
+])('the error for an unusual request names its verb and its resource or path: %s %s', async (method, path, message) => {
   const { messageOf } = await start()
   expect(await messageOf('bob', method, path)).toContain(message)
 })
@@ -483,7 +483,7 @@ test('responses forbid caching, and Forbidden errors also forbid content sniffin
   expect(await headersOf('wrong', '/api/v1/namespaces')).toEqual(['no-cache, private', null])
 })
 
-test('an empty namespace in the path of a list means all namespaces, and is rejected in that of a deletion', async () => {
+test('an empty namespace in the path of a list means all namespaces, and is rejected in the path of a deletion', async () => {
   const { messageOf, send } = await start()
   const response = (await (await send('root', 'GET', '/api/v1/namespaces//configmaps')).json()) as { kind: string }
   expect(response.kind).toBe('ConfigMapList')
