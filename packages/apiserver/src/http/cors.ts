@@ -17,12 +17,15 @@ const commonHeaders = {
 export function originPatternError(pattern: string): string | undefined {
   const { error } = compilePattern(pattern)
   if (error !== undefined) return error
-  // A pattern that is not anchored at both ends of the host would match other hosts whose names contain the text.
+  // Without anchors at both ends of the host, `example.com` would also match `example.com.evil.org`.
   const isAnchored = /\^|\/\//.test(pattern) && /[$:]/.test(pattern)
   return isAnchored ? undefined : 'regular expression does not pin to start/end of host in the origin header'
 }
 
-/** @param patterns RE2 regular expressions, one of which must match the origin */
+/**
+ * Adds CORS to a handler.
+ * @param patterns RE2 regular expressions, one of which must match the origin
+ */
 export function withCORS(handler: HttpHandler, patterns: readonly string[]): HttpHandler {
   if (patterns.length === 0) return handler
   const compiled = patterns.map(compilePattern)

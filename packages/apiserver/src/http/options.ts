@@ -4,7 +4,10 @@ import { badRequest, forbidden, invalid, invalidObject, notSupported, parseGoInt
 
 const kinds = { create: 'CreateOptions', update: 'UpdateOptions', patch: 'PatchOptions' } as const
 
-/** @throws StatusError BadRequest for an invalid number, Invalid for an unsupported value of an option */
+/**
+ * Parses the options of a verb. `apply`: whether a patch is an apply patch.
+ * @throws StatusError BadRequest for an invalid number, Invalid for an unsupported value of an option
+ */
 export function optionsOf(verb: Verb, query: URLSearchParams, { apply = false } = {}): RequestOptions {
   if (query.size === 0) return {}
   switch (verb) {
@@ -71,7 +74,7 @@ export function dryRunOf(values: readonly unknown[], errors: FieldError[]): Requ
   return {}
 }
 
-/** @throws StatusError Invalid when there are errors */
+/** Rejects options of a kind, such as `DeleteOptions`, that have errors. @throws StatusError Invalid when there are errors */
 export function reject(kind: string, errors: readonly FieldError[]): void {
   if (errors.length > 0) throw invalidObject({ group: 'meta.k8s.io', kind }, '', errors)
 }
@@ -94,5 +97,5 @@ export const integer = (query: URLSearchParams, name: string): object => {
 export const boolean = (query: URLSearchParams, name: string): object =>
   query.has(name) ? { [name]: asBoolean(query.get(name)) } : {}
 
-/** Upstream: every value other than false and 0 counts as true. */
+/** Parses a boolean parameter. Upstream: every value other than false and 0 counts as true. */
 const asBoolean = (value: string | null): boolean => value !== null && value.toLowerCase() !== 'false' && value !== '0'

@@ -189,12 +189,12 @@ describe('a body with more than 250,000 objects and lists', () => {
     expect(await outcomeOf(readPatch(request(manyLists, type), type, {}, readers))).toBe(tooLarge),
   )
 
-  test('is rejected as YAML, with the copies of its aliases', async () => {
+  test('is rejected as YAML, in which each copy of an alias counts', async () => {
     const text = `a: &a ${lists(2_600)}\nb: [${Array(96).fill('*a').join(',')}]`
     expect(await outcomeOf(readObject(request(text, 'application/yaml'), widgets, {}, readers))).toBe(tooLarge)
   })
 
-  /** Encodes a field that contains bytes. Its length always has three bytes, even when one byte is enough. */
+  /** Encodes a protobuf field that contains bytes. Always encodes the length in three bytes, even when one byte is enough. */
   const field = (number: number, value: Buffer) =>
     Buffer.concat([
       Buffer.from([(number << 3) | 2, 0x80 | (value.length & 0x7f), 0x80 | ((value.length >> 7) & 0x7f), value.length >> 14]),
@@ -219,7 +219,7 @@ describe('a body with more than 250,000 objects and lists', () => {
   })
 })
 
-test('an invalid protobuf body is rejected as by a real server, and also one with the key "__proto__"', async () => {
+test('an invalid protobuf body gets the error of a real server, and a body with the key "__proto__" is rejected', async () => {
   const protobuf = (base64: string) =>
     outcomeOf(
       readObject(

@@ -24,6 +24,7 @@ import type { YAMLParser } from './read-yaml.ts'
 import { parseYAML } from './parse-yaml.ts'
 import { maxDepth, rejectUnstorable } from './storable.ts'
 
+/** Dependencies of the functions that read bodies. */
 export interface BodyReaders {
   readonly yaml: YAMLParser
   readonly protobufMessages: ProtobufMessages

@@ -57,8 +57,8 @@ function expansionProblem(value: unknown, mayHaveAliases: boolean): string | Sta
 }
 
 /**
- * Returns the share of the nodes that aliases may add. Upstream: allowedAliasRatio of go-yaml: nearly all of up to 400,000 nodes, a tenth of
- * four million, and between them less with each node.
+ * Returns the largest allowed share of nodes that come from aliases: 99% of up to 400,000 nodes, 10% of 4,000,000 nodes or more, and a
+ * linearly falling share between these numbers. Upstream: allowedAliasRatio of go-yaml.
  */
 function allowedRatio(nodes: number): number {
   if (nodes <= 400_000) return 0.99

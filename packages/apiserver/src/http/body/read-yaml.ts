@@ -17,7 +17,7 @@ const MaxHeapMegabytes = 512
 /** Acquires a seat for a thread; calling the result releases the seat. @throws TooManyRequests when no seat is free in time */
 export type ThreadSeats = (requester: Requester, signal: AbortSignal) => (() => void) | Promise<() => void>
 
-/** Parses YAML for the decoders of bodies. @throws Error when the text cannot be parsed, with the text of Go's parser if it has one */
+/** Parses YAML for the decoders of bodies. @throws Error when the text cannot be parsed, if possible with the error text of Go's parser */
 export type YAMLParser = (text: string) => Promise<YAMLDocument>
 
 type YAMLRequest = Pick<HttpRequest, 'requester' | 'ended'>
@@ -31,12 +31,12 @@ export class YAMLReader {
     this.#acquireSeat = seats
   }
 
-  /** Returns a parser for a request, with the thread limits of its user, until the request ends. */
+  /** Returns a parser for the body of a request. The thread limit of the request's user applies, and the parser fails when the request ends. */
   for(request: YAMLRequest): YAMLParser {
     return (text) => this.read(text, request)
   }
 
-  /** @throws Error when the text cannot be parsed, with the text of Go's parser if it has one */
+  /** Parses the body of a request. @throws Error when the text cannot be parsed, if possible with the error text of Go's parser */
   async read(text: string, { requester = anonymous, ended }: YAMLRequest = {}): Promise<YAMLDocument> {
     if (text.length <= MaxInline) return readYAML(text)
     const signal = ended?.() ?? neverAborted

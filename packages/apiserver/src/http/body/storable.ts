@@ -1,12 +1,12 @@
-/** Checks of parsed bodies that do not depend on their kind: nesting depth, and values that parse but cannot be stored. */
+/** Limits for bodies of every kind: the maximum nesting depth, and values that can be parsed but not stored. */
 import { badRequest, isRecord, type StatusError } from '@capstan/kube'
 
 /** Maximum nesting depth: deeper than any real object, and shallow enough that recursion does not exhaust the stack. */
 export const maxDepth = 1000
 
-/** Returns the value. @throws StatusError for a value that parses but cannot be stored */
+/** Returns the value. @throws StatusError for a value that can be parsed but not stored */
 export function rejectUnstorable(value: unknown, text: string, reject: (error: string) => StatusError): unknown {
-  // Copying an object would treat this key as its prototype. No API has such a field.
+  // When an object is copied, the key `__proto__` would set the prototype of the copy. No API has such a field.
   if (mayBeProto.test(text) && anyPart(value, (part) => isRecord(part) && Object.hasOwn(part, '__proto__')))
     throw badRequest('the key "__proto__" is not allowed in any object')
   // JSON would write infinite numbers as null.

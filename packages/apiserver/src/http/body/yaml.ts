@@ -68,7 +68,7 @@ function duplicateKeys(document: Document.Parsed, lines: LineCounter): string[] 
 
 const MaxAliases = 1000
 
-/** Reports whether the parser exhausted the stack: it is recursive, and reports this as an error in the text. */
+/** Reports whether the parser ran out of stack. The parser is recursive, and adds such an error to the document. */
 const isTooDeep = (err: unknown): boolean => err instanceof Error && err.message.includes('Maximum call stack size exceeded')
 
 export const formatYAML = (value: unknown): string =>

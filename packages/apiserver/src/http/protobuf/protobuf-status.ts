@@ -10,13 +10,13 @@ export function encodeStatus({ status, message = '', reason = '', details, code 
   const parts = [bytes(1, metadata), text(2, status), text(3, message), text(4, reason)]
   if (details && Object.keys(details).length > 0) {
     const { name = '', group = '', kind = '', causes = [], retryAfterSeconds = 0, uid = '' } = details
-    const listed = causes.map((cause) =>
+    const causeFields = causes.map((cause) =>
       bytes(4, Buffer.concat([text(1, cause.reason ?? ''), text(2, cause.message ?? ''), text(3, cause.field ?? '')])),
     )
     parts.push(
       bytes(
         5,
-        Buffer.concat([text(1, name), text(2, group), text(3, kind), ...listed, number(5, retryAfterSeconds), text(6, uid)]),
+        Buffer.concat([text(1, name), text(2, group), text(3, kind), ...causeFields, number(5, retryAfterSeconds), text(6, uid)]),
       ),
     )
   }

@@ -80,7 +80,7 @@ const envelope = (apiVersion: string, kind: string, message: Wire | Buffer): Buf
 
 test.each<[string, Buffer, object]>([
   [
-    'times, with and without fractions, and zeros behind pointers',
+    'times with fractions, and zero values of pointer fields',
     envelope('coordination.k8s.io/v1', 'Lease', [
       [
         1,
@@ -136,7 +136,7 @@ test.each<[string, Buffer, object]>([
     { spec: { user: 'bob', extra: { scopes: ['view', 'edit'] } } },
   ],
   [
-    'options of any group',
+    'DeleteOptions of any group',
     envelope('cluster.x-k8s.io/v1beta2', 'DeleteOptions', [
       [1, 0],
       [2, [[1, 'u']]],
@@ -146,7 +146,7 @@ test.each<[string, Buffer, object]>([
     { gracePeriodSeconds: 0, preconditions: { uid: 'u' }, propagationPolicy: 'Foreground', dryRun: ['All'] },
   ],
   [
-    'quantities, numbers or strings, fields of inner messages, and unknown fields',
+    'quantities, IntOrString values, fields of inlined messages, and messages with unknown fields',
     envelope('v1', 'Pod', [
       [
         2,
@@ -211,7 +211,7 @@ test.each<[string, Buffer, object]>([
     },
   ],
   [
-    'schemas, with fields that are a schema, a list, names or a bool',
+    'schemas, with fields that are a schema, a list of schemas, a list of names or a bool',
     envelope('apiextensions.k8s.io/v1', 'CustomResourceDefinition', [
       [
         2,
@@ -426,7 +426,7 @@ const nestedSchemas = (depth: number): Buffer =>
   Array.from({ length: depth }).reduce<Buffer>((inner) => encode([[27, inner]]), Buffer.alloc(0))
 const raw = (...bytes: number[]): Buffer => envelope('v1', 'ConfigMap', Buffer.from(bytes))
 
-/** Errors as from a real kube-apiserver. */
+/** Errors of a real kube-apiserver. */
 test.each<[string, Buffer, string]>([
   ['a text as a varint', metadata([1, 5]), 'proto: wrong wireType = 0 for field Name'],
   ['a message as a varint', envelope('v1', 'ConfigMap', [[1, 5]]), 'proto: wrong wireType = 0 for field ObjectMeta'],
@@ -448,7 +448,7 @@ test.each<[string, Buffer, string]>([
   )
 })
 
-/** Upstream accepts such times with 201, and responds to such depths with 201 or 500. */
+/** Upstream accepts times outside of the years 0 to 9999 with 201, and responds to deeper nesting with 201 or 500. */
 test.each<[string, Buffer, string]>([
   ['a time after the year 9999', metadata([8, [[1, 253_402_300_800]]]), 'a time is not in the years 0 to 9999'],
   ['a time beyond the range of dates', metadata([8, [[1, 2 ** 60]]]), 'a time is not in the years 0 to 9999'],
