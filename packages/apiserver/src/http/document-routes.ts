@@ -117,10 +117,10 @@ async function swaggerResponse({ documents, version }: PublishedInfo, request: H
     | keyof typeof swaggerTypes
     | undefined
   if (type === undefined) return { status: 406, headers: {}, body: '' }
-  const form = swaggerTypes[type]
+  const encoding = swaggerTypes[type]
   const { major, minor } = JSON.parse(version) as { major: string; minor: string }
-  return withETag(request, await documents.swagger(form, `${major}.${minor}`), {
-    'content-type': form === 'json' ? 'application/json' : 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf',
+  return withETag(request, await documents.swagger(encoding, `${major}.${minor}`), {
+    'content-type': encoding === 'json' ? 'application/json' : 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf',
     vary: 'Accept',
   })
 }

@@ -15,7 +15,7 @@ import { includeObjectOf, tableOf } from './table/table.ts'
 import { warningHeaders } from './warning-headers.ts'
 import { formatYAML } from './body/yaml.ts'
 
-/** @throws StatusError when the result is not available in the format */
+/** Encodes the result of a verb. @throws StatusError NotAcceptable when the result is not available in the representation */
 export function encodeResponse(
   clock: Clock,
   resource: Resource,
@@ -47,13 +47,14 @@ export function encodeResponse(
       return responseOf(code, partialMetadata(body, representation.version), representation, headers)
     case undefined:
   }
+  const isCompactJSON = representation.format === 'json' && !representation.pretty
   if (!('items' in body)) {
-    const isLine = representation.format === 'json' && !representation.pretty
-    return (isLine && longLine(clock, body)?.then(jsonLine(code, headers))) || responseOf(code, body, representation, headers)
+    const line = isCompactJSON ? longLine(clock, body) : undefined
+    return line ? line.then(jsonLine(code, headers)) : responseOf(code, body, representation, headers)
   }
   // Upstream omits apiVersion and kind of items of built-in lists.
   const typedItems = !resource.builtin
-  if (representation.format === 'json' && !representation.pretty) {
+  if (isCompactJSON) {
     return {
       status: code,
       headers: { ...headers, 'content-type': 'application/json' },
@@ -122,7 +123,10 @@ const goType = ({ builtin, group, kind }: Resource): string =>
 const isStatus = (body: ApiResponse['body']): body is Status =>
   body.kind === 'Status' && body.apiVersion === 'v1' && 'status' in body
 
-/** Encodes a discovery document; `routed`: upstream's router serves it, with its own error texts. @throws StatusError NotAcceptable */
+/**
+ * Encodes a discovery document. `routed`: upstream's router serves the document, so errors have the router's texts.
+ * @throws StatusError NotAcceptable
+ */
 export function encodeDiscovery(value: object, { headers, url }: HttpRequest, { routed }: { routed: boolean }): HttpResponse {
   const { accept, 'user-agent': userAgent } = headers
   const pretty = wantsPretty(new URLSearchParams(url.split('?', 2)[1]), userAgent)

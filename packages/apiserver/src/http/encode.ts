@@ -12,7 +12,7 @@ export function objectBytes(object: object): Buffer {
   return cachedBytes(typed, object, () => jsonOf(object))
 }
 
-/** Encodes an object as a line: as a string if its bytes are never cached, because it is packed or not frozen. */
+/** Encodes an object as a line. Returns a string for an object that is packed or not frozen, because its bytes are never cached. */
 export const objectLine = (object: object): Buffer | string =>
   isPacked(object) || !Object.isFrozen(object) ? `${jsonOf(object)}\n` : Buffer.concat([objectBytes(object), lineEnd])
 

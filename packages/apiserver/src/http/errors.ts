@@ -19,7 +19,7 @@ export const notAcceptable = (accept: string, builtin: boolean): StatusError => 
  * Error for an Accept header with unknown media types only, which upstream's router rejects before its handlers run. A collection also
  * supports the formats of watches.
  */
-export const notAcceptableAtAll = (collection: boolean): StatusError => {
+export const unknownMediaTypes = (collection: boolean): StatusError => {
   const types = [...jsonYAML, protobuf, ...(collection ? ['application/json;stream=watch', `${protobuf};stream=watch`] : [])]
   return new StatusError('NotAcceptable', `406: Not Acceptable\n\nAvailable representations: ${types.join(', ')}`, {
     details: {},

@@ -33,16 +33,8 @@ export class RequestCounts {
   }
 }
 
-function labelsOf([
-  code = '',
-  dry_run = '',
-  group = '',
-  resource = '',
-  scope = '',
-  subresource = '',
-  ...verbAndVersion
-]: string[]): string {
-  const [verb = '', version = ''] = verbAndVersion
+function labelsOf(values: readonly string[]): string {
+  const [code = '', dry_run = '', group = '', resource = '', scope = '', subresource = '', verb = '', version = ''] = values
   return labels({ code, component: 'apiserver', dry_run, group, resource, scope, subresource, verb, version })
 }
 

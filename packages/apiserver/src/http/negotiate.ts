@@ -1,11 +1,11 @@
 /** Content negotiation. Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation, v0.36. */
-import { notAcceptable, notAcceptableAtAll } from './errors.ts'
+import { notAcceptable, unknownMediaTypes } from './errors.ts'
 
 export interface Representation {
   readonly format: 'json' | 'yaml'
   /** Kind that objects are transformed to; `undefined`: objects are not transformed. */
   readonly as: 'Table' | 'PartialObjectMetadata' | 'PartialObjectMetadataList' | undefined
-  /** Version of meta.k8s.io of the transformed kind. */
+  /** Version of that kind in the group meta.k8s.io. */
   readonly version: 'v1' | 'v1beta1'
   readonly pretty: boolean
 }
@@ -15,7 +15,10 @@ interface Clause {
   readonly parameters: { readonly [name: string]: string }
 }
 
-/** @throws StatusError NotAcceptable when no clause of the Accept header can be served */
+/**
+ * Returns the representation for the first clause of the Accept header that can be served. `tables`: whether objects can be sent as tables.
+ * @throws StatusError NotAcceptable when no clause can be served
+ */
 export function representationOf(
   accept: string | undefined,
   { pretty = false, builtin = false, collection = false, tables = true } = {},
@@ -32,7 +35,7 @@ export function representationOf(
   }
   // Upstream's router rejects unknown types before its handlers run, except for custom resources.
   const isKnown = clauses.some(({ type }) => formats[type] !== undefined || type === 'application/vnd.kubernetes.protobuf')
-  throw builtin && !isKnown ? notAcceptableAtAll(collection) : notAcceptable(accept ?? '', builtin)
+  throw builtin && !isKnown ? unknownMediaTypes(collection) : notAcceptable(accept ?? '', builtin)
 }
 
 const formats: { readonly [type: string]: Representation['format'] } = {

@@ -11,7 +11,7 @@ export interface GroupVersions {
 }
 
 /**
- * Groups resources by API group and version, as discovery lists them: groups by priority and name, preferred versions first, resources by
+ * Groups resources by API group and version, in the order of discovery: groups by priority and name, preferred versions first, resources by
  * plural. The name of the core group is empty.
  */
 export function groupsOf(resources: readonly Resource[]): GroupVersions[] {
@@ -33,7 +33,7 @@ export function groupsOf(resources: readonly Resource[]): GroupVersions[] {
     }))
 }
 
-/** Aggregated discovery: `/api` and `/apis` for Kubernetes clients since 1.27. Upstream: apidiscovery.k8s.io/v2. */
+/** Aggregated discovery: body of `/api` and `/apis` for Kubernetes clients since 1.30. Upstream: apidiscovery.k8s.io/v2. */
 export const aggregatedDiscovery = (groups: readonly GroupVersions[]): object => ({
   kind: 'APIGroupDiscoveryList',
   apiVersion: 'apidiscovery.k8s.io/v2',
@@ -74,26 +74,27 @@ function resourceDiscovery(resource: Resource): object {
 export const hasBuiltin = (group: GroupVersions | undefined): boolean =>
   group?.versions.some(({ resources }) => resources[0]?.builtin) === true
 
-/** `/apis/GROUP`, and an item of `/apis`. */
+/** Body of `/apis/GROUP`, and item of `/apis`. */
 export const apiGroup = ({ group, versions }: GroupVersions): object => {
   const groupVersions = versions.map(({ version }) => ({ groupVersion: `${group}/${version}`, version }))
   return { name: group, versions: groupVersions, preferredVersion: groupVersions[0] }
 }
 
+/** Body of `/apis`. */
 export const apiGroupList = (groups: readonly GroupVersions[]): object => ({
   kind: 'APIGroupList',
   apiVersion: 'v1',
   groups: groups.filter(({ group }) => group !== '').map(apiGroup),
 })
 
-/** `/api` */
+/** Body of `/api`. */
 export const apiVersions = (core: GroupVersions | undefined, serverAddress: string): object => ({
   kind: 'APIVersions',
   versions: (core?.versions ?? []).map(({ version }) => version),
   serverAddressByClientCIDRs: [{ clientCIDR: '0.0.0.0/0', serverAddress }],
 })
 
-/** `/api/VERSION` and `/apis/GROUP/VERSION` */
+/** Body of `/api/VERSION` and `/apis/GROUP/VERSION`. */
 export function apiResourceList(group: string, version: string, resources: readonly Resource[]): object {
   const list = resources.flatMap((resource) => {
     const { plural, singular, namespaced, kind, shortNames, categories } = resource
@@ -154,7 +155,7 @@ export function subresourcesOf(resource: Resource): readonly Subresource[] {
 const kindOf = ({ builtin, group, version, kind }: Resource) =>
   builtin ? { group: '', version: '', kind } : { group, version, kind }
 
-/** `/`: the paths of documents, of health checks, and of API groups and their versions. */
+/** Body of `/`: the paths of documents, of health checks, and of API groups and their versions. */
 export function apiPaths(groups: readonly GroupVersions[]): object {
   const paths = [
     '/.well-known/openid-configuration',
@@ -182,5 +183,5 @@ export function apiPaths(groups: readonly GroupVersions[]): object {
 const priorityOf = (versions: ReadonlyMap<string, readonly Resource[]>): number =>
   largest([...versions.values()].map(([resource]) => resource?.groupPriority ?? CustomGroupPriority))
 
-/** Priority of all groups of custom resources, as upstream. */
+/** Priority of all groups of custom resources, as in upstream. */
 const CustomGroupPriority = 1000

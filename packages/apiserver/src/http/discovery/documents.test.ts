@@ -37,9 +37,9 @@ async function documentsOf(versions: number) {
 
 test.each(['json', 'protobuf'] as const)(
   'OpenAPI v2 as %s is created in pieces, with a pause for each path and schema',
-  async (form) => {
+  async (encoding) => {
     const { clock, documents } = await documentsOf(100)
-    await documents.swagger(form, '1.36')
+    await documents.swagger(encoding, '1.36')
     expect(clock.pauses).toBeGreaterThan(100 * 7)
   },
 )
@@ -87,7 +87,7 @@ test.each([
   expect(after).not.toEqual(before)
 })
 
-test('OpenAPI v3 is not created again after a change that it does not contain', async () => {
+test('OpenAPI v3 is not created again after a change of fields that it does not contain', async () => {
   const { documents, served } = await documentsOf(1)
   const before = await documents.openAPI('apis/shop.example.com/v1')
   const changed = served.list().map((resource) => ({ ...resource, shortNames: ['w'], categories: ['all'], columns: [] }))

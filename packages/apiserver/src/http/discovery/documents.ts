@@ -158,7 +158,10 @@ export class Documents {
   }
 }
 
-/** Whether OpenAPI v3 describes both resources of a group version alike. Compares what a CustomResourceDefinition can change. */
+/**
+ * Reports whether two resources have the same OpenAPI v3. Compares only the fields that the document contains and that a
+ * CustomResourceDefinition can change.
+ */
 const haveSameOpenAPI = (a: Resource, b: Resource): boolean =>
   describedFields.every((field) => a[field] === b[field]) && (a.scale === undefined) === (b.scale === undefined)
 

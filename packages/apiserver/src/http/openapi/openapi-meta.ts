@@ -44,7 +44,7 @@ export const metaSchemas = {
       name: text('Name of the object, unique within its kind and namespace. Cannot be changed.'),
       namespace: text('Namespace within which the name is unique. Cannot be changed.'),
       ownerReferences: list(
-        'Objects on which this one depends. It is deleted when all of them have been deleted.',
+        'Objects on which this object depends. This object is deleted when all of them have been deleted.',
         refTo('OwnerReference'),
         {
           'x-kubernetes-list-type': 'map',

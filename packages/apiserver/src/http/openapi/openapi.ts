@@ -16,7 +16,8 @@ export interface OpenAPIPart {
 export const openAPIHead = { openapi: '3.0.0', info: { title: 'Kubernetes', version: 'unversioned' } }
 
 /**
- * Returns the document of a group version in parts: first the schemas of built-in kinds, then the paths and schemas of each resource.
+ * Returns the document of a group version in parts: first the schemas of built-in kinds and apimachinery, then the paths and schemas of each
+ * resource.
  * @param builtinSchemas returns the built-in schemas with the given names, and all schemas that they refer to
  */
 export function* openAPIParts(resources: readonly Resource[], builtinSchemas: Resources['schemas']): Generator<OpenAPIPart> {
@@ -103,7 +104,9 @@ function publishedSchema(schema: JSONSchema): object {
 interface Operation {
   readonly method: string
   readonly action: string
+  /** Names of query parameters. */
   readonly parameters: readonly string[]
+  /** Media types of the request body. */
   readonly body?: readonly string[]
 }
 
@@ -166,7 +169,7 @@ function pathItem(path: string, operations: readonly Operation[], resource: Reso
   }
   for (const { method, action, parameters, body } of operations) {
     item[method] = {
-      operationId: `${action}${resource.kind}${path.endsWith('/status') ? 'Status' : path.endsWith('/scale') ? 'Scale' : ''}${path.includes('{namespace}') || !resource.namespaced ? '' : 'ForAllNamespaces'}`,
+      operationId: operationID(action, path, resource),
       parameters: parameters.map((name) => ({ name, in: 'query', schema: { type: queryTypes[name] ?? 'string' } })),
       ...(body
         ? {
@@ -187,6 +190,12 @@ function pathItem(path: string, operations: readonly Operation[], resource: Reso
     }
   }
   return item
+}
+
+function operationID(action: string, path: string, { kind, namespaced }: Resource): string {
+  const subresource = path.endsWith('/status') ? 'Status' : path.endsWith('/scale') ? 'Scale' : ''
+  const scope = namespaced && !path.includes('{namespace}') ? 'ForAllNamespaces' : ''
+  return `${action}${kind}${subresource}${scope}`
 }
 
 const queryTypes: { readonly [name: string]: string } = {

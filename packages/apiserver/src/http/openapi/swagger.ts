@@ -86,7 +86,7 @@ export function definition(schema: Fields): Fields {
     const { allOf: _, default: _default, ...keywords } = schema
     return { ...keywords, $ref: definitionRef(referenced.$ref) }
   }
-  const isOpen = schema['x-kubernetes-preserve-unknown-fields'] === true
+  const preservesUnknown = schema['x-kubernetes-preserve-unknown-fields'] === true
   const isNullable = schema.nullable === true
   const converted: { [name: string]: unknown } = {}
   for (const [keyword, value] of Object.entries(schema)) {
@@ -94,13 +94,13 @@ export function definition(schema: Fields): Fields {
     if (keyword === '$ref') converted.$ref = definitionRef(value as string)
     else if (keyword === 'properties' || keyword === 'items') {
       // Upstream omits both keywords for schemas that allow unknown fields or null, because kubectl fails on such schemas.
-      if (isOpen || isNullable) continue
+      if (preservesUnknown || isNullable) continue
       converted[keyword] =
         keyword === 'items'
           ? definition(value as Fields)
           : Object.fromEntries(entries(value).map(([name, property]) => [name, definition(property as Fields)]))
     } else if (keyword === 'additionalProperties') converted[keyword] = isRecord(value) ? definition(value) : value
-    else if (keyword === 'type' && (isNullable || (isOpen && value === 'object'))) continue
+    else if (keyword === 'type' && (isNullable || (preservesUnknown && value === 'object'))) continue
     else converted[keyword] = value
   }
   if (converted.type === 'array' && converted.items === undefined) delete converted.type
