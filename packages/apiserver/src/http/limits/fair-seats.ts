@@ -49,11 +49,11 @@ export class FairSeats<Name extends string> {
   constructor(levels: { readonly [name in Name]: LevelShare }, seats: number, clock: Clock, longestWait: number) {
     this.#clock = clock
     this.#longestWait = longestWait
-    const shares = Object.values<LevelShare>(levels)
-    const totalShares = shares.reduce((sum, level) => sum + level.shares, 0)
+    const levelShares = Object.values<LevelShare>(levels)
+    const totalShares = levelShares.reduce((sum, level) => sum + level.shares, 0)
     const nominal = ({ shares }: LevelShare) => Math.ceil((seats * shares) / totalShares)
     const lent = (level: LevelShare) => Math.floor(nominal(level) * level.lendable)
-    this.#common = shares.reduce((sum, level) => sum + lent(level), 0)
+    this.#common = levelShares.reduce((sum, level) => sum + lent(level), 0)
     for (const [name, level] of Object.entries<LevelShare>(levels)) {
       const ownSeats = nominal(level) - lent(level)
       const maxPerFlow = Math.max(1, Math.floor(((ownSeats + this.#common) * 7) / 8))
@@ -110,7 +110,7 @@ export class FairSeats<Name extends string> {
     }
   }
 
-  /** Returns the next request of the flow with the fewest seats; of several such flows, of the flow that has waited longest. */
+  /** Returns the first waiting request of the flow with the fewest seats. Of equal flows, the one that has waited longest is next. */
   #nextWaiter(level: Level): Waiter | undefined {
     let next: string | undefined
     let fewest = level.maxPerFlow

@@ -8,7 +8,7 @@ import type { Attributes } from '../../auth/authorizer.ts'
 import { isSuperuser } from '../../auth/authorizer.ts'
 import type { FlowSchema, FlowTable, PriorityLevel } from '../../registry/flow-schema.ts'
 import { type Requester, TooManyRequests } from '../exchange.ts'
-import { FairSeats, type Release } from './fair-seats.ts'
+import { FairSeats, type LevelShare, type Release } from './fair-seats.ts'
 
 export interface FlowControlOptions {
   /**
@@ -78,16 +78,13 @@ const requesterOf = (request: Attributes, table: FlowTable): Requester => ({
 
 const isRead = ({ verb }: Attributes): boolean => verb === 'get' || verb === 'list' || verb === 'watch' || verb === 'head'
 
-/** Upstream: flow schemas `exempt` and `probes`, and the check for long-running requests. */
+/** Reports whether a request needs no seat. Upstream: flow schemas `exempt` and `probes`, and the check for long-running requests. */
 const isExempt = (request: Attributes): boolean =>
   isSuperuser(request.user) ||
   (request.kind === 'path' ? /^\/(?:healthz|livez|readyz)(?:\/|$)/.test(request.path) : request.verb === 'watch')
 
-/**
- * Upstream's priority levels without `exempt`: relative `shares` of all seats, and the fraction of its seats that other levels
- * may borrow.
- */
-const levels: { readonly [level in PriorityLevel]: { readonly shares: number; readonly lendable: number } } = {
+/** Upstream's priority levels without `exempt`, with upstream's shares. */
+const levels: { readonly [level in PriorityLevel]: LevelShare } = {
   'leader-election': { shares: 10, lendable: 0 },
   'node-high': { shares: 40, lendable: 0.25 },
   system: { shares: 30, lendable: 0.33 },

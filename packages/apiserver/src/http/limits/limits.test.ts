@@ -92,7 +92,7 @@ describe('without priority and fairness', () => {
   })
 })
 
-test('while memory is nearly used up, requests get 429 before their body is read, except those for Leases, of superusers and health checks', async () => {
+test('while memory is nearly used up, requests get 429 before their body is read, except health checks, requests for Leases and requests of superusers', async () => {
   const { send, settled, started } = newLimiter({}, () => true)
   const body = () => Promise.reject(new Error('must not be read'))
   expect(await send({ verb: 'create' }, { body }).response).toBe(tooManyRequests)
@@ -143,10 +143,10 @@ describe.each([[true], [false]])(
     const expected = priorityAndFairness ? 'are accepted' : 'are rejected'
     test.each<[string, TestRequest]>([
       ['requests of other users', { user: 'modest' }],
-      ['leases of the same user', { user: 'greedy', verb: 'create', resource: 'leases' }],
-      ['nodes', { user: 'system:node:a', groups: ['system:nodes'] }],
+      ['requests for Leases by the same user', { user: 'greedy', verb: 'create', resource: 'leases' }],
+      ['requests of nodes', { user: 'system:node:a', groups: ['system:nodes'] }],
       [
-        'controllers of the control plane',
+        'requests of controllers of the control plane',
         { user: 'system:serviceaccount:kube-system:garbage-collector', groups: ['system:serviceaccounts'] },
       ],
     ])(`%s ${expected}`, async (_, request) => {
@@ -160,10 +160,10 @@ describe.each([[true], [false]])(
 )
 
 describe('a request without a seat', () => {
-  const oneSeat = { maxRequestsInflight: 1, maxMutatingRequestsInflight: 0 }
+  const fewSeats = { maxRequestsInflight: 1, maxMutatingRequestsInflight: 0 }
 
   test('waits a quarter of the request timeout, and then gets 429', async () => {
-    const { send, settled, started, clock } = newLimiter(oneSeat)
+    const { send, settled, started, clock } = newLimiter(fewSeats)
     const sent = Array.from({ length: 20 }, () => send({}))
     await settled()
     const before = started.length
@@ -177,14 +177,14 @@ describe('a request without a seat', () => {
   })
 
   test('is rejected at once when too many are waiting', async () => {
-    const { send, settled } = newLimiter(oneSeat)
+    const { send, settled } = newLimiter(fewSeats)
     for (let count = 0; count < 320; count++) send({})
     await settled()
     expect(await send({}).response).toBe(tooManyRequests)
   })
 
   test('leaves the queue when its client disconnects', async () => {
-    const { send, settled, started } = newLimiter(oneSeat)
+    const { send, settled, started } = newLimiter(fewSeats)
     const sent = Array.from({ length: 20 }, () => send({}))
     await settled()
     const before = started.length
@@ -222,7 +222,7 @@ test.each([
   expect(await response).toMatchObject({ status: 504 })
 })
 
-test('`ended` aborts when a request times out or its client disconnects', async () => {
+test('the signal of `ended` aborts when the request times out or its client disconnects', async () => {
   const { send, clock, settled, started } = newLimiter()
   send({ verb: 'create' })
   const second = send({ verb: 'create' })
@@ -260,7 +260,7 @@ test('an invalid timeout is rejected', async () => {
   await expect(newLimiter().send({}, { query: 'timeout=abc' }).response).rejects.toEqual(rejection)
 })
 
-test('a slow body occupies no seat, and has the same timeout', async () => {
+test('a request occupies no seat while its body is received, but times out as usual', async () => {
   const { send, clock, settled, started } = newLimiter({ maxRequestsInflight: 7, maxMutatingRequestsInflight: 0 })
   const slow = Array.from({ length: 100 }, () => send({ verb: 'create' }, { body: () => new Promise(() => {}) }))
   send({})
@@ -338,7 +338,7 @@ test('seats are never assigned twice or lost, and no request waits while a seat 
   )
 })
 
-test('a request that has ended before it waits for a seat is rejected, and leaves the queue', async () => {
+test('a request that ends before it waits for a seat is rejected, and does not enter the queue', async () => {
   const clock = new VirtualClock()
   const seats = new FairSeats({ only: { shares: 1, lendable: 0 } }, 1, clock, 1000)
   const first = seats.take('only', 'a', () => new AbortController().signal) as Release

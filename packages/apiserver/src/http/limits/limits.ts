@@ -44,7 +44,7 @@ export function requestLimiter(
     const received = await withBody(request, requester, ending)
     const release = await flow.seat(attributes, requester, () => ending.signal)
     try {
-      // The response has been sent, while the body was read or the request waited for its seat.
+      // The request timed out, or its client disconnected, while the body was read or the request waited for its seat.
       if (ending.hasEnded) throw new TooManyRequests()
       return await work(received)
     } finally {
@@ -73,7 +73,10 @@ const watchSeconds = ({ minRequestTimeout }: Limits, index: number): number =>
   Math.floor((minRequestTimeout / 1000) * (1 + ((index * goldenRatio) % 1)))
 const goldenRatio = 0.618034
 
-/** @throws StatusError BadRequest. Upstream: k8s.io/apiserver/pkg/endpoints/filters/request_deadline.go. */
+/**
+ * Returns the timeout of a request in milliseconds: the query's timeout, limited to `longest`. @throws StatusError BadRequest
+ * Upstream: k8s.io/apiserver/pkg/endpoints/filters/request_deadline.go.
+ */
 function timeoutOf(query: URLSearchParams, longest: number): number {
   const timeoutText = query.get('timeout')
   if (timeoutText === null || timeoutText === '') return longest

@@ -1,13 +1,13 @@
 /**
- * Shares the threads that parse YAML: superusers share a separate thread, requests of the priority levels above those of service accounts and
- * users share another, and every other user has at most one thread at a time.
+ * Shares the threads that parse YAML: one thread is for superusers, one for the controllers and nodes of a cluster and for Leases, and two are
+ * for all other requests. One user has at most one thread at a time.
  */
 import { type Clock, seconds } from '@capstan/kube'
 import type { Requester } from '../exchange.ts'
 import type { ThreadSeats } from '../body/read-yaml.ts'
 import { FairSeats } from './fair-seats.ts'
 
-/** Number of threads for other users. One user has at most one of them at a time, so that the other thread is left for other users. */
+/** Number of threads for users and service accounts with ordinary priority. One user has at most one, so that one is left for other users. */
 export const MaxThreads = 2
 /** Number of separate threads for superusers. */
 export const MaxExemptThreads = 1
