@@ -67,7 +67,7 @@ async function newServer(encode: ObjectEncoding = plainObjects) {
 
 const big = (name: string, spec: string): string =>
   `{"apiVersion": "t.example.com/v1", "kind": "Big", "metadata": {"name": "${name}"}, "spec": ${spec}}`
-/** The response from `spec` on, or the message of an error. */
+/** Returns the spec of the object in a response, or the message of an error. */
 const specOrMessage = ({ text }: { text: string }): string =>
   /"spec":(\{.*\})\}/.exec(text)?.[1] ?? (JSON.parse(text) as { message: string }).message
 
@@ -153,10 +153,10 @@ test('patches, managed fields and rules distinguish integers that are equal as d
     server.send('PATCH', `${path}/patched${query}`, body, `application/${type}`)
 
   expect((await patch('merge-patch+json', '{"spec":{"fixed":9007199254740992}}')).text).toContain('immutable')
-  const test = (value: string) =>
+  const testAndCopy = (value: string) =>
     `[{"op":"test","path":"/spec/i","value":${value}},{"op":"copy","from":"/spec/i","path":"/spec/p/y"}]`
-  expect(await patch('json-patch+json', test('9007199254740992'))).toMatchObject({ status: 422 })
-  expect(specOrMessage(await patch('json-patch+json', test('9007199254740993')))).toContain(
+  expect(await patch('json-patch+json', testAndCopy('9007199254740992'))).toMatchObject({ status: 422 })
+  expect(specOrMessage(await patch('json-patch+json', testAndCopy('9007199254740993')))).toContain(
     '"p":{"x":9223372036854775807,"y":9007199254740993}',
   )
   const apply = (value: string, manager: string) =>
@@ -197,12 +197,12 @@ test.each([
     'ServicePort.spec.ports.targetPort of type int32',
   ],
   ['events', '{"count":9007199254740993}', 'Event.count of type int32'],
-])('of %s, integers beyond 32 bits are rejected', async (plural, body, field) => {
+])('integers beyond 32 bits are rejected in int32 fields of %s', async (plural, body, field) => {
   const { text } = await server.send('POST', `/api/v1/namespaces/default/${plural}`, body)
   expect(text).toContain(`json: cannot unmarshal number 9007199254740993 into Go struct field ${field}`)
 })
 
-test('limits of a CRD beyond 2^53 apply to the estimated cost of rules, and after a restart to objects', async () => {
+test('limits beyond 2^53 in a schema apply to the estimated cost of rules, and to objects after a restart', async () => {
   const { disk, send, stop } = await newServer()
   const limits =
     '"minLength": 9007199254740993, "maxLength": 9223372036854775807, "x-kubernetes-validations": [{"rule": "self != \\"\\""}]'
@@ -239,7 +239,7 @@ const specs = fc.record({
   set: fc.uniqueArray(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })).map((integers) => integers.map(exactInteger)),
 })
 
-/** Integers beyond 64 bits become floats. */
+/** Returns an integer as the server parses it: integers beyond 64 bits become floats. */
 function afterParsing(integer: bigint): number | bigint {
   return BigInt.asIntN(64, integer) === integer ? exactInteger(integer) : Number(integer)
 }

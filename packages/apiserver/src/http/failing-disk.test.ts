@@ -82,7 +82,7 @@ describe.each([
     expect([(await send('/healthz')).status, (await send('/livez')).status]).toEqual([500, 200])
     expect([await names(), store.revision]).toEqual([['before'], revision])
 
-    // The disk is still full: the store tries again once a second, and rejects writes until it succeeds.
+    // The disk still fails. The store tries to open a new log once a second, and rejects writes until one is open.
     clock.step(clock.now() + 1000)
     for (let turn = 0; turn < 20; turn++) await setImmediate()
     expect((await create('third')).status).toBe(503)

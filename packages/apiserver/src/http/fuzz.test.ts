@@ -258,7 +258,7 @@ async function send({ method = 'GET', url, headers = {}, body = '' }: TestReques
   return { status: response.status, headers: response.headers, text: Buffer.concat(parts).toString() }
 }
 
-/** Sends a request, and expects a response without an internal error. An error is a Status, or text where upstream responds with text. */
+/** Sends a request, and expects a response without an internal error. An error response in JSON must be a Status. */
 async function expectNoInternalError(request: TestRequest): Promise<void> {
   internalErrors.length = 0
   const { status, headers, text } = await send(request)
@@ -485,7 +485,7 @@ test('updates to slightly invalid objects cause no internal error', { timeout: l
   }),
 )
 
-test('slightly invalid JSON causes no internal error', { timeout: limit }, () =>
+test('valid and slightly invalid JSON cause no internal error', { timeout: limit }, () =>
   property(fc.tuple(fc.constantFrom(...collections), fc.nat()), ([path]) => ({
     method: 'POST',
     url: path,
@@ -579,7 +579,7 @@ test.each(patches)('patches of type %s cause no internal error', { timeout: limi
 )
 
 test(
-  'slightly invalid CustomResourceDefinitions, and objects of valid CustomResourceDefinitions, cause no internal error',
+  'slightly invalid CustomResourceDefinitions, and slightly invalid objects of their kinds, cause no internal error',
   { timeout: limit },
   () =>
     fc.assert(
@@ -781,7 +781,7 @@ const bytes = fc.oneof(
       ),
     ),
 )
-/** Upstream: the envelope of k8s.io/apimachinery's protobuf: a type, and the bytes of the object. */
+/** Bytes in the protobuf envelope of k8s.io/apimachinery, which contains a type and the bytes of the object. */
 const enveloped = fc.tuple(fc.constantFrom('ConfigMap', 'Pod', 'Lease', 'DeleteOptions', 'x'), bytes).map(([kind, raw]) => {
   const text = (field: number, value: string) => [(field << 3) | 2, value.length, ...Buffer.from(value)]
   const type = [...text(1, 'v1'), ...text(2, kind)]
@@ -922,21 +922,24 @@ const queries = fc
   .array(parameter, { maxLength: 4 })
   .map((parameters) => parameters.map(({ name, value }) => `${name}=${encodeURIComponent(wellFormed(value))}`).join('&'))
 const wellFormed = (text: string) => text.toWellFormed()
-test('unusual selectors, continue tokens, versions and other parameters cause no internal error', { timeout: limit }, () =>
-  property(
-    fc.tuple(
-      fc.constantFrom('GET', 'GET', 'GET', 'DELETE', 'POST', 'PUT', 'PATCH'),
-      fc.constantFrom(...collections),
-      fc.constantFrom('', '/kept', '/kept/status'),
-      queries,
+test(
+  'unusual selectors, continue tokens, resource versions and other parameters cause no internal error',
+  { timeout: limit },
+  () =>
+    property(
+      fc.tuple(
+        fc.constantFrom('GET', 'GET', 'GET', 'DELETE', 'POST', 'PUT', 'PATCH'),
+        fc.constantFrom(...collections),
+        fc.constantFrom('', '/kept', '/kept/status'),
+        queries,
+      ),
+      ([method, path, name, query]) => ({
+        method,
+        url: `${path}${name}?${query}`,
+        headers: method === 'PATCH' ? { 'content-type': 'application/merge-patch+json' } : {},
+        body: method === 'GET' || method === 'DELETE' ? '' : json(samples[path]!),
+      }),
     ),
-    ([method, path, name, query]) => ({
-      method,
-      url: `${path}${name}?${query}`,
-      headers: method === 'PATCH' ? { 'content-type': 'application/merge-patch+json' } : {},
-      body: method === 'GET' || method === 'DELETE' ? '' : json(samples[path]!),
-    }),
-  ),
 )
 
 test('malformed queries and paths cause no internal error', { timeout: limit }, () =>

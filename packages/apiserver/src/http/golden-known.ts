@@ -1,6 +1,6 @@
 /**
- * Steps of the recordings whose responses differ from the recorded responses, by file and reason, as `SCENARIO / INDEX OF THE
- * STEP`.
+ * Steps in which Capstan's response differs from the recorded response, by recording and reason. A step is written as
+ * `SCENARIO / INDEX OF THE STEP`.
  */
 export const knownDifferences: { readonly [file: string]: { readonly [reason: string]: readonly string[] } } = {
   batch: {
@@ -10,12 +10,10 @@ export const knownDifferences: { readonly [file: string]: { readonly [reason: st
     'Capstan treats an empty list as absent': ['autoscalers / 25'],
   },
   'small-groups': {
-    'Capstan records no field manager for a list that the client sends empty and the response has as null': [
-      'endpoint slices / 2',
-    ],
+    'Capstan records no field manager for a list that is empty in the request and null in the response': ['endpoint slices / 2'],
   },
   storage: {
-    'Capstan records no field manager for a list that the client sends empty and the response has as null': ['csi nodes / 1'],
+    'Capstan records no field manager for a list that is empty in the request and null in the response': ['csi nodes / 1'],
   },
   'other-clients': {
     'texts of YAML syntax errors differ': [6, 7, 8, 13, 14, 15, 16].map((step) => `applied YAML in flow style / ${step}`),

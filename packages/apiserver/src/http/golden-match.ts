@@ -5,13 +5,18 @@
 import { isRecord, stableText } from '@capstan/kube'
 import { parseYAML } from './body/yaml.ts'
 
+/** A recorded response. Absent members are not compared. */
 export interface Recorded {
   readonly status: number
   readonly headers?: { readonly [name: string]: string }
+  /** The whole body, or values of the body by dotted path. */
   readonly body?: unknown
   readonly text?: string
+  /** Events of a watch. */
   readonly events?: readonly unknown[]
+  /** Names of the items of a list. */
   readonly names?: readonly string[]
+  /** Message of a Status. */
   readonly message?: string
 }
 
@@ -83,13 +88,7 @@ function compare(path: string, expected: unknown, actual: unknown, problems: str
     if (!sameText(path, expected, expected === '<n>' && typeof actual === 'number' ? String(actual) : actual)) differ()
   } else if (Array.isArray(expected)) {
     if (!Array.isArray(actual)) return void differ()
-    // The order of causes is not significant.
-    const [sortedExpected, sortedActual] = path.endsWith('causes')
-      ? [byField(expected), byField(actual)]
-      : // The order of managedFields entries with the same time is not significant.
-        path.endsWith('managedFields')
-        ? [byManager(expected), byManager(actual)]
-        : [expected, actual as unknown[]]
+    const [sortedExpected, sortedActual] = [sortedIfUnordered(path, expected), sortedIfUnordered(path, actual)]
     if (sortedExpected.length !== sortedActual.length)
       problems.push(
         `${path}: expected ${sortedExpected.length} items, got ${sortedActual.length}: ${excerpt(JSON.stringify(sortedActual))}`,
@@ -103,6 +102,13 @@ function compare(path: string, expected: unknown, actual: unknown, problems: str
         problems.push(`${path}.${key}: expected to be absent, got ${excerpt(JSON.stringify(actual[key]))}`)
     }
   } else if (expected !== actual && !(expected === null && actual === undefined)) differ()
+}
+
+/** Sorts lists in which the order is not significant: causes, and managedFields entries, which may have the same time. */
+function sortedIfUnordered(path: string, list: readonly unknown[]): readonly unknown[] {
+  if (path.endsWith('causes')) return byField(list)
+  if (path.endsWith('managedFields')) return byManager(list)
+  return list
 }
 
 const placeholders: { readonly [name: string]: string } = {

@@ -112,7 +112,7 @@ test('a health response lists the checks without the reason of a failure', async
   expect(text).toContain('[-]informers failed: reason withheld\n')
   expect(text).not.toContain('secret')
   expect((await send('/readyz/informers')).status).toBe(500)
-  expect((await send('/livez/informers')).status, 'is not one of its checks').toBe(404)
+  expect((await send('/livez/informers')).status, '`informers` is not a check of livez').toBe(404)
   expect(await (await send('/readyz/etcd')).text()).toBe('ok')
   expect((await send('/readyz?exclude=informers')).status).toBe(200)
 })
@@ -135,7 +135,7 @@ test('metrics count requests by verb and resource', async () => {
   expect(await (await send('/metrics/slis')).text()).toContain('kubernetes_healthcheck{name="etcd",type="readyz"} 1\n')
 })
 
-test('requests that the server does not serve, or does not allow, add no series to the metrics', async () => {
+test('requests for unknown resources and unauthorized requests add no series to the metrics, and invalid values of dryRun share one', async () => {
   const { send } = await start()
   const post = (query: string) =>
     send(`/api/v1/namespaces/default/configmaps?${query}`, {
@@ -292,7 +292,7 @@ test('a list cannot be requested as PartialObjectMetadata, the format of a singl
   expect(await messageOf(gadgetPath)).toBe(rejected('*unstructured.UnstructuredList'))
 })
 
-test('OpenAPI v3 documents can be cached by their hash, and keep it when another group changes', async () => {
+test('OpenAPI v3 documents can be cached by their hash, and keep the hash when another group changes; OpenAPI v2 contains all groups', async () => {
   const { send, create } = await startWithGadgets()
   const index = async () =>
     ((await (await send('/openapi/v3')).json()) as { paths: { [path: string]: { serverRelativeURL: string } } }).paths
@@ -536,6 +536,6 @@ test('other requests run before an error is encoded', async () => {
   const { send } = await start({ clock })
   const absent = '/api/v1/namespaces/default/configmaps/absent'
   expect((await send(absent)).status).toBe(404)
-  // The first pause follows the reading of the body, the second precedes the encoding of the error.
+  // The first pause precedes the execution of the verb, the second precedes the encoding of the error.
   expect(pauses).toBe(2)
 })

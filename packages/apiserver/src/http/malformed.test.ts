@@ -1,4 +1,4 @@
-/** Requests that the fuzzer found: each of them once caused an internal error. */
+/** Regression tests for requests that `fuzz.test.ts` found: each must be rejected without an internal error. */
 import { type Logger, seededRandom, silent, VirtualClock } from '@capstan/kube'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type ApiServer, createApiServer } from '@capstan/kubernetes-kinds'
@@ -58,7 +58,7 @@ const crdWithProperties = (properties: object) => ({
 
 test.each<[string, string, unknown, RegExp]>([
   [
-    'an owner whose version is not a string',
+    'an owner whose apiVersion is not a string',
     maps,
     { metadata: { ...metadata, ownerReferences: [{ apiVersion: [] }] } },
     /^400 .*cannot unmarshal array into Go struct field ObjectMeta\.metadata\.ownerReferences of type string/,
@@ -71,13 +71,13 @@ test.each<[string, string, unknown, RegExp]>([
     /^400 ConfigMap in version "v1" cannot be handled as a ConfigMap: parsing time "now" as "2006-01-02T15:04:05Z07:00"/,
   ],
   [
-    'a kind that is an object',
+    'a body whose kind is an object',
     maps,
     { kind: { toString: 1 }, metadata },
     /^400 .*cannot unmarshal object into Go struct field \.kind of type string/,
   ],
   [
-    'an expression of a selector that is null',
+    'a null expression of a selector',
     roles,
     roleWithSelector({ matchExpressions: [null] }),
     /^422 .*operator: Invalid value: "": not a valid selector operator/,
@@ -94,10 +94,10 @@ test.each<[string, string, unknown, RegExp]>([
     roleWithSelector({ matchLabels: { a: ' ' } }),
     /^422 .*aggregationRule\.clusterRoleSelectors\[0\]\.matchLabels: Invalid value: " "/,
   ],
-  ['a rule that is null', roles, { metadata, rules: [null] }, /^422 .*rules\[0\]\.verbs: Required value/],
+  ['a null rule of a role', roles, { metadata, rules: [null] }, /^422 .*rules\[0\]\.verbs: Required value/],
   ['a webhook that is null', webhookConfigurations, { metadata, webhooks: [null] }, /^422 .*webhooks\[0\]/],
   [
-    'a rule of a webhook that is null',
+    'a null rule of a webhook',
     webhookConfigurations,
     { metadata, webhooks: [{ name: 'a.b.c', rules: [null] }] },
     /^422 .*rules\[0\]/,
@@ -108,25 +108,30 @@ test.each<[string, string, unknown, RegExp]>([
     { metadata, spec: { containers: [null] } },
     /^422 .*spec\.containers\[0\]\.name: Required value/,
   ],
-  ['a variable that is null', pods, podWithContainer({ env: [null] }), /^422 .*env\[0\]\.name: Required value/],
+  ['a null environment variable', pods, podWithContainer({ env: [null] }), /^422 .*env\[0\]\.name: Required value/],
   [
-    'a backend whose resource has no kind',
+    'a backend of an Ingress whose resource has no kind',
     '/apis/networking.k8s.io/v1/namespaces/default/ingresses',
     { metadata, spec: { defaultBackend: { resource: {} } } },
     /^422 .*resource\.kind: Required value/,
   ],
-  ['a port that is null', services, { metadata, spec: { ports: [null] } }, /^422 .*spec\.ports\[0\]\.port/],
+  ['a null port of a Service', services, { metadata, spec: { ports: [null] } }, /^422 .*spec\.ports\[0\]\.port/],
   ['a CustomResourceDefinition without a spec', definitions, { metadata, spec: null }, /^422 .*spec\.group: Required value/],
-  ['a version that is null', definitions, { metadata, spec: { versions: [null] } }, /^422 .*spec\.versions/],
-  ['properties that are null', definitions, crdWithProperties({ a: null }), /^422 .*properties\[a\]\.type: Required value/],
   [
-    'rules of a CustomResourceDefinition that are null',
+    'a null version of a CustomResourceDefinition',
+    definitions,
+    { metadata, spec: { versions: [null] } },
+    /^422 .*spec\.versions/,
+  ],
+  ['a null schema of a property', definitions, crdWithProperties({ a: null }), /^422 .*properties\[a\]\.type: Required value/],
+  [
+    'a null CEL rule of a CustomResourceDefinition',
     definitions,
     crdWithProperties({ a: { type: 'object', 'x-kubernetes-validations': [null] } }),
     /^422 .*rule/,
   ],
   [
-    'schemas in a schema that are not a list',
+    'an allOf of a schema that is not a list',
     definitions,
     crdWithProperties({ a: { type: 'array', items: { type: 'object', allOf: {} } } }),
     /^400 .*cannot unmarshal object into Go struct field/,
@@ -149,7 +154,7 @@ test.each<[string, string, unknown, RegExp]>([
 
 test.each<[string, string, string, unknown, RegExp]>([
   [
-    'an apply of a version that is a number',
+    'an apply patch whose apiVersion is a number',
     'application/apply-patch+yaml',
     `${deployments}/a?fieldManager=m`,
     { apiVersion: 0, kind: 'Deployment', metadata },
@@ -170,14 +175,14 @@ test.each<[string, string, string, unknown, RegExp]>([
     /^422 the server rejected our request/,
   ],
   [
-    'a path that is not a string',
+    'a JSON patch whose path is not a string',
     'application/json-patch+json',
     `${roles}/kept`,
     [{ op: 'move', path: { toString: 1 } }],
     /^400 error decoding patch: json: cannot unmarshal object into Go struct field jsonPatchOp.path of type string/,
   ],
   [
-    'copies that double the object again and again',
+    'a JSON patch that doubles the object again and again',
     'application/json-patch+json',
     `${roles}/kept`,
     Array.from({ length: 60 }, (_, n) => ({ op: 'copy', from: '', path: `/x${n}` })),
