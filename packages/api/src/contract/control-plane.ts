@@ -18,7 +18,7 @@ export interface V1Beta1ObjectReference {
   namespace: string
 }
 
-/** A timeout in the form of the contract version: seconds in v1beta2, a Go duration such as `1m30s` in v1beta1. See `writeSeconds`. */
+/** A timeout in the format of the contract version: seconds in v1beta2, a Go duration such as `1m30s` in v1beta1. See `writeSeconds`. */
 type Timeout = number | string
 
 const timeout = (v1beta1: string, step: string) =>
@@ -104,8 +104,8 @@ export function currentStatusVersion(controlPlane: object, contract: ContractVer
 }
 
 /**
- * Whether at least one replica of the control plane must be upgraded to the version in the spec: it runs an older version, or lower build
- * tags, or build tags that have no order relative to those in the spec.
+ * Whether at least one replica of the control plane must be upgraded to the version in the spec, because the replica runs an older version,
+ * lower build tags, or build tags that have no order relative to those in the spec.
  *
  * @throws TypeError when the spec has no version, or `status.versions` is invalid
  */
@@ -132,8 +132,8 @@ export function statusVersionsOf(controlPlane: object, contract: ContractVersion
 }
 
 /**
- * Returns the number of available replicas. In contract v1beta1 it is `spec.replicas` minus the unavailable replicas; `undefined` if one of
- * the two is absent.
+ * Returns the number of available replicas. In contract v1beta1, the number is `spec.replicas` minus the unavailable replicas, at least 0;
+ * `undefined` if one of these fields is absent.
  */
 export function availableReplicasOf(controlPlane: object, contract: ContractVersion): number | undefined {
   if (contract === 'v1beta2') return readField(controlPlane, ControlPlaneContract.availableReplicas, contract)
@@ -142,7 +142,7 @@ export function availableReplicasOf(controlPlane: object, contract: ContractVers
   return desired === undefined || unavailable === undefined ? undefined : Math.max(0, desired - unavailable)
 }
 
-/** Writes a timeout in the form of the contract version. A duration has Go's own format, which webhooks in Go keep unchanged. */
+/** Writes a timeout in the format of the contract version. A duration has Go's own format, which webhooks in Go keep unchanged. */
 export function writeSeconds(draft: object, field: ContractField<Timeout>, contract: ContractVersion, value: number): void {
   writeField(draft, field, contract, contract === 'v1beta2' ? value : durationText(seconds(value)))
 }

@@ -17,6 +17,7 @@ export interface ContractField<T> {
   readonly _t?: T
 }
 
+/** Declares a contract field. If `paths` is one path, it applies to both contract versions. */
 export function field<T>(
   paths: string | Record<ContractVersion, string>,
   doc: string,
@@ -34,7 +35,11 @@ export function readField<T>(object: object, field: ContractField<T>, contract: 
   return readPath(object, field.paths[contract]) as T | undefined
 }
 
-/** Returns a text, or `undefined`. @throws TypeError when the value is not a string, or too long for the field to which core copies it */
+/**
+ * Returns the text at the field's path, or `undefined`.
+ *
+ * @throws TypeError when the value is not a string, or too long for the field to which core copies it
+ */
 export function readText(
   object: object,
   field: ContractField<string>,

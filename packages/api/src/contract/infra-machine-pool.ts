@@ -8,7 +8,7 @@ import { type ContractField, type ContractVersion, field, readField } from './fi
 export const InfraMachinePoolContract = {
   provisioned: field<boolean>(
     { v1beta1: 'status.ready', v1beta2: 'status.initialization.provisioned' },
-    'True while the pool is provisioned. Until then core copies only failureReason and failureMessage.',
+    'True while the pool is provisioned. Otherwise core copies only failureReason, failureMessage and the condition Ready.',
     { mandatory: true },
   ),
   ready: field<boolean>(
@@ -23,7 +23,7 @@ export const InfraMachinePoolContract = {
   replicas: field<number>('status.replicas', 'Number of machines.', { mandatory: true }),
   infrastructureMachineKind: field<string>(
     'status.infrastructureMachineKind',
-    'Kind of the infrastructure objects of single machines of the pool: core creates a Machine for each. Without it, core creates no Machines.',
+    'Kind of the infrastructure machines of the pool: core creates a Machine for each infrastructure machine. Without this field, core creates no Machines.',
   ),
   providerID: field<string>('spec.providerID', 'Identifies the pool at its provider. Core does not read it.'),
   instances: field<object[]>('status.instances', 'Details of each machine, for people. Core does not read it.'),
@@ -75,7 +75,7 @@ export function poolReplicasOf(pool: object, contract: ContractVersion): number 
 }
 
 /**
- * Returns the kind of the infrastructure machines if the pool supports MachinePool Machines.
+ * Returns the kind of the infrastructure machines if the pool supports MachinePool Machines, otherwise `undefined`.
  *
  * @throws TypeError when the kind is not a string
  */

@@ -58,8 +58,8 @@ const addressTypes: readonly unknown[] = ['Hostname', 'ExternalIP', 'InternalIP'
 /**
  * Returns the addresses of the infrastructure machine; `undefined` when it reports none.
  *
- * @throws TypeError when they are not a list, or violate the schema of `Machine.status.addresses`: the API server would reject the whole
- * status
+ * @throws TypeError when they are not a list, or violate the schema of `Machine.status.addresses`, because the API server would reject the
+ * whole status of the Machine
  */
 export function addressesOf(infraMachine: object, contract: ContractVersion): MachineAddress[] | undefined {
   const path = InfraMachineContract.addresses.paths[contract]
