@@ -5,11 +5,11 @@ import { decode, encodeStruct, fieldsOf, isList, isMap, isPointer, isStruct, non
 import { restoreZero, copyRestored } from './restore.ts'
 import { type ConversionScope, type Move, ruleOf } from './rules.ts'
 
-/** Conversion rules of a kind beyond its types. */
+/** Rules for the objects of a kind, in addition to the rules for their Go types. */
 export interface KindRule {
   /** Whether the older version contains the object of v1beta2 in an annotation. */
   readonly keepsData?: true
-  /** Paths of v1beta2 that get a zero only if the object in the annotation has it. */
+  /** Paths of v1beta2 that get `false` or `0` only if the object in the annotation has this value there. */
   readonly zeros?: readonly string[]
   /** Paths of v1beta2 that are always restored from the annotation. */
   readonly restores?: readonly string[]
@@ -124,9 +124,10 @@ function convertStruct(direction: Direction, older: string, stored: string, valu
 function convertField(direction: Direction, from: string, to: string, value: unknown, scope: ConversionScope): unknown {
   const target = to.replace(/^\*/, '')
   if (value === undefined) {
-    // A struct that is not a pointer always exists: its fields may have values in the other version even when it is empty.
+    // In Go, a struct without pointer always exists: its fields may have values in the other version even when it is empty.
     if (isStruct(from) && isStruct(to)) return nonZero(convertValue(direction, from, to, {}, scope) as Struct)
-    // Upstream converts zeros of older versions to pointers to zero. If this is wrong for a field, a rule removes the pointer.
+    // Upstream converts zeros of older versions to pointers to zero. If this is wrong for a field, `zeros` of the kind's rule removes the
+    // value.
     const pointsAtZero = direction === 'up' && isPointer(to) && !isPointer(from) && (target === 'bool' || target === 'int')
     return pointsAtZero ? zeroOf(target) : undefined
   }
@@ -151,15 +152,16 @@ function convertItem(direction: Direction, from: string, to: string, value: unkn
 
 function applyMove(
   direction: Direction,
-  { older, stored, form }: Move,
+  { older, stored, converter }: Move,
   value: Struct,
   converted: Struct,
   scope: ConversionScope,
 ): void {
   const [from, to] = direction === 'up' ? [older, stored] : [stored, older]
   const source = valueAt(value, from)
-  if (source === undefined && !(form?.always && direction === 'down')) return
-  const target = form ? (direction === 'up' ? form.up(source) : form.down(source, scope)) : source
+  if (source === undefined && !(converter?.always && direction === 'down')) return
+  let target = source
+  if (converter) target = direction === 'up' ? converter.up(source) : converter.down(source, scope)
   if (target !== undefined) setAt(converted, to, target)
 }
 

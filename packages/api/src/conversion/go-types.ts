@@ -15,9 +15,9 @@ export interface GoField {
   /** `omitzero`: zero structs and times are omitted as well. */
   readonly omitsZero: boolean
   readonly required: boolean
-  /** Schema keywords in older versions that do not follow from the type; keywords of items and values are under `[]`. */
+  /** In older versions, schema keywords that do not follow from the type; keywords of items and values are under `[]`. */
   readonly keywords?: JSONSchema & { '[]'?: JSONSchema }
-  /** The whole schema, if it does not follow from the type. */
+  /** In older versions, the whole schema, if it does not follow from the type. */
   readonly schema?: JSONSchema
 }
 

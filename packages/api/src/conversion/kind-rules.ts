@@ -1,4 +1,4 @@
-/** Conversion rules for whole objects beyond their types. Upstream: core/webhooks/conversion, v1.14. */
+/** Conversion rules for whole objects, in addition to the rules for their Go types. Upstream: core/webhooks/conversion, v1.14. */
 import type { ObjectMeta } from '@capstan/kube'
 import { ClusterNameLabel } from '../core/well-known.ts'
 import { type KindRule, withoutAnnotation } from './convert.ts'
@@ -7,7 +7,7 @@ const machineInitialization = ['bootstrapDataSecretCreated', 'infrastructureProv
   (name) => `status.initialization.${name}`,
 )
 
-/** With value `false`, on an IPAddressClaim of v1alpha1: the object of v1beta2 has no label with the name of the Cluster. */
+/** On an IPAddressClaim of v1alpha1: the value `false` means that the object of v1beta2 has no label with the name of the Cluster. */
 const ClusterNameLabelSet = 'conversion.cluster.x-k8s.io/cluster-name-label-set'
 
 /** Rules by kind and older version. */

@@ -1,4 +1,4 @@
-/** Generates random valid objects of a declared kind, to test round trips and to compare conversions with those of upstream. */
+/** Generates random objects of a declared kind from its schema, to test round trips and to compare conversions with those of upstream. */
 import { type DeclaredKind, type JSONSchema, typeMeta } from '@capstan/kube'
 import fc from 'fast-check'
 

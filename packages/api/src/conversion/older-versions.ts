@@ -22,6 +22,7 @@ interface Recorded {
   readonly kind: string
   /** Name of the Go type. */
   readonly type: string
+  /** From upstream's CustomResourceDefinition; absent for v1beta2. */
   readonly facts?: {
     readonly deprecated?: true
     readonly status?: object

@@ -7,21 +7,21 @@ import { durationOf, secondsOf } from './go-duration.ts'
 import type { Struct } from './go-types.ts'
 
 export interface ConversionScope {
-  /** Namespace of the object, which references in older versions contain as well. */
+  /** Namespace of the object. References in older versions contain it, too. */
   readonly namespace: string | undefined
-  /** Returns the apiVersion of a reference in an older version. */
+  /** Returns the apiVersion that a reference to the kind has in an older version. */
   apiVersionOf(kind: GroupKind): string
 }
 
-/** A value that has another path, and may have another form, in the older version. */
+/** A value that has another path, and possibly another format, in the older version. */
 export interface Move {
   readonly older: readonly string[]
   readonly stored: readonly string[]
-  readonly form?: Form
+  readonly converter?: ValueConverter
 }
 
-/** Converts a value between the forms of both versions: `up` to v1beta2, `down` to the older version. */
-export interface Form {
+/** Converts a value between the formats of both versions: `up` to v1beta2, `down` to the older version. */
+export interface ValueConverter {
   up(value: unknown): unknown
   down(value: unknown, scope: ConversionScope): unknown
   /** Whether the older version has the field even when v1beta2 has no value. */
@@ -38,15 +38,15 @@ export interface TypeRule {
   down?(stored: Struct, older: Struct, scope: ConversionScope): void
 }
 
-const move = (older: string, stored: string, form?: Form): Move => ({
+const move = (older: string, stored: string, converter?: ValueConverter): Move => ({
   older: older.split('.'),
   stored: stored.split('.'),
-  ...(form ? { form } : {}),
+  ...(converter ? { converter } : {}),
 })
 
-const seconds: Form = { up: (value) => secondsOf(value as string), down: (value) => durationOf(value as number) }
+const seconds: ValueConverter = { up: (value) => secondsOf(value as string), down: (value) => durationOf(value as number) }
 
-const unhealthyConditions: Form = {
+const unhealthyConditions: ValueConverter = {
   up: (value) =>
     nonEmpty(
       (value as Struct[]).map(({ timeout, ...condition }) => ({
@@ -69,12 +69,12 @@ const pick = (value: unknown, fields: readonly string[]): Struct =>
 
 const namespaced = ({ namespace }: ConversionScope): Struct => (namespace ? { namespace } : {})
 
-/** A reference to a template, which keeps its apiVersion. */
-const template: Form = {
+/** Converts a reference to a template. Unlike other references, it has an apiVersion in v1beta2, too. */
+const template: ValueConverter = {
   up: (value) => pick(value, ['apiVersion', 'kind', 'name']),
   down: (value, scope) => ({ ...pick(value, ['apiVersion', 'kind', 'name']), ...namespaced(scope) }),
 }
-const templateAlways: Form = { ...template, always: true }
+const templateAlways: ValueConverter = { ...template, always: true }
 
 const timeouts = ['nodeDrainTimeout', 'nodeVolumeDetachTimeout', 'nodeDeletionTimeout'].map((name) =>
   move(name, `deletion.${name}Seconds`, seconds),
@@ -117,8 +117,8 @@ interface StatusFields {
 }
 
 /**
- * Returns the rule for a status. Conditions and counters of the same name have different meanings in both versions, so that each version
- * contains those of the other version in a subobject.
+ * Returns the rule for a status. Conditions and counters of the same name have different meanings in the two versions. Therefore each
+ * version contains the conditions and counters of the other version in a subobject.
  */
 function status({ deprecated, current, always }: StatusFields, rule: TypeRule = {}): TypeRule {
   return {
@@ -182,7 +182,7 @@ const contractReference: TypeRule = {
 
 /**
  * Rules by the Go type of the older version, without package and version. If a type of the older version corresponds to several types of
- * v1beta2, `>` and the type of v1beta2 follow.
+ * v1beta2, the key also contains `>` and the type of v1beta2.
  */
 const byName: { readonly [types: string]: TypeRule } = {
   'ObjectReference>ContractVersionedObjectReference': contractReference,
