@@ -1,4 +1,7 @@
-/** Reads values of variables by paths, as inline patches and extensions do. Pure. Upstream: patches/variables, v1.14. */
+/**
+ * Reads values of variables by paths, as inline patches and extensions do. Pure.
+ * Upstream: core/reconcilers/topology/cluster/patches/variables, v1.14.
+ */
 import { getMember, isRecord, type Json, type JsonObject } from '@capstan/kube'
 
 /** Error for a path that is invalid, or whose value is absent or has another type. */
@@ -37,7 +40,7 @@ export function variableValue(variables: JsonObject, path: string): Json {
   return value
 }
 
-/** Returns a member of an object, or an item of a list: upstream's parser accepts `cidrs.0` beside `cidrs[0]`. */
+/** Returns a member of an object, or an item of a list: upstream's parser accepts `cidrs.0` as well as `cidrs[0]`. */
 export function memberOrItem(value: Json, name: string): Json | undefined {
   if (Array.isArray(value)) return /^\d+$/.test(name) ? value[Number(name)] : undefined
   return isRecord(value) ? (getMember(value, name) as Json | undefined) : undefined

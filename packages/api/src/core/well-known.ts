@@ -42,7 +42,7 @@ export const PausedAnnotation = 'cluster.x-k8s.io/paused'
 export const ManagedByAnnotation = 'cluster.x-k8s.io/managed-by'
 /** On a MachinePool: its replicas are managed externally, unless the value is `false`. */
 export const ReplicasManagedByAnnotation = 'cluster.x-k8s.io/replicas-managed-by'
-/** The Machine is deleted first when its set scales down. */
+/** The Machine is deleted first when its MachineSet scales down. */
 export const DeleteMachineAnnotation = 'cluster.x-k8s.io/delete-machine'
 /** The Machine counts as unhealthy and is replaced. */
 export const RemediateMachineAnnotation = 'cluster.x-k8s.io/remediate-machine'
@@ -134,9 +134,9 @@ export const ClusterNameAnnotation = 'cluster.x-k8s.io/cluster-name'
 export const ClusterNamespaceAnnotation = 'cluster.x-k8s.io/cluster-namespace'
 /** On a Node: name of its Machine. */
 export const MachineAnnotation = 'cluster.x-k8s.io/machine'
-/** On a Node: kind of the controller of its Machine; `MachinePool` for a Node of a pool. */
+/** On a Node: kind of the object that controls its Machine, such as `MachineSet`; `MachinePool` for a Node of a pool. */
 export const OwnerKindAnnotation = 'cluster.x-k8s.io/owner-kind'
-/** On a Node: name of the controller of its Machine, or of the MachinePool. */
+/** On a Node: name of the object that controls its Machine, or of the MachinePool. */
 export const OwnerNameAnnotation = 'cluster.x-k8s.io/owner-name'
 /** On a Node: names of the labels copied from its Machine, separated by commas. Labels that the Machine no longer has are removed. */
 export const LabelsFromMachineAnnotation = 'cluster.x-k8s.io/labels-from-machine'

@@ -90,7 +90,7 @@ const classPatch = s
     enabledIf: s
       .string(shortText)
       .optional()
-      .doc('Go template with the variables: the patch applies if the output is true. Always when absent.'),
+      .doc('Go template with the variables: the patch applies if the output is true. When absent, the patch always applies.'),
     definitions: s
       .list(patchDefinition, { maxItems: 100 })
       .atomic()
@@ -186,7 +186,7 @@ const machinePoolClass = s
       .list(s.string(shortText), { maxItems: 100 })
       .atomic()
       .optional()
-      .doc('Failure domains in which machines are placed, of those in the status of the Cluster.'),
+      .doc('Failure domains in which machines are placed. Each is one of those in the status of the Cluster.'),
     deletion: machineDeletion.optional(),
   })
   .doc('A class of MachinePools, for Clusters of this class.')
@@ -244,7 +244,7 @@ const clusterClassSpec = s.object({
     .atomic()
     .optional()
     .doc(
-      'Kubernetes versions that Clusters of the class may have, ascending. An upgrade takes one step for each minor version, to its last listed version that is not above the requested version.',
+      'Kubernetes versions that Clusters of the class may have, ascending. An upgrade takes one step for each minor version: to the last listed version of this minor version that is not above the requested version.',
     ),
 })
 export interface ClusterClassSpec extends Infer<typeof clusterClassSpec> {}

@@ -108,7 +108,7 @@ const machinePoolTopology = s
       .list(s.string(shortText), { minItems: 1, maxItems: 100 })
       .atomic()
       .optional()
-      .doc('Failure domains in which machines are placed, of those in the status of the Cluster.'),
+      .doc('Failure domains in which machines are placed. Each is one of those in the status of the Cluster.'),
     deletion: machineDeletion.optional(),
   })
   .doc('One MachinePool of a managed topology.')
@@ -201,7 +201,7 @@ const failureDomains = s
     { minItems: 1, maxItems: 100 },
   )
   .listMap('name')
-  .doc('Failure domains: Machines in different ones do not fail together.')
+  .doc('Failure domains of the Cluster. Machines in different failure domains do not fail together.')
 export type FailureDomain = Infer<typeof failureDomains>[number]
 
 const clusterStatus = s.object(

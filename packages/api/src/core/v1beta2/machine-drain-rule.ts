@@ -42,7 +42,9 @@ const machineSelectors = s
   )
   .atomic()
   .rule(uniqueEntries, 'entries in machines must be unique')
-  .doc('Machines to which the rule applies, in its namespace: those that any entry selects, all when absent.')
+  .doc(
+    'The rule applies to Machines of its namespace that at least one entry selects; to all Machines of its namespace when absent.',
+  )
 export type MachineDrainRuleMachineSelector = Infer<typeof machineSelectors>[number]
 
 const podSelectors = s
@@ -62,7 +64,7 @@ const podSelectors = s
   )
   .atomic()
   .rule(uniqueEntries, 'entries in pods must be unique')
-  .doc('Pods to which the rule applies: those that any entry selects, all when absent.')
+  .doc('The rule applies to Pods that at least one entry selects; to all Pods when absent.')
 export type MachineDrainRulePodSelector = Infer<typeof podSelectors>[number]
 
 const machineDrainRuleSpec = s.object({

@@ -56,7 +56,7 @@ export const MachineHealthCheck = defineKind({
   shortNames: ['mhc', 'mhcs'],
   categories: ['cluster-api'],
   scope: 'Namespaced',
-  doc: 'Finds unhealthy Machines and remediates them.',
+  doc: 'Finds unhealthy Machines and marks them for remediation.',
   spec: machineHealthCheckSpec,
   status: machineHealthCheckStatus,
   columns: [

@@ -20,7 +20,7 @@ const machinePoolSpec = s.object({
     .int32()
     .optional()
     .doc(
-      'Desired number of machines. When absent: 1, or, with the annotations of the cluster autoscaler for the minimum and maximum size, the previous number within this range (the minimum for a new object).',
+      'Desired number of machines. Default: 1. With the annotations of the cluster autoscaler for the minimum and maximum size, the default is the previous number, limited to this range; for a new object, the minimum.',
     ),
   template: machineTemplate,
   providerIDList: s

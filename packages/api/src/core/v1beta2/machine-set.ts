@@ -21,7 +21,7 @@ const machineSetSpec = s.object({
     .int32()
     .optional()
     .doc(
-      'Desired number of Machines. When absent: 1, or, with the annotations of the cluster autoscaler for the minimum and maximum size, the previous number within this range (the minimum for a new object).',
+      'Desired number of Machines. Default: 1. With the annotations of the cluster autoscaler for the minimum and maximum size, the default is the previous number, limited to this range; for a new object, the minimum.',
     ),
   selector: labelSelector.doc('Selects the Machines of this object. It must match the labels of the template.'),
   template: machineTemplate,

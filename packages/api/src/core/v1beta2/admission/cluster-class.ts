@@ -1,6 +1,6 @@
 /**
- * Rules of ClusterClasses that need neither other objects nor rendered templates. The core provider checks variables, patches and naming
- * templates. Upstream: core/webhooks/admission/clusterclass.go and internal/topology/check, v1.14.
+ * Validation of ClusterClasses, as far as it needs neither other objects nor rendered templates. The core provider checks variables,
+ * patches and naming templates. Upstream: core/webhooks/admission/clusterclass.go and internal/topology/check, v1.14.
  */
 import type { AdmissionContext, FieldError, KubeObject } from '@capstan/kube'
 import { forbidden, invalid, parseApiVersion } from '@capstan/kube'
@@ -97,7 +97,10 @@ function healthCheckErrors(spec: ClusterClassSpec): FieldError[] {
   ]
 }
 
-/** Versions must be in ascending order, without missing minor versions. As upstream, the path has no final `s`, unlike the field. */
+/**
+ * Returns errors for versions that are not in ascending order or omit a minor version. As upstream, the path in the errors is
+ * `spec.kubernetesVersion`, although the field is `spec.kubernetesVersions`.
+ */
 function kubernetesVersionErrors(versions: readonly string[] | undefined): FieldError[] {
   const errors: FieldError[] = []
   let previous: string | undefined

@@ -1,6 +1,6 @@
 /**
- * Defaults and rules of Clusters that need no other object. The core provider validates Clusters against their ClusterClass.
- * Upstream: core/webhooks/admission/cluster.go, v1.14.
+ * Defaulting and validation of Clusters, as far as no other object is needed. The core provider validates Clusters against their
+ * ClusterClass. Upstream: core/webhooks/admission/cluster.go, v1.14.
  */
 import type { AdmissionContext, FieldError, KubeObject } from '@capstan/kube'
 import { forbidden, invalid, labelValueProblems, messageOf, parseGoInteger } from '@capstan/kube'

@@ -4,7 +4,7 @@ import { invalid } from '@capstan/kube'
 import type { HealthCheckRemediation, HealthChecks } from '../shared/health-check.ts'
 import { intOrPercentErrors } from './field-checks.ts'
 
-/** Minimum of `nodeStartupTimeoutSeconds`, other than 0, which disables it. A shorter timeout would replace Machines that start slowly. */
+/** Minimum of `nodeStartupTimeoutSeconds`; 0 disables the timeout. A shorter timeout would replace Machines that start slowly. */
 const MinStartupTimeout = 30
 
 export function healthCheckFieldErrors(

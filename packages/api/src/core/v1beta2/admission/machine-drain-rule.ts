@@ -16,7 +16,10 @@ export const machineDrainRuleErrors = (rule: MachineDrainRuleLike): FieldError[]
   ]
 }
 
-/** Returns errors for invalid selectors of a rule. The drain also checks them, because rules may have been stored without admission. */
+/**
+ * Returns errors for invalid selectors of a rule. Core calls this function again before a drain, because the rule may have been stored
+ * without admission.
+ */
 export const machineDrainRuleSelectorErrors = ({ spec: { machines = [], pods = [] } }: MachineDrainRuleLike): FieldError[] => [
   ...machines.flatMap(({ selector, clusterSelector }, index) => [
     ...selectorSyntaxErrors(`spec.machines[${index}].selector`, selector),

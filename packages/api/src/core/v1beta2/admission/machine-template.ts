@@ -9,12 +9,13 @@ import type { MachineTemplateSpec } from '../shared/machine-template.ts'
 import type { MachineNaming } from '../shared/naming.ts'
 import { taintErrors, workerTaintErrors } from './field-checks.ts'
 
+/** A MachineSet or MachineDeployment. */
 interface MachineCreator {
   metadata: { annotations?: { [key: string]: string } }
   spec: { clusterName: string; machineNaming?: MachineNaming; template: MachineTemplateSpec }
 }
 
-/** Checks the preflight checks to skip, and the names of the Cluster. */
+/** Returns errors for unknown preflight checks to skip, and for a Cluster name that has changed or differs from that in the template. */
 export function machineCreatorErrors({ metadata, spec }: MachineCreator, old: MachineCreator | undefined): FieldError[] {
   return [
     ...skippedPreflightCheckErrors(metadata.annotations?.[MachineSetSkipPreflightChecksAnnotation]),
@@ -36,7 +37,10 @@ export const templateTaintErrors = ({ spec: { taints } }: MachineTemplateSpec): 
   ...workerTaintErrors('spec.template.spec.taints', taints),
 ]
 
-/** The template must contain a random part; otherwise a second Machine would get the same name. Rendering finds other errors. */
+/**
+ * Returns an error for a naming template without a random part, because a second Machine would get the same name. Other errors are found
+ * when the template is rendered.
+ */
 export const machineNamingErrors = (naming: MachineNaming | undefined): FieldError[] =>
   !naming?.template || naming.template.includes('{{ .random }}')
     ? []

@@ -9,8 +9,8 @@ interface Scalable {
 }
 
 /**
- * Returns the default of replicas. It is 1 unless the object has both annotations of the cluster autoscaler. With both it is the old value,
- * limited to their range; without an old value, the minimum.
+ * Returns the default of `spec.replicas`: 1, unless the object has the annotations of the cluster autoscaler for the minimum and maximum
+ * size. With both annotations, the default is the old value, limited to this range; without an old value, the minimum.
  *
  * @throws StatusError Forbidden when the object has both annotations, and one is not a 32-bit integer
  */

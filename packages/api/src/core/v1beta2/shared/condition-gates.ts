@@ -18,5 +18,5 @@ export const conditionGates = s
     { minItems: 1, maxItems: 32 },
   )
   .listMap('conditionType')
-  .doc('Additional conditions that must be met, beside those that Cluster API computes.')
+  .doc('Conditions that must be met in addition to those that Cluster API computes.')
 export type ConditionGate = Infer<typeof conditionGates>[number]

@@ -91,7 +91,9 @@ const machineDeploymentFields = {
 const enabled = s
   .boolean()
   .optional()
-  .doc('Whether a MachineHealthCheck is created. When absent, it is created if the topology or the class defines checks.')
+  .doc(
+    'Whether a MachineHealthCheck is created. When absent, it is created if the topology or the class defines checks or remediation.',
+  )
 
 const description = 'When Machines count as unhealthy, and how they are remediated.'
 

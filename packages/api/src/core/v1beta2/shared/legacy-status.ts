@@ -27,7 +27,7 @@ type LegacyStatus<Fields extends Shape> = {
   v1beta1?: { conditions?: LegacyCondition[] } & ObjectOfShape<Fields>
 }
 
-/** Declares `status.deprecated` of a kind. `fields` are its fields in addition to conditions. */
+/** Declares `status.deprecated` of a kind. `fields` are the fields of `v1beta1` in it, in addition to `conditions`. */
 export const legacyStatus = <const Fields extends Shape = {}>(fields?: Fields): Schema<LegacyStatus<Fields>, true> =>
   s
     .of<LegacyStatus<Fields>>(

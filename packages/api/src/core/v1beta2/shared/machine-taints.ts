@@ -14,5 +14,5 @@ export const machineTaints = s
     { minItems: 1, maxItems: 64 },
   )
   .listMap('key', 'effect')
-  .doc('Taints of the Node that Cluster API manages.')
+  .doc('Taints that Cluster API manages on the Node.')
 export type MachineTaint = Infer<typeof machineTaints>[number]

@@ -9,9 +9,11 @@ const versionInUse = s.object({
 })
 const versionsDescription = 'Kubernetes versions in use, from old to new, with the number of replicas of each.'
 
+/** Versions in the status of a Cluster: of its control plane, and of its workers. */
 export const replicasOfVersion = s.list(versionInUse, { minItems: 1, maxItems: 32 }).atomic().doc(versionsDescription)
 export type ReplicasOfVersion = Infer<typeof replicasOfVersion>[number]
 
+/** Versions in the status of a MachineDeployment, MachineSet or MachinePool. Unlike `replicasOfVersion`, the list is a map by version. */
 export const replicasByVersion = s.list(versionInUse, { minItems: 1, maxItems: 100 }).listMap('version').doc(versionsDescription)
 export type ReplicasByVersion = Infer<typeof replicasByVersion>[number]
 
