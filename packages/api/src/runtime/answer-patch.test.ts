@@ -19,11 +19,12 @@ const { document, patches } = JSON.parse(readFileSync(new URL('../../testdata/pa
 const notAnObject = 'a merge patch that is not an object is rejected here; upstream rejects it later'
 /** Differences from upstream's library, with their reasons. */
 const different: Readonly<Record<string, string>> = {
-  '[{"op": "add", "path": "", "value": 1}]': 'a document is an object or a list: the same error in other words',
+  '[{"op": "add", "path": "", "value": 1}]':
+    'both reject a document that is neither an object nor a list, with different error texts',
   '[{"op": "replace", "path": "", "value": null}]': 'a document that is null is rejected here; upstream rejects it later',
   '[{"op": "add", "path": "//k", "value": 2}]': 'the library changes a copy of the document, and loses the change',
   '[{"op": "test", "path": "/spec/l", "value": [1, 2.0]}]': 'here 2 equals 2.0',
-  '': 'core handles an empty patch before it calls the library',
+  '': 'here an empty patch changes nothing; upstream returns before it calls the library',
   '[]': notAnObject,
   '"s"': notAnObject,
   null: notAnObject,
@@ -42,7 +43,7 @@ const outcome = ({ type, patch }: Recorded): Pick<Recorded, 'value' | 'error'> =
 const isDifferent = ({ type, patch }: Recorded) => patch in different && (type === 'JSONMergePatch' || patch.startsWith('[{'))
 
 test.each(patches.filter((patch) => !isDifferent(patch)))(
-  'a patch of type $type has the same result as upstream: $patch',
+  "a patch of type $type has the same result as with upstream's library: $patch",
   ({ type, patch, value, error }) => {
     const expected = error === undefined ? { value } : { error }
     expect(outcome({ type, patch })).toEqual(expected)
@@ -50,13 +51,13 @@ test.each(patches.filter((patch) => !isDifferent(patch)))(
 )
 
 test.each(patches.filter(isDifferent))(
-  'a patch of type $type has another result than upstream, for a documented reason: $patch',
+  "a patch of type $type has another result than with upstream's library, for a documented reason: $patch",
   ({ type, patch, value, error }) => {
     expect(outcome({ type, patch })).not.toEqual(error === undefined ? { value } : { error })
   },
 )
 
-test('the document is not changed, even when an operation fails after others', () => {
+test('the document is not changed, even when an operation fails after others have succeeded', () => {
   const before = structuredClone(document)
   expect(() =>
     applyOperations(document, [

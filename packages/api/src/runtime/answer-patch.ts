@@ -1,4 +1,7 @@
-/** Applies patches in responses of extensions in the same way as upstream. Pure. Upstream: internal/util/patch, evanphx/json-patch v5.9. */
+/**
+ * Applies the patches that responses of extensions contain, in the same way as upstream. Pure.
+ * Upstream: internal/util/patch, evanphx/json-patch v5.9.
+ */
 import { applyMergePatch, equal, isRecord, type JsonPatchOperation, setMember } from '@capstan/kube'
 import { applyOperations } from './patch-dialect.ts'
 
@@ -25,10 +28,10 @@ export function patchedDocument<T extends object>(document: T, patchType: string
 }
 
 /**
- * Copies the patched spec, labels and annotations of a template; other parts cannot be patched. A part that a patch removes as a whole
- * keeps its value. Upstream: applyPatchToRequest of core/reconcilers/topology/cluster/patches, v1.14.
+ * Returns the template `document` with spec, labels and annotations of `patched`; changes of other parts are ignored. If a patch has removed
+ * one of these three parts, the part keeps its value. Upstream: applyPatchToRequest of core/reconcilers/topology/cluster/patches, v1.14.
  *
- * @returns the template, and the paths of changes that are ignored
+ * @returns the template, and in `ignored` the paths of the ignored changes
  */
 export function copyPatchedParts<T extends object>(document: T, patched: T): { document: T; ignored: string[] } {
   const [before, after] = [document as Members, patched as Members]

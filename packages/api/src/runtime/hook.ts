@@ -1,6 +1,6 @@
 /**
- * Declares hooks. Group, version and name identify a hook. Static types, validation of messages, OpenAPI, docs and fixtures are derived
- * from the schemas of its request and response. Upstream: api/runtime/hooks/v1alpha1 and exp/runtime/catalog, v1.14.
+ * Declares hooks. Group, version and name identify a hook. Static types, validation of messages, the OpenAPI document and the
+ * reference page are derived from the schemas of request and response. Upstream: api/runtime/hooks/v1alpha1 and api/runtime/catalog, v1.14.
  */
 import type { JSONSchema, ObjectOfShape, Schema, Shape } from '@capstan/kube'
 import { s } from '@capstan/kube'
@@ -88,6 +88,7 @@ export const newerVersion = <Newer extends Hook, Request extends object, Respons
   },
 ): NewerVersion => ({ hook, ...convert })
 
+/** Declares a version of a hook. `group` and `version` default to those of Cluster API's hooks. */
 export function defineHook<Req extends Shape, Res extends Shape>(options: {
   name: string
   group?: string

@@ -88,7 +88,7 @@ it('rejects a version that is declared twice', () =>
     'The hook hooks.example.com/v1beta1, Hook=Gate is declared twice',
   ))
 
-const released = (date: string, ...hooks: Hook[]): ReleasedCatalog => releasedCatalog(`of ${date}`, date, hooks)
+const released = (date: string, ...hooks: Hook[]): ReleasedCatalog => releasedCatalog(`release ${date}`, date, hooks)
 const deprecated = <H extends Hook>(hook: H, date: string): H => ({ ...hook, deprecated: { release: 'v2.0.0', date } })
 const changed = (hook: Hook, change: { request?: Hook['request']; response?: Hook['response']; blocking?: boolean }): Hook => ({
   ...hook,
@@ -133,11 +133,11 @@ describe('rule #1: a version keeps its elements', () => {
       [`${id}: response.message could have any value and must be one of "yes", "no": that needs a new version`],
     ],
     [
-      'a shorter limit for the response',
+      'a lower limit for the response',
       response({ message: s.string({ maxLength: 10 }).optional() }),
       [`${id}: response.message has maxLength 10 and had none: that needs a new version`],
     ],
-    ['a shorter limit for the request', request({ clusterName: s.string({ maxLength: 10 }) }), []],
+    ['a lower limit for the request', request({ clusterName: s.string({ maxLength: 10 }) }), []],
     [
       'a response that can no longer block',
       changed(gateV1beta1, { blocking: false }),
@@ -241,7 +241,7 @@ describe('rule #4: a version is removed after its support window', () => {
     expect(removalProblems(released('2026-01-10', gateV1alpha1, gateV1), released('2026-02-01', gateV1), [])).toEqual([]))
 })
 
-// Recorded with `capstan hooks catalog`, to detect removals.
+// Recorded with `capstan hooks catalog`, to detect incompatible changes.
 const v1140 = JSON.parse(
   readFileSync(new URL('../../../testdata/hooks-v1.14.0.json', import.meta.url), 'utf8'),
 ) as ReleasedCatalog
@@ -267,7 +267,7 @@ test('incompatible changes of a hook of v1.14.0 are reported', () => {
 test.each([
   ['v1', []],
   ['v1beta1', ['deprecated hooks.example.com/v1beta1, Hook=Gate is deprecated since v2.0.0']],
-  ['v1alpha1', ['gone hooks.example.com/v1alpha1, Hook=Gate is not in of 2026-05-01: it has v1beta1, v1']],
+  ['v1alpha1', ['gone hooks.example.com/v1alpha1, Hook=Gate is not in release 2026-05-01: it has v1beta1, v1']],
 ])('preflight of a handler for %s finds %j, when the target deprecates v1beta1 and lacks v1alpha1', (version, findings) => {
   const target = released('2026-05-01', deprecated(gateV1beta1, '2026-05-01'), gateV1)
   const found = preflight([{ name: 'a.b', group, version, hook: 'Gate' }], target)

@@ -1,6 +1,6 @@
 /**
  * Catalog of hooks in all their versions. Core uses the newest version. For a handler of an older version, the request is
- * converted to the older version and the response to the newest version. Upstream: exp/runtime/catalog, v1.14.
+ * converted to the older version and the response to the newest version. Upstream: api/runtime/catalog, v1.14.
  */
 import { compareApiVersions } from '@capstan/kube'
 import type { Hook } from '../hook.ts'
@@ -20,7 +20,11 @@ export interface Catalog {
   responseUp(from: Hook, to: Hook, response: object): object
 }
 
-/** @throws TypeError for an invalid declaration: a version that is declared twice, or a hook without group, version or name */
+/**
+ * Creates a catalog of hooks.
+ *
+ * @throws TypeError for an invalid declaration: a version that is declared twice, or a hook without group, version or name
+ */
 export function createCatalog(hooks: readonly Hook[]): Catalog {
   const byId = new Map<string, Hook>()
   const byName = new Map<string, Hook[]>()

@@ -4,7 +4,7 @@ import type { ExtensionConfig } from '../v1beta2/extension-config.ts'
 import { hookText } from './catalog.ts'
 import type { ReleasedCatalog } from './release.ts'
 
-/** A registered handler, with its version of a hook. */
+/** A registered handler, and the version of the hook that it handles. */
 export interface RegisteredHandler {
   /** Name in the form `<handler>.<extensionconfig>`. */
   readonly name: string
@@ -44,6 +44,6 @@ function findingOf(
   }
   if (!called.deprecated) return undefined
   const since = called.deprecated.release
-  // For a published document, `since` equals `release`: it marks deprecated hooks, but does not contain the release of the deprecation.
+  // A published document marks deprecated hooks, but does not contain the release of the deprecation: `since` then equals `release`.
   return { handler: name, kind: 'deprecated', message: `${text} is deprecated ${since === release ? 'in' : 'since'} ${since}` }
 }

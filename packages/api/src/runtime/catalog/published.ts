@@ -1,4 +1,4 @@
-/** Reads the names of the hooks that a release calls from its published OpenAPI document. */
+/** Reads the names of a release's hooks from the OpenAPI document that is published with the release. */
 import { isRecord } from '@capstan/kube'
 import type { ReleasedCatalog } from './release.ts'
 

@@ -1,6 +1,6 @@
 /**
- * Checks a catalog by the four rules for versions of hooks. Each problem is a sentence. The rules are those of the proposal of the
- * Runtime SDK, "Runtime Hooks versioning and deprecation".
+ * Checks a catalog by the four rules for versions of hooks. Each problem is a sentence.
+ * Upstream: docs/proposals/20220221-runtime-SDK.md, "Runtime SDK rules", v1.14.
  */
 import type { JSONSchema, Stability } from '@capstan/kube'
 import { stabilityOf } from '@capstan/kube'

@@ -1,4 +1,7 @@
-/** The hooks of upstream's releases, for checks before an upgrade to another release. Upstream: api/runtime/hooks, by release. */
+/**
+ * The hooks of upstream's releases, for checks before an upgrade to another release.
+ * Upstream: api/runtime/hooks of each release; exp/runtime/hooks in v1.10.
+ */
 import { HooksGroup } from '../hook.ts'
 import type { ReleasedCatalog } from './release.ts'
 

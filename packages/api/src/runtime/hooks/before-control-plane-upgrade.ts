@@ -8,7 +8,7 @@ export const BeforeControlPlaneUpgrade = defineHook({
   name: 'BeforeControlPlaneUpgrade',
   tag: 'Lifecycle Hooks',
   blocking: true,
-  doc: 'Called immediately before the control plane is upgraded to the next version, once for every step of an upgrade. While it blocks, the control plane keeps its version.',
+  doc: 'Called immediately before the control plane is upgraded to the next version, for every step of an upgrade. While it blocks, the control plane keeps its version.',
   request: {
     cluster: wireCluster,
     fromKubernetesVersion: s.string().doc('Current version of the control plane.'),

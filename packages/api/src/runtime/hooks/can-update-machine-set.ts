@@ -14,7 +14,7 @@ export const CanUpdateMachineSet = defineHook({
   name: 'CanUpdateMachineSet',
   tag: 'In-Place Update Hooks',
   blocking: false,
-  doc: 'Called for a MachineDeployment that rolls out, for each old MachineSet and the new one. The patches contain the fields that the handler can update; if they cover all differences, the Machines move to the new MachineSet and are updated in place, otherwise they are replaced.',
+  doc: 'Called for a MachineDeployment that rolls out, for each pair of an old MachineSet and the new MachineSet. The patches contain the fields that the handler can update; if they cover all differences, the Machines move to the new MachineSet and are updated in place, otherwise they are replaced.',
   request: { current: machineSetObjects, desired: machineSetObjects },
   response: {
     ...commonResponse,

@@ -3,7 +3,7 @@ import { commonResponse, defineHook } from '../hook.ts'
 import { templateItem, wireVariables } from './topology-items.ts'
 import { patchDocument, patchType } from './wire-patch.ts'
 
-/** The hook that returns patches of the templates of a topology. A patch of the ClusterClass names the handler in `external`. */
+/** The hook that returns patches for the templates of a topology. The ClusterClass names the handler in `spec.patches[].external`. */
 export const GeneratePatches = defineHook({
   name: 'GeneratePatches',
   tag: 'Topology Mutation Hook',

@@ -19,7 +19,7 @@ export const holderReference = s.object({
 })
 export interface HolderReference extends Infer<typeof holderReference> {}
 
-/** One template with its holder and variables. */
+/** One template with its holder reference and variables. */
 export const templateItem = {
   holderReference,
   object: wireObject('The complete template.'),
