@@ -39,6 +39,14 @@ export function contractsPage(): string {
     `${coreRules.length} rules for core, each proved by a test for each of its contract versions.`,
     'Links lead to the pages of upstream’s book, which are authoritative. For each rule except those of IPAM, the page describes how [the local provider](../../packages/local/README.md), which has no address pools, follows it.',
     '',
+    'Entries of a rule:',
+    '',
+    '- **Otherwise**: what happens if a provider violates the rule. **Reports**: issues about such violations.',
+    '- **Lint checks**: the parts of the manifests that `capstan lint` checks.',
+    '- **Conform checks**: the objects that `capstan conform` checks, with the [scenario](../../packages/conformance/README.md#test-a-running-provider).',
+    '- **The local provider**: its twins are the same kinds with contract v1beta1, for tests.',
+    '- **No mutant violates this rule**: mutants are variants of the local provider, each of which violates one rule; tests verify that the checks detect them.',
+    '',
     ...sectionOf('All contracts', rules.filter(isShared)),
     ...(Object.keys(titles) as PageName[]).flatMap((page) =>
       sectionOf(

@@ -6,13 +6,13 @@ const writesWithoutEnd = [
   'Naming templates of a class render the same name for two MachineDeployments or MachinePools of a topology. Upstream writes the object for each of them in turn. Capstan reports the name in `TopologyReconciled` (`failing-inputs.env.test.ts`).',
 ]
 
-/** Intended behaviour between two writes, while a peer fails, or of timing, which the scripts do not produce. */
+/** Intended differences that the scripts do not produce: they need a crash between two writes, a failing peer, or a certain timing. */
 const notScripted = [
   'A response of a blocking hook is void as soon as the request, the extension or its configuration changes, and survives a restart; a hook that has allowed core to proceed is recorded before anything else is done ([ADR 22](../adr/0022-validity-of-hook-responses.md)). Upstream waits until the response expires, keeps it in memory only, and calls BeforeClusterCreate again after a crash during the creation.',
   'A failed `AfterControlPlaneInitialized` stops nothing else; the call is repeated ([ADR 6](../adr/0006-topology-without-shim.md)). Upstream reconciles nothing else of the topology before it succeeds.',
   'A failure that depends only on stored objects is not retried until one of them changes ([ADR 6](../adr/0006-topology-without-shim.md)).',
   'Default values of variables are stored on the Cluster before anything is created from them. Upstream stores them at the end of the reconcile, so that objects can exist although their values are not stored.',
-  '`ValidateTopology` of a patch gets the variables that are defined for this patch, as `GeneratePatches` does. Upstream sends those of the last patch of the class to all.',
+  '`ValidateTopology` of a patch gets the variables that are defined for this patch, as `GeneratePatches` does. Upstream sends the variables of the last patch of the class to all patches.',
   'A MachineHealthCheck without the label `topology.cluster.x-k8s.io/owned` that has the name of a control plane or MachineDeployment of a topology belongs to its user: it is not deleted. Upstream updates or deletes it as its own.',
   'A MachinePool of a topology that is being deleted is neither read nor updated. Upstream stops the whole topology once the infrastructure of the pool is gone.',
   'Updates of a Cluster that is being deleted are not validated against its class, so that its finalizers can be removed after the class was deleted.',
@@ -21,7 +21,7 @@ const notScripted = [
   'If the schema of a variable of a ClusterClass has several errors, they may be listed in another order. Upstream lists those of properties in random order, and omits most others if the structure or a default value of the schema is wrong.',
   'A changed or deleted kubeconfig Secret of a Cluster replaces or closes the connection to the workload cluster at once. Upstream does not watch the Secret, and keeps the connection until it fails.',
   'An ExtensionConfig whose status cannot be written keeps the handlers that were discovered. Upstream does not call them.',
-  'With `--watch-filter`, handlers of ExtensionConfigs without the label that existed when the manager started are discovered again every ten minutes, like those of ExtensionConfigs with the label.',
+  'With `--watch-filter`, an ExtensionConfig without the label is also discovered again every ten minutes, if it existed when the manager started.',
   'The definitions of a variable that differ only in the order of JSON members, or in white space, do not conflict.',
   'A MachineDeployment or MachinePool of a topology whose version was removed gets the version of the topology. Upstream fails.',
   'A ClusterResourceSet that applies its resources to several Clusters reports the first failure by name of the Cluster. Upstream reports the result of the last Cluster, so a failure can be hidden.',

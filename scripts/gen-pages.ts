@@ -61,7 +61,7 @@ export function conditionsPage(): string {
     warning,
     '# Conditions',
     '',
-    'Types and reasons as upstream spells them.',
+    'The conditions of each kind with their reasons. Types and reasons are upstream’s, except the condition `DeprecatedHooks`, which upstream does not have.',
     '',
     ...sections.flatMap((section) => [section, '']),
   ].join('\n')

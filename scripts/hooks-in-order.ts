@@ -1,11 +1,12 @@
 /** The hand-written part of docs/reference/hooks.md: when and how often each lifecycle hook is called. */
 
-const moments: readonly (readonly [hook: string, done: string, open: string])[] = [
+/** Lifecycle hooks, each with the state when it is called and the state while it blocks. */
+const lifecycleHooks: readonly (readonly [hook: string, whenCalled: string, whileBlocking: string])[] = [
   ['BeforeClusterCreate', 'the Cluster exists', 'no object is created for it, and it refers to none'],
   ['AfterControlPlaneInitialized', 'the control plane is initialized for the first time', '(it blocks no step)'],
   [
     'BeforeClusterUpgrade',
-    '`spec.topology.version` differs from the version of the control plane, which is neither provisioned nor upgraded at that moment. Versions are compared, as upstream does: Machines may still be scaled or replaced',
+    '`spec.topology.version` differs from the version of the control plane, and the control plane is not being provisioned or upgraded. As upstream, only versions are compared: Machines may still be scaled or replaced',
     'no object has the new version or another change that was made with it: no new MachineDeployment, no new template',
   ],
   [
@@ -23,17 +24,17 @@ const moments: readonly (readonly [hook: string, done: string, open: string])[] 
   [
     'AfterClusterUpgrade',
     'all Machines have the requested version, and all changes that were made with it are applied',
-    'the next upgrade: another version is rejected until this hook allows it',
+    'no other upgrade can begin: another version is rejected',
   ],
-  ['BeforeClusterDelete', 'the Cluster is being deleted', 'the deletion of the objects that belong to it'],
+  ['BeforeClusterDelete', 'the Cluster is being deleted', 'no object that belongs to the Cluster is deleted'],
 ]
 
 export const hooksInOrder = (): string[] => [
   '## Lifecycle hooks in order',
   '',
-  '| hook | state when it is called | not yet started |',
+  '| hook | state when it is called | state while it blocks |',
   '| --- | --- | --- |',
-  ...moments.map(([hook, done, open]) => `| ${hook} | ${done} | ${open} |`),
+  ...lifecycleHooks.map(([hook, whenCalled, whileBlocking]) => `| ${hook} | ${whenCalled} | ${whileBlocking} |`),
   '',
   'BeforeControlPlaneUpgrade and AfterControlPlaneUpgrade belong to each step of the control plane in the upgrade plan, BeforeWorkersUpgrade and AfterWorkersUpgrade to each step of the workers. A hook that blocks or fails, or whose',
   'extension is unreachable, blocks all later steps; AfterControlPlaneInitialized blocks none. A hook without a handler, also one whose last handler was removed, allows the next step. Neither a manager that is killed at any write',
@@ -43,12 +44,13 @@ export const hooksInOrder = (): string[] => [
   '',
   '## Deletions that do not begin with the Cluster',
   '',
-  'Kubernetes deletes dependents of an object that is deleted with `--cascade=foreground`, and everything in a namespace that is deleted, without calling a hook. Upstream does not prevent this. Capstan rejects deletions of its own kinds',
-  'and those of the local provider by the garbage collector and the namespace controller (`system:serviceaccount:kube-system:generic-garbage-collector`, `…:namespace-controller`, `system:kube-controller-manager`) while the Cluster of',
-  'the object has a topology, it or its namespace is being deleted, and it lacks the annotation `runtime.cluster.x-k8s.io/ok-to-delete`. The collectors retry. Deletions by any other user are allowed: `kubectl delete machine` works',
-  'as before, and so do the controllers of the manager. The embedded API server always protects dependents (`packages/testing/src/foreground-deletion.env.test.ts`), another one with `capstan manager --webhook-port`: in webhooks',
-  '`dependents.<kind>.<group>` with failure policy `Ignore` and match conditions on these users, so no other deletion calls the manager (`packages/testing/src/deletion-webhooks.env.test.ts`; on a real kube-apiserver:',
-  '`npm run interop -- manager-on-kubernetes`).',
+  'Kubernetes deletes dependents of an object that is deleted with `--cascade=foreground`, and everything in a namespace that is deleted, without calling a hook. Upstream does not prevent this. Capstan rejects such deletions of Cluster',
+  'API objects and objects of the local provider, if the Cluster of the object has a topology, the Cluster or its namespace is being deleted, and the Cluster lacks the annotation `runtime.cluster.x-k8s.io/ok-to-delete`. It recognizes',
+  'them by the users of the garbage collector and the namespace controller: `system:serviceaccount:kube-system:generic-garbage-collector`, `…:namespace-controller` and `system:kube-controller-manager`. These controllers retry.',
+  'Deletions by any other user are allowed, such as `kubectl delete machine` and those of the manager.',
+  '',
+  'The embedded API server always protects dependents (`packages/testing/src/foreground-deletion.env.test.ts`). Another API server protects them while `capstan manager --webhook-port` runs: the webhooks `dependents.<kind>.<group>` have',
+  'failure policy `Ignore` and match conditions on these users, so no other deletion calls the manager (`packages/testing/src/deletion-webhooks.env.test.ts`; on a real kube-apiserver: `npm run interop -- manager-on-kubernetes`).',
   '',
   'What you see while BeforeClusterDelete blocks:',
   '',
@@ -58,10 +60,10 @@ export const hooksInOrder = (): string[] => [
   '  BeforeClusterDelete hook blocks: see its condition TopologyReconciled`. The log of the kube-controller-manager has the same text for the garbage collector.',
   '- Once the hook allows the deletion, the controllers of the manager delete the objects of the Cluster. You repeat no command.',
   '',
-  'Not protected are Secrets, objects of other providers, any object while the manager is unreachable, and everything on another API server without these webhooks: there the collectors delete objects while `TopologyReconciled` still',
+  'Not protected are Secrets, objects of other providers, any object while the manager is unreachable, and everything on another API server without these webhooks: there these controllers delete objects while `TopologyReconciled` still',
   'reports that BeforeClusterDelete blocks. Delete the Cluster in the background (the default of kubectl), and wait until it is deleted before you delete its namespace.',
   '',
-  '## How often they are called',
+  '## How often hooks are called',
   '',
   'Once for each event. A Cluster that is created, upgraded by one version and deleted makes **6 calls** with the six hooks BeforeClusterCreate, AfterControlPlaneInitialized, BeforeClusterUpgrade, AfterControlPlaneUpgrade,',
   'AfterClusterUpgrade and BeforeClusterDelete registered, and 9 with all nine; each further step of an upgrade adds 2, and 2 more if the workers take it. Fewer would omit a hook. Additional calls',
@@ -85,7 +87,7 @@ export const hooksInOrder = (): string[] => [
   'an edit of the version alone. The annotation `unsafe.topology.cluster.x-k8s.io/disable-update-version-check` turns these checks off as long as the Cluster has it. Remove it together with your next edit of the version:',
   '',
   '- While BeforeClusterUpgrade or BeforeControlPlaneUpgrade blocks, it is called at once for the new version; its earlier response does not count. Upstream calls it when the `retryAfterSeconds` of that response are over.',
-  '- While BeforeClusterUpgrade blocks, the current version cancels the upgrade without a call. While BeforeControlPlaneUpgrade blocks, the current version ends the upgrade with one call of AfterClusterUpgrade for that version.',
+  '- While BeforeClusterUpgrade blocks, an edit back to the current version cancels the upgrade without a call. While BeforeControlPlaneUpgrade blocks, such an edit ends the upgrade with one call of AfterClusterUpgrade for the current version.',
   '- Later, the hooks of the current step are called first. The upgrade then continues to the new version without another call of BeforeClusterUpgrade, and with one call of AfterClusterUpgrade at its end.',
   '- A version below that of the control plane is an error in the condition `TopologyReconciled` (`invalid ControlPlane upgrade plan`) until you set a valid one.',
   '',

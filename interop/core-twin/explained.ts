@@ -157,7 +157,7 @@ export const explained: readonly Explained[] = [
   {
     what: 'Field manager of updates',
     reason:
-      'upstream names the field manager of writes other than server-side apply after its program file, `manager`. It adds the finalizers of a new MachineSet in separate writes, and two controllers race to make the first',
+      'upstream names the field manager of writes other than server-side apply after its program file, `manager`. It adds the finalizers of a new MachineSet in separate writes by two controllers, and either of them may write first',
     effect:
       '`metadata.managedFields` lists the same fields under `capstan`; a finalizer of a MachineSet may be owned only by the field manager of MachineDeployments',
     matches: ({ object, path, theirs, ours }) =>
@@ -185,7 +185,7 @@ export const explained: readonly Explained[] = [
   {
     what: 'Missing control plane, and Clusters without infrastructure or control plane provider',
     reason:
-      'upstream reports an internal error for a Cluster without `infrastructureRef`, although it marks its infrastructure as provisioned. It checks whether the infrastructure cluster exists, instead of the control plane, and reports an internal error. It also does so for a control plane of stand-alone Machines, and does not record in the status that it is initialized',
+      'upstream reports an internal error for a Cluster without `infrastructureRef`, although it marks the infrastructure as provisioned. For a missing control plane, it checks the infrastructure cluster instead, and reports an internal error. It also reports an internal error for a control plane of stand-alone Machines, and does not record in the status that this control plane is initialized',
     effect:
       'the condition `ControlPlaneInitialized` of a Cluster names the missing control plane. Without `infrastructureRef`, a Cluster has `InfrastructureReady` and becomes `Available`. Without control plane provider, `ControlPlaneAvailable` waits for a control plane Node; then the Cluster is `Available`, has `status.initialization.controlPlaneInitialized` and the event `ControlPlaneInitialized`',
     matches: (difference, name) =>
@@ -347,7 +347,7 @@ export const explained: readonly Explained[] = [
   {
     what: 'Invalid input that upstream does not report',
     reason:
-      'upstream copies more than 256 or invalid addresses of a provider object, or longer values than the API server accepts, which rejects the write. The reconcile of a MachinePool panics when its infrastructure reports a failure. A ClusterResourceSet reports a JSON list that cannot be parsed as applied',
+      'upstream copies more than 256 or invalid addresses of a provider object, or values that are longer than the API server accepts; the API server then rejects the write. The reconcile of a MachinePool panics when its infrastructure reports a failure. A ClusterResourceSet reports a JSON list that cannot be parsed as applied',
     effect:
       '`InfrastructureReady` or `BootstrapConfigReady` of a Machine, `BootstrapReady` in v1beta1 of a MachinePool, names the field and what is wrong; the object keeps what was copied earlier, and the rest of its status is written. A Cluster waits. `status.deprecated.v1beta1` of a MachinePool has the failure. `ResourcesApplied` is not True after a JSON list that cannot be parsed',
     // No case has invalid addresses, because upstream's Machine, Node, Cluster and events would then depend on timing.

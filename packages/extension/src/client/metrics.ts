@@ -84,7 +84,7 @@ export function breakerMetrics(registry: Registry, breakers: ReadonlyMap<string,
 export function messageMetrics(registry: Registry, unstable: ReadonlyMap<string, number>): void {
   new Gauge({
     name: 'capstan_runtime_sdk_unstable_messages',
-    help: 'Calls since registration at which the message of the handler had differed in at least five consecutive calls for one object.',
+    help: 'Calls since registration that returned an unstable message: in five or more consecutive calls for one object, each message differed from the one before.',
     labelNames: ['handler'],
     registers: [registry],
     collect() {
