@@ -18,7 +18,7 @@ export const BootstrapConfigContract = {
 const maxSecretNameLength = 253
 
 /**
- * Returns the name of the Secret; `undefined` or empty before it exists.
+ * Returns the name of the Secret with the bootstrap data; `undefined` or empty before the Secret exists.
  *
  * @throws TypeError when it is no string, or too long for a Machine
  */

@@ -13,7 +13,7 @@ export interface ContractEndpoint {
   port?: number
 }
 
-/** Reason and message of a terminal failure. Deprecated; providers of contract v1beta2 must not set them. */
+/** Reason and message of a terminal failure. Deprecated in contract v1beta2, in which conditions report failures. */
 export const failureFields = {
   failureReason: field<string>('status.failureReason', 'Deprecated: reason of a terminal failure, one word for programs.'),
   failureMessage: field<string>('status.failureMessage', 'Deprecated: message of a terminal failure, for people.'),

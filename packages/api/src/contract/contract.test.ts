@@ -25,7 +25,7 @@ const crd = (labels: { [key: string]: string }) =>
 describe('latestContract', () => {
   test.each([
     [
-      'the newest contract first',
+      'the newest contract',
       { 'cluster.x-k8s.io/v1beta1': 'v1alpha3', 'cluster.x-k8s.io/v1beta2': 'v1beta1' },
       'v1beta2',
       'v1beta1',
@@ -77,7 +77,7 @@ describe('fields', () => {
   })
 })
 
-it('reads failure domains of either contract version, sorted', () => {
+it('reads failure domains of either contract version, sorted by name', () => {
   const sorted = [
     { name: 'a', controlPlane: false, attributes: { rack: '7' } },
     { name: 'b', controlPlane: true },
@@ -160,13 +160,18 @@ describe('a control plane', () => {
 
 describe('an InfraMachinePool', () => {
   test.each([
-    ['initialization.provisioned of contract v1beta2', 'v1beta2', { initialization: { provisioned: true } }, true],
-    ['initialization.provisioned before ready', 'v1beta2', { ready: true, initialization: { provisioned: false } }, false],
-    ['ready when initialization.provisioned is absent', 'v1beta2', { ready: true }, true],
-    ['ready of contract v1beta1', 'v1beta1', { ready: true, initialization: { provisioned: false } }, true],
-    ['neither', 'v1beta2', {}, false],
-  ] as const)('is provisioned by %s', (_, contract, status, expected) => {
-    expect(isPoolProvisioned({ status }, contract)).toBe(expected)
+    ['initialization.provisioned is true', 'v1beta2', { initialization: { provisioned: true } }],
+    ['ready is true and initialization.provisioned is absent', 'v1beta2', { ready: true }],
+    ['ready is true in contract v1beta1', 'v1beta1', { ready: true, initialization: { provisioned: false } }],
+  ] as const)('is provisioned when %s', (_, contract, status) => {
+    expect(isPoolProvisioned({ status }, contract)).toBe(true)
+  })
+
+  test.each([
+    ['initialization.provisioned is false, although ready is true', { ready: true, initialization: { provisioned: false } }],
+    ['neither field is reported', {}],
+  ])('is not provisioned when %s', (_, status) => {
+    expect(isPoolProvisioned({ status }, 'v1beta2')).toBe(false)
   })
 
   it('has no provider IDs, replicas or machine kind before it reports them', () => {

@@ -39,7 +39,7 @@ const clusterResourceSetBindingSpec = s.object({
     .list(resourceSetBinding, { maxItems: 100 })
     .atomic()
     .optional()
-    .doc('The ClusterResourceSets that select the Cluster, with the state of their resources.'),
+    .doc('The ClusterResourceSets that have selected the Cluster, with the state of their resources.'),
 })
 export interface ClusterResourceSetBindingSpec extends Infer<typeof clusterResourceSetBindingSpec> {}
 

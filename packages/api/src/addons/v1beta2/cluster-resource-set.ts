@@ -15,7 +15,7 @@ import { clusterResourceSetErrors, defaultClusterResourceSet } from './admission
 
 /** Type of the Secrets whose content a ClusterResourceSet may apply. */
 export const ClusterResourceSetSecretType = 'addons.cluster.x-k8s.io/resource-set'
-/** Finalizer of a ClusterResourceSet until it is removed from all ClusterResourceSetBindings. */
+/** Finalizer of a ClusterResourceSet; removed once no ClusterResourceSetBinding contains the ClusterResourceSet. */
 export const ClusterResourceSetFinalizer = 'addons.cluster.x-k8s.io'
 
 export const resourceReferenceFields = {
