@@ -4,9 +4,9 @@ import { configDefaults, defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /** Tests that start many programs or take long. `npm run interop -- programs` runs them, and `npm test` runs all others. */
-const programs = '**/*.process.test.ts'
+const programTests = '**/*.process.test.ts'
 const all = ['packages/**/*.test.ts', 'scripts/**/*.test.ts', 'examples/**/*.test.ts', 'interop/**/*.test.ts']
-const isProgramsTurn = process.env.CAPSTAN_PROGRAMS === '1'
+const runsProgramTests = process.env.CAPSTAN_PROGRAMS === '1'
 
 /** Whether the tests of a file take long: those of whole environments and of the command. */
 const isLong = ({ moduleId }: TestSpecification): boolean => /\.env\.test\.ts$|\/packages\/cli\//.test(moduleId)
@@ -21,19 +21,19 @@ class LongFirst extends BaseSequencer {
 
 export default defineConfig({
   test: {
-    include: isProgramsTurn ? [programs] : all,
+    include: runsProgramTests ? [programTests] : all,
     // Tests of projects outside of the workspace: templates of new projects, and the project of the interop suite `packages`.
     exclude: [
       ...configDefaults.exclude,
       'packages/cli/templates/**',
       'interop/packages/**',
-      ...(isProgramsTurn ? [] : [programs]),
+      ...(runsProgramTests ? [] : [programTests]),
     ],
     pool: 'threads',
     isolate: false,
     // One worker more than cores, because some workers wait for programs and sockets. By default vitest leaves one core idle, which is half
     // of a machine with two cores.
-    ...(isProgramsTurn ? {} : { maxWorkers: availableParallelism() + 1 }),
+    ...(runsProgramTests ? {} : { maxWorkers: availableParallelism() + 1 }),
     // Node caches the compiled sources of programs that tests start.
     env: { NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/compiled', import.meta.url)) },
     sequence: { sequencer: LongFirst },
