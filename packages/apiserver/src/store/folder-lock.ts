@@ -1,8 +1,9 @@
 /**
- * Locks a data folder for one process. Node has no API for file locks, but its built-in SQLite locks the file of a database. The lock is a
- * transaction on an empty file: it never ends and never writes. The kernel releases the lock however the process ends.
+ * Locks a data folder for one process. Node has no API for file locks, but its built-in SQLite locks the file of a database. The lock is an
+ * exclusive transaction on an empty file, which writes nothing and stays open until `release`. The kernel releases the lock however the
+ * process ends.
  *
- * Closing a file releases all locks that the process has on it, so no other code may open the lock file.
+ * When a process closes a file, it loses all its locks on that file, so no other code may open the lock file.
  */
 import { truncateSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
@@ -10,7 +11,7 @@ import { messageOf } from '@capstan/kube'
 import { makeFolder } from '@capstan/kube/node'
 import { unusableFolder } from './damage.ts'
 
-/** Same name and same mechanism as LevelDB's lock, which earlier versions took: old and new versions exclude each other. */
+/** The same name and mechanism as the lock of LevelDB, which earlier versions used: an earlier version and this one exclude each other. */
 const LockName = 'LOCK'
 
 /** Result codes of SQLite: https://www.sqlite.org/rescode.html */
@@ -24,7 +25,10 @@ export class FolderLock {
     this.#database = database
   }
 
-  /** @throws Error naming the folder when another process, or this process, has the folder open */
+  /**
+   * Creates the folder when absent, and locks it. @throws Error that names the folder, when it is already locked, by this process or
+   * another, or when the file system fails
+   */
   static async take(folder: string): Promise<FolderLock> {
     try {
       await makeFolder(folder, 0o700)
@@ -46,7 +50,7 @@ function lockOn(path: string): DatabaseSync {
     return openLocked(path)
   } catch (err) {
     if (codeOf(err) !== NotADatabase) throw err
-    // The file is not a database, so no process holds the lock: each process empties such a file before it locks it. If another process
+    // The file is not a database, so no process holds the lock: each process empties such a file before locking it. If another process
     // empties the file at the same time, truncating it again changes nothing.
     truncateSync(path)
     return openLocked(path)
@@ -64,5 +68,5 @@ function openLocked(path: string): DatabaseSync {
   }
 }
 
-/** Result code without its extension, which is in the higher bits. */
+/** Returns the primary result code of an error of SQLite: extended codes add higher bits. 0 for other errors. */
 const codeOf = (err: unknown): number => ((err as { errcode?: number }).errcode ?? 0) & 0xff

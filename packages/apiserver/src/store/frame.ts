@@ -28,15 +28,16 @@ export function encodeFrame(number: number, content: string): Buffer {
   return bytes
 }
 
-/** Reason for which reading a sequence of frames ended. */
+/** Reason why reading a sequence of frames ended. */
 export type Ending =
+  /** All frames were read; the last one ends at `at`. */
   | { readonly kind: 'whole'; readonly at: number }
   /** The frame at `at` was not completely written, so it was never acknowledged. */
   | { readonly kind: 'torn'; readonly at: number }
   /** The frame at `at` was written completely and is damaged. */
   | { readonly kind: 'damaged'; readonly at: number; readonly problem: string }
 
-/** Reads frames numbered from `first` on; returns the reason for which reading ended. */
+/** Reads frames numbered from `first` on; returns the reason why reading ended. */
 export function* readFrames(bytes: Buffer, first: number): Generator<Frame, Ending> {
   let at = 0
   for (let number = first; at < bytes.length; number++) {
@@ -83,12 +84,13 @@ function endingAt(bytes: Buffer, at: number, number: number, misplaced: Frame | 
 }
 
 /**
- * Returns the number of a readable frame after `at` with a higher number. Searches at every byte: other bytes practically never match both
- * checksums of a frame by coincidence.
+ * Returns the number of the first readable frame after `at` whose number is higher than `number`; `undefined` if there is none. Searches at
+ * every byte: other bytes practically never match both checksums of a frame by coincidence.
  */
 function laterFrame(bytes: Buffer, at: number, number: number): number | undefined {
   for (let start = at + 1; start + HeaderSize <= bytes.length; start++) {
     const higher = bytes.readUInt32LE(start + 8) + bytes.readUInt32LE(start + 12) * 2 ** 32
+    // Every frame takes at least one byte, so the numbers in a file increase by at most its length.
     if (higher <= number || higher > number + bytes.length) continue
     if (frameAt(bytes, start)) return higher
   }

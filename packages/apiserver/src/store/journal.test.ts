@@ -45,7 +45,7 @@ describe('a durable store with failing checkpoints and frequent new logs', () =>
   })
 })
 
-/** Writes of one simulated disk, as their writers know them. */
+/** Writes to one simulated disk, as their writers know them. */
 interface Writes {
   readonly acknowledged: Map<string, { revision: number; text: string | undefined }>
   /** Writes that may or may not be stored: they failed, or the process died before they were acknowledged. */
@@ -122,7 +122,7 @@ function verify(store: Store, writes: Writes, where: string): void {
     const isLater = writes.open.get(name)?.has(stored?.data.text) === true
     expect(isAsAcknowledged || isLater, `${where}: ${name} was ${text?.slice(0, 5)} at ${revision}`).toBe(true)
   }
-  // From here on the found state is the expected one. The history must contain every revision up to it.
+  // From here on, the state that was found is the expected state. Its history must have no gaps.
   writes.open.clear()
   for (const [name, { revision }] of writes.acknowledged) {
     const stored = store.get(at(name)) as { metadata: { resourceVersion: string }; data: { text: string } } | undefined
@@ -140,7 +140,7 @@ function verify(store: Store, writes: Writes, where: string): void {
 }
 
 test('the acknowledged state can be read when the power is lost directly after the removal of old logs', async () => {
-  // The disk keeps the order of names, and loses all bytes that were not synced.
+  // After a loss of power, this disk has all changes of file names, but no bytes that were not synced.
   const disk = await newDisk({ next: () => 0.999 })
   const { store } = await openOn(disk)
   const isRemoved = () => !disk.paths.includes(`${folder}/log-0000000001`)

@@ -1,5 +1,5 @@
 /**
- * The log of a state folder. Writes pending changes in groups, one frame for each group, and acknowledges a group once it is synced.
+ * The log of a state folder. Writes pending changes in groups, one frame for each group, and acknowledges a group once it is durable.
  * Writes checkpoints, so that the logs do not grow without bound. Begins a new log after a failed write.
  *
  * After a failed write or sync the content of the log file is unknown, so it is never written to again. Pending and new writes are rejected
@@ -29,7 +29,7 @@ export interface JournalOptions {
   readonly files: Files
   /** Whether a write waits for fsync. */
   readonly sync: boolean
-  /** Size in bytes after which the next log begins. If the last checkpoint is larger, its size applies instead. */
+  /** Size of a log in bytes after which the next log begins. If the last checkpoint is larger, its size applies instead. */
   readonly checkpointAfter: number
   /** Encoding of stored objects. Default: plain objects. */
   readonly encode?: ObjectEncoding
@@ -65,7 +65,7 @@ export class Journal {
   #retry: Timer | undefined
   #closed = false
 
-  private constructor(folder: string, options: JournalOptions, state: Started) {
+  private constructor(folder: string, options: JournalOptions, state: OpenedState) {
     this.#folder = folder
     this.#options = options
     this.#snapshots = state.snapshots
@@ -76,7 +76,7 @@ export class Journal {
     this.#checkpointSize = state.checkpointSize
   }
 
-  /** @throws DamagedData when an acknowledged change cannot be read */
+  /** Reads the state of `folder`, and continues its newest log. @throws DamagedData when an acknowledged change cannot be read */
   static async open(folder: string, options: JournalOptions): Promise<Journal> {
     const { files, encode } = options
     const state = await readState(files, folder, 'everything', encode)
@@ -100,12 +100,12 @@ export class Journal {
     return new Journal(folder, options, { snapshots, log, marker, end, next, checkpointSize })
   }
 
-  /** Acknowledged state. */
+  /** Acknowledged state of each store, by the name of the store. */
   get snapshots(): Snapshots {
     return this.#snapshots
   }
 
-  /** Reason why writes are not possible; undefined while they are. */
+  /** Reason why writes are rejected at present; undefined while they are accepted. */
   get failure(): Error | undefined {
     return this.#failure
   }
@@ -213,7 +213,7 @@ export class Journal {
     )
   }
 
-  /** Removes checkpoints and logs from before the previous checkpoint, which is kept for the history between it and the newest one. */
+  /** Removes files from before the previous checkpoint. That checkpoint and the logs after it are kept for the history of changes. */
   async #removeOldFiles(newest: number): Promise<void> {
     const { files } = this.#options
     // After a loss of power, the commit marker must not point to a log that was removed.
@@ -261,7 +261,7 @@ export class Journal {
   }
 }
 
-interface Started {
+interface OpenedState {
   readonly snapshots: Snapshots
   readonly log: OpenFile
   readonly marker: OpenFile

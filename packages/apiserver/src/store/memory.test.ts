@@ -5,5 +5,5 @@ import { storeSuite } from './store.suite.ts'
 
 describe('the memory store', () => storeSuite((options) => Promise.resolve(memoryStore(options))))
 
-describe('the memory store, packed', () =>
+describe('the memory store with packed objects', () =>
   storeSuite((options) => Promise.resolve(memoryStore({ ...options, encode: packedObjects(1) }))))

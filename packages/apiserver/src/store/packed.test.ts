@@ -20,8 +20,8 @@ describe('a packed object', () => {
   test('has the members of the stored object, in their order, whether it is unpacked or not', () => {
     const packed = encode(object('one'))
     const text = JSON.stringify(object('one'))
-    for (const unpackOthers of [false, true]) {
-      if (unpackOthers) for (const name of ['two', 'three']) encode(object(name))
+    for (const evicted of [false, true]) {
+      if (evicted) for (const name of ['two', 'three']) encode(object(name))
       expect(Object.keys(packed)).toEqual(['apiVersion', 'kind', 'metadata', 'data'])
       expect(packed).toEqual(object('one'))
       expect(JSON.stringify(packed)).toBe(text)

@@ -14,9 +14,9 @@ export type ObjectEncoding = (object: KubeObject) => KubeObject
 export const plainObjects: ObjectEncoding = freeze
 
 /**
- * Packs objects. Up to `unpacked` objects that are read repeatedly stay unpacked. Objects that were just written, or were read only once
- * since, are in smaller caches, which release them sooner: if their members lived longer, the garbage collector would move them to the old
- * generation.
+ * Returns an encoding that packs objects. Up to `unpacked` objects that are read repeatedly stay unpacked. Objects that were just written,
+ * or were read only once since, are in smaller caches, which release the unpacked members sooner: members that lived longer would be moved
+ * to the old generation of V8's garbage collector.
  */
 export function packedObjects(unpacked = 512): ObjectEncoding {
   const smallSize = Math.min(unpacked, 64)
@@ -31,13 +31,13 @@ export function packedObjects(unpacked = 512): ObjectEncoding {
   }
 }
 
-/** Packed objects that may contain integers beyond the precision of doubles. Other objects are parsed without a search for them. */
+/** Packed objects that may contain integers beyond the precision of doubles. Other objects are parsed without a search for such integers. */
 const withLongIntegers = new WeakSet<object>()
 
-/** Returns the object as JSON; for packed objects it is not encoded again. */
+/** Returns the object as JSON. A packed object is not encoded again. */
 export const jsonOf = (object: object): string => Packed.textOf(object) ?? writeJSON(object)
 
-/** Reports whether `jsonOf` needs no encoding. */
+/** Reports whether the object is packed: `jsonOf` then returns its JSON without encoding it. */
 export const isPacked = (object: object): boolean => Packed.textOf(object) !== undefined
 
 /**
@@ -118,7 +118,7 @@ class UnpackedCache {
 /** More top-level members than any kind has: an object with more is not packed. */
 const MaxMembers = 16
 
-/** Returns an object with the members of `object`: getters that unpack them, except apiVersion and kind. */
+/** Returns an object with the members of `object`: getters that unpack them, except apiVersion and kind. `undefined` for too many members. */
 function membersOf(object: object): object | undefined {
   const keys = Object.keys(object).filter((key) => (object as Members)[key] !== undefined)
   if (keys.length > MaxMembers) return undefined
@@ -136,7 +136,7 @@ function membersOf(object: object): object | undefined {
   return members
 }
 
-/** Returns one shared string for all objects of a type. */
+/** Returns one shared string for all objects with the same apiVersion or kind. */
 function sharedType(type: unknown): unknown {
   const shared = types.get(type)
   if (shared !== undefined || typeof type !== 'string') return shared ?? type
@@ -147,7 +147,10 @@ function sharedType(type: unknown): unknown {
 const types = new Map<unknown, string>()
 const MaxTypes = 1000
 
-/** Returns one shared getter for each key, so that all objects have the same hidden class. */
+/**
+ * Returns the getter that all objects share for a key, so that objects with the same keys have the same hidden class in V8. `undefined` at
+ * the limit of getters.
+ */
 function getterOf(key: string): PropertyDescriptor | undefined {
   let getter = getters.get(key)
   if (getter || getters.size === MaxGetters) return getter

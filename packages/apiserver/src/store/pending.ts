@@ -1,14 +1,15 @@
 import type { UnknownObject } from '@capstan/kube'
 import type { Store } from './store.ts'
 
+/** A write of `object`, which replaces `old` (`undefined` for a create). */
 export interface PendingWrite {
   readonly object: UnknownObject
   readonly old: UnknownObject | undefined
 }
 
 /**
- * Writes that use a limited resource, such as a quota or an address range, and are not stored yet. Checks of such resources include
- * them, so that concurrent writes do not take the same resource.
+ * Writes that are not stored yet, and that use a quota or take an address or a port. The checks of quotas, addresses and ports include these
+ * writes, so that concurrent writes do not exceed a quota or take the same address.
  */
 export class PendingWrites {
   readonly #store: Store

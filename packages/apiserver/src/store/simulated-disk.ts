@@ -35,7 +35,7 @@ export class SimulatedDisk implements Files {
   beforeStep: (step: string, path: string) => void = () => {}
   /** Number of steps so far. */
   steps = 0
-  /** Number of restarts. File handles that were opened before the last one are invalid. */
+  /** Number of restarts. File handles that were opened before the last restart are invalid. */
   #life = 0
 
   constructor(random: Random) {
@@ -170,8 +170,8 @@ export class SimulatedDisk implements Files {
   }
 
   /**
-   * Counts the step. @throws when the process is dead or dies in this step, or when `beforeStep` throws; in the last two cases after `inPart`,
-   * if given, has done a part of the step
+   * Counts the step. @throws when the process is already dead, when it dies in this step, or when `beforeStep` throws. In the last two
+   * cases, first calls `inPart`, which does a part of the step.
    */
   async #step(name: string, path: string, inPart?: () => void): Promise<void> {
     await Promise.resolve()

@@ -49,7 +49,7 @@ export interface LogHeader {
   readonly previousEnd?: number
 }
 
-/** Writes to read: all, or, from a folder that a server is writing to, only acknowledged writes. */
+/** Which writes to read. `acknowledged` is for a folder that a server is writing to. */
 export type Extent = 'everything' | 'acknowledged'
 
 export const logName = (generation: number): string => `log-${padded(generation)}`
@@ -148,7 +148,7 @@ export async function readLog(files: Files, path: string, generation: number): P
 
 /**
  * Replays a log into `snapshots`, up to its end or to `until`. Returns why the log ended, and the number of the next frame. @throws
- * DamagedData when a frame does not follow from the state before it
+ * DamagedData when the content of a frame cannot be applied to the state before it
  */
 export function replayLog(
   snapshots: Snapshots,

@@ -58,8 +58,8 @@ export interface Store {
   /** Returns changes of a resource after `revision`, oldest first, at most `limit`; `expired` when some of them have left the history. */
   since(revision: number, resource: string, limit?: number): Since
   /**
-   * Calls `listener` with every later change of `resource` (of all resources when it is `undefined`), in order, synchronously when it
-   * becomes visible.
+   * Calls `listener` with every later change of `resource` (of all resources when it is `undefined`), in order, synchronously when the
+   * change becomes visible. Returns a function that ends the subscription.
    */
   subscribe(resource: string | undefined, listener: (change: Change) => void): () => void
   close(): Promise<void>

@@ -3,7 +3,7 @@ import type { KubeObject } from '@capstan/kube'
 /** Up to this many changes are inserted into the sorted lists one by one; more are merged into them. */
 const InsertionLimit = 8
 /** Number of unsorted changes at which they are sorted even without a read. */
-const MaxUnsettled = 4096
+const MaxUnsorted = 4096
 
 /**
  * Objects of one resource by `namespace/name`, sorted. Sorting is deferred to the next read: inserting a key immediately would move all
@@ -14,7 +14,8 @@ export class Table {
   /** Sorted keys, without the changes since the last sort. */
   #keys: string[]
   #objects: KubeObject[]
-  readonly #unsettled = new Set<string>()
+  /** Keys that changed since the last sort. */
+  readonly #unsorted = new Set<string>()
 
   private constructor(byKey: Map<string, KubeObject>, keys: string[], objects: KubeObject[]) {
     this.#byKey = byKey
@@ -57,15 +58,15 @@ export class Table {
   }
 
   #recordChange(key: string): void {
-    this.#unsettled.add(key)
-    if (this.#unsettled.size === MaxUnsettled) this.#sortChanges()
+    this.#unsorted.add(key)
+    if (this.#unsorted.size === MaxUnsorted) this.#sortChanges()
   }
 
   #sortChanges(): void {
-    if (this.#unsettled.size === 0) return
-    if (this.#unsettled.size <= InsertionLimit) for (const key of this.#unsettled) this.#insertOrRemove(key)
-    else this.#merge([...this.#unsettled].sort())
-    this.#unsettled.clear()
+    if (this.#unsorted.size === 0) return
+    if (this.#unsorted.size <= InsertionLimit) for (const key of this.#unsorted) this.#insertOrRemove(key)
+    else this.#merge([...this.#unsorted].sort())
+    this.#unsorted.clear()
   }
 
   #insertOrRemove(key: string): void {
@@ -97,6 +98,7 @@ export class Table {
     }
     for (const [index, key] of this.#keys.entries()) {
       appendChanged(key)
+      // `appendChanged` has replaced or removed the object of this key.
       if (changed[next - 1] === key) continue
       keys.push(key)
       objects.push(this.#objects[index]!)
