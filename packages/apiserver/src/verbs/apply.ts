@@ -97,14 +97,14 @@ function readApplied(context: RequestContext): UnknownObject {
   const managed = (body.metadata as { managedFields?: unknown } | undefined)?.managedFields
   if (managed !== undefined && managed !== null) throw badRequest('metadata.managedFields must be nil')
   // `coerceMetadata` drops unknown metadata fields, and throws the error of `wrongType` for a field of the wrong type. Upstream reports
-  // both as a mismatch of the whole object with its schema, so that mismatch is reported first.
-  const reject = () => checkFitsSchema(request.body as KubeObject, info)
+  // either as a mismatch of the whole object with its schema, so the schema is checked first.
+  const checkSchema = () => checkFitsSchema(request.body as KubeObject, info)
   const wrongType = (problem: string) => {
-    reject()
+    checkSchema()
     return badRequest(problem)
   }
   const unknown = coerceMetadata(info, body, wrongType, { keepsEmpty: true })
-  if (unknown.length > 0) reject()
+  if (unknown.length > 0) checkSchema()
   const object = body as UnknownObject
   const { metadata } = object
   // The name may be omitted.

@@ -115,7 +115,7 @@ describe('a create is rejected', () => {
       '500 : resourceVersion should not be set on objects to be created',
     ],
     [
-      'with a resourceVersion and another error',
+      'with a resourceVersion and an invalid spec, and the error names only the spec',
       aWidget('w', { replicas: 101 }, { resourceVersion: '5' }),
       '422 Invalid: Widget.shop.example.com "w" is invalid: spec.replicas: Invalid value: 101: spec.replicas in body should be less than or equal to 100',
     ],

@@ -17,8 +17,9 @@ import { trackFields } from './steps/managed-fields.ts'
 import { type RequestContext, keyFor, type ServerContext } from './context.ts'
 import { draftFor, store, type Write } from './write.ts'
 
-/** Upstream: MaxNameLength minus the length of the suffix, and maxNameGenerationCreateAttempts. */
+/** Maximum length of a generated name without its suffix. Upstream: MaxGeneratedNameLength. */
 const MaxPrefix = 58
+/** Number of generated names that are tried. Upstream: maxNameGenerationCreateAttempts. */
 const NameAttempts = 8
 
 export async function create(server: ServerContext, context: RequestContext): Promise<KubeObject> {

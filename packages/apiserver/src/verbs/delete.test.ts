@@ -7,7 +7,7 @@ beforeEach(async () => {
   t = await testServer({ controllers: { garbageCollector: false } })
 })
 const get = () => orAbsent(t.client.get(Widget, at('w')))
-const finalizers = (...list: string[]) =>
+const setFinalizers = (...list: string[]) =>
   t.client.patch(Widget, at('w'), { type: 'merge', body: { metadata: { finalizers: list } } })
 
 describe('a delete', () => {
@@ -40,11 +40,11 @@ describe('a delete', () => {
     })
     expect(await t.client.delete(Widget, at('w'))).toBe(pending)
 
-    expect((await finalizers('example.com/b')).metadata.deletionTimestamp).toBe('2026-01-01T00:00:00Z')
-    expect(await rejection(finalizers('example.com/b', 'example.com/c'))).toBe(
+    expect((await setFinalizers('example.com/b')).metadata.deletionTimestamp).toBe('2026-01-01T00:00:00Z')
+    expect(await rejection(setFinalizers('example.com/b', 'example.com/c'))).toBe(
       '422 Invalid: Widget.shop.example.com "w" is invalid: metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{"example.com/c"}',
     )
-    const last = await finalizers()
+    const last = await setFinalizers()
     expect(last.metadata).toMatchObject({ name: 'w', deletionTimestamp: '2026-01-01T00:00:00Z' })
     expect(await get()).toBeUndefined()
     expect((await t.client.create(Widget, aWidget('w'))).metadata.generation).toBe(1)

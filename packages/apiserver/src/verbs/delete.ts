@@ -37,7 +37,10 @@ export type DeletionResult =
    */
   | { readonly state: 'pending'; readonly object: KubeObject }
 
-/** DELETE of one object. Returns a Status if the object was removed (for some kinds the object), and the object if it is only marked. */
+/**
+ * Executes a DELETE of one object. Returns a Status if the object was removed (for some kinds the object), and the object if it is only
+ * marked.
+ */
 export async function remove(server: ServerContext, context: RequestContext): Promise<KubeObject | Status> {
   const deleted = await removeNamed(server, context, context.request.namespace, context.request.name!, requestedDeletion(context))
   const { info } = context
@@ -144,7 +147,7 @@ function markedForDeletion(server: ServerContext, info: ResourceInfo, old: Unkno
   return object
 }
 
-/** A second deletion can shorten the grace period, not extend it. */
+/** Shortens the grace period if a second deletion requests a shorter one. A longer one is ignored. */
 function shortenGrace(metadata: UnknownObject['metadata'], requested: number | undefined): void {
   const { deletionGracePeriodSeconds: grace = 0, deletionTimestamp = '' } = metadata
   if (requested === undefined || requested >= grace) return

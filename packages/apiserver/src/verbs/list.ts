@@ -43,7 +43,7 @@ export async function list(server: ServerContext, context: RequestContext): Prom
     const object = converted ? converted[index]! : inVersion(info, source[index]!)
     if (selection && !selection(object)) continue
     if (isFull) {
-      // At least one: how many more objects the selector matches is unknown, and upstream reports no count either.
+      // One or more: with a selector, the exact number is unknown. Upstream does not report it, either.
       remaining = 1
       break
     }
@@ -73,7 +73,7 @@ interface Page {
 
 async function pageOf(server: ServerContext, { options, ended }: RequestContext): Promise<Page> {
   const { resourceVersion: requested, resourceVersionMatch: match } = options
-  rejectOptions(options)
+  rejectInvalidOptions(options)
   const limit = options.limit !== undefined && options.limit > 0 ? options.limit : undefined
   if (options.continue) {
     const { rv, start } = parseToken(options.continue)
@@ -90,7 +90,7 @@ async function pageOf(server: ServerContext, { options, ended }: RequestContext)
 }
 
 /** @throws StatusError Invalid for options that a list does not support. Upstream: ValidateListOptions of k8s.io/apimachinery */
-function rejectOptions(options: RequestOptions): void {
+function rejectInvalidOptions(options: RequestOptions): void {
   const { resourceVersion: requested, resourceVersionMatch: match, sendInitialEvents } = options
   const errors: FieldError[] = []
   if (match !== undefined) {
@@ -111,6 +111,7 @@ function rejectOptions(options: RequestOptions): void {
   if (errors.length > 0) throw invalidObject({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors)
 }
 
+/** Error text for resourceVersionMatch in a request with a continue token. */
 export const notWithContinue = 'resourceVersionMatch is forbidden when continue is provided'
 
 /** Waits up to three seconds until the store has the revision. @throws StatusError Timeout when it is not reached */

@@ -43,7 +43,7 @@ describe('an update', () => {
     expect((await t.client.update(ConfigMap, configMap)).data).toEqual({ b: '2' })
   })
 
-  test('without changes keeps the resourceVersion and notifies no watcher', async () => {
+  test('without changes returns the stored object and writes nothing', async () => {
     const before = await t.client.create(Widget, aWidget('w'))
     const { revision } = t.server.store
     expect(await t.client.update(Widget, before)).toBe(before)
@@ -306,7 +306,7 @@ describe('an apply', () => {
     expect(await rejection(request())).toBe(text)
   })
 
-  test('by two managers at once to an absent object applies both', async () => {
+  test('by two managers at once to an absent object stores the fields of both', async () => {
     await Promise.all([apply('m1', { color: 'red' }), apply('m2', { replicas: 7 })])
     expect((await t.client.get(Widget, at('a'))).spec).toEqual({ color: 'red', replicas: 7 })
   })
@@ -333,7 +333,7 @@ describe('scale', () => {
     expect(metadata.managedFields?.map(({ subresource }) => subresource)).toContain('scale')
   })
 
-  test('is applied by a manager, which owns the replicas from then on', async () => {
+  test('can be applied; the field manager then owns the replicas', async () => {
     const applyScale = (body: object, fieldManager: string, force = false) =>
       t.client.transport.send({
         verb: 'patch',

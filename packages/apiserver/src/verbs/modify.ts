@@ -67,8 +67,9 @@ function checkRevision(context: RequestContext, requested: UnknownObject, old: U
   if (replaces && uid !== undefined && uid !== old.metadata.uid) throw uidConflict(context, old.metadata, uid)
   if (resourceVersion === undefined || resourceVersion === '0') {
     // Upstream requires a resourceVersion in updates of custom resources. A patch can violate this only by removing it or setting it to 0.
-    const isWhole = replaces || (request.patchType !== undefined && request.patchType !== 'application/apply-patch+yaml')
-    if (info.builtin || !isWhole) return
+    const isPatch = request.patchType !== undefined && request.patchType !== 'application/apply-patch+yaml'
+    const requiresRevision = !info.builtin && (replaces || isPatch)
+    if (!requiresRevision) return
     const resource = { group: info.group, kind: info.plural }
     throw invalidObject(resource, name, [invalid('metadata.resourceVersion', 0, 'must be specified for an update')])
   }

@@ -16,7 +16,7 @@ import { decoding } from './steps/decode.ts'
 import { modify } from './modify.ts'
 import type { RequestContext, ServerContext } from './context.ts'
 
-/** PATCH, except apply: applies the patch to the current object. */
+/** Executes a PATCH other than an apply: applies the patch to the current object. */
 export function patch(server: ServerContext, context: RequestContext): Promise<KubeObject> {
   const change = patcher(context)
   return modify(server, context, {

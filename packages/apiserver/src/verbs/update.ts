@@ -7,7 +7,7 @@ import { trackFields } from './steps/managed-fields.ts'
 import { modify, uidConflict } from './modify.ts'
 import { type RequestContext, exists, type ServerContext } from './context.ts'
 
-/** PUT: replaces the object. */
+/** Executes a PUT: replaces the object. */
 export async function update(server: ServerContext, context: RequestContext): Promise<KubeObject> {
   // Upstream decodes the body before it looks up the object: an error in the body takes precedence over NotFound.
   if (!exists(server, context)) await inPieces(server.clock, decodingBody(context))

@@ -6,10 +6,12 @@ import { parseRevision } from './steps/revision.ts'
 export type Start =
   /** Sends every object as ADDED first; with `endsWithBookmark`, a bookmark follows these events. */
   | { readonly kind: 'initialObjects'; readonly endsWithBookmark: boolean }
+  /** Sends the changes after `revision`. */
   | { readonly kind: 'after'; readonly revision: number }
+  /** Sends the changes after the start of the watch. */
   | { readonly kind: 'now' }
 
-/** @throws StatusError when the resourceVersion is not a number */
+/** Returns at which events a watch starts. @throws StatusError when the resourceVersion is not a number */
 export function startOf({ resourceVersion, sendInitialEvents, allowWatchBookmarks }: RequestOptions): Start {
   const revision = parseRevision(resourceVersion)
   if (sendInitialEvents === true) return { kind: 'initialObjects', endsWithBookmark: allowWatchBookmarks === true }
@@ -21,7 +23,7 @@ export function startOf({ resourceVersion, sendInitialEvents, allowWatchBookmark
 }
 
 /** @throws StatusError Invalid for options that a watch does not support. Upstream: validateWatchOptions of k8s.io/apimachinery */
-export function rejectOptions({ sendInitialEvents, resourceVersionMatch: match, continue: token }: RequestOptions): void {
+export function rejectInvalidOptions({ sendInitialEvents, resourceVersionMatch: match, continue: token }: RequestOptions): void {
   const errors: FieldError[] = []
   const reject = (problem: string) => errors.push(forbidden('resourceVersionMatch', problem))
   if (sendInitialEvents !== undefined && match !== 'NotOlderThan') {

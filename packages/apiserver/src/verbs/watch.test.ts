@@ -222,7 +222,7 @@ describe('the timer of a watch', () => {
 })
 
 describe('a watch ends', () => {
-  test('when its reader aborts, and releases all subscriptions', async () => {
+  test('when its reader aborts, and leaves no timer', async () => {
     const events = await watch({ allowWatchBookmarks: true })
     stop.abort()
     await t.client.create(Widget, aWidget('late'))
@@ -264,7 +264,7 @@ describe('a watch ends', () => {
 })
 
 describe('a watch continues', () => {
-  test('while more objects of another kind change than the history keeps', async () => {
+  test('while another kind has more changes than the history keeps', async () => {
     const store = memoryStore({ history: { changes: 100 } })
     const { server, client } = await testServer({ store })
     await client.create(ConfigMap, { metadata: at('c'), data: { n: '0' } })

@@ -4,7 +4,7 @@ import type { WatchStream } from './engine.ts'
 import { type ResourceInfo, inVersion } from '../registry/resource-info.ts'
 import type { Change, Store } from '../store/store.ts'
 import type { RequestContext, ServerContext } from './context.ts'
-import { rejectOptions, startOf } from './watch-options.ts'
+import { rejectInvalidOptions, startOf } from './watch-options.ts'
 import { selectionOf } from './steps/selection.ts'
 
 const MaxBatch = 64
@@ -13,7 +13,7 @@ const BookmarkInterval = minutes(1)
 /** Starts a watch. @throws StatusError for invalid options, and Expired when the history lacks changes after the resourceVersion */
 export function watch(server: ServerContext, context: RequestContext, signal: AbortSignal): WatchStream {
   const { info, options, request } = context
-  rejectOptions(options)
+  rejectInvalidOptions(options)
   const start = startOf(options)
   const view = info.conversion ? convertedView(server, context, signal) : viewOf(context)
   const { store } = server
@@ -37,7 +37,7 @@ export function watch(server: ServerContext, context: RequestContext, signal: Ab
   return new Stream(server, context, view, { begin, from, unread }, signal)
 }
 
-/** The initial events, or a function that calls the conversion webhook for them, so that the reader of the stream gets its error. */
+/** The initial events, or a function that calls the conversion webhook for them, so that the reader of the stream gets the webhook's errors. */
 type Begin = readonly WatchEvent[] | (() => Promise<readonly WatchEvent[]>)
 
 /** Converts stored objects and changes to the events of one watcher. */
@@ -132,7 +132,7 @@ function bookmark({ kind, apiVersion }: ResourceInfo, revision: number, initialE
 
 interface StartingPoint {
   readonly begin: Begin
-  /** New changes are delivered if their revision is greater. */
+  /** New changes are delivered if their revision is greater than this one. */
   readonly from: number
   /** Revision of the first change after the resourceVersion of the client; delivery begins with it. Absent: there is none yet. */
   readonly unread: number | undefined
@@ -252,7 +252,7 @@ class Stream implements WatchStream {
           if (events.length === changes.length) this.#known = this.#delivered
           if (events.length > 0) yield events
         } else if (this.#bookmark > this.#known && !this.#isDropped) {
-          // Events since the timer may be newer.
+          // Events that were sent after the timer fired may be newer.
           this.#known = Math.max(this.#bookmark, this.#delivered)
           yield [bookmark(this.resource, this.#known)]
         } else if (this.#until < Infinity) return

@@ -20,7 +20,7 @@ test.each([
   ['an update', 'update', 0, 13],
   // Three steps (check, compare, encode as managedFields) process 256 annotations at a time; copying processes 1,024 at a time.
   ['a create of many annotations', 'create', 2560, 13 + 3 * 10 + 2],
-] as const)('other requests run between the stages of %s that takes long', async (_, verb, annotations, expected) => {
+] as const)('%s pauses between its stages, so that other requests can run', async (_, verb, annotations, expected) => {
   const clock = new PausingClock()
   const { client, server } = await testServer({ clock })
   const stored = await client.create(Widget, aWidget('stored'))
@@ -39,7 +39,7 @@ test.each([
   expect(clock.pauses).toBe(expected)
 })
 
-test('other requests also run after the types and after the nulls of a built-in kind are checked', async () => {
+test('a create of a built-in kind also pauses after its types and after its nulls are checked', async () => {
   const clock = new PausingClock()
   const { client } = await testServer({ clock })
   const pausesOf = async (create: () => Promise<unknown>): Promise<number> => {
@@ -55,7 +55,7 @@ test('other requests also run after the types and after the nulls of a built-in 
 const manyAnnotations = (count: number): Record<string, string> =>
   Object.fromEntries(Array.from({ length: count }, (_, index) => [`a${index}`, 'v']))
 
-test('other requests run while a Service of many source ranges is validated', async () => {
+test('the validation of a Service with many source ranges pauses, so that other requests can run', async () => {
   const clock = new PausingClock()
   const { server } = await testServer({ clock })
   const pausesWith = async (ranges: number): Promise<number> => {

@@ -1,6 +1,6 @@
 /**
  * The stages of a write, in order: of a create (`create.ts`), or of a change by PUT, patch, apply or a subresource (`modify.ts`). Each verb
- * declares what differs. Other requests may run between two stages. A deletion (`delete.ts`) skips them: it has no draft to decode.
+ * declares what differs. Other requests may run between two stages. A deletion (`delete.ts`) skips these stages: it has no draft to decode.
  */
 import { appendAll, draft, freeze, type KubeObject, keepTimes, pauseIfDue, type UnknownObject } from '@capstan/kube'
 import { markDefaulted, storageApiVersion } from '../registry/resource-info.ts'
@@ -84,7 +84,10 @@ export async function store(
   }
 }
 
-/** Whether the write can be skipped: at most times in managedFields differ, and the stored object has the storage version. */
+/**
+ * Reports whether the write can be skipped: the object is unchanged except for times in managedFields, and the stored object has the storage
+ * version.
+ */
 const isUnchanged = ({ info }: RequestContext, stored: KubeObject, old: UnknownObject, object: UnknownObject): boolean =>
   keepTimes(old, object) && stored.apiVersion === storageApiVersion(info)
 

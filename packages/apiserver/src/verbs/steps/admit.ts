@@ -54,7 +54,7 @@ export async function mutate(
   return mutateWebhooks(server, context, request.operation, object, old, view)
 }
 
-/** @throws StatusError Invalid with all validation errors, or the error of admission */
+/** Validates an object, then runs validating admission. @throws StatusError Invalid with all validation errors, or the error of admission */
 export async function validate(
   server: ServerContext,
   context: RequestContext,
@@ -102,7 +102,7 @@ const withPathInStatus =
       ? { ...error, text: error.text.replace(/: status\.(\S+ in body )/, ': $1') }
       : error
 
-/** Returns schema errors. Upstream: for built-in kinds, code reports duplicate items of a list, not the schema. */
+/** Returns schema errors. Upstream: for built-in kinds, Go code reports duplicate items of a list instead of the schema. */
 function* structuralErrors(
   { structural, builtin }: ResourceInfo,
   object: UnknownObject,
@@ -114,6 +114,7 @@ function* structuralErrors(
   return builtin ? errors.filter(({ type }) => type !== 'FieldValueDuplicate') : errors
 }
 
+/** Runs the validating admission plugins and in-process admission. @throws StatusError when one of them rejects the write */
 export async function validateAdmission(
   server: ServerContext,
   context: RequestContext,
@@ -182,7 +183,10 @@ const pluginWrite = (
   warn: (text) => warnings.push(text),
 })
 
-/** @throws StatusError NotFound for a namespace that does not exist, Forbidden while it is being deleted. Upstream: NamespaceLifecycle */
+/**
+ * Requires for a new object that its namespace exists and is not being deleted. Upstream: NamespaceLifecycle. @throws StatusError NotFound
+ * or Forbidden
+ */
 export function requireNamespace({ store, enabled }: ServerContext, info: ResourceInfo, object: KubeObject): void {
   const { namespace, name } = object.metadata
   if (!enabled.has('NamespaceLifecycle') || !info.namespaced || namespace === undefined) return

@@ -12,7 +12,7 @@ type Operation = 'CREATE' | 'UPDATE' | 'DELETE'
 export interface AdmissionView {
   readonly kind: GroupVersionKind
   fromObject(object: UnknownObject): UnknownObject
-  /** Applies the view that webhooks returned to a draft of the object. */
+  /** Changes `object`, a draft, to match the view that webhooks have patched. */
   applyTo(object: UnknownObject, view: UnknownObject): void
 }
 

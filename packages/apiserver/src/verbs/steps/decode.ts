@@ -30,6 +30,7 @@ export type Source = 'body' | 'patch' | 'apply'
 
 type Draft = { [field: string]: unknown }
 
+/** Decodes an object without pauses; see `decoding`. */
 export const decode = (...args: Parameters<typeof decoding>): UnknownObject => atOnce(decoding(...args))
 
 /** Decodes an object. @param raw a draft that may be changed, see `draftOf` @throws StatusError as upstream: BadRequest or Invalid */

@@ -32,7 +32,7 @@ export function trackFields(
 
 /**
  * Runs `run`, which compares objects in the versions that the managers used. When it needs a version that only a conversion
- * webhook provides, the run is aborted and repeated after the webhook has responded. `run` must not change its arguments.
+ * webhook provides, the run is aborted and repeated after the webhook has responded. `run` must not change the compared objects.
  */
 export async function withConversions<T>(
   server: ServerContext,

@@ -133,10 +133,14 @@ function coerceField(shape: Shape, value: unknown, wrongType: WrongType, reject:
         if (item === null) return {}
         if (!isRecord(item)) throw wrongType(item, type)
         for (const [field, member] of Object.entries(item)) {
-          if (member === null) delete item[field]
-          else if (booleanFields.has(field) ? typeof member !== 'boolean' : typeof member !== 'string' && field !== 'fieldsV1')
-            throw wrongType(member, booleanFields.has(field) ? 'bool' : 'string')
-          else if (field === 'time') checkTime(member as string)
+          if (member === null) {
+            delete item[field]
+            continue
+          }
+          if (field === 'fieldsV1') continue
+          const isBoolean = booleanFields.has(field)
+          if (typeof member !== (isBoolean ? 'boolean' : 'string')) throw wrongType(member, isBoolean ? 'bool' : 'string')
+          if (field === 'time') checkTime(member as string)
         }
         return item
       })
@@ -216,7 +220,7 @@ function addedFinalizers(finalizers: readonly string[] = [], old: readonly strin
 /** Finalizers that are valid without a domain. */
 const standardFinalizers = new Set(['orphan', 'foregroundDeletion', 'kubernetes'])
 
-/** Warnings about finalizers without a domain on custom resources. Upstream: validateKubeFinalizerName. */
+/** Returns warnings about added finalizers without a domain, for custom resources. Upstream: validateKubeFinalizerName. */
 export function finalizerWarnings({ metadata }: KubeObject, old: KubeObject | undefined): string[] {
   return addedFinalizers(metadata.finalizers, old?.metadata.finalizers)
     .filter((finalizer) => !finalizer.includes('/') && !standardFinalizers.has(finalizer))
@@ -263,7 +267,7 @@ export function metadataUpdateErrors({ metadata }: KubeObject, { metadata: old }
   return errors
 }
 
-/** Drops repeated owner references, as upstream does, and returns its warnings. */
+/** Drops repeated owner references, as upstream does. Returns a warning for each repeated uid. */
 export function dropDuplicateOwners({ metadata }: KubeObject): string[] {
   const owners = metadata.ownerReferences
   if (!owners || owners.length < 2) return []

@@ -3,14 +3,14 @@ import { expect, test } from 'vitest'
 import { aWidget, rejection, testServer, Widget, at } from '@capstan/kubernetes-kinds/test-server'
 import { MaxObjectBytes, rejectTooLarge } from './object-size.ts'
 
-const around = JSON.stringify({ a: '' }).length
+const emptyLength = JSON.stringify({ a: '' }).length
 
 test.each([
-  ['of exactly the maximum size is accepted', { a: 'x'.repeat(MaxObjectBytes - around) }, true],
-  ['that is one byte larger is rejected', { a: 'x'.repeat(MaxObjectBytes - around + 1) }, false],
+  ['of exactly the maximum size is accepted', { a: 'x'.repeat(MaxObjectBytes - emptyLength) }, true],
+  ['that is one byte larger than the maximum is rejected', { a: 'x'.repeat(MaxObjectBytes - emptyLength + 1) }, false],
   ['with few characters that take too many bytes is rejected', { a: '\u0001'.repeat(MaxObjectBytes / 6) }, false],
   ['with too many small values is rejected', { a: Array.from({ length: 400_000 }, () => 1234) }, false],
-  ['with as many small values as the maximum size allows is accepted', { a: Array.from({ length: 300_000 }, () => 1234) }, true],
+  ['with many small values within the maximum size is accepted', { a: Array.from({ length: 300_000 }, () => 1234) }, true],
 ])('an object %s', (_, object, fits) => {
   if (fits) expect(() => rejectTooLarge(object)).not.toThrow()
   else expect(() => rejectTooLarge(object)).toThrow(new StatusError('', 'etcdserver: request is too large'))

@@ -23,7 +23,7 @@ function replicasErrors(path: string, object: UnknownObject): FieldError[] {
   return value > MaxInt32 ? [invalid(path, value, `should be less than or equal to ${MaxInt32}`)] : []
 }
 
-/** Errors for a value of another type, or a path through a value that is not an object. Upstream prints `zero` as the invalid value. */
+/** Returns errors for a value of another type, or a path through a value that is not an object. Upstream prints `zero` as the invalid value. */
 function valueErrors(path: string, object: UnknownObject, type: 'int64' | 'string', zero: unknown): FieldError[] {
   const reject = (failingPath: string, value: unknown, expected: string) => [
     invalid(

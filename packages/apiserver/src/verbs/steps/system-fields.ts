@@ -2,7 +2,10 @@
 import { equal, type UnknownObject } from '@capstan/kube'
 import type { ResourceInfo } from '../../registry/resource-info.ts'
 
-/** Copies the fields that only the server sets. Keeps a uid and deletion fields that the client sent: validation rejects changed ones. */
+/**
+ * Copies from `old` the fields that only the server sets. Keeps a uid and deletion fields that the client sent: validation rejects them if
+ * they differ.
+ */
 export function keepSystemFields({ metadata }: UnknownObject, { metadata: old }: UnknownObject): void {
   metadata.resourceVersion = old.resourceVersion
   metadata.creationTimestamp = old.creationTimestamp
@@ -19,9 +22,9 @@ function copyField<T extends object, K extends keyof T>(to: T, from: T, field: K
 }
 
 /**
- * Copies the parts of `old` that a request cannot write: for a subresource, as the strategy declares (`subresourceWrites`). Without such a
- * declaration, and if the kind has a status subresource: for /status, all parts except the status, managedFields and, for
- * built-in kinds, the other metadata; for other requests, the status.
+ * Copies the parts of `old` that a request cannot write. For a subresource, the strategy may declare a function that copies them
+ * (`subresourceWrites`). Otherwise, in kinds with a status subresource: a request to /status writes only the status and the metadata (of
+ * custom resources, only managedFields); other requests do not write the status.
  */
 export function keepOtherParts(
   info: ResourceInfo,

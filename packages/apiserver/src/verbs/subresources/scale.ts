@@ -23,6 +23,7 @@ import { patcher } from '../patch.ts'
 import { type RequestContext, exists, keyFor, type ServerContext, stored } from '../context.ts'
 import { verbNotSupported } from '../errors.ts'
 
+/** Executes a get, update or patch of the scale subresource, except an apply. @throws StatusError MethodNotAllowed for other verbs */
 export async function scale(server: ServerContext, context: RequestContext): Promise<KubeObject> {
   const { info, request } = context
   const paths = info.scale!
