@@ -2,7 +2,7 @@
 import module from 'node:module'
 import { fileURLToPath } from 'node:url'
 
-// Not an import: it would read all exports of node:fs, and so also load its streams.
+// Not an import, which would read all exports of node:fs, and so load its streams, too.
 const { readFileSync, statSync } = process.getBuiltinModule('node:fs')
 
 /** URL of the folder that contains this package and the packages beside it. */
@@ -28,7 +28,7 @@ export function runOwnModules(program, source) {
   return isPublished() ? import(new URL(program, bundles).href) : import(new URL(source, import.meta.url).href)
 }
 
-/** A published command has no sources. */
+/** Reports whether this is the published package, which has no sources. */
 function isPublished() {
   return statSync(fileURLToPath(new URL('../src/main.ts', import.meta.url)), { throwIfNoEntry: false }) === undefined
 }
@@ -70,7 +70,7 @@ function loadSourcesFast() {
   })
 }
 
-/** Resolves a plain path like `new URL`, in a third of the time. */
+/** Resolves a relative path as `new URL` does, in a third of the time. */
 function beside(parent, name) {
   let end = parent.lastIndexOf('/')
   let from = name.startsWith('./') ? 2 : 0

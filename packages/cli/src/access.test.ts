@@ -40,7 +40,7 @@ test('replaces certificates that are not valid yet: the clock was wrong at an ea
 })
 
 test.each(['ca', 'apiserver', 'admin'])(
-  'replaces the pair %s when its key belongs to another certificate or is empty',
+  'replaces the certificate %s and its key when the key belongs to another certificate or is empty',
   async (name) => {
     const clock = new VirtualClock()
     const before = await open(clock)

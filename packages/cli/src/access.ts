@@ -28,8 +28,8 @@ export interface Access {
 const Margin = hours(24 * 30)
 
 /**
- * Loads the certificates in `folder`. Creates missing certificates, and replaces unusable and expiring ones. Without a folder, keeps them
- * in memory.
+ * Loads the certificates in `folder`. Creates missing certificates, and replaces unusable and expiring ones. Without a folder, creates all
+ * certificates and stores none.
  */
 export async function openAccess(
   clock: Clock,

@@ -11,9 +11,10 @@ import type { LogLevel } from '../logger.ts'
 /** Collects the values of a flag that may be repeated. */
 export const appendValue = (value: string, before: string[] = []): string[] => [...before, value]
 
+/** Parses values separated by commas; ignores empty values. */
 export const list = (text: string): string[] => text.split(',').filter(Boolean)
 
-/** Upstream: --cors-allowed-origins. */
+/** Parses --cors-allowed-origins, which may be repeated: regular expressions, separated by commas. */
 export function origins(text: string, before: readonly string[] = []): readonly string[] {
   const patterns = list(text)
   for (const pattern of patterns) {
@@ -30,7 +31,7 @@ export function flag(text: string): boolean {
   throw new InvalidArgumentError('expected true or false.')
 }
 
-/** Upstream: --service-cluster-ip-range. Of two ranges, one for IPv4 and one for IPv6, the IPv4 range is used. */
+/** Parses --service-cluster-ip-range. Of two ranges, one for IPv4 and one for IPv6, the IPv4 range is used. */
 export function clusterRange(text: string): string {
   const range = text.split(',').find((part) => !part.includes(':')) ?? text
   try {
@@ -41,7 +42,7 @@ export function clusterRange(text: string): string {
   }
 }
 
-/** Upstream: --service-node-port-range. */
+/** Validates --service-node-port-range. */
 export function portRange(text: string): string {
   try {
     parsePortRange(text)
@@ -71,13 +72,13 @@ export function count(text: string): number {
 /** Parses a whole number of seconds. @returns milliseconds */
 export const secondsCount = (text: string): number => seconds(count(text))
 
-/** Upstream: -v of klog. Levels from 4 on are debug logs. */
+/** Parses -v of klog. From level 4 on, debug lines are logged. */
 export function verbosity(text: string): LogLevel {
   if (!/^\d+$/.test(text)) throw new InvalidArgumentError('expected a number.')
   return Number(text) >= 4 ? 'debug' : 'info'
 }
 
-/** Upstream: --tls-min-version. Versions before TLS 1.2 select TLS 1.2. */
+/** Parses --tls-min-version. Versions before TLS 1.2 select TLS 1.2. */
 export function tlsVersion(text: string): 'TLSv1.2' | 'TLSv1.3' {
   if (text === 'VersionTLS13') return 'TLSv1.3'
   if (['', 'VersionTLS10', 'VersionTLS11', 'VersionTLS12'].includes(text)) return 'TLSv1.2'
@@ -90,19 +91,20 @@ export function onlyTrue(text: string): true {
   throw new InvalidArgumentError('it cannot be turned off.')
 }
 
-/** Upstream: --service-account-jwks-uri. */
+/** Validates --service-account-jwks-uri. */
 export function jwksUri(text: string): string {
   if (URL.canParse(text) && new URL(text).protocol === 'https:') return text
   throw new InvalidArgumentError('service-account-jwks-uri requires https scheme.')
 }
 
+/** Entry of --runtime-config. */
 export interface ApiSwitch {
-  /** `apps/v1`, `v1`, or a name for several versions such as `api/all`. */
+  /** `apps/v1`, `v1`, a resource such as `batch/v1/jobs`, or a name for several versions such as `api/all`. */
   readonly version: string
   readonly isOn: boolean
 }
 
-/** Upstream: --runtime-config, `apps/v1=true,batch/v1/jobs=false`. */
+/** Parses --runtime-config, such as `apps/v1=true,batch/v1/jobs=false`. */
 export const apiSwitches = (text: string): ApiSwitch[] =>
   list(text).map((entry) => {
     const [version = '', value = ''] = entry.split('=', 2)
@@ -126,7 +128,7 @@ export function checkApiSwitches(switches: readonly ApiSwitch[], served: Readonl
   }
 }
 
-/** Upstream: --authorization-mode. Each mode at most once; upstream's modes that are not supported here are rejected by name. */
+/** Parses --authorization-mode: each mode at most once. Modes that only upstream supports are rejected with an error that names them. */
 export function authorizationModes(text: string): AuthorizationMode[] {
   const modes = text.split(',')
   return modes.map((mode, index) => {
@@ -142,7 +144,7 @@ export function authorizationModes(text: string): AuthorizationMode[] {
   })
 }
 
-/** Upstream: --disable-admission-plugins. Plugins that do not exist here are disabled already. */
+/** Parses --disable-admission-plugins. Plugins that are not implemented here are ignored: they are disabled already. */
 export function disabledPlugins(text: string): AdmissionPlugin[] {
   return list(text).flatMap((plugin) => {
     const state = pluginStateOf('disable-admission-plugins', plugin)
@@ -150,12 +152,14 @@ export function disabledPlugins(text: string): AdmissionPlugin[] {
   })
 }
 
-/** Upstream: --enable-admission-plugins. Plugins that upstream enables by default and that have no effect here may be named too. */
+/**
+ * Parses --enable-admission-plugins. Of the plugins that are not implemented here, those that upstream enables by default are ignored, and
+ * all others are rejected.
+ */
 export function enabledPlugins(text: string): AdmissionPlugin[] {
   return list(text).flatMap((plugin) => {
     const state = pluginStateOf('enable-admission-plugins', plugin)
-    if (state === 'rejected')
-      throw new InvalidArgumentError(`${plugin} is not supported; there are ${AdmissionPlugins.join(', ')}.`)
+    if (state === 'rejected') throw new InvalidArgumentError(`${plugin} is not supported; use ${AdmissionPlugins.join(', ')}.`)
     return state === 'absent' ? [] : [plugin as AdmissionPlugin]
   })
 }
@@ -192,11 +196,13 @@ const controllerNames = {
 } as const satisfies { readonly [name: string]: keyof Controllers }
 
 type ControllerName = (typeof controllerNames)[keyof typeof controllerNames]
+/** Whether each controller is enabled, by its name in the options of `createApiServer`. */
 export type EnabledControllers = { readonly [name in ControllerName]: boolean }
 
+/** Names of controllers that --controllers accepts. */
 export const knownControllers: readonly string[] = Object.keys(controllerNames)
 
-/** Upstream: --controllers of kube-controller-manager. `*` enables all controllers; `*,-x` all except x. */
+/** Parses --controllers of kube-controller-manager. `*` enables all controllers; `*,-x` all except x. */
 export function controllers(text: string): EnabledControllers {
   const names = list(text)
   const unknown = names.find((name) => name !== '*' && !knownControllers.includes(name.replace(/^-/, '')))

@@ -105,7 +105,7 @@ const addAuthentication = (command: Command): Command =>
   command
     .option('--token-auth-file <file>', 'static tokens, in the CSV format of kube-apiserver: token,user,uid,"group1,group2"')
     .addOption(
-      new Option('--authorization-mode <modes>', `ordered list of authorizers, of ${AuthorizationModes.join(', ')}`)
+      new Option('--authorization-mode <modes>', `ordered list of authorizers; possible: ${AuthorizationModes.join(', ')}`)
         .argParser(authorizationModes)
         .default(['AlwaysAllow'], 'AlwaysAllow'),
     )
@@ -148,7 +148,7 @@ const addAdmission = (command: Command): Command =>
   command
     .option(
       '--disable-admission-plugins <names>',
-      `admission plugins to disable, of ${AdmissionPlugins.join(', ')}`,
+      `admission plugins to disable; possible: ${AdmissionPlugins.join(', ')}`,
       disabledPlugins,
     )
     .option('--enable-admission-plugins <names>', 'admission plugins to enable that are off by default', enabledPlugins)
@@ -215,7 +215,7 @@ const addObjects = (command: Command): Command =>
     .option('--service-node-port-range <range>', 'range of node ports of Services', portRange, '30000-32767')
     .option(
       '--advertise-address <ip>',
-      'address of the server in the Endpoints of Service `kubernetes` (default: --bind-address, or an address of this machine if that is loopback)',
+      'address of the server in the Endpoints of Service `kubernetes` (default: --bind-address, or an address of this machine if --bind-address is a loopback or wildcard address)',
     )
     .option(
       '--cors-allowed-origins <patterns>',
@@ -236,7 +236,7 @@ const addObjects = (command: Command): Command =>
     )
     .option(
       '--runtime-config <versions>',
-      'API versions as version=true|false; accepted only where it does not change what is served',
+      'API versions as version=true|false; accepted only if the served versions stay the same',
       apiSwitches,
     )
 
@@ -248,14 +248,14 @@ const addFiles = (command: Command): Command =>
         .argParser(tlsVersion)
         .default('TLSv1.2', 'VersionTLS12'),
     )
-    .option('--cert-dir <dir>', 'folder with apiserver.crt and apiserver.key, used without --tls-cert-file')
+    .option('--cert-dir <dir>', 'folder with apiserver.crt and apiserver.key, used if --tls-cert-file is not given')
     .option(
       '--etcd-servers <urls>',
-      'URLs of an etcd launcher of `capstan envtest`, whose data folder is used without --data',
+      'URLs of an etcd launcher of `capstan envtest`; its data folder is used if --data is not given',
       list,
     )
     .addOption(dataOption('folder for state and certificates (default: memory only)'))
     .option('--kubeconfig <file>', 'file to write an administrator kubeconfig to when the server is ready')
     .addOption(
-      new Option('-v, --v <level>', 'log verbosity; 4 and higher log everything').argParser(verbosity).default('info', '0'),
+      new Option('-v, --v <level>', 'log verbosity; 4 and higher log debug lines').argParser(verbosity).default('info', '0'),
     )
