@@ -1,7 +1,7 @@
 /**
- * Sends recorded requests, and compares the responses with those of a real kube-apiserver v1.36.2: code and reason; of an error with
- * causes the causes in any order, of any other error the message; and the warnings where they are recorded. The recordings are in
- * `testdata/recorded`, one file for each subject; each file is replayed on a fresh server.
+ * Sends recorded requests, and compares the responses with the recorded ones of a real kube-apiserver v1.36.2: the status code, the reason
+ * of an error, the causes of an error in any order (its message if it has no causes), and the warnings if they were recorded. Each file of
+ * `testdata/recorded` covers one subject and is replayed on a fresh server.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { seededRandom, seconds, VirtualClock } from '@capstan/kube'
@@ -40,7 +40,7 @@ const folder = new URL('../../testdata/recorded/', import.meta.url)
 const administrator = { kind: 'user', name: 'kubernetes-admin', groups: ['system:masters', 'system:authenticated'] } as const
 
 describe.each(readdirSync(folder))('%s', (file) => {
-  test('gets the recorded responses', async () => {
+  test('every request gets the recorded response', async () => {
     const clock = new VirtualClock()
     const server = createApiServer({
       clock,

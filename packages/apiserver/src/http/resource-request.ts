@@ -30,7 +30,7 @@ interface Server {
   readonly watchState: WatchState
 }
 
-/** Path of a request, and the resource that it names; `undefined` if no such resource is served. */
+/** Path of a request and the resource in this path. The resource is `undefined` if it is not served. */
 export interface RequestTarget {
   readonly path: ResourcePath
   readonly resource: Resource | undefined
@@ -82,7 +82,7 @@ const hasTables = ({ verbs }: Resource, subresource: string | undefined): boolea
     ? !(verbs?.length === 1 && verbs[0] === 'create')
     : subresource === 'status' || subresource === 'scale'
 
-/** Reports whether the path has a namespace although the resource is cluster-scoped, or lacks one that the method needs. */
+/** Reports whether the path has a namespace although the resource is cluster-scoped, or lacks a namespace that the request needs. */
 const isMisplaced = (method: string, { namespace, name, watch }: ResourcePath, { namespaced }: Resource): boolean =>
   namespaced
     ? namespace === undefined && !watch && (name !== undefined || !['GET', 'HEAD', 'DELETE'].includes(method))
@@ -96,7 +96,7 @@ function withoutEmptyNamespace(method: string, path: ResourcePath, { namespaced 
   return pathInAllNamespaces
 }
 
-/** @throws StatusError when the path is invalid, or does not support the method */
+/** Returns the verb of a request. @throws StatusError when the path is invalid, or does not support the method */
 function verbAt(method: string, path: ResourcePath, resource: Resource, query: URLSearchParams): Verb {
   const { name, namespace, subresource } = path
   if (resource.namespaced ? namespace === undefined && name !== undefined && !path.watch : namespace !== undefined)

@@ -4,7 +4,7 @@ import { warningHeaders } from './warning-headers.ts'
 const long = (char: string, length: number) => char.repeat(length)
 const header = (text: string) => `299 - "${text}"`
 
-test('each text is sent once, in order; an empty text is not sent', () => {
+test('each text is sent once, in order and escaped; an empty text is not sent', () => {
   expect(warningHeaders(['b', 'a', 'b', '', 'say "a\\b"'])).toEqual([header('b'), header('a'), '299 - "say \\"a\\\\b\\""'])
   expect(warningHeaders([])).toEqual([])
 })

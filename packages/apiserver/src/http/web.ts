@@ -3,8 +3,8 @@ import type { HttpResponse, HttpHandler, HttpRequest } from './exchange.ts'
 import { BodyTooLarge } from './exchange.ts'
 
 /**
- * Adapts a handler to the platform's Request and Response: for tests, and to run inside other servers. The platform joins repeated
- * headers, so a request can impersonate only one group.
+ * Adapts a handler to the platform's Request and Response: for tests, and to run inside other servers. The platform's Request joins
+ * repeated headers, so a request can impersonate only one group.
  */
 export function webHandler(handler: HttpHandler): (request: Request, identity: Identity) => Promise<Response> {
   return async (request, identity) => {
@@ -34,7 +34,7 @@ function fromRequest(request: Request): HttpRequest {
 }
 
 function bodyOf({ body, status }: HttpResponse): BodyInit | null {
-  // The platform's Response accepts no body with these statuses, not even an empty one.
+  // With these statuses, the platform's Response accepts no body, not even an empty one.
   if (status === 204 || status === 304) return null
   if (typeof body === 'string') return body
   if (Buffer.isBuffer(body)) return new Uint8Array(body)

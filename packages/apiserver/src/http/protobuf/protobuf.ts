@@ -1,5 +1,5 @@
 /**
- * Decodes protobuf bodies, which Go clients of built-in kinds send, to the same object as a JSON body. Responses are JSON, which
+ * Decodes protobuf bodies, which Go clients send for built-in kinds, into the object of the equivalent JSON body. Responses are JSON, which
  * all of these clients accept.
  * Upstream: k8s.io/apimachinery/pkg/runtime/serializer/protobuf.
  */
@@ -18,7 +18,7 @@ import type { ProtobufMessages } from '../../registry/resource.ts'
 import { schemeName } from '../../verbs/errors.ts'
 import { tooManyObjects } from '../errors.ts'
 
-/** Error for bytes that are not a message of the type, with Go's text where upstream rejects them too. */
+/** Error for an invalid protobuf body; has upstream's text where upstream rejects the body, too. */
 export class ProtobufError extends Error {
   override readonly name = 'ProtobufError'
   /** Kind and version of the message; `undefined` when the envelope is invalid. */
@@ -32,7 +32,7 @@ interface Members {
 }
 
 /**
- * Decodes a message with its envelope, in pieces.
+ * Decodes a body: the envelope and the message in it. Yields between pieces of the work.
  * @param messages messages of built-in kinds
  * @param fallback type of the message when its envelope names none
  * @param maxDepth maximum nesting depth of messages and of JSON; upstream has none for messages
@@ -200,7 +200,7 @@ function* decodingEntry(
   return [key, empty]
 }
 
-/** Returns the value of a map entry that has no value, by the type of the map's values. */
+/** Returns the value of a map entry whose message omits the value, by the type of the map's values. */
 function emptyValue(type: string): unknown {
   const zeros: Members = { string: '', bytes: '', int: 0, bool: false, double: 0, Quantity: '0', IntOrString: 0 }
   if (isScalar(type) || specialNames.has(type)) return zeros[type] ?? null
@@ -346,8 +346,8 @@ function* decodingIntOrString(decoding: Decoding, parts: WireReader): Work<numbe
 const Times = { first: -62_167_219_200, last: 253_402_300_799 }
 
 /**
- * Decodes seconds and nanoseconds since the epoch; an empty message is null. Upstream uses the nanoseconds only for MicroTime. It also
- * accepts times of other years, which it then writes as JSON that Go clients cannot read.
+ * Decodes seconds and nanoseconds since the epoch; an empty message is null. Upstream uses the nanoseconds only for MicroTime. Upstream also
+ * accepts times outside of the years 0 to 9999, and writes them as JSON that Go clients cannot read.
  */
 function* decodingTime(decoding: Decoding, type: 'Time' | 'MicroTime', parts: WireReader): Work<string | null> {
   if (parts.isEmpty) return null
@@ -438,7 +438,7 @@ class WireReader {
     throw new ProtobufError(`json: unsupported value: ${text}`)
   }
 
-  /** Invalid UTF-8 is replaced, as upstream does when it writes JSON. */
+  /** Returns the bytes of the field as text or base64. Invalid UTF-8 is replaced, as upstream does when it writes JSON. */
   text(name: string, encoding: 'utf8' | 'base64' = 'utf8'): string {
     this.#expect(Wire.bytes, name)
     return this.#bytes.toString(encoding, this.#from, this.#position)

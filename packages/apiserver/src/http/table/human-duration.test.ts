@@ -25,7 +25,7 @@ test.each([
   expect(humanDuration(ms)).toBe(text)
 })
 
-test('the age of an invalid time is printed as <invalid>', () => {
+test('the age is the time since a timestamp, and <invalid> for an invalid timestamp', () => {
   expect(age('soon', 0)).toBe('<invalid>')
   expect(age('1970-01-01T00:00:00Z', 5000)).toBe('5s')
 })

@@ -27,7 +27,7 @@ function twoUnits(ms: number, unit: number, name: string, smaller: number, small
   return `${Math.floor(ms / unit)}${name}${remainder === 0 ? '' : `${remainder}${smallerName}`}`
 }
 
-/** Formats the time since a timestamp. */
+/** Formats the time from a timestamp to `now`; `<invalid>` for an invalid timestamp. */
 export function age(time: unknown, now: number): string {
   const then = typeof time === 'string' ? Date.parse(time) : Number.NaN
   return Number.isNaN(then) ? '<invalid>' : humanDuration(now - then)

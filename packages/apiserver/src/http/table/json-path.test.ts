@@ -49,7 +49,8 @@ test.each(['.a[', '.a[x]', '.a[?(@.b==]', '.a..', '.a[?(@.b==c)]'])('%s is rejec
   expect(() => jsonPath(path)).toThrow(/Cannot read JSONPath/)
 })
 
-test('a long filter is parsed in time that is proportional to its length', () => {
+test('spaces in a filter are ignored, even a million of them', () => {
+  // A parser whose time is quadratic in the length would exceed the timeout of the test.
   expect(() => jsonPath(`.list[?(@${' '.repeat(1_000_000)}x)]`)).not.toThrow()
   expect(jsonPath('.status.conditions[?( @.observed >= 4 )].type')(object)).toEqual(['Paused'])
 })

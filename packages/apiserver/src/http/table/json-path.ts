@@ -9,7 +9,7 @@ export type JSONPath = (value: unknown) => unknown[]
 
 type Step = (values: unknown[]) => unknown[]
 
-/** @throws Error when the path is invalid */
+/** Parses a JSONPath. @throws Error when it is invalid */
 export function jsonPath(text: string): JSONPath {
   const steps = new Reader(text).steps()
   return (value) => steps.reduce<unknown[]>((values, step) => (values.length === 0 ? values : step(values)), [value])

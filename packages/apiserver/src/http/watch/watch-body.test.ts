@@ -8,7 +8,7 @@ const object = (name: string, metadata: object = {}) =>
 const added = (object: KubeObject): WatchEvent => ({ type: 'ADDED', object })
 const text = (object: KubeObject) => `{"type":"ADDED","object":${JSON.stringify(object)}}\n`
 
-/** Packs objects, with caches of one unpacked object each. */
+/** Packs objects. Each cache of unpacked objects keeps only one object. */
 const packed = packedObjects(1)
 
 describe('watchers share', () => {

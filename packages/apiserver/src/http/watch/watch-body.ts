@@ -106,7 +106,7 @@ export class SharedLines {
   }
 }
 
-/** Size limit of the cached lines in bytes: watchers send the same change at nearly the same time, so few lines are needed. */
+/** Size limit of the cached lines in bytes: a change is sent to all watchers at nearly the same time, so few lines are needed. */
 const RecentSize = 1024 * 1024
 
 export const errorOf = (err: unknown): StatusError =>

@@ -10,7 +10,7 @@ beforeEach(() => {
   scheduler = new WatchScheduler(clock)
 })
 
-/** Notifies a batch of one watcher, which takes `duration` milliseconds. */
+/** Notifies one watcher, in a run that takes `duration` milliseconds. */
 async function notifyFor(duration: number): Promise<void> {
   expect(scheduler.turn()).toBeUndefined()
   advance(duration)
@@ -35,7 +35,7 @@ async function waitTime(): Promise<number> {
   throw new Error('a watcher waits forever')
 }
 
-test('watchers do not wait after a short batch, even with other requests', async () => {
+test('watchers do not wait after a short run, even while other requests are in progress', async () => {
   scheduler.requestStarted()
   await notifyFor(0)
   await notifyFor(1)
@@ -47,7 +47,7 @@ test('all watchers of one batch are notified at once', async () => {
   expect([scheduler.turn(), scheduler.turn(), scheduler.turn()]).toEqual([undefined, undefined, undefined])
 })
 
-test('a large batch yields to the event loop and notifies watchers in order', async () => {
+test('a long run yields to the event loop after each batch, and notifies watchers in order', async () => {
   const notified: number[] = []
   for (let watcher = 0; watcher < 2.5 * BatchSize; watcher++)
     void Promise.resolve(scheduler.turn()).then(() => notified.push(watcher))
@@ -61,7 +61,7 @@ test('a large batch yields to the event loop and notifies watchers in order', as
   expect(notified).toEqual(notified.toSorted((a, b) => a - b))
 })
 
-test('after a batch, watchers pause for three times its duration', async () => {
+test('after a run, watchers pause for three times its duration', async () => {
   scheduler.requestStarted()
   await notifyFor(10)
   expect(await waitTime()).toBe(30)
@@ -78,7 +78,7 @@ test('without other requests, watchers pause for only two milliseconds', async (
   expect(await waitTime()).toBe(2)
 })
 
-test('the pause ends two milliseconds after the last of the other requests', async () => {
+test('the pause ends two milliseconds after the last of the other requests has ended', async () => {
   scheduler.requestStarted()
   scheduler.requestStarted()
   await notifyFor(10)
@@ -102,7 +102,7 @@ test('successive requests extend the pause up to its limit', async () => {
   expect(clock.now()).toBe(end)
 })
 
-test('watchers that waited form a new batch', async () => {
+test('watchers that waited are notified in a new run, which a new pause follows', async () => {
   scheduler.requestStarted()
   await notifyFor(10)
   const turn = scheduler.turn()!
@@ -113,7 +113,7 @@ test('watchers that waited form a new batch', async () => {
   expect(await waitTime()).toBe(12)
 })
 
-test('no timer is left after the pause, without requests', async () => {
+test('after a pause without other requests, no timer is left', async () => {
   await notifyFor(10)
   advance(100)
   await setImmediate()

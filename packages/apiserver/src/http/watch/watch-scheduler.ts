@@ -13,14 +13,14 @@ const PauseFactor = 3
 export const MaxPause = 50
 /** Milliseconds without a request after which the pause ends early. */
 const QuietTime = 2
-/** Watchers notified in one turn of the event loop. A request waits for these watchers, not for all. */
+/** Maximum number of watchers notified in one turn of the event loop. A request waits for at most these watchers, not for all. */
 export const BatchSize = 32
 
 export class WatchScheduler {
   readonly #clock: Clock
   readonly #waiting: (() => void)[] = []
   #isNotifying = false
-  /** Watchers notified in this turn of the event loop. */
+  /** Number of watchers notified in this turn of the event loop. */
   #notified = 0
   #pause: { end(): void } | undefined
   #requests = 0
@@ -30,7 +30,7 @@ export class WatchScheduler {
     this.#clock = clock
   }
 
-  /** Called when a request arrives. When its response is ready, `requestEnded` must be called: a watch counts only until it has started. */
+  /** Called when a request arrives. `requestEnded` must be called when its response is ready; for a watch, when the watch has started. */
   requestStarted(): void {
     this.#requests++
     this.#quietTimer?.cancel()
