@@ -1,12 +1,11 @@
-import { readFileSync } from 'node:fs'
-import { globSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
 import { hours, minutes, seconds } from '@capstan/kube'
 import { expect, test } from 'vitest'
 
 const folder = new URL('.', import.meta.url)
 const page = readFileSync(new URL('../../../docs/reference/limits.md', import.meta.url), 'utf8')
 
-/** Rows of the tables: the limit, its value, and the file and name of its constant. */
+/** Rows of the page's tables: the limit, its value, and the file and name of its constant. */
 const rows = [...page.matchAll(/^\| (.+?) \| ([\d.,]+) \| .*\| `([\w/.-]+\.ts)` `(\w+)` \|$/gm)].map(
   ([, limit = '', value = '', file = '', name = '']) => ({ limit, value, file, name }),
 )
@@ -46,7 +45,7 @@ test.each(rows)('the limit "$limit" has the value of its source', ({ value, file
   expect(value).toBe(valueIn(file, name).toLocaleString('en'))
 })
 
-test('the page lists every limit in the sources that affects clients', () => {
+test('docs/reference/limits.md lists every limit in the sources that affects clients', () => {
   const listed = new Set(rows.map(({ file, name }) => `${file} ${name}`))
   const missing = globSync('**/*.ts', { cwd: folder })
     .filter((file) => !/\.(test|suite)\.ts$/.test(file))

@@ -120,7 +120,7 @@ describe('a slow client is disconnected', () => {
   })
 })
 
-describe.each(['HTTP/1.1', 'HTTP/2'])('over %s, a client that does not read', (protocol) => {
+describe.each(['HTTP/1.1', 'HTTP/2'])('over %s, when a client does not read,', (protocol) => {
   const large = Buffer.alloc(64 * 1024 * 1024)
   const largeResponses: [string, HttpHandler][] = [
     ['a large response', async () => ({ status: 200, headers: {}, body: large })],
@@ -135,7 +135,7 @@ describe.each(['HTTP/1.1', 'HTTP/2'])('over %s, a client that does not read', (p
       }),
     ],
   ]
-  test.each(largeResponses)('is disconnected after a minute: %s', async (_, handler) => {
+  test.each(largeResponses)('%s is aborted after a minute', async (_, handler) => {
     const clock = new VirtualClock()
     const listener = await start(handler, { clock })
     let ended = false
@@ -172,7 +172,7 @@ describe.each(['HTTP/1.1', 'HTTP/2'])('over %s, a client that does not read', (p
     expect(ended).toBe(true)
   })
 
-  test('does not block other requests, over HTTP/2 even those on the same connection', async () => {
+  test('other requests are not blocked, over HTTP/2 not even on the same connection', async () => {
     const listener = await start(async (request, identity) =>
       request.url === '/stream' ? largeResponses[1]![1](request, identity) : okHandler(request, identity),
     )
@@ -237,7 +237,7 @@ describe('the budget for bodies', () => {
     expect(takeAll(budget, requester('alice'))).toBeGreaterThan(400)
   })
 
-  test('leaves half to other levels when all users of a level take their full share', () => {
+  test('leaves half to other priority levels when all users of one level take their full share', () => {
     const budget = new BodyBudget(3000)
     for (let user = 0; user < 100; user++) takeAll(budget, requester(`mallory-${user}`))
     expect(takeAll(budget, requester('alice', 'leader-election'))).toBeGreaterThan(400)
@@ -249,7 +249,7 @@ describe('the budget for bodies', () => {
     expect(takeAll(budget, requester('admin'))).toBe(10_000)
   })
 
-  test('is released when the requests have ended', () => {
+  test('gets back the bytes of an ended request, and only once', () => {
     const budget = new BodyBudget(30)
     const share = budget.share()
     expect([share.take(10, requester('alice')), share.take(1, requester('alice'))]).toEqual([true, false])
@@ -290,8 +290,8 @@ test.each<[string, () => Buffer]>([
   ['priorities', () => repeated(100_000, (index) => frame('priority', 0, 2 * index + 1, Buffer.from([0, 0, 0, 0, 16])))],
   ['window updates', () => repeated(100_000, () => frame('windowUpdate', 0, 0, Buffer.from([0, 0, 0, 1])))],
   ['unknown frames', () => repeated(100_000, () => frame(77, 0, 0, Buffer.alloc(10)))],
-  ['more streams than are allowed', () => repeated(5000, (index) => frame('headers', endHeaders, 2 * index + 1, request))],
-])('a flood of HTTP/2 %s does not delay other clients', async (_, flood) => {
+  ['streams above the limit', () => repeated(5000, (index) => frame('headers', endHeaders, 2 * index + 1, request))],
+])('other clients are served during a flood of HTTP/2 %s', async (_, flood) => {
   const listener = await start()
   const socket = await open(listener, 'h2')
   // The client does not read responses either.
@@ -359,7 +359,7 @@ test('the server survives arbitrary bytes', async () => {
   expect(await serves(listener)).toBe(true)
 })
 
-test('closing under load ends: accepted requests are completed, watches end, and clients are disconnected', async () => {
+test('a listener under load can be closed: accepted requests are completed, watches end, and clients are disconnected', async () => {
   let working = 0
   const listener = await start(async ({ url, streamSignal }) => {
     if (url === '/watch') {

@@ -36,7 +36,7 @@ afterEach(async () => {
   await Promise.all(listeners.splice(0).map((listener) => listener.close(0)))
 })
 
-/** Responds with the sender and the path of the request. */
+/** Responds with the name of the server, and the sender, method, URL and body of the request. */
 const echo =
   (name: string): HttpHandler =>
   async (request, identity) => {
@@ -245,7 +245,7 @@ describe('a body whose declared length is too long is rejected before the client
 })
 
 test.each([['HTTP/1.1'], ['HTTP/2']])(
-  'a stream over %s sends its head at once, waits for a slow reader, and ends when the client disconnects',
+  'a stream over %s sends its headers at once, waits for a slow reader, and ends when the client cancels the request',
   async (protocol) => {
     let produced = 0
     let ended: () => void
@@ -338,7 +338,7 @@ test('the error for a port in use names the port', async () => {
   )
 })
 
-test('a stream that its client resets ends at once, also after all data was written', async () => {
+test('a stream that its client resets ends, also when all data has been sent', async () => {
   const ended: Promise<void>[] = []
   const { listener } = await start(async ({ streamSignal }) => {
     const { promise, resolve } = Promise.withResolvers<void>()

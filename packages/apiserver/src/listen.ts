@@ -34,7 +34,7 @@ const malformedStatuses: { readonly [code: string]: string } = {
 export interface Endpoint {
   readonly handler: HttpHandler
   readonly authenticate: Authenticate
-  /** Serving certificate chain and its key, PEM; or a function that creates them at the first handshake for this server. */
+  /** Serving certificate chain and its key, PEM. For a server selected by server name, also a function that creates them when first needed. */
   readonly serving: ServingKey | (() => Promise<ServingKey>)
   /** Certificate authority of client certificates, PEM. When absent, clients cannot authenticate by certificate. */
   readonly clientCA?: string
@@ -54,9 +54,9 @@ export interface ListenOptions {
   readonly endpointFor: (servername: string | undefined) => Endpoint | undefined
   readonly clock: Clock
   readonly log?: Logger
-  /** Maximum of concurrent requests on one HTTP/2 connection. Default: 1000. Upstream: --http2-max-streams-per-connection. */
+  /** Maximum number of concurrent requests on one HTTP/2 connection. Default: 1000. Upstream: --http2-max-streams-per-connection. */
   readonly maxStreams?: number
-  /** Overrides of the default timeouts, which are upstream's where upstream has a timeout. */
+  /** Overrides of the default timeouts. */
   readonly timeouts?: Partial<Timeouts>
   /** Minimum TLS version. Default: 1.2. */
   readonly minVersion?: 'TLSv1.2' | 'TLSv1.3'
@@ -86,7 +86,7 @@ const defaultTimeouts: Timeouts = { handshake: seconds(10), headers: seconds(32)
 /** Upstream: http.DefaultMaxHeaderBytes. */
 const MaxHeaderBytes = 1024 * 1024
 const MaxConnections = 10_000
-/** TLS contexts cached for API servers selected by server name. A context takes 35 KB of memory and half a millisecond to create. */
+/** Maximum number of cached TLS contexts, one for each API server. A context takes 35 KB of memory, and half a millisecond to create. */
 const MaxContexts = 64
 /** Budget for the bodies of all requests together; the limit for one request is 3 MiB. */
 const MaxBodyBytes = 256 * 1024 * 1024
@@ -95,7 +95,7 @@ const MaxBodyBytes = 256 * 1024 * 1024
 const pingInterval = seconds(30)
 const IdleTime = seconds(120)
 
-/** Starts to listen. @throws Error naming the port when it is in use */
+/** Starts to listen. @throws Error that names host and port, for example when the port is in use */
 export async function listen({
   host = '127.0.0.1',
   port,
@@ -113,7 +113,7 @@ export async function listen({
   const server = createSecureServer({
     allowHTTP1: true,
     minVersion,
-    // A resumed session would keep the verification result of the client certificate, even if another API server created it.
+    // A resumed session would keep the verification result of the client certificate, even from another API server on this port.
     secureOptions: constants.SSL_OP_NO_TICKET,
     requestCert: true,
     rejectUnauthorized: false,
@@ -312,7 +312,7 @@ class Connections {
   }
 }
 
-/** Loads the TLS module on first use, because it reads all the authorities that Node ships. */
+/** Creates a TLS context. Loads the TLS module on first use, because the module reads all CA certificates that Node ships. */
 const secureContext = async (options: SecureContextOptions): Promise<SecureContext> =>
   (await import('node:tls')).createSecureContext(options)
 

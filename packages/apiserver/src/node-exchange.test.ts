@@ -31,7 +31,7 @@ test.each([
   ['long, not only ASCII', 'é'.repeat(10_000)],
   ['almost as long as the socket buffer', 'x'.repeat(16_384 - 100)],
   ['almost as long as the socket buffer in bytes, half as long in characters', 'é'.repeat(8000)],
-])('sends the end of a response only after the socket has accepted its first part (%s)', async (_, body) => {
+])('the end of a response is sent only after the socket has accepted the first part (%s)', async (_, body) => {
   const res = new SlowResponse()
   const delivery = { clock: new VirtualClock(), timeout: 60_000, closed: AbortSignal.any([]) }
   const req = { method: 'GET', httpVersionMajor: 1, complete: true }

@@ -8,10 +8,10 @@ import type { HttpResponse, Requester } from './http/exchange.ts'
 import { BodyTooLarge, TooManyRequests } from './http/exchange.ts'
 
 export type Req = Http2ServerRequest | IncomingMessage
-/** Node's HTTP/2 responses have the same methods, but their types differ too much to call a union of both. */
+/** Response of Node. HTTP/2 responses are cast to this HTTP/1.1 type: they have the same methods, but a union of the types is not callable. */
 export type Res = ServerResponse
 
-/** A body that is too long is read up to this many times its limit, so that clients that send before they read get the response. */
+/** A body that is too long is read up to this many times its limit, so that clients that send it all before they read get the response. */
 const DrainFactor = 8
 
 /** Reads the whole body. @throws BodyTooLarge, and TooManyRequests when the budget is used up */
@@ -47,7 +47,7 @@ export const clientDisconnected = new Error('the client has disconnected')
 
 export interface Delivery {
   readonly clock: Clock
-  /** Milliseconds after which a client that does not read is disconnected. */
+  /** Milliseconds after which the connection (HTTP/1.1) or the stream (HTTP/2) of a client that does not read is closed. */
   readonly timeout: number
   readonly closed: AbortSignal
 }
@@ -65,7 +65,7 @@ export async function respond({ status, headers, body }: HttpResponse, req: Req,
   } as Record<string, string | string[]>)
   if (isEmpty) res.end()
   else if (!isStream) {
-    // An ASCII body is joined with the head, and both are encoded at once: heads are Latin-1.
+    // With the encoding of the head, Latin-1, Node joins an ASCII body with the head and encodes both at once.
     const isASCII = typeof body === 'string' && body.length === length
     const isLong = req.httpVersionMajor === 1 && length! >= (res.socket?.writableHighWaterMark ?? 0) / 2
     const remainder = isLong
@@ -78,7 +78,7 @@ export async function respond({ status, headers, body }: HttpResponse, req: Req,
     res.flushHeaders()
     for await (const part of body) {
       if (delivery.closed.aborted) break
-      if (res.writableLength + part.length < MaxUntaken) res.write(part)
+      if (res.writableLength + part.length < MaxBuffered) res.write(part)
       else await send(part, res, delivery)
     }
     res.end()
@@ -92,9 +92,9 @@ export async function respond({ status, headers, body }: HttpResponse, req: Req,
 const LastPartSize = 1024
 
 /**
- * Sends a long HTTP/1.1 response up to its last 1024 bytes, waits until the socket has taken them, and returns the rest. Otherwise the
- * client could have the whole response, and send its next request, while Node still waits for the socket: Node then pauses the parser, and
- * fails when the next body arrives (HPE_PAUSED). A body of at least half of the socket's buffer is long, because the head needs space, too.
+ * Sends a long HTTP/1.1 response except its last 1024 bytes, waits until the socket has taken this part, and returns the rest. Otherwise
+ * the client could have the whole response, and send its next request, while Node still waits for the socket: Node then pauses the parser,
+ * and fails when the next body arrives (HPE_PAUSED). A body is long from half of the socket's buffer on: the head needs space, too.
  */
 async function sendFirstPart(bytes: string | Buffer, res: Res, delivery: Delivery): Promise<string | Buffer> {
   const end = bytes.length - LastPartSize
@@ -104,7 +104,7 @@ async function sendFirstPart(bytes: string | Buffer, res: Res, delivery: Deliver
   return bytes.slice(end)
 }
 
-/** Reports whether part of the body has not been read (HTTP/2) or has not arrived (HTTP/1.1). */
+/** Reports whether part of the request body has not been read (HTTP/2) or has not arrived (HTTP/1.1). */
 const hasUnreadBody = (req: Req): boolean =>
   'stream' in req ? !req.stream.endAfterHeaders && !req.stream.readableEnded : !req.complete
 
@@ -112,13 +112,13 @@ const hasUnreadBody = (req: Req): boolean =>
  * Bytes of a stream that may wait for the socket. Node buffers them encrypted, outside of the JavaScript heap, for each of hundreds of
  * readers, and does not shrink the buffer; the limit is lower than Node's default.
  */
-const MaxUntaken = 32 * 1024
+const MaxBuffered = 32 * 1024
 
-/** Sends a part. If the write fails, waits until the connection closes, so that other requests run until then. */
+/** Sends a part. If the write fails, waits until the connection closes: a loop of failing writes would block other requests. */
 const send = (part: Buffer, res: Res, delivery: Delivery): Promise<void> =>
   withinTimeout(res, delivery, (done) => res.write(part, (err) => err || done()))
 
-/** Resolves when `begin` is done or the client has disconnected. Disconnects a client that exceeds the timeout. */
+/** Resolves when `begin` has called `done` or the client has disconnected. Closes the connection or HTTP/2 stream after the timeout. */
 const withinTimeout = (res: Res, { clock, timeout, closed }: Delivery, begin: (done: () => void) => void): Promise<void> =>
   new Promise((resolve) => {
     const timer = clock.schedule(timeout, () => res.destroy())

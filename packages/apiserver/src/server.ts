@@ -50,10 +50,10 @@ export interface WebhookOptions {
   readonly transport?: WebhookTransport
 }
 
-/** Built-in kinds, as tables. */
+/** Built-in kinds, which the caller of `createGenericServer` provides. */
 export interface BuiltinKinds {
   readonly resources: BuiltinResources
-  /** Handlers of requests for kinds that are not stored, and for subresources that are not part of an object. */
+  /** Returns the handler of requests for a kind that is not stored, or for a subresource that is not part of an object. */
   readonly handlerFor: (context: RequestContext) => Handler | undefined
   /** Admission plugins implemented in code, in the order in which they are called. */
   readonly plugins: readonly Plugin[]
@@ -108,8 +108,8 @@ export interface GenericServer {
   /** Authenticates credentials, for `listen`. */
   readonly authenticate: Authenticate
   /**
-   * Sends requests in-process, once the server is ready: responses contain the stored objects themselves, frozen. With `authorized`, each
-   * request is authorized first, as requests over the network are.
+   * Returns a transport that sends requests in-process, once the server is ready. Responses contain the stored objects themselves, frozen.
+   * With `authorized`, each request is authorized first, as requests over the network are.
    */
   transport(caller?: Partial<Caller>, options?: { readonly authorized?: boolean }): Transport
   close(): Promise<void>
