@@ -10,10 +10,10 @@ import {
 import { validateCRD } from './crd-validation.ts'
 import { normalizeSchema, unknownFormats } from './schema-fields.ts'
 
-/** Finalizer with which the deletion of a CRD waits until its instances are deleted. */
+/** Finalizer that keeps a CRD until its instances are deleted. */
 export const CleanupFinalizer = 'customresourcecleanup.apiextensions.k8s.io'
 
-/** Returns the versions in a CRD that is not validated yet. */
+/** Returns the versions of a CRD that may be invalid. */
 function versionsIn(value: unknown): readonly CustomResourceVersion[] {
   const versions = isRecord(value) && isRecord(value.spec) ? value.spec.versions : undefined
   return Array.isArray(versions) ? (versions.filter(isRecord) as unknown as CustomResourceVersion[]) : []
@@ -65,8 +65,8 @@ export const crdStrategy = {
   },
 
   /**
-   * Replaces each schema of the draft by an equal frozen schema of the request or of the stored CRD, so that one schema object is validated
-   * and compiled once for all servers of the process.
+   * Replaces schemas of the draft by equal frozen schemas of the request or of the stored CRD, so that each is validated and compiled only
+   * once for all servers of the process.
    */
   reuseFrozen(object: UnknownObject, sent: unknown, old: UnknownObject | undefined): void {
     const { spec } = asCRD(object)
@@ -104,7 +104,7 @@ export const crdStrategy = {
     }
   },
 
-  /** Adds the condition Terminating and the finalizer, which the controller removes once the instances are deleted. */
+  /** Adds the condition Terminating and `CleanupFinalizer`. A controller removes the finalizer once the instances are deleted. */
   markDeleted(object: UnknownObject, now: string): void {
     const { metadata } = object
     if (!metadata.finalizers?.includes(CleanupFinalizer)) metadata.finalizers = [...(metadata.finalizers ?? []), CleanupFinalizer]

@@ -120,7 +120,7 @@ function versionErrors({ spec, status }: CustomResourceDefinition, old: CustomRe
   if (new Set(versions.map(({ name }) => name)).size < versions.length) {
     errors.push(invalid('spec.versions', goVersions(versions), 'must contain unique version names'))
   }
-  // Upstream validates the internal version, in which parts that all versions share are at the top level of the spec.
+  // Upstream validates the internal type of the CRD. There, a part that is equal in all versions is at the top level of the spec.
   const sharedParts = new Map<string, boolean>()
   const shared = (part: keyof CustomResourceVersion): boolean => {
     if (!sharedParts.has(part)) sharedParts.set(part, sameInAll(versions, part))
@@ -139,6 +139,7 @@ function versionErrors({ spec, status }: CustomResourceDefinition, old: CustomRe
     if (problems.length > 0 && isFirst && version.name !== '')
       errors.push(invalid('spec.version', version.name, problems.join(',')))
     appendAll(errors, deprecationErrors(version, `${versionPath}.deprecationWarning`))
+    // A shared part is validated once, with the first version.
     const pathOf = (part: keyof CustomResourceVersion) => (shared(part) ? (isFirst ? 'spec' : undefined) : versionPath)
     const schema = version.schema?.openAPIV3Schema
     const before = oldByName.get(version.name)
@@ -192,7 +193,7 @@ function selectableFieldErrors(
   isSchemaShared: boolean,
 ): FieldError[] {
   if (selectableFields.length === 0) return []
-  // Upstream: selectable fields must be at the same level as the schema; the texts are upstream's.
+  // Upstream: selectable fields must be at the same level as the schema; the error texts are upstream's.
   const where = `${path}.selectableFields`
   if (path === 'spec' && !isSchemaShared) return [invalid(where, '', 'may only be set when validations.schema is included')]
   if (path !== 'spec' && isSchemaShared)
@@ -252,7 +253,7 @@ function schemaAt(schema: JSONSchema, path: string): JSONSchema | string {
 const sameInAll = (versions: readonly CustomResourceVersion[], part: keyof CustomResourceVersion): boolean =>
   versions.every((version) => equal(version[part], versions[0]![part]))
 
-/** Returns versions as upstream's internal version has them, for error texts. */
+/** Returns versions in the form of upstream's internal Go type, for error texts. */
 function goVersions(versions: readonly CustomResourceVersion[]): unknown {
   const shared = new Set(
     (['schema', 'subresources', 'additionalPrinterColumns'] as const).filter((part) => sameInAll(versions, part)),

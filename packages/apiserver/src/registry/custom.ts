@@ -107,7 +107,7 @@ function deprecationOf(
   return `${group}/${name} ${kind} is deprecated${better === undefined ? '' : `; use ${group}/${better} ${kind}`}`
 }
 
-/** Returns a reader of a selectable field, whose path is simple and leads to a string, an integer or a boolean. */
+/** Returns a function that reads a selectable field. Its path is simple and leads to a string, an integer or a boolean. */
 function fieldReader(jsonPath: string): (object: UnknownObject) => string {
   const path = jsonPath.split('.').slice(1)
   return (object) => memberText(object, path)

@@ -17,15 +17,15 @@ export interface FlowSchema {
   readonly group?: string
   /** Name of the user. */
   readonly user?: RegExp
-  /** Resources, also with their subresources. Non-resource requests do not match. */
+  /** Resources, including their subresources. Non-resource requests do not match. */
   readonly resources?: readonly NamedResource[]
   readonly verbs?: readonly string[]
 }
 
-/** Priority of requests. It names built-in kinds, so the package that declares them provides it. */
+/** Priorities of requests. The table names built-in kinds, so the package of these kinds provides it. */
 export interface FlowTable {
   /** The first schema that matches a request decides; other requests have the level `global-default`. */
   readonly schemas: readonly FlowSchema[]
-  /** Resources whose requests are served although memory is nearly used up. */
+  /** Resources whose requests are served even when memory is nearly used up. */
   readonly urgent: readonly NamedResource[]
 }

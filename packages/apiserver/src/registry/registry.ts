@@ -8,7 +8,7 @@ import type { ResourceInfo } from './resource-info.ts'
 export interface BuiltinResources {
   /** All built-in resources, in the order in which discovery lists their groups. */
   readonly all: readonly ResourceInfo[]
-  /** `autoscaling/v1` Scale for namespaced and for cluster-scoped objects. They are formats of subresources, and not in `all`. */
+  /** `autoscaling/v1` Scale of namespaced and of cluster-scoped objects: only a format of the scale subresource, so not in `all`. */
   readonly scale: { readonly namespace: ResourceInfo; readonly cluster: ResourceInfo }
   readonly protobufMessages: ProtobufMessages
   schemas(names: Iterable<string>): ReadonlyMap<string, object>
@@ -78,12 +78,12 @@ export class Registry implements Resources {
     return this.list().find((info) => info.group === group && info.kind === kind)
   }
 
-  /** Returns the revision since which a custom resource is served; 0 for built-in resources, and if the CRD is older than this process. */
+  /** Returns the revision since which a custom resource is served; 0 if it is served from the start of the server. */
   servedSince(storage: string): number {
     return this.#servedSince.get(storage) ?? 0
   }
 
-  /** Replaces the served versions of a custom resource. `since`: its first served revision; absent if it was served before, or at start. */
+  /** Replaces the served versions of a custom resource. `since`: its first served revision; absent if it is already served, and at start. */
   serve(storage: string, versions: readonly ResourceInfo[], since?: number): void {
     if (since !== undefined) this.#servedSince.set(storage, since)
     const next = new Map([...this.#custom].filter(([, info]) => info.storage !== storage))
@@ -95,7 +95,7 @@ export class Registry implements Resources {
     for (const id of changedIds) for (const listener of this.#removalListeners.get(id) ?? []) listener()
   }
 
-  /** Calls `listener` when the version is no longer served, or its storage version or conversion changes; the result unsubscribes it. */
+  /** Calls `listener` when this version is no longer served, or its storage version or conversion changes. Returns a function to unsubscribe. */
   onRemoval(resource: Resource, listener: () => void): () => void {
     if (resource.builtin) return () => {}
     const id = idOf(resource)
@@ -110,7 +110,7 @@ export class Registry implements Resources {
 const sameObjects = (before: ResourceInfo, after: ResourceInfo | undefined): boolean =>
   after !== undefined && before.storageVersion === after.storageVersion && equal(before.conversion, after.conversion)
 
-/** One index for all servers of a process. */
+/** Returns the built-in resources by `idOf`; all servers of a process share the index. */
 function byId(builtins: BuiltinResources): ReadonlyMap<string, ResourceInfo> {
   let index = indexes.get(builtins)
   if (!index) indexes.set(builtins, (index = new Map(builtins.all.map((info) => [idOf(info), info]))))

@@ -31,7 +31,7 @@ export interface GoType {
   jsonProblem(object: object): Work<string | undefined>
   /** Like `jsonProblem`, with the text of Go's converter of maps to structs, which decodes the result of a strategic merge patch. */
   convertedProblem(object: object): Work<string | undefined>
-  /** Replaces nulls in a draft, whose types have been checked, by the values that the decoder decodes them to. */
+  /** Replaces nulls in a draft by the values that the decoder decodes them to. The types in the draft have been checked. */
   readNulls(object: { [field: string]: unknown }): Work<void>
   /** Value of the type before any field is set. */
   zeroValue(): object
@@ -56,9 +56,9 @@ export interface ResourceInfo extends Resource {
    * apiVersion and in pruned fields.
    */
   readonly conversion: ConversionWebhook | undefined
-  /** Compiled when first needed. */
+  /** The compiled `schema`; compiled at first use. */
   readonly structural: Structural
-  /** Whether objects are validated by the schema. Most built-in kinds are validated by code, and their types by the decoder. */
+  /** Whether objects are validated by the schema. Most built-in kinds are validated by code, and the types of their fields by the decoder. */
   readonly validatesSchema: boolean
   /** Whether stored objects may lack defaults that were added later. */
   readonly defaultsOnRead: boolean
@@ -75,7 +75,7 @@ export interface ResourceInfo extends Resource {
 /**
  * Converts the object to the version of `info` without a conversion webhook; `Converter.convert` calls webhooks. A built-in kind is
  * converted by its `convertFrom`, if any. For a custom resource, sets the apiVersion, prunes fields that the version lacks, and adds
- * defaults of the storage version that the CRD gained since the object was written. Returns the object itself if nothing changes. The
+ * defaults that the storage version gained after the object was written. Returns the object itself if nothing changes. The
  * result for a stored object is always the same object, so caches can share it.
  */
 export function inVersion<T extends KubeObject>(info: ResourceInfo, object: T): T {
@@ -87,7 +87,7 @@ export function inVersion<T extends KubeObject>(info: ResourceInfo, object: T): 
   let view = views.get(object)
   if (!view) {
     const unpacked = cacheKey(object)
-    // `markDefaulted` recorded the unpacked object, which has all its defaults.
+    // An unpacked object that `markDefaulted` has recorded has all its defaults.
     view = unpacked && unpacked !== object && views.get(unpacked as KubeObject) === unpacked ? object : viewOf(info, object)
     views.set(object, view)
   }

@@ -32,7 +32,7 @@ export interface Resource {
   readonly subresources?: readonly Subresource[]
   /** Name under which the schema of a built-in kind is published, such as `io.k8s.api.core.v1.Pod`. */
   readonly component?: string
-  /** Upstream's descriptions of the columns of `printer` with the same names. Name and age have none. */
+  /** Upstream's descriptions of the columns of `printer` with the same names. `Name` and `Age` have none. */
   readonly publishedColumns?: readonly PublishedColumn[]
   /** Priority of the group in discovery, highest first; default: the priority of custom resources. */
   readonly groupPriority?: number
@@ -89,9 +89,9 @@ export interface Resources {
   readonly scale: Resource
   /** Protobuf messages of built-in kinds. */
   readonly protobufMessages: ProtobufMessages
-  /** Built-in OpenAPI schemas with these names, and all schemas that they refer to. */
+  /** Returns the built-in OpenAPI schemas with these names, and all schemas that they refer to. */
   schemas(names: Iterable<string>): ReadonlyMap<string, object>
-  /** Whether a subresource opens a connection to a container, a node or a Service instead of reading or writing an object. */
+  /** Reports whether a subresource opens a connection to a container, a node or a Service instead of reading or writing an object. */
   isConnection(subresource: string | undefined): boolean
   /** Priority of requests. */
   readonly flowTable: FlowTable

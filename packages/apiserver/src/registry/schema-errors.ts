@@ -45,7 +45,7 @@ const nameInGo = (keyword: string): string =>
       : keyword.charAt(0).toUpperCase() + keyword.slice(1)
 
 function rootErrors(schema: JSONSchema, path: string): FieldError[] {
-  // `validateSchema` reports `nullable` once more. It also reports a type other than object, which is not reported here.
+  // `validateSchema` reports `nullable` a second time. A type other than object is reported only there.
   const disallowed = Object.entries(schema).find(
     ([keyword, value]) => value !== undefined && value !== false && !allowedAtRoot.includes(nameInGo(keyword)),
   )

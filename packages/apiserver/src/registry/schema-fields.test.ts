@@ -9,7 +9,7 @@ function normalized(schema: object): { schema: object; unknown: string[] } {
 }
 
 test.each<[string, object, object, string[]]>([
-  ['an unknown field', { type: 'string', 'x-foo': 1, minLenght: 2 }, { type: 'string' }, ['at.x-foo', 'at.minLenght']],
+  ['unknown fields', { type: 'string', 'x-foo': 1, minLenght: 2 }, { type: 'string' }, ['at.x-foo', 'at.minLenght']],
   [
     'unknown fields in inner schemas',
     {
@@ -20,7 +20,7 @@ test.each<[string, object, object, string[]]>([
     ['at.properties.a.bad', 'at.properties.a.allOf[0].bad', 'at.properties.a.not.bad', 'at.x-kubernetes-validations[0].bad'],
   ],
   [
-    'schemas whose unknown fields upstream does not report',
+    'inner schemas whose unknown fields upstream does not report',
     { items: { bad: 1 }, additionalProperties: { properties: { a: { bad: 1 } } } },
     { items: {}, additionalProperties: { properties: { a: {} } } },
     [],
@@ -38,13 +38,13 @@ test.each<[string, object, object, string[]]>([
     [],
   ],
   ['values that are not schemas', { properties: 'x', allOf: 5, items: [1] }, { properties: 'x', allOf: 5, items: [1] }, []],
-])('normalizes %s, and reports the unknown fields that upstream reports', (_, schema, result, unknown) => {
+])('a schema with %s is normalized, and the same unknown fields as upstream are reported', (_, schema, result, unknown) => {
   expect(normalized(schema)).toEqual({ schema: result, unknown })
 })
 
-describe('each unknown format of a schema causes one warning', () => {
-  const definition = (schema: object) => ({ spec: { versions: [{ schema: { openAPIV3Schema: schema } }] } }) as never
-  const warned = (schema: object, old?: object) => crdStrategy.warnings(definition(schema), old && definition(old))
+describe('each new unknown format of a schema causes one warning', () => {
+  const crd = (schema: object) => ({ spec: { versions: [{ schema: { openAPIV3Schema: schema } }] } }) as never
+  const warned = (schema: object, old?: object) => crdStrategy.warnings(crd(schema), old && crd(old))
   test.each<[object, string[]]>([
     [{ type: 'string', format: 'date-time' }, []],
     [{ type: 'string', format: 'datetime' }, []],
@@ -63,7 +63,7 @@ describe('each unknown format of a schema causes one warning', () => {
     expect(warned(schema, schema), 'unchanged format').toEqual([])
   })
 
-  test('malformed definitions cause no error', () => {
+  test('malformed CRDs cause no error', () => {
     for (const spec of [undefined, {}, { versions: 5 }, { versions: [null, {}, { schema: null }] }])
       expect([crdStrategy.warnings({ spec } as never, undefined), crdStrategy.pruneUnknown({ spec } as never)]).toEqual([[], []])
   })

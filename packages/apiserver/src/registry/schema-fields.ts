@@ -85,13 +85,13 @@ function normalize(value: unknown, fields: Fields, path: string, report: (path: 
   }
 }
 
-/** Returns the formats in a schema for which `knows` returns false. Upstream: GetUnrecognizedFormats. */
-export function unknownFormats(schema: unknown, knows: (type: string | undefined, format: string) => boolean): Set<string> {
+/** Returns the formats in a schema for which `isKnown` returns false. Upstream: GetUnrecognizedFormats. */
+export function unknownFormats(schema: unknown, isKnown: (type: string | undefined, format: string) => boolean): Set<string> {
   const formats = new Set<string>()
   const visit = (schemaOrList: unknown): void => {
     if (!isRecord(schemaOrList)) return
     const { type, format } = schemaOrList
-    if (typeof format === 'string' && format !== '' && !knows(typeof type === 'string' ? type : undefined, format))
+    if (typeof format === 'string' && format !== '' && !isKnown(typeof type === 'string' ? type : undefined, format))
       formats.add(format)
     for (const [field, member] of Object.entries(schemaOrList)) {
       const normalization = Object.hasOwn(schemaFields, field) ? schemaFields[field] : undefined

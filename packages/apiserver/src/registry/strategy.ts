@@ -31,8 +31,8 @@ export interface WriteServices {
 /** Rules for creating, updating and deleting objects of a kind. `T` is the type of decoded objects. */
 export interface Strategy<T = UnknownObject> {
   /**
-   * Whether `metadata.generation` counts changes of all parts except metadata and the status subresource. A function also reports whether a
-   * change of metadata counts.
+   * Whether `metadata.generation` counts changes of all parts except metadata and, if there is a status subresource, the status. A function
+   * returns whether a change of metadata counts, too.
    */
   readonly generation?: boolean | ((object: T, old: T) => boolean)
   /** Whether a create keeps the status, although there is a status subresource. */
@@ -41,29 +41,29 @@ export interface Strategy<T = UnknownObject> {
   readonly createsOnUpdate?: boolean
   /** Whether a deletion returns the deleted object instead of a Status. */
   readonly returnsDeleted?: boolean
-  /** Warning for a deletion without a propagation policy, which orphans dependents; absent: dependents are deleted. */
+  /** Warning for a deletion without a propagation policy. If it is set, such a deletion orphans dependents; otherwise it deletes them. */
   readonly orphanWarning?: string
   /** Validates a name or, if `isPrefix`, a generateName; returns error messages. */
   nameProblems(name: string, isPrefix: boolean): string[]
-  /** Prunes unknown fields that the schema cannot detect from a draft; returns their paths. */
+  /** Prunes from a draft the unknown fields that the schema cannot detect; returns their paths. */
   pruneUnknown?(object: T): string[]
   /** Part of decoding: normalizes a draft to the form that the server stores. */
   normalize?(object: T): void
-  /** Part of decoding: sets defaults. In managedFields, they belong to the client as if it had sent them. */
+  /** Part of decoding: sets defaults. In managedFields, the defaults belong to the client as if it had sent them. */
   default?(object: T, old: T | undefined): void
-  /** Last step of decoding: replaces parts of the draft by equal frozen parts, so that they are shared instead of copied. */
+  /** Last step of decoding: replaces parts of the draft by equal frozen parts of `sent` (the body) or `old`, and so shares them. */
   reuseFrozen?(object: T, sent: unknown, old: T | undefined): void
   /** Sets fields that only the server sets. */
   prepare?(object: T, old: T | undefined, context: WriteContext): void
   /** Escalation check of roles and bindings. @throws StatusError Forbidden if the caller lacks a permission, NotFound for a missing role */
   authorize?(object: T, old: T | undefined, context: WriteContext): void
-  /** Fields excluded from managedFields for each subresource; default: `spec` for status, otherwise `status`. Upstream: resetFields. */
+  /** Fields excluded from managedFields, by subresource ('' for none). Default: fields that clients cannot set there. Upstream: resetFields. */
   readonly resetFields?: { readonly [subresource: string]: readonly (readonly string[])[] }
   /** Resets the parts of a draft that a subresource does not write, instead of the default (`keepOtherParts`). */
   readonly subresourceWrites?: { readonly [subresource: string]: (object: T, old: T) => void }
   /** Returns the grace period of a deletion in seconds, from the requested one. */
   gracePeriod?(object: T, requested: number | undefined): number
-  /** Updates the status of an object when its deletion is requested, at the given time. */
+  /** Records in the object, for example in its status, that its deletion was requested. `now` is the time of the request. */
   markDeleted?(object: T, now: string): void
   /** Whether the object has finalizers outside of metadata. Its deletion waits for them as well. */
   hasFurtherFinalizers?(object: T): boolean
