@@ -86,7 +86,7 @@ describe('a backup', () => {
     await writing
   })
 
-  test('is rejected when it is truncated or a byte is changed', async () => {
+  test('is rejected when it is truncated, changed or extended', async () => {
     await backUp({ folder, file, clock })
     const bytes = readFileSync(file)
     for (let size = 0; size < bytes.length; size += 1 + (size % 11)) {
@@ -178,7 +178,7 @@ describe('a restore', () => {
     await restored.close()
   })
 
-  test('continues with the revisions of the backup when bumpRevision is 0', async () => {
+  test('continues with the revisions of the backup when bumpRevision is 0, and rejects a bumpRevision that is too large', async () => {
     await backUp({ folder, file, clock })
     await restore({ bumpRevision: 0 })
     const restored = await openDurable(otherFolder, { clock })
@@ -199,7 +199,7 @@ describe('a restore', () => {
     await restored.close()
   })
 
-  test('replaces a folder that is damaged', async () => {
+  test('replaces a damaged folder with force', async () => {
     await backUp({ folder, file, clock })
     await restore()
     writeFileSync(`${otherFolder}/state/acknowledged`, '')

@@ -13,7 +13,7 @@ import { replaceState, finishReplacement, StateName } from './replace-state.ts'
 import { type Salvaged, salvageState } from './salvage.ts'
 import { readState } from './state-folder.ts'
 
-/** Content of a backup. */
+/** Summary of a backup. */
 export interface Backup {
   /** Creation time in milliseconds since the epoch, by the clock of the process that made the backup. */
   readonly time: number
@@ -63,7 +63,7 @@ export async function backUp(options: MakeBackupOptions): Promise<Backup> {
   return damage.length === 0 ? backup : { ...backup, damage: damage.map(({ message }) => message) }
 }
 
-/** Reads a whole backup to verify it. @throws DamagedData when it is damaged, Error when it is not a backup or of a later version */
+/** Reads a whole backup to verify it. @throws DamagedData when it is damaged, Error when it is not a backup or has another format */
 export async function checkBackup(file: string, files: Files = nodeFiles): Promise<Backup> {
   return summaryOf(await readCheckpoint(files, file, 'backup'))
 }
@@ -79,6 +79,7 @@ export interface RestoreOptions extends BackupOptions {
   readonly bumpRevision?: number
 }
 
+/** Default of `RestoreOptions.bumpRevision`. */
 export const DefaultBump = 1_000_000_000
 
 /**

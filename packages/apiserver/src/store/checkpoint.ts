@@ -47,7 +47,10 @@ type Line =
 /** Number of characters after which a new frame begins: small enough that writing a frame does not block the event loop for long. */
 const FrameSize = 256 * 1024
 
-/** Writes a checkpoint frame by frame; yields to the event loop after frames that are too long for synchronous writes. Returns its size. */
+/**
+ * Writes a checkpoint frame by frame, and returns its size in bytes. Yields to the event loop after frames that are too long for synchronous
+ * writes.
+ */
 export async function writeCheckpoint(
   file: OpenFile,
   header: CheckpointHeader,

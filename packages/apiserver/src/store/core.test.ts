@@ -4,7 +4,7 @@ import { at, put } from './store.suite.ts'
 
 const empty = { revision: 0, objects: [], changes: [] }
 
-test('commits that arrive during a write to the log share the next write to it', async () => {
+test('commits that arrive during a write to the log share the next write', async () => {
   const groups: string[][] = []
   const waiting: (() => void)[] = []
   const store = new CoreStore(
@@ -30,7 +30,7 @@ test('commits that arrive during a write to the log share the next write to it',
   expect(groups).toEqual([['a'], ['b', 'c']])
 })
 
-test('a store whose log fails hides the failed write, rejects writes until it recovers, and reuses the revision', async () => {
+test('a store whose log fails hides the failed write, rejects writes until the log recovers, and reuses the revision', async () => {
   let failing = false
   let failure: Error | undefined
   const log = {

@@ -39,13 +39,13 @@ export interface CrashResult {
   readonly mistakes: readonly string[]
 }
 
-/** Size of the log in about half of the rounds: so small that new logs begin after a few writes, and are interrupted as well. */
+/** Size in bytes at which a new log begins, in about half of the rounds: small, so that kills also interrupt the beginning of a log. */
 const SmallLog = 20_000
 const LargeLog = 4_000_000
 
 /** Runs the rounds. `mistakes` has each contradiction between the acknowledged writes and the state that the next process found. */
 export async function crashRounds({ folder, rounds, random, isEnough }: CrashOptions): Promise<CrashResult> {
-  /** The last acknowledged write, by name. */
+  /** The last write of each object that was acknowledged or found, by name. */
   const last = new Map<string, AcknowledgedWrite>()
   /** The latest acknowledged writes, oldest first. */
   const writes: AcknowledgedWrite[] = []
@@ -94,7 +94,7 @@ async function runWriter(
   let remainingWrites = 1 + Math.floor(random.next() * 150)
   let found: FoundState | undefined
   const acknowledged: AcknowledgedWrite[] = []
-  // Reads to the end of the output, because all of its lines were acknowledged.
+  // Reads to the end of the output, because every printed write was acknowledged.
   for await (const line of createInterface({ input: writer.stdout })) {
     if (!found) found = JSON.parse(line) as FoundState
     else {
@@ -104,7 +104,7 @@ async function runWriter(
   }
   clearTimeout(earlyKill)
   const [code] = (await exited) as [number | null]
-  if (code !== null) throw new Error(`the writer ended with ${code} by itself`)
+  if (code !== null) throw new Error(`the writer was not killed: it ended with exit code ${code}`)
   return { found, acknowledged }
 }
 

@@ -35,14 +35,14 @@ beforeAll(async () => {
   expect(intactDisk.paths.filter((path) => path.includes('checkpoint'))).toHaveLength(2)
 })
 
-type Outcome = { kind: 'complete' } | { kind: 'rejected'; path: string } | { kind: 'lost'; content: string }
+type Outcome = { kind: 'complete' } | { kind: 'rejected'; path: string } | { kind: 'different'; content: string }
 
 async function outcomeOf(disk: SimulatedDisk): Promise<Outcome> {
   try {
     const journal = await journalOf(disk)
     const foundContent = contentOf(await storesOf(journal, new VirtualClock()).store('main'))
     await journal.close()
-    return foundContent === content ? { kind: 'complete' } : { kind: 'lost', content: foundContent }
+    return foundContent === content ? { kind: 'complete' } : { kind: 'different', content: foundContent }
   } catch (err) {
     if (err instanceof DamagedData) return { kind: 'rejected', path: err.path }
     throw err
@@ -58,7 +58,7 @@ async function outcomesOf(damages: (bytes: Buffer) => Iterable<Buffer>): Promise
       const disk = intactDisk.copy()
       disk.damage(path, () => damaged)
       const outcome = await outcomeOf(disk)
-      if (outcome.kind === 'lost') expect.fail(`${path}: ${outcome.content}`)
+      if (outcome.kind === 'different') expect.fail(`${path}: ${outcome.content}`)
       if (outcome.kind === 'rejected') expect(outcome.path).toBe(path)
       counts[outcome.kind] = counts[outcome.kind]! + 1
     }
@@ -123,7 +123,7 @@ describe('data that was never acknowledged', () => {
     const complete = frame()
     for (let size = 0; size < complete.length; size += size < 40 || size > complete.length - 40 ? 1 : 11)
       expect(await withTail(complete.subarray(0, size)), `cut at ${size}`).toEqual({ kind: 'complete' })
-    expect(await withTail(complete)).toMatchObject({ kind: 'lost', content: expect.stringContaining('"name":"new"') })
+    expect(await withTail(complete)).toMatchObject({ kind: 'different', content: expect.stringContaining('"name":"new"') })
   })
 
   test('is dropped when some of its sectors are missing', async () => {

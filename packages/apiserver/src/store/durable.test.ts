@@ -98,7 +98,7 @@ describe('the durable store', () => {
     expect((await put(after, at('b'))).revision).toBe(5)
   })
 
-  test('objects written as plain objects can be read as packed objects, and vice versa', async () => {
+  test('objects written as plain objects can be read as packed objects, and as plain objects again', async () => {
     const before = await stores.store('main')
     await put(before, at('a'), { v: '1' })
     await put(before, at('a'), { v: '2' })
@@ -167,12 +167,12 @@ describe('the durable store', () => {
     expect((await stores.store('main')).count('configmaps')).toBe(0)
   })
 
-  const levelFiles = ['000005.ldb', '000012.log', 'CURRENT', 'LOG', 'LOG.old', 'MANIFEST-000011']
+  const levelDBFiles = ['000005.ldb', '000012.log', 'CURRENT', 'LOG', 'LOG.old', 'MANIFEST-000011']
   test('opening a folder of an earlier version removes its LevelDB files', async () => {
     await put(await stores.store('main'), at('a'))
     await stores.close()
     rmSync(join(folder, 'format'))
-    for (const name of levelFiles) writeFileSync(join(folder, name), 'MANIFEST-000011\n')
+    for (const name of levelDBFiles) writeFileSync(join(folder, name), 'MANIFEST-000011\n')
     writeFileSync(join(folder, 'mine.log'), '')
     stores = await openDurable(folder, { clock })
     expect((await stores.store('main')).count('configmaps')).toBe(1)

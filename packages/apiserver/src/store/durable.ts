@@ -30,7 +30,7 @@ export interface DurableStores {
 
 export interface DurableOptions {
   readonly clock: Clock
-  /** Receives a message when the folder cannot be written, and when it can be written again. */
+  /** Receives a message when the folder cannot be written, when it can be written again, and about other problems with its files. */
   readonly log?: Logger
   /** Default: the file system of this machine. */
   readonly files?: Files
@@ -39,7 +39,7 @@ export interface DurableOptions {
    * has not written yet. Default: true.
    */
   readonly sync?: boolean
-  /** Size in bytes at which a new log begins, but never less than the newest checkpoint. Default: 4 MiB. */
+  /** Size in bytes at which a new log begins. If the newest checkpoint is larger, its size applies instead. Default: 4 MiB. */
   readonly checkpointAfter?: number
   /** Encoding of stored objects. Default: plain objects. */
   readonly encode?: ObjectEncoding

@@ -5,7 +5,7 @@ import { dirname } from 'node:path'
 import { makeFolder } from '@capstan/kube/node'
 
 export interface Files {
-  /** Opens a file for writing. `create` truncates it; `existing` fails when there is none. Only the owner can read created files. */
+  /** Opens a file for writing. `create` creates or empties it; `existing` fails when it is missing. Only the owner can read created files. */
   open(path: string, mode: 'create' | 'existing'): Promise<OpenFile>
   /** @throws with code ENOENT when the file does not exist */
   read(path: string): Promise<Buffer>

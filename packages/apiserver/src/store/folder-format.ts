@@ -8,7 +8,7 @@ import type { Files } from './files.ts'
 const Format = '2'
 const FormatName = 'format'
 
-/** Names of LevelDB files, which earlier versions wrote, without the file LOCK: this version locks the folder with it, too. */
+/** Names of the LevelDB files that earlier versions wrote, except LOCK: this version locks the folder with that file, too. */
 const LevelDBFile = /^(CURRENT|LOG|LOG\.old|MANIFEST-\d+|\d+\.(log|ldb))$/
 
 /**

@@ -56,7 +56,7 @@ describe('the lock of a data folder', () => {
     ;(await FolderLock.take(folder)).release()
   })
 
-  test('still excludes other processes after a second open has failed', async () => {
+  test('still excludes other processes after the same process has tried to take it again', async () => {
     const lock = await FolderLock.take(folder)
     await expect(FolderLock.take(folder)).rejects.toThrow(inUse())
     const output = await outputOf(`import { FolderLock } from '${new URL('./folder-lock.ts', import.meta.url).href}'
@@ -86,7 +86,7 @@ describe('the lock of a data folder', () => {
     ['a text', Buffer.from('not a lock\n'.repeat(1000))],
     ['zeros', Buffer.alloc(4096)],
     ['the beginning of a SQLite database', Buffer.from('SQLite format 3\0'.padEnd(5000, '\x07'))],
-  ])('can be taken by one process at a time after its file was overwritten with %s', async (_, bytes) => {
+  ])('can be taken, but only once at a time, after its file was overwritten with %s', async (_, bytes) => {
     ;(await FolderLock.take(folder)).release()
     writeFileSync(join(folder, 'LOCK'), bytes)
     const lock = await FolderLock.take(folder)
@@ -95,7 +95,7 @@ describe('the lock of a data folder', () => {
     ;(await FolderLock.take(folder)).release()
   })
 
-  test('that cannot be created fails with the name of the folder', async () => {
+  test('cannot be taken when the folder cannot be created; the error names the folder', async () => {
     writeFileSync(folder, '')
     await expect(FolderLock.take(folder)).rejects.toThrow(`Cannot open data folder ${folder}: EEXIST`)
   })
