@@ -27,7 +27,7 @@ interface Step {
 
 /** Expected output of each suggested command, by the text that `npm start` prints with it. */
 const suggested: Readonly<Record<string, Pick<Step, 'expect' | 'timeoutMs' | 'endless'> & { after?: readonly Step[] }>> = {
-  'list its objects': {
+  'list the objects of the Cluster': {
     expect:
       /cluster\.cluster\.x-k8s\.io\/demo[\s\S]*machinedeployment\.cluster\.x-k8s\.io\/demo-steady[\s\S]*machinepool\.cluster\.x-k8s\.io\/demo-pool\s[\s\S]*machine\.cluster\.x-k8s\.io\/demo-/,
   },

@@ -12,7 +12,7 @@ export interface DataFolder {
   readonly kubeconfig: string
   /** File with the port of the last start. The next start uses it again, so that kubeconfigs stay valid. */
   readonly port: string
-  /** File with pid and URL of the `capstan up` that uses the folder, for the error of a second process. */
+  /** File with the pid and URL of the `capstan up` process that uses the folder. The error of a second process names both. */
   readonly owner: string
 }
 

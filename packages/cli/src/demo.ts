@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url'
 
 const applyOptions = { fieldManager: 'capstan-up', force: true }
 
+/** Key of the demo Cluster. */
 export const DemoCluster = { namespace: 'default', name: 'demo' } as const
 const DemoClass = { namespace: 'default', name: 'demo' } as const
 
@@ -102,7 +103,7 @@ async function applyFile(client: Client, name: string, change: (object: Manifest
 /** A command for users, with its purpose. */
 export interface Suggestion {
   readonly command: string
-  readonly what: string
+  readonly purpose: string
 }
 
 /** Returns the absolute path of a demo manifest, so that the printed commands work from any folder. */
@@ -112,12 +113,12 @@ const manifestPath = (name: string): string => fileURLToPath(new URL(name, demoF
 export function firstSuggestions(kubeconfig: string): readonly Suggestion[] {
   const kubectl = `kubectl --kubeconfig ${kubeconfig}`
   return [
-    { command: `${kubectl} api-resources --categories cluster-api`, what: 'list the kinds of Cluster API' },
-    { command: `${kubectl} apply -f ${manifestPath('class.yaml')}`, what: 'create a ClusterClass and its templates' },
-    { command: `${kubectl} apply -f ${manifestPath('cluster.yaml')}`, what: 'create a Cluster of that class' },
-    { command: `${kubectl} wait --for=condition=Available cluster/demo --timeout=60s`, what: 'wait until it is Available' },
-    { command: `${kubectl} get clusters,machinedeployments,machinepools,machines`, what: 'list its objects' },
-    { command: `${kubectl} delete cluster demo`, what: 'delete it' },
+    { command: `${kubectl} api-resources --categories cluster-api`, purpose: 'list the kinds of Cluster API' },
+    { command: `${kubectl} apply -f ${manifestPath('class.yaml')}`, purpose: 'create a ClusterClass and its templates' },
+    { command: `${kubectl} apply -f ${manifestPath('cluster.yaml')}`, purpose: 'create a Cluster of that class' },
+    { command: `${kubectl} wait --for=condition=Available cluster/demo --timeout=60s`, purpose: 'wait until it is Available' },
+    { command: `${kubectl} get clusters,machinedeployments,machinepools,machines`, purpose: 'list the objects of the Cluster' },
+    { command: `${kubectl} delete cluster demo`, purpose: 'delete it' },
   ]
 }
 
@@ -125,27 +126,30 @@ export function firstSuggestions(kubeconfig: string): readonly Suggestion[] {
 export function suggestions(kubeconfig: string, capstan: string): readonly Suggestion[] {
   const kubectl = `kubectl --kubeconfig ${kubeconfig}`
   return [
-    { command: `${kubectl} get clusters,machinedeployments,machinepools,machines`, what: 'list its objects' },
-    { command: `${kubectl} describe cluster demo`, what: 'show its conditions' },
-    { command: `${kubectl} get machines -w`, what: 'watch its Machines (Ctrl-C stops the watch)' },
-    { command: `${kubectl} wait --for=condition=Available cluster/demo --timeout=60s`, what: 'wait until it is Available' },
+    { command: `${kubectl} get clusters,machinedeployments,machinepools,machines`, purpose: 'list the objects of the Cluster' },
+    { command: `${kubectl} describe cluster demo`, purpose: 'show its conditions' },
+    { command: `${kubectl} get machines -w`, purpose: 'watch its Machines (Ctrl-C stops the watch)' },
+    { command: `${kubectl} wait --for=condition=Available cluster/demo --timeout=60s`, purpose: 'wait until it is Available' },
     {
       command: `${capstan} kubeconfig demo --kubeconfig ${kubeconfig} > demo.kubeconfig && kubectl --kubeconfig demo.kubeconfig get nodes`,
-      what: 'list the Nodes of the workload cluster',
+      purpose: 'list the Nodes of the workload cluster',
     },
     {
       command: `${kubectl} scale machinedeployment demo-elastic --replicas=3`,
-      what: 'scale workers whose replicas the topology does not set',
+      purpose: 'scale workers whose replicas the topology does not set',
     },
     {
       command: `${kubectl} patch cluster demo --type=json -p '[{"op":"replace","path":"/spec/topology/workers/machineDeployments/0/replicas","value":2}]'`,
-      what: 'scale workers whose replicas the topology sets',
+      purpose: 'scale workers whose replicas the topology sets',
     },
     {
       command: `${kubectl} patch cluster demo --type=merge -p '{"spec":{"topology":{"version":"v1.36.1"}}}'`,
-      what: 'upgrade: control plane first, then workers, hooks in between',
+      purpose: 'upgrade: control plane first, then workers, hooks in between',
     },
-    { command: `${kubectl} apply -f ${manifestPath('second-cluster.yaml')}`, what: 'create a second Cluster of the same class' },
-    { command: `${kubectl} delete cluster demo`, what: 'delete it with its Machines' },
+    {
+      command: `${kubectl} apply -f ${manifestPath('second-cluster.yaml')}`,
+      purpose: 'create a second Cluster of the same class',
+    },
+    { command: `${kubectl} delete cluster demo`, purpose: 'delete it with its Machines' },
   ]
 }

@@ -78,7 +78,7 @@ async function answerOf(url: string, hook = 'BeforeClusterCreate'): Promise<{ ha
   return JSON.parse(out) as Awaited<ReturnType<typeof answerOf>>
 }
 
-/** Processes start slowly on a busy machine. */
+/** Timeout for tests that start processes, which takes long on a busy machine. */
 const patient = { timeout: 60_000 }
 
 describe('a saved file', patient, () => {
@@ -125,7 +125,7 @@ describe('a saved file', patient, () => {
     expect(command.err).toEqual([])
   })
 
-  test('fails no call: calls during the reload get a response of the old or the new module', async () => {
+  test('makes no call fail: calls during the reload get a response of the old or the new module', async () => {
     save(extension({ answer: "proceedNow('0')" }))
     const command = dev('--no-demo')
     const url = await urlOf(command)
@@ -158,7 +158,7 @@ describe('a saved file', patient, () => {
     expect([...new Set(answers)]).toEqual(['0', '1', '2', '3'])
   })
 
-  test('repeats blocked calls at once, without waiting for the retry time of the old handler', async () => {
+  test('makes core repeat blocked calls at once, without waiting for the retry time of the old handler', async () => {
     save(extension({ answer: 'holdFor(3600, `not today`)' }))
     const tape = join(folder, 'hooks.jsonl')
     const command = dev('--record-hooks', tape)
@@ -201,7 +201,7 @@ test(
   },
 )
 
-test('a new project with every hook runs the lifecycle of a cluster', patient, async () => {
+test('all hooks of a new project are called in the lifecycle of a Cluster, and no call fails', patient, async () => {
   const hooks = hookCatalog.filter(({ singleton }) => !singleton).map(({ name }) => name)
   const created = await runToEnd(['new', 'extension', 'every', '--dir', folder, '--hook', hooks.join(',')])
   expect(created.code).toBe(0)

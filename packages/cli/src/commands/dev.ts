@@ -33,7 +33,9 @@ interface Options extends ProviderHooksOptions, RecordOptions {
   output: 'text' | 'json'
 }
 
-/** `capstan dev`: runs an extension, over TLS, with a management cluster; reloads the extension when one of its files is saved. */
+/**
+ * `capstan dev`: runs a management cluster, and serves an extension to it over TLS. Reloads the extension when one of its files is saved.
+ */
 export const devCommand = (io: Io, finish: (code: number) => void): Command =>
   withProviderHooks(withRecordHooks(new Command('dev')))
     .description('Run an extension with a management cluster and a demo Cluster, and reload it when a file is saved')
@@ -163,26 +165,26 @@ function commandsToTry(
   demo: boolean,
 ): Suggestion[] {
   const kubectl = `kubectl --kubeconfig ${kubeconfig}`
-  const call = { command: `${capstan} hooks call ${url} ${hook} --ca ${authority}`, what: 'call the hook once, as core does' }
+  const call = { command: `${capstan} hooks call ${url} ${hook} --ca ${authority}`, purpose: 'call the hook once, as core does' }
   if (!demo) return [call]
   return [
     call,
-    { command: `${capstan} hooks waiting --kubeconfig ${kubeconfig}`, what: 'list the hooks that block the Cluster' },
-    { command: `${kubectl} get cluster demo -o yaml`, what: 'show the Cluster with its conditions' },
+    { command: `${capstan} hooks waiting --kubeconfig ${kubeconfig}`, purpose: 'list the hooks that block the Cluster' },
+    { command: `${kubectl} get cluster demo -o yaml`, purpose: 'show the Cluster with its conditions' },
     {
       command: `${kubectl} patch cluster demo --type=merge -p '{"spec":{"topology":{"version":"v1.36.1"}}}'`,
-      what: 'upgrade it; hooks are called before and after each step',
+      purpose: 'upgrade it; hooks are called before and after each step',
     },
-    { command: `${kubectl} delete cluster demo`, what: 'delete it' },
+    { command: `${kubectl} delete cluster demo`, purpose: 'delete it' },
   ]
 }
 
 function suggest(story: Story, { output }: Options, report: (line: Line) => void, suggestions: readonly Suggestion[]): void {
   if (output === 'json') {
-    for (const { command, what } of suggestions) report({ subject: 'capstan', event: 'Suggestion', text: what, command })
+    for (const { command, purpose } of suggestions) report({ subject: 'capstan', event: 'Suggestion', text: purpose, command })
     return
   }
   story.note('\nSave a file to reload the extension. Try in another terminal (Ctrl-C here stops everything):\n')
-  for (const { command, what } of suggestions) story.note(`  # ${what}\n  ${command}`)
+  for (const { command, purpose } of suggestions) story.note(`  # ${purpose}\n  ${command}`)
   story.note('')
 }

@@ -42,7 +42,7 @@ interface Options extends ProviderHooksOptions, RecordOptions, HookClientOptions
 export const upCommand = (io: Io, finish: (code: number) => void): Command =>
   withProviderHooks(withHookClientCertificate(withRecordHooks(new Command('up'))))
     .description('Start a management cluster in this process: API server, core provider and local provider')
-    .option('--demo', 'create a ClusterClass, a runtime extension and a managed Cluster, and print what happens')
+    .option('--demo', 'create a ClusterClass, a runtime extension and a Cluster of that class')
     .addOption(dataOption('folder for state, certificates and kubeconfig (default: .capstan)'))
     .addOption(new Option('--memory', 'keep state in memory only; it is lost when the process ends').conflicts('data'))
     .addOption(portOption('--port <n>', 'port of the API server; 0 selects a free port (default: the port used before, or 6443)'))
@@ -61,7 +61,10 @@ export const upCommand = (io: Io, finish: (code: number) => void): Command =>
         .argParser(duration)
         .default(seconds(120), '2m'),
     )
-    .option('--replay-hooks <file>', 'do not call extensions; read responses of runtime hooks from a tape')
+    .option(
+      '--replay-hooks <file>',
+      'do not call extensions; use the responses of a tape, which is a file that --record-hooks wrote',
+    )
     .action(async (options: Options) => finish(await up(options, io)))
 
 async function up(options: Options, io: Io): Promise<number> {
@@ -109,10 +112,10 @@ async function up(options: Options, io: Io): Promise<number> {
     report({ subject: 'API server', event: 'ApiServerReady', text: `ready at ${url}` })
     // After a restart, the ExtensionConfig still has the URL of the previous extension process. Discovery fails until the new process is
     // registered; these failures are not printed.
-    const isStarting = ({ event, subject }: Line) =>
+    const isExpectedFailure = ({ event, subject }: Line) =>
       options.demo && !extension && event === 'ExtensionNotDiscovered' && subject === 'ExtensionConfig sample'
     const ready = watchReady(management, clock, signal, story, (line) => {
-      if (!isStarting(line)) report(line)
+      if (!isExpectedFailure(line)) report(line)
     })
 
     let outcome: Outcome = 'ready'
@@ -227,13 +230,13 @@ function suggest(
   report: (line: Line) => void,
 ): void {
   if (output === 'json') {
-    for (const { command, what } of suggestions) report({ subject: 'capstan', event: 'Suggestion', text: what, command })
+    for (const { command, purpose } of suggestions) report({ subject: 'capstan', event: 'Suggestion', text: purpose, command })
     report({ subject: 'capstan', event: 'Ready', text: `kubeconfig ${kubeconfig}` })
     return
   }
   const stateText = memory ? 'its state is lost then' : 'the next start continues where it stopped'
   story.note(`\nTry in another terminal (Ctrl-C here stops the management cluster; ${stateText}):\n`)
-  for (const { command, what } of suggestions) story.note(`  # ${what}\n  ${command}`)
+  for (const { command, purpose } of suggestions) story.note(`  # ${purpose}\n  ${command}`)
   story.note('')
 }
 

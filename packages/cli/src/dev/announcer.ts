@@ -58,13 +58,13 @@ export class Announcer {
     if (demo && changes.uncalled.length > 0) {
       const names = changes.uncalled.join(', ')
       failed(
-        `ValidateTopology handlers are not called: ${names}. A patch of a class needs a handler of GeneratePatches, too: add one.`,
+        `ValidateTopology handlers are not called: ${names}. A patch of a ClusterClass needs a handler of GeneratePatches, too: add one.`,
       )
     }
     if (demo && !this.#ready) await bringUpDemo(client, signal, changes)
     else {
       if (demo) await applyDemoClass(client, changes)
-      // Cached blocking responses and the backoff of failures belong to the previous version of the extension.
+      // Cached blocking responses, and the backoff after failed calls, belong to the previous version of the extension.
       await repeatHooks(client, load, signal)
     }
     if (!this.#ready) ready(handlers[0]?.hook ?? 'Discovery')

@@ -1,6 +1,6 @@
 /**
- * Main program of the process in which `capstan dev` runs an extension: loads one module on request, handles calls, and exits with
- * its parent. `capstan dev` starts the process before a file is saved, so that common imports are already loaded.
+ * Main program of the process in which `capstan dev` runs an extension: loads one module on request, handles calls, and exits when
+ * its parent ends. `capstan dev` starts the process before a file is saved, so that common imports are already loaded.
  */
 import { registerHooks } from 'node:module'
 import { dirname } from 'node:path'

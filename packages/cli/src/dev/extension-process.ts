@@ -10,7 +10,10 @@ import type { AnnouncedHandler, FromChild, ToChild } from './protocol.ts'
 export interface RunningExtension {
   readonly name: string
   readonly handlers: readonly AnnouncedHandler[]
-  /** Files to watch: those of the extension's modules, without those of installed packages and of Capstan. */
+  /**
+   * Files to watch: the extension's modules, except those of installed packages and of Capstan, and missing modules that an import
+   * names.
+   */
   readonly files: readonly string[]
   /** Handles a request. @throws Error when the process ends before the response */
   handle(request: Request): Promise<Response>
@@ -113,7 +116,8 @@ class Child {
 
   constructor({ clock, log, printed }: ExtensionProcessOptions) {
     this.#clock = clock
-    // Ctrl-C is handled by the parent only: calls are completed until the management cluster has stopped. The child ends with its parent.
+    // Detached, so that Ctrl-C reaches only the parent: the child handles calls until the management cluster has stopped, and exits when
+    // its parent ends.
     this.#process = spawn(process.execPath, [program], { stdio: ['ignore', 'pipe', 'pipe', 'ipc'], detached: true })
     for (const stream of [this.#process.stdout!, this.#process.stderr!]) createInterface({ input: stream }).on('line', printed)
     this.ended = new Promise((resolve) => {
@@ -200,7 +204,7 @@ class Child {
     this.#process.kill('SIGKILL')
   }
 
-  /** Sends a message; when the process is gone, `ended` reports it. */
+  /** Sends a message; does nothing if the process has ended, which `ended` reports. */
   #send(message: ToChild): void {
     if (this.#process.connected) this.#process.send(message, () => {})
   }

@@ -12,7 +12,7 @@ export function lineOfReload(reload: Reload, place: string): Line {
     case 'loaded': {
       const { name, handlers } = reload.extension
       const text = `${reload.first ? 'loaded' : 'reloaded'} after ${reload.took} ms, handlers: ${handlersText(handlers)}`
-      return { subject: `Extension ${name}`, event: reload.first ? 'ExtensionLoaded' : 'ExtensionReloaded', text: text }
+      return { subject: `Extension ${name}`, event: reload.first ? 'ExtensionLoaded' : 'ExtensionReloaded', text }
     }
     case 'notLoaded': {
       const suffix = reload.keepsOld ? ' (the previous version keeps running)' : ''
@@ -33,6 +33,7 @@ const handlersText = (handlers: readonly AnnouncedHandler[]): string =>
 export class HookLines {
   readonly #reported = new Map<string, string>()
 
+  /** Returns the line of a call; undefined for a repeated line. */
   lineOf(call: HookCall): Line | undefined {
     const line = lineOf(call)
     if (!inEveryReconcile.has(call.hook)) return line
@@ -52,7 +53,7 @@ const inEveryReconcile: ReadonlySet<string> = new Set(
   [GeneratePatches, ValidateTopology, DiscoverVariables, GenerateUpgradePlan].map(({ name }) => name),
 )
 
-/** Formats a log entry of a handler. */
+/** Formats a log entry of an extension, or of one of its handlers. */
 export function lineOfLog({ level, message, fields }: Extract<FromChild, { kind: 'log' }>): Line {
   const { hook: _hook, handler, ...otherFields } = fields
   const fieldTexts = Object.entries(otherFields).map(([name, value]) => ` ${name}=${textOf(value)}`)

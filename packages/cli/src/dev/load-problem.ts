@@ -5,7 +5,8 @@ import { messageOf } from '@capstan/kube'
 
 /**
  * Returns `file:line: message` for `err`, with the file relative to `folder`; only the message if the file is unknown. The position is the
- * first stack frame in a file of the user. If the stack of a syntax error has none, the file is `lastRead`, the module that was read last.
+ * first stack frame in a file of the user. If the stack of a syntax error has no such frame, returns `file: message` with `lastRead`, the
+ * module that was read last.
  */
 export function loadProblem(err: unknown, folder: string, lastRead?: string): string {
   const message = messageOf(err)

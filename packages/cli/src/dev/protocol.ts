@@ -12,7 +12,7 @@ export interface AnnouncedHandler {
 }
 
 export type ToChild =
-  /** Sent once. */
+  /** Sent once: loads the module `file`. */
   | { readonly kind: 'load'; readonly file: string }
   | {
       readonly kind: 'call'
@@ -38,6 +38,7 @@ export type FromChild =
     }
   /** Response to `load` if the module cannot be loaded or exports no extension. `files` as for `loaded`. */
   | { readonly kind: 'notLoaded'; readonly problem: string; readonly files: readonly string[] }
+  /** Response to `call`. */
   | {
       readonly kind: 'answered'
       readonly id: number

@@ -72,8 +72,8 @@ const discoveredHandlers = ({ metadata, status }: ExtensionConfig): AnnouncedHan
   }))
 
 /**
- * Requests for every Cluster that core repeats the hook calls that block the Cluster, its MachineDeployments and its Machines,
- * despite cached responses and backoff.
+ * Makes core repeat the hook calls that block any Cluster, its MachineDeployments or its Machines, despite cached responses and
+ * backoff.
  */
 export async function repeatHooks(client: Client, annotationValue: string, signal: AbortSignal): Promise<void> {
   const { items } = await client.list(Cluster, { signal })
@@ -82,10 +82,10 @@ export async function repeatHooks(client: Client, annotationValue: string, signa
 }
 
 /**
- * Returns the changes to the demo objects for handlers that a ClusterClass must name (topology mutation, upgrade plans), and for in-place
- * update hooks: with the default maxSurge of 1, new Machines would replace all Machines of the demo's small sets, and none would be
- * updated in place. Core rejects a patch that names no handler of GeneratePatches, so ValidateTopology handlers without one cannot be
- * called.
+ * Returns the changes to the demo objects that are needed for core to call these handlers. The ClusterClass must name handlers of
+ * topology mutation and upgrade plan hooks. Each patch must name a handler of GeneratePatches; if there are more handlers of
+ * ValidateTopology, the surplus handlers are `uncalled`. For in-place update hooks, maxSurge is 0: with the default of 1, new Machines
+ * would replace all Machines of the demo's small sets, and none would be updated in place.
  */
 export function demoChangesFor(extension: string, handlers: readonly AnnouncedHandler[]): DemoChanges {
   const named = (hook: string) => handlers.filter((handler) => handler.hook === hook).map(({ name }) => `${name}.${extension}`)

@@ -8,7 +8,7 @@ import { messageOf, seconds } from '@capstan/kube'
 import { LoadError, type RunningExtension } from './extension-process.ts'
 
 export type Reload =
-  /** `took`: milliseconds since the save. */
+  /** `took`: milliseconds since the save. `first`: whether no version was loaded before. */
   | { readonly kind: 'loaded'; readonly extension: RunningExtension; readonly took: number; readonly first: boolean }
   /** The module cannot be loaded. `keepsOld`: whether the previous version keeps running. */
   | { readonly kind: 'notLoaded'; readonly problem: string; readonly keepsOld: boolean }
