@@ -202,7 +202,7 @@ describe('hooks of another provider', () => {
   )
 })
 
-describe('invalid values are reported with their flag and exit code 2', () => {
+describe('wrong usage is reported with its reason and exit code 2', () => {
   const absent = join(folder, 'absent')
   const broken = join(folder, 'broken.yaml')
   const other = join(folder, 'other.yaml')
@@ -253,7 +253,7 @@ test('hooks call connects through the proxy of the environment', async () => {
   expect(err).toMatch(/^capstan: ConnectionRefused: /)
 })
 
-describe('tapes', () => {
+describe('tapes (recorded hook calls)', () => {
   const [tape, second] = [join(folder, 'calls.tape'), join(folder, 'second.tape')]
   const readCalls = (path: string) => readFileSync(path, 'utf8').trimEnd().split('\n')
   beforeAll(async () => {
@@ -298,7 +298,7 @@ describe('tapes', () => {
     expect(readFileSync(file, 'utf8')).toBe('notes\n')
   })
 
-  describe('a tape sent to an extension', () => {
+  describe('capstan hooks replay', () => {
     let url: string
     beforeAll(async () => {
       const authority = await makeAuthority(systemClock, { commonName: 'test' })
@@ -312,7 +312,7 @@ describe('tapes', () => {
     const replay = (...argv: string[]) =>
       runToEnd(['hooks', 'replay', tape, '--url', url, '--ca', join(folder, 'ca2.pem'), ...argv])
 
-    test('replay reports no differences for equal responses, otherwise the differences and exit code 1', async () => {
+    test('reports no differences for equal responses, otherwise the differences and exit code 1', async () => {
       const equalReplay = await replay()
       expect({ code: equalReplay.code, err: equalReplay.err }).toEqual({ code: 0, err: '' })
       expect(equalReplay.out).toMatch(
@@ -344,10 +344,12 @@ describe('tapes', () => {
       ])
     })
 
-    test('replay lists the recorded calls when no call matches', async () => {
+    test('lists the hooks and handlers of the tape when no call matches', async () => {
       const { code, err } = await replay('--handler', 'nobody')
       expect(code).toBe(2)
-      expect(err).toMatch(/has no such calls\nIt has AfterControlPlaneInitialized of .*, BeforeClusterCreate of .*, Discovery\.$/)
+      expect(err).toMatch(
+        /has no matching calls\nIt has AfterControlPlaneInitialized of .*, BeforeClusterCreate of .*, Discovery\.$/,
+      )
     })
   })
 })
@@ -575,7 +577,7 @@ describe('with a management cluster', () => {
       out: expect.stringMatching(
         /updatemachine\.x +gone .*, Hook=UpdateMachine is not in v1\.20\.0: it does not have this hook$/,
       ),
-      err: 'capstan: ExtensionConfig y has no handlers: it was not discovered yet, so its handlers are not checked',
+      err: 'capstan: ExtensionConfig y is not checked: it was not discovered yet, so its handlers are unknown',
     })
     expect(JSON.parse((await hooks('preflight', '-o', 'json')).out)).toMatchObject({
       handlers: 2,

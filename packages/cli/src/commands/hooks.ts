@@ -11,7 +11,9 @@ import { waitingCommand } from './hooks/waiting.ts'
 
 /** `capstan hooks …`: commands for authors and operators of extensions, and for users whose Clusters wait for hooks. */
 export const hooksCommand = (io: Io, finish: (code: number) => void): Command => {
-  const hooks = new Command('hooks').description('Call hooks, replay tapes, list objects that wait for hooks, check releases')
+  const hooks = new Command('hooks').description(
+    'Call hooks, replay recorded calls, list objects that wait for hooks, check releases',
+  )
   const subcommands = [waitingCommand, retryCommand, callCommand, checkCommand, replayCommand, openapiCommand, preflightCommand]
   for (const make of [...subcommands, catalogCommand]) hooks.addCommand(make(io, finish))
   hooks.addCommand(recordCommand(), { hidden: true })
@@ -19,10 +21,10 @@ export const hooksCommand = (io: Io, finish: (code: number) => void): Command =>
   return hooks
 }
 
-/** Help text, because no command of `hooks` records its calls. */
+/** Help for users who look for a command of `hooks` that records calls: there is none. */
 const howToRecord = 'Calls are recorded where they are made: capstan up, dev or manager with --record-hooks FILE.'
 
-/** Hidden command that explains how to record calls, because there is no `hooks record`. */
+/** Hidden command that always fails, with an explanation of how to record calls. */
 const recordCommand = (): Command =>
   new Command('record')
     .argument('[args...]')

@@ -1,4 +1,4 @@
-/** Runs the server and the commands of docs/guides/hooks-in-any-language.md, and compares their output. */
+/** Runs the server and the commands of docs/guides/hooks-in-any-language.md, and compares their output with the page. */
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -92,7 +92,7 @@ describe.skipIf(missing.length > 0)(
       return client
     }
 
-    it('returns equal responses to concurrent calls with equal requests', async () => {
+    it('responds equally to concurrent equal calls, allows an approved upgrade, and returns its variable', async () => {
       const client = await clientOf()
       const request = fixture(BeforeClusterUpgrade)
       const callHook = () => client.callAll(BeforeClusterUpgrade, request.cluster, request)

@@ -20,7 +20,7 @@ export const callCommand = (io: Io, finish: (code: number) => void): Command =>
   withProviderHooks(withServer(new Command('call')))
     .description('Call a hook of an extension server as core would')
     .argument('<url>', 'URL of the server: https, host, optional port and path prefix')
-    .argument('<hook>', 'name of the hook, such as BeforeClusterCreate; GROUP/VERSION/NAME where there are several')
+    .argument('<hook>', 'name of the hook, such as BeforeClusterCreate, for its newest version; or GROUP/VERSION/NAME')
     .option('--handler <name>', 'handler of the hook (default: the one that discovery returns; required if there are several)')
     .option('--fixture <file>', 'the request as YAML or JSON (default: a valid one)')
     .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'))

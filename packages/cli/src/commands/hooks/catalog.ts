@@ -24,12 +24,12 @@ export const catalogCommand = (io: Io, finish: (code: number) => void): Command 
     .option('--date <day>', 'day of the release, such as 2026-08-11 (default: today)', day)
     .option(
       '--since <catalog>',
-      'catalog of an earlier release, printed by this command; checks compatibility instead; may be repeated, oldest first',
+      'file with the catalog of an earlier release, as this command prints it, to check compatibility with; may be repeated, oldest first',
       (file, before: readonly string[] | undefined) => [...(before ?? []), file],
     )
     .action(async ({ date = today(), since = [], ...options }: Options) => {
       const providerHooks = await loadProviderHooks(options)
-      // With --provider-hooks, the catalog has only the hooks of these modules.
+      // With --provider-hooks, the catalog has only the hooks of the given modules.
       const hooks = providerHooks.length > 0 ? providerHooks : hookCatalog
       const release = options.release ?? (providerHooks.length > 0 ? 'this release' : `${versions.clusterAPI}.0`)
       const current = releasedCatalog(release, date, hooks)

@@ -20,7 +20,7 @@ export const checkCommand = (io: Io, finish: (code: number) => void): Command =>
       'Call the handlers of an extension repeatedly, in several processes, and report responses that are not deterministic',
     )
     .argument('[path]', 'module of the extension, or a folder with extension.ts', '.')
-    .option('--tape <file>', 'also send the requests of a tape')
+    .option('--tape <file>', 'also send the requests of a tape, which is a file that --record-hooks wrote')
     .addOption(
       new Option('--setting <name=value>', 'setting for generated requests, which overrides that in manifests/; may be repeated')
         .argParser(setting)

@@ -55,7 +55,7 @@ export const preflightCommand = (io: Io, finish: (code: number) => void): Comman
           io.out(line)
       if (options.output === 'text')
         for (const name of undiscovered)
-          io.err(`capstan: ExtensionConfig ${name} has no handlers: it was not discovered yet, so its handlers are not checked`)
+          io.err(`capstan: ExtensionConfig ${name} is not checked: it was not discovered yet, so its handlers are unknown`)
       finish(findings.some(({ kind }) => kind === 'gone') ? ExitCodes.failed : ExitCodes.done)
     })
 

@@ -48,7 +48,7 @@ export const replayCommand = (io: Io, finish: (code: number) => void): Command =
       } finally {
         transport.close()
       }
-      if (resent.length === 0) throw new UsageError(`${file} has no such calls`, callsOf(tape))
+      if (resent.length === 0) throw new UsageError(`${file} has no matching calls`, callsOf(tape))
       if (options.output === 'json') printJson(io, resent)
       else print(io, tape, resent)
       finish(resent.some(({ differences }) => differences.length > 0) ? ExitCodes.failed : ExitCodes.done)

@@ -6,8 +6,8 @@ import { type ManagementOptions, withKubeconfig, withManagement } from '../../ma
 import { jsonLine, oneLine } from '../../output/one-line.ts'
 
 /**
- * `capstan hooks retry CLUSTER`: requests that the hooks that block a Cluster, its MachineDeployments and its Machines are called again
- * at once.
+ * `capstan hooks retry CLUSTER`: makes core immediately repeat the hook calls that block a Cluster, its MachineDeployments and its
+ * Machines.
  */
 export const retryCommand = (io: Io): Command =>
   withKubeconfig(new Command('retry'))

@@ -37,7 +37,7 @@ export function serverAt(url: string, { ca }: ServerOptions): ClientConfig {
   if (parsed?.protocol !== 'https:')
     throw new UsageError(
       `${url} is not a URL with https`,
-      'Hooks are called over HTTPS only: https://127.0.0.1:9443, perhaps with a prefix.',
+      'Hooks are called over HTTPS only: expected a URL such as https://127.0.0.1:9443, optionally with a path prefix.',
     )
   return { url, ...(ca === undefined ? {} : { caBundle: Buffer.from(authoritiesIn(ca)).toString('base64') }) }
 }
