@@ -33,7 +33,7 @@ test('clients with the written kubeconfig trust a serving certificate from a fil
   expect([await server.interrupt(), server.err.join()]).toEqual([0, ''])
 })
 
-test('a serving certificate from a file that is not valid now is reported with its file and dates', async () => {
+test('an expired certificate in --tls-cert-file is reported with its file and dates', async () => {
   const flags = await servingFlags(new VirtualClock(Date.UTC(2020, 0, 2)))
   const server = start(['apiserver', '--secure-port', '0', ...flags])
   await server.line(/^API server ready/)
@@ -43,7 +43,7 @@ test('a serving certificate from a file that is not valid now is reported with i
   )
 })
 
-test('a certificate authority in --client-ca-file that is not valid now is reported with its file and dates', async () => {
+test('an expired certificate authority in --client-ca-file is reported with its file and dates', async () => {
   const past = await makeAuthority(new VirtualClock(Date.UTC(2020, 0, 2)), { commonName: 'past', validity: hours(24) })
   const present = await makeAuthority(systemClock, { commonName: 'present' })
   writeFileSync(pathOf('clients.crt'), present.certificate + past.certificate)
@@ -55,7 +55,7 @@ test('a certificate authority in --client-ca-file that is not valid now is repor
   )
 })
 
-test('a certificate is valid from its first to its last moment', async () => {
+test('a certificate is valid from notBefore to notAfter, both included', async () => {
   const clock = new VirtualClock(Date.UTC(2020, 0, 2))
   const { certificate } = await makeAuthority(clock, { commonName: 'a', validity: hours(1), backdate: 0 })
   const [from, until] = [clock.now(), clock.now() + hours(1)]

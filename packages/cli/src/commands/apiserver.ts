@@ -52,7 +52,7 @@ async function serve(flags: ApiserverOptions, io: Io): Promise<void> {
 
   const warn = (line: string) => io.err(`capstan: warning: ${line}`)
 
-  // Objects are stored as JSON, which takes less memory: all clients are in other processes, and most request JSON.
+  // Objects are stored as JSON text, which takes less memory. Clients are in other processes, and those that request JSON get this text.
   const encode = packedObjects()
   // Stores are opened while the certificates are made. A failure is reported where the promise is awaited.
   const failed = new AbortController()
@@ -125,7 +125,7 @@ async function serve(flags: ApiserverOptions, io: Io): Promise<void> {
     io.out(`API server ready at ${listener.url}${options.kubeconfig === undefined ? '' : `, kubeconfig ${options.kubeconfig}`}`)
     await interrupted
   } catch (err) {
-    // Without this, the error would be reported only after the time limit of an unreachable etcd.
+    // Ends the wait for --etcd-servers. Otherwise the error would be reported only after that wait.
     failed.abort(err)
     throw err
   } finally {
@@ -163,7 +163,10 @@ async function clientAuthorities(file: string, now: number, warn: (text: string)
   return bundle
 }
 
-/** Returns the authority published in every namespace; undefined for a serving certificate from a file, whose authority is unknown. */
+/**
+ * Returns the authority to publish in every namespace: --root-ca-file, otherwise the generated authority. Returns undefined if only
+ * --tls-cert-file is given, because the authority that issued that certificate is unknown.
+ */
 async function publishedAuthority({ rootCaFile, tlsCertFile }: ApiserverOptions, access: Access): Promise<string | undefined> {
   if (rootCaFile !== undefined) return readFlag('--root-ca-file', rootCaFile, certificatePem)
   return tlsCertFile === undefined ? access.authority.certificate : undefined
@@ -191,7 +194,8 @@ function limitsOf(options: ApiserverOptions): Limits {
 }
 
 /**
- * Opens the stores in the folder of --data or --etcd-servers. Returns undefined without these flags: state is then in memory only.
+ * Opens the stores in the folder --data, or in the data folder of the etcd launcher (`capstan envtest`) at --etcd-servers. Returns
+ * undefined without these flags: state is then in memory only.
  * `signal` ends the wait for --etcd-servers.
  */
 async function openStores(
@@ -257,7 +261,7 @@ function keyPem(text: string): string {
   return text
 }
 
-/** Upstream: the key pair in --cert-dir is served if it exists. */
+/** Serves the key pair in --cert-dir, as upstream does, if it exists and --tls-cert-file is not given. */
 function withCertDir(options: ApiserverOptions): ApiserverOptions {
   if (options.certDir === undefined || options.tlsCertFile !== undefined) return options
   const path = resolve(options.certDir, 'apiserver')

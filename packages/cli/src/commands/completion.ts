@@ -27,9 +27,9 @@ export const completionCommand = (io: Io): Command =>
 
 /** Returns the completions of `command` and of all commands below it, parents first. Omits hidden commands and `help`. */
 export function completionTree(command: Command, path: readonly string[] = []): CompletionNode[] {
-  const visible = command.createHelp()
-  const subcommands = visible.visibleCommands(command).filter((sub) => sub.name() !== 'help')
-  const flags = visible
+  const help = command.createHelp()
+  const subcommands = help.visibleCommands(command).filter((sub) => sub.name() !== 'help')
+  const flags = help
     .visibleOptions(command)
     .flatMap(({ long, description, required, optional }) =>
       long ? [{ long, description, takesValue: required || optional }] : [],
@@ -38,6 +38,7 @@ export function completionTree(command: Command, path: readonly string[] = []): 
   return [node, ...subcommands.flatMap((sub) => completionTree(sub, [...path, sub.name()]))]
 }
 
+/** Returns the script for a shell. zsh runs the bash script, with bashcompinit. */
 export function completionScript(shell: Shell, nodes: readonly CompletionNode[]): string {
   if (shell === 'fish') return fishScript(nodes)
   const script = bashScript(nodes)

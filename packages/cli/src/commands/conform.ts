@@ -69,7 +69,7 @@ export function conformCommand(io: Io, finish: (code: number) => void): Command 
     )
     .option(
       '--examples <file>',
-      'YAML file with objects or templates whose specs are used; the second object of a kind is used for changes of its template',
+      'YAML file with objects or templates, whose specs are used in the tests; a second object of a kind has the spec for changes of its template',
     )
     .addOption(list('--only <rules>', 'only these rules, or groups of rules such as infra-cluster'))
     .addOption(list('--skip <rules>', 'skip these rules, or groups of rules'))
@@ -181,7 +181,7 @@ function chosenRules({ only, skip = [] }: Options): Rule[] {
   )
 }
 
-/** @throws UsageError */
+/** Reads the objects in the file of --examples. @throws UsageError that names the file, and the document that is not valid */
 function readExamples(file: string): UnknownObject[] {
   let text: string
   try {

@@ -51,9 +51,9 @@ export const doctorCommand = (io: Io, finish: (code: number) => void): Command =
     })
 
 /**
- * Reads the version with the credentials of the user, because a server may reject anonymous requests. Returns the reason
- * instead if the server is unreachable or returns no version. `Transport` supports only requests for resources, and the version
- * is not a resource.
+ * Returns the Kubernetes version of the server, or the text of an error if the server is unreachable or returns no version. Sends
+ * the user's credentials, because a server may reject anonymous requests. Does not use a `Transport`, which supports only requests
+ * for resources: the version is not a resource.
  */
 async function kubernetesVersion(access: ClusterAccess): Promise<string> {
   const { server, ca, servername, insecure, certificate, key, tokenFile, basic } = access

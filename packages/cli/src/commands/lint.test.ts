@@ -27,8 +27,8 @@ const write = (file: string, text: string): string => {
 }
 
 /**
- * Returns a CRD with one version in the group of BootstrapConfigs. With the schema `status` or `template`, it satisfies the
- * rules of levels MUST and SHOULD, except for the contract labels, which controller-gen does not write.
+ * Returns a CRD with one version in the group of BootstrapConfigs. With the schema `status` or `template`, and `label` as its
+ * labels, the CRD satisfies all rules of levels MUST and SHOULD. Without labels, it is as controller-gen writes it.
  */
 const config = (kind: string, schema: string, labels = '') => `---
 apiVersion: apiextensions.k8s.io/v1
@@ -63,7 +63,7 @@ test('the CustomResourceDefinitions of the local provider satisfy every rule', a
   expect(code).toBe(0)
 })
 
-test('a violated MUST rule is printed with field, rule and correction, and exits with 1', async () => {
+test('prints a violated MUST rule with field, rule and correction, with --why also the reason, and exits with 1', async () => {
   const file = write('components.yaml', sources(label).replace('dataSecretName', 'secretName'))
   const { code, out } = await runToEnd(['lint', file])
   expect(code).toBe(1)
@@ -82,7 +82,7 @@ test('a violated MUST rule is printed with field, rule and correction, and exits
   expect((await runToEnd(['lint', file, '--why'])).out).toContain('  why   Core copies the name to the Machine')
 })
 
-test('findings below MUST exit with 0, and --level selects the printed findings', async () => {
+test('exits with 0 for findings below MUST, and prints the findings that --level selects', async () => {
   const file = write(
     'crd.yaml',
     sources('labels: {cluster.x-k8s.io/v1beta1: v1}').replace('initialization:', 'ready: {type: boolean}, initialization:'),
@@ -143,7 +143,7 @@ test('skips files of a folder that are not YAML, and names the first', async () 
   const chart = write('chart/templates/deployment.yaml', '{{- if .Values.enabled }}\nkind: Deployment\n{{- end }}\n')
   const { code, err } = await runToEnd(['lint', folder])
   expect(code).toBe(0)
-  expect(err).toBe(`capstan: 1 files are not YAML and were not read; the first is ${chart}`)
+  expect(err).toBe(`capstan: skipped files that are not YAML: 1; the first is ${chart}`)
 })
 
 test('reads the JSON files of a folder that contain Kubernetes objects, and ignores other JSON files', async () => {
@@ -195,7 +195,7 @@ describe('a URL', () => {
     expect((await runToEnd(['lint', folder])).out).toContain('No series covers release v1.2.0')
   })
 
-  test('of a release with several providers, without any, or of a file that does not exist is a usage error', async () => {
+  test('is a usage error for a release with several providers, a release without a provider, and a missing file', async () => {
     const folder = `${release}/download/v1.2.0`
     serve({ [`${folder}/bootstrap-components.yaml`]: components, [`${folder}/control-plane-components.yaml`]: components })
     const several = await runToEnd(['lint', `${release}/tag/v1.2.0`])
@@ -208,7 +208,7 @@ describe('a URL', () => {
   })
 })
 
-describe('a server', () => {
+describe('the URL of a server', () => {
   const big = Buffer.alloc(1024 * 1024, '#')
   const responses: Readonly<Record<string, (response: ServerResponse) => void>> = {
     '/release': (response) => response.writeHead(302, { location: '/crds.yaml' }).end(),
@@ -241,7 +241,7 @@ describe('a server', () => {
     server.close()
   })
 
-  test('that redirects, as GitHub does for releases, is followed', async () => {
+  test('that redirects, as GitHub does for releases, is read from the new location', async () => {
     const { code, out } = await runToEnd(['lint', `${url}/release`])
     expect(out).toMatch(/^No findings: 2 kinds/)
     expect(code).toBe(0)
@@ -332,7 +332,7 @@ test.each([
     /a\.yaml:2: CustomResourceDefinition "fooconfigs\.bootstrap\.cluster\.x-k8s\.io": spec\.versions: expected a list/,
   ],
   [
-    'a release that is not a version',
+    'a value of --release that is not a version',
     () => [write('a.yaml', sources(label)), '--release', 'next'],
     /expected a version such as v1\.2\.3/,
   ],

@@ -83,7 +83,7 @@ async function providerAt(path: string, { release = releaseOf(path) }: Options, 
     throw new UsageError(
       `${path}: no CustomResourceDefinition of a provider`,
       crdsHint(path) ??
-        'Kinds are found by the group (infrastructure.…, bootstrap.…, controlplane.…) or a label cluster.x-k8s.io/v1beta…, and the end of their names.',
+        'A kind is recognized by its group (infrastructure.…, bootstrap.…, controlplane.…) or a label cluster.x-k8s.io/v1beta…, and by the suffix of its name.',
     )
   }
   return provider
@@ -103,12 +103,12 @@ function crdsHint(path: string): string | undefined {
   if (!isFolder(path) || !statSync(file, { throwIfNoEntry: false })?.isFile()) return undefined
   const { scripts } = JSON.parse(readFileSync(file, 'utf8')) as { scripts?: { crds?: unknown } }
   if (typeof scripts?.crds !== 'string') return undefined
-  return `Its program prints them: in ${path}, run npm run --silent crds > crds.json, and then capstan lint crds.json.`
+  return `The program of this provider prints its CustomResourceDefinitions: in ${path}, run npm run --silent crds > crds.json, and then capstan lint crds.json.`
 }
 
 function manifestsOfFiles(path: string, io: Io): readonly Manifest[] {
   const { manifests, unread } = readManifests(path)
-  if (unread.length > 0) io.err(`capstan: ${unread.length} files are not YAML and were not read; the first is ${unread[0]}`)
+  if (unread.length > 0) io.err(`capstan: skipped files that are not YAML: ${unread.length}; the first is ${unread[0]}`)
   return manifests
 }
 

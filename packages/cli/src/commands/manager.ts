@@ -216,8 +216,8 @@ async function manage(options: Options, io: Io): Promise<void> {
       if (options.installCrds) await install(signal, webhooks?.conversion)
       await webhooks?.configure()
     }
-    if (!webhooks && !isInCluster) await removeStaleWebhooks(client, options.providers, log)
     if (!webhooks && !isInCluster) {
+      await removeStaleWebhooks(client, options.providers, log)
       const isAccepted = options.webhooks === false
       await rejectUnchecked({ client, providers: options.providers, isAccepted, server: access.server, log, signal: io.signal })
     }

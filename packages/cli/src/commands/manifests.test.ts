@@ -59,7 +59,7 @@ describe.each(['core', 'local'])('the components of %s', (provider) => {
           clientConfig: { service: { namespace: service.namespace, name: service.name, path: '/convert' } },
         },
       })
-      // cert-manager finds the authority through its Certificate; otherwise the manager writes it.
+      // cert-manager injects the authority of the Certificate; without cert-manager, the manager writes its own authority.
       const [certificate] = objects.filter((object) => object.kind === 'Certificate')
       expect(metadata.annotations?.['cert-manager.io/inject-ca-from'], metadata.name).toBe(
         certificate && `${certificate.metadata.namespace}/${certificate.metadata.name}`,

@@ -20,10 +20,13 @@ const everyHook = hookCatalog.filter(({ singleton }) => !singleton).map(({ name 
 const create = (name: string, ...flags: string[]) =>
   runToEnd(['new', 'extension', name, '--link', '--dir', join(root, name), ...flags])
 
-/** Programs start slowly on a busy machine. */
+/** Timeout for tests that start programs, which takes long on a busy machine. */
 const patient = { timeout: 120_000 }
 
-/** Runs a program in a project as its author would: without the environment variables that npm and vitest set for this test. */
+/**
+ * Returns a function that runs a program in `folder` as the author of the project would: without the environment variables that npm
+ * and vitest set for this test.
+ */
 const shell = (folder: string) => {
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_|^NODE_OPTIONS$|^VITEST/i.test(name)))
   return async (program: string, ...args: string[]): Promise<{ code: number; text: string }> =>
@@ -34,7 +37,7 @@ const shell = (folder: string) => {
 }
 
 describe('a project', patient, () => {
-  test('passes its own test after an installation without a network, and fails it with a broken handler', async () => {
+  test('passes its own test after an installation without a network; an error of a handler fails the test, and a type error the check', async () => {
     await create('fresh')
     const folder = join(root, 'fresh')
     const run = shell(folder)

@@ -180,7 +180,8 @@ describe('the command', () => {
     { argv: ['quota', '--hook', 'Discovery'], expectedError: 'there is no hook discovery' },
     {
       argv: ['quota', '--hook', 'ValidateTopology'],
-      expectedError: 'ValidateTopology is called only for a patch that has a handler of GeneratePatches: add GeneratePatches.',
+      expectedError:
+        'ValidateTopology belongs to a patch, and core rejects a patch without a handler of GeneratePatches: add GeneratePatches.',
     },
     { argv: ['quota', '--certificates', 'vault'], expectedError: 'Allowed choices are cert-manager, self-made' },
     { argv: [], expectedError: "missing required argument 'name'" },
@@ -219,8 +220,10 @@ describe('manifests', () => {
       `ExtensionConfig -/${name}`,
     ])
   })
+})
 
-  test('of a new certificate are a Secret for the extension', async () => {
+describe('capstan new certificate', () => {
+  test('prints a Secret for the extension', async () => {
     const { code, out } = await runToEnd(['new', 'certificate', 'quota'])
     expect(code).toBe(0)
     expect(parseAllDocuments(out)[0]!.toJS()).toMatchObject({
@@ -231,7 +234,7 @@ describe('manifests', () => {
     expect((await runToEnd(['new', 'certificate', 'Quota'])).code).toBe(2)
   })
 
-  test('of a renewed certificate trust the previous authority, and no older one', async () => {
+  test('--renew keeps the previous authority in the Secret, but no older one; rejects a missing file and another Secret', async () => {
     const file = join(root, 'renewed.yaml')
     writeFileSync(file, (await runToEnd(['new', 'certificate', 'quota'])).out, { mode: 0o600 })
     const secret = () => manifestsIn(file)[0] as unknown as { data: { [name: string]: string } }
@@ -283,7 +286,7 @@ describe('a provider', () => {
 
   test.each([
     ['one', ['--kinds', 'cluster,nothing'], 'there is no kind nothing: expected cluster, machine, machinepool, controlplane'],
-    ['two', ['--kinds', 'machine'], 'a provider of infrastructure has the kind cluster: add it'],
+    ['two', ['--kinds', 'machine'], 'an infrastructure provider needs the kind cluster: add it'],
     ['three', ['--domain', 'a b'], '--domain a b: expected a DNS name'],
     ['9lives', [], 'must begin with a letter'],
     ['Four', [], 'metadata.name'],

@@ -116,7 +116,7 @@ async function newProvider(name: string, options: ProviderOptions, io: Io): Prom
   await report(name, resolve(options.dir ?? name), files, ['npm start -- --kubeconfig FILE'], options, io)
 }
 
-/** Writes the files, and prints the next steps. */
+/** Writes the files, and prints their paths and the next steps. */
 async function report(
   name: string,
   folder: string,
@@ -174,7 +174,7 @@ function hooksNamed(text: string): Hook[] {
   const patchHooks = hooks.filter(({ name }) => name === 'ValidateTopology' || name === 'DiscoverVariables')
   if (patchHooks.length > 0 && !hooks.some(({ name }) => name === 'GeneratePatches'))
     throw new InvalidArgumentError(
-      `${patchHooks[0]!.name} is called only for a patch that has a handler of GeneratePatches: add GeneratePatches.`,
+      `${patchHooks[0]!.name} belongs to a patch, and core rejects a patch without a handler of GeneratePatches: add GeneratePatches.`,
     )
   return hooks
 }
@@ -186,7 +186,7 @@ function kindsNamed(text: string): Set<ProviderKindName> {
     throw new InvalidArgumentError(`there is no kind ${unknown.join(', ')}: expected ${providerKindNames.join(', ')}.`)
   }
   for (const name of ['cluster', 'machine']) {
-    if (!names.has(name)) throw new InvalidArgumentError(`a provider of infrastructure has the kind ${name}: add it.`)
+    if (!names.has(name)) throw new InvalidArgumentError(`an infrastructure provider needs the kind ${name}: add it.`)
   }
   return names as Set<ProviderKindName>
 }

@@ -1,10 +1,10 @@
 /**
- * Flags of kube-apiserver v1.36 that have no effect here, and flags that are rejected because their user relies on a feature that this
- * server lacks. `upstream-flags.test.ts` checks that every other flag is an option in `apiserver-options.ts`.
+ * Flags of kube-apiserver v1.36 that have no effect here, and flags that are rejected because this server cannot do what they request.
+ * `upstream-flags.test.ts` checks that every other flag is an option in `apiserver-options.ts`.
  */
 import { InvalidArgumentError, Option } from 'commander'
 
-/** Flags that have no effect, by reason. */
+/** Names of flags that have no effect, separated by spaces, by reason. */
 const withoutEffect: { readonly [reason: string]: string } = {
   'the server stores its state itself, see --data':
     'etcd-cafile etcd-certfile etcd-count-metric-poll-period etcd-db-metric-poll-interval etcd-healthcheck-timeout etcd-keyfile ' +
@@ -45,7 +45,7 @@ const withoutEffect: { readonly [reason: string]: string } = {
     'feature-gates emulation-forward-compatible runtime-config-emulation-forward-compatible',
 }
 
-/** Flags that are rejected, by reason. */
+/** Names of flags that are rejected, separated by spaces, by reason. */
 const rejected: { readonly [reason: string]: string } = {
   'see --enable-admission-plugins and --disable-admission-plugins': 'admission-control',
   'no admission plugin of this server has a configuration': 'admission-control-config-file',
@@ -72,7 +72,7 @@ export const flagsWithoutEffect: ReadonlyMap<string, string> = new Map(
 /** Reasons why flags are rejected, by flag name without leading dashes. */
 export const rejectedFlags: ReadonlyMap<string, string> = new Map(entriesOf(rejected).map(({ name, why }) => [name, why]))
 
-/** Returns hidden options for these flags. `onIgnored` is called for each given flag that has no effect. */
+/** Returns a hidden option for each of these flags. A given flag without effect calls `onIgnored`; a rejected flag is an error. */
 export function upstreamFlags(onIgnored: (flag: string, reason: string) => void): Option[] {
   const hidden = (name: string, parse: () => unknown) => new Option(`--${name} [value]`).argParser(parse).preset('').hideHelp()
   return [

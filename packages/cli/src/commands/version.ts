@@ -5,7 +5,7 @@ import { versions } from '../versions.ts'
 /** `capstan version`: prints the versions of Capstan, Kubernetes and Cluster API. */
 export const versionCommand = (io: Io): Command =>
   new Command('version')
-    .description('Print the versions of Capstan, and of Kubernetes and Cluster API that it implements')
+    .description('Print the version of Capstan, and the versions of Kubernetes and Cluster API that it implements')
     .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'))
     .action(({ output }: { output: 'text' | 'json' }) => {
       if (output === 'json') io.out(JSON.stringify(versions))

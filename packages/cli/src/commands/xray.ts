@@ -65,7 +65,7 @@ async function explain(client: Client, object: string, namespace: string, signal
 /**
  * Finds a provider's kind by name.
  *
- * @throws UsageError when there is no such kind, or several, or it is a template or of no contract
+ * @throws UsageError when no kind or several kinds have the name, or the kind is a template or belongs to no contract
  */
 async function providerKind(client: Client, name: string, signal: AbortSignal): Promise<ProviderKind> {
   const { items } = await client.list(CustomResourceDefinition, { signal })

@@ -1,4 +1,4 @@
-/** Runs the core controllers for `capstan conform`, and installs core's kinds where the API server lacks them. */
+/** Runs the core controllers for `capstan conform`, and installs the kinds of core that the API server lacks. */
 import { coreKinds } from '@capstan/api'
 import { createManager, installKinds } from '@capstan/controller'
 import {
@@ -41,7 +41,7 @@ export async function startOwnCore({ client, clock, random, log, signal }: OwnCo
     random,
     log,
     stores: memoryStores(),
-    // This process simulates no workload clusters: core connects to all of them over HTTPS.
+    // Not used: this process simulates no workload clusters. Core connects to workload clusters over HTTPS.
     endpoint: { host: '', port: 0 },
   })
   const controllers = [...providers.controllers, ...lateDefaults(providerAdmission(), coreKinds)]
