@@ -9,7 +9,8 @@ import { issueCertificate, makeAuthority } from '@capstan/kube/node'
 import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { authenticator } from './auth/authenticate.ts'
 import type { HttpHandler } from './http/exchange.ts'
-import type { Endpoint, Listener } from './listen.ts'
+import type { Endpoint } from './connections.ts'
+import type { Listener } from './listen.ts'
 import { listen } from './listen.ts'
 
 interface Authority {

@@ -1,16 +1,16 @@
 /** Listens for HTTP/2 and HTTP/1.1 over TLS on one port, for one API server or for several, selected by server name (SNI). */
-import { constants, X509Certificate } from 'node:crypto'
+import { constants } from 'node:crypto'
 import { once } from 'node:events'
 import type { ServerHttp2Session } from 'node:http2'
 import { createSecureServer } from 'node:http2'
 import { type AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import type { PeerCertificate, SecureContext, SecureContextOptions, TLSSocket } from 'node:tls'
+import type { TLSSocket } from 'node:tls'
 import type { Clock, Logger } from '@capstan/kube'
 import { seconds, silent, StatusError } from '@capstan/kube'
-import type { Authenticate, Credentials } from './auth/authenticate.ts'
-import type { HttpHandler, HttpRequest } from './http/exchange.ts'
+import type { HttpRequest } from './http/exchange.ts'
 import { BodyBudget, type BodyShare } from './body-budget.ts'
+import { Connections, defaultContext, type EndpointFor } from './connections.ts'
 import { clientDisconnected, readBody, type Req, type Res, respond } from './node-exchange.ts'
 
 /**
@@ -30,28 +30,12 @@ const malformedStatuses: { readonly [code: string]: string } = {
   ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
 }
 
-/** One API server behind the port. */
-export interface Endpoint {
-  readonly handler: HttpHandler
-  readonly authenticate: Authenticate
-  /** Serving certificate chain and its key, PEM. For a server selected by server name, also a function that creates them when first needed. */
-  readonly serving: ServingKey | (() => Promise<ServingKey>)
-  /** Certificate authority of client certificates, PEM. When absent, clients cannot authenticate by certificate. */
-  readonly clientCA?: string
-}
-
-export interface ServingKey {
-  readonly certificate: string
-  readonly key: string
-}
-
 export interface ListenOptions {
   /** Address to listen on. Default: loopback. */
   readonly host?: string
   /** Port to listen on. 0 selects a free port. */
   readonly port: number
-  /** Selects the API server by server name (SNI): `undefined` if the client sends none. Returns `undefined` to reject the connection. */
-  readonly endpointFor: (servername: string | undefined) => Endpoint | undefined
+  readonly endpointFor: EndpointFor
   readonly clock: Clock
   readonly log?: Logger
   /** Maximum number of concurrent requests on one HTTP/2 connection. Default: 1000. Upstream: --http2-max-streams-per-connection. */
@@ -86,8 +70,6 @@ const defaultTimeouts: Timeouts = { handshake: seconds(10), headers: seconds(32)
 /** Upstream: http.DefaultMaxHeaderBytes. */
 const MaxHeaderBytes = 1024 * 1024
 const MaxConnections = 10_000
-/** Maximum number of cached TLS contexts, one for each API server. A context takes 35 KB of memory, and half a millisecond to create. */
-const MaxContexts = 64
 /** Budget for the bodies of all requests together; the limit for one request is 3 MiB. */
 const MaxBodyBytes = 256 * 1024 * 1024
 
@@ -193,22 +175,6 @@ export async function listen({
   }
 }
 
-function defaultContext(endpoint: Endpoint | undefined): object {
-  if (!endpoint || typeof endpoint.serving === 'function') return {}
-  return contextOf(endpoint, endpoint.serving)
-}
-
-const contextOf = ({ clientCA }: Endpoint, { certificate, key }: ServingKey) => ({
-  cert: certificate,
-  key,
-  ciphers,
-  ...(clientCA === undefined ? {} : { ca: clientCA }),
-})
-
-/** The first cipher suite, as in Go servers: AES-128 takes less CPU time than AES-256, which is first in the list of Node. */
-const FirstCipher = 'TLS_AES_128_GCM_SHA256'
-const ciphers = [FirstCipher, ...constants.defaultCipherList.split(':').filter((name) => name !== FirstCipher)].join(':')
-
 const http1Options = ({ headers, reading }: Timeouts) => ({
   maxHeaderSize: MaxHeaderBytes,
   // Longer than clients keep idle connections, so that the client closes first.
@@ -248,109 +214,6 @@ function keepAlive(session: ServerHttp2Session, clock: Clock): void {
   let timer = clock.schedule(pingInterval, onInterval)
   session.on('close', () => timer.cancel())
 }
-
-/** Keeps the API server and the client certificate of each connection, and the TLS contexts of API servers. */
-class Connections {
-  readonly #endpointFor: ListenOptions['endpointFor']
-  readonly #clock: Clock
-  /**
-   * Serving keys of the API servers that clients connected to. A TLS context is ten times as large as its key, so contexts are cached only
-   * for the latest servers.
-   */
-  readonly #keys = new WeakMap<Endpoint, Promise<ServingKey>>()
-  readonly #contexts = new Map<Endpoint, SecureContext>()
-  readonly #connections = new WeakMap<object, { readonly endpoint: Endpoint; readonly certificate: Credentials['certificate'] }>()
-
-  constructor(endpointFor: ListenOptions['endpointFor'], clock: Clock) {
-    this.#endpointFor = endpointFor
-    this.#clock = clock
-  }
-
-  context(servername: string, done: (err: Error | null, context?: SecureContext) => void): void {
-    const endpoint = this.#endpointFor(servername)
-    if (!endpoint) return done(new Error(`there is no API server for the server name ${servername}`))
-    this.#contextOf(endpoint).then(
-      (context) => done(null, context),
-      (err: Error) => {
-        this.#keys.delete(endpoint)
-        done(err)
-      },
-    )
-  }
-
-  async #contextOf(endpoint: Endpoint): Promise<SecureContext> {
-    const cached = this.#contexts.get(endpoint)
-    this.#contexts.delete(endpoint)
-    const context = cached ?? (await secureContext(contextOf(endpoint, await this.#keyOf(endpoint))))
-    this.#contexts.set(endpoint, context)
-    if (this.#contexts.size > MaxContexts) this.#contexts.delete(this.#contexts.keys().next().value!)
-    return context
-  }
-
-  #keyOf(endpoint: Endpoint): Promise<ServingKey> {
-    let key = this.#keys.get(endpoint)
-    if (!key) {
-      const { serving } = endpoint
-      this.#keys.set(endpoint, (key = typeof serving === 'function' ? serving() : Promise.resolve(serving)))
-    }
-    return key
-  }
-
-  /** Returns the API server and the client certificate of a request's connection; `undefined` when that server was removed or replaced. */
-  of(req: Req): { endpoint: Endpoint; certificate: Credentials['certificate'] } | undefined {
-    const session = 'stream' in req ? req.stream.session : undefined
-    const socket = (session ? session.socket : req.socket) as TLSSocket
-    const name = (socket as { servername?: string | false }).servername
-    const endpoint = this.#endpointFor(name === false || name === '' ? undefined : name)
-    if (!endpoint) return undefined
-    const key = session ?? socket
-    const cached = this.#connections.get(key)
-    if (cached) return cached.endpoint === endpoint ? cached : undefined
-    const connection = { endpoint, certificate: certificateOf(socket, endpoint, this.#clock) }
-    this.#connections.set(key, connection)
-    return connection
-  }
-}
-
-/** Creates a TLS context. Loads the TLS module on first use, because the module reads all CA certificates that Node ships. */
-const secureContext = async (options: SecureContextOptions): Promise<SecureContext> =>
-  (await import('node:tls')).createSecureContext(options)
-
-function certificateOf(socket: TLSSocket, { clientCA }: Endpoint, clock: Clock): Credentials['certificate'] {
-  if (clientCA === undefined) return undefined
-  const peer = socket.getPeerCertificate()
-  if (!socket.authorized && !isForAnyUse(socket, peer, clientCA, clock.now())) return undefined
-  // Node returns an attribute that occurs more than once as a list.
-  const subject = peer.subject as { CN?: string | string[]; O?: string | string[] } | undefined
-  if (!subject) return undefined
-  return {
-    commonName: [subject.CN ?? []].flat()[0] ?? '',
-    organizations: [subject.O ?? []].flat(),
-    fingerprint: peer.fingerprint256.replaceAll(':', '').toLowerCase(),
-  }
-}
-
-/**
- * Reports whether a client certificate is valid except for its usage anyExtendedKeyUsage, which Go accepts and OpenSSL does not. OpenSSL
- * reports only one of several problems, so the issuer and the dates are checked here again.
- */
-function isForAnyUse(socket: TLSSocket, { raw }: PeerCertificate, clientCA: string, now: number): boolean {
-  if ((socket.authorizationError as unknown) !== 'INVALID_PURPOSE' || !raw) return false
-  const certificate = new X509Certificate(raw)
-  const authorities = clientCA.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
-  return (
-    certificate.keyUsage?.includes(AnyExtendedKeyUsage) === true &&
-    isValidAt(certificate, now) &&
-    authorities
-      .map((pem) => new X509Certificate(pem))
-      .some((ca) => ca.ca && isValidAt(ca, now) && certificate.checkIssued(ca) && certificate.verify(ca.publicKey))
-  )
-}
-
-const AnyExtendedKeyUsage = '2.5.29.37.0'
-
-const isValidAt = ({ validFrom, validTo }: X509Certificate, now: number): boolean =>
-  Date.parse(validFrom) <= now && now <= Date.parse(validTo)
 
 interface ServeOptions {
   readonly connections: Connections
