@@ -26,7 +26,7 @@ export interface ServeManagementClusterOptions {
   /** File to write the administrator's kubeconfig to. */
   readonly kubeconfig: string
   /**
-   * Called with each result of a hook call, including failures; not called if the hook has no handlers, or they cannot be
+   * Called with each result of a hook call, including failures. Not called if the hook has no handlers, or if its handlers cannot be
    * determined.
    */
   readonly onHookCall?: (call: HookCall) => void

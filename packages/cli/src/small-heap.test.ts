@@ -13,7 +13,7 @@ const script = `
   let held = []
   for (let index = 0; index < 400_000; index++) held.push({ text: 'object ' + index })
   const grown = total()
-  // Collections that V8 has started end by then, while the garbage is still referenced.
+  // The objects stay referenced for 500 ms, so that collections that V8 has already started do not free them.
   setTimeout(() => (held = undefined), 500)
   const watching = setInterval(() => {
     if (total() > before + 4) return

@@ -31,8 +31,8 @@ const NewSpace = 8 * 1024 * 1024
 /** Number of idle HTTP/1.1 parsers to keep for later connections. */
 const IdleParsers = 16
 /**
- * Milliseconds without a garbage collection after which the process counts as idle: after the start, or when half of at least
- * `ManyConnections` connections were closed.
+ * Milliseconds without a garbage collection after which the process counts as idle in two cases: after the start, and after at least half
+ * of many connections (`ManyConnections` or more) were closed.
  */
 const ShortIdleTime = 1000
 const ManyConnections = 64
@@ -116,7 +116,7 @@ const connections = (): number => process.getActiveResourcesInfo().filter((name)
 
 /**
  * Makes V8 collect all garbage and return the memory, which V8 otherwise keeps. Byte code is kept, but optimized code is dropped,
- * so that the next thousand requests take 1.5 times as long. This is acceptable after a start, but not between bursts of requests.
+ * so the next thousand requests take 1.5 times as long. This is acceptable after a start, but not between bursts of requests.
  */
 function collectAll(): void {
   // Node's small buffers share a pool, and the newest pool is at the end of the memory. Allocating a new pool lets V8 return the free

@@ -51,8 +51,8 @@ export const manifestsIn = (file: string): KubeObject[] =>
   parseAllDocuments(readFileSync(file, 'utf8')).map((document) => document.toJS() as KubeObject)
 
 function kindOf({ apiVersion, kind }: KubeObject): Kind {
-  const isCluster = kind === 'Namespace' || kind === 'ExtensionConfig'
-  return unknownKind({ apiVersion, kind, plural: `${kind.toLowerCase()}s`, scope: isCluster ? 'Cluster' : 'Namespaced' })
+  const isClusterScoped = kind === 'Namespace' || kind === 'ExtensionConfig'
+  return unknownKind({ apiVersion, kind, plural: `${kind.toLowerCase()}s`, scope: isClusterScoped ? 'Cluster' : 'Namespaced' })
 }
 
 const certManagerDefinitions = [

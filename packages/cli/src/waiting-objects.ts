@@ -1,6 +1,6 @@
 /**
- * Lists the objects in a management cluster that wait for a hook. Core and providers record the waiting hooks of an object in the same
- * annotation.
+ * Lists the objects in a management cluster that hooks block. Core and providers use the same annotation to record the hooks that block
+ * an object.
  */
 import { Cluster, ClusterNameLabel, Machine, ProviderNameLabel, type WaitingHook, waitingHooks } from '@capstan/api'
 import {

@@ -1,4 +1,4 @@
-/** Tests what the provider that `capstan new provider` creates does beyond the requirements of the contracts. */
+/** Tests behavior of the provider that `capstan new provider` creates, beyond the requirements of the contracts. */
 import { X509Certificate } from 'node:crypto'
 import { Cluster } from '@capstan/api'
 import { Secret, StatusError, type Transport, withSend } from '@capstan/kube'
@@ -13,7 +13,7 @@ import { controllers, kinds } from '../../templates/provider/provider.ts'
 const metadata = { namespace: 'default', name: 'demo' }
 const refTo = ({ group, kind }: { group: string; kind: string }, name = 'demo') => ({ apiGroup: group, kind, name })
 
-test('the deletion of a Cluster removes everything from the cloud, although its control plane has another name', async () => {
+test('the deletion of a Cluster removes all resources from the cloud, also if the control plane has another name than the Cluster', async () => {
   const cloud = memoryCloud()
   const env = await providerEnv({ kinds, start: () => ({ controllers: controllers(cloud), close: async () => {} }) })
   await env.client.create(SampleCluster, { metadata, spec: {} })

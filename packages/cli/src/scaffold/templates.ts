@@ -3,6 +3,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
+/** Text of each template file, by its path in the folder of the templates. */
 export type Templates = ReadonlyMap<string, string>
 
 export const extensionTemplates = (): Templates => templatesIn('extension')
@@ -20,6 +21,6 @@ function templatesIn(name: string): Templates {
 export const fillPlaceholders = (text: string, values: { readonly [name: string]: string }): string =>
   text.replace(/\{\{([^}]+)\}\}/g, (_, name: string) => {
     const value = Object.hasOwn(values, name) ? values[name] : undefined
-    if (value === undefined) throw new Error(`Cannot fill in {{${name}}}: there are ${Object.keys(values).join(', ')}`)
+    if (value === undefined) throw new Error(`Cannot fill in {{${name}}}: values exist for ${Object.keys(values).join(', ')}`)
     return value
   })

@@ -4,7 +4,7 @@ import { BeforeClusterCreate } from '@capstan/api'
 import { callHook, fixture } from '@capstan/extension'
 import { extension } from './extension.ts'
 
-test('a Cluster waits for the label that the settings name', async () => {
+test('a Cluster is blocked until it has the label that the setting requiredLabel names', async () => {
   const { cluster } = fixture(BeforeClusterCreate)
   const answerWith = (labels: { [name: string]: string }) =>
     callHook(extension, BeforeClusterCreate, {

@@ -14,7 +14,7 @@ for (const { hook, name } of extension.handlers) {
   })
 }
 
-test('a Cluster is created, scaled, upgraded and deleted with it', async () => {
+test('a Cluster is created, scaled, upgraded and deleted with the extension', async () => {
   const { stuck, trace } = await lifecycleOf(extension)
   assert.equal(stuck, undefined, trace)
 })

@@ -63,11 +63,11 @@ export interface Reconciler<T extends ProviderObject, Owner extends KubeObject> 
   readonly kind: Kind<T>
   readonly ownerKind: Kind<Owner>
   clusterNameOf(owner: Owner): string
-  /** Returns true for an object that this provider never reconciles, also when it is deleted. */
+  /** Returns true for an object that this provider never reconciles, not even during its deletion. */
   skip?(object: T): boolean
   /**
-   * Creates or updates the infrastructure, and writes the result to spec and status of the object. If something is missing, such as the
-   * bootstrap data of the Machine, returns its name; the next change of owner or Cluster then leads to another call.
+   * Creates or updates the infrastructure, and writes the result to spec and status of the object. If a precondition is missing, returns
+   * its description, such as `bootstrap data of the Machine`; the next change of owner or Cluster then leads to another call.
    */
   provision(object: T, related: Related<Owner>, io: ReconcileContext): Promise<string | undefined>
   /** Deletes the infrastructure of the object. */

@@ -1,7 +1,10 @@
 import { GeneratePatches } from '@capstan/api'
 import { on, patchTemplates, template } from '@capstan/extension'
 
-/** Adds a label with the variable `region` to the templates of MachineDeployments. The response contains the changes as patches. */
+/**
+ * Adds the label `region` to the templates of MachineDeployments, with the value of the variable `region`. The response contains the changes
+ * as patches.
+ */
 export const generatePatches = on(
   GeneratePatches,
   { name: 'generate-patches' },
