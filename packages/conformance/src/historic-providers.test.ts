@@ -1,6 +1,7 @@
 /**
- * Tests lint with providers that were released or merged with mistakes. Each test repeats the kinds, labels, versions and contract fields
- * of the provider's CustomResourceDefinitions at the commit that it names; lint finds the same in the complete manifests of that commit.
+ * Tests lint with providers that were released or merged with mistakes. Each test names a commit of the provider, and repeats the kinds,
+ * labels, versions and contract fields of the CustomResourceDefinitions at that commit. Lint has the same findings in the complete manifests
+ * of the commit.
  */
 import { expect, test } from 'vitest'
 import { lint } from './lint.ts'
@@ -36,7 +37,7 @@ interface Kind {
   readonly scale?: { readonly [path: string]: string }
 }
 
-/** Returns the CustomResourceDefinition of a kind whose last version is the stored one. */
+/** Returns the CustomResourceDefinition of a kind. The last version is the storage version. */
 function crd(
   { kind, group = 'infrastructure.cluster.x-k8s.io', versions, scale }: Kind,
   labels: Readonly<Record<string, string>>,
@@ -63,7 +64,7 @@ function crd(
   }
 }
 
-/** Returns a kind of infrastructure with one version. */
+/** Returns a kind of an infrastructure provider, with the single version v1beta1. */
 const kindOf = (kind: string, spec: Schema, status?: Schema): Kind => ({
   kind,
   versions: [{ name: 'v1beta1', spec, ...(status === undefined ? {} : { status }) }],
@@ -87,7 +88,7 @@ const failureDomains = mapOf({ controlPlane: 'boolean', attributes: mapOf('strin
 const failures: Schema = { failureReason: 'string', failureMessage: 'string' }
 const templateWithoutMetadata: Schema = { template: { spec: 'object' } }
 
-/** Returns the rules that lint reports, each once, with the kind or file of the finding. */
+/** Returns level, rule and kind of each finding of lint, sorted and without duplicates. */
 function findings(objects: readonly object[]): string[] {
   const manifests = objects.map((object, index) => ({ object, file: 'components.yaml', line: index + 1 }) as Manifest)
   const found = lint(providerManifests(manifests, { isRendered: false }), rules).findings.map(({ rule, manifest }) => {

@@ -1,4 +1,7 @@
-/** Tests lint with mistakes of providers, each in manifests that are otherwise valid. A reference names a provider that made the mistake. */
+/**
+ * Tests lint with mistakes of providers, each in manifests that are otherwise valid. An issue in a title, such as openstack#2895, is about a
+ * provider that made the mistake.
+ */
 import { expect, test } from 'vitest'
 import { lint } from './lint.ts'
 import { MalformedManifest, type Manifest, providerManifests } from './manifests.ts'
@@ -52,7 +55,7 @@ const infrastructure = 'infrastructure.cluster.x-k8s.io'
 const bootstrap = 'bootstrap.cluster.x-k8s.io'
 const controlPlane = 'controlplane.cluster.x-k8s.io'
 
-/** Returns the CustomResourceDefinitions of a provider of all five contracts, which violates no rule, by kind. */
+/** Returns, by kind, the CustomResourceDefinitions of a provider that implements all five contracts and violates no rule. */
 function provider(): Record<string, Any> {
   const provisioned = () => object({ provisioned: boolean() })
   const machineTemplate = () =>
@@ -143,7 +146,7 @@ const claimV1Beta1 = (definition: Any) => {
 
 const mistakes: readonly [name: string, make: (kinds: Record<string, Any>) => void, rules: readonly string[]][] = [
   [
-    'a plural that core does not compute',
+    'a CustomResourceDefinition whose name core cannot compute',
     ({ FooCluster }) => void (FooCluster.metadata.name = `fooclusteren.${infrastructure}`),
     ['crd-name'],
   ],
@@ -331,7 +334,7 @@ test.each(mistakes)('lint reports %s, and no other mistake', (_, make, expected)
   expect(findingsOf(Object.values(kinds)).map(({ rule }) => rule)).toEqual(expected)
 })
 
-test('the edit for a missing field of the status mentions the controller, that for a field of the spec does not', () => {
+test('the suggested edit for a missing field mentions the controller only if the field is in the status', () => {
   const { FooMachine, FooMachineTemplate } = provider()
   delete statusOf(FooMachine).initialization
   delete specOf(FooMachineTemplate).template.properties.metadata
@@ -342,7 +345,7 @@ test('the edit for a missing field of the status mentions the controller, that f
   ])
 })
 
-test('pools of an IPAM provider must have the computed name, and conditions', () => {
+test('the CustomResourceDefinition of an IPAM pool must have the name that core computes, and status.conditions', () => {
   const group = 'ipam.cluster.x-k8s.io'
   const pool = () => crd(group, 'FooIPPool', {}, { conditions: listOf(condition()) })
   expect(findingsOf([pool(), crd(group, 'IPAddress', {}, {}), crd('foo.com', 'ConnectionPool', {}, {})])).toEqual([])
@@ -455,7 +458,7 @@ test('documentation must mention the variables that users must set', () => {
   expect(messagesOf(undefined, '${FOO_TOKEN}')).toEqual([])
 })
 
-test('a components file must have labels, one namespace and a container named manager with both flags', () => {
+test('a components file must have labels, one namespace, and a container named manager with --namespace and --watch-filter', () => {
   const { FooMachine, FooMachineTemplate } = provider()
   const labels = { 'cluster.x-k8s.io/provider': 'infrastructure-foo' }
   const namespace = (name: string) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } })

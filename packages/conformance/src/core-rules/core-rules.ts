@@ -1,5 +1,5 @@
 /**
- * Rules of the contracts that apply to core: behavior on which providers can rely, as the pages of the contracts describe it. The
+ * Rules of the provider contracts that apply to core: behavior on which providers can rely, as the pages of the contracts describe it. The
  * pages state most of these rules as "core will …", which counts as MUST. A SHOULD for every provider also applies to core, which
  * is a provider. No MAY applies to core. `testRule` tests each rule, by its id, for each of its contract versions; `proofs.test.ts`
  * reports rules without a test. For IPAM, whose kinds are core's own, a contract version is an API version of these kinds.
@@ -74,7 +74,7 @@ export const coreRules = [
     'core.contract-version',
     contractNames,
     'All resources: version',
-    'Core reads objects in the greatest version that the newest known contract label lists, and converts references by itself.',
+    'Core reads objects in the greatest version that the label of the newest known contract lists; references need no version.',
   ),
   must(
     'core.crd-name',
@@ -168,7 +168,7 @@ export const coreRules = [
     'core.infra-machine.spec-failure-domain',
     'InfraMachine',
     'InfraMachine: failure domain',
-    'Core still copies spec.failureDomain of the InfraMachine to spec.failureDomain of the Machine.',
+    'Core copies spec.failureDomain of the InfraMachine to spec.failureDomain of the Machine.',
     v1beta1Only,
   ),
   must(
@@ -225,7 +225,7 @@ export const coreRules = [
     'core.infra-machine-pool.provider-id-list',
     'InfraMachinePool',
     'InfraMachinePool: providerIDList',
-    'Core copies spec.providerIDList to the MachinePool, counts the Nodes with these IDs, and deletes the Node of an ID that is gone.',
+    'Core copies spec.providerIDList to the MachinePool, counts the Nodes with these IDs, and deletes the Node of an ID that is removed from the list.',
   ),
   must(
     'core.infra-machine-pool.replicas',
@@ -243,7 +243,7 @@ export const coreRules = [
     'core.infra-machine-pool.conditions',
     'InfraMachinePool',
     'InfraMachinePool: conditions',
-    `${legacyConditions('InfraMachinePool', 'MachinePool', 'InfrastructureReady')} As upstream, core does not set InfrastructureReady in status.conditions of the MachinePool yet.`,
+    `${legacyConditions('InfraMachinePool', 'MachinePool', 'InfrastructureReady')} Like upstream, core does not set InfrastructureReady in status.conditions of the MachinePool.`,
   ),
   must(
     'core.infra-machine-pool.terminal-failures',
@@ -335,7 +335,7 @@ export const coreRules = [
     'core.control-plane.endpoint',
     'ControlPlane',
     'ControlPlane: endpoint',
-    'Core copies spec.controlPlaneEndpoint of the control plane to the Cluster, where it is set and the control plane is initialized.',
+    'Core copies spec.controlPlaneEndpoint of the control plane to the Cluster, once it is set and the control plane is initialized.',
   ),
   must(
     'core.control-plane.replicas',
@@ -347,7 +347,7 @@ export const coreRules = [
     'core.control-plane.machine-template',
     'ControlPlane',
     'ControlPlane: machines',
-    'In a topology, core writes metadata, template, readiness gates and timeouts of Machines to spec.machineTemplate of the control plane, by the contract of its version, and changes them without a new template.',
+    'In a topology, core writes metadata, infrastructure template, readiness gates and timeouts of Machines to spec.machineTemplate of the control plane, at the paths of its contract version. A change of metadata or timeouts creates no new template.',
   ),
   must(
     'core.control-plane.node-taints',
@@ -365,7 +365,7 @@ export const coreRules = [
     'core.metadata-propagation',
     'ControlPlane',
     'Metadata propagation',
-    'Core propagates labels and annotations of a MachineDeployment to its MachineSets and Machines and their objects, without a rollout.',
+    'Core propagates the labels and annotations in spec.template of a MachineDeployment to its MachineSets, Machines, InfraMachines and BootstrapConfigs, without a rollout.',
   ),
   must(
     'core.in-place-propagation',
@@ -401,7 +401,7 @@ export const coreRules = [
     'core.control-plane.conditions',
     'ControlPlane',
     'ControlPlane: conditions',
-    'Core copies the condition Available to ControlPlaneAvailable of the Cluster, and includes RollingOut, ScalingUp and ScalingDown in its own.',
+    'Core copies the condition Available to ControlPlaneAvailable of the Cluster, and includes RollingOut, ScalingUp and ScalingDown in the Cluster conditions of these types.',
   ),
   must(
     'core.control-plane.legacy-conditions',
@@ -434,7 +434,7 @@ export const coreRules = [
     'core.ipam.valid-address',
     'IPAM',
     'Data Types',
-    'Core rejects an IPAddress whose address or gateway is no IP address, or whose prefix is too long for it.',
+    'Core rejects an IPAddress whose address or gateway is no IP address, or whose prefix is too long for the address.',
   ),
   must(
     'core.ipam.pool-of-claim',

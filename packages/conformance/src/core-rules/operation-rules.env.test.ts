@@ -1,6 +1,6 @@
 /**
- * Tests of the rules about permissions, watch limits, pausing, conditions of contract v1beta1, Nodes and in-place updates, in all
- * contracts.
+ * Tests of the rules about permissions, the flags --namespace and --watch-filter, pausing, conditions of contract v1beta1, Nodes and
+ * in-place updates, in all contracts.
  */
 import { Cluster, Machine, MachinePool } from '@capstan/api'
 import {

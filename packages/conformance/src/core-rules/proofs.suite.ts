@@ -20,7 +20,7 @@ function* testFiles(): Generator<string> {
   }
 }
 
-const inFiles = (files: Iterable<string>, pattern: RegExp): Proofs => {
+const filesByRuleId = (files: Iterable<string>, pattern: RegExp): Proofs => {
   const filesByRule = new Map<string, string[]>()
   for (const file of files) {
     for (const [, id] of readFileSync(`${packages}${file}`, 'utf8').matchAll(pattern)) {
@@ -36,7 +36,7 @@ const inFiles = (files: Iterable<string>, pattern: RegExp): Proofs => {
  * argument or in a list over which they loop.
  */
 export const coreProofs = (): Proofs =>
-  inFiles(
+  filesByRuleId(
     [...testFiles()].filter((file) => readFileSync(`${packages}${file}`, 'utf8').includes('testRule(')),
     /'(core\.[\w.-]+)'/g,
   )
@@ -44,7 +44,7 @@ export const coreProofs = (): Proofs =>
 /** Returns the ids of rules that an invalid manifest in the test of lint or a detected mutant violates. */
 export const violatedRules = (): ReadonlySet<string> =>
   new Set([
-    ...inFiles(['conformance/src/lint.test.ts'], /'([a-z-]+(?:\.[a-z-]+)?)'/g).keys(),
+    ...filesByRuleId(['conformance/src/lint.test.ts'], /'([a-z-]+(?:\.[a-z-]+)?)'/g).keys(),
     ...[...mutants.declared, ...mutants.controllerMutants]
       .filter(({ survives }) => survives === undefined)
       .map(({ rule }) => rule),
@@ -60,8 +60,8 @@ const families: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Returns the same family for all rules that one function declares for several contracts: they share a check, so one test is
- * enough.
+ * Returns the family of a rule. All rules that one function declares for several contracts are one family: they share a check, so one
+ * test is enough. Each other rule is a family of its own.
  */
 export const familyOf = ({ id }: Rule): string => (families.has(suffixOf(id)) ? suffixOf(id) : id)
 
@@ -70,5 +70,5 @@ export const unproved: Readonly<Record<string, string>> = {
   'type-and-object-meta': 'No API server serves an object without these fields.',
   '.owner-first': 'Mutants change writes of the local provider, which writes nothing for an object without an owner.',
   '.dry-run': 'The rule is about webhooks, and a mutant does not change the webhooks of the local provider.',
-  'clusterctl.owner-references': 'Core sets the owner references again that a mutant removes.',
+  'clusterctl.owner-references': 'Core restores the owner references that a mutant removes.',
 }

@@ -9,7 +9,7 @@ import { coreProofs, familyOf, violatedRules, unproved } from './proofs.suite.ts
 describe('rules that apply to core', () => {
   const proofs = coreProofs()
 
-  test.each(coreRules.map(({ id }) => id))('%s has tests in exactly one file, which name it', (id) => {
+  test.each(coreRules.map(({ id }) => id))('%s has tests in exactly one file', (id) => {
     expect(proofs.get(id)).toHaveLength(1)
   })
 
@@ -20,7 +20,7 @@ describe('rules that apply to core', () => {
     },
   )
 
-  test('rule ids are unique, and every test is named after a rule', () => {
+  test('rule ids are unique, and tests contain no other ids', () => {
     const ids: string[] = coreRules.map(({ id }) => id)
     expect(new Set(ids).size).toBe(ids.length)
     expect([...proofs.keys()].filter((id) => !ids.includes(id))).toEqual([])
@@ -46,7 +46,7 @@ describe('rules that apply to providers', () => {
 })
 
 describe('descriptions of how the local provider follows the rules', () => {
-  // There is no local kind of IPAM.
+  // The local provider has no kind of address pools.
   const applying = rules.filter(({ pages }) => !pages.includes('IPAM')).map(({ id }) => id)
 
   test.each(applying)('%s has a description', (id) => {

@@ -5,8 +5,8 @@ import { test } from 'vitest'
 import { type CoreRule, type CoreRuleId, coreRules } from './core-rules.ts'
 
 /**
- * Declares the test of a rule, once for each contract version. Providers of the test use that version, while the test itself
- * writes contract v1beta2 (see `contract-twin.ts` of `@capstan/testing`).
+ * Declares the test of a rule, once for each contract version of the rule. `testBody` reads and writes provider objects in contract v1beta2;
+ * the environment converts them, so that core reads the contract version under test (see `contract-twin.ts` of `@capstan/testing`).
  */
 export function testRule(
   id: CoreRuleId,

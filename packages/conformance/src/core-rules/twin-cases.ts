@@ -77,7 +77,7 @@ export const twinCases: { readonly [id in CoreRuleId]?: readonly string[] } = {
 /** Rules that no case can compare, with the reason. */
 export const withoutTwinCase: { readonly [id in CoreRuleId]?: string } = {
   'core.rbac-aggregation':
-    'core-twin starts both cores with all permissions. The suite `manifests` runs core with the roles that it installs.',
-  'core.watch-filter': 'core-twin starts each core once for all cases, without these flags.',
-  'core.ipam.versions': 'The suite `conversion` compares it, with generated objects of both kinds.',
+    'core-twin starts both cores with all permissions. The suite `manifests` runs core with the roles of `capstan manifests`.',
+  'core.watch-filter': 'core-twin starts each core once for all cases, without --namespace and --watch-filter.',
+  'core.ipam.versions': 'The suite `conversion` compares conversions of generated IPAddressClaims and IPAddresses.',
 }

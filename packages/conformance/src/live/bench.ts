@@ -37,13 +37,17 @@ import type { PoolKind, Target } from './target.ts'
 export interface Limits {
   /** Time limit of each wait. */
   readonly wait: number
-  /** Duration of each wait for an event that must not occur. */
+  /**
+   * Duration of waits without a condition, for example to show that the provider does not change a paused object. Also the maximum time until
+   * the recording is current.
+   */
   readonly quiet: number
 }
 
 export const defaultLimits: Limits = { wait: seconds(180), quiet: seconds(5) }
 
 export interface Versions {
+  /** Version with which control planes and Machines are created. */
   readonly kubernetes: string
   /** Version to which scenarios upgrade. */
   readonly upgradeTo: string
@@ -67,6 +71,7 @@ export interface BenchOptions {
 export interface Snapshot {
   readonly contract: ContractName
   readonly contractVersion: ContractVersion
+  /** Milliseconds since the Unix epoch. */
   readonly at: number
   readonly object: UnknownObject
 }
@@ -99,6 +104,7 @@ export class ScenarioStopped extends Error {
   override readonly name = 'ScenarioStopped'
 }
 
+/** The environment of one scenario, and the record of the scenario. */
 export class Bench implements ScenarioRecord {
   readonly client: Client
   readonly target: Target
@@ -199,7 +205,7 @@ export class Bench implements ScenarioRecord {
     this.requestResults.set(name, { at: this.now(), object, error })
   }
 
-  /** Reads the objects of the provider in each version that claims a contract. */
+  /** Records the objects of the provider as read in each API version that implements a contract. */
   async snapshot(): Promise<void> {
     for (const contractTarget of Object.values(this.target)) {
       for (const { contractVersion, kind } of contractTarget.claims) {
@@ -251,7 +257,7 @@ export class Bench implements ScenarioRecord {
     while (!(await isCurrent()) && this.now() < deadline) await this.#nextChangeWithin(deadline - this.now())
   }
 
-  /** Waits for `limits.quiet`, during which an event must not occur. */
+  /** Waits for `limits.quiet`, for example to show that a paused object does not change. */
   async quiet(): Promise<void> {
     await sleep(this.#options.clock, this.limits.quiet, this.#options.signal)
   }

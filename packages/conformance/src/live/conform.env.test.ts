@@ -53,7 +53,7 @@ async function run(names: TargetNames, overrides: Partial<ConformOptions> = {}):
   return env.during(running, seconds(7200))
 }
 
-/** Returns the rules with one of these verdicts. */
+/** Returns verdict and id of each rule with one of these verdicts. */
 const withVerdict = ({ results }: ConformReport, ...verdicts: Verdict[]): string[] =>
   results.filter(({ verdict }) => verdicts.includes(verdict)).map(({ rule, verdict }) => `${verdict}: ${rule.id}`)
 
@@ -135,7 +135,7 @@ test('an inactive provider fails, with the object and the field as evidence', as
   ])
 })
 
-test('a provider that starts slowly does not fail for pauses before its start', async () => {
+test('a provider that starts slowly passes the rules about pausing', async () => {
   const isWrite = (verb: string) => !['get', 'list', 'watch'].includes(verb)
   env = await providerEnv({
     ...localProvider(),
@@ -155,7 +155,7 @@ test('a provider that starts slowly does not fail for pauses before its start', 
   ])
 })
 
-test('a provider that reports pauses late passes', async () => {
+test('a provider that reports pauses 15 seconds late passes the rules about pausing', async () => {
   const firstAttempts = new Map<string, number>()
   env = await providerEnv({
     ...localProvider(),
@@ -225,7 +225,7 @@ test('an IPAM provider can be tested without other kinds, and follows every rule
   expect(await namespaces()).toEqual([])
 })
 
-test('watches that deliver the changes of one kind later than those of another cause no failure', async () => {
+test('a watch that delivers changes of IPAddresses late causes no failure', async () => {
   env = await providerEnv(poolProvider())
   const pool = await findPool(env.client, 'DevPool', [poolExample], new AbortController().signal)
   const client: Client = {
@@ -261,7 +261,7 @@ test('an IPAM provider can be tested together with an infrastructure provider', 
   expect(report.leftovers).toEqual([])
 })
 
-test('an inactive IPAM provider fails, and its objects are deleted', async () => {
+test('an inactive IPAM provider fails, and the objects of the run are deleted', async () => {
   env = await providerEnv({ ...poolProvider(), start: () => ({ controllers: [], close: async () => {} }) })
   const pool = await findPool(env.client, 'DevPool', [poolExample], new AbortController().signal)
   const report = await run({}, { pool })

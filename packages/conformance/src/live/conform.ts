@@ -47,6 +47,7 @@ export interface ScenarioResult {
 
 export interface TestedKind {
   readonly contract: ContractName | 'IPAM'
+  /** Kind, version and group: `LocalCluster.v1alpha1.infrastructure.capstan.dev`. */
   readonly kind: string
   /** Absent for address pools. */
   readonly contractVersion?: string
@@ -67,6 +68,7 @@ export interface ConformReport {
 /** Scenarios that stop the provider. They run one at a time, after all other scenarios. */
 const exclusiveScenarios: ReadonlySet<ScenarioName> = new Set(['restarted'])
 
+/** Runs the scenarios that the rules need, deletes the objects that the scenarios created, and returns the verdict of each rule. */
 export async function conform(options: ConformOptions): Promise<ConformReport> {
   const { client, clock, signal, rules, prefix = 'conform', concurrency = 4, progress } = options
   const startedAt = clock.now()
@@ -133,7 +135,7 @@ const testedKinds = ({ target, pool }: BenchOptions): TestedKind[] => [
 
 const fullName = ({ group, version, kind }: Kind): string => `${kind}.${version}.${group}`
 
-/** Waits for all promises, then throws the first failure, so that no scenario is still running. */
+/** Waits until all promises are settled, so that no scenario is still running, and then throws the first failure. */
 async function waitForAll(promises: readonly Promise<void>[]): Promise<void> {
   const failed = (await Promise.allSettled(promises)).find((result) => result.status === 'rejected')
   if (failed) throw failed.reason

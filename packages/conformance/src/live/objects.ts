@@ -51,6 +51,7 @@ export async function createTemplate(bench: Bench, contract: ContractName, name:
   return bench.create(target.template.kind, { metadata: { name }, spec: { template: { spec: exampleOf(target) } } } as never)
 }
 
+/** Returns the kind of control planes under test; the stub kind if none is under test. */
 export const controlPlaneKind = ({ target }: Bench): Kind => target.ControlPlane?.kind ?? StubControlPlane
 
 /** Creates the control plane of a Cluster, with one replica if the kind has replicas. */
@@ -92,6 +93,7 @@ function withExample(metadata: Partial<KubeObject['metadata']>, target: TargetKi
   }
 }
 
+/** Returns the spec of the first example; an empty spec if there is no example. */
 export const exampleOf = ({ examples }: TargetKind): { readonly [field: string]: unknown } => examples[0] ?? {}
 
 /** Sets a field if the schema has it. */
@@ -107,6 +109,7 @@ function set(object: object, path: string, value: unknown, { crd, kind }: Target
 
 export const refOf = ({ group, kind }: Kind, name: string) => ({ apiGroup: group, kind, name })
 
+/** Returns an owner reference that makes `owner` the controller. */
 export const ownerOf = (owner: KubeObject, kind: Kind): OwnerReference => ({
   ...typeMeta(kind),
   name: owner.metadata.name,
@@ -126,7 +129,7 @@ export async function bootstrapOf(bench: Bench, name: string, as: 'template' | '
 }
 
 /**
- * Creates the Secret that a bootstrap provider would create, unless it exists, and returns its name. Its data is a script without
+ * Creates the Secret that a bootstrap provider would create, unless it exists, and returns its name. The Secret contains a script without
  * effect.
  */
 export async function bootstrapSecret(bench: Bench, name: string): Promise<string> {
@@ -141,7 +144,7 @@ export async function bootstrapSecret(bench: Bench, name: string): Promise<strin
   return secretName
 }
 
-/** Creates the workers of a Cluster from its templates. */
+/** Creates a MachineDeployment with the name of its Cluster, from the templates with this name. */
 export async function createWorkers(bench: Bench, name: string, replicas: number): Promise<void> {
   const labels = { [ClusterNameLabel]: name, 'conform.capstan.dev/workers': name }
   await bench.create(MachineDeployment, {
@@ -219,6 +222,7 @@ export async function untilControlPlane(bench: Bench, name: string): Promise<voi
   )
 }
 
+/** Reports the stub control plane of a Cluster as initialized. Does nothing if a kind of control planes is under test. */
 export async function simulateControlPlane(bench: Bench, name: string): Promise<void> {
   if (bench.target.ControlPlane) return
   const status = { initialization: { controlPlaneInitialized: true }, externalManagedControlPlane: true }

@@ -1,4 +1,4 @@
-/** Live checks of IPAM providers, on the record of the scenario `addresses`. */
+/** Live checks of IPAM providers, on the record of the scenario `addresses`. A mark is a named moment of the scenario. */
 import { IPAddress, IPAddressClaim } from '@capstan/api'
 import { isDeleting, type KubeObject, type OwnerReference } from '@capstan/kube'
 import { list, record } from '../../manifests.ts'
@@ -40,8 +40,8 @@ function stateOf(
 /** Returns the mark `allocated`, or the mark `stopped` if the scenario did not reach it. */
 const whenAllocated = (recorded: ScenarioRecord): string => (recorded.marks.has('allocated') ? 'allocated' : 'stopped')
 
-/** Returns the claims that must be fulfilled, with their IPAddresses. */
-const fulfilled = (recorded: ScenarioRecord) =>
+/** Returns each claim that must be fulfilled, with its IPAddress and with all IPAddresses at the same mark. */
+const requiredClaims = (recorded: ScenarioRecord) =>
   [
     [whenAllocated(recorded), normalClaims] as const,
     [orWhenStopped(recorded, 'resumed', 'allocated'), resumedClaims] as const,
@@ -56,7 +56,7 @@ export const claimsFulfilled = addressCheck(
     orStopped(
       recorded,
       'claims',
-      fulfilled(recorded).map(({ claim: { object, at }, address, addresses }) => {
+      requiredClaims(recorded).map(({ claim: { object, at }, address, addresses }) => {
         const same = addresses.filter(({ spec }) => spec.address === address?.spec.address)
         const expected = 'an IPAddress whose spec.address is different from all others'
         return observation({ object, field: 'IPAddress', at, expected, found: address?.spec.address, holds: same.length === 1 })
@@ -68,7 +68,7 @@ export const addressRef = addressCheck('status.addressRef of each claim.', (reco
   orStopped(
     recorded,
     'claims',
-    fulfilled(recorded).map(({ claim: { object, at }, addresses }) => {
+    requiredClaims(recorded).map(({ claim: { object, at }, addresses }) => {
       const name = object.status?.addressRef?.name
       const namedAddress = addresses.find(({ metadata }) => metadata.name === name)
       const holds = namedAddress?.spec.claimRef.name === object.metadata.name
@@ -92,7 +92,7 @@ function unfulfilled(claim: ClaimState, addresses: readonly IPAddress[], reason:
   })
 }
 
-export const foreignClaimsLeft = addressCheck('Claims of a pool in another group, and of another kind.', (recorded) => {
+export const foreignClaimsLeft = addressCheck('Claims of a pool in another group, and of a pool of another kind.', (recorded) => {
   const { claims, addresses } = stateOf(recorded, whenAllocated(recorded), foreignClaims)
   return orStopped(
     recorded,
@@ -116,7 +116,7 @@ export const claimPausing = addressCheck(
   },
 )
 
-/** Checks that a claim with a finalizer, and its IPAddress, are kept while the Cluster is paused. */
+/** Checks that a deleted claim with a finalizer, and its IPAddress, still exist while the Cluster is paused. */
 function keptWhilePaused(recorded: ScenarioRecord): Observation[] {
   const time = recorded.marks.get('deleted while paused')
   const claimBefore = stateOf(recorded, 'resumed', [deletedWhilePaused]).claims[0]
@@ -143,7 +143,7 @@ export const claimFinalizer = addressCheck('The finalizers of each claim with an
   orStopped(
     recorded,
     'claims',
-    fulfilled(recorded)
+    requiredClaims(recorded)
       .filter(({ address }) => address)
       .map(({ claim: { object, at } }) => hasFinalizer(object, at)),
   ),
@@ -170,7 +170,9 @@ const ofEachAddress = (
     orStopped(
       recorded,
       'IPAddresses',
-      fulfilled(recorded).flatMap(({ claim, address }) => (address ? [observe(address, claim.object, claim.at, recorded)] : [])),
+      requiredClaims(recorded).flatMap(({ claim, address }) =>
+        address ? [observe(address, claim.object, claim.at, recorded)] : [],
+      ),
     ),
   )
 
@@ -182,7 +184,7 @@ export const addressName = ofEachAddress('The name of each IPAddress.', (object,
 
 export const addressFinalizer = ofEachAddress('The finalizers of each IPAddress.', (object, _, at) => hasFinalizer(object, at))
 
-/** Checks the owner reference to an object. */
+/** Checks the owner reference from an IPAddress to `owner`. */
 function ownedBy(address: IPAddress, owner: KubeObject | undefined, controller: boolean, at: number): Observation {
   const reference = address.metadata.ownerReferences?.find(({ uid }) => uid === owner?.metadata.uid)
   const holds = (reference?.controller ?? false) === controller && reference?.blockOwnerDeletion === true
@@ -191,12 +193,17 @@ function ownedBy(address: IPAddress, owner: KubeObject | undefined, controller: 
     field: 'metadata.ownerReferences',
     at,
     expected: `${owner?.kind} ${owner?.metadata.name} with controller ${controller} and blockOwnerDeletion true`,
-    found: reference && shown(reference),
+    found: reference && reportedFields(reference),
     holds,
   })
 }
 
-const shown = ({ kind, name, controller, blockOwnerDeletion }: OwnerReference) => ({ kind, name, controller, blockOwnerDeletion })
+const reportedFields = ({ kind, name, controller, blockOwnerDeletion }: OwnerReference) => ({
+  kind,
+  name,
+  controller,
+  blockOwnerDeletion,
+})
 
 export const addressClaimOwner = ofEachAddress('The owner reference from each IPAddress to its claim.', (address, claim, at) =>
   ownedBy(address, claim, true, at),

@@ -22,20 +22,22 @@ import {
 } from './check.ts'
 
 /**
- * Checks that the field for completed initialization becomes true in the chosen contract version and remains true, and that it is also true
- * in each other contract version that the kind claims.
+ * Checks that the field for completed initialization becomes true in the contract version that core chooses and remains true, and that it
+ * is also true in each other contract version that the kind claims.
  */
 export const initialization = (contract: ContractName): LiveCheck => ({
-  looksAt: 'The field becomes true in each contract version that the kind claims, and is not taken back before deletion.',
+  looksAt:
+    'The field for completed initialization becomes true in each contract version that the kind claims, and remains true until deletion.',
   scenario: 'life',
   contract,
   run(recorded) {
-    const { path, chosen } = { path: initializedFields[contract].paths, chosen: contractVersionOf(recorded, contract) }
+    const { paths } = initializedFields[contract]
+    const chosen = contractVersionOf(recorded, contract)
     const observations: Observation[] = []
     for (const history of historiesOf(recorded, contract)) {
       const first = history.states.find(({ object }) => isInitialized(contract, object, chosen))
       const last = history.states.at(-1)!
-      const field = path[chosen]
+      const field = paths[chosen]
       if (!first) {
         // A scale down or a rollout may delete objects before they are initialized.
         if (isDeleting(last.object) || history.deleted) continue
@@ -55,7 +57,7 @@ export const initialization = (contract: ContractName): LiveCheck => ({
       if (contractVersion === chosen || isDeleting(object)) continue
       const holds = isInitialized(contract, object, contractVersion)
       const expected = `true in contract ${contractVersion}, read as ${object.apiVersion}`
-      observations.push(observation({ object, field: path[contractVersion], at, expected, found: holds, holds }))
+      observations.push(observation({ object, field: paths[contractVersion], at, expected, found: holds, holds }))
     }
     return orStopped(recorded, 'creation', observations)
   },
@@ -66,7 +68,7 @@ export const conditions = (contract: ContractName): LiveCheck =>
   whenReady(contract, 'Each condition in the status of each object.', (object, at, recorded) => {
     if (contractVersionOf(recorded, contract) !== 'v1beta2') return []
     const status = record(object.status)
-    // As core, prefers status.v1beta2.conditions.
+    // Like core, prefers status.v1beta2.conditions.
     const field = record(status.v1beta2).conditions === undefined ? 'status.conditions' : 'status.v1beta2.conditions'
     const conditionList = record(status.v1beta2).conditions ?? status.conditions
     if (conditionList === undefined) return []
@@ -103,12 +105,15 @@ export const ownerFirst = (contract: ContractName): LiveCheck => ({
 
 const providerIDOf = (object: UnknownObject): unknown => record(object.spec).providerID
 
-/** Checks that the provider completes each deletion of an object: in the scenario `deletion`, in each phase of a Cluster. */
+/**
+ * Checks that the provider completes the deletion of each object. In the scenario `deletion`, each Cluster is deleted in another phase of its
+ * creation.
+ */
 export const released = (contract: ContractName, scenario: 'deletion' | 'orphans'): LiveCheck => ({
   looksAt:
     scenario === 'deletion'
       ? `Objects of Clusters that are deleted in the phases ${deletionPhases.join(', ')}.`
-      : 'An object without an owner that is deleted.',
+      : 'The deletion of an object without an owner.',
   scenario,
   contract,
   run(recorded) {
@@ -133,17 +138,17 @@ export const released = (contract: ContractName, scenario: 'deletion' | 'orphans
   },
 })
 
-/** Objects of the scenario `paused`, and the mark until which they are paused. */
-const pauses: readonly { names: readonly string[]; until: string; contracts: readonly ContractName[] }[] = [
-  { names: ['paused', 'annotated'], until: 'InfraCluster paused', contracts: ['InfraCluster', 'ControlPlane'] },
+/** Objects of the scenario `paused`, and the mark (a named moment of the scenario) at which the checks read the paused objects. */
+const pauses: readonly { names: readonly string[]; mark: string; contracts: readonly ContractName[] }[] = [
+  { names: ['paused', 'annotated'], mark: 'InfraCluster paused', contracts: ['InfraCluster', 'ControlPlane'] },
   {
     names: ['by-cluster', 'by-cluster-pool'],
-    until: 'all paused',
+    mark: 'all paused',
     contracts: ['InfraMachine', 'InfraMachinePool', 'BootstrapConfig'],
   },
   {
     names: ['by-annotation'],
-    until: 'annotated objects paused',
+    mark: 'annotated objects paused',
     contracts: ['InfraMachine', 'InfraMachinePool', 'BootstrapConfig'],
   },
 ]
@@ -154,7 +159,7 @@ const pauses: readonly { names: readonly string[]; until: string; contracts: rea
  */
 export const pausing = (contract: ContractName): LiveCheck => ({
   looksAt:
-    'Objects of a paused Cluster and objects with the annotation cluster.x-k8s.io/paused, whose other preconditions are met.',
+    'Objects of a paused Cluster and objects with the annotation cluster.x-k8s.io/paused, which the provider could provision if they were not paused.',
   scenario: 'paused',
   contract,
   run(recorded) {
@@ -162,8 +167,8 @@ export const pausing = (contract: ContractName): LiveCheck => ({
     const field = initializedFields[contract].paths[version]
     const observations = pauses
       .filter(({ contracts }) => contracts.includes(contract))
-      .flatMap(({ names, until }) =>
-        statesAt(recorded, contract, until)
+      .flatMap(({ names, mark }) =>
+        statesAt(recorded, contract, mark)
           .filter(({ state: { object } }) => names.includes(object.metadata.name))
           .flatMap(({ state: { object, at } }) => {
             const isDone = isInitialized(contract, object, version)
@@ -212,9 +217,10 @@ function pausedScale(recorded: ScenarioRecord): Observation[] {
   )
 }
 
-/** Checks that a restart neither changes objects nor stops progress. */
+/** Checks that a restart of the provider neither changes nor adds objects, and that a restart during the deletion does not prevent it. */
 export const survivesRestart = (contract: ContractName): LiveCheck => ({
-  looksAt: 'Objects before and after restarts of the provider during creation, when provisioned, and during deletion.',
+  looksAt:
+    'Objects before and after a restart of the provider when they are provisioned, and their deletion with another restart.',
   scenario: 'restarted',
   contract,
   run(recorded) {
@@ -291,7 +297,7 @@ export const dryRunAccepted = (contract: ContractName): LiveCheck => ({
 })
 
 export const typeAndObjectMeta: LiveCheck = {
-  looksAt: 'Each object of the life of a cluster.',
+  looksAt: 'apiVersion, kind, name and UID of each object of the provider when the cluster is ready.',
   scenario: 'life',
   run(recorded) {
     const observations = Object.keys(recorded.target).flatMap((contract) =>
@@ -323,7 +329,7 @@ export const ownerChain: LiveCheck = {
     return contracts.flatMap((contract) =>
       statesAt(recorded, contract, 'ready').map(({ state: { object, at } }) => {
         const owners = (object.metadata.ownerReferences ?? []).map(({ kind, name }) => `${kind} ${name}`)
-        const expected = 'owned by the Cluster, directly or by way of others'
+        const expected = 'owned by the Cluster, directly or through other owners'
         return observation({ object, field: 'metadata.ownerReferences', at, expected, found: owners, holds: reaches(object) })
       }),
     )

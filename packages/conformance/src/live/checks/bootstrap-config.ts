@@ -1,4 +1,4 @@
-/** Live checks of the contract BootstrapConfig. */
+/** Live checks of the contract BootstrapConfig. A mark is a named moment of the scenario. */
 import { ClusterNameLabel, MachineControlPlaneLabel } from '@capstan/api'
 import { BootstrapConfigContract } from '@capstan/api/contract'
 import { Secret, type UnknownObject } from '@capstan/kube'
@@ -19,7 +19,7 @@ function dataSecrets(recorded: ScenarioRecord, mark: string) {
 
 export const bootstrapDataSecret: LiveCheck = {
   looksAt:
-    'The Secret that status.dataSecretName names: its label, its controller and its key value. Its content is not printed.',
+    'The Secret that status.dataSecretName names: its label, its controller and its key "value". Its content is not printed.',
   scenario: 'life',
   contract: 'BootstrapConfig',
   run(recorded) {

@@ -21,7 +21,7 @@ import type { ScenarioName } from '../scenarios/index.ts'
 import { type LiveResult, type Observation, observation } from '../verdict.ts'
 
 export interface LiveCheck {
-  /** Sentence for the reference page: the checked behavior. */
+  /** Text for the reference page: the objects and fields that the check reads. */
   readonly looksAt: string
   /** The scenario whose record the check reads. */
   readonly scenario: ScenarioName
@@ -53,11 +53,13 @@ export function isInitialized(contract: ContractName, object: KubeObject, versio
   }
 }
 
+/** Returns the histories of all objects of the kind under test; none if no kind of this contract is under test. */
 export const historiesOf = ({ target, recording }: ScenarioRecord, contract: ContractName): readonly History[] => {
   const kindUnderTest = target[contract]
   return kindUnderTest ? recording.histories(kindUnderTest.kind) : []
 }
 
+/** Returns the contract version that core chooses for the kind under test. */
 export const contractVersionOf = ({ target }: ScenarioRecord, contract: ContractName): ContractVersion =>
   target[contract]!.contractVersion
 
@@ -115,7 +117,7 @@ export const whenReady = (
   },
 })
 
-/** Checks that the provider added no finalizer. */
+/** Checks that an object has no finalizers. */
 export const noFinalizers = ({ object, at }: State<KubeObject>): Observation => {
   const finalizers = object.metadata.finalizers ?? []
   return observation({

@@ -1,4 +1,4 @@
-/** Live checks of the contract ControlPlane. */
+/** Live checks of the contract ControlPlane. A mark is a named moment of the scenario. */
 import { Cluster, ClusterNameLabel, Machine, MachineControlPlaneLabel } from '@capstan/api'
 import { ControlPlaneContract, isValidEndpoint } from '@capstan/api/contract'
 import { Secret, type UnknownObject } from '@capstan/kube'
@@ -81,7 +81,7 @@ export const controlPlaneScale: LiveCheck = {
 }
 
 export const controlPlaneVersion: LiveCheck = {
-  looksAt: 'status.versions or status.version when ready, during an upgrade (from old to new), and after it.',
+  looksAt: 'status.versions or status.version when ready, during an upgrade (the old version first), and after it.',
   scenario: 'life',
   contract: 'ControlPlane',
   run(recorded) {
@@ -122,7 +122,10 @@ function machinesAt(recorded: ScenarioRecord, mark: string): readonly State<Mach
   })
 }
 
-/** Declares a check of the Machines that a control plane owns. Only `controlPlanePlacement` may return no observation of a Machine. */
+/**
+ * Declares a check of the Machines that a control plane owns. Only `observe` of `controlPlanePlacement` may return no observation: if the
+ * Cluster has fewer than two failure domains for control planes.
+ */
 const membersCheck = (
   looksAt: string,
   mark: string,
@@ -231,7 +234,7 @@ const clusterSecrets = (recorded: ScenarioRecord, names: readonly string[]): Liv
 }
 
 export const controlPlaneKubeconfig: LiveCheck = {
-  looksAt: 'The Secret <cluster>-kubeconfig: its type, its label and its key value. Its content is not printed.',
+  looksAt: 'The Secret <cluster>-kubeconfig: its type, its label and its key "value". Its content is not printed.',
   scenario: 'life',
   contract: 'ControlPlane',
   run: (recorded) => clusterSecrets(recorded, ['kubeconfig']),

@@ -3,7 +3,6 @@ import { Cluster } from '@capstan/api'
 import { InfraClusterContract, isValidEndpoint } from '@capstan/api/contract'
 import { record } from '../../manifests.ts'
 import { read } from '../read.ts'
-import { externalName } from '../scenarios/externally-managed.ts'
 import { observation } from '../verdict.ts'
 import {
   historiesOf,
@@ -18,7 +17,7 @@ import {
 
 export const infraClusterEndpoint: LiveCheck = {
   looksAt:
-    'spec.controlPlaneEndpoint when the infrastructure is provisioned; a Cluster needs one from it or from its control plane.',
+    'spec.controlPlaneEndpoint when the infrastructure is provisioned. Only one of InfraCluster and control plane needs to provide the endpoint.',
   scenario: 'life',
   contract: 'InfraCluster',
   run(recorded) {
@@ -68,21 +67,21 @@ export const infraClusterFailureDomains = whenReady(
 
 export const externallyManaged: LiveCheck = {
   looksAt:
-    'An InfraCluster with the annotation cluster.x-k8s.io/managed-by, before and after the other system reports it as provisioned.',
+    'An InfraCluster with the annotation cluster.x-k8s.io/managed-by, before and after the system that manages it reports it as provisioned.',
   scenario: 'externally-managed',
   contract: 'InfraCluster',
   run(recorded) {
     const observations = statesAt(recorded, 'InfraCluster', 'waited').flatMap(({ history, state }) => {
       const { object, at } = state
-      const managed = (object.metadata.managedFields ?? []).filter(({ subresource }) => subresource === 'status')
+      const statusManagers = (object.metadata.managedFields ?? []).filter(({ subresource }) => subresource === 'status')
       return [
         observation({
           object,
           field: 'status',
           at,
           expected: 'never written by the provider',
-          found: managed.length === 0 ? undefined : object.status,
-          holds: managed.length === 0 && record(object.status).initialization === undefined,
+          found: statusManagers.length === 0 ? undefined : object.status,
+          holds: statusManagers.length === 0 && record(object.status).initialization === undefined,
         }),
         noFinalizers(state),
         ...(recorded.marks.has('provisioned')
@@ -91,7 +90,7 @@ export const externallyManaged: LiveCheck = {
                 object,
                 field: 'metadata.finalizers',
                 at: history.deleted?.at ?? at,
-                expected: `${externalName} is deleted without the provider`,
+                expected: 'deleted without an action of the provider',
                 found: history.deleted ? 'deleted' : 'not deleted',
                 holds: history.deleted !== undefined,
               }),

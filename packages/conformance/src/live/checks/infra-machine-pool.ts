@@ -8,7 +8,7 @@ import { read } from '../read.ts'
 import { type LiveResult, type Observation, observation, type ObservationOf } from '../verdict.ts'
 import { type LiveCheck, orStopped, statesAt, stoppedBefore, contractVersionOf, whenReady } from './check.ts'
 
-/** Expected number of replicas of each pool at marks of the scenario `life`. */
+/** Expected number of replicas of each pool at marks (named moments) of the scenario `life`. */
 const expectedReplicas = [
   ['ready', 1],
   ['pool scaled up', 2],
@@ -61,7 +61,7 @@ function poolStuck(recorded: ScenarioRecord): Observation[] {
     const ids = list(read(recorded, 'InfraMachinePool', object, InfraMachinePoolContract.providerIDList))
     const replicas: unknown = read(recorded, 'InfraMachinePool', object, InfraMachinePoolContract.replicas)
     const holds = ids.length === pool.spec.replicas && replicas === pool.spec.replicas
-    const expected = `${pool.spec.replicas} IDs and replicas, as spec.replicas of the MachinePool`
+    const expected = `${pool.spec.replicas} IDs and ${pool.spec.replicas} replicas, equal to spec.replicas of the MachinePool`
     const field = 'spec.providerIDList and status.replicas'
     return holds ? [] : [observation({ object, field, at, expected, found: { ids: ids.length, replicas }, holds })]
   })
@@ -91,7 +91,7 @@ export const poolBothReady = whenReady(
 )
 
 export const poolMachineKind: LiveCheck = {
-  looksAt: 'Objects of status.infrastructureMachineKind with the labels of the pool, as many as there are replicas.',
+  looksAt: 'Objects of the kind in status.infrastructureMachineKind with the labels of the pool: one for each replica.',
   scenario: 'life',
   contract: 'InfraMachinePool',
   run(recorded) {

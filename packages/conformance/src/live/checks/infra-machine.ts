@@ -2,7 +2,6 @@
 import { InfraMachineContract } from '@capstan/api/contract'
 import { record } from '../../manifests.ts'
 import { read } from '../read.ts'
-import type { History } from '../recording.ts'
 import { observation } from '../verdict.ts'
 import { historiesOf, isInitialized, type LiveCheck, orStopped, statesAt, contractVersionOf, whenReady } from './check.ts'
 
@@ -13,14 +12,14 @@ export const infraMachineProviderID: LiveCheck = {
   run(recorded) {
     const version = contractVersionOf(recorded, 'InfraMachine')
     const field = InfraMachineContract.providerID.paths[version]
-    const owners = new Map<unknown, History>()
+    const ids = new Set<unknown>()
     const observations = historiesOf(recorded, 'InfraMachine').flatMap((history) => {
       const first = history.states.find(({ object }) => isInitialized('InfraMachine', object, version))
       if (!first) return []
       const id: unknown = read(recorded, 'InfraMachine', first.object, InfraMachineContract.providerID)
       const isString = typeof id === 'string' && id !== ''
-      const sameIdOwner = owners.get(id)
-      owners.set(id, history)
+      const isDuplicate = ids.has(id)
+      ids.add(id)
       const changed = history.states.find(
         ({ order, object }) =>
           order >= first.order && read(recorded, 'InfraMachine', object, InfraMachineContract.providerID) !== id,
@@ -32,7 +31,7 @@ export const infraMachineProviderID: LiveCheck = {
           field,
           expected: 'unchanged once it is set, and different from that of other objects',
           found: changed ? read(recorded, 'InfraMachine', changed.object, InfraMachineContract.providerID) : id,
-          holds: !changed && !sameIdOwner,
+          holds: !changed && !isDuplicate,
         }),
       ]
     })
@@ -60,8 +59,8 @@ export const infraMachineFailureDomain = whenReady('InfraMachine', 'The type of 
 )
 
 /**
- * Checks that an InfraMachine is not provisioned at a mark. `precondition` describes what is missing at that time, such as `while its
- * Machine has no bootstrap data`.
+ * Checks that an InfraMachine is not provisioned at a mark, a named moment of the scenario. `precondition` describes what is missing at that
+ * time, such as `while its Machine has no bootstrap data`.
  */
 export const waitsFor = (precondition: string, name: string, mark: string): LiveCheck => ({
   looksAt: `An InfraMachine with an owner, ${precondition}.`,
