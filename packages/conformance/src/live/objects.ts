@@ -121,22 +121,22 @@ export const ownerOf = (owner: KubeObject, kind: Kind): OwnerReference => ({
  * Returns `spec.bootstrap` of a Machine: a reference to an object or template of the provider under test, or the name of a Secret
  * that conform creates.
  */
-export async function bootstrapOf(bench: Bench, name: string, as: 'template' | 'object') {
+export async function bootstrapOf(bench: Bench, cluster: string, name: string, as: 'template' | 'object') {
   const target = bench.target.BootstrapConfig
   if (target && as === 'object') return { configRef: refOf(target.kind, name) }
   if (target?.template) return { configRef: refOf(target.template.kind, name) }
-  return { dataSecretName: await bootstrapSecret(bench, name) }
+  return { dataSecretName: await bootstrapSecret(bench, cluster, name) }
 }
 
 /**
  * Creates the Secret that a bootstrap provider would create, unless it exists, and returns its name. The Secret contains a script without
  * effect.
  */
-export async function bootstrapSecret(bench: Bench, name: string): Promise<string> {
+export async function bootstrapSecret(bench: Bench, cluster: string, name: string): Promise<string> {
   const secretName = `${name}-bootstrap`
   if (!bench.recording.object(Secret, secretName)) {
     await bench.create(Secret, {
-      metadata: { name: secretName, labels: { [ClusterNameLabel]: name } },
+      metadata: { name: secretName, labels: { [ClusterNameLabel]: cluster } },
       type: 'cluster.x-k8s.io/secret',
       data: { value: btoa('#!/bin/sh\n'), format: btoa('cloud-config') },
     })
@@ -166,7 +166,7 @@ export async function machineSpec(bench: Bench, cluster: string, as: 'template' 
   return {
     clusterName: cluster,
     version: bench.versions.kubernetes,
-    bootstrap: await bootstrapOf(bench, name, as),
+    bootstrap: await bootstrapOf(bench, cluster, name, as),
     infrastructureRef: refOf(as === 'template' ? infra.template!.kind : infra.kind, name),
   }
 }
@@ -184,7 +184,7 @@ export async function createMachine(bench: Bench, cluster: string, name: string,
 export async function createPool(bench: Bench, cluster: string, name: string, replicas: number): Promise<MachinePool> {
   const infra = bench.target.InfraMachinePool!
   // The bootstrap config has a separate name, because a Machine may have the name of the pool.
-  const bootstrap = await bootstrapOf(bench, `${name}-pool`, 'object')
+  const bootstrap = await bootstrapOf(bench, cluster, `${name}-pool`, 'object')
   const version = bench.versions.kubernetes
   return bench.create(MachinePool, {
     metadata: { name, labels: { [ClusterNameLabel]: cluster } },
@@ -233,12 +233,12 @@ export async function simulateControlPlane(bench: Bench, name: string): Promise<
  * Creates the bootstrap config of a Machine, which may already refer to it. Without a bootstrap provider under test, creates
  * the Secret and a stub that reports it.
  */
-export async function createBootstrap(bench: Bench, name: string): Promise<void> {
+export async function createBootstrap(bench: Bench, cluster: string, name: string): Promise<void> {
   if (bench.target.BootstrapConfig) {
     await createExample(bench, 'BootstrapConfig', { metadata: { name } })
     return
   }
-  const dataSecretName = await bootstrapSecret(bench, name)
+  const dataSecretName = await bootstrapSecret(bench, cluster, name)
   await bench.create(StubBootstrapConfig as Kind, { metadata: { name } })
   await bench.patch(
     StubBootstrapConfig as Kind,
