@@ -73,8 +73,8 @@ describe('InfrastructureReady', () => {
   test.each<[string, Partial<ClusterScope>, string]>([
     ['never read',               { infrastructure: { state: 'unread' } },  'Unknown InternalError: Please check controller logs for errors'],
     ['missing',                  { infrastructure: { state: 'missing' } }, 'False ObjectDoesNotExist: DevCluster does not exist'],
-    ['without status',           { infrastructure: infra({}) },            'False NotReady: DevCluster status.initialization.provisioned is false'],
-    ['false after it was true',  { cluster: aCluster({ status: provisioned }), infrastructure: infra({}) },            'True Ready'],
+    ['empty status',             { infrastructure: infra({}) },            'False NotReady: DevCluster status.initialization.provisioned is false'],
+    ['unset after provisioning', { cluster: aCluster({ status: provisioned }), infrastructure: infra({}) },            'True Ready'],
     ['provisioned',              { cluster: aCluster({ status: provisioned }) },                                       'True Ready'],
     ['no reference',             { cluster: aCluster({ spec: noRefs }), infrastructure: { state: 'none' } }, 'True Ready'],
     ['topology not created yet', { cluster: aCluster({ spec: { ...noRefs, ...topology } }), infrastructure: { state: 'none' } }, 'False ObjectDoesNotExist: Waiting for cluster topology to be reconciled'],
@@ -119,8 +119,8 @@ describe('RemoteConnectionProbe', () => {
     ['unresponsive beyond the grace period',  health(51, 5),         'True',    'False ProbeFailed: Remote connection probe failed, probe last succeeded at 2026-01-01T00:59:09Z'],
     ['last success long ago, no failure',     health(151, 0),        'True',    'True ProbeSucceeded'],
     ['not connected yet',                     health(undefined, 1),  undefined, 'False ProbeFailed: Remote connection not established yet'],
-    ['not connected after a restart of core', health(undefined, 1),  'True',    undefined],
-    ['never reachable',                       health(undefined, 5),  'True',    'False ProbeFailed: Remote connection probe failed'],
+    ['no success since a restart of core',    health(undefined, 1),  'True',    undefined],
+    ['only failures since a restart of core', health(undefined, 5),  'True',    'False ProbeFailed: Remote connection probe failed'],
   ])('is computed from the state: %s', (_, currentHealth, previousStatus, expected) => {
     const cluster = aCluster(
       previousStatus ? { status: { conditions: [aCondition('RemoteConnectionProbe', previousStatus as 'True')] } } : {},
@@ -204,8 +204,8 @@ describe('Available', () => {
     ['True during an upgrade',             { cluster: aCluster(reconciled('ClusterUpgrading', 'upgrading')) }, 'True Available: * TopologyReconciled: upgrading'],
     ['False for a failed topology',        { cluster: aCluster(reconciled('ReconcileFailed', 'bad patch')) }, 'False NotAvailable: * TopologyReconciled: bad patch'],
     ['Unknown for a missing gate',         { cluster: aCluster({ spec: { availabilityGates: [{ conditionType: 'Gate' }] } }) }, 'Unknown AvailableUnknown: * Gate: Condition not yet reported'],
-    ['Unknown for a gate that is Available itself', { cluster: aCluster({ spec: { availabilityGates: [{ conditionType: 'Available' }] } }) }, 'Unknown InternalError: Please check controller logs for errors'],
-    ['deleted objects are expected while deleting', { cluster: aCluster(deleting), infrastructure: { state: 'missing' }, controlPlane: { state: 'missing' }, deletion: { reason: 'DeletionCompleted', message: 'Deletion completed' } }, 'False NotAvailable: * Deleting: Deletion completed'],
+    ['Unknown if a gate names the condition Available', { cluster: aCluster({ spec: { availabilityGates: [{ conditionType: 'Available' }] } }) }, 'Unknown InternalError: Please check controller logs for errors'],
+    ['does not list deleted objects while the Cluster is being deleted', { cluster: aCluster(deleting), infrastructure: { state: 'missing' }, controlPlane: { state: 'missing' }, deletion: { reason: 'DeletionCompleted', message: 'Deletion completed' } }, 'False NotAvailable: * Deleting: Deletion completed'],
   ])('%s', (_, scope, expected) => {
     expect(reported(aScope(scope), 'Available')).toBe(expected)
   })
@@ -251,7 +251,7 @@ describe('counters', () => {
     expect(cluster.status?.controlPlane).toEqual({ upgradePlan })
   })
 
-  test('workers are the sum of pools, deployments, stand-alone sets and stand-alone Machines', () => {
+  test('sums the counts of MachinePools, MachineDeployments, stand-alone MachineSets and stand-alone Machines', () => {
     const own = { ownerReferences: [{ apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Cluster', name: 'demo', uid: 'demo-uid' }] }
     const versions = (version: string, replicas: number) => [{ version, replicas }]
     const scope = aScope(

@@ -47,8 +47,8 @@ export function machinesReadyCondition({ descendants }: ClusterScope, role: 'Con
 }
 
 /**
- * Time after the creation of a Machine during which its missing UpToDate condition does not make the Cluster's condition Unknown: the
- * controller of Machines, or the control plane provider, sets the condition a moment later.
+ * Time after the creation of a Machine during which a missing UpToDate condition does not make the Cluster's condition Unknown: the
+ * controller of Machines, or the control plane provider, sets UpToDate a moment later.
  */
 const UpToDateDelay = seconds(10)
 
@@ -71,6 +71,7 @@ export function machinesUpToDateCondition(
   })
 }
 
+/** Whether a Machine has no UpToDate condition yet and is too new for the Cluster to report it as Unknown. */
 export const awaitsUpToDate = (machine: Machine, now: number): boolean =>
   getCondition(machine, 'UpToDate') === undefined && untilUpToDate(machine, now) > 0
 

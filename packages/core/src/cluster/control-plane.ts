@@ -8,8 +8,8 @@ import { awaitsTopology, copyEndpoint, deletedText, missingOfTopology, observeAn
 import type { ClusterIO, ClusterPhase, ClusterScope } from './scope.ts'
 
 /**
- * Adopts the control plane object. Once the control plane is initialized, records that in the Cluster's status, which is never undone, and
- * copies its endpoint if the Cluster has no complete one.
+ * Adopts the control plane object. Once the control plane is initialized, sets `status.initialization.controlPlaneInitialized` of the
+ * Cluster, which stays true, and copies the endpoint of the object if the Cluster has no complete endpoint.
  */
 export const controlPlane: ClusterPhase = async (scope, io) => {
   const { cluster } = scope

@@ -33,7 +33,7 @@ export function createClusterController({
       watches(MachineDeployment, clusterOfLabel, setMatters),
       ...(gates.MachinePool === false ? [] : [watches(MachinePool, clusterOfLabel, setMatters)]),
       watches(ClusterClass, (clusterClass, cache) => clustersOfClass(cache, clusterClass), gatesMatter),
-      // Users create these Secrets without the label of the event filter. Upstream reads them without a watch.
+      // Users create these Secrets without the label that the manager's event filter may require. Upstream reads them without a watch.
       {
         ...watches(Secret, clusterOfAuthority, ({ object }) => object?.metadata.name.endsWith(AuthoritySuffix) ?? false),
         filter: 'keys',
@@ -85,7 +85,7 @@ const gatesMatter: Predicate<ClusterClass> = ({ previous, object }) =>
 
 const AuthoritySuffix = '-ca'
 
-/** Maps the Secret of a certificate authority to its Cluster, which waits for this Secret if it has no control plane provider. */
+/** Maps the Secret of a certificate authority to its Cluster: a Cluster without control plane provider waits for this Secret. */
 const clusterOfAuthority: MapFunction = ({ metadata }: KubeObject) => [
   { namespace: metadata.namespace!, name: metadata.name.slice(0, -AuthoritySuffix.length) },
 ]

@@ -43,6 +43,6 @@ export const isStandAlone =
   (object: KubeObject): boolean =>
     isOwnedBy(object, cluster, Cluster)
 
-/** Excludes the Machines of MachinePools, as upstream does until MachinePools have conditions about Machines. */
+/** Excludes the Machines of MachinePools. Upstream excludes them until they have an UpToDate condition. */
 export const withoutPoolMachines = (machines: readonly Machine[]): readonly Machine[] =>
   machines.filter(({ metadata }) => metadata.labels?.[MachinePoolNameLabel] === undefined)

@@ -7,8 +7,8 @@ import { awaitsTopology, copyEndpoint, deletedText, missingOfTopology, observeAn
 import type { ClusterPhase, ClusterScope } from './scope.ts'
 
 /**
- * Adopts the infrastructure object. Once it is provisioned, records that in the Cluster's status, and copies its failure domains, and its
- * endpoint if the Cluster has no complete one.
+ * Adopts the infrastructure object. Once it is provisioned, sets `status.initialization.infrastructureProvisioned` of the Cluster,
+ * copies the failure domains of the object, and copies its endpoint if the Cluster has no complete endpoint.
  */
 export const infrastructure: ClusterPhase = async (scope, io) => {
   const { cluster } = scope

@@ -5,8 +5,8 @@ import { formatKubeconfig, issueCertificate, type Kubeconfig } from '@capstan/ku
 import type { ClusterPhase } from './scope.ts'
 
 /**
- * Generates the kubeconfig of a Cluster without control plane provider and topology, from the certificate authority that the user put into
- * the Secret `<cluster>-ca`. Upstream: util/kubeconfig, v1.14.
+ * Generates the kubeconfig of a Cluster that has neither a control plane provider nor a topology. It is signed by the certificate authority
+ * that the user put into the Secret `<cluster>-ca`. Upstream: util/kubeconfig, v1.14.
  */
 export const kubeconfig: ClusterPhase = async ({ cluster }, { cache, client, clock, signal }) => {
   const { name, namespace } = cluster.metadata

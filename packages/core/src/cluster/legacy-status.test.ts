@@ -26,7 +26,7 @@ const aScope = (overrides: Partial<ClusterScope> = {}): ClusterScope => ({
   ...overrides,
 })
 
-/** Formats conditions one per line: `Type False/Info Reason: message`. */
+/** Returns the computed conditions as texts such as `Type False/Info Reason: message`. */
 function reported(scope: ClusterScope): string[] {
   const cluster = structuredClone(scope.cluster)
   reportLegacyStatus({ ...scope, cluster }, Date.UTC(2026, 0, 1, 1))
@@ -38,7 +38,7 @@ function reported(scope: ClusterScope): string[] {
 
 const noRefs = { infrastructureRef: undefined as never, controlPlaneRef: undefined as never }
 const topology = { topology: { classRef: { name: 'class' }, version: 'v1.34.0' } }
-const forProvider =
+const waitingForProvider =
   'ControlPlaneInitialized False/Info WaitingForControlPlaneProviderInitialized: Waiting for control plane provider to indicate the control plane has been initialized'
 
 test.each<[string, Partial<ClusterScope>, string[]]>([
@@ -54,7 +54,7 @@ test.each<[string, Partial<ClusterScope>, string[]]>([
     { infrastructure: infra(), controlPlane: controlPlane() },
     [
       'Ready False/Info WaitingForControlPlane',
-      forProvider,
+      waitingForProvider,
       'ControlPlaneReady False/Info WaitingForControlPlane',
       'InfrastructureReady False/Info WaitingForInfrastructure',
     ],
@@ -72,7 +72,7 @@ test.each<[string, Partial<ClusterScope>, string[]]>([
     { controlPlane: controlPlane(ready('False', { severity: 'Warning', reason: 'ScalingUp', message: '0 of 3' })) },
     [
       'Ready False/Warning ScalingUp: 0 of 3',
-      forProvider,
+      waitingForProvider,
       'ControlPlaneReady False/Warning ScalingUp: 0 of 3',
       'InfrastructureReady True',
     ],

@@ -8,7 +8,7 @@ import { isReached } from '../external/observed.ts'
 import { reportLegacyConditions } from '../legacy-status.ts'
 import type { ClusterScope } from './scope.ts'
 
-/** Legacy conditions that this controller owns. */
+/** Types of the v1beta1 conditions that this controller owns. */
 export const OwnedLegacyConditions = ['Ready', 'ControlPlaneInitialized', 'ControlPlaneReady', 'InfrastructureReady']
 
 export function reportLegacyStatus(scope: ClusterScope, now: number): void {
@@ -63,7 +63,7 @@ function fallback(type: string, reason: string, isDone: boolean, cluster: Cluste
   return isDone ? legacyTrue(type) : legacyFalse(type, reason, 'Info')
 }
 
-/** The condition stays True once the control plane was initialized. */
+/** Returns the ControlPlaneInitialized condition, which stays True once the control plane was initialized. */
 function controlPlaneInitialized({ cluster, controlPlane, descendants }: ClusterScope): NewLegacyCondition[] {
   const type = 'ControlPlaneInitialized'
   if (cluster.status?.initialization?.controlPlaneInitialized) return [legacyTrue(type)]

@@ -12,7 +12,7 @@ import type { ClusterIO, ClusterScope } from './scope.ts'
 
 /**
  * Reads a referenced object, makes the Cluster its owner, and copies its terminal failure.
- * @throws Error when one of these steps fails. As upstream, the object then counts as not read
+ * @throws Error when one of these steps fails. As upstream, the state of the object then stays `unread`
  */
 export async function observeAndAdopt({ cluster }: ClusterScope, io: ClusterIO, ref: ContractRef): Promise<Observed> {
   const { name, namespace } = cluster.metadata
@@ -49,7 +49,7 @@ const byReference: Index<Cluster> = {
 
 const clustersOfReference: MapFunction = (object, cache) => cache.byIndex(byReference, referredText(object)).map(keyOf)
 
-/** Whether the Cluster has a topology whose objects the topology controller has not created yet. */
+/** Whether the Cluster has a topology whose infrastructure or control plane the topology controller has not created yet. */
 export const awaitsTopology = ({ spec }: Cluster): boolean =>
   spec.topology !== undefined && (spec.infrastructureRef === undefined || spec.controlPlaneRef === undefined)
 

@@ -43,13 +43,7 @@ function controlPlaneCounts({ cluster, controlPlane, descendants }: ClusterScope
     if (cluster.spec.topology) return {}
     return descendants && machineCounts(descendants.controlPlaneMachines)
   }
-  switch (controlPlane.state) {
-    case 'unread':
-    case 'none':
-    case 'missing':
-      return {}
-    case 'found':
-  }
+  if (controlPlane.state !== 'found') return {}
   const { external } = controlPlane
   const { specReplicas, replicas, readyReplicas, upToDateReplicas } = ControlPlaneContract
   const count = (field: ContractField<number>) => validOrAbsent(isCount, () => read(external, field))
@@ -82,6 +76,7 @@ function validOrAbsent<T>(isValid: (value: T) => boolean, readValue: () => T | u
   }
 }
 
+/** Whether a value is an int32, the type of counts in the API. */
 const isCount = (value: unknown): boolean => typeof value === 'number' && value === (value | 0)
 
 /** Limit of `Cluster.status.controlPlane.versions`. */

@@ -10,7 +10,7 @@ export interface ClusterScope {
   readonly cluster: Cluster
   infrastructure: Observed
   controlPlane: Observed
-  /** `undefined` until they have been listed. */
+  /** `undefined` until these objects have been listed. */
   descendants: Descendants | undefined
   /** Progress of the deletion. */
   deletion: DeletionStage
@@ -25,19 +25,21 @@ export interface Descendants {
   readonly workerMachines: readonly Machine[]
 }
 
+/** Reason and message of the condition Deleting. */
 export interface DeletionStage {
   readonly reason: (typeof ClusterConditions.Deleting.reasons)[number]
   readonly message: string
 }
 
 export interface ClusterSettings {
-  /** Milliseconds without a successful probe of the workload cluster before RemoteConnectionProbe becomes False. */
+  /** Milliseconds for which probes of the workload cluster must fail before RemoteConnectionProbe becomes False. */
   readonly remoteConnectionGracePeriod: number
   readonly gates: FeatureGates
 }
 
 /** I/O available to phases. */
 export interface ClusterIO extends ReconcileContext {
+  /** Connections to the workload clusters. */
   readonly clusters: ClusterCache
   readonly settings: ClusterSettings
 }

@@ -29,10 +29,12 @@ import { reportLegacyStatus } from './legacy-status.ts'
 import { reportReplicas } from './replicas.ts'
 import type { ClusterScope } from './scope.ts'
 
-/** Inputs beside the scope. */
+/** Inputs of `reportStatus` beside the scope. */
 export interface StatusFacts {
   readonly now: number
+  /** Results of probes of the workload cluster. */
   readonly health: Health
+  /** Milliseconds for which probes must fail before RemoteConnectionProbe becomes False. */
   readonly gracePeriod: number
   /** Availability gates of the ClusterClass. */
   readonly classGates: readonly ConditionGate[] | undefined

@@ -10,6 +10,6 @@ test.each<[NewCondition['type'], NewCondition['status'], string, object[]]>([
   ['VariablesReady',      'True',    'VariablesReady',          [{ type: 'VariablesReconciled', status: 'True' }]],
   ['VariablesReady',      'False',   'VariableDiscoveryFailed', [{ type: 'VariablesReconciled', status: 'False', severity: 'Error', reason: 'VariableDiscoveryFailed', message: 'why' }]],
   ['Paused',              'False',   'NotPaused',               []],
-])('legacyConditions converts %s %s with the reason %s', (type, status, reason, expected) => {
+])('legacyConditions returns the v1beta1 condition, if there is one, for %s %s with the reason %s', (type, status, reason, expected) => {
   expect(legacyConditions([{ type, status, reason, message: 'why' }])).toEqual(expected)
 })

@@ -98,7 +98,7 @@ function selectorErrors(selector: PatchSelector, path: string, spec: ClusterClas
   return errors
 }
 
-/** Returns what is wrong with a name or pattern of a selector. As upstream, a name without asterisk is not checked. */
+/** Returns the problem with a name pattern of a selector, if there is one. As upstream, a name without asterisk is not checked. */
 function patternProblem(pattern: string): string | undefined {
   if (!pattern.includes('*')) return undefined
   if ((pattern.match(/\*/g)?.length ?? 0) > 1) return 'selector can at most contain a single "*" rune'

@@ -28,7 +28,7 @@ interface Scope {
   readonly clusterClass: ClusterClass
   /** `undefined` until all references were processed. */
   refs?: TemplateRefs
-  /** Reason why variables could not be computed. */
+  /** Error that makes VariablesReady False: variables could not be discovered, or their schemas conflict. */
   variablesProblem?: Error
 }
 
@@ -76,7 +76,7 @@ interface TemplateRefs {
   readonly errors: readonly Error[]
 }
 
-/** Error for a template that does not exist. Its kind is watched, so no retry is needed when it is created later. */
+/** Error for a template that does not exist. No retry is needed: its kind is watched, so its creation triggers a reconcile. */
 class MissingTemplate extends Error {
   override readonly name = 'MissingTemplate'
 }

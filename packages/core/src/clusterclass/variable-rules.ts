@@ -100,7 +100,7 @@ function patternErrors(pattern: string, path: string): FieldError[] {
     : [invalid(`${path}.pattern`, pattern, `must be a valid regular expression, but isn't: ${problem}`)]
 }
 
-/** Adds the path of the example to the field of an error. The text keeps only the path inside the example, as upstream's texts. */
+/** Adds the path of the example to the field of an error. As in upstream's texts, the text keeps only the path inside the example. */
 function withPathOfExample({ type, field, text }: FieldError, examplePath: string): FieldError {
   const innerPath = field.slice('value'.length)
   const separator = innerPath.startsWith('[') ? '.' : ''

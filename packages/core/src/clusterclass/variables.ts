@@ -50,7 +50,7 @@ export class DiscoveredVariables {
   }
 }
 
-/** Returns the name of the ExtensionConfig, with which a registered handler name ends. */
+/** Returns the name of the ExtensionConfig: the part of a registered handler name after the first dot. */
 export const configOf = (handler: string): string => handler.slice(handler.indexOf('.') + 1)
 
 /** Patches whose variables are discovered from an extension. */
@@ -77,7 +77,7 @@ export async function classVariables(
         external!.settings,
         context,
       )
-      // As upstream, reports invalid variables only of the first patch with a problem: not after another invalid response or a failed call.
+      // As upstream, after the first patch with a problem, failed calls are still reported, but invalid variables are not.
       if (problems.length > 0) continue
       const errors = variableDefinitionErrors(
         variables.map((variable) => ({ required: false, ...variable })),
