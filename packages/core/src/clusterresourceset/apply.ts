@@ -15,6 +15,7 @@ import {
 import { throwAggregate } from '../aggregate-errors.ts'
 import type { Manifest } from './manifests.ts'
 
+/** The workload cluster in which objects are created and updated, and the strategy of the ClusterResourceSet. */
 export interface ApplyTarget {
   readonly client: Client
   readonly findKind: KindFinder

@@ -18,6 +18,7 @@ export function removeEntry(spec: Bindings, clusterResourceSetName: string): voi
   spec.bindings = (spec.bindings ?? []).filter((entry) => entry.clusterResourceSetName !== clusterResourceSetName)
 }
 
+/** Returns the recorded state of a resource. */
 export const resourceIn = ({ resources = [] }: ResourceSetBinding, ref: ResourceRef): ResourceBinding | undefined =>
   resources.find(({ kind, name }) => kind === ref.kind && name === ref.name)
 

@@ -30,8 +30,12 @@ import { readManifests } from './manifests.ts'
 import { internalError, notApplied, UnsupportedSecretType, wrongSecretType } from './report.ts'
 import type { AppliedReport, ResourceSetIO } from './scope.ts'
 
+/** Result of applying the resources of a ClusterResourceSet to one Cluster. */
 export interface ClusterResult {
-  /** Failure for ResourcesApplied. Absent when all existing resources were applied, and after errors that the condition does not cover. */
+  /**
+   * Failure to report in the condition ResourcesApplied. Absent when all existing resources were applied, and after errors that the
+   * condition does not cover.
+   */
   readonly report?: AppliedReport
   readonly errors: readonly unknown[]
   /** Errors of the write to the binding after the resources were applied. As upstream, the resources are reported as applied nevertheless. */

@@ -169,7 +169,7 @@ test('a resource that is created later is applied after its creation', async () 
   expect(await appliedValue('late')).toBe('1')
 })
 
-test('a missing resource is reported while another one cannot be parsed, but not once all existing ones are applied', async () => {
+test('a missing resource is reported while another one cannot be parsed, and no longer when all existing ones are applied', async () => {
   await createConnectedCluster()
   await env.create(ConfigMap, 'broken', { data: { a: 'short' } })
   await aResourceSet('crs', [configMapRef('missing'), configMapRef('broken')])
@@ -226,7 +226,7 @@ test('a Cluster that was unreachable gets the resources when it is reachable', a
   ])
   // Upstream: only a successful reconcile sets observedGeneration.
   expect((await env.get(ClusterResourceSet, 'crs')).status?.observedGeneration).toBeUndefined()
-  // Ownership and binding exist already.
+  // The binding exists already, without resources.
   expect((await binding())?.spec.bindings).toEqual([{ clusterResourceSetName: 'crs' }])
   env.reachable = true
   await env.advance(seconds(30))
@@ -256,7 +256,7 @@ test('an object whose kind ends in List is applied if it has no list of items', 
   ])
 })
 
-test('objects that the workload cluster rejects are reported, the other objects are applied, and an idle controller writes nothing', async () => {
+test('objects that cannot be applied are reported, the other objects are applied, and retries write nothing', async () => {
   await createConnectedCluster()
   const unknown = 'apiVersion: example.com/v1\nkind: Foo\nmetadata:\n  name: x\n'
   await env.create(ConfigMap, 'mixed', { data: { a: `${unknown}---\n${manifest('mixed', '1')}` } })
@@ -344,7 +344,7 @@ test('resources are reported as applied while the binding cannot be updated, and
 })
 
 // Upstream: Reconcile, which requeues after 100 ms without error if the only error of one Cluster is a conflict.
-test('a conflict of the binding of one Cluster is retried at once, although another Cluster has an error', async () => {
+test('a conflict of the binding of one Cluster is retried after 100 ms, although another Cluster has an error', async () => {
   let conflicts = 3
   const between = (transport: Transport): Transport =>
     withSend(transport, async (request, signal) => {
@@ -428,7 +428,7 @@ test('a paused ClusterResourceSet applies nothing', async () => {
   expect(await appliedValue('one')).toBe('1')
 })
 
-test('the Cluster is removed from the owners of its binding, to which upstream versions before v1.4 added it', async () => {
+test('the Cluster, which upstream versions before v1.4 added as an owner of its binding, is removed from the owners', async () => {
   await createConnectedCluster()
   await aConfigMap('one', '1')
   await aResourceSet('crs', [configMapRef('one')])

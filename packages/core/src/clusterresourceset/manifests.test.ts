@@ -94,7 +94,7 @@ test.each([
   expect(() => readManifests(configMap(data), 'ConfigMap')).not.toThrow('hunter2')
 })
 
-test('resources are applied once, and with Reconcile again when their content changes', () => {
+test('a resource is applied until it succeeds, and with Reconcile again when its content changes; a repeated failure keeps its time', () => {
   const ref = { kind: 'ConfigMap', name: 'addons' } as const
   const entry = { clusterResourceSetName: 'crs' }
   expect(needsApply(entry, ref, 'h1', 'ApplyOnce')).toBe(true)

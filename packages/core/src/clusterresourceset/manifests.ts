@@ -59,10 +59,10 @@ function objectsInList(text: string): Manifest[] {
 
 function objectsInDocuments(text: string): Manifest[] {
   // As upstream, only a comment may follow a separator in its line, with or without a space before it.
-  const line = text.split('\n').findIndex((line) => /^---\s*[^\s#]/.test(line)) + 1
-  if (line > 0) {
+  const lineNumber = text.split('\n').findIndex((line) => /^---\s*[^\s#]/.test(line)) + 1
+  if (lineNumber > 0) {
     throw new Error(
-      `failed converting data to unstructured objects: failed to read YAML: text after the document separator in line ${line}`,
+      `failed converting data to unstructured objects: failed to read YAML: text after the document separator in line ${lineNumber}`,
     )
   }
   const objects: Manifest[] = []

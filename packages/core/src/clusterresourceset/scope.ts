@@ -12,7 +12,10 @@ export interface ResourceSetIO extends ReconcileContext {
 export interface ResourceSetScope {
   /** A private draft. */
   readonly resourceSet: ClusterResourceSet
-  /** Absent when ResourcesApplied stays unchanged: during deletion, without selected Clusters, and after errors that it does not cover. */
+  /**
+   * Absent when the condition ResourcesApplied stays unchanged: during deletion, without selected Clusters, and after errors that the
+   * condition does not cover.
+   */
   report?: AppliedReport
   /** Whether all selected Clusters are reachable. Stays true when a conflict ends the reconcile. */
   isConnected: boolean

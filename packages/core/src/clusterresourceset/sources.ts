@@ -4,7 +4,7 @@ import type { Cache, MapFunction } from '@capstan/controller'
 import { keyOf, type ObjectKey } from '@capstan/kube'
 import { hasMatchingLabels } from '../indexes.ts'
 
-/** ClusterResourceSets that own the Secret or ConfigMap; when none does, those that refer to it. */
+/** Maps a Secret or ConfigMap to the ClusterResourceSets that own it; when none does, to those that refer to it. */
 export const resourceSetsOfSource =
   (kind: ResourceRef['kind']): MapFunction =>
   ({ metadata }, cache) => {
@@ -16,7 +16,7 @@ export const resourceSetsOfSource =
       .map(keyOf)
   }
 
-/** ClusterResourceSets that select the Cluster. Invalid selectors select none. */
+/** Maps a Cluster to the ClusterResourceSets that select it. An invalid selector selects no Cluster. */
 export const resourceSetsOfCluster = (cluster: Cluster, cache: Cache): ObjectKey[] =>
   resourceSetsIn(cache, cluster.metadata.namespace!)
     .filter(({ spec }) => hasMatchingLabels(spec.clusterSelector, cluster))

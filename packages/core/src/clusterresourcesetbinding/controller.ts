@@ -23,7 +23,7 @@ export const createClusterResourceSetBindingController = ({
     reconcile: (key, context) => reconcileClusterResourceSetBinding(key, context, gates),
   })
 
-/** Accepts new and deleted Clusters, the start of a deletion, and changes of the annotations that permit it or pause the Cluster. */
+/** Accepts new and deleted Clusters, the start of a deletion, and changes of the annotations that permit the deletion or pause the Cluster. */
 const clusterMatters = whenChanged((cluster: Cluster) => ({
   isDeleting: isDeleting(cluster),
   mayBeDeleted: cluster.metadata.annotations?.[OkToDeleteAnnotation] !== undefined,

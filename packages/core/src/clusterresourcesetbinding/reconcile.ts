@@ -30,7 +30,7 @@ export async function reconcileClusterResourceSetBinding(
   return proceed()
 }
 
-/** Removes the Cluster from the owners of its binding: upstream versions before v1.4 added it. */
+/** Removes the Cluster from the owners of its binding: upstream versions before v1.4 added the Cluster as an owner. */
 async function dropClusterOwner(binding: ClusterResourceSetBinding, { client, signal }: ReconcileContext): Promise<void> {
   const remaining = draft(binding)
   if (!removeOwnerReference(remaining, { ...typeMeta(Cluster), name: binding.spec.clusterName, uid: '' })) return
