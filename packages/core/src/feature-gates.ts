@@ -1,4 +1,4 @@
-/** Feature gates that can be disabled, and what admission rejects when they are. Upstream: feature, core/webhooks/admission, v1.14. */
+/** Feature gates that can be disabled, and the admission rules of disabled gates. Upstream: feature, core/webhooks/admission, v1.14. */
 import { Cluster, ClusterClass, ExtensionConfig, MachinePool } from '@capstan/api'
 import { type Admission, admission, forbidden, isDeleting, type Kind, StatusError } from '@capstan/kube'
 

@@ -13,14 +13,14 @@ import {
 import { SeeLogs } from './see-logs.ts'
 
 export interface GatedSummaryOptions<Reason extends string> extends Omit<SummaryOptions<Reason>, 'priority'> {
-  /** Further conditions to summarize, which a user has chosen, after those of `of`. */
+  /** Further conditions to summarize, which a user has chosen. They follow the conditions of `of`. */
   readonly gates: readonly ConditionGate[]
   /** Returns whether a condition is no issue, independent of its status. */
   readonly isExpected: (condition: ReportedCondition) => boolean
   readonly log: Logger
 }
 
-/** Summarizes conditions of an object and its gates. As upstream, the result is InternalError if a gate is the summarized condition itself. */
+/** Summarizes conditions of an object, including its gates. As upstream, the reason is InternalError if a gate names the computed condition. */
 export function gatedSummary<Reason extends string>(
   object: KubeObject & { readonly status?: { readonly conditions?: readonly ReportedCondition[] } },
   target: ConditionType<string, Reason | 'InternalError'>,

@@ -1,6 +1,6 @@
 /**
- * Warns about handlers of deprecated hook versions, as the Runtime SDK proposal asks for and upstream has not implemented, and about
- * overrides for handlers that the extension does not have.
+ * Warns about handlers of deprecated hook versions, and about overrides for handlers that the extension does not have. The Runtime SDK
+ * proposal describes the warnings about deprecated versions; upstream has not implemented them.
  */
 import type { Catalog } from '@capstan/api'
 import { ExtensionConfig, preflight, registeredHandlers, releasedCatalog } from '@capstan/api'

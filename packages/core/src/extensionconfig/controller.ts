@@ -22,14 +22,14 @@ export interface ExtensionConfigOptions {
   readonly concurrency?: number
 }
 
-/** Creates the controller of ExtensionConfigs. Until its warm-up ends, `extensions` calls no hook, and topologies that use it wait. */
+/** Creates the controller of ExtensionConfigs. Until its warm-up ends, `extensions` calls no hook, and reconciles of topologies wait. */
 export function createExtensionConfigController({ extensions, concurrency = 10 }: ExtensionConfigOptions): Controller {
   const warmup = new Warmup((configs) => extensions.warmUp(configs))
   return controller({
     name: 'extensionconfig',
     for: ExtensionConfig,
     when: configMatters,
-    // As upstream, the event filter applies neither to the Secrets nor to the ExtensionConfigs that name them.
+    // As upstream, the manager's event filter applies neither to the Secrets nor to the ExtensionConfigs that name them.
     watches: [{ ...watches(Secret, configsOfSecret, secretMatters), filter: 'none' }],
     sources: [beginWarmup(warmup, extensions)],
     concurrency,
@@ -57,8 +57,8 @@ export function createReadOnlyExtensionConfigController({ extensions, concurrenc
 }
 
 /**
- * Starts the warm-up after the informers have synced. As upstream, it includes ExtensionConfigs that the event filter excludes. Excluded
- * ones that are created later are ignored.
+ * Starts the warm-up after the informers have synced. As upstream, the warm-up includes ExtensionConfigs that the manager's event filter
+ * excludes. An excluded ExtensionConfig that is created later is ignored.
  */
 const beginWarmup = (warmup: Warmup, extensions: ExtensionClient): Source => ({
   start(enqueue, { cache, accepts }) {
@@ -86,7 +86,10 @@ const configsOfSecret: MapFunction<Secret> = (secret, cache) => cache.byIndex(by
 const byCASecret: Index<ExtensionConfig> = {
   name: 'extensionconfig by CA secret',
   kind: ExtensionConfig,
-  values: (config) => [caSecretOf(config) ?? []].flat(),
+  values(config) {
+    const secret = caSecretOf(config)
+    return secret === undefined ? [] : [secret]
+  },
 }
 
 const metricsOf =

@@ -30,8 +30,10 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { extensionConfigAdmission } from './admission.ts'
 import { createExtensionConfigController } from './controller.ts'
 
+/** A server of an extension with one handler of this name. */
 const gate = (name: string): FetchHandler =>
   extensionServer(defineExtension({ name: 'x', handlers: [on(BeforeClusterCreate, { name }, () => proceedNow())] }))
+/** A server to which no connection can be made. */
 const broken: FetchHandler = async () => {
   throw new NoAnswer('ConnectionRefused', 'dial tcp 127.0.0.1:9443: connect: connection refused')
 }
@@ -158,7 +160,7 @@ describe('an ExtensionConfig', () => {
     // A failed discovery does not close the breaker of a handler that fails.
     for (let i = 0; i < 5; i++) await call().catch(() => {})
     await world.advance(seconds(1))
-    // Five calls, and the retried discovery.
+    // Five calls, which open the breaker, and the retried discovery.
     expect(hosts).toEqual(Array(6).fill('127.0.0.1:9'))
     expect([...world.extensions.breakers.values()].map(({ state }) => state)).toEqual(['half-open'])
 
@@ -197,7 +199,7 @@ describe('an ExtensionConfig', () => {
       "http call failed: failed to decode response: invalid character '<' looking for beginning of value",
     ],
     [
-      'another HTTP status code',
+      'the HTTP status code 404',
       'NotFound',
       async () => new Response('no such thing', { status: 404 }),
       'http call failed: got response with status code 404 != 200: response : "no such thing"',
@@ -238,7 +240,7 @@ describe('an ExtensionConfig', () => {
     )
   })
 
-  it('is visible in the metrics of the manager', async () => {
+  it('has metrics of the calls of its handlers', async () => {
     await create()
     await world.settle()
     const cluster = { kind: 'Cluster', metadata: { name: 'c', namespace: 'default', uid: '1' } } as Cluster

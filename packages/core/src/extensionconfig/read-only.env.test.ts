@@ -84,7 +84,7 @@ describe.each([
     expect(await handlers()).toEqual([])
   })
 
-  test('registers the handlers that core has discovered, and is not ready before', async () => {
+  test('registers and unregisters handlers as core reports them, and is not ready before the first report', async () => {
     const { extensions, handlers } = await start()
     await create()
     await env.settle()

@@ -46,7 +46,7 @@ export interface ExtensionConfigIO extends ReconcileContext {
   readonly warmup: Warmup
 }
 
-/** Rediscovery interval: a redeployed extension may have other handlers, which no event reports. */
+/** Time after which handlers are discovered again: a redeployed extension may have other handlers, which no event reports. */
 const RediscoveryInterval = minutes(10)
 
 /** Reconciles one ExtensionConfig. Safe to call at any time, any number of times. */
@@ -83,9 +83,9 @@ export async function reconcileExtensionConfig(key: ObjectKey, io: ExtensionConf
 }
 
 /**
- * In a process that does not discover handlers itself, registers the handlers that core has discovered, also while the extension is
- * unreachable: its hooks must fail rather than be skipped. Waits for core to observe the current generation. Upstream registers handlers
- * only if the extension was reached and the ExtensionConfig contains a CA bundle.
+ * Registers the handlers that core has discovered, in a process that does not discover handlers itself. Also registers them while the
+ * extension is unreachable: its hooks must fail rather than be skipped. Waits for core to observe the current generation. Upstream
+ * registers handlers only if the extension was reached and the ExtensionConfig contains a CA bundle.
  */
 export async function registerDiscoveredHandlers(key: ObjectKey, io: ExtensionConfigIO): Promise<Outcome> {
   const config = io.cache.peek(ExtensionConfig, key)
@@ -97,7 +97,7 @@ export async function registerDiscoveredHandlers(key: ObjectKey, io: ExtensionCo
   const isPausedNow = isPaused(undefined, config)
   if (!isPausedNow && discovered?.observedGeneration !== config.metadata.generation) {
     const reason = 'core to discover its handlers'
-    // The event filter may exclude the change that this waits for.
+    // The manager's event filter may exclude the change that this reconcile waits for.
     return io.warmup.isOver ? wait(reason) : requeue(seconds(2), reason)
   }
   // While paused, the registration stays; after a restart it is restored from the status.

@@ -20,7 +20,7 @@ import { createExtensionConfigController } from './controller.ts'
 const cluster = { apiVersion: 'v1', kind: 'Cluster', metadata: { name: 'c', namespace: 'default' } } as Cluster
 
 test('no call fails while the certificate of an extension and its authority are renewed', async () => {
-  // TLS uses the system clock: certificates issued on the virtual clock must be valid at that time.
+  // TLS uses the system clock: certificates issued on the virtual clock must be valid at the system time.
   const clock = new VirtualClock(systemClock.now() - minutes(110))
   const extension = defineExtension({ name: 'x', handlers: [on(BeforeClusterCreate, { name: 'gate' }, () => proceedNow())] })
   const serve = extensionServer(extension)
@@ -36,7 +36,7 @@ test('no call fails while the certificate of an extension and its authority are 
   const extensions = createExtensionClient({
     transport,
     catalog: createCatalog(hookCatalog),
-    // Calls use the system clock, independent of the server's virtual clock.
+    // Calls use the system clock, independent of the virtual clock of the controllers and certificates.
     clock: systemClock,
     log: silent,
     namespaceLabels: async () => ({}),

@@ -54,7 +54,7 @@ test('each version has its conditions at its own path', async () => {
     status: { conditions: [legacy], v1beta2: { conditions: [condition] }, handlers },
   })
 
-  // An update with the object as read loses nothing.
+  // An update with the object that was read changes nothing.
   await env.client.update(Old, await old('quota'), { subresource: 'status' })
   expect((await current('quota')).status).toEqual(status)
 })

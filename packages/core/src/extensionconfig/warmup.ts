@@ -40,6 +40,7 @@ export class Warmup {
     return this.#undiscovered.has(metadata.uid)
   }
 
+  /** Whether discovery of an ExtensionConfig was tried. */
   hasTried({ metadata }: ExtensionConfig): boolean {
     return this.#tried.get(metadata.name) === metadata.uid
   }

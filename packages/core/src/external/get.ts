@@ -34,11 +34,13 @@ export interface TemplateRef {
   readonly name: string
 }
 
+/** Returns a reference without its version. */
 export const contractRefOf = ({ apiVersion, kind, name }: TemplateRef): ContractRef => ({
   apiGroup: apiVersion.slice(0, Math.max(0, apiVersion.indexOf('/'))),
   kind,
   name,
 })
 
+/** Returns a reference to an object. */
 export const refTo = (object: KubeObject): ContractRef =>
   contractRefOf({ apiVersion: object.apiVersion, kind: object.kind, name: object.metadata.name })

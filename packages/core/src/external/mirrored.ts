@@ -5,8 +5,11 @@ import type { Observed } from './observed.ts'
 
 /** Inputs of a condition that mirrors a condition of a provider's object. */
 export interface Mirrored<Source extends 'Ready' | 'Available'> {
+  /** Kind of the provider's object, for messages. */
   readonly kind: string
+  /** Type of the computed condition. */
   readonly as: Omit<ConditionType<string, Reason<NoInfer<Source>>>, 'reasons'>
+  /** Type of the condition of the provider's object. */
   readonly source: Source
   /** Contract field used until the object reports the source condition. The message names its path. */
   readonly milestone: ContractField<boolean>

@@ -63,8 +63,8 @@ export function readEndpoint(external: External, field: ContractField<ContractEn
 }
 
 /**
- * Returns whether a milestone is reached; `undefined` when the provider reports something else than a boolean. As upstream, the v1beta1
- * conditions that depend on it then keep their values.
+ * Returns whether a boolean contract field is true; `undefined` when the provider reports something else than a boolean. As upstream, the
+ * v1beta1 conditions that depend on the field then keep their values.
  */
 export function isReached(external: External, field: ContractField<boolean>): boolean | undefined {
   try {
