@@ -1,4 +1,4 @@
-/** The functions of every Go template. Upstream: Go's text/template/funcs.go. */
+/** The built-in functions of Go templates. Upstream: Go's text/template/funcs.go. */
 import { sprint, sprintf, text } from './format.ts'
 import type { TemplateFunction, Value } from './value.ts'
 import { byteLength, byteSlice, goFunction, has, isMap, truth, typeName, variadic } from './value.ts'
@@ -43,7 +43,7 @@ export const builtinFunctions: Readonly<Record<string, TemplateFunction>> = {
   }),
 }
 
-/** Formats values as `print` does, and absent ones as actions do. */
+/** Formats values as `print` does, but nil as `<no value>`. */
 const printed = (values: readonly Value[]): string => sprint(values.map((value) => (isNil(value) ? '<no value>' : value)))
 
 const isNil = (value: Value): value is null | undefined => value === null || value === undefined

@@ -6,6 +6,7 @@ import type { Definitions } from './parser.ts'
 import type { ParameterType, TemplateFunction, Value } from './value.ts'
 import { byteLength, GoStruct, has, isMap, sortedKeys, truth, typeName } from './value.ts'
 
+/** A parsed template with the functions and settings for its execution. */
 export interface Execution {
   readonly name: string
   readonly source: string
@@ -32,7 +33,10 @@ interface Variable {
   value: Value
 }
 
-/** @throws Error in Go's form: `template: name:1:2: executing "name" at <.x>: map has no entry for key "x"` */
+/**
+ * Returns the output of a template for `data`.
+ * @throws Error in Go's form: `template: name:1:2: executing "name" at <.x>: map has no entry for key "x"`
+ */
 export const execute = (execution: Execution, data: Value): string => new Executor(execution, data).output()
 
 /** One execution: the output so far, the variables in scope, and the position of errors. */
@@ -40,7 +44,7 @@ class Executor {
   readonly #execution: Execution
   readonly #data: Value
   #out = ''
-  /** Length of the output. */
+  /** Size of the output in bytes. */
   #bytes = 0
   #steps = 0
   #templateName: string
@@ -134,15 +138,12 @@ class Executor {
     let flow: Flow = 'next'
     for (const [key, item] of entries) {
       this.#step()
-      const [first, second] = pipe.variables
-      if (first !== undefined) {
-        const values = second === undefined ? [item] : [item, key]
-        // Declared variables are the last ones of `#variables`: that of the key, if there is one, and after it that of the element.
-        // Assigned variables are found by name.
-        if (pipe.assigns) {
-          this.#assign(first, second === undefined ? item : key)
-          if (second !== undefined) this.#assign(second, item)
-        } else values.forEach((value, index) => (this.#variables[inner - 1 - index]!.value = value))
+      // A single variable gets the element. Of two variables, the first gets the key.
+      const values = pipe.variables.length === 1 ? [item] : [key, item]
+      for (const [index, name] of pipe.variables.entries()) {
+        if (pipe.assigns) this.#assign(name, values[index])
+        // Declared variables are the last ones of `#variables`, in the order of their declaration.
+        else this.#variables[inner - pipe.variables.length + index]!.value = values[index]
       }
       flow = this.#walk(statement.body, item)
       this.#variables.length = inner
@@ -185,7 +186,7 @@ class Executor {
   #pipeValue(dot: Value, pipe: Pipe): Value {
     this.#current = pipe
     let value: Piped = NoPipedValue
-    // A nil result of a command is undefined here. It is piped to the next command.
+    // A nil result of a command becomes undefined, and is piped to the next command.
     for (const command of pipe.commands) value = this.#commandValue(dot, command, value) ?? undefined
     const result = value === NoPipedValue ? undefined : value
     for (const variable of pipe.variables) {
@@ -211,19 +212,20 @@ class Executor {
       case 'function':
         return this.#callFunction(dot, first, command, args, piped)
       case 'pipe':
-        if (args.length > 0 || piped !== NoPipedValue) this.#notAFunction(first, args, piped)
+        this.#rejectArguments(first, args, piped)
         return this.#pipeValue(dot, first)
       case 'nil':
       case 'dot':
       case 'constant':
         this.#current = first
-        this.#notAFunction(first, args, piped)
+        this.#rejectArguments(first, args, piped)
         if (first.type === 'nil') this.#fail('nil is not a command')
         return this.#operandValue(dot, first)
     }
   }
 
-  #notAFunction(first: Operand, args: readonly Operand[], piped: Piped): void {
+  /** Fails if an operand that is not a function has arguments. */
+  #rejectArguments(first: Operand, args: readonly Operand[], piped: Piped): void {
     if (args.length > 0 || piped !== NoPipedValue) {
       this.#current = first
       this.#fail(`can't give argument to non-function ${nodeText(first)}`)
@@ -262,7 +264,7 @@ class Executor {
       if (!variable) return this.#fail(`undefined variable: ${name}`)
       value = variable.value
       names = names.slice(1)
-      if (names.length === 0) this.#notAFunction(operand, args, piped)
+      if (names.length === 0) this.#rejectArguments(operand, args, piped)
     } else if (operand.type === 'chain') {
       if (operand.of.type === 'nil') this.#fail(`indirection through explicit nil in ${nodeText(operand)}`)
       value = this.#operandValue(dot, operand.of)

@@ -17,7 +17,7 @@ export function text(value: Value): string {
   return String(value)
 }
 
-/** `fmt.Sprint`: a space between operands only where neither is a string. */
+/** Formats values as `fmt.Sprint` does: with a space between two values only if neither is a string. */
 export function sprint(values: readonly Value[]): string {
   let out = ''
   for (const [index, value] of values.entries()) {
@@ -29,8 +29,8 @@ export function sprint(values: readonly Value[]): string {
 }
 
 /**
- * Formats a float64 in the shortest form that parses to the same value. Has an exponent below 1e-4 and from 10^`exponentFrom` on; the
- * default is that of `%v`.
+ * Formats a float64 in the shortest form that parses to the same value. Writes an exponent for absolute values below 1e-4 and from
+ * 10^`exponentFrom` on; the default is that of `%v`.
  */
 export function floatText(value: number, exponentFrom = 6): string {
   if (Number.isNaN(value)) return 'NaN'
@@ -68,7 +68,7 @@ const DirectivePattern = /%([-+# 0]*)(\*|\d+)?(?:\.(\*|\d*))?([\s\S]?)/gu
 /** Maximum width and precision of a directive; a larger one is reduced to this value, so that the text stays small. */
 const WidestField = 10_000
 
-/** `fmt.Sprintf`. Mistakes are printed inline, as by Go: `%!d(string=x)`, `%!d(MISSING)`, `%!(EXTRA int=1)`. */
+/** Formats values as `fmt.Sprintf` does. Mistakes are printed inline, as by Go: `%!d(string=x)`, `%!d(MISSING)`, `%!(EXTRA int=1)`. */
 export function sprintf(format: string, values: readonly Value[]): string {
   let next = 0
   const widthOrPrecision = (specifier: string | undefined): number | undefined => {
@@ -117,7 +117,7 @@ const formatDefault = (value: Value, directive: Directive): string => {
   return typeof value === 'number' ? withSign(floatText(value), directive) : text(value)
 }
 
-/** `%#v`: the value as Go source. */
+/** Formats a value as Go source, as `%#v` does. */
 function goSyntax(value: Value): string {
   if (typeof value === 'string') return quote(value)
   if (Array.isArray(value)) return `[]interface {}{${value.map(goSyntax).join(', ')}}`
@@ -184,15 +184,15 @@ function pad(body: string, { flags, width, verb }: Directive): string {
   return sign + '0'.repeat(missing) + body.slice(sign.length)
 }
 
-/** Largest text that a template (in UTF-16 code units) or one of its functions (in bytes) may produce. */
+/** Maximum size, in bytes, of the output of a template and of a text that one of its functions returns. */
 export const LargestText = 1024 * 1024
 
-/** @throws Error when a text of this size is longer than `LargestText` */
+/** @throws Error when `bytes`, the size of a text, is larger than `LargestText` */
 export function checkSize(bytes: number): void {
   if (bytes > LargestText) throw new Error(`text is larger than ${LargestText} bytes`)
 }
 
-/** Returns the text. @throws Error when it is longer than `LargestText` */
+/** Returns the text. @throws Error when the text is larger than `LargestText` */
 export function limited(text: string): string {
   checkSize(byteLength(text))
   return text
