@@ -1,6 +1,7 @@
 /** Rejects writes of a manager that is not the leader, even before the manager has detected that it has lost its Lease. */
 import { type Transport, withSend } from '@capstan/kube'
 
+/** A transport that rejects writes while the fence is closed. */
 export interface Fence {
   readonly transport: Transport
   /** Resolves when the writes that are in progress at the time of the call have ended. */
@@ -17,7 +18,8 @@ export function fence(transport: Transport, isOpen: () => boolean): Fence {
         if (!isOpen()) throw new Error(`Cannot ${request.verb} ${request.plural}: this manager does not lead`)
       }
       beforeSend()
-      // Checked again when the request has waited, for example for a connection while the process was suspended.
+      // The transport calls `beforeSend` again right before it sends: the request may have waited, for example for a connection while the
+      // process was suspended.
       const write = transport.send({ ...request, beforeSend }, signal)
       writesInProgress.add(write)
       try {

@@ -3,6 +3,7 @@ import type { Kind, KubeObject, ObjectKey, WatcherEvent } from '@capstan/kube'
 import { keyOf, keyText } from '@capstan/kube'
 import type { Index } from './controller.ts'
 
+/** Change of one cached object. `previous` is absent for a new object; `object` is absent for a deleted object, and `previous` is its last state. */
 export interface InformerEvent<T extends KubeObject = KubeObject> {
   readonly key: ObjectKey
   readonly previous: T | undefined
@@ -32,6 +33,7 @@ export class Informer {
   /** Results of writes that are newer than the last watch event, by key. */
   readonly #written = new Map<string, KubeObject>()
   readonly #waiters = new Map<string, Waiter[]>()
+  /** Resolves after the first list. */
   readonly synced: Promise<void>
   #markSynced!: () => void
   #revision = 0
@@ -88,7 +90,7 @@ export class Informer {
     return this.#objects.get(keyText(key))
   }
 
-  /** Returns the result of a later write by this process if the watch has not delivered it yet. Otherwise returns the cached object. */
+  /** Returns the result of a write by this process if the watch has not delivered this write yet. Otherwise returns the cached object. */
   newest(key: ObjectKey): KubeObject | undefined {
     return this.#written.get(keyText(key)) ?? this.get(key)
   }
@@ -100,7 +102,7 @@ export class Informer {
     if (revision > this.#revision && !(revisionOf(this.#written.get(key)) > revision)) this.#written.set(key, object)
   }
 
-  /** Returns all objects, or those of one namespace, in the order in which they were received. */
+  /** Returns all objects, or those of one namespace, in the order in which the cache first received them. */
   list(namespace?: string): KubeObject[] {
     if (namespace === undefined) return [...this.#objects.values()]
     return [...(this.#byNamespace.get(namespace) ?? [])].map((key) => this.#objects.get(key)!)
@@ -123,8 +125,8 @@ export class Informer {
   }
 
   /**
-   * Resolves when the watch has reached `revision` or a later revision, with an event for this object or any other of the kind. Returns
-   * `undefined` when it has reached the revision already.
+   * Resolves when the watch has reached `revision` or a later revision, with an event for this object or another object of the kind.
+   * Returns `undefined` when the watch has reached the revision already.
    */
   waitForRevision(key: string, revision: number): Promise<void> | undefined {
     const object = this.#objects.get(key)

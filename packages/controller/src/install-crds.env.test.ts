@@ -101,7 +101,7 @@ test('another program applies its CRD over ours without a conflict, whether we h
   expect(metadata.managedFields?.map(({ manager, operation }) => `${manager} ${operation}`).sort()).toContain('kubectl Apply')
 })
 
-test('installing the same kinds again writes nothing', async () => {
+test('installing the same kinds again does not change their CRDs', async () => {
   await installKinds(client, [widget('v2')], { clock, random })
   const before = await client.get(CustomResourceDefinition, { name })
   await installKinds(client, [widget('v2')], { clock, random })

@@ -13,7 +13,7 @@ export interface InstallOptions {
 
 /**
  * Installs one CRD per kind and resolves when all of them are established.
- * @throws Error that names a CRD whose names conflict with another CRD
+ * @throws Error when the names in a CRD, such as its plural, conflict with the names in another CRD
  */
 export async function installKinds(
   client: Client,
@@ -46,8 +46,8 @@ export async function installKinds(
 }
 
 /**
- * Sets the conversion webhook `by` in the CRDs of these kinds whose webhook has a URL that `isOurs` accepts. CRDs that name a
- * Service stay unchanged. Afterwards no field manager owns the new address.
+ * Replaces the conversion webhook in the CRDs of these kinds by the webhook `by`, if the present webhook has a URL that `isOurs`
+ * accepts. A CRD whose webhook is a Service stays unchanged. Afterwards no field manager owns the new address.
  * @throws StatusError Conflict when a CRD changes at every attempt
  */
 export async function replaceConversionUrls(

@@ -1,7 +1,7 @@
 /**
  * Leader election by a Lease. Upstream: tools/leaderelection of client-go, v0.36. Differences: the deadline of a holder begins when its
  * last successful renewal was sent, not when the response arrived; a holder that reads another identity in the Lease stops at once; times
- * are measured by timers, so that a change of the system clock has no effect on them.
+ * are measured by `Clock.elapsed`, on which a change of the system time has no effect.
  */
 import {
   type Client,
@@ -38,7 +38,7 @@ export interface LeaderElectionOptions {
   readonly identity: string
   /** Default: `defaultLeaseTerms`. */
   readonly terms?: LeaseTerms
-  /** Whether a Lease that is free, has expired or does not exist (`undefined`) may be acquired; always if absent. */
+  /** Returns whether a Lease that is free, has expired or does not exist (`undefined`) may be acquired. Default: always true. */
   mayAcquire?(lease: Lease | undefined): boolean
   /** Annotations to set on the Lease when it is acquired; `undefined` removes an annotation. */
   readonly annotations?: Readonly<Record<string, string | undefined>>
@@ -57,10 +57,13 @@ interface Dependencies {
  */
 type Attempt = 'held' | 'heldByOther' | 'failed'
 
-/** Maximum time in which a leader that stops sends Events. Shorter than the time limit of a command, so that the Lease is released. */
+/**
+ * Maximum time for which a stopping leader sends Events. Shorter than the time in which an interrupted `capstan` command must stop, so
+ * that the Lease is still released.
+ */
 const EventsTimeout = seconds(1)
 
-/** Maximum time for which a leader that stops then waits for writes in progress. */
+/** Maximum time for which a stopping leader then waits for writes in progress. */
 const WritesTimeout = seconds(5)
 
 export class LeaderElection {
@@ -127,8 +130,8 @@ export class LeaderElection {
   }
 
   /**
-   * Renews the Lease. Resolves with the reason when no renewal has succeeded until the deadline, when another candidate holds
-   * the Lease, or when the Lease was deleted or released and may not be acquired again. Rejects when `signal` aborts.
+   * Renews the Lease until leadership is lost, and resolves with the reason of the loss: no renewal has succeeded before the deadline,
+   * another candidate holds the Lease, or the Lease was deleted or released and may not be acquired again. Rejects when `signal` aborts.
    */
   async keep(signal: AbortSignal): Promise<string> {
     const { clock } = this.#dependencies
@@ -138,7 +141,7 @@ export class LeaderElection {
     let deadline = clock.schedule(this.#remaining(this.#sent, this.#terms.renewDeadline), missed)
     const renewing = async (until: AbortSignal): Promise<void> => {
       for (;;) {
-        // Counted from the last attempt, so that a slow response delays the next attempt only once.
+        // The period begins with the last attempt, so that the time until its response does not lengthen the period.
         await sleep(clock, this.#remaining(this.#sent, this.#terms.retryPeriod), until)
         const attempt = await this.#attempt(until)
         if (until.aborted) return
@@ -167,7 +170,7 @@ export class LeaderElection {
   }
 
   /**
-   * Releases the Lease, so that another candidate can acquire it at once. To be called after the last write. When the request fails, other
+   * Releases the Lease, so that another candidate can acquire it at once. Call it after the last write. When the request fails, other
    * candidates wait until the Lease expires.
    */
   async release(): Promise<void> {
@@ -186,7 +189,7 @@ export class LeaderElection {
   /**
    * Ends leadership when all recorded Events are sent, and releases the Lease once no write is in progress. Events that cannot be sent in
    * time are dropped. If writes take too long, the Lease is not released but expires, so that no other candidate writes at the same time.
-   * The caller ends other new writes before.
+   * Before the call, the caller must prevent all new writes except those of Events.
    */
   async releaseAfterWrites(events: EventRecorders | undefined, fences: readonly Fence[]): Promise<void> {
     const { clock } = this.#dependencies

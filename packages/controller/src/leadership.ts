@@ -40,9 +40,9 @@ export interface Leadership {
    * of their shard.
    */
   readonly client: Client
-  /** Client of Events. Like `client`, but after `endReconciles` it also writes until leadership ends. */
+  /** Client of Events. Like `client`, but still writes after `endReconciles`, until leadership ends. */
   readonly eventClient: Client
-  /** Objects that this process reconciles; absent: all objects. */
+  /** Determines the objects that this process reconciles. If absent, it reconciles all objects. */
   readonly partition?: Partition
   /** Whether this process holds the Lease; with shards, whether it holds the Lease of shard 0. */
   readonly leads: boolean
@@ -50,7 +50,7 @@ export interface Leadership {
   readonly leases: readonly (readonly [name: string, isHeld: boolean])[]
   /** Whether this process reconciles the object. */
   holds(key: ObjectKey): boolean
-  /** Acquires leadership and runs the term. Settles when the manager stops. Rejects earlier when leadership was lost or the work failed. */
+  /** Acquires leadership and runs the term. Settles when the manager stops. Rejects earlier when leadership was lost or the term failed. */
   run(term: Term): Promise<void>
   /** Rejects writes of reconciles from now on. Events can still be sent, and the Lease is not released. */
   endReconciles(): void
@@ -109,7 +109,7 @@ export class SingleLeader implements Leadership {
     }
   }
 
-  /** Waits until no manager of a former group with shards is running, then runs the `prepare` option. */
+  /** Waits until all managers that shared the work by shards before have stopped, then runs the `prepare` option. */
   async #prepare(signal: AbortSignal): Promise<void> {
     const former = shardsBefore(this.#election.before)
     if (former !== undefined) await waitForFormerHolders(this.#options, former, this.#dependencies, signal)

@@ -16,7 +16,7 @@ const held: LeaseSpec = {
   renewTime: '2026-01-01T00:00:30.000000Z',
   leaseTransitions: 4,
 }
-const move = (
+const stepOf = (
   current: Lease | undefined,
   identity: string,
   hasExpired = false,
@@ -31,23 +31,23 @@ describe('a Lease', () => {
       renewTime: '2026-01-01T00:01:00.000000Z',
       leaseTransitions: 0,
     }
-    expect(move(undefined, 'a')).toEqual({ kind: 'create', spec })
+    expect(stepOf(undefined, 'a')).toEqual({ kind: 'create', spec })
   })
 
   test('is renewed by its holder without a change of acquireTime and leaseTransitions', () => {
     const spec = { ...held, renewTime: '2026-01-01T00:01:00.000000Z' }
-    expect(move(lease(held), 'a')).toEqual({ kind: 'update', lease: lease(spec) })
+    expect(stepOf(lease(held), 'a')).toEqual({ kind: 'update', lease: lease(spec) })
   })
 
   test('of another holder is not acquired even if its timestamps are old', () => {
-    expect(move(lease({ ...held, renewTime: '2020-01-01T00:00:00.000000Z' }), 'b')).toEqual({ kind: 'wait', holder: 'a' })
+    expect(stepOf(lease({ ...held, renewTime: '2020-01-01T00:00:00.000000Z' }), 'b')).toEqual({ kind: 'wait', holder: 'a' })
   })
 
   test.each([
     ['that has expired', held, true],
     ['that was released', releasedLease(lease(held), now).spec!, false],
   ])('%s is acquired, and leaseTransitions is incremented', (_, spec, hasExpired) => {
-    expect(move(lease(spec), 'b', hasExpired)).toMatchObject({
+    expect(stepOf(lease(spec), 'b', hasExpired)).toMatchObject({
       kind: 'update',
       lease: {
         metadata: { resourceVersion: '7' },
@@ -63,11 +63,11 @@ describe('a Lease', () => {
   })
 
   test('rounds its duration up to whole seconds', () => {
-    expect(move(undefined, 'a', false, 1500)).toMatchObject({ spec: { leaseDurationSeconds: 2 } })
+    expect(stepOf(undefined, 'a', false, 1500)).toMatchObject({ spec: { leaseDurationSeconds: 2 } })
   })
 
   test('keeps fields set by other writers', () => {
-    expect(move(lease({ ...held, strategy: 'x' }), 'a')).toMatchObject({ lease: { spec: { strategy: 'x' } } })
+    expect(stepOf(lease({ ...held, strategy: 'x' }), 'a')).toMatchObject({ lease: { spec: { strategy: 'x' } } })
   })
 })
 

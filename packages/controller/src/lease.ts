@@ -5,7 +5,7 @@
  */
 import { type Lease, seconds } from '@capstan/kube'
 
-/** Durations in milliseconds. */
+/** Durations of leader election, in milliseconds. */
 export interface LeaseTerms {
   /** How long other candidates respect a Lease that is not renewed. */
   readonly leaseDuration: number
@@ -21,8 +21,8 @@ export const defaultLeaseTerms: LeaseTerms = { leaseDuration: seconds(15), renew
 export const RetryJitter = 1.2
 
 /**
- * @throws Error with client-go's text when a holder could notice the loss of its Lease too late, or `retryPeriod` is not
- * positive
+ * Validates the terms of a Lease.
+ * @throws Error with client-go's text when a holder could notice the loss of its Lease too late, or `retryPeriod` is not positive
  */
 export function checkLeaseTerms({ leaseDuration, renewDeadline, retryPeriod }: LeaseTerms): void {
   if (leaseDuration <= renewDeadline) throw new Error('leaseDuration must be greater than renewDeadline')

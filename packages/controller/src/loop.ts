@@ -19,7 +19,7 @@ export interface LoopOptions {
   readonly client: Client
   readonly informers: Informers
   readonly clock: Clock
-  /** Source of random names for reconciles. */
+  /** Source of randomness in reconciles, for example for object names, and for the sync period. */
   readonly random: Random
   /** Source of reconcile ids in logs. */
   readonly ids: Random
@@ -28,8 +28,8 @@ export interface LoopOptions {
   readonly metrics: ControllerMetrics
   readonly signal: AbortSignal
   /**
-   * Filters the events of declared kinds, as upstream's WithEventFilter, unless a watch declares another `filter`. Events of kinds watched
-   * at run time are not filtered, but the keys to which they map are.
+   * Filters the events of declared kinds, as upstream's WithEventFilter, unless a watch declares the `filter` `keys` or `none`. With
+   * `keys`, and for kinds watched at run time, only the keys to which the events map are filtered.
    */
   readonly eventFilter?: (object: KubeObject) => boolean
   /** Milliseconds between reconciles of all objects. If absent, objects are not reconciled periodically. */
@@ -44,7 +44,10 @@ export interface LoopOptions {
 const DefaultConcurrency = 10
 /** Time limit of one reconcile, as upstream. */
 const ReconcileTimeout = 60_000
-/** Maximum number of concurrent reconciles that occupy no worker. Further reconciles keep their worker, so that memory stays bounded. */
+/**
+ * Maximum number of concurrent reconciles that occupy no worker (`withoutWorker` in ReconcileContext). Further reconciles keep their
+ * worker, so that memory stays bounded.
+ */
 const MaxWithoutWorker = 1000
 /** Maximum time for which a key waits until the cache contains its own writes. */
 const OwnWritesTimeout = 10_000
@@ -55,17 +58,17 @@ export class Loop {
   readonly #queue: Queue<ObjectChange>
   readonly #log: Logger
   readonly #watched = new Map<string, Promise<void>>()
-  /** By key, the time by `Clock.elapsed` at which a postponed write must be written. */
+  /** By key, the time by `Clock.elapsed` until which a write may be postponed. */
   readonly #postponed = new Map<string, number>()
   #heldKeys = 0
   /** Reconciles in progress that occupy no worker. */
   #withoutWorker = 0
-  /** Resumes reconciles whose work without a worker is complete, in the order in which they wait for a worker. */
+  /** Functions that resume the reconciles whose work without a worker is complete, in the order in which these reconciles began to wait. */
   readonly #returning: (() => void)[] = []
   #isScheduled = false
   #resync: Timer | undefined
   #started = false
-  /** Reason for which each key waits, for diagnostics. */
+  /** By key, the reason to wait or the error text of its last reconcile. */
   readonly #waiting = new Map<string, string>()
 
   constructor(controller: Controller, options: LoopOptions) {
@@ -89,14 +92,14 @@ export class Loop {
     return !this.#started || (this.#queue.depth === 0 && this.#queue.running === 0 && this.#heldKeys === 0)
   }
 
-  /** For metrics. */
+  /** State of the controller, for metrics. */
   get state(): LoopState {
     const { name, concurrency = DefaultConcurrency } = this.controller
     const { running, depths } = this.#queue
     return { name, concurrency, activeWorkers: running - this.#withoutWorker, depth: depths, waiting: this.#waiting.size }
   }
 
-  /** Waiting keys with the reason that their last reconcile returned. */
+  /** Keys whose last reconcile failed or returned a reason to wait, with the error text or the reason. */
   get waiting(): ReadonlyMap<string, string> {
     return this.#waiting
   }
@@ -139,7 +142,7 @@ export class Loop {
     })
   }
 
-  /** Enqueues the objects of a shard that this process has acquired or lost. */
+  /** Enqueues the objects of a shard that this process has acquired, released or lost. */
   enqueueShard(shard: number): void {
     const { informers, partition } = this.#options
     for (const object of informers.find(this.controller.for)?.list() ?? []) {
@@ -335,9 +338,9 @@ export class Loop {
   }
 
   /**
-   * Wraps `map` so that it returns no keys of objects that the event filter excludes or the cache does not contain. The filter does not
-   * apply to the watched objects themselves: a kind that a reconcile watches is watched completely, so events of its objects may map to
-   * excluded objects. The same applies to a declared watch with the filter `keys`.
+   * Wraps `map` so that it returns no keys of objects that the event filter excludes or the cache does not contain. Used for kinds watched
+   * at run time, and for declared watches with the filter `keys`: the event filter does not apply to the objects of these kinds, so their
+   * events may map to excluded objects.
    */
   #withEventFilter(map: MapFunction): MapFunction {
     const { eventFilter, informers } = this.#options
@@ -349,7 +352,7 @@ export class Loop {
       })
   }
 
-  /** Waits until the kind is listed. Rejects when the reconcile reaches its time limit, because the kind may never be served. */
+  /** Watches the kind and waits for its first list. Rejects when the reconcile reaches its time limit: the kind may never be served. */
   async #watch(kind: Kind, map: MapFunction, signal: AbortSignal): Promise<void> {
     const name = `${resourceName(kind)}/${kind.version}`
     const existing = this.#watched.get(name)
@@ -366,7 +369,7 @@ interface ObjectChange {
   readonly event: InformerEvent
 }
 
-/** Whether the object no longer exists, or its deletion has begun. */
+/** Whether the event removes the object, or changes its deletionTimestamp. */
 const isDeletion = ({ previous, object }: InformerEvent): boolean =>
   !object || object.metadata.deletionTimestamp !== previous?.metadata.deletionTimestamp
 

@@ -22,19 +22,19 @@ export interface ManagerOptions {
   readonly namespace?: string
   /** Selects the objects whose events cause reconciles; all when absent. Reads from the cache return other objects as well. */
   readonly eventFilter?: (object: KubeObject) => boolean
-  /** Milliseconds after which an object is reconciled again although it has not changed. If absent, this is never done. */
+  /** Milliseconds after which an unchanged object is reconciled again. If absent, objects are not reconciled periodically. */
   readonly syncPeriod?: number
   /** Leader election: this manager reconciles and writes only while it holds the Lease. If absent, it reconciles from the start. */
   readonly leaderElection?: LeadershipOptions
 }
 
 export interface Manager {
-  /** Resolves when every informer has synced. Reconciles begin then, or when this manager becomes the leader. */
+  /** Resolves when every informer has synced. Reconciles begin then; with leader election, they begin once this manager also leads. */
   start(): Promise<void>
   /**
-   * Aborts reconciles in progress and resolves when all watches have ended and recorded Events were sent or rejected. With
-   * leader election, Events that are not sent within a second are dropped, no write begins after that, and the Lease is released, unless
-   * writes in progress take too long: then it expires. Without leader election, a reconcile that ignores its signal may still write.
+   * Aborts reconciles in progress and resolves when all watches have ended and recorded Events were sent or rejected. With leader
+   * election, Events that are not sent within a second are dropped. No write begins after that, and the Lease is released; if writes in
+   * progress take too long, the Lease is left to expire. Without leader election, a reconcile that ignores its signal may still write.
    */
   stop(): Promise<void>
   /** Resolves when the manager was stopped. Rejects when it has ended for another reason, such as the loss of the Lease. */
@@ -52,7 +52,10 @@ export interface Manager {
   /** Whether this process reconciles the object. */
   holds(key: ObjectKey): boolean
   readonly metrics: ControllerMetrics
-  /** For tests: the reason for which each key waits, as `controller namespace/name: reason`. */
+  /**
+   * For tests: the keys whose last reconcile failed or returned a reason to wait, as `controller namespace/name: text`. The text is the
+   * error or the reason.
+   */
   waiting(): readonly string[]
   informers(): readonly Informer[]
 }
@@ -239,7 +242,7 @@ class LoopManager implements Manager {
   }
 }
 
-/** @throws Error for two controllers with the same name, which would share metrics and log names */
+/** Throws an Error if two controllers have the same name, because their metrics and log lines could not be distinguished. */
 function requireUniqueNames(loops: readonly Loop[]): void {
   const names = new Set<string>()
   for (const { controller } of loops) {

@@ -1,6 +1,6 @@
 /**
- * Runs several managers on one API server, for tests of leader election. Each has its own connection, which can fail, and its own
- * clock.
+ * Runs several managers, called members, on one API server, for tests of leader election. Each member has its own connection, which can
+ * fail, and its own clock.
  */
 import { memoryStore, type Store } from '@capstan/apiserver'
 import { type ApiServer, createApiServer } from '@capstan/kubernetes-kinds'
@@ -29,14 +29,14 @@ let store: Store
 let server: ApiServer
 let traffic: Traffic
 export let members: Member[]
-/** Successful writes of the controllers, in their order. */
+/** Successful patches by the members, in order. */
 export let writes: { readonly by: string; readonly namespace: string | undefined; readonly at: number }[]
 /** Times at which more than one member led, with the names of these members. */
 let clashes: string[]
 
 /**
- * Starts a server before each test of the calling file, and stops its members afterwards. Each file calls this function, because files
- * that run in one process share this module.
+ * Starts a server before each test of the calling file; stops the members and the server afterwards. Each test file must call this
+ * function, because files that run in one process share this module.
  */
 export function useMembers(): void {
   beforeEach(async () => {
@@ -67,8 +67,9 @@ export interface Member {
   readonly writeResults: string[]
   /** Messages of the errors that have ended its manager. */
   readonly endErrors: string[]
+  /** Simulates a crash: a dead member sends no requests, and its timers do not fire. */
   isDead: boolean
-  /** Milliseconds by which its clock is ahead of the other clocks. */
+  /** Milliseconds by which its clock is ahead of the clock of the test. */
   ahead: number
   /** Suspends the process while time continues. */
   suspend(): void
@@ -87,9 +88,10 @@ interface MemberOptions {
 }
 
 export const client = () => createClient(server.transport({ name: 'test', groups: ['system:masters'], agent: 'test' }))
+/** Key of the ConfigMap that members patch. */
 export const beat = { namespace: 'default', name: 'beat' }
 
-/** Starts a manager whose only controller writes the member's name into a ConfigMap each second. */
+/** Starts a manager whose only controller writes the member's name into every ConfigMap each second. */
 export async function join(
   name: string,
   { ahead = 0, prepare, shards, observe, onReconcile }: MemberOptions = {},
@@ -131,7 +133,7 @@ export async function join(
         member.writeResults.push((err as Error).message)
         return proceed()
       }
-      return requeue(seconds(1), 'beats')
+      return requeue(seconds(1), 'the next write')
     },
     ...(observe
       ? {
@@ -193,6 +195,7 @@ export async function stopMember(member: Member): Promise<void> {
   await until(() => isStopped)
 }
 
+/** Waits until no member has work that is due now, and records a clash if several members lead. */
 export async function settle(): Promise<void> {
   await settleAll({
     managers: () => members.map(({ manager }) => manager).filter((manager) => manager.started),

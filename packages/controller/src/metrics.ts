@@ -35,7 +35,7 @@ export interface LoopState {
   readonly activeWorkers: number
   /** Number of keys that are ready, by priority. */
   readonly depth: { readonly normal: number; readonly low: number }
-  /** Number of keys that wait according to their last reconcile. */
+  /** Number of keys whose last reconcile failed or returned a reason to wait. */
   readonly waiting: number
 }
 
@@ -143,7 +143,7 @@ export function registerLoops({ registry }: ControllerMetrics, read: () => reado
     (state) => state.concurrency,
   )
   gauge('controller_runtime_active_workers', 'Workers in use, per controller', (state) => state.activeWorkers)
-  gauge('capstan_keys_waiting', 'Keys whose last reconcile waits for something', (state) => state.waiting)
+  gauge('capstan_keys_waiting', 'Keys whose last reconcile failed or waits for something', (state) => state.waiting)
   new Gauge({
     name: 'workqueue_depth',
     help: 'Keys that are ready, by priority: 0, or -100 for those from lists of all objects and from periodic reconciles',

@@ -1,8 +1,8 @@
 import { isReason } from '@capstan/kube'
 
 /**
- * Returns whether a reconcile failed only because of conflicting writes. Such a reconcile is retried with the current object, so that users
- * need no report. The causes of an error are searched as well, because steps wrap errors.
+ * Returns whether a reconcile failed only because of conflicting writes. Such a reconcile is retried with the current object, so the
+ * failure need not be reported to users. The causes of an error are searched as well, because steps wrap errors.
  */
 export function onlyConflicts(err: unknown): boolean {
   if (isReason(err, 'Conflict')) return true

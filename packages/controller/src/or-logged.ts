@@ -2,8 +2,8 @@
 import type { LogFields, Logger } from '@capstan/kube'
 
 /**
- * Calls a predicate or map function for an event. Logs an error that it throws, and returns `otherwise`: the error must not end the informer
- * or connection that reports the event, because all controllers share it.
+ * Calls a predicate or map function for an event. If it throws, logs the error and returns `otherwise`: all controllers share the informer or
+ * connection that reports the event, so the error must not end it.
  *
  * @param log the logger of the controller
  * @param object identifies the object of the event in the log

@@ -1,10 +1,12 @@
 /** The result of a reconcile or of one of its phases. Failures are thrown, never returned. */
 import { smallest } from '@capstan/kube'
+
 export type Outcome =
   | { readonly kind: 'proceed' }
   | { readonly kind: 'wait'; readonly reason: string }
   | { readonly kind: 'requeue'; readonly after: number; readonly reason: string }
 
+/** Ends without a reason to wait: the next phase runs, or the reconcile is complete. */
 export const proceed = (): Outcome => ({ kind: 'proceed' })
 /** Waits for a change of a watched object, whose watch event enqueues the key again. */
 export const wait = (reason: string): Outcome => ({ kind: 'wait', reason })
@@ -22,6 +24,7 @@ export function mergeOutcomes(outcomes: readonly Outcome[]): Outcome {
 /** One phase of a reconcile. */
 export type Phase<Scope, IO> = (scope: Scope, io: IO) => Promise<Outcome>
 
+/** The merged outcomes of the phases that succeeded, and the errors of those that failed. */
 export interface PhaseResult {
   readonly outcome: Outcome
   readonly errors: readonly unknown[]

@@ -27,7 +27,7 @@ test('dry runs neither count as changes nor delay the next reconcile', async () 
   expect(writes.waitUntilCached()).toBeUndefined()
 })
 
-test('a reconcile waits until the cache contains the created object', async () => {
+test('waitUntilCached() resolves when the cache contains the created object', async () => {
   const writes = await start()
   await writes.client.create(ConfigMap, { metadata: key })
   expect(writes.changed).toBe(true)

@@ -22,7 +22,7 @@ export interface OwnWrites {
    * True when the server has stored a change. Writes without an effect do not count if the cache had the current object before.
    */
   readonly changed: boolean
-  /** Errors of rejected status writes. Without them users would see a stale status without its cause. */
+  /** Errors of rejected status writes. They must be logged: the status stays stale, and cannot show the cause itself. */
   readonly rejectedStatus: readonly unknown[]
   /** Whether a change of an object of `kind` is the result of a write of the reconcile. */
   isOwnChange(kind: Kind, change: Pick<InformerEvent, 'key' | 'object'>): boolean
@@ -99,8 +99,8 @@ const kindOf = ({ group, version, plural }: { group: string; version: string; pl
 })
 
 /**
- * Resolves with `done` when `promise` resolves or `signal` aborts, and with `late` after `ms` milliseconds. An interrupted watch must block
- * neither a key forever, nor a process that stops.
+ * Resolves with `done` when `promise` resolves or `signal` aborts, and with `late` after `ms` milliseconds. Without this limit, an
+ * interrupted watch would block a key forever; without the signal, it would delay a process that stops.
  */
 export function within(promise: Promise<void>, ms: number, clock: Clock, signal?: AbortSignal): Promise<'done' | 'late'> {
   return new Promise((resolve) => {

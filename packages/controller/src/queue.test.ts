@@ -27,7 +27,7 @@ describe('Queue', () => {
     expect([queue.take(), queue.take()]).toEqual(['a', undefined])
   })
 
-  test('reports how long keys waited and ran, and when a key was added with a delay', () => {
+  test('reports how long keys waited and ran, and that a key was added with a delay', () => {
     const { clock, queue, finish, reports } = setup()
     queue.add('a')
     queue.add('a')
@@ -52,7 +52,7 @@ describe('Queue', () => {
     expect(queue.take()).toBe('a')
   })
 
-  test('keys of the initial list run after changed keys', () => {
+  test('keys of low priority run after keys of normal priority', () => {
     const { queue } = setup()
     queue.add('old', { lowPriority: true })
     queue.add('new')
@@ -134,7 +134,7 @@ describe('Queue', () => {
   test.each([
     ['during', true],
     ['after', false],
-  ])('a key whose reconciles change nothing is limited to one reconcile a second, if it is added %s each', (_, duringRun) => {
+  ])('a key whose reconciles change nothing runs at most once a second, if it is added %s each reconcile', (_, duringRun) => {
     const { clock, queue, finish, elapsed } = setup({ burst: 3 })
     const runs: number[] = []
     queue.add('a')
@@ -154,7 +154,7 @@ describe('Queue', () => {
     expect(runs.slice(0, 6)).toEqual([0, 0, 0, 0, 1, 2])
   })
 
-  test('a key whose reconciles change something is limited to four reconciles a second, after a longer time than others', () => {
+  test('a key whose reconciles change something has a budget for four times as many reconciles, and then runs four times a second', () => {
     const { clock, queue, finish, elapsed } = setup({ burst: 3 })
     const times: number[] = []
     queue.add('b')
@@ -169,7 +169,7 @@ describe('Queue', () => {
     expect(times.slice(13)).toEqual([0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2])
   })
 
-  test('a key whose reconciles with changes cost as much as others is limited to its budget', () => {
+  test('with changeCost 1, reconciles that change something are limited like reconciles that change nothing', () => {
     const { clock, queue, finish, elapsed } = setup({ burst: 2, interval: seconds(15), changeCost: 1 })
     const runs: number[] = []
     for (queue.add('a'); runs.length < 6; ) {
@@ -184,7 +184,7 @@ describe('Queue', () => {
     expect(runs).toEqual([0, 0, 0, 15, 30, 45])
   })
 
-  test('the earlier of two delays applies', () => {
+  test('the earliest delay of a key applies', () => {
     const { clock, queue, elapsed } = setup()
     queue.addAfter('a', seconds(10))
     queue.addAfter('a', seconds(3))
@@ -251,7 +251,7 @@ describe('Queue', () => {
       expect(queue.take()).toBe('a')
     })
 
-    test('run a key once after a pause of four times its last run', () => {
+    test('run a key once after a pause of four times the duration of its last run', () => {
       const { clock, queue, elapsed } = ran(50)
       queue.add('a', { mayWait: true })
       queue.add('a', { mayWait: true })
@@ -300,7 +300,7 @@ describe('Queue', () => {
 
     test.each([
       ['wait after the run during which they arrive', true, 0],
-      ['run the key at once with another change during its run', false, 1],
+      ['do not delay another change that arrives during the same run', false, 1],
     ])('%s', (_, mayWait, ready) => {
       const { clock, queue, finish } = setup()
       queue.add('a')
@@ -323,17 +323,17 @@ describe('Queue', () => {
     expect([queue.depth, queue.running, queue.delayed]).toEqual([0, 0, 0])
   })
 
-  describe('keeps state of few idle keys', () => {
+  describe('state of keys', () => {
     test.each([
       ['change something', true],
       ['change nothing', false],
-    ])('when their reconciles %s and their budgets become full again', (_, changed) => {
+    ])('is dropped for most idle keys when their reconciles %s and their budgets are full again', (_, changed) => {
       const { clock, queue, finish } = setup()
       let largest = 0
       for (let i = 0; i < 10_000; i++) {
         queue.add(`k${i}`)
         queue.take()
-        // Spends a part of the budget, which is full again after at most a second: that of the last keys is not.
+        // Spends a part of the budget. The budget is full again after at most a second, so only the last keys have a reduced budget.
         finish(`k${i}`, { changed })
         clock.step(clock.now() + 10)
         largest = Math.max(largest, queue.size)
@@ -341,7 +341,7 @@ describe('Queue', () => {
       expect(largest).toBe(1000)
     })
 
-    test('but of all keys that wait, are on hold, run again after a failure or have a reduced budget', () => {
+    test('is kept for all keys that wait, are on hold, run again after a failure or have a reduced budget', () => {
       const { clock, queue, finish } = setup({ burst: 1 })
       const run = (key: string, result: Parameters<typeof finish>[1]) => {
         queue.add(key)
@@ -361,8 +361,8 @@ describe('Queue', () => {
       run('limited', { changed: false })
       run('limited', { changed: false })
       queue.add('limited')
-      // The 1001st key, at which the queue drops the state of others.
       expect(queue.size).toBe(1000)
+      // Before it adds key 1001, the queue drops the state of idle keys.
       queue.add('new')
       expect([queue.size, queue.take(), queue.take()]).toEqual([5, 'new', undefined])
 

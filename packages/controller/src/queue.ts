@@ -1,24 +1,25 @@
 /**
  * The work queue of one controller. A key that is added several times runs once, and each key runs at most once at a time. A key that is
- * added while it runs, runs again afterwards. A key on hold, which means that the cache does not contain its own writes yet, waits until it
- * is released, and then runs again if it was added in the meantime.
+ * added during its run runs again afterwards. After a run, a key is on hold while the cache does not contain the writes of the run: it does
+ * not run before it is released, and then runs again if it was added in the meantime.
  */
 import type { Clock, Timer } from '@capstan/kube'
 import type { QueueMetrics } from './metrics.ts'
 
 export interface QueueOptions {
   /**
-   * Budget of each key for reconciles. One that fails or changes nothing costs 1, one that changes something `changeCost`. The
-   * budget is refilled by one for each `interval`; without budget, the key waits. Default 100.
+   * Budget of each key for reconciles. A reconcile that fails or changes nothing costs 1; a reconcile that changes something costs
+   * `changeCost`. The budget is refilled by 1 per `interval`; without budget, the key waits. Default 100.
    */
   readonly burst?: number
-  /** Milliseconds after which the budget of a key is refilled by one. Default 1000, as upstream's minimum interval. */
+  /** Milliseconds after which the budget of a key is refilled by one. Default 1000: upstream reconciles an object at most once a second. */
   readonly interval?: number
   /**
-   * Part of the budget that a reconcile with changes costs. Default 0.25: controllers that undo each other's changes without end make
-   * four reconciles a second after the first 400.
+   * Cost of a reconcile that changes something. Default 0.25: controllers that undo each other's changes without end make four reconciles
+   * a second after the first 400.
    */
   readonly changeCost?: number
+  /** Called when a key becomes ready to run. */
   readonly onReady: () => void
   readonly metrics?: QueueMetrics
 }
@@ -26,14 +27,14 @@ export interface QueueOptions {
 /** Returns the delay after this number of earlier failures. As upstream, 5 ms doubled with each failure, at most 1000 s. */
 const backoff = (failures: number): number => Math.min(5 * 2 ** failures, 1_000_000)
 
-/** Minimum number of entries at which those of idle keys are dropped. */
+/** Minimum number of entries at which the entries of idle keys are dropped. */
 const MinForgetAt = 1000
 
 /** Maximum number of changes that a running entry keeps; a further change counts as an addition. */
 const MaxChanges = 100
 /**
- * Pause of a key after a run, as a multiple of the run's duration. `longest` and `shortest` are in milliseconds. There is no pause if it
- * would be shorter than `shortest`, as with an API server in the same process.
+ * Pause of a key after a run, as a multiple of the run's duration. Only additions with `mayWait` wait for its end. `longest` and `shortest`
+ * are in milliseconds. There is no pause if it would be shorter than `shortest`, as with an API server in the same process.
  */
 const Pause = { factor: 4, longest: 1000, shortest: 20 }
 
@@ -57,7 +58,7 @@ interface Entry<Change> {
   ignores: ((change: Change) => boolean) | undefined
   held: boolean
   failures: number
-  /** Reconciles left before the key is rate-limited, as of `tokensAt`. */
+  /** Budget at the time `tokensAt`. Below 0, the key waits. */
   tokens: number
   tokensAt: number
   timer: Timer | undefined
@@ -70,7 +71,7 @@ interface Entry<Change> {
 export class Queue<Change = unknown> {
   readonly #clock: Clock
   readonly #burst: number
-  /** Number of entries at which those of idle keys are dropped. */
+  /** Number of entries at which the entries of idle keys are dropped. */
   #forgetAt = MinForgetAt
   readonly #interval: number
   readonly #changeCost: number
@@ -78,7 +79,7 @@ export class Queue<Change = unknown> {
   readonly #metrics: QueueMetrics | undefined
   readonly #entries = new Map<string, Entry<Change>>()
   /**
-   * By key, the time until which it pauses after its last run, in the order of runs. Not in the entries, because idle entries are dropped.
+   * By key, the end of the pause after its last run, in the order of runs. Not stored in the entries, because idle entries are dropped.
    */
   readonly #pauses = new Map<string, number>()
   readonly #ready: string[] = []
@@ -123,9 +124,10 @@ export class Queue<Change = unknown> {
   }
 
   /**
-   * Enqueues a key as soon as its rate limit allows. Keys with low priority run after all other keys that are ready, except
-   * those that the rate limit has delayed, or that are added again with normal priority: these then have normal priority. With `mayWait`, a key pauses after its last run for
-   * a multiple of the time from the start of that run until the cache had its writes, so that one run handles several changes.
+   * Enqueues a key as soon as its rate limit allows. Keys of low priority run after all other ready keys. A key has normal priority after
+   * the rate limit has delayed it, or when it is added again with normal priority. With `mayWait`, the key waits until the pause after its
+   * last run has ended, so that one run handles several changes. The pause is a multiple of the time from the start of that run until the
+   * cache had its writes.
    */
   add(key: string, { lowPriority = false, change, mayWait = false }: AddOptions<Change> = {}): void {
     const entry = this.#entry(key)
@@ -149,7 +151,7 @@ export class Queue<Change = unknown> {
     else this.#enqueue(key, entry, lowPriority)
   }
 
-  /** Enqueues a key after `ms`; keeps an earlier time that is already set. */
+  /** Enqueues a key after `ms` milliseconds; keeps an earlier time that is already set. A running key instead runs again after its run. */
   addAfter(key: string, ms: number): void {
     if (ms <= 0) return this.add(key)
     const entry = this.#entry(key)
@@ -177,9 +179,7 @@ export class Queue<Change = unknown> {
     return key
   }
 
-  /**
-   * Ends a run. Until the next run, changes for which `ignores` returns true do not add the key.
-   */
+  /** Ends a run. Until the next run, changes for which `ignores` returns true do not add the key. */
   done(
     key: string,
     result: {
@@ -325,7 +325,7 @@ export class Queue<Change = unknown> {
     if (entry.tokens >= this.#burst) this.#entries.delete(key)
   }
 
-  /** Drops the entries of idle keys whose budgets have become full since their runs. Called for every new entry, works for few of them. */
+  /** Drops the entries of idle keys whose budgets have become full since their runs. Returns at once while there are few entries. */
   #forgetAllIdle(): void {
     if (this.#entries.size < this.#forgetAt) return
     for (const [key, entry] of this.#entries) this.#forgetIdle(key, entry)

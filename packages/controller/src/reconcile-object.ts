@@ -31,7 +31,7 @@ export interface ObjectReconciler<T extends Reconcilable, Related, Scope, IO ext
   readonly finalizer?: string
   /** Returns the Paused condition. While it is True, only this condition and the finalizer are written. */
   readonly paused: (object: T, related: Related) => NewCondition
-  /** Makes the scope that phases read and change. The object is a private draft of the cached object. */
+  /** Makes the scope that phases read and change. `object` is a private draft of the cached object. */
   readonly scope: (object: T, related: Related, io: IO) => Scope
   readonly phases: (object: T, related: Related) => readonly Phase<Scope, IO>[]
   /** Whether no further phase runs after a phase has failed. Default false. */
@@ -54,14 +54,16 @@ export interface ObjectReconciler<T extends Reconcilable, Related, Scope, IO ext
    */
   readonly significantFields?: (object: T) => unknown
   /**
-   * Whether `status.observedGeneration` is set to the generation after phases without errors. False when the status has no such
-   * field, or `status` sets it. A function returns whether this reconcile has observed the generation completely. Default true.
+   * Whether `status.observedGeneration` is set to the generation after phases without errors. Set it to false for a status without this
+   * field, or if the function `status` sets the field. A function returns whether this reconcile has observed the generation completely.
+   * Default true.
    */
   readonly observesGeneration?: boolean | ((scope: Scope) => boolean)
 }
 
 type ConditionOrder = readonly string[]
 
+/** Argument of `ObjectReconciler.status`, after the phases have run. */
 export interface PhasesResult<T> {
   /** The stored object when the phases began. */
   readonly before: T
@@ -150,7 +152,10 @@ export async function reportPaused<T extends Reconcilable>(
   return wait(condition.message ?? 'reconciliation is paused')
 }
 
-/** Returns the object with the finalizer, as stored. Skips objects that are being deleted, because the server would reject the write. */
+/**
+ * Adds the finalizer if it is missing, and returns the stored object. Adds none to an object that is being deleted, because the server would
+ * reject the write.
+ */
 export function ensureFinalizer<T extends KubeObject>(
   io: Pick<ReconcileContext, 'client' | 'cache' | 'signal'>,
   kind: Kind<T>,
@@ -165,7 +170,7 @@ export function ensureFinalizer<T extends KubeObject>(
   })
 }
 
-/** Returns the object with the owner reference, as stored. An existing reference may have any blockOwnerDeletion. */
+/** Adds the owner reference if it is missing, and returns the stored object. An existing reference may have any blockOwnerDeletion. */
 export function ensureOwner<T extends KubeObject>(
   io: Pick<ReconcileContext, 'client' | 'cache' | 'signal'>,
   kind: Kind<T>,

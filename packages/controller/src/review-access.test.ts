@@ -34,11 +34,14 @@ test.each([
   ['/metrics', undefined, 'GET', { kind: 'rejected', status: 401, message: 'Unauthorized' }],
   ['/metrics', 'bad', 'GET', { kind: 'rejected', status: 401, message: 'Unauthorized' }],
   ['/debug/flags/v', 'good', 'PUT', { kind: 'rejected', status: 403, message: 'Authorization denied for user prometheus' }],
-] as const)('reviews a request for %s with the token %s and the method %s', async (path, token, method, decision) => {
-  expect(await new AccessReviewer(scriptedServer().client, new VirtualClock(0)).review(requestFor(path, token, method))).toEqual(
-    decision,
-  )
-})
+] as const)(
+  'the decision on a request for %s with the token %s and the method %s is %j',
+  async (path, token, method, decision) => {
+    expect(
+      await new AccessReviewer(scriptedServer().client, new VirtualClock(0)).review(requestFor(path, token, method)),
+    ).toEqual(decision)
+  },
+)
 
 test('sends reviews for the same token and path once a minute', async () => {
   const { client, reviews } = scriptedServer()

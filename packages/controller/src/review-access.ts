@@ -1,5 +1,5 @@
 /**
- * Authenticates and authorizes requests for diagnostics by the API server, with TokenReview and SubjectAccessReview.
+ * Authenticates and authorizes requests for diagnostics: sends TokenReviews and SubjectAccessReviews to the API server.
  * Upstream: sigs.k8s.io/controller-runtime/pkg/metrics/filters, WithAuthenticationAndAuthorization.
  */
 import { createHash } from 'node:crypto'
@@ -25,7 +25,7 @@ interface User {
   readonly extra?: { [key: string]: string[] }
 }
 
-/** Authorizes requests by method, path and bearer token. Only hashes of tokens are cached. */
+/** Reviews requests by method, path and bearer token. Only hashes of tokens are cached. */
 export class AccessReviewer {
   readonly #client: Client
   readonly #clock: Clock

@@ -55,8 +55,8 @@ function expectTurns(): void {
 }
 
 /**
- * Fails when a member writes to a namespace again within ten seconds although another member has written to it in the meantime. Members
- * that reconcile a namespace at once write in turns, each at least every five seconds, also with a slow connection.
+ * Fails when a member writes to a namespace again within ten seconds although another member has written to it in the meantime. Two members
+ * that reconcile a namespace at the same time write alternately, each at least every five seconds, even with a slow connection.
  */
 function expectNoInterleaving(): void {
   for (const namespace of namespaces) {
@@ -127,7 +127,7 @@ test('the other processes reconcile the shards of a killed process when its Leas
 })
 
 describe.each(['loses requests', 'loses responses', 'is suspended'] as const)(
-  'a process that %s for longer than its Leases',
+  'a process that %s for longer than the duration of its Leases',
   (how) => {
     test('does not write to objects of shards that other processes acquired, and acquires shards again later', async () => {
       const [a] = [await join('a', { shards }), await join('b', { shards })]
@@ -148,7 +148,7 @@ describe.each(['loses requests', 'loses responses', 'is suspended'] as const)(
   },
 )
 
-test('cluster-scoped objects belong to shard 0', () => {
+test('cluster-scoped objects belong to shard 0, and each namespace always to the same shard', () => {
   expect(shardOf({}, shards)).toBe(0)
   expect(shardOf({ namespace: 'team-1' }, shards)).toBe(shardOf({ namespace: 'team-1' }, shards))
   expect(new Set(namespaces.map((namespace) => shardOf({ namespace }, shards))).size).toBe(shards)

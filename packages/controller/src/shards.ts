@@ -52,7 +52,10 @@ export function shardOf({ namespace }: Pick<ObjectKey, 'namespace'>, count: numb
 export const shardLease = (name: string, shard: number, count: number): string =>
   shard === 0 ? name : `${name}-shard-${shard}-of-${count}`
 
-/** Returns the number of shards that the current holder wrote into the Lease of shard 0; `undefined` for a manager without shards. */
+/**
+ * Returns the number of shards that the current holder wrote into the Lease of shard 0; `undefined` when the Lease is free, or its holder is a
+ * manager without shards.
+ */
 export function shardsIn(lease: Lease | undefined): number | undefined {
   const text = lease?.metadata.annotations?.[ShardsAnnotation] ?? ''
   const separator = text.lastIndexOf('/')
@@ -104,6 +107,7 @@ interface Held extends ShardAccess {
   end(): void
 }
 
+/** Acquires shards for this process, and balances the number of shards between this process and the others. */
 export class Shards implements Partition {
   readonly #options: ShardsOptions
   readonly #dependencies: Dependencies
@@ -226,7 +230,7 @@ export class Shards implements Partition {
     const { client, clock, random, log } = this.#dependencies
     const abort = new AbortController()
     const work = fence(client.transport, () => election.leads && !abort.signal.aborted)
-    // Events of the last reconciles are sent after these have ended.
+    // Events of the last reconciles are sent after these reconciles have ended.
     const forEvents = fence(client.transport, () => election.leads)
     const recorders = createEventRecorders({ client: createClient(forEvents.transport), clock, random, log })
     const recorderByComponent = new Map<string, EventRecorder>()
@@ -266,7 +270,7 @@ export class Shards implements Partition {
     return new LeaderElection(options, this.#dependencies)
   }
 
-  /** Whether this process may acquire the Lease, which is free or has expired. */
+  /** Whether this process may acquire the Lease, which is free, has expired or does not exist. */
   #mayAcquire(shard: number, lease: Lease | undefined): boolean {
     const { count, election } = this.#options
     const first = this.#elections[0]!
@@ -311,8 +315,8 @@ export class Shards implements Partition {
   }
 
   /**
-   * @throws Error when this process holds shards, and a manager without shards, or with another number of shards, has acquired the Lease of
-   * shard 0
+   * Throws an Error when this process holds shards, and a manager without shards, or with another number of shards, has acquired the Lease
+   * of shard 0.
    */
   #checkOtherManagers(): void {
     const { holder, lease } = this.#elections[0]!
@@ -335,8 +339,8 @@ export class Shards implements Partition {
   }
 
   /**
-   * Requests a shard from the process with the most shards, if that process holds at least two shards more than this process
-   * holds and has requested already.
+   * Requests a shard from the process with the most shards, if that process holds at least two shards more than the number that this
+   * process holds or has requested.
    */
   async #requestShard(signal: AbortSignal): Promise<void> {
     const ownIdentity = this.#options.election.identity

@@ -21,7 +21,7 @@ test('writes of one object run one after another, in order, even after a failed 
   expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
 })
 
-test('writes of other objects, and of another cache, do not wait', async () => {
+test('writes of other objects, with another cache or without a cache do not wait', async () => {
   const cache = aCache()
   const { promise, resolve } = Promise.withResolvers<void>()
   const blocked = inTurn(cache, ConfigMap, key('a'), () => promise)

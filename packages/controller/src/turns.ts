@@ -1,12 +1,12 @@
 /**
- * Runs the writes of one object by the controllers of a process one after another: of two concurrent writes with an optimistic lock,
- * one would fail.
+ * Runs writes of the same object one after another when several controllers of this process write it: of two concurrent writes with an
+ * optimistic lock, one would fail.
  */
 import type { Kind, KubeObject, ObjectKey } from '@capstan/kube'
 import { keyText, resourceName } from '@capstan/kube'
 import type { Cache } from './controller.ts'
 
-/** Ends of the last writes: by cache, and then by resource and key of the object. */
+/** Promises that resolve when the last write of an object has ended: by cache, and then by resource and key of the object. */
 const turns = new WeakMap<Cache, Map<string, Promise<void>>>()
 
 /** Runs `write` after earlier writes of the object have ended, with or without an error. Without a cache, `write` runs at once. */

@@ -109,7 +109,7 @@ test('an event filter gets the new object, or the last state of a deleted object
   expect(reconciled).toEqual(['one/mine', 'one/other', 'one/other'])
 })
 
-test('an event filter also limits the reconciles that result from kinds watched by a reconcile', async () => {
+test('an event filter also limits the reconciles that result from events of kinds watched at run time', async () => {
   const reconciled: string[] = []
   const maps = controller({
     name: 'maps',
@@ -127,7 +127,7 @@ test('an event filter also limits the reconciles that result from kinds watched 
   expect(reconciled).toEqual(['one/mine', 'one/mine'])
 })
 
-/** Starts controllers with an event filter, and creates an object that it excludes and one that it accepts. */
+/** Starts controllers with an event filter, and creates an object that the filter excludes and one that the filter accepts. */
 async function startFiltered(controllers: readonly Controller[]): Promise<void> {
   const manager = createManager({
     client,
@@ -147,7 +147,7 @@ async function untilCount(reconciled: readonly string[], count: number): Promise
   while (reconciled.length < count) await new Promise((resolve) => setImmediate(resolve))
 }
 
-test('an event filter applies to the keys of a watch whose filter is keys, and not at all if its filter is none', async () => {
+test('the event filter applies only to the mapped keys of a watch with filter keys, and does not apply to a watch with filter none', async () => {
   const sameName = ({ metadata }: KubeObject) => [{ namespace: metadata.namespace!, name: metadata.name }]
   const reconciled: string[] = []
   const maps = (filter: 'keys' | 'none') =>

@@ -37,6 +37,7 @@ export interface AdmittedKind {
   readonly webhook?: SeparateWebhook
 }
 
+/** Groups admission functions by kind and separate webhook. */
 export const admittedKinds = (admissions: readonly Admission[]): AdmittedKind[] =>
   [...Map.groupBy(admissions, ({ kind, webhook }) => `${resourceName(kind)} ${webhook?.name ?? ''}`).values()].map(
     (admissionsOfKind) => ({
@@ -71,7 +72,7 @@ const DefaultOperations = ['CREATE', 'UPDATE'] as const
 export interface AdmissionReview {
   readonly request: {
     readonly uid?: string
-    /** Absent or another text only in a request that no API server sends. */
+    /** An API server always sends one of these operations. Other clients may send none or another text. */
     readonly operation: AdmissionContext<KubeObject>['operation']
     readonly userInfo?: RequestingUser
     readonly object?: KubeObject | null
@@ -80,7 +81,7 @@ export interface AdmissionReview {
   }
 }
 
-/** The response to a request that cannot be reviewed. Upstream: Errored. */
+/** Returns the response to a request that cannot be reviewed. Upstream: Errored. */
 export const rejection = (code: number, message: string) => ({ allowed: false, status: { metadata: {}, message, code } })
 
 /** Returns the AdmissionReview with the response of the admission functions. */
@@ -127,10 +128,10 @@ export async function respondToAdmission(
     if (errors.length === 0) return respond({ allowed: true })
     return respond({ allowed: false, status: invalidObject(kind, target.metadata.name ?? '', errors).status })
   } catch (err) {
-    // Defaulting functions rely on the schema but run before its validation. An object that violates the schema is rejected by that
-    // validation.
+    // Defaulting functions rely on the schema, but run before the API server validates the object by the schema. If the object violates the
+    // schema, the API server rejects it then.
     if (phase === 'default' && !(err instanceof StatusError) && !matchesSchema(target)) return respond({ allowed: true })
-    const rejection = err instanceof StatusError ? err : new StatusError('InternalError', messageOf(err))
-    return respond({ allowed: false, status: rejection.status })
+    const { status } = err instanceof StatusError ? err : new StatusError('InternalError', messageOf(err))
+    return respond({ allowed: false, status })
   }
 }

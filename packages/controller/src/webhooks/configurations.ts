@@ -1,4 +1,4 @@
-/** Writes the MutatingWebhookConfiguration and ValidatingWebhookConfiguration of a manager. */
+/** Creates, updates and deletes the MutatingWebhookConfiguration and ValidatingWebhookConfiguration of a manager. */
 import type { Admission, Client, Input, Webhook, WebhookClientConfig } from '@capstan/kube'
 import { isReason, MutatingWebhookConfiguration, orAbsent, ValidatingWebhookConfiguration } from '@capstan/kube'
 import { admittedKinds, operationsOf, type Phase } from './admission-review.ts'
@@ -12,7 +12,7 @@ const configurations = [
   ['validate', ValidatingWebhookConfiguration],
 ] as const
 
-/** Creates or replaces the webhook configurations of this name, with the webhooks for `admissions`. */
+/** Creates both webhook configurations with this name and the webhooks for `admissions`, or replaces the webhooks of existing ones. */
 export async function configureWebhooks(
   client: Client,
   name: string,
@@ -30,11 +30,12 @@ export async function configureWebhooks(
   }
 }
 
+/** Deletes both webhook configurations with this name, if they exist. */
 export async function removeWebhooks(client: Client, name: string): Promise<void> {
   await Promise.all(configurations.map(([, kind]) => orAbsent(client.delete(kind, { name }))))
 }
 
-/** Returns the webhooks for one phase. Names and the failure policy `Fail` are those of upstream. */
+/** Returns the webhooks for one phase. Names and the default failure policy `Fail` are those of upstream. */
 const webhooksOf = (admissions: readonly Admission[], phase: Phase, clientConfigFor: WebhookClientConfigFor): Webhook[] =>
   admittedKinds(admissions).flatMap((admitted) => {
     const { kind, webhook } = admitted

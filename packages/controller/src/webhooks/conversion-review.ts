@@ -46,7 +46,7 @@ function cachedLookup(lookup: ApiVersionLookup): ApiVersionLookup {
   }
 }
 
-/** Converts an object to the stored version, and from that to `apiVersion`. */
+/** Converts an object to the stored version, and then from the stored version to `apiVersion`. */
 async function convertObject(
   kinds: readonly DeclaredKind[],
   object: KubeObject,
@@ -79,7 +79,7 @@ async function convertObject(
   const context = {
     apiVersionOf({ group, kind }: GroupKind): string {
       const version = versions.get(`${kind}.${group}`)
-      if (version === undefined) throw new Error(`references of ${object.kind} ${apiVersion} does not return ${kind}.${group}`)
+      if (version === undefined) throw new Error(`references() of ${object.kind} ${apiVersion} does not return ${kind}.${group}`)
       return version
     },
   }

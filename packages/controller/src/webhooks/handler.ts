@@ -13,14 +13,14 @@ import {
 import { type ApiVersionLookup, respondToConversion, type ConversionReview } from './conversion-review.ts'
 
 /**
- * Size from which an AdmissionReview is too large: object and old object, of which an API server sends at most 3 MiB each. Upstream:
- * controller-runtime pkg/webhook/admission, v0.24.
+ * Size from which an AdmissionReview is rejected as too large. It may contain an object and an old object, of which an API server sends at
+ * most 3 MiB each. Upstream: controller-runtime pkg/webhook/admission, v0.24.
  */
 const MaxAdmissionBytes = 7 * 1024 * 1024
 /**
- * Size from which a ConversionReview is too large: a page of 500 objects, the default of client-go, of 128 KiB each. Upstream has no
- * limit, and neither has the protocol. The Kubernetes API server converts objects one by one, and that of Capstan calls with about 1 MiB
- * of objects.
+ * Size from which a ConversionReview is rejected as too large. A page of 500 objects of 128 KiB each fits; 500 is the default page size of
+ * client-go. Neither upstream nor the protocol has a limit. The Kubernetes API server converts objects one by one, and Capstan's API server
+ * sends about 1 MiB of objects in one review.
  */
 const MaxConversionBytes = 64 * 1024 * 1024
 
@@ -33,6 +33,7 @@ export interface WebhooksOptions {
   readonly admission?: { readonly of: readonly Admission[]; readonly reader: Reader }
 }
 
+/** Path of the conversion webhook of all kinds. */
 export const ConvertPath = '/convert'
 
 /** Returns the path of a webhook, as upstream's generateMutatePath and generateValidatePath. A separate webhook adds its name. */
@@ -41,6 +42,7 @@ export function admissionPath(phase: Phase, { kind: { group, version, kind }, we
   return webhook ? `${path}-${webhook.name}` : path
 }
 
+/** Returns the handler of all webhooks: admission of each kind in both phases, and conversion. */
 export function webhookHandler({
   kinds,
   admission,
@@ -79,14 +81,14 @@ async function handleAdmission(request: Request, respond: (review: AdmissionRevi
   return typeof review === 'string' ? reject(400, review) : Response.json(await respond(review))
 }
 
-/** Parses an AdmissionReview; without a request in the text, the review has an empty request. Returns an error text for any other text. */
+/** Parses an AdmissionReview; if it has no request, returns an empty request. Returns an error text if the text is no AdmissionReview. */
 function parseAdmissionReview(text: string): AdmissionReview | string {
   const notJSON = "couldn't get version/kind; json parse error: "
   let review: unknown
   try {
     review = readJSON(text)
   } catch {
-    // Upstream parses a body that does not begin an object as YAML, where plain text is a string.
+    // Upstream parses a body that does not begin with `{` as YAML, in which plain text is a string.
     return `${notJSON}${/^\s*\{/.test(text) ? scanJSON(text).error : notAnObjectText(text)}`
   }
   if (review !== null && !isRecord(review)) return `${notJSON}${notAnObjectText(review)}`
@@ -95,7 +97,7 @@ function parseAdmissionReview(text: string): AdmissionReview | string {
   return `json: cannot unmarshal ${jsonTypeName(request)} into Go struct field unversionedAdmissionReview.AdmissionReview.request of type v1.AdmissionRequest`
 }
 
-/** Responds to a ConversionReview. The HTTP status of the response to any other request is an error, as upstream. */
+/** Responds to a ConversionReview. As upstream, the response to any other request has an HTTP error status. */
 async function handleConversion(request: Request, respond: (review: ConversionReview) => Promise<object>): Promise<Response> {
   const reject = (status: number, message: string) => new Response(`${message}\n`, { status })
   const text = await readText(request, MaxConversionBytes)

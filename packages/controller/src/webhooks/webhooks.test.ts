@@ -119,7 +119,7 @@ describe('admission', () => {
     expect(wide.response).toEqual({ uid: 'u', allowed: true, warnings: ['wide'] })
   })
 
-  test('allows objects that violate the schema, which the API server then rejects', async () => {
+  test('allows an object that cannot be defaulted only if it violates the schema, so that the API server rejects it', async () => {
     const { spec: _, ...bare } = widget('a')
     const path = '/mutate-shop-example-com-v2-widget'
     expect((await postReview(path, { operation: 'CREATE', object: bare })).response).toEqual({ uid: 'u', allowed: true })
@@ -182,8 +182,8 @@ describe('conversion', () => {
     ['v3', widget('a'), 'Widget of shop.example.com/v2 cannot be converted to shop.example.com/v3'],
     ['v2', widget('a', {}, 'v9'), 'Widget of shop.example.com/v9 cannot be converted to shop.example.com/v2'],
     ['v2', widget('a', {}, 'v0'), 'v0 is no longer supported'],
-    ['v0alpha1', widget('a'), 'references of Widget shop.example.com/v0alpha1 does not return Shelf.shop.example.com'],
-  ])('to %s fails with the reason when it is not possible', async (version, object, message) => {
+    ['v0alpha1', widget('a'), 'references() of Widget shop.example.com/v0alpha1 does not return Shelf.shop.example.com'],
+  ])('to %s fails with the reason if it is impossible', async (version, object, message) => {
     expect(await convert(version, object)).toEqual({ uid: 'u', convertedObjects: [], result: { status: 'Failure', message } })
   })
 })
@@ -194,7 +194,7 @@ test('a request to another path is rejected with 404', async () => {
 })
 
 // The expected responses are those of controller-runtime v0.24.1.
-describe('a request that is not an AdmissionReview', () => {
+describe('a request that is not a complete AdmissionReview', () => {
   const [mutate, validate] = ['/mutate-shop-example-com-v2-widget', '/validate-shop-example-com-v2-widget'] as const
   const json = { 'content-type': 'application/json' }
   const notReviewed = (code: number, message: string) => ({
@@ -220,7 +220,7 @@ describe('a request that is not an AdmissionReview', () => {
       { body: '{}', headers: { 'content-type': 'application/json; charset=utf-8' } },
       notReviewed(400, 'contentType=application/json; charset=utf-8, expected application/json'),
     ],
-    ['a body of the maximum size', { body: ' '.repeat(7 * 1024 * 1024), headers: json }, notReviewed(413, tooLarge)],
+    ['a body as large as the limit', { body: ' '.repeat(7 * 1024 * 1024), headers: json }, notReviewed(413, tooLarge)],
     ['a truncated object', { body: '{', headers: json }, notReviewed(400, `${notJSON}unexpected end of JSON input`)],
     [
       'text after the object',
@@ -257,7 +257,7 @@ describe('a request that is not an AdmissionReview', () => {
     expect([response.status, await response.json()]).toEqual([200, expected])
   })
 
-  test('is allowed by the defaulting of a deletion', async () => {
+  test('is allowed by the mutating webhook for a deletion', async () => {
     const { response } = await postReview(mutate, { operation: 'DELETE' })
     expect(response).toEqual({ uid: 'u', allowed: true })
   })
