@@ -24,7 +24,7 @@ export function allOrError<T, R>(values: readonly T[], act: (value: T) => R): R[
   return results
 }
 
-/** @throws AggregateError with the errors and their distinct texts, if there are any */
+/** Throws an AggregateError with the errors and their distinct texts, unless `errors` is empty. */
 export function throwAggregate(errors: readonly unknown[]): void {
   if (errors.length > 0) throw new AggregateError(errors, aggregateText(errors.map(messageOf)))
 }

@@ -118,10 +118,10 @@ describe('repairedEntries', () => {
   test.each<[string, ManagedFieldsEntry[], unknown]>([
     ['returns undefined for applied fields',   [entry('us', 'Apply', labelled), other], undefined],
     ['returns undefined for fields of other managers', [other], undefined],
-    ['converts an update of the manager to an apply', [other, entry('us', 'Update', labelled)], [other, { ...added, fieldsV1: labelled }]],
-    ['keeps the apply and drops the update',   [entry('us', 'Apply', labelled), entry('us', 'Update', {})], [entry('us', 'Apply', labelled)]],
+    ['converts an update entry of the manager to an apply entry', [other, entry('us', 'Update', labelled)], [other, { ...added, fieldsV1: labelled }]],
+    ['keeps the apply entry and drops the update entry',   [entry('us', 'Apply', labelled), entry('us', 'Update', {})], [entry('us', 'Apply', labelled)]],
     ['adds an entry to an object without managed fields', [], [added]],
-    ['drops a before-first-apply entry',       [entry('before-first-apply', 'Update', labelled), other], [other, added]],
+    ['replaces a before-first-apply entry by an entry of the manager', [entry('before-first-apply', 'Update', labelled), other], [other, added]],
   ])('%s', (_, entries, expected) => {
     expect(repairedEntries(entries, 'us', now)).toEqual(expected)
   })

@@ -22,7 +22,10 @@ import {
 type ApplyIO = Pick<ReconcileContext, 'client' | 'clock' | 'signal'>
 
 export interface IntentOptions {
-  /** Whether the request includes empty labels and annotations, so that the manager owns them. Upstream: requests for provider objects. */
+  /**
+   * Whether the request includes empty labels and annotations, so that the manager owns them, as in upstream's requests for provider
+   * objects. Default: false.
+   */
   readonly ownsEmpty?: boolean
 }
 
@@ -57,8 +60,8 @@ export async function applyIntent<T extends KubeObject>(
 }
 
 /**
- * Repairs the managedFields of an object, and applies the intent to it. The uid in the request prevents the apply from creating a new object
- * when this one was deleted meanwhile. @throws StatusError Conflict or NotFound when the object was deleted
+ * Repairs the managedFields of an existing object, and applies the intent to it. If the object was deleted meanwhile, the uid in the request
+ * prevents the creation of a new object. @throws StatusError Conflict or NotFound when the object was deleted
  */
 export async function applyToExisting<T extends KubeObject>(
   io: ApplyIO,
@@ -142,7 +145,7 @@ function hasExactItems(
 }
 
 /**
- * Whether a value that is owned as a whole is the intended one. The items of a list may also have fields that the API server has defaulted.
+ * Whether a value that is owned as a whole is the intended value. The items of a list may also have fields that the API server has defaulted.
  * A map whose intent is empty may have members of other managers.
  */
 function isSameAtomic(current: unknown, intended: unknown): boolean {
@@ -228,9 +231,10 @@ export function repairedEntries(
 const MaxAttempts = 3
 
 /**
- * Makes the manager `to` the owner of the labels and annotations with which the manager `from` created the object. From then on, `to` adds
- * and removes labels and annotations. Upstream does so in three requests. Returns the updated object. A provider may write its new object at
- * any moment: after a conflict this reads the object and repeats the transfer, because callers delete the object when the transfer fails.
+ * Transfers the ownership of labels and annotations from the manager `from`, which created the object, to the manager `to`, which changes
+ * them from then on. Afterwards `to` owns the labels and annotations in `wanted`. Upstream needs three requests for the transfer. Returns the
+ * updated object. A provider may write its new object at any moment: after a conflict, this function reads the object and tries again,
+ * because callers delete the object when the transfer fails.
  */
 export async function handOverMetadata<T extends KubeObject>(
   io: ApplyIO,

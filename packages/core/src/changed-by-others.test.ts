@@ -18,7 +18,7 @@ const legacy = (type: string) => ({
 
 // biome-ignore format: a table
 test.each<[string, Machine | undefined, boolean]>([
-  ['ignores a status of the controller itself', aMachine({ metadata: { resourceVersion: '2' }, status: { phase: 'Running', conditions: conditions('True', 'True') } }), false],
+  ['ignores a status written by the controller itself', aMachine({ metadata: { resourceVersion: '2' }, status: { phase: 'Running', conditions: conditions('True', 'True') } }), false],
   ['accepts a condition of another writer', aMachine({ status: { conditions: conditions('False', 'False') } }), true],
   ['ignores a v1beta1 condition of the controller itself', aMachine({ status: { ...stored.status, ...legacy('Ready') } }), false],
   ['accepts a v1beta1 condition of another writer', aMachine({ status: { ...stored.status, ...legacy('OwnerRemediated') } }), true],

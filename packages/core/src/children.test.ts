@@ -35,7 +35,7 @@ test('does not adopt another object that was created under the name of the child
   expect(await adoptAfterChange(machine('2', '2'))).toEqual({ adopted: undefined, patched: ['1'] })
 })
 
-test('counts a child as adopted whose adoption succeeded although its response was lost', async () => {
+test('returns the child as adopted if an earlier patch succeeded but its response was lost', async () => {
   const controlled = machine('1', '2')
   const reference = { apiVersion: owner.apiVersion, kind: owner.kind, name: 'set', uid: 'u', controller: true }
   const newest = { ...controlled, metadata: { ...controlled.metadata, ownerReferences: [reference] } }

@@ -19,8 +19,8 @@ type ChildrenIO = Pick<ReconcileContext, 'client' | 'events' | 'log' | 'signal'>
 
 /**
  * Makes `owner` the controller of the child, also while the owner is being deleted. Returns `undefined` when another object has become the
- * controller, the child was deleted and created again, or a request failed. As upstream, only a failed request is recorded as an Event; the
- * reconcile continues without the child.
+ * controller, the child was deleted and created again, or a request failed; the reconcile then continues without the child. As upstream,
+ * records an Event for an adoption and for a failed request.
  */
 export async function adoptChild<T extends KubeObject>(
   kind: Kind<T>,
@@ -45,7 +45,7 @@ export async function adoptChild<T extends KubeObject>(
 
 /**
  * Adds the controller reference to the child. After a conflict, tries again with the newest version: without this child, the owner would
- * create another. Returns `undefined` when another object has become the controller, or the child was deleted and created again.
+ * create another child. Returns `undefined` when another object has become the controller, or the child was deleted and created again.
  */
 async function makeController<T extends KubeObject>(
   kind: Kind<T>,

@@ -35,7 +35,7 @@ beforeEach(() => {
 const advance = (ms: number) => advanceClock(clock, ms, { managers: () => [], stores: () => [], traffic: createTraffic() })
 const never = () => new Promise<never>(() => {})
 
-/** A workload cluster with one Node, whose watch delivers the events given to `push`. */
+/** Returns a client of a workload cluster with one Node. The watch of Nodes delivers the events given to `push`. */
 const aClient = (): Client =>
   createClient({
     close: () => void server.closed++,
@@ -130,7 +130,7 @@ describe('a connection', () => {
     expect(accessor.health.consecutiveFailures).toBe(0)
   })
 
-  test('that keeps failing counts the same when the clock is set back', async () => {
+  test('that keeps failing counts the same number of failures when the clock is set back', async () => {
     server.connect = 'refuses'
     const accessor = anAccessor()
     accessor.setKubeconfig('a')
@@ -258,7 +258,7 @@ describe('a probe', () => {
     expect(accessor.health.consecutiveFailures).toBe(1)
   })
 
-  test('reconnects at once after an authentication failure', async () => {
+  test('that fails authentication makes the accessor reconnect at once', async () => {
     const accessor = anAccessor()
     accessor.setKubeconfig('a')
     await advance(0)

@@ -1,6 +1,6 @@
 /**
- * The connection to one workload cluster. It is opened when there is a kubeconfig and the server responds, probed while it lasts, and
- * reopened after a failure. Accessors run independently, so an unreachable cluster delays no other. Upstream:
+ * Maintains the connection to one workload cluster: opens it when there is a kubeconfig and the server responds, probes it while it lasts,
+ * and reopens it after a failure. Each cluster has its own accessor, so an unreachable cluster delays no other cluster. Upstream:
  * controllers/clustercache/cluster_accessor.go; backoff and liveness detection differ, see README.md.
  */
 import { type Index, Informer } from '@capstan/controller'
@@ -32,7 +32,7 @@ export const Timing = {
   requestTimeout: seconds(10),
   /** Time limit of the first list of Nodes. */
   syncTimeout: seconds(60),
-  /** Delay after the first failed connection attempt. It doubles with every further one, up to `slowestRetry`. */
+  /** Delay after the first failed connection attempt. Doubles with every further failed attempt, up to `slowestRetry`. */
   firstRetry: 200,
   slowestRetry: seconds(10),
   /** Failed connection attempts within this time count as one failure. Upstream makes one attempt in this time. */
@@ -41,11 +41,14 @@ export const Timing = {
   failuresToDisconnect: 5,
 } as const
 
-/** Liveness of a cluster. Times are milliseconds since the Unix epoch; `undefined` before the first probe, or before the first success. */
+/** Liveness of a cluster. Times are milliseconds since the Unix epoch; `undefined` before the first probe or the first success, respectively. */
 export interface Health {
   readonly lastProbe: number | undefined
   readonly lastProbeSuccess: number | undefined
-  /** Failures since the last success: failed probes, the first failed connection attempt, and one per further 30 seconds of attempts. */
+  /**
+   * Failures since the last success: each failed probe, the first failed connection attempt, and one for each further 30 s of failed
+   * attempts.
+   */
   readonly consecutiveFailures: number
 }
 
@@ -70,7 +73,7 @@ export interface WorkloadCluster {
   nodesByProviderID(providerID: string): readonly Node[]
 }
 
-/** A moment by `Clock.now`, and by `Clock.elapsed`, which does not change when the clock is set. */
+/** A moment by `Clock.now` and by `Clock.elapsed`. Setting the clock changes only the former. */
 interface Moment {
   readonly at: number
   readonly elapsed: number
@@ -280,8 +283,8 @@ export class ClusterAccessor {
   }
 
   /**
-   * Returns the recorded time of the moment, so that rounding does not change it. If the clock was set since then, converts the moment to
-   * the new clock time.
+   * Returns the time of a recorded moment. If the clock was set since then, converts the recorded time to the new clock time. A difference
+   * of less than two seconds is ignored, so that rounding does not change the returned time.
    */
   #timeOf(moment: Moment | undefined): number | undefined {
     if (!moment) return undefined

@@ -23,7 +23,7 @@ export interface SourceOptions {
   readonly map: (event: ClusterCacheEvent, cache: Cache) => readonly ObjectKey[]
   /**
    * Also reports `unreachable` once, when probes have failed for this many milliseconds since the last success, and `reachable` when the
-   * cluster responds again. A cluster that has never responded is unreachable after `Timing.failuresToDisconnect` failures. By default,
+   * cluster responds again. A cluster that has never responded is unreachable after five failures (`Timing.failuresToDisconnect`). By default,
    * reports neither.
    */
   readonly unreachableAfter?: number
@@ -145,7 +145,7 @@ export function createClusterCache(options: ClusterCacheOptions): ClusterCache {
         else drop(key)
         return proceed()
       },
-      // Another process (shard) reconciles this Cluster, so this process needs no connection to it.
+      // Another process, which holds the shard of this Cluster, reconciles the Cluster. This process needs no connection to it.
       observe(key) {
         drop(key)
         return Promise.resolve(proceed())
@@ -181,7 +181,7 @@ const clusterOfKubeconfig = ({ metadata }: KubeObject): ObjectKey[] => [
   { namespace: metadata.namespace!, name: metadata.name.slice(0, -KubeconfigSuffix.length) },
 ]
 
-/** The default probe. As upstream, it requests `/`, and every error fails it, also 403. */
+/** Probes a cluster by a request for `/`. As upstream, every error response, even 403, counts as a failed probe. */
 async function probeRoot({ transport }: Client, signal: AbortSignal): Promise<void> {
   await transport.send({ verb: 'get', group: '', version: '', plural: '' }, signal)
 }

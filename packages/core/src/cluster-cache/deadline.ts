@@ -1,8 +1,8 @@
 import { type Clock, StatusError } from '@capstan/kube'
 
 /**
- * Returns the result of `act`. Rejects with a Timeout after `ms`, with `operation` as the subject of the error text, or with the reason of
- * `outer` when `outer` aborts. Both also abort the signal of `act`; a later result is passed to `discard`.
+ * Returns the result of `act`. Rejects after `ms` milliseconds with a Timeout error, whose text begins with `operation`. Rejects with the
+ * reason of `outer` when `outer` aborts. In both cases also aborts the signal of `act`, and passes a later result to `discard`.
  */
 export function deadline<T>(
   clock: Clock,

@@ -89,7 +89,7 @@ test('a Cluster reports the state of its infrastructure, its control plane and t
   ])
 })
 
-// As upstream, both label the object with their name. Upstream reconciles each of them at most once a second.
+// As upstream, each Cluster labels the object with its own name. Upstream reconciles each Cluster at most once a second.
 test('two Clusters that refer to one infrastructure object write it at most eight times a second', async () => {
   env = await coreEnv()
   await env.create(DevCluster, 'demo')
@@ -211,7 +211,7 @@ test('the objects of a Cluster with a topology are deleted only after BeforeClus
 })
 
 test.each([{ RuntimeSDK: false }, { ClusterTopology: false }])(
-  'the deletion of a Cluster with a topology, and of its ClusterResourceSetBinding, does not wait for a hook with the gates %j',
+  'with the gates %j, the deletion of a Cluster with a topology, and of its ClusterResourceSetBinding, does not wait for a hook',
   async (gates) => {
     env = await coreEnv({ gates })
     await env.provisionCluster({ topology: { classRef: { name: 'class' }, version: 'v1.34.0' } })
@@ -242,7 +242,7 @@ test('the deletion of a Cluster does not delete MachinePools, nor wait for them,
   expect((await env.get(MachinePool, 'pool')).metadata.deletionTimestamp).toBeUndefined()
 })
 
-test('with a watch filter, a Cluster is connected by its kubeconfig although the Secret lacks the label', async () => {
+test('with a watch filter, a Cluster with the label is connected although its kubeconfig Secret lacks the label', async () => {
   env = await coreEnv({ limits: { eventFilter: ({ metadata }) => metadata.labels?.['mine'] === 'yes' } })
   for (const [name, labels] of [
     ['demo', { mine: 'yes' }],
