@@ -3,16 +3,17 @@ import type { NodeReference } from '@capstan/api'
 import { type Node, seconds, timeLeft } from '@capstan/kube'
 
 export interface NodeReport {
-  /** Nodes whose provider ID is in the list, each once, in the order of the list. */
+  /** Nodes that have one of the given provider IDs, each once, in the order of the IDs. */
   readonly nodes: readonly Node[]
   readonly ready: number
   readonly available: number
-  /** IDs that the list contains more than once. */
+  /** IDs that were given more than once. */
   readonly repeated: readonly string[]
   /** Time, in milliseconds since the epoch, when the next Node becomes available without an event; `undefined` when none does. */
   readonly nextAvailable: number | undefined
 }
 
+/** Finds the Nodes of the provider IDs, and counts those that are ready, and those that have been ready for `minReadySeconds`. */
 export function nodeReport(
   providerIDs: readonly string[],
   nodeOf: (providerID: string) => Node | undefined,
@@ -37,7 +38,12 @@ export const nodeReferences = ({ nodes }: NodeReport): NodeReference[] =>
 
 function repeatedOf(ids: readonly string[]): string[] {
   const earlierIDs = new Set<string>()
-  return [...new Set(ids.filter((id) => earlierIDs.has(id) || !earlierIDs.add(id)))]
+  const repeated = new Set<string>()
+  for (const id of ids) {
+    if (earlierIDs.has(id)) repeated.add(id)
+    earlierIDs.add(id)
+  }
+  return [...repeated]
 }
 
 const readyCondition = (node: Node) => node.status?.conditions?.find(({ type }) => type === 'Ready')

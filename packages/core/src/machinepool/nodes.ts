@@ -13,13 +13,16 @@ import { reportNodeCounts } from './legacy-status.ts'
 import { type NodeReport, nodeReferences, nodeReport } from './node-report.ts'
 import type { MachinePoolIO, MachinePoolPhase } from './scope.ts'
 
-/** Deletes Nodes of removed provider IDs, finds and counts the Nodes of the remaining IDs, annotates them and removes their taint. */
+/**
+ * Deletes Nodes of removed provider IDs. Finds and counts the Nodes of the remaining IDs, annotates these Nodes, and removes their taint
+ * `uninitialized`.
+ */
 export const nodes: MachinePoolPhase = async (scope, io) => {
   const { machinePool, workload } = scope
   const { spec, metadata } = machinePool
   const ids = spec.providerIDList ?? []
   if (!workload) return proceed()
-  // As upstream, ReplicasReady is then True, because the numbers of replicas and Nodes are equal: 0. Nodes of provider IDs are not read.
+  // As upstream, if this is true, ReplicasReady becomes True, and the Nodes of the provider IDs are not read.
   scope.hasNoMachines = (machinePool.status?.replicas ?? 0) === 0 && (machinePool.status?.nodeRefs ?? []).length === 0
   if (lacksProviderIDs(machinePool)) return wait('provider IDs of the machines')
   if (scope.hasNoMachines) return proceed()
@@ -29,7 +32,7 @@ export const nodes: MachinePoolPhase = async (scope, io) => {
   const { minReadySeconds } = spec.template.spec
   const report = nodeReport(ids, (id) => workload.nodesByProviderID(id)[0], { now, minReadySeconds })
   // As upstream, earlier nodeRefs stay in the status until at least one Node is found.
-  if (report.nodes.length === 0 && ids.length > 0) return wait('Nodes with the provider IDs of the list')
+  if (report.nodes.length === 0 && ids.length > 0) return wait('Nodes with the provider IDs of spec.providerIDList')
   scope.nodes = report
   const status = (machinePool.status ??= {})
   const references = nodeReferences(report)
@@ -50,13 +53,13 @@ export const nodes: MachinePoolPhase = async (scope, io) => {
     : requeue(report.nextAvailable - now, 'for Nodes to have been ready for minReadySeconds')
 }
 
-/** Whether the pool has replicas, but no provider IDs. */
+/** Whether the pool has no provider IDs although `spec.replicas` is not 0. */
 export const lacksProviderIDs = ({ spec }: MachinePool): boolean =>
   (spec.providerIDList ?? []).length === 0 && spec.replicas !== 0
 
 /**
- * Deletes the Nodes of status.nodeRefs whose provider ID is not in the list any more, because their machines were deleted. Skips Nodes
- * that do not exist or have no provider ID.
+ * Deletes the Nodes of `status.nodeRefs` whose provider ID is not in `spec.providerIDList`, because their machines were deleted. Skips
+ * Nodes that do not exist or have no provider ID.
  */
 export async function deleteRetiredNodes(
   { spec, status }: MachinePool,
@@ -68,7 +71,7 @@ export async function deleteRetiredNodes(
     const node = name === undefined ? undefined : workload.node(name)
     const providerID = node?.spec?.providerID
     if (!node || !providerID || currentIDs.has(providerID)) continue
-    // As upstream, also deletes a Node that has registered again since, with another UID.
+    // As upstream, also deletes a Node that has the name of the reference but another UID, because it was created again.
     const preconditions = { uid: node.metadata.uid }
     await orAbsent(workload.client.delete(Node, { name: node.metadata.name }, { preconditions, signal }))
   }

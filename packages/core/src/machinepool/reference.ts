@@ -16,7 +16,7 @@ export async function observeAndAdopt({ machinePool }: MachinePoolScope, io: Mac
   const object = await adopt(io, external.kind, external.object, {
     owner: controllerReference(machinePool, MachinePool),
     clusterName: machinePool.spec.clusterName,
-    // Upstream sets the whole reference in each reconcile, unlike for Clusters and Machines.
+    // Upstream sets the whole owner reference in each reconcile, unlike the Cluster and Machine controllers.
     replacesBlockOwnerDeletion: true,
   })
   return toObserved({ ...external, object })
@@ -32,4 +32,5 @@ const byReference: Index<MachinePool> = {
     ),
 }
 
+/** Maps a bootstrap config or an infrastructure machine pool to the MachinePools that refer to it. */
 export const machinePoolsOfReference: MapFunction = (object, cache) => cache.byIndex(byReference, referredText(object)).map(keyOf)

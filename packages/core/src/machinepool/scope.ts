@@ -21,7 +21,7 @@ export interface MachinePoolScope {
   machines: readonly Machine[] | undefined
   /** Whether listing the infrastructure machines of the pool, or writing a Machine for each of them, failed. */
   areMachinesFailed?: boolean
-  /** Whether `status.replicas` is 0 and `status.nodeRefs` is empty. Absent when Nodes were not considered. */
+  /** Whether `status.replicas` is 0 and `status.nodeRefs` is empty. Absent without a connection to the workload cluster. */
   hasNoMachines?: boolean
   /** Nodes of the pool and their counts; absent when they were not read, and while none of the provider IDs has a Node. */
   nodes: NodeReport | undefined

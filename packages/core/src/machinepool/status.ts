@@ -32,7 +32,10 @@ export function reportStatus(scope: MachinePoolScope, now: number): void {
   reportLegacyStatus(scope, now)
 }
 
-/** Writes the counts; earlier counts stay when the infrastructure is missing or breaks the contract. */
+/**
+ * Writes the counts. Earlier counts stay when the infrastructure machine pool was not found or breaks the contract, and when it
+ * supports Machines but these were not listed.
+ */
 function reportCounts(scope: MachinePoolScope, status: MachinePoolStatus): void {
   if (invalidOf(scope.infrastructure) !== undefined) return
   const external = externalOf(scope.infrastructure)
@@ -75,7 +78,8 @@ function reportVersions(status: MachinePoolStatus, versions: ReplicasOfVersion[]
 }
 
 /**
- * Returns the phase by the first rule that applies. If no rule applies, the earlier phase stays; a MachinePool without phase is Pending.
+ * Returns the phase of a MachinePool. If its state implies no phase, the earlier phase stays; without an earlier phase, the phase is
+ * Pending.
  */
 export function phaseOf(machinePool: MachinePool): NonNullable<MachinePoolStatus['phase']> {
   const { spec, status = {} } = machinePool
