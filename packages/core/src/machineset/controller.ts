@@ -59,8 +59,8 @@ const byDeployment: Index<MachineSet> = {
 }
 
 /**
- * Accepts changes of the fields of a MachineDeployment that its MachineSets read. The MachineDeployment controller writes all other inputs
- * to the set itself; a change of `spec.replicas`, of which `maxInFlight` can be a percentage, also changes annotations of the set.
+ * Accepts changes of the fields that the MachineSet controller reads from a MachineDeployment. Changes of `spec.replicas`, which is needed
+ * when `maxInFlight` is a percentage, are left out: the MachineDeployment controller then changes annotations of the sets, too.
  */
 const deploymentMatters: Predicate<MachineDeployment> = ({ previous, object }) => !equal(factsOf(previous), factsOf(object))
 

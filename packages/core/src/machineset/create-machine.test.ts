@@ -6,7 +6,7 @@ import type { MachineSetIO, MachineSetScope } from './scope.ts'
 
 const random: Random = { next: () => 0 }
 
-// Upstream: computeDesiredMachine, v1.14. Admission rejects the first template, where webhooks are called.
+// Upstream: computeDesiredMachine, v1.14. An API server that calls webhooks rejects the first template.
 test.each([
   ['static', 'cannot generate Machine name: {{ .random }} is missing in machineNaming.template'],
   [

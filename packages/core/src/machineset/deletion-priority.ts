@@ -4,7 +4,7 @@ import { compareText, isDeleting, isFalse } from '@capstan/kube'
 
 type Order = NonNullable<NonNullable<MachineSet['spec']['deletion']>['order']>
 
-/** Returns the first `count` Machines to delete. Machines being deleted already are counted among them. */
+/** Returns the first `count` Machines to delete. Machines that are being deleted already come first, and are included in `count`. */
 export function machinesToDelete(machines: readonly Machine[], count: number, order: Order = 'Random', now: number): Machine[] {
   const ranked = machines.map((machine) => ({ machine, priority: deletionPriority(machine, order, now) }))
   ranked.sort((a, b) => b.priority - a.priority || compareText(a.machine.metadata.name, b.machine.metadata.name))
@@ -18,12 +18,14 @@ export function deletionPriority(machine: Machine, order: Order, now: number): n
   if (annotations[DeleteMachineAnnotation] !== undefined) return 80
   if (isUpdateInProgress(machine)) return 75
   if (isUnhealthy(machine)) return 50
+  if (order === 'Random') return 20
   const age = Math.max(now - Date.parse(creationTimestamp), 0) / 1000
   // Grows with age towards the priority of unhealthy Machines: half of it after a week.
   const byAge = 50 * (1 - Math.exp(-age / TenDays))
-  return order === 'Random' ? 20 : order === 'Oldest' ? byAge : 50 - byAge
+  return order === 'Oldest' ? byAge : 50 - byAge
 }
 
+/** Ten days in seconds. */
 const TenDays = 864_000
 
 const isUnhealthy = (machine: Machine): boolean =>

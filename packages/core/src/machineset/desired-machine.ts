@@ -33,7 +33,7 @@ const DefaultNaming = '{{ .machineSet.name }}-{{ .random }}'
  */
 export function machineName({ metadata, spec }: MachineSet, random: Random): string {
   const template = spec.machineNaming?.template || DefaultNaming
-  // Admission rejects such a template, where webhooks are called.
+  // An API server that calls webhooks rejects such a template.
   if (!template.includes('{{ .random }}'))
     throw new Error('cannot generate Machine name: {{ .random }} is missing in machineNaming.template')
   const data = { cluster: { name: spec.clusterName }, machineSet: { name: metadata.name } }

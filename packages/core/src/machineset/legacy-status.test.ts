@@ -147,7 +147,7 @@ test('reports failed preflight checks until all Machines exist', () => {
   expect(reported({ ...later, machines: both })).toContain('MachinesCreated True')
 })
 
-describe('counts', () => {
+describe('counts, and the time of the next report,', () => {
   const counts = (scope: MachineSetScope) => {
     reportLegacyStatus(scope, now)
     const { fullyLabeledReplicas, readyReplicas, availableReplicas } = scope.machineSet.status?.deprecated?.v1beta1 ?? {}
@@ -155,14 +155,14 @@ describe('counts', () => {
   }
   // biome-ignore format: a table
   test.each<[string, Parameters<typeof aScope>[0], (number | undefined)[], number | undefined]>([
-    ['no Machines',                      {},                                                                       [0, 0, 0], undefined],
-    ['Machines were not listed',                   { machines: undefined },                                                  [undefined, undefined, undefined], undefined],
-    ['one of two Nodes is ready',            { machines: [both[0]!, machine('b')] },                                   [2, 1, 1], undefined],
-    ['a Machine has lost a label',            { machines: [both[0]!, machine('b', { labels: {} })] },                   [1, 1, 1], undefined],
-    ['ready for long enough',     { machines: both, minReadySeconds: 9 },                                   [2, 2, 2], undefined],
-    ['ready in the future',       { machines: [both[0]!, machine('b', { readyFor: -3600 })], minReadySeconds: 6 }, [2, 2, 2], undefined],
-    ['not ready for long enough', { machines: [both[0]!, machine('b', { readyFor: 4 })], minReadySeconds: 6 }, [2, 2, 1], now + 2000],
-  ])('%s', (_, given, expected, next) => {
+    ['without Machines',                                {},                                                        [0, 0, 0], undefined],
+    ['when Machines were not listed',                   { machines: undefined },                                   [undefined, undefined, undefined], undefined],
+    ['when one of two Machines has a ready Node',       { machines: [both[0]!, machine('b')] },                    [2, 1, 1], undefined],
+    ['when a Machine has lost a label',                 { machines: [both[0]!, machine('b', { labels: {} })] },    [1, 1, 1], undefined],
+    ['when Nodes have been ready for minReadySeconds',  { machines: both, minReadySeconds: 9 },                    [2, 2, 2], undefined],
+    ['when a Node became ready in the future',          { machines: [both[0]!, machine('b', { readyFor: -3600 })], minReadySeconds: 6 }, [2, 2, 2], undefined],
+    ['when a Node was ready for less than minReadySeconds', { machines: [both[0]!, machine('b', { readyFor: 4 })], minReadySeconds: 6 }, [2, 2, 1], now + 2000],
+  ])('are computed %s', (_, given, expected, next) => {
     expect(counts(aScope(given))).toEqual(expected)
     expect(nextLegacyReport(aScope(given), now)).toBe(next)
   })

@@ -27,7 +27,7 @@ export const OwnedLegacyConditions = ['Ready', 'MachinesCreated', 'Resized', 'Ma
 export function reportLegacyStatus(scope: MachineSetScope, now: number): void {
   const { machineSet, machines, created = 0 } = scope
   const { replicas, template } = machineSet.spec
-  const computed = creation(scope)
+  const computed = creationConditions(scope)
   if (machines && replicas !== undefined) {
     const labels = labelSelector({ matchLabels: template.metadata?.labels ?? {} })
     const counts = {
@@ -38,7 +38,7 @@ export function reportLegacyStatus(scope: MachineSetScope, now: number): void {
     reportLegacy(machineSet, counts)
     const desired = isDeleting(machineSet) ? 0 : replicas
     // As upstream, does not count Machines that this reconcile has created.
-    appendAll(computed, sizeOf(machines.length - created, desired, counts.readyReplicas), machinesReady(machines))
+    appendAll(computed, sizeConditions(machines.length - created, desired, counts.readyReplicas), readyConditions(machines))
   }
   reportLegacyConditions(machineSet, computed, { now, ready: { of: ['MachinesCreated', 'Resized', 'MachinesReady'] } })
 }
@@ -53,8 +53,8 @@ export function nextLegacyReport({ machineSet, machines = [] }: MachineSetScope,
 }
 
 /**
- * Reads the Node's state from the Machine. Upstream reads the Node in the workload cluster; NodeReady is a copy of its condition, including
- * its time.
+ * Whether the Machine has a ready Node, by its condition NodeReady, which has status and time of the Node's condition Ready. Upstream reads
+ * the Node from the workload cluster.
  */
 const hasReadyNode = (machine: Machine): boolean => machine.status?.nodeRef !== undefined && isTrue(machine, 'NodeReady')
 
@@ -65,14 +65,14 @@ function availableAt(machine: Machine, minReadySeconds = 0, now: number): number
   return Number.isNaN(since) ? Infinity : now + timeLeft({ since, length: seconds(minReadySeconds), now })
 }
 
-function creation({ preflightProblems, creationFailure }: MachineSetScope): NewLegacyCondition[] {
+function creationConditions({ preflightProblems, creationFailure }: MachineSetScope): NewLegacyCondition[] {
   const type = 'MachinesCreated'
   if (creationFailure) return [legacyFalse(type, creationFailure.reason, 'Error', creationFailure.message)]
   if (preflightProblems.length === 0) return []
   return [legacyFalse(type, 'PreflightCheckFailed', 'Error', preflightProblems.join('; '))]
 }
 
-function sizeOf(current: number, desired: number, ready: number): NewLegacyCondition[] {
+function sizeConditions(current: number, desired: number, ready: number): NewLegacyCondition[] {
   const created = legacyTrue('MachinesCreated')
   const resizing = (direction: 'up' | 'down') =>
     legacyFalse(
@@ -87,7 +87,7 @@ function sizeOf(current: number, desired: number, ready: number): NewLegacyCondi
   return ready === current ? [created, legacyTrue('Resized')] : [created]
 }
 
-function machinesReady(machines: readonly Machine[]): NewLegacyCondition[] {
+function readyConditions(machines: readonly Machine[]): NewLegacyCondition[] {
   if (machines.length === 0) return [legacyTrue('MachinesReady')]
   const aggregated = legacyAggregate(machines, 'MachinesReady')
   return aggregated ? [aggregated] : []

@@ -32,7 +32,7 @@ export interface MachineCounts {
   readonly upToDateReplicas: number
 }
 
-/** Machines in an in-place update are counted in `replicas` only. */
+/** Counts Machines by their conditions. Machines in an in-place update are counted in `replicas` only. */
 export function machineCounts(machines: readonly Machine[]): MachineCounts {
   const notUpdating = machines.filter((machine) => !isUpdateInProgress(machine))
   const count = (type: string) => notUpdating.filter((machine) => isTrue(machine, type)).length
@@ -127,7 +127,7 @@ export function missingTemplates(kinds: readonly string[]): string {
   return `${kinds.join(' and ')} ${kinds.length === 1 ? 'does' : 'do'} not exist`
 }
 
-/** Names Machines with long deletions and likely causes; empty when there are none. */
+/** Returns a text with the Machines whose deletion takes long, and with likely causes; empty when there are no such Machines. */
 export function longDeletion(machines: readonly Machine[], now: number): string {
   const longDeleting = machines.filter(({ metadata }) => now - deletedAt(metadata) > LongDeletion)
   if (longDeleting.length === 0) return ''
@@ -137,7 +137,7 @@ export function longDeletion(machines: readonly Machine[], now: number): string 
 /** Returns the time after `now` at which the report on these Machines changes without a watch event; `undefined` if there is none. */
 export function nextReport(machines: readonly Machine[], now: number): number | undefined {
   const moments = machines.flatMap((machine) => [
-    // The delay is at most LongDeletion, also when the clock was set back.
+    // `Math.min` limits the delay when the clock was set back.
     ...(isDeleting(machine) ? [Math.min(deletedAt(machine.metadata), now) + LongDeletion + 1000] : []),
     ...(getCondition(machine, 'UpToDate') ? [] : [now + untilUpToDate(machine, now)]),
   ])

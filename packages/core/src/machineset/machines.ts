@@ -26,7 +26,7 @@ export const machines: MachineSetPhase = async (scope, io) => {
 export const machinesOfCluster = ({ metadata, spec }: MachineSet, { cache }: MachineSetIO): readonly Machine[] =>
   cache.byIndex(MachinesByClusterName, `${metadata.namespace}/${spec.clusterName}`)
 
-/** Lists the Machines of the set live, for decisions that a stale cache would make wrong. */
+/** Lists the Machines of the set from the API server, for decisions that a stale cache would make wrong. */
 export async function liveMachines(machineSet: MachineSet, { client, signal }: MachineSetIO): Promise<Machine[]> {
   const { namespace } = machineSet.metadata
   const { items } = await client.list(Machine, { namespace: namespace!, labelSelector: plainSelector(machineSet).text, signal })

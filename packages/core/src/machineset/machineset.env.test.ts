@@ -112,7 +112,7 @@ describe('a MachineSet', () => {
     expect(env.store.revision).toBe(revision)
   })
 
-  test('waits for templates, and continues when they exist', async () => {
+  test('waits for a missing template, and continues when it exists', async () => {
     env = await setsEnv()
     await createClusterWithTemplates(env)
     const template = { namespace: 'default', name: 'infra' }
@@ -179,7 +179,7 @@ describe('a MachineSet', () => {
     },
   )
 
-  test('deletes the Machines that users marked for deletion first, with their infrastructure', async () => {
+  test('first deletes the Machines that users marked for deletion, with their infrastructure', async () => {
     await startSet({ replicas: 3 })
     const [first, second, third] = await names(env.client, Machine)
     for (const name of [second!, third!]) {
@@ -264,7 +264,7 @@ describe('a MachineSet', () => {
     expect(await names(env.client, Machine)).toEqual([])
   })
 
-  test('updates a Machine whose infrastructure does not exist, but not its bootstrap config, and does not observe its generation', async () => {
+  test('updates a Machine without its bootstrap config, and keeps observedGeneration, while the infrastructure of the Machine does not exist', async () => {
     await startSet({ replicas: 1 })
     const [name] = await names(env.client, Machine)
     const machineKey = { namespace: 'default', name: name! }
@@ -340,7 +340,7 @@ describe('a MachineSet', () => {
     ['devconfigs', 'BootstrapTemplateCloningFailed: failed to create BootstrapConfig: failed to apply DevConfig: quota'],
     ['devmachines', 'InfrastructureTemplateCloningFailed: failed to create InfraMachine: failed to apply DevMachine: quota'],
     ['machines', 'MachineCreationFailed: failed to apply Machine: quota'],
-  ])('deletes the objects of a Machine when one of the %s is rejected, reports this, and retries', async (plural, expected) => {
+  ])('deletes the objects of a Machine when %s are rejected, reports the error, and retries', async (plural, expected) => {
     let rejects = true
     const rejecting = (transport: Transport): Transport =>
       withSend(transport, async (request, signal) => {
@@ -653,7 +653,7 @@ describe('remediation', () => {
     expect(await names(env.client, Machine)).toContain(recoveredName)
   })
 
-  test('keeps the v1beta1 form of a remediation request while only the other form reports a healthy Machine', async () => {
+  test('keeps the v1beta1 form of a remediation request while only the v1beta2 conditions report a healthy Machine', async () => {
     await startSet()
     const [name] = (await names(env.client, Machine)) as [string]
     const condition = { type: 'OwnerRemediated', status: 'False', severity: 'Warning', reason: 'WaitingForRemediation' }

@@ -14,15 +14,15 @@ import { liveMachines, machinesOfCluster, plainSelector } from './machines.ts'
 import type { MachineSetIO, MachineSetScope } from './scope.ts'
 
 /**
- * Deletes bootstrap configs and infrastructure machines that this set created for Machines that do not exist, and that have the labels of
- * its selector. Such objects remain when the process stops, or a response is lost, before the Machine is created or before the objects of
+ * Deletes bootstrap configs and infrastructure machines that this set created, that have the labels of its selector, and whose Machine
+ * does not exist. Such objects remain when the process stops, or a response is lost, before the Machine is created or before the objects of
  * a failed creation are deleted.
  */
 export async function removeOrphans(scope: MachineSetScope, io: MachineSetIO): Promise<void> {
   const { machineSet, machines = [], bootstrapTemplate, infrastructureTemplate } = scope
   const { bootstrap, infrastructureRef } = machineSet.spec.template.spec
   const orphans: { kind: Kind<UnknownObject>; object: UnknownObject }[] = []
-  // Templates that were deleted have clones as well.
+  // Includes references to templates that do not exist any more, because their clones may exist.
   const templates = [
     { ref: bootstrap.configRef, state: bootstrapTemplate.state },
     { ref: infrastructureRef, state: infrastructureTemplate.state },

@@ -31,6 +31,9 @@ const withClusterLabel = (
   labels: { ...metadata?.labels, [ClusterNameLabel]: clusterName },
 })
 
-/** As upstream, also checks the label, because owner references are temporarily missing after a move between clusters. */
+/**
+ * Whether the set belongs to no MachineDeployment. As upstream, also checks the label, because owner references are temporarily missing
+ * after a move between management clusters.
+ */
 const isStandAlone = (machineSet: MachineSet): boolean =>
   machineSet.metadata.labels?.[MachineDeploymentNameLabel] === undefined && !ownerOfKind(machineSet, MachineDeployment)

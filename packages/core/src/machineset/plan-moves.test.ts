@@ -32,10 +32,10 @@ describe('the surplus of a set', () => {
 
 describe('an update begins', () => {
   test.each([
-    ['not before the deployment has counted the Machine', receiving(), arrived, false],
+    ['only when the deployment has counted the Machine', receiving(), arrived, false],
     ['when the deployment has counted the Machine', receiving('other,arrived'), arrived, true],
     ['when the set expects no more moves', aSet(), arrived, true],
-    ['for a Machine that was acknowledged before', receiving(), m1, true],
+    ['for a Machine that awaits no acknowledgement', receiving(), m1, true],
   ])('%s', (_, set, machine, expected) => {
     expect(isAcknowledged(set, machine)).toBe(expected)
   })

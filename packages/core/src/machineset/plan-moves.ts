@@ -19,11 +19,11 @@ import { machinesToDelete } from './deletion-priority.ts'
 export const isPendingAcknowledge = ({ metadata }: Machine): boolean =>
   metadata.annotations?.[PendingAcknowledgeMoveAnnotation] !== undefined
 
-/** Names listed in an annotation of a set. */
+/** Returns the comma-separated names in an annotation of a set. */
 export const namesIn = ({ metadata }: MachineSet, annotation: string): ReadonlySet<string> =>
   new Set((metadata.annotations?.[annotation] ?? '').split(',').filter((name) => name !== ''))
 
-/** Names of sets from which the set receives Machines. */
+/** Returns the names of the sets from which this set receives Machines. */
 export const sourcesOf = (machineSet: MachineSet): ReadonlySet<string> =>
   namesIn(machineSet, MachineSetReceiveMachinesFromMachineSetsAnnotation)
 

@@ -91,7 +91,7 @@ describe('preflight checks', () => {
       ],
     ],
     [
-      'a MachineSet that does not have the version of the topology yet',
+      'a MachineSet of a topology that does not have the version of the control plane yet',
       aCluster('v1.34.1'),
       aSet('v1.34.0'),
       aControlPlane('v1.34.1'),

@@ -25,8 +25,8 @@ import { missingText, unusableText } from './templates.ts'
 import type { MachineSetIO, MachineSetScope, PreflightCheck } from './scope.ts'
 
 /**
- * Returns why no Machine should be created or remediated now; empty when all checks pass, and when all are skipped or the Cluster refers to
- * no control plane.
+ * Returns the failed checks, because of which no Machine should be created or remediated now. Empty when all checks pass, when all are
+ * skipped, and when the Cluster refers to no control plane.
  */
 export async function preflight(
   scope: MachineSetScope,
@@ -56,8 +56,8 @@ const machineSetsOfControlPlane: MapFunction = ({ metadata }, cache) => {
 }
 
 /**
- * Returns a predicate for checks to run: users skip checks with an annotation on the set, or on the bootstrap template.
- * @throws TerminalError when the bootstrap template may have the annotation, but does not exist or could not be read
+ * Returns a predicate that accepts the checks to run. Users skip checks with an annotation on the set, or else on the bootstrap template.
+ * @throws TerminalError when the set lacks the annotation, and the bootstrap template does not exist or could not be read
  */
 function isNotSkipped({ machineSet, bootstrapTemplate }: MachineSetScope): (check: PreflightCheck) => boolean {
   const annotation = MachineSetSkipPreflightChecksAnnotation
@@ -80,7 +80,7 @@ export interface PreflightFacts {
 
 /** Returns the failed checks. Pure. @throws Error when a version cannot be parsed */
 export function preflightProblems({ checks, cluster, machineSet, controlPlane, gates }: PreflightFacts): string[] {
-  const { object, contract } = controlPlane
+  const { object } = controlPlane
   const version = read(controlPlane, ControlPlaneContract.version)
   // As upstream, nothing is checked without the version of the control plane.
   if (version === undefined) return []
@@ -94,16 +94,8 @@ export function preflightProblems({ checks, cluster, machineSet, controlPlane, g
   const problems: string[] = []
 
   if (runs('ControlPlaneIsStable')) {
-    const desiredVersion = topology?.version
     const step = cluster.metadata.annotations?.[ClusterTopologyUpgradeStepAnnotation]
-    const instability =
-      desiredVersion !== undefined && desiredVersion !== version && step !== version
-        ? `has a pending version upgrade to ${step || desiredVersion}`
-        : isProvisioning(object, contract)
-          ? 'is provisioning'
-          : isUpgrading(object, contract)
-            ? 'is upgrading'
-            : undefined
+    const instability = instabilityOf(controlPlane, version, { desiredVersion: topology?.version, step })
     if (instability) problems.push(problemText(`${name} ${instability}`, 'ControlPlaneIsStable'))
   }
 
@@ -115,12 +107,7 @@ export function preflightProblems({ checks, cluster, machineSet, controlPlane, g
   )
   const versions = `MachineSet version (${withoutV(parsedSetVersion)}) and ControlPlane version (${withoutV(parsedControlPlaneVersion)})`
   if (runs('KubernetesVersionSkew')) {
-    const skew =
-      parsedSetVersion.minor > parsedControlPlaneVersion.minor
-        ? 'MachineSet version is higher than ControlPlane version'
-        : parsedSetVersion.minor < parsedControlPlaneVersion.minor - 3
-          ? 'MachineSet version is more than 3 minor versions older than the ControlPlane version'
-          : undefined
+    const skew = skewOf(parsedSetVersion.minor, parsedControlPlaneVersion.minor)
     if (skew) {
       const text = `${versions} do not conform to the kubernetes version skew policy as ${skew}`
       problems.push(problemText(text, 'KubernetesVersionSkew'))
@@ -137,6 +124,27 @@ export function preflightProblems({ checks, cluster, machineSet, controlPlane, g
     problems.push(problemText(text, 'ControlPlaneVersionSkew'))
   }
   return problems
+}
+
+/** Returns why the control plane is not stable; `undefined` when it is stable. */
+function instabilityOf(
+  { object, contract }: External,
+  version: string,
+  { desiredVersion, step }: { readonly desiredVersion: string | undefined; readonly step: string | undefined },
+): string | undefined {
+  const hasPendingUpgrade = desiredVersion !== undefined && desiredVersion !== version && step !== version
+  if (hasPendingUpgrade) return `has a pending version upgrade to ${step || desiredVersion}`
+  if (isProvisioning(object, contract)) return 'is provisioning'
+  if (isUpgrading(object, contract)) return 'is upgrading'
+  return undefined
+}
+
+/** Returns how the minor version of the set violates the version skew policy; `undefined` when it conforms. */
+function skewOf(minorOfSet: number, minorOfControlPlane: number): string | undefined {
+  if (minorOfSet > minorOfControlPlane) return 'MachineSet version is higher than ControlPlane version'
+  if (minorOfSet < minorOfControlPlane - 3)
+    return 'MachineSet version is more than 3 minor versions older than the ControlPlane version'
+  return undefined
 }
 
 /** Upstream prints parsed versions, without `v`, in the texts about version skew. */

@@ -32,9 +32,9 @@ const { HealthCheckSucceeded, OwnerRemediated } = MachineConditions
 const type = OwnerRemediated.type
 
 /**
- * Deletes Machines whose remediation a MachineHealthCheck has requested; `replicas.ts` then creates new Machines. Removes the request from
- * Machines that have recovered. The condition is written before the deletion, because a Machine that is being deleted is not processed here
- * again.
+ * Deletes Machines whose remediation a MachineHealthCheck has requested by the condition OwnerRemediated; `replicas.ts` then creates new
+ * Machines. Removes the request from Machines that have recovered. OwnerRemediated gets the reason MachineDeleting before the deletion,
+ * because the condition of a Machine that is being deleted is not written here.
  */
 export const remediate: MachineSetPhase = async (scope, io) => {
   if (!scope.machines) return proceed()
@@ -82,7 +82,7 @@ async function deleteUnhealthy(scope: MachineSetScope, unhealthy: readonly Machi
   }
 
   const condition = OwnerRemediated.false('MachineDeleting', 'Machine is deleting')
-  // As upstream, no Machine is deleted before all have the condition: it is not written to a Machine that is being deleted.
+  // As upstream, no Machine is deleted before all unhealthy Machines have the condition.
   const reportedMachines = new Map<Machine, Machine | undefined>()
   await forEach(unhealthy, async (machine) => {
     reportedMachines.set(machine, await reportOn(scope, machine, { condition }, io))
@@ -94,8 +94,8 @@ async function deleteUnhealthy(scope: MachineSetScope, unhealthy: readonly Machi
     try {
       await orAbsent(io.client.delete(Machine, keyOf(machine), { preconditions: { uid }, signal: io.signal }))
     } finally {
-      // Written after the deletion: while the Machine is not being deleted, a health check treats this condition as the success of an
-      // earlier remediation, and requests another. Upstream also sets the condition if the deletion fails.
+      // The v1beta1 condition is written after the deletion: while the Machine is not being deleted, a health check treats this condition
+      // as the success of an earlier remediation, and requests another. Upstream also sets the condition if the deletion fails.
       if (reported) await reportOn(scope, reported, { legacy: legacyTrue(type) }, io)
     }
   })
@@ -109,7 +109,7 @@ export interface RemediationPlan {
 
 /**
  * Selects the Machines to delete and those that must wait. Machines marked by a user come first, then the newest, which are the least
- * likely to run workloads. Remediations started by this set count until their Machines are gone.
+ * likely to run workloads. Remediations that this set has started count towards `maxInFlight` until their Machines are gone.
  */
 export function planRemediation(
   machines: readonly Machine[],
@@ -154,7 +154,10 @@ const hasRecoveredInLegacy = (machine: Machine): boolean =>
 const legacyStatus = (machine: Machine, conditionType: string): string | undefined =>
   legacyConditionsOf(machine).find((condition) => condition.type === conditionType)?.status
 
-/** Returns the Machine without the forms of the request that the same forms of the health check contradict. */
+/**
+ * Returns the Machine without its remediation request. Removes each form of the request, v1beta2 and v1beta1, only if the health check has
+ * succeeded in the same form.
+ */
 function withoutRequest(machine: Machine): Machine {
   const after = draft(machine)
   const isOther = (condition: { readonly type: string }) => condition.type !== type

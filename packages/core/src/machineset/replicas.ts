@@ -29,8 +29,8 @@ async function scaleUp(scope: MachineSetScope, replicas: number, io: MachineSetI
   const { machineSet, machines = [] } = scope
   if (machineSet.metadata.annotations?.[DisableMachineCreateAnnotation] === 'true') return proceed()
   const { bootstrapTemplate, infrastructureTemplate } = scope
-  // Ends before the preflight checks, so that the status does not report why a template could not be read, such as an unknown kind.
-  // Upstream fails earlier, when it lists the objects of Machines.
+  // Ends before the preflight checks, which would put the error of reading a template, such as an unknown kind, into the status. Upstream
+  // fails earlier, when it lists the objects of Machines.
   if (bootstrapTemplate.state === 'unread' || infrastructureTemplate.state === 'unread') return wait('templates to be read')
   try {
     scope.preflightProblems = await preflight(scope, 'Scale up', io)

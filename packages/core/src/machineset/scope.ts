@@ -34,6 +34,7 @@ export interface MachineSetSettings {
   readonly gates: FeatureGates
 }
 
+/** Names of all preflight checks, as users write them in the annotation `skip-preflight-checks`. */
 export const PreflightChecks = [
   'ControlPlaneIsStable',
   'KubernetesVersionSkew',

@@ -26,7 +26,7 @@ import { throwAggregate } from '../aggregate-errors.ts'
 /**
  * Starts in-place updates of Machines that have moved to this set: writes this set's desired state to the Machine and its objects. The move
  * has set the annotation `update-in-progress` on the Machine; infrastructure and bootstrap config get this annotation together with their
- * new spec. The hook is marked pending last: until then, the next reconcile repeats an interrupted start.
+ * new spec. The hook UpdateMachine is marked pending last: until then, the next reconcile repeats an interrupted start.
  */
 export const startUpdates: MachineSetPhase = async (scope, io) => {
   const { machineSet, machines } = scope

@@ -89,7 +89,7 @@ const scalingOf = ({ machineSet, machines }: MachineSetScope) => ({
   desired: isDeleting(machineSet) ? 0 : machineSet.spec.replicas,
 })
 
-/** As `scalingOf`, without moved Machines that the deployment has not counted yet: these are no surplus. */
+/** Like `scalingOf`, but without moved Machines that the deployment has not counted yet: these are no surplus. */
 const scalingOfAcknowledged = (scope: MachineSetScope) => ({
   ...scalingOf(scope),
   current: (scope.machines ?? []).filter((machine) => !isPendingAcknowledge(machine)).length,

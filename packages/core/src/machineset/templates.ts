@@ -21,8 +21,8 @@ export const infrastructureTemplate: MachineSetPhase = (scope, io) =>
   })
 
 /**
- * Reads a template, and makes the Cluster its owner. Records the template first: as upstream, Machines are created also while the write of
- * the owner fails.
+ * Reads a template, and makes the Cluster its owner. Records the template first: as upstream, Machines are created even if the owner
+ * reference cannot be written.
  */
 async function readTemplate(
   scope: MachineSetScope,
@@ -54,7 +54,7 @@ function outcome(scope: MachineSetScope, template: Observed, ref: ContractRef | 
 export const missingText = ({ metadata }: MachineSet, { apiGroup, kind, name }: ContractRef): string =>
   `failed to retrieve ${kind} ${metadata.namespace}/${name}: ${kind}.${apiGroup} ${JSON.stringify(name)} not found`
 
-/** Returns why a template cannot be copied; `undefined` when it was read. */
+/** Returns why a template cannot be copied; `undefined` when it was read, or when there is no reference. */
 export function unusableText(machineSet: MachineSet, ref: ContractRef, template: Observed): string | undefined {
   if (template.state === 'unread') return messageOf(template.error)
   return template.state === 'missing' ? missingText(machineSet, ref) : undefined
@@ -70,14 +70,15 @@ export function isOldRevision({
 }
 
 /**
- * Makes the Cluster an owner of a template, so that both are moved and deleted together. Also while the Cluster is being deleted: the garbage
- * collector then deletes the template.
+ * Makes the Cluster an owner of a template, so that both are moved and deleted together. Does so also while the Cluster is being deleted:
+ * the garbage collector then deletes the template.
  */
 export async function ensureTemplateOwner(template: Observed, cluster: Cluster, io: ReconcileContext): Promise<void> {
   const external = externalOf(template)
   if (external) await ensureOwner(io, external.kind, external.object, ownerReference(cluster, Cluster))
 }
 
+/** Whether the kind of the referenced object is a template, by the suffix of its name. */
 export const isTemplate = ({ kind }: ContractRef): boolean => kind.endsWith(TemplateSuffix)
 
 /** Returns index values for the templates that a set or deployment refers to. */
