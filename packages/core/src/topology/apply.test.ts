@@ -14,7 +14,7 @@ const aTemplate = (spec: Template['spec']): Template =>
     spec,
   }) as Template
 
-/** Completes a spec as a provider's webhook does. The policy is new in this version of the provider. */
+/** Sets defaults as a provider's webhook does. The default of `policy` is new in this version of the provider. */
 const withDefaults = ({ items, policy = 'Retain' }: Template['spec']): Template['spec'] => ({
   items: items.map(({ name, size = 1 }) => ({ name, size })),
   policy,
@@ -29,7 +29,7 @@ test.each<[string, Template['spec'], boolean]>([
   ['true for a desired spec without the defaults of the server', { items: [{ name: 'a' }] }, true],
   ['false for a desired spec with another value', { items: [{ name: 'a', size: 2 }] }, false],
   ['false for a desired spec with another value than the new default', { items: [{ name: 'a' }], policy: 'Delete' }, false],
-])('hasSameSpec, with a current object that was written before policy had a default, returns %s', async (_, spec, same) => {
+])('hasSameSpec, with a current object that was written before `policy` had a default, returns %s', async (_, spec, same) => {
   const current = { object: aTemplate({ items: [{ name: 'a', size: 1 }] }) } as unknown as External
   expect(await hasSameSpec(applier, { object: aTemplate(spec) } as unknown as DesiredObject, current)).toBe(same)
 })

@@ -54,7 +54,7 @@ import { applyHealthCheck } from './desired-state/health-checks.ts'
 import { concernedClusters } from './indexes.ts'
 import type { WorkerVersion } from './upgrade/upgrade.ts'
 
-/** Parts of the scope needed to apply objects. */
+/** Inputs of the functions that apply objects. */
 export interface Applier {
   readonly cluster: Cluster
   readonly context: ReconcileContext
@@ -110,7 +110,7 @@ export async function applyMachineDeployments(
   for (const deployment of newFirst(desired.machineDeployments, current.machineDeployments)) {
     const existing = current.machineDeployments.get(deployment.topology.name)
     const { state } = versions.find((version) => version.name === deployment.topology.name)!
-    // Its health check is being deleted too. Upstream creates it again.
+    // `template-cleanup.ts` deletes the health check with the MachineDeployment. Upstream creates the health check again.
     if (existing && isDeleting(existing.object)) continue
     if (existing) await applyHealthCheck(applier, deployment.healthCheck, existing.healthCheck)
     if (state === 'pendingCreate' || state === 'pending' || state === 'deferred') continue
@@ -125,15 +125,13 @@ export async function applyMachineDeployments(
   }
 }
 
-/** Returns the workers that do not exist yet before the others, so that a failed update does not prevent their creation. */
-const newFirst = <T extends { readonly topology: { readonly name: string } }>(
+/** Puts the workers that do not exist yet first, so that a failed update of another worker does not prevent their creation. */
+function newFirst<T extends { readonly topology: { readonly name: string } }>(
   desired: readonly T[],
   current: ReadonlyMap<string, unknown>,
-): T[] => {
-  const { true: existing = [], false: added = [] } = Object.groupBy(desired, ({ topology }) =>
-    current.has(topology.name) ? 'true' : 'false',
-  )
-  return [...added, ...existing]
+): T[] {
+  const exists = ({ topology }: T) => current.has(topology.name)
+  return [...desired.filter((worker) => !exists(worker)), ...desired.filter(exists)]
 }
 
 /** Creates, updates and deletes MachinePools. Does not write MachinePools that must wait or are being deleted. */
@@ -163,7 +161,7 @@ async function applyMachinePool(
   current: CurrentMachinePool | undefined,
 ): Promise<void> {
   const { infrastructure, bootstrap, object, topology } = desired
-  if (!current && (await checkExists(applier, MachinePool, ClusterTopologyMachinePoolNameLabel, topology.name))) return
+  if (!current && (await existsOnServer(applier, MachinePool, ClusterTopologyMachinePoolNameLabel, topology.name))) return
   try {
     await withErrorContext(partError(MachinePool, current), async () => {
       await applyObject(applier, infrastructure, current?.infrastructure)
@@ -185,7 +183,7 @@ async function applyMachineDeployment(
 ): Promise<void> {
   if (
     !current &&
-    (await checkExists(applier, MachineDeployment, ClusterTopologyMachineDeploymentNameLabel, desired.topology.name))
+    (await existsOnServer(applier, MachineDeployment, ClusterTopologyMachineDeploymentNameLabel, desired.topology.name))
   )
     return
   const { cluster } = applier
@@ -217,7 +215,7 @@ async function applyMachineDeployment(
 const partError = ({ kind }: Kind, current: { readonly object: KubeObject } | undefined): string =>
   current ? `failed to reconcile ${kind} ${keyText(keyOf(current.object))}` : `failed to create ${kind}`
 
-/** Wraps a MachineDeployment or MachinePool, so that it is applied as a provider's object. */
+/** Wraps a MachineDeployment or MachinePool, so that it is applied like an object of a provider. */
 const asDesiredObject = <T extends KubeObject>(kind: Kind<T>, object: object): DesiredObject => ({
   kind: kind as unknown as Kind<UnknownObject>,
   contract: ContractVersions[0]!,
@@ -227,8 +225,11 @@ const asDesiredObject = <T extends KubeObject>(kind: Kind<T>, object: object): D
 const versionOfWorkers = (object: object): string | undefined =>
   (object as MachineDeployment | MachinePool).spec.template.spec.version
 
-/** Reads live whether the object exists, because the cache may not have it yet. Its watch event triggers the next reconcile. */
-async function checkExists<T extends KubeObject>(
+/**
+ * Whether the MachineDeployment or MachinePool exists on the API server although the cache does not contain it yet. If so, its watch event
+ * triggers the next reconcile.
+ */
+async function existsOnServer<T extends KubeObject>(
   { cluster, context }: Applier,
   kind: Kind<T>,
   label: string,
@@ -296,8 +297,8 @@ export async function hasSameSpec(applier: Applier, desired: DesiredObject, curr
 }
 
 /**
- * Applies a template of another kind than the current one in a dry run with the name and uid of the current one. As upstream, the API server
- * rejects it, so that the group and kind of a bootstrap template cannot change.
+ * Applies, in a dry run, a template whose group or kind differs from the current template, with the name and uid of the current template.
+ * As upstream, the API server rejects this request, so that the group and kind of a bootstrap template cannot change.
  */
 async function requireSameUid(applier: Applier, desired: DesiredObject, { kind, object }: External): Promise<void> {
   const { name, uid } = object.metadata
@@ -344,7 +345,7 @@ async function update(applier: Applier, desired: DesiredObject, current: KubeObj
   recordEvent(applier, 'TopologyUpdate', `Updated ${objectText(current, current)}${suffix}`)
 }
 
-/** Creates an object. Adopts an object that an earlier reconcile created under this name, but fails for an object of another creator. */
+/** Creates an object, or applies it again if an earlier reconcile created it. Fails for an object of the same name by another creator. */
 async function create(applier: Applier, desired: DesiredObject, suffix = ''): Promise<void> {
   const { kind, object } = desired
   const { cluster, context } = applier
@@ -363,8 +364,8 @@ async function create(applier: Applier, desired: DesiredObject, suffix = ''): Pr
 }
 
 /**
- * Reads an object from the cache, which contains the objects of earlier reconciles, because a key waits, up to ten seconds, until the cache
- * contains its own writes. If the kind has no CustomResourceDefinition, reads from the API server.
+ * Reads an object from the cache. The cache contains the objects of earlier reconciles, because the next reconcile of a Cluster waits, up to
+ * ten seconds, for the writes of the last one. If the kind has no CustomResourceDefinition, reads from the API server.
  */
 async function find(context: ReconcileContext, kind: Kind<UnknownObject>, key: ObjectKey): Promise<UnknownObject | undefined> {
   const { cache, client, signal } = context
@@ -454,13 +455,13 @@ const objectText = ({ metadata }: { metadata: Partial<KubeObject['metadata']> },
 /** Returns an error text with the causes from the server's error. As upstream, it does not contain the object's name, which is random. */
 function creationFailure({ kind, group }: Kind, err: Error): string {
   const { details } = err as Partial<StatusError>
-  // Without details, the kind is not served.
+  // For example, the error for a kind that is not served has no details.
   if (details?.kind === undefined) return `failed to create ${kind}.${group}`
   const causes = (details.causes ?? []).map(({ reason, field, message }) => `${reason ?? ''}: ${field ?? ''}: ${message ?? ''}`)
   const created = `failed to create ${details.kind}.${details.group ?? ''}`
   return causes.length === 0 ? created : `${created}: ${causes.join(' ')}`
 }
 
-/** Formats ` with version change from v1 to v2`. */
+/** Formats ` with version change from v1 to v2`; empty without a change. */
 const versionChange = (from: string | undefined, to: string | undefined): string =>
   from === undefined || to === undefined || from === to ? '' : ` with version change from ${from} to ${to}`

@@ -74,7 +74,7 @@ export async function observeClass(cluster: Cluster, { cache }: Pick<ReconcileCo
   return clusterClass
 }
 
-/** Returns why a class cannot be used yet. Pure. */
+/** Returns why a class cannot be used yet; `undefined` for a usable class. Pure. */
 export function classProblem({ metadata, status = {} }: ClusterClass): string | undefined {
   const { type } = ClusterClassConditions.VariablesReady
   if (!getCondition(status.conditions ?? [], type) || isFalse(status.conditions ?? [], type)) {

@@ -18,7 +18,10 @@ import { TopologyMemory } from './scope.ts'
 import { reconcileTopology } from './reconcile.ts'
 
 export interface TopologyOptions {
-  /** Calls hooks. Absent when the feature gate RuntimeSDK is disabled: no hook is called, and external patches fail the topology. */
+  /**
+   * Calls hooks. Absent when the feature gate RuntimeSDK is disabled: no hook is called, and a topology with external patches cannot be
+   * reconciled.
+   */
   readonly runtime: RuntimeClient | undefined
   readonly clock: Clock
   /** Number of Clusters reconciled concurrently; 10 by default. */
@@ -26,8 +29,8 @@ export interface TopologyOptions {
 }
 
 /**
- * Ignores the edit of a usable class: the class controller then observes the new generation, and its status write is another event. After
- * an interruption of the watch, one event can stand for both changes, or for a new class of the same name.
+ * Ignores the edit of a usable class, because the class controller writes the status afterwards, which causes another event. Accepts all
+ * other events, also an event that contains both changes, or a new class of the same name, after an interruption of the watch.
  */
 export const classMatters: Predicate<ClusterClass> = ({ previous, object }) =>
   !previous ||
@@ -39,7 +42,7 @@ export const classMatters: Predicate<ClusterClass> = ({ previous, object }) =>
 
 /**
  * Ignores Clusters without a topology, changes of the records of waiting hooks, and changes of the status except the initialization of the
- * control plane: after a failed call, this controller's own write would trigger the next call at once, endlessly when each error message
+ * control plane: after a failed hook call, this controller's own write would trigger the next call at once, endlessly when each error message
  * differs.
  */
 const clusterMatters: Predicate<Cluster> = ({ previous, object }) =>

@@ -36,6 +36,7 @@ export interface CurrentState {
   readonly controlPlane: CurrentControlPlane | undefined
   /** By the name in the topology. */
   readonly machineDeployments: ReadonlyMap<string, CurrentMachineDeployment>
+  /** By the name in the topology. */
   readonly machinePools: ReadonlyMap<string, CurrentMachinePool>
 }
 
@@ -184,7 +185,7 @@ async function observeMachinePool(
   }
 }
 
-/** Whether Nodes of the MachinePool have another version. Upstream lists the Nodes; status.versions has the same versions. */
+/** Whether Nodes of the MachinePool have another version than its template. Upstream lists the Nodes; status.versions has their versions. */
 export const isUpgradingNodes = ({ spec, status }: MachinePool): boolean => {
   const { version } = spec.template.spec
   return version !== undefined && (status?.versions ?? []).some((inUse) => inUse.version !== version)
@@ -221,7 +222,8 @@ async function observeMachineDeployment(
 }
 
 /**
- * Whether Machines of the MachineDeployment, or their kubelets, have another version. A kubelet that reports no version is ignored.
+ * Whether Machines of the MachineDeployment, or their kubelets, have another version than its template. A kubelet that reports no version is
+ * ignored.
  * Upstream: internal/topology/check/upgrade.go, v1.14.
  * @throws Error when a Machine has no version
  */
@@ -280,7 +282,7 @@ async function observeOwned(
   throw new Error(`${describe(external.object)} referenced from ${from} is not topology owned`)
 }
 
-/** Reads an object in the version that the class uses for its kind, else in the version that its CRD declares for the newest contract. */
+/** Reads an object in the API version that the class uses for its kind, or else in the version that the CRD has for the newest contract. */
 async function observe(
   ref: ContractRef,
   kindOfClass: ExternalKind | undefined,

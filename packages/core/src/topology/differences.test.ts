@@ -30,7 +30,7 @@ const taints = (...keys: string[]) =>
 
 describe('difference() of a desired and a current object', () => {
   test.each([
-    ['nothing', desired({ a: 1, b: { c: 2 } }), current({ a: 1, b: { c: 2 } }, ab), 'none'],
+    ['no difference between equal objects', desired({ a: 1, b: { c: 2 } }), current({ a: 1, b: { c: 2 } }, ab), 'none'],
     [
       'no difference for fields of other managers',
       desired({ a: 1, b: { c: 2 } }),

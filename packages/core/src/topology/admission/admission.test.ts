@@ -295,13 +295,13 @@ describe('a change of version', () => {
     ],
     ['is accepted when a Node does not report a version yet', [...settled, aMachine('v1.34.0', '')], {}, []],
     [
-      'is rejected while a Machine of the workers has the old version',
+      'is rejected while a Machine of the workers has an older version',
       [...settled, aMachine('v1.33.0', 'v1.34.0')],
       {},
       rejected('version cannot be changed: there are still MachineDeployments completing a previous upgrade: [md-a]'),
     ],
     [
-      'is rejected while a Node of the workers has the old version',
+      'is rejected while a Node of the workers has an older version',
       [...settled, aMachine('v1.34.0', 'v1.33.0')],
       {},
       rejected('version cannot be changed: there are still MachineDeployments completing a previous upgrade: [md-a]'),
@@ -388,7 +388,7 @@ describe('a change of version', () => {
   })
 })
 
-test('warns at every update while the annotation switches version checks off', async () => {
+test('warns at every update while an annotation disables the checks of versions', async () => {
   const annotation = 'unsafe.topology.cluster.x-k8s.io/disable-update-version-check'
   const cluster = aCluster({}, { annotations: { [annotation]: '' } })
   const warning = `warning: Skipping version validation for Cluster because annotation "${annotation}" is set.`

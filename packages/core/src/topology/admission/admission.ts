@@ -55,7 +55,8 @@ import { defaultAndValidateVariables } from '../variables.ts'
 type Request = AdmissionRequest<Cluster>
 
 /**
- * Sets defaults of the variables of a managed Cluster, and validates it against its class, and changes of its class and version.
+ * Sets defaults of the variables of a Cluster with a topology, validates the Cluster against its class, and validates changes of its class
+ * and version.
  *
  * @param clock clock of the wait for a class that does not exist or is not reconciled yet. Without a clock, admission does not wait.
  */
@@ -86,7 +87,7 @@ const ClassWait = { total: seconds(2), first: 10, longest: 200 }
 
 /**
  * Reads the class of a Cluster. A class that was created together with the Cluster may not be reconciled yet, so the function reads the
- * class again until the class is reconciled, for at most two seconds. As upstream, this also repeats reads that fail.
+ * class again until the class is reconciled, for at most two seconds. As upstream, failed reads are repeated too.
  *
  * @throws the error of the last read
  */
@@ -116,13 +117,13 @@ async function readReconciledClass(
  */
 function classErrors(cluster: Cluster, clusterClass: ClusterClass | undefined, request: Request): FieldError[] {
   const key = keyText(classKeyOf(cluster))
-  const unchecked = `Cluster refers to ClusterClass ${key}, but this ClusterClass`
+  const warningPrefix = `Cluster refers to ClusterClass ${key}, but this ClusterClass`
   if (!clusterClass) {
     // While the class is missing, upstream rejects every update; here, only updates of the topology are rejected, so that controllers can
     // still update the Cluster.
     const { oldObject: old } = request
     request.warn(
-      `${unchecked} does not exist. Cluster topology has not been fully validated. The ClusterClass must be created to reconcile the Cluster`,
+      `${warningPrefix} does not exist. Cluster topology has not been fully validated. The ClusterClass must be created to reconcile the Cluster`,
     )
     const isChanged = old && !equal(old.spec.topology, cluster.spec.topology)
     return isChanged ? [internalError('spec.topology.class', `ClusterClass ${key} not found`)] : []
@@ -130,7 +131,7 @@ function classErrors(cluster: Cluster, clusterClass: ClusterClass | undefined, r
   const isReconciled = classProblem(clusterClass) === undefined
   if (!isReconciled) {
     request.warn(
-      `${unchecked} hasn't been successfully reconciled. Cluster topology has not been fully validated. Please take a look at the ClusterClass status`,
+      `${warningPrefix} hasn't been successfully reconciled. Cluster topology has not been fully validated. Please take a look at the ClusterClass status`,
     )
   }
   return [
@@ -202,7 +203,10 @@ function healthCheckErrors({ spec: { topology } }: Cluster, { spec: classSpec }:
 
 type HealthCheck = Parameters<typeof isDefined>[0] & { readonly enabled?: boolean }
 
-/** Requires that an enabled health check is defined. As upstream, the path ends in the field's v1beta1 name. */
+/**
+ * Returns an error for a health check that is enabled, but defined neither in the topology nor in the class. As upstream, the path ends in
+ * the field's v1beta1 name.
+ */
 function undefinedCheckErrors(
   fieldPath: string,
   healthCheck: HealthCheck | undefined,

@@ -24,7 +24,7 @@ const Collectors: readonly string[] = [
   'system:kube-controller-manager',
 ]
 
-/** Called for deletions by the collectors only. `Ignore`: objects can be deleted while no manager runs. */
+/** Called only for deletions by `Collectors`. `Ignore`: objects can be deleted while no manager of Capstan runs. */
 const webhook: SeparateWebhook = {
   name: 'dependents',
   failurePolicy: 'Ignore',
@@ -32,9 +32,9 @@ const webhook: SeparateWebhook = {
 }
 
 /**
- * Rejects deletions of objects of these kinds by the collectors while their Cluster has a managed topology, the Cluster or its namespace is
- * being deleted, and BeforeClusterDelete has not allowed it. Deletions by any other user are allowed. Cluster and cluster-scoped kinds are
- * left out.
+ * Rejects deletions of objects of these kinds by `Collectors` while their Cluster has a managed topology, the Cluster or its namespace is
+ * being deleted, and BeforeClusterDelete has not allowed the deletion of the Cluster. Deletions by any other user are allowed. The kind
+ * Cluster and cluster-scoped kinds are left out.
  */
 export const deletionAdmission = (kinds: readonly Kind[]): Admission[] =>
   kinds

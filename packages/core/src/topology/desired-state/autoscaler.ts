@@ -1,8 +1,8 @@
-/** Validates replicas of topologies whose MachineDeployments an autoscaler scales. Pure. */
+/** Validates that a topology sets no replicas of MachineDeployments that an autoscaler scales. Pure. */
 import { AutoscalerMaxSizeAnnotation, AutoscalerMinSizeAnnotation, type Cluster, type ClusterClass } from '@capstan/api'
 import { type FieldError, invalid } from '@capstan/kube'
 
-/** Returns an error for each MachineDeployment that has replicas although its class has limits of an autoscaler. */
+/** Returns an error for each MachineDeployment that sets replicas although its class has an autoscaler annotation. */
 export function autoscalerErrors({ metadata, spec: { topology } }: Cluster, { workers }: ClusterClass['spec']): FieldError[] {
   return (topology?.workers?.machineDeployments ?? []).flatMap(({ name, class: className, replicas }) => {
     const annotations = workers?.machineDeployments?.find((candidate) => candidate.class === className)?.metadata?.annotations

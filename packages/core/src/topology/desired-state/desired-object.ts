@@ -1,4 +1,4 @@
-/** Makes the single objects of a topology from templates: content, names, owners. Pure. */
+/** Makes individual objects of a topology from templates: content, name and owner. Pure. */
 import type { ContractVersionedObjectReference } from '@capstan/api'
 import {
   Cluster,
@@ -26,7 +26,7 @@ import type { External } from '../../external/get.ts'
 import { nameFromTemplate, simpleName } from '../../naming/generated-name.ts'
 import { stableRandom } from '../stable-random.ts'
 
-/** A desired provider object. Patches still change it in place. */
+/** A desired object of a provider. Patches of the class later change it in place. */
 export interface DesiredObject extends ExternalKind {
   readonly object: NamedInput
 }
@@ -44,7 +44,7 @@ export const refToDesired = ({ kind: { group, kind }, object }: DesiredObject): 
 interface CloneOptions {
   /** Labels in addition to those of every object of the topology. */
   readonly labels?: Record<string, string>
-  /** The owner to apply. Default: the Cluster, until the Cluster controller has made the Cluster the controller of the object. */
+  /** The owner to apply. By default the Cluster, or none if the existing object has a controller reference to the Cluster. */
   readonly owner?: OwnerReference
 }
 
@@ -115,7 +115,10 @@ export const existingOwnerOr = (cluster: Cluster, existing: KubeObject | undefin
   return existingOwner?.uid === cluster.metadata.uid ? { ...existingOwner } : newOwner
 }
 
-/** Returns a name from a naming template. Templates of workers can use the topology's name. */
+/**
+ * Returns a name from a naming template. Templates of workers can use the topology's name. `.random` is computed from the uid of the Cluster
+ * and the purpose, such as `machineDeployments` and `md-0`.
+ */
 export function generatedName(cluster: Cluster, template: string, ...purpose: readonly string[]): string {
   const [part, topologyName] = purpose
   const data = {

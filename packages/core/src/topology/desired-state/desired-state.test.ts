@@ -150,7 +150,7 @@ describe('desired state', () => {
     expect(new Set([...(await names('u1')), ...(await names('u2'))]).size).toBe(12)
   })
 
-  test('the topology overrides the class, the class overrides the template, and core overrides all', async () => {
+  test('labels of the topology override those of class and template, and labels of core override all', async () => {
     const { object } = (
       await computeDesiredState(
         aCluster({ controlPlane: { metadata: { labels: { from: 'topology', 'cluster.x-k8s.io/cluster-name': 'other' } } } }),
@@ -425,7 +425,7 @@ describe('patches', () => {
   })
 })
 
-test('a class that does not exist is an error that names the topology', () => {
+test('a MachineDeployment class that does not exist leads to an error that names the MachineDeployment topology', () => {
   const cluster = aCluster({ workers: { machineDeployments: [{ class: 'gone', name: 'md-0' }] } })
   // The spelling "MachineDepoyment" is upstream's.
   expect(() => desiredState(cluster, aBlueprint(cluster), noObjects, versions)).toThrow(

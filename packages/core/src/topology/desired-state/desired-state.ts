@@ -73,13 +73,14 @@ export interface DesiredVersions {
   readonly pools: readonly WorkerVersion[]
 }
 
+/** Computes the desired objects of a topology, before patches. @throws Error that names the object that cannot be computed */
 export function desiredState(
   cluster: Cluster,
   blueprint: Blueprint,
   current: CurrentState,
   versions: DesiredVersions,
 ): DesiredState {
-  const compute = <T>(what: string, act: () => T): T => withErrorContext(`failed to compute ${what}`, act)
+  const compute = <T>(part: string, act: () => T): T => withErrorContext(`failed to compute ${part}`, act)
   const desiredInfrastructure = compute('InfrastructureCluster', () => infrastructureCluster(cluster, blueprint, current))
   const machineTemplate = compute('ControlPlane InfrastructureMachineTemplate', () =>
     controlPlaneMachineTemplate(cluster, blueprint, current),

@@ -47,7 +47,10 @@ interface HealthCheckParts {
 export const isDefined = (parts: HealthCheckParts | undefined): parts is HealthCheckParts =>
   parts?.checks !== undefined || parts?.remediation !== undefined
 
-/** Returns the topology's health check as a whole, or else that of the class; `undefined` when there is none or it is disabled. */
+/**
+ * Returns the health check of the topology, or else that of the class, without merging them. `undefined` when neither is defined, or the
+ * topology disables health checks.
+ */
 function effectiveHealthCheck(
   checkOfTopology: (HealthCheckParts & { readonly enabled?: boolean }) | undefined,
   checkOfClass: HealthCheckParts | undefined,
