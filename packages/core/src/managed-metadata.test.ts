@@ -27,7 +27,7 @@ const object: KubeObject = {
 }
 
 test.each([
-  ['no field when all entries exist', { ours: 'a', shared: 'b' }, undefined],
+  ['no entry when all desired entries exist', { ours: 'a', shared: 'b' }, undefined],
   ['changed entries', { ours: 'x', shared: 'b' }, { labels: { ours: 'x' } }],
   ['new entries', { ours: 'a', shared: 'b', more: 'd' }, { labels: { more: 'd' } }],
   ['the removal of entries that only this manager has set', {}, { labels: { ours: null } }],

@@ -1,8 +1,7 @@
 /**
- * Computes how server-side apply by one manager would change the labels and annotations of an object, on which other managers
- * also set some. An entry that is no longer desired is removed only if managedFields show this manager as its only one. The
- * MachineDeployment controller computes in this way the MachineSets that it sends to extensions; it writes MachineSets by
- * server-side apply itself (`apply-intent.ts`).
+ * Computes how server-side apply by one manager would change the labels and annotations of an object that other managers label and annotate
+ * too. An entry that is not desired any more is removed only if this manager is its only one in managedFields. The MachineDeployment
+ * controller uses this for the MachineSets that it sends to extensions; to write MachineSets, it uses server-side apply (`apply-intent.ts`).
  */
 import type { KubeObject, ManagedFieldsEntry } from '@capstan/kube'
 import { isRecord } from '@capstan/kube'

@@ -17,7 +17,7 @@ afterEach(() => env.close())
 
 const old = (): Promise<UnknownObject> => env.client.get(OldCluster, key)
 
-test('a Cluster of v1beta1 is reconciled, and shown in both versions', async () => {
+test('a Cluster created in v1beta1 is reconciled, and can be read in both versions', async () => {
   await env.create(DevCluster, 'demo', { spec: {} })
   const infrastructureRef = { apiVersion: `${DevCluster.group}/${DevCluster.version}`, kind: 'DevCluster', ...key }
   await env.client.create(OldCluster, { metadata: key, spec: { infrastructureRef } } as never)
@@ -37,7 +37,7 @@ test('a Cluster of v1beta1 is reconciled, and shown in both versions', async () 
   expect({ spec, status }).toEqual({ spec: stored.spec, status: stored.status })
 })
 
-test('a v1beta1 client that writes back an object as read loses no field, and the annotation conversion-data is not stored', async () => {
+test('an update by a v1beta1 client keeps all fields of the spec, and the annotation conversion-data is not stored', async () => {
   await env.create(Cluster, 'demo', { spec: { ...aCluster().spec, paused: false } })
   await env.settle()
   const before = await env.get(Cluster, 'demo')
@@ -51,7 +51,7 @@ test('a v1beta1 client that writes back an object as read loses no field, and th
   expect(after.metadata.annotations).toBeUndefined()
 })
 
-test('a reference to a kind without CustomResourceDefinition cannot be converted to v1beta1, and the error names the kind', async () => {
+test('a reference to a kind without CustomResourceDefinition cannot be converted to v1beta1, and the error names the CustomResourceDefinition', async () => {
   const ref = { apiGroup: 'infrastructure.example.com', kind: 'Nothing', name: 'm1' }
   const spec = { clusterName: 'demo', bootstrap: { dataSecretName: 'm1' }, infrastructureRef: ref }
   await env.create(Machine, 'm1', { spec })

@@ -1,8 +1,8 @@
 import { hours } from '@capstan/kube'
 
 /**
- * Time for which responses of CanUpdateMachineSet are cached, as upstream. Expired responses of UpdateMachine are dropped after the same
- * time.
+ * Time for which responses of CanUpdateMachineSet are cached, as upstream. Responses of UpdateMachine are dropped this long after they have
+ * expired.
  */
 export const ResponseLifetime = hours(24)
 

@@ -8,6 +8,7 @@ import type { Predicate } from '@capstan/controller'
 import { type Client, isReason, type JsonPatchOperation, keyOf } from '@capstan/kube'
 import { annotationPath } from './annotation-path.ts'
 
+/** Returns the value of the annotation by which a user requests new calls; `undefined` without a request. */
 export const retryRequestOf = (cluster: Cluster | undefined): string | undefined =>
   cluster?.metadata.annotations?.[RetryHooksAnnotation]
 

@@ -41,7 +41,7 @@ describe('a name from a template', () => {
   })
 })
 
-test('a simple name keeps 58 characters of its base', () => {
+test('simpleName() keeps at most 58 characters of the base', () => {
   expect(simpleName(`${long}-`, seededRandom(1))).toMatch(/^x{58}[b-z2-9]{5}$/)
   expect(simpleName('demo-', seededRandom(1))).toMatch(/^demo-[b-z2-9]{5}$/)
 })

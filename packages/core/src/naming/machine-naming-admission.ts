@@ -6,6 +6,7 @@ import { MachineDeployment, MachineSet } from '@capstan/api'
 import { type Admission, admission, type FieldError, invalid, messageOf, seededRandom, subdomainProblems } from '@capstan/kube'
 import { nameFromTemplate } from './generated-name.ts'
 
+/** Admission of MachineSets and MachineDeployments that validates `spec.machineNaming.template`. */
 export const machineNamingAdmission: readonly Admission[] = [
   admission<MachineSet>({ kind: MachineSet, validate: ({ spec }) => machineNamingErrors(spec.machineNaming?.template) }),
   admission<MachineDeployment>({
