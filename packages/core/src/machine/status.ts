@@ -30,11 +30,14 @@ import { nodeConditions } from './node.ts'
 import type { MachineScope } from './scope.ts'
 import { templateDifferences } from './template-differences.ts'
 
-/** Inputs beside the scope. */
+/** Inputs of `reportStatus` beside the scope. */
 export interface StatusFacts {
   readonly now: number
+  /** Health of the connection to the workload cluster. */
   readonly health: Health
+  /** Milliseconds without a response of the workload cluster before the Node conditions become Unknown. */
   readonly gracePeriod: number
+  /** Logs invalid readiness gates. */
   readonly log: Logger
 }
 
@@ -51,7 +54,7 @@ export const OwnedConditions = [
   'Paused',
 ] as const satisfies readonly (keyof typeof MachineConditions)[]
 
-/** Conditions that this controller owns on this Machine. A control plane provider reports itself whether its Machines are up to date. */
+/** Conditions that this controller owns on this Machine. Control plane providers report UpToDate of their Machines themselves. */
 export const ownedConditions = ({ machineSet, machineDeployment }: MachineScope): string[] =>
   machineSet && machineDeployment ? [...OwnedConditions, MachineConditions.UpToDate.type] : [...OwnedConditions]
 
@@ -88,7 +91,10 @@ export function reportStatus(scope: MachineScope, facts: StatusFacts): Outcome {
   return availability.outcome
 }
 
-/** Fields of the status on which controllers act, or whose value is recorded only in the status. */
+/**
+ * Returns the fields of the status whose changes are written at once: controllers act on them, or their values are recorded only in the
+ * status. Changes of other fields may be postponed.
+ */
 export function significantFields(machine: Machine): unknown {
   const { conditions: _c, deprecated: _d, phase: _p, lastUpdated: _l, observedGeneration: _o, ...reported } = machine.status ?? {}
   const { initialization, ...facts } = reported
@@ -116,7 +122,7 @@ function deletingCondition({ machine, deletion }: MachineScope): NewCondition {
   return isDeleting(machine) ? Deleting.true(deletion.reason, deletion.message) : Deleting.false('NotDeleting')
 }
 
-/** Returns the UpToDate condition of a Machine of a MachineDeployment; none for other Machines. Control plane providers report theirs. */
+/** Returns the UpToDate condition of a Machine of a MachineDeployment; no condition for other Machines. */
 function upToDateConditions(scope: MachineScope, now: number): NewCondition[] {
   const { machine, machineSet, machineDeployment } = scope
   if (!machineSet || !machineDeployment) return []
@@ -157,7 +163,10 @@ function readyCondition(machine: Machine, { now, log }: StatusFacts): NewConditi
   })
 }
 
-/** Summarizes the Deleting condition for aggregation over many Machines: the stage and, after some time, likely causes of delay. */
+/**
+ * Returns a short form of the Deleting condition, which can be aggregated over many Machines: the stage and, after 15 minutes, likely causes
+ * of the delay.
+ */
 function deletingSummary(machine: Machine, now: number): NewCondition {
   const { reason = '' } = getCondition(machine, 'Deleting') ?? {}
   const isLate = now - Date.parse(machine.metadata.deletionTimestamp!) > minutes(15)
@@ -166,7 +175,7 @@ function deletingSummary(machine: Machine, now: number): NewCondition {
   return MachineConditions.Deleting.true('Deleting', `Machine deletion in progress${since}, stage: ${reason}${delay}`)
 }
 
-/** Merges the lines of control plane components into one if they all have the same text. */
+/** Merges the lines of control plane components into one line if all of them have the same text. */
 function mergeControlPlaneComponents(lines: string[]): string[] {
   const isComponent = (line: string) => /^\* (APIServer|ControllerManager|Scheduler|EtcdPodHealthy:)/.test(line)
   const textOf = (line: string) => line.slice(line.indexOf(':') + 1)

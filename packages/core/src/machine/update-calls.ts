@@ -5,11 +5,14 @@ import { dropExpiredResponses } from '../response-lifetime.ts'
 import { RetryRequests } from '../retry-requests.ts'
 import type { WaitingFor } from '../waiting-records.ts'
 
+/** Result of a call of UpdateMachine. */
 export type UpdateResult =
-  /** The update is in progress: the hook is to be called again after `retryAfter` milliseconds. */
+  /** The update is in progress: call the hook again after `retryAfter` milliseconds. */
   { readonly kind: 'blocked'; readonly waiting: WaitingFor; readonly retryAfter: number } | { readonly kind: 'done' }
 
+/** Inputs of `UpdateCalls.call`. */
 export interface UpdateRequest {
+  /** Desired Machine, infrastructure machine and bootstrap config. */
   readonly desired: CallInput<typeof UpdateMachine>['desired']
   /** Number of times that a user has requested an immediate retry of hooks. */
   readonly retries: number
@@ -19,12 +22,12 @@ export interface UpdateRequest {
 /** A call in progress, a blocking response, or a failed call. */
 interface PendingCall {
   readonly machine: ObjectKey
-  /** Absent during the call and when it failed, so that a change of any extension triggers a retry. */
+  /** Name of the handler that responded. Absent during the call and after it failed, so that a change of any extension triggers a retry. */
   readonly handler?: string
   readonly cacheKey: string
   /** Expiry by `Clock.elapsed`; 0 during the call and after a failed one. */
   readonly expires: number
-  /** Expiry in milliseconds since the epoch, as recorded on the Machine. */
+  /** Expiry in milliseconds since the epoch, as recorded on the Machine; 0 during the call and after a failed one. */
   readonly until: number
   readonly message: string
 }
@@ -36,7 +39,7 @@ interface PendingCall {
  */
 export class UpdateCalls {
   readonly #runtime: RuntimeClient | undefined
-  /** Counts the retry requests of Clusters. The predicate of the controller's watch on Clusters updates the counts. */
+  /** Counts the retry requests of each Cluster. The predicate of the controller's watch on Clusters updates the counts. */
   readonly retries = new RetryRequests()
   /** By uid of the Machine. */
   readonly #pendingCalls = new Map<string, PendingCall>()
@@ -71,7 +74,7 @@ export class UpdateCalls {
    */
   async call(machine: Machine, { desired, retries, clock }: UpdateRequest, signal: AbortSignal): Promise<UpdateResult> {
     const { uid } = machine.metadata
-    // The key contains no labels and annotations: they change on existing objects without an update, some of them continuously.
+    // The key contains no labels and annotations: they change without an in-place update, some of them continuously.
     const specs = Object.values(desired).map((object) => (object as { readonly spec?: unknown }).spec)
     const cacheKey = stableText([retries, ...specs])
     const identity = { machine: keyOf(machine), cacheKey }
@@ -92,7 +95,7 @@ export class UpdateCalls {
       return { kind: 'done' }
     }
     const { expires, until, message } = pendingCall
-    // If any extension has changed during the call, the response expires at once: `whenExtensionsChange` has queued the Machine again.
+    // If any extension has changed during the call, `whenExtensionsChange` has queued the Machine again: the response expires at once.
     const isOutdated = this.#pendingCalls.get(uid) !== callInProgress
     this.#pendingCalls.set(uid, isOutdated ? { ...pendingCall, expires: calledAt } : pendingCall)
     const waiting = { hook: UpdateMachine.name, handlers: [handler], until, message, called: !isCached }
@@ -108,7 +111,7 @@ export class UpdateCalls {
   ): Promise<PendingCall | undefined> {
     const calledAt = clock.elapsed()
     const now = clock.now()
-    // Not `callAll`: if the handler was removed meanwhile, it would call none, and the update would count as done.
+    // `callAll` is not used: if the handler was removed meanwhile, `callAll` would call no handler, and the update would count as done.
     const response = await this.#runtime!.call(UpdateMachine, machine, identity.handler, request, { signal })
     const { retryAfterSeconds, message = '' } = response
     if (retryAfterSeconds <= 0) return undefined

@@ -19,7 +19,7 @@ const volumes = [
 ]
 const handles = (...names: string[]) => names.map((name) => `kubernetes.io/csi/dummy^${name}`)
 
-test('volumes of a Node are described by their claims, else by their names, else as the Node reports them', () => {
+test('describes a volume of a Node by its claim, without claim by its own name, and an unknown volume as the Node reports it', () => {
   const attached = { onNode: [...handles('h3', 'h1', 'h2'), 'unknown'], persistentVolumes: [] }
   expect(describeVolumes(attached, volumes, new Set())).toEqual([
     '* PersistentVolumeClaims: default/data',
@@ -28,7 +28,7 @@ test('volumes of a Node are described by their claims, else by their names, else
   ])
 })
 
-test('volumes of VolumeAttachments are awaited as well, each once', () => {
+test('lists volumes of VolumeAttachments as well, and each volume once', () => {
   const attached = { onNode: handles('h1'), persistentVolumes: ['pv-1', 'pv-4', 'lost'] }
   expect(describeVolumes(attached, volumes, new Set())).toEqual([
     '* PersistentVolumeClaims: default/data, default/logs',
@@ -36,7 +36,7 @@ test('volumes of VolumeAttachments are awaited as well, each once', () => {
   ])
 })
 
-test('volumes of Pods that are not drained are not awaited', () => {
+test('leaves out volumes of Pods that are not drained', () => {
   const attached = { onNode: handles('h1'), persistentVolumes: ['pv-4'] }
   expect(describeVolumes(attached, volumes, new Set(['default/data', 'default/logs']))).toEqual([])
 })

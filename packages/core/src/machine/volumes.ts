@@ -1,6 +1,6 @@
 /**
- * Finds volumes attached to a Node. The deletion waits until they are detached, because some providers delete the disks that are still
- * attached to a machine when they delete the machine.
+ * Finds the volumes that are still attached to the Node of a Machine. The deletion of the Machine waits until they are detached, because
+ * some providers delete the attached disks together with the machine.
  * Upstream: core/reconcilers/machine/machine_controller.go, shouldWaitForNodeVolumes, v1.14.
  */
 import {
@@ -57,7 +57,7 @@ export interface AttachedVolumes {
 }
 
 /**
- * Describes attached volumes by their claims, or else by the names of the volumes. Pure.
+ * Returns the attached volumes as lines of text, with the names of their claims or, without a claim, of the volumes. Pure.
  * @param skippedClaims claims, `namespace/name`, of Pods that are not drained: their volumes stay attached while the Node runs
  */
 export function describeVolumes(
