@@ -42,7 +42,10 @@ async function objectCounts({ client }: SetsEnv): Promise<Record<string, number>
 
 const complete = { sets: 1, machines: 1, infrastructure: 1, configs: 1 }
 
-/** Creates a deployment, updates it to another version and deletes it. In each part the process is stopped after `count` writes. */
+/**
+ * Creates a deployment, updates it to another version and deletes it. In each of these parts, stops the process after `count` writes and
+ * completes the part with a new process.
+ */
 async function runWithCrashes(count: number): Promise<{ wasStopped: boolean; countsOfParts: Record<string, number>[] }> {
   const store = keptOpen(memoryStore())
   const clock = new VirtualClock()
@@ -77,7 +80,7 @@ async function runWithCrashes(count: number): Promise<{ wasStopped: boolean; cou
   return { wasStopped, countsOfParts }
 }
 
-test('creates no object twice and leaves none behind when stopped between any two writes', async () => {
+test('controllers that are stopped between any two writes create no object twice and leave none behind', async () => {
   const none = { sets: 0, machines: 0, infrastructure: 0, configs: 0 }
   for (let count = 0; count < 120; count++) {
     const { wasStopped, countsOfParts } = await runWithCrashes(count)

@@ -52,7 +52,7 @@ describe('the current set', () => {
 
   test.each([
     ['sets with other templates', aDeployment('v1'), ['x']],
-    ['no set that is older than an expired rollout.after', aDeployment('v1', '2026-01-08T00:00:00Z'), []],
+    ['no set when all are older than an expired rollout.after', aDeployment('v1', '2026-01-08T00:00:00Z'), []],
     ['sets created at an expired rollout.after or later', aDeployment('v2', '2026-01-03T00:00:00Z'), ['c', 'x']],
     ['any set, when rollout.after is in the future', aDeployment('v2', '2026-01-20T00:00:00Z'), ['a', 'b', 'c', 'x']],
   ])('may receive Machines of %s', (_, deployment, eligible) => {
@@ -91,7 +91,7 @@ describe('the revision', () => {
     expect(currentRevision(current, old)).toEqual(expected)
   })
 
-  test('of the current set is an error that names the set, if it is not a number', () =>
+  test('of the current set must be a number: otherwise the error names the set', () =>
     expect(() => currentRevision(revision('x'), [])).toThrow(
       'failed to parse current revision on MachineSet default/s: strconv.ParseInt: parsing "x": invalid syntax',
     ))

@@ -1,4 +1,4 @@
-/** An in-place rollout whose process is stopped after one of its writes and restarted. */
+/** Stops the process after one of the writes of an in-place rollout, and continues the rollout with a new process. */
 import { Machine, MachineDeployment, MachineSet } from '@capstan/api'
 import { type Change, memoryStore } from '@capstan/apiserver'
 import { controllerOf, resourceName, seconds, VirtualClock } from '@capstan/kube'
@@ -34,18 +34,19 @@ interface FinalState {
   }[]
   /** Each set as `version status.replicas/spec.replicas`. */
   readonly sets: readonly string[]
-  /** All provider objects of Machines that exist at the end. */
-  readonly left: readonly string[]
+  /** Infrastructure machines and bootstrap configs that exist at the end. */
+  readonly providerObjects: readonly string[]
   /** Machines that were created, were deleted or had no controller at any time during the rollout. */
   readonly violations: readonly string[]
 }
 
+/** Runs a rollout of two Machines, whose process is killed after `stopAfter` writes and replaced by a new one. */
 async function runRollout(stopAfter = Number.POSITIVE_INFINITY): Promise<FinalState> {
   const store = memoryStore()
   const keptOpen = { store: async () => store, all: () => [store], remove: async () => {}, close: async () => {} }
   const clock = new VirtualClock()
-  const first = mortalStores(keptOpen)
-  let env = await setsEnv({ store: await first.store('sets'), clock, runtime: runtime(), machineDelay })
+  const unlimited = mortalStores(keptOpen)
+  let env = await setsEnv({ store: await unlimited.store('sets'), clock, runtime: runtime(), machineDelay })
   await createClusterWithTemplates(env)
   await env.client.create(DevMachineTemplate, {
     metadata: { name: 'larger', namespace },
@@ -62,6 +63,7 @@ async function runRollout(stopAfter = Number.POSITIVE_INFINITY): Promise<FinalSt
     else if (!object || object.metadata.deletionTimestamp) violations.push(`${previous.metadata.name} was deleted`)
     else if (!controllerOf(object)) violations.push(`${object.metadata.name} had no controller`)
   })
+  // The stores of a process that is killed after `stopAfter` writes.
   const mortal = mortalStores(keptOpen, stopAfter)
   const whileAlive = <T>(work: Promise<T>) => Promise.race([work, mortal.death])
   const started = await whileAlive(
@@ -78,7 +80,7 @@ async function runRollout(stopAfter = Number.POSITIVE_INFINITY): Promise<FinalSt
     mortal.rejectPending()
     if (started) await env.close()
     env = await setsEnv({
-      store: await first.store('sets'),
+      store: await unlimited.store('sets'),
       clock: new VirtualClock(clock.now()),
       runtime: runtime(),
       machineDelay,
@@ -92,7 +94,7 @@ async function runRollout(stopAfter = Number.POSITIVE_INFINITY): Promise<FinalSt
   return ending
 }
 
-async function stateOf({ client }: SetsEnv): Promise<Pick<FinalState, 'machines' | 'sets' | 'left'>> {
+async function stateOf({ client }: SetsEnv): Promise<Pick<FinalState, 'machines' | 'sets' | 'providerObjects'>> {
   const { items: machines } = await client.list(Machine, { namespace })
   const { items: sets } = await client.list(MachineSet, { namespace })
   const infrastructure = (await client.list(DevMachine, { namespace })).items
@@ -112,11 +114,11 @@ async function stateOf({ client }: SetsEnv): Promise<Pick<FinalState, 'machines'
       }
     }),
     sets: sets.map(({ spec, status }) => `${spec.template.spec.version} ${status?.replicas}/${spec.replicas}`),
-    left: [...infrastructure, ...configs].map(({ kind, metadata }) => `${kind} ${metadata.name}`),
+    providerObjects: [...infrastructure, ...configs].map(({ kind, metadata }) => `${kind} ${metadata.name}`),
   }
 }
 
-test('updates all Machines in place and creates or deletes none when stopped after a write', async () => {
+test('a rollout whose process is killed after a write updates all Machines in place, and creates or deletes none', async () => {
   const { commits, ...undisturbed } = await runRollout()
   expect(undisturbed).toMatchObject({
     machines: [

@@ -10,7 +10,7 @@ import {
   inPlaceEnv,
   type InPlaceEnv,
   largerAndNewer,
-  type UpdateRequest,
+  type CanUpdateRequest,
 } from './in-place-env.suite.ts'
 import { DevConfigTemplate, DevMachineTemplate, OtherMachineTemplate } from './sets-env.suite.ts'
 
@@ -22,8 +22,8 @@ const namespace = 'default'
 /** Responses without patches: differences remain uncovered. */
 const unableExtension: HookScript = { CanUpdateMachineSet: () => undefined }
 
-describe('a change of the template', () => {
-  test('replaces the Machines, and records an event with the reason', async () => {
+describe('a rollout', () => {
+  test('replaces Machines that the extension cannot update, and records an event with the reason', async () => {
     env = await inPlaceEnv(scriptedRuntime(unableExtension), { replicas: 2 })
     const namesBefore = await env.names()
     await env.patch(largerAndNewer)
@@ -53,7 +53,7 @@ describe('a change of the template', () => {
     expect(await env.events('InPlaceUpdateNotPossible')).toEqual([])
   })
 
-  test('waits for a template of the old set', async () => {
+  test('waits for a missing template of the old set', async () => {
     const { script, requests } = ableExtension()
     env = await inPlaceEnv(scriptedRuntime(script), { replicas: 1 })
     const namesBefore = await env.names()
@@ -74,7 +74,7 @@ describe('a change of the template', () => {
     expect(await env.names()).toEqual(namesBefore)
   })
 
-  test('continues when a template of the old set is created again, although the set is paused and reports nothing', async () => {
+  test('continues when a template of the old set is created again, although the set is paused and its status stays the same', async () => {
     const { script, requests } = ableExtension()
     env = await inPlaceEnv(scriptedRuntime(script), { replicas: 1 })
     const [set] = await env.sets()
@@ -85,7 +85,7 @@ describe('a change of the template', () => {
     const template = await env.client.get(DevMachineTemplate, { namespace, name: 'infra' })
     await env.client.delete(DevMachineTemplate, { namespace, name: 'infra' })
     await env.patch(largerAndNewer)
-    // The backoff of the deployment is then longer than ten minutes.
+    // After this time, the deployment is retried only after more than ten minutes, or after an event.
     await env.advance(seconds(1400))
     expect(requests).toEqual([])
     await env.client.create(DevMachineTemplate, { metadata: { namespace, name: 'infra' }, spec: template['spec'] } as never)
@@ -101,15 +101,15 @@ describe('a change of the template', () => {
     await env.expectUpdated()
   })
 
-  test('replaces the Machines when the new template is of another kind, in the same or another group', async () => {
+  test('replaces the Machines when the new template has another API group or another kind', async () => {
     const { script, requests } = ableExtension()
     env = await inPlaceEnv(scriptedRuntime(script), { replicas: 1 })
     const template = (name: string) => ({ metadata: { name, namespace }, spec: { template: { spec: { size: 'large' } } } })
     await env.client.create(DevConfigTemplate, template('other'))
     await env.client.create(OtherMachineTemplate, template('other'))
     const references = [
-      { apiGroup: 'bootstrap.test', kind: 'DevConfigTemplate', name: 'other' },
       { apiGroup: 'other.test', kind: 'DevMachineTemplate', name: 'other' },
+      { apiGroup: 'bootstrap.test', kind: 'DevConfigTemplate', name: 'other' },
     ]
     for (const infrastructureRef of references) {
       const namesBefore = await env.names()
@@ -122,11 +122,11 @@ describe('a change of the template', () => {
   })
 
   test('replaces only the Machines of old sets that the extension cannot update', async () => {
-    // This extension can only update v1.34.0 to v1.35.0.
+    // This extension can update only Machines of version v1.34.0.
     const { script } = ableExtension()
     const partlyAble: HookScript = {
       CanUpdateMachineSet(call) {
-        const { current } = call.request as unknown as UpdateRequest
+        const { current } = call.request as unknown as CanUpdateRequest
         return current.machineSet.spec.template.spec.version === 'v1.34.0' ? script.CanUpdateMachineSet!(call) : undefined
       },
     }
@@ -151,8 +151,8 @@ describe('a change of the template', () => {
   })
 })
 
-describe('a failing, ambiguous or late extension', () => {
-  test('blocks the rollout with a reason until it succeeds', async () => {
+describe('the extension', () => {
+  test('blocks the rollout with a reason while it fails', async () => {
     const { script } = ableExtension()
     let works = false
     const runtime = scriptedRuntime(script)
@@ -307,26 +307,26 @@ describe('a change by a user during the rollout', () => {
     await env.advance(seconds(120))
     await env.expectUpdated()
   })
+})
 
-  test('rollout.after creates new Machines, even if an extension could update the old ones', async () => {
-    const { script, requests } = ableExtension()
-    env = await inPlaceEnv(scriptedRuntime(script), { replicas: 1 })
-    const namesBefore = await env.names()
-    await env.patch({ rollout: { ...withoutSurge, after: '2026-01-01T00:00:30Z' } })
-    await env.advance(seconds(60))
-    expect(await env.names()).not.toEqual(namesBefore)
-    expect(requests).toEqual([])
-  })
+test('rollout.after creates new Machines, even if an extension could update the old ones', async () => {
+  const { script, requests } = ableExtension()
+  env = await inPlaceEnv(scriptedRuntime(script), { replicas: 1 })
+  const namesBefore = await env.names()
+  await env.patch({ rollout: { ...withoutSurge, after: '2026-01-01T00:00:30Z' } })
+  await env.advance(seconds(60))
+  expect(await env.names()).not.toEqual(namesBefore)
+  expect(requests).toEqual([])
+})
 
-  test('OnDelete never calls the extension', async () => {
-    const { script, requests } = ableExtension()
-    env = await inPlaceEnv(scriptedRuntime(script), { replicas: 2, rollout: { strategy: { type: 'OnDelete' } } })
-    await env.patch(largerAndNewer)
-    await env.advance(seconds(60))
-    const [first] = await env.names()
-    await env.client.delete(Machine, { namespace, name: first! })
-    await env.advance(seconds(60))
-    expect(await env.counts()).toBe('v1.34.0 1/1, 1 available; v1.35.0 1/1, 1 available')
-    expect(requests).toEqual([])
-  })
+test('OnDelete never calls the extension', async () => {
+  const { script, requests } = ableExtension()
+  env = await inPlaceEnv(scriptedRuntime(script), { replicas: 2, rollout: { strategy: { type: 'OnDelete' } } })
+  await env.patch(largerAndNewer)
+  await env.advance(seconds(60))
+  const [first] = await env.names()
+  await env.client.delete(Machine, { namespace, name: first! })
+  await env.advance(seconds(60))
+  expect(await env.counts()).toBe('v1.34.0 1/1, 1 available; v1.35.0 1/1, 1 available')
+  expect(requests).toEqual([])
 })

@@ -15,7 +15,7 @@ import {
   type SetsEnvOptions,
 } from './sets-env.suite.ts'
 
-export type UpdateRequest = RequestOf<typeof CanUpdateMachineSet>
+export type CanUpdateRequest = RequestOf<typeof CanUpdateMachineSet>
 
 const namespace = 'default'
 const key = { namespace, name: 'workers' }
@@ -25,12 +25,12 @@ const mergePatch = (spec: unknown) => ({
 })
 
 /** An extension that covers all differences, and the requests it received. */
-export function ableExtension(): { script: HookScript; requests: UpdateRequest[] } {
-  const requests: UpdateRequest[] = []
+export function ableExtension(): { script: HookScript; requests: CanUpdateRequest[] } {
+  const requests: CanUpdateRequest[] = []
   const script: HookScript = {
     CanUpdateMachineSet({ request }) {
-      const { desired } = request as unknown as UpdateRequest
-      requests.push(request as unknown as UpdateRequest)
+      const { desired } = request as unknown as CanUpdateRequest
+      requests.push(request as unknown as CanUpdateRequest)
       const specOf = (object: unknown) => (object as { spec: { template: { spec: unknown } } }).spec.template.spec
       return {
         response: {
@@ -55,16 +55,16 @@ export const largerAndNewer = {
 }
 
 export interface InPlaceEnv extends SetsEnv {
-  /** Changes the spec of the deployment. */
+  /** Patches the spec of the deployment. */
   patch(spec: object): Promise<unknown>
   machines(): Promise<Machine[]>
   names(): Promise<string[]>
   sets(): Promise<MachineSet[]>
   /** Messages of events with this reason. */
   events(reason: string): Promise<(string | undefined)[]>
-  /** Counts of all sets, one line for each change, until they are stable for 30 seconds. */
+  /** Advances the clock until the counts of all sets are stable for 30 seconds. Returns a line with the counts for each change. */
   countsUntilStable(): Promise<string>
-  /** Expects all Machines to match `largerAndNewer`, without leftover annotations. */
+  /** Expects a single set, whose Machines match `largerAndNewer`, and no leftover annotations. */
   expectUpdated(): Promise<void>
 }
 

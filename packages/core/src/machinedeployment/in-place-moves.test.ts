@@ -6,9 +6,10 @@ import { planRollingUpdate } from './plan-rolling-update.ts'
 import type { InPlaceRollout, Rollout, SetCounts } from './rollout-plan.ts'
 
 /**
- * State of a simulated rollout, whose MachineSets and Machines act as their controllers would. The cases and counts are those of upstream's
- * Test_RollingUpdateSequences in v1.14. The simulation prints a line for each reconcile of the MachineDeployment: `ms1 6/5 -> 6/6` means
- * that `status.replicas` is 6 and that the reconcile changes `spec.replicas` from 5 to 6. `*` marks a Machine that is being updated.
+ * State of a simulated rollout, in which MachineSets and Machines change as their controllers would change them. Cases with a comment about
+ * replicas and limits are those of upstream's Test_RollingUpdateSequences in v1.14, with the same counts. The simulation returns a line for
+ * each reconcile of the MachineDeployment: `ms1 6/5 -> 6/6` means that `status.replicas` is 6 and that the reconcile changes `spec.replicas`
+ * from 5 to 6. `*` marks a Machine that is being updated.
  */
 interface World {
   replicas: number
@@ -17,16 +18,21 @@ interface World {
   template: string
   /** Whether an extension can update all Machines in place. */
   isMovable: boolean
-  /** Upstream's simulation keeps the annotations on sets. Its controller removes them, as ours does. */
+  /**
+   * Whether annotations about moves stay on the sets while no Machine can move, as in upstream's simulation. The controllers of upstream
+   * and of this project remove them.
+   */
   keepsAnnotations: boolean
   sets: FakeSet[]
-  /** Number of all Machines that ever existed. */
+  /** Number of Machines created so far, including the initial ones. */
   created: number
 }
 interface FakeSet {
   name: string
   template: string
+  /** `spec.replicas` */
   desired: number
+  /** `status.replicas` */
   existing: number
   available: number
   upToDate: number
@@ -38,6 +44,7 @@ interface FakeSet {
 interface FakeMachine {
   name: string
   isUpdating?: boolean
+  /** Whether the Machine has moved to its set, and the set has not acknowledged it yet. */
   isPending?: boolean
 }
 
@@ -382,7 +389,7 @@ test('in-place updates respect maxSurge and maxUnavailable, create at most one M
         expect(allMachines.filter(({ isUpdating }) => !isUpdating).length).toBeGreaterThanOrEqual(least)
         expect(new Set(allMachines.map(({ name }) => name)).size).toBe(allMachines.length)
         if (isOver(world)) {
-          // One Machine is created when none may be unavailable; the surplus one is deleted at the end.
+          // A surge Machine is created when no Machine may be unavailable, and a surplus Machine is deleted at the end.
           expect(world.created).toBeLessThanOrEqual(replicas + (surge > 0 ? 1 : 0))
           return
         }

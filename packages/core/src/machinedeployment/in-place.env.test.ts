@@ -12,7 +12,7 @@ afterEach(() => env.close())
 const namespace = 'default'
 
 describe('a MachineDeployment whose Machines an extension can update', () => {
-  test('keeps all of them, with their infrastructure, and sends one request', async () => {
+  test('keeps all Machines, with their infrastructure, and sends one request', async () => {
     const { script, requests } = ableExtension()
     env = await inPlaceEnv(scriptedRuntime(script))
     const namesBefore = await env.names()
@@ -41,7 +41,7 @@ describe('a MachineDeployment whose Machines an extension can update', () => {
     expect(desired.infrastructureMachineTemplate).toMatchObject({ metadata: { name: 'larger' } })
     const { revision } = env.store
     await env.advance(seconds(3600))
-    expect(env.store.revision, 'writes at rest').toBe(revision)
+    expect(env.store.revision, 'writes while nothing changes').toBe(revision)
   })
 
   test('repeats no request when the creation of the new set failed, although the set gets another name', async () => {
@@ -65,7 +65,7 @@ describe('a MachineDeployment whose Machines an extension can update', () => {
     expect(requests).toHaveLength(1)
   })
 
-  test('creates one surge Machine when none may be unavailable, and deletes one at the end', async () => {
+  test('creates a surge Machine when no Machine may be unavailable, and deletes a Machine at the end', async () => {
     const { script } = ableExtension()
     const rollout = { strategy: { type: 'RollingUpdate' as const, rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } } }
     env = await inPlaceEnv(scriptedRuntime(script), { rollout })
@@ -82,7 +82,7 @@ describe('a MachineDeployment whose Machines an extension can update', () => {
     await env.expectUpdated()
   })
 
-  test('moves Machines back by another update after a rollback', async () => {
+  test('moves Machines back to their first set, by another in-place update, after a rollback', async () => {
     env = await inPlaceEnv(scriptedRuntime(ableExtension().script))
     const namesBefore = await env.names()
     await env.patch(largerAndNewer)
@@ -129,7 +129,7 @@ test('a blocked rollout continues when an extension changes', async () => {
   changed('other')
   await env.advance(seconds(1))
   expect(requests).toHaveLength(1)
-  // The cached response is dropped only when its own extension changes, which is `test`.
+  // The extension `test` has responded: only its change drops the cached response.
   changed('other')
   await env.advance(seconds(1))
   expect(requests).toHaveLength(1)
@@ -139,7 +139,7 @@ test('a blocked rollout continues when an extension changes', async () => {
   await env.expectUpdated()
 })
 
-test('no Machine is moved twice, and none is created, with a stale cache', async () => {
+test('with a stale cache, no Machine is moved twice and no Machine is created', async () => {
   let isBehind = false
   let caughtUp = Promise.withResolvers<void>()
   /** Delays watch events of Machines until the test releases them. */

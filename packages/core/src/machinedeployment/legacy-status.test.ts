@@ -15,6 +15,7 @@ interface Given {
   /** `spec.replicas`. Default: `replicas`. */
   wanted?: number
   ready?: number
+  /** Available Machines, by their v1beta1 conditions. */
   available?: number
   /** Available Machines, by their v1beta2 conditions. */
   availableMachines?: number
@@ -105,7 +106,7 @@ test.each<[string, MachineDeploymentScope, string[]]>([
     ]),
     ['0 0 0 2', `Ready ${minimum(3, 0)}`, `Available ${minimum(3, 0)}`, 'MachineSetReady False/Warning ScalingUp: Scaling up'],
   ],
-  ['all are available', aScope([available]), ['3 3 3 0', 'Ready True', 'Available True', 'MachineSetReady True']],
+  ['all replicas are available', aScope([available]), ['3 3 3 0', 'Ready True', 'Available True', 'MachineSetReady True']],
   [
     'during a rollout, with enough available replicas',
     aScope(

@@ -18,7 +18,7 @@ const key = { namespace: 'default', name: 'workers' }
 const patch = (body: object) => env.client.patch(MachineDeployment, key, { type: 'merge', body })
 const setVersion = (version: string) => patch({ spec: { template: { spec: { version } } } })
 
-/** Returns the counts of all sets after each change, until they are stable. */
+/** Advances the clock until the counts of all sets are stable for 30 seconds. Returns a line with the counts for each change. */
 async function countsUntilStable(): Promise<string> {
   const lines: string[] = []
   let stableSeconds = 0
@@ -140,7 +140,7 @@ describe('a MachineDeployment', () => {
     `)
     const { revision } = env.store
     await env.advance(seconds(3600))
-    expect(env.store.revision, 'writes at rest').toBe(revision)
+    expect(env.store.revision, 'writes while nothing changes').toBe(revision)
   })
 
   test('rolls a new version out one Machine at a time', async () => {
@@ -207,7 +207,7 @@ describe('a MachineDeployment', () => {
     `)
   })
 
-  test('scales by the scale subresource', async () => {
+  test('is scaled by the scale subresource', async () => {
     await aReadyDeployment()
     await env.client.patch(MachineDeployment, key, { type: 'merge', body: { spec: { replicas: 1 } } }, { subresource: 'scale' })
     expect(await countsUntilStable()).toMatchInlineSnapshot(`
@@ -233,7 +233,7 @@ describe('a MachineDeployment', () => {
     ])
   })
 
-  test('propagates in-place fields to existing Machines', async () => {
+  test('propagates labels, minReadySeconds and deletion timeouts in place to existing Machines', async () => {
     await aReadyDeployment()
     const before = (await env.client.list(Machine, { namespace: 'default' })).items.map(({ metadata }) => metadata.name)
     await patch({
@@ -274,7 +274,7 @@ describe('a MachineDeployment', () => {
     expect(deployment.status?.deprecated).toBeUndefined()
   })
 
-  test('with a selector that is not a set of labels reports only the condition Paused, and creates no MachineSet', async () => {
+  test('with a selector that is not a plain list of labels reports only the condition Paused, and creates no MachineSet', async () => {
     env = await setsEnv()
     await createClusterWithTemplates(env)
     const selector = { matchExpressions: [{ key: 'app', operator: 'Exists' as const }] }
@@ -293,7 +293,7 @@ describe('a MachineDeployment', () => {
     await patch({ spec: { replicas: 2, template: { spec: { infrastructureRef } } } })
     await env.advance(seconds(60))
     expect(await env.counts()).toBe('v1.34.0 1/1, 1 available')
-    // Upstream: reconcile in machinedeployment_controller.go returns after getTemplatesAndSetOwner.
+    // Upstream: reconcile in machinedeployment_controller.go returns the error of getTemplatesAndSetOwner.
     const deployment = await env.client.get(MachineDeployment, key)
     expect(deployment.status).toMatchObject({ phase: 'Unknown', observedGeneration: 1 })
     expect(conditionText(deployment)).toContain('Available Unknown InternalError: Please check controller logs for errors')

@@ -162,7 +162,7 @@ describe('a rolling update', () => {
   })
 })
 
-test('a rolling update respects maxSurge and maxUnavailable, and ends, whichever MachineSet is slow', () => {
+test('a rolling update respects maxSurge and maxUnavailable, and ends, even if MachineSets act late', () => {
   const limits = fc
     .record({
       replicas: fc.integer({ min: 0, max: 8 }),
@@ -187,7 +187,7 @@ test('a rolling update respects maxSurge and maxUnavailable, and ends, whichever
         rollout = applyPlan(rollout, planRollingUpdate(rollout))
         const allSets = () => [rollout.current, ...rollout.old]
         expect(sum(allSets(), machinesOf)).toBeLessThanOrEqual(spec.replicas + spec.maxSurge)
-        // Some MachineSets act, others lag; deleted Machines may be available ones.
+        // Some MachineSets act now, others later. A MachineSet may delete an available Machine before an unavailable one.
         const act = (set: SetCounts): SetCounts => {
           if (choice() === 0) return set
           const existing = set.existing + Math.sign(set.desired - set.existing)
@@ -214,7 +214,7 @@ describe('the strategy OnDelete', () => {
       ['old 3 -> 2: scale down to align to existing Machines'],
     ],
     [
-      'the current set creates the replacement once the old set is scaled down',
+      'scales the current set up once the old set is scaled down',
       { current: aSet('new', 0), old: [aSet('old', 2)] },
       ['new 0 -> 1: 2 current Machines < 3 MachineDeployment spec.replicas'],
     ],
@@ -258,7 +258,7 @@ describe('while the rollout is paused', () => {
       ['new 0 -> 10: no other MachineSet is active'],
     ],
     [
-      'without a current set, the newest gets all replicas',
+      'without an active and a current set, the newest old set gets all replicas',
       { ...paused, current: undefined, old: [scaled('older', 0), scaled('old', 0)] },
       ['old 0 -> 10: no other MachineSet is active'],
     ],
@@ -293,7 +293,7 @@ describe('while the rollout is paused', () => {
     ],
     ['scales no set when the replicas are unchanged', { ...paused, current: scaled('new', 4), old: [scaled('old', 7)] }, []],
     [
-      'scales none of several sets with OnDelete',
+      'scales no set with OnDelete when several sets are active',
       { ...paused, replicas: 20, isRollingUpdate: false, current: scaled('new', 4), old: [scaled('old', 7)] },
       [],
     ],

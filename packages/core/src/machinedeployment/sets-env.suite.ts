@@ -65,7 +65,10 @@ export type DevMachine = ObjectOf<typeof DevMachine>
 
 const allMachines: Index<Machine> = { name: 'all machines', kind: Machine, values: () => [''] }
 
-/** Creates a stand-in for the Machine controller: after `delay` ms, Machines become available, disappear and finish in-place updates. */
+/**
+ * Creates a stand-in for the Machine controller. Machines become available `delay` ms after their creation, and deletions and in-place
+ * updates take as long.
+ */
 function createMachineStandIn(delay: number): Controller<Machine> {
   const updatingSince = new Map<string, number>()
   return {

@@ -13,8 +13,11 @@ interface Given {
   maxUnavailable?: number | string
   type?: string
   deletionTimestamp?: string
+  /** Status of each MachineSet; `undefined` when the sets could not be listed. */
   sets?: Partial<NonNullable<MachineSet['status']>>[] | undefined
-  outdated?: string[]
+  /** For each Machine, the message of its UpToDate condition; an empty message when the Machine is up to date. */
+  machines?: string[]
+  /** Whether the infrastructure template is missing. */
   missing?: boolean
 }
 
@@ -26,10 +29,10 @@ function aScope(given: Given = {}): MachineDeploymentScope {
     maxUnavailable = 0,
     type = 'RollingUpdate',
     sets,
-    outdated = [],
+    machines: messages = [],
     missing,
   } = { replicas: 3, sets: [{}], ...given }
-  const machines = outdated.map((message, index) => ({
+  const machines = messages.map((message, index) => ({
     kind: 'Machine',
     metadata: { name: `m${index}`, creationTimestamp: '2026-01-01T00:00:00Z' },
     status: {
@@ -86,11 +89,11 @@ describe('Available', () => {
 
 describe('RollingOut', () => {
   test.each([
-    ['no outdated replicas', { outdated: ['', ''] }, 'False NotRollingOut'],
+    ['all Machines are up to date', { machines: ['', ''] }, 'False NotRollingOut'],
     [
       'each reason once, the version first',
       {
-        outdated: [
+        machines: [
           '* DevMachine is not up-to-date\n* Version v1, v2 required',
           '',
           '* Failure domain a, b required\n* Version v1, v2 required',
@@ -125,7 +128,7 @@ describe('ScalingUp', () => {
 describe('Deleting', () => {
   test.each([
     ['not being deleted', {}, 'False NotDeleting'],
-    ['Machines left', { deletionTimestamp, outdated: [''] }, 'True Deleting: Deleting 1 Machine'],
+    ['Machines left', { deletionTimestamp, machines: [''] }, 'True Deleting: Deleting 1 Machine'],
     ['sets left', { deletionTimestamp, sets: [{}, {}] }, 'True Deleting: Deleting 2 MachineSets'],
     ['no MachineSet left', { deletionTimestamp, sets: [] }, 'True Deleting: Deletion completed'],
   ] as [string, Given, string][])('is computed from the state: %s', (_, given, text) => {
@@ -146,7 +149,7 @@ test.each([
   expect(scope.machineDeployment.status?.phase).toBe(phase)
 })
 
-test('counts are the sums of the sets', () => {
+test('counts are the sums of the counts of the sets', () => {
   const scope = aScope({
     sets: [
       {
