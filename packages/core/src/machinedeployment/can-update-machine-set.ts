@@ -1,5 +1,5 @@
 /**
- * Determines whether Machines of an old MachineSet can be updated in place instead of being replaced: the extension is called and must
+ * Determines whether Machines of an old MachineSet can be updated in place instead of being replaced: calls the extension, which must
  * cover all differences. Upstream: machinedeployment_canupdatemachineset.go, v1.14.
  */
 import {
@@ -42,7 +42,7 @@ export class InPlaceDecisions {
   /** Number of changes of extensions. The response to a call that began before the last change is not cached. */
   changes = 0
   readonly #byDeployment = new Map<string, Map<string, Decision>>()
-  /** Deployments with open requests. */
+  /** Deployments whose requests are in progress or have failed. */
   readonly #openRequests = new Map<string, ObjectKey>()
 
   constructor(runtime: RuntimeClient) {
@@ -50,8 +50,8 @@ export class InPlaceDecisions {
   }
 
   /**
-   * Drops the responses of an extension that was changed or removed, and calls `enqueue` for each deployment with open requests, because
-   * the changed extension may be the one that they wait for.
+   * Drops the responses of an extension that was changed or removed, and calls `enqueue` for each deployment whose requests are in progress
+   * or have failed, because it may wait for the changed extension.
    */
   whenExtensionsChange(enqueue: (deployment: ObjectKey) => void): void {
     this.runtime.onChanged?.((extensionConfig) => {
@@ -64,11 +64,12 @@ export class InPlaceDecisions {
     })
   }
 
-  /** Records that requests for this deployment are open; if they fail, the next change of an extension triggers a retry. */
+  /** Records that requests for this deployment begin. Until `end` is called, each change of an extension triggers a retry. */
   begin(deployment: ObjectKey): void {
     this.#openRequests.set(keyText(deployment), deployment)
   }
 
+  /** Records that all requests for this deployment have succeeded. */
   end(deployment: ObjectKey): void {
     this.#openRequests.delete(keyText(deployment))
   }
@@ -241,7 +242,7 @@ async function readTemplate(set: MachineSet, ref: ContractRef | undefined, io: M
   return toObserved(await observeExternal(io, ref, set.metadata.namespace!, machineDeploymentsOfTemplate))
 }
 
-/** Returns the parts of the templates on which the response may depend. Their labels and annotations are left out. */
+/** Returns the parts of the templates on which the response may depend, without labels and annotations. */
 const relevantParts = (templates: Awaited<ReturnType<typeof templatesOfBoth>>): unknown =>
   templates.kind === 'obstacle'
     ? templates.text

@@ -25,12 +25,13 @@ export function setsByRole(deployment: MachineDeployment, sets: readonly Machine
   const old = sets.filter((set) => set !== current).toSorted(byAge)
   // Machines of sets that are older than an expired `rollout.after` must be replaced, not updated in place.
   const eligible = old.filter((set) => !hasTemplate(set) && !(isExpired && createdAt(set) < rolloutAfter))
-  const reason = current ? '' : createReason(deployment, old, isExpired && candidates.length > 0)
+  const areCandidatesTooOld = isExpired && candidates.length > 0
+  const reason = current ? '' : createReason(deployment, old, areCandidatesTooOld)
   return { current, old, eligible, createReason: reason }
 }
 
-function createReason(deployment: MachineDeployment, sets: readonly MachineSet[], isExpired: boolean): string {
-  if (isExpired) return 'MachineDeployment spec.rollout.after expired'
+function createReason(deployment: MachineDeployment, sets: readonly MachineSet[], areCandidatesTooOld: boolean): string {
+  if (areCandidatesTooOld) return 'MachineDeployment spec.rollout.after expired'
   const latest = sets.at(-1)
   if (!latest) return 'no MachineSets exist for the MachineDeployment'
   const differences = templateDifferences(latest.spec.template, deployment.spec.template)

@@ -131,7 +131,10 @@ export function desiredMachineSet(
   return patch ? (applyMergePatch(set as unknown as Json, patch as Json) as unknown as MachineSet) : set
 }
 
-/** Returns the deployment's apply intent for an existing set. @throws Error when the set lacks the label with its hash */
+/**
+ * Returns the fields that the deployment sets on an existing set by server-side apply.
+ * @throws Error when the set lacks the label with its hash
+ */
 export function machineSetIntent(deployment: MachineDeployment, set: MachineSet, role: SetRole): Input<MachineSet> {
   const hash = hashOf(set)
   const { namespace, name, finalizers = [] } = set.metadata
@@ -151,7 +154,10 @@ export function machineSetIntent(deployment: MachineDeployment, set: MachineSet,
   }) as Input<MachineSet>
 }
 
-/** Returns the hash with which a set distinguishes its Machines. @throws Error when the set lacks the label with its hash */
+/**
+ * Returns the hash that distinguishes Machines of the set from those of other sets.
+ * @throws Error when the set lacks the label with its hash
+ */
 export function hashOf({ metadata }: MachineSet): string {
   const { namespace, name, labels } = metadata
   const hash = labels?.[MachineDeploymentUniqueLabel]
@@ -193,7 +199,7 @@ function wantedMetadata(deployment: MachineDeployment, hash: string, { isCurrent
   }
 }
 
-/** Replica counts for which the sets were scaled; proportional scaling uses them. */
+/** Returns annotations with the replica counts for which the sets are scaled. Proportional scaling uses them. */
 function scaleAnnotations(deployment: MachineDeployment): { [key: string]: string } {
   const { replicas = 0 } = deployment.spec
   return {

@@ -3,6 +3,7 @@ import type { MachineDeployment } from '@capstan/api'
 import { invalid, TerminalError } from '@capstan/kube'
 import { shareOf } from '../share-of.ts'
 
+/** Limits of a rollout, as numbers of Machines. The name is that of upstream's ResolveFenceposts. */
 export interface Fenceposts {
   readonly maxSurge: number
   readonly maxUnavailable: number
@@ -23,7 +24,7 @@ export function fenceposts({ spec }: MachineDeployment): Fenceposts {
   return { maxSurge: surge, maxUnavailable: Math.min(surge === 0 && unavailable === 0 ? 1 : unavailable, replicas) }
 }
 
-/** Returns how many replicas must be available; `undefined` when the limits are invalid, which has failed the reconcile already. */
+/** Returns how many replicas must be available; `undefined` when the limits are invalid: the reconcile has then failed already. */
 export function leastAvailable(deployment: MachineDeployment): number | undefined {
   try {
     return deployment.spec.replicas! - fenceposts(deployment).maxUnavailable

@@ -37,7 +37,7 @@ export function arrivals(current: MachineSet | undefined, machines: readonly Mac
   return { all, uncounted: all.filter((name) => !acknowledged.has(name)) }
 }
 
-/** Returns the rollout with the current set grown by the arrived Machines. */
+/** Returns the rollout as if `spec.replicas` of the current set included the Machines that have arrived. */
 export function withArrivals(rollout: Rollout): Rollout {
   const { current, inPlace } = rollout
   if (!inPlace || inPlace.arrived.length === 0) return rollout
@@ -45,8 +45,8 @@ export function withArrivals(rollout: Rollout): Rollout {
 }
 
 /**
- * Returns the old sets whose Machines may move to the current one: those with Machines, unless the current set has all replicas. `nextStep`
- * calls CanUpdateMachineSet for the eligible ones.
+ * Returns the old sets whose Machines may move to the current one: all old sets with Machines, or none when the current set has all replicas.
+ * `nextStep` calls CanUpdateMachineSet for the eligible sets among them.
  */
 export function moveCandidates(rollout: Rollout): readonly SetCounts[] {
   const { replicas, current, old } = withArrivals(rollout)
@@ -54,8 +54,8 @@ export function moveCandidates(rollout: Rollout): readonly SetCounts[] {
 }
 
 /**
- * Creates no surge Machine while Machines can be moved instead; creates one when the rollout is stuck otherwise. Machines that are missing
- * without surge are created as usual.
+ * Changes the plan so that no surge Machine is created while Machines can be moved instead, or a single one when the rollout is stuck
+ * otherwise. Machines that are missing even without surge are created as usual.
  */
 export function preferMoves(rollout: Rollout, plan: ScalePlan): void {
   const { maxSurge, current, inPlace } = rollout
@@ -83,7 +83,10 @@ function isProgressing({ current, old, inPlace }: Rollout, plan: ScalePlan): boo
   return old.some((set) => set.desired < set.existing || plan.target(set) < set.desired)
 }
 
-/** Returns the plan relative to the sets as read: the current set grows by the arrivals, plus the decided change. */
+/**
+ * Returns the planned scalings relative to the sets as read. The plan is relative to the rollout with arrivals, so the scaling of the current
+ * set additionally counts the Machines that have arrived.
+ */
 export function acknowledgeArrivals(rolloutAsRead: Rollout, rolloutWithArrivals: Rollout, plan: ScalePlan): readonly Scale[] {
   const arrived = rolloutAsRead.inPlace?.arrived ?? []
   if (arrived.length === 0) return plan.scales
@@ -101,8 +104,10 @@ export function acknowledgeArrivals(rolloutAsRead: Rollout, rolloutWithArrivals:
 /** Annotations about moves, written to a set together with its replicas. */
 export type MoveAnnotations = { readonly [annotation: string]: string }
 
+/** Returns the annotations of an old set whose Machines move to the set with the name `current`. */
 export const moveAnnotations = (current: string): MoveAnnotations => ({ [MachineSetMoveMachinesToMachineSetAnnotation]: current })
 
+/** Returns the annotations of the current set: the names of the sets that send Machines, and of all Machines that have arrived. */
 export function receiveAnnotations(movable: ReadonlySet<string>, { all }: Arrivals): MoveAnnotations {
   return {
     ...(movable.size === 0 ? {} : { [MachineSetReceiveMachinesFromMachineSetsAnnotation]: [...movable].sort().join(',') }),

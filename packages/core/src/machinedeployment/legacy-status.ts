@@ -14,8 +14,8 @@ import type { MachineDeploymentScope } from './scope.ts'
 export const OwnedLegacyConditions = ['Ready', 'Available', 'MachineSetReady']
 
 /**
- * Writes the v1beta1 status on the draft. As upstream, changes nothing while the deployment is being deleted, before its sets were listed,
- * or when the step of its rollout was not performed. Also changes nothing without `spec.replicas`, or when maxSurge or maxUnavailable is
+ * Writes the v1beta1 status on the draft. As upstream, changes nothing while the deployment is being deleted, when its sets could not be
+ * listed, or when the step of its rollout was not performed. Also changes nothing without `spec.replicas`, or when maxSurge or maxUnavailable is
  * invalid.
  */
 export function reportLegacyStatus(

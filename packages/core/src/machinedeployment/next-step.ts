@@ -1,4 +1,4 @@
-/** Decides the next step of a rollout: runs the planner of the strategy, for RollingUpdate after calls of CanUpdateMachineSet. */
+/** Decides the next step of a rollout by the planner of the strategy. With RollingUpdate, calls CanUpdateMachineSet first. */
 import { isUpdateInProgress, type MachineSet } from '@capstan/api'
 import { findMovableSets } from './can-update-machine-set.ts'
 import type { SetsByRole } from './current-set.ts'
@@ -10,17 +10,18 @@ import { planRollingUpdate } from './plan-rolling-update.ts'
 import type { Rollout, Scale, SetCounts } from './rollout-plan.ts'
 import type { MachineDeploymentIO, MachineDeploymentScope } from './scope.ts'
 
+/** One step of a rollout. */
 export interface Step {
   readonly plan: readonly Scale[]
   /** Names of old sets that move Machines to the current one. */
   readonly movable: ReadonlySet<string>
+  /** Machines that have moved to the current set. */
   readonly arrived: Arrivals
 }
 
 /**
- * Returns the next step. `name` is that of the current set, which may not exist yet.
- * @throws Error when a call of CanUpdateMachineSet fails, because no step is decided without its response, or when the deployment has no
- * strategy
+ * Returns the next step. `name` is the name of the current set, which may not exist yet.
+ * @throws Error when the deployment has no strategy, or when a call of CanUpdateMachineSet fails: without its response, no step is decided
  */
 export async function nextStep(
   name: string,
@@ -44,7 +45,7 @@ export async function nextStep(
       const arrived = arrivals(current, machines)
       const inPlace = { movable: new Set<string>(), arrived: arrived.uncounted, isUpdating: machines.some(isUpdateInProgress) }
       const candidates = new Set(moveCandidates({ ...rollout, inPlace }).map((set) => set.name))
-      // Old sets are sent with the new values of all fields that propagate in place, so that these fields are no differences.
+      // The request contains old sets with the new values of all fields that propagate in place, so that these fields are no differences.
       const candidateSets = eligible
         .filter(({ metadata }) => candidates.has(metadata.name))
         .map((set) => desiredMachineSet(machineDeployment, set, set.metadata.name, oldRole(set)))

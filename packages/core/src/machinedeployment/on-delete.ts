@@ -12,7 +12,7 @@ export function planOnDelete(rollout: Rollout): readonly Scale[] {
 
   const { replicas, current, old } = rollout
   let surplus = Math.max(sum(old, (set) => set.desired) + plan.target(current) - replicas, 0)
-  // For a replica without a Machine, a user has deleted the Machine, or it was not created before the set became old.
+  // A replica has no Machine when a user has deleted the Machine, or when the set became old before the Machine was created.
   for (const set of old) {
     const missing = set.desired - set.existing
     if (missing <= 0) continue

@@ -1,6 +1,6 @@
 /**
- * Plans the next step of a rolling update. It does not rely on MachineSets to delete unavailable Machines first: a reduction of an old set
- * with available Machines counts as a reduction of available Machines. So reductions of old sets, except that of `breakDeadlock`, do not
+ * Plans the next step of a rolling update. The plan does not rely on MachineSets to delete unavailable Machines first: a reduction of an old
+ * set with available Machines counts as a reduction of available Machines. So reductions of old sets, except that of `breakDeadlock`, do not
  * reduce the available Machines below `replicas - maxUnavailable`. Upstream: machinedeployment_rollout_rollingupdate.go, v1.14.
  */
 import { acknowledgeArrivals, preferMoves, withArrivals } from './in-place-moves.ts'

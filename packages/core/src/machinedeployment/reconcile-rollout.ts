@@ -79,7 +79,7 @@ export const reconcileRollout: MachineDeploymentPhase = async (scope, io) => {
   const { annotations } = machineDeployment.metadata
   machineDeployment.metadata.annotations = { ...annotations, [RevisionAnnotation]: revision.current }
 
-  // Set before the deletion of old sets: if it fails, observedGeneration and the v1beta1 status are updated nevertheless.
+  // Set before old sets are deleted: if a deletion fails, observedGeneration and the v1beta1 status are updated nevertheless.
   scope.rolloutIncomplete = false
   if (plan.length === 0 && isComplete(machineDeployment, scope.machineSets)) {
     await deleteEmptySets(old, scope, io)
@@ -89,8 +89,8 @@ export const reconcileRollout: MachineDeploymentPhase = async (scope, io) => {
 }
 
 /**
- * Returns the outcome of the reconcile if no set can be created now. The final check is a live read: a stale cache must not lead to a
- * second set.
+ * Returns the outcome of the reconcile if no set can be created now. The final check reads from the API server: a stale cache must not lead
+ * to a second set.
  * @throws Error when a template does not exist or could not be read
  */
 async function obstacleToCreate(
@@ -180,8 +180,8 @@ async function update(
 const causeIsConflict = (err: unknown): boolean => err instanceof Error && isReason(err.cause, 'Conflict')
 
 /**
- * Reconciles the sets while `spec.paused` is true: creates and replaces no set, updates the sets' in-place fields, and distributes a change
- * of replicas over the sets. As upstream, the new annotations are written first and the shares are computed from them, so that the largest
+ * Reconciles the sets while `spec.paused` is true: creates no set, updates the fields that propagate in place, and distributes a change of
+ * replicas over the sets. As upstream, the new annotations are written first and the shares are computed from them, so that the largest
  * set gets most of the change.
  */
 async function scalePaused(scope: MachineDeploymentScope, sets: SetsByRole, io: ReconcileContext): Promise<Outcome> {
@@ -267,7 +267,7 @@ async function deleteEmptySets(old: readonly MachineSet[], scope: MachineDeploym
   }
 }
 
-/** Requeues at a future `rollout.after`, which no event reports. */
+/** Requeues at a future `rollout.after`, because no watch event reports that time. */
 function untilRolloutAfter({ spec }: MachineDeployment, now: number): Outcome {
   const rolloutAfter = Date.parse(spec.rollout?.after ?? '')
   return rolloutAfter > now ? requeue(rolloutAfter - now, 'spec.rollout.after') : proceed()

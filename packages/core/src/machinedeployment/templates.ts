@@ -8,7 +8,10 @@ import { referredText } from '../external/reference.ts'
 import { ensureTemplateOwner, isTemplate, MachineSetsByTemplate, templatesOf } from '../machineset/templates.ts'
 import type { MachineDeploymentPhase, MachineDeploymentScope } from './scope.ts'
 
-/** Reads the templates. A missing template is reported, and prevents only the creation of new sets and in-place updates. */
+/**
+ * Reads the templates, and makes the Cluster their owner. A missing template is reported in the status, and prevents only the creation of
+ * new sets and in-place updates.
+ */
 export const templates: MachineDeploymentPhase = async (scope, io) => {
   const { bootstrap, infrastructureRef } = scope.machineDeployment.spec.template.spec
   scope.infrastructureTemplate = await readTemplate(scope, io, infrastructureRef)
@@ -35,8 +38,8 @@ const byTemplate: Index<MachineDeployment> = {
 }
 
 /**
- * Maps a template to the deployments that refer to it, and to those whose sets do, because a missing template of an old set blocks an
- * in-place update. One function returns both, because a controller watches each kind with only one map function.
+ * Maps a template to the deployments that refer to it, and to deployments with a set that refers to it, because a missing template of an old
+ * set blocks an in-place update. One function returns both, because a controller watches each kind with only one map function.
  */
 export const machineDeploymentsOfTemplate: MapFunction = (object, cache) => {
   const template = referredText(object)
