@@ -51,7 +51,7 @@ export const checkMachines: MachineHealthCheckPhase = async (scope, io) => {
   return nextCheck(checked)
 }
 
-/** Returns the Machines to check with their Nodes, without paused Machines and those whose annotation excludes remediation. */
+/** Returns the Machines to check, with their Nodes. Leaves out Machines with the paused annotation or the skip-remediation annotation. */
 function targetsOf(
   { healthCheck }: MachineHealthCheckScope,
   { cache }: MachineHealthCheckIO,
@@ -78,9 +78,8 @@ function nodeOf({ status }: Machine, workload: WorkloadCluster | undefined): Tar
 }
 
 /**
- * Writes the health of a Machine once it is known. If remediation is allowed, also requests that the owner remediate an
- * unhealthy Machine; or, with a remediation template, creates the remediation request of an unhealthy Machine and deletes that
- * of a healthy one.
+ * Writes the health of a Machine once it is known. If remediation is allowed, also requests that the owner remediate an unhealthy Machine.
+ * With a remediation template, instead creates a remediation request for an unhealthy Machine, and deletes the request for a healthy one.
  */
 async function report(target: CheckedTarget, scope: MachineHealthCheckScope, io: MachineHealthCheckIO): Promise<void> {
   const { machine, health } = target

@@ -29,13 +29,13 @@ export function createMachineHealthCheckController({
     ],
     sources: [clusters.source({ map: healthChecksOfEvent })],
     concurrency,
-    // Two checks of one Machine that disagree write its health in turn. Upstream reconciles a MachineHealthCheck at most once in 15 s.
+    // Two MachineHealthChecks that disagree about a Machine overwrite its condition in turn. Upstream allows one reconcile in 15 s.
     limit: { burst: 20, interval: seconds(15) },
     reconcile: (key, context) => reconcileMachineHealthCheck(key, { ...context, clusters }),
   }
 }
 
-/** Accepts changes of the fields that determine the health of a Machine, and whether it is checked. */
+/** Accepts changes of the fields that determine the health of a Machine, or whether the Machine is checked. */
 const machineMatters = whenChanged((machine: Machine) => ({
   labels: machine.metadata.labels,
   annotations: machine.metadata.annotations,

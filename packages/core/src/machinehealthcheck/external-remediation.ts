@@ -59,7 +59,7 @@ export async function requestExternalRemediation(
   const { client, log, signal } = io
   const templateKind = kindOf(ref)
   const kind = clonedKind(templateKind)
-  // Named like the Machine, so that a Machine has one request of a kind.
+  // The request has the name of the Machine, so that a Machine has at most one request of a kind.
   const { name } = machine.metadata
   const namespace = machine.metadata.namespace!
   if (await orAbsent(client.get(kind, { namespace, name }, { signal }))) return existing(machine)
@@ -96,7 +96,7 @@ export async function requestExternalRemediation(
   return { conditions: [waiting], isCreated: true }
 }
 
-/** Returns the text of upstream's client for a template that could not be read. */
+/** Returns the text with which upstream's client reports that a template could not be read. */
 async function templateErrorText(
   err: unknown,
   { apiVersion, kind, name }: TemplateReference,

@@ -49,7 +49,7 @@ test.each([
 test.each([
   ['is unhealthy at once', {}, [], 'unhealthy'],
   [
-    'is not unhealthy while it is being deleted and has not reported NodeDeleted',
+    'has pending health while it is being deleted and has not reported NodeDeleted',
     { deletionTimestamp: '2026-01-02T00:00:00Z' },
     [],
     { after: 15_000 },

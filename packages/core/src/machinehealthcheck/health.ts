@@ -32,6 +32,7 @@ export interface Target {
     | { readonly state: 'found'; readonly node: Node }
 }
 
+/** Health of a Machine, with the conditions that report it in the v1beta2 and v1beta1 form. */
 export type Health =
   | { readonly kind: 'unhealthy' | 'healthy'; readonly condition: NewCondition; readonly legacy: NewLegacyCondition }
   /** The Machine becomes unhealthy after `after` milliseconds unless it or its Node changes. */
@@ -42,6 +43,7 @@ export type Health =
 const HealthCheckSucceeded = MachineConditions.HealthCheckSucceeded
 const legacyType = HealthCheckSucceeded.type
 
+/** Determines the health of a Machine at the time `now`. */
 export function healthOf(target: Target, healthCheck: MachineHealthCheck, cluster: Cluster, now: number): Health {
   const { machine } = target
   if (machine.metadata.annotations?.[RemediateMachineAnnotation] !== undefined) {
@@ -98,7 +100,7 @@ function unhealthy(reason: Reason, messages: readonly string[]): Health {
 
 interface Problems {
   readonly messages: readonly string[]
-  /** Milliseconds until the next problem; Infinity when there is none. */
+  /** Milliseconds until the next problem occurs; Infinity when none is expected. */
   readonly after: number
 }
 
@@ -179,7 +181,10 @@ interface FoundCondition {
   readonly lastTransitionTime?: string | null
 }
 
-/** Finds conditions that have an unhealthy status for longer than the timeout of their rule, now or in the future. */
+/**
+ * Finds the conditions whose unhealthy status has lasted longer than the timeout of the rule, and the time until the next condition reaches
+ * its timeout.
+ */
 function conditionProblems(
   on: 'Machine' | 'Node',
   rules: readonly UnhealthyCondition[] | undefined,

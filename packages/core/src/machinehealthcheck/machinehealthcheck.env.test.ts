@@ -50,7 +50,7 @@ const eventReasons = async () =>
   (await env.client.list(Event, { namespace: 'default' })).items.map((event) => (event as { reason?: string }).reason)
 
 describe('a MachineHealthCheck', () => {
-  test('reports healthy Machines, and belongs to its Cluster', async () => {
+  test('reports healthy Machines, and gets the label and the owner reference of its Cluster', async () => {
     await startEnv()
     expect(await health('a')).toBe('True HealthCheckSucceeded')
     expect(await status()).toMatchObject({
@@ -69,9 +69,9 @@ describe('a MachineHealthCheck', () => {
     })
   })
 
-  test('does not mark a Machine as unhealthy whose Node is deleted with it', async () => {
+  test('does not mark a Machine as unhealthy when its Node is deleted with it', async () => {
     await startEnv()
-    // Core deletes the Node of a Machine only if a control plane Machine remains.
+    // The Machine controller deletes the Node of a Machine only if a control plane Machine remains.
     await env.provisionMachine('cp', { labels: { 'cluster.x-k8s.io/control-plane': '' } })
     await env.client.delete(Machine, { namespace: 'default', name: 'a' })
     await env.advance(minutes(1))
@@ -124,7 +124,7 @@ describe('a MachineHealthCheck', () => {
     expect(await health('a')).toBe('True HealthCheckSucceeded')
   })
 
-  test('checks again after the timeout when the clock was set back, and ahead again', async () => {
+  test('reports an unhealthy Machine within the timeout after the clock was set back and then corrected', async () => {
     await startEnv()
     await setNodeReady('a', 'False')
     env.clock.shift(-hours(1))
@@ -148,9 +148,9 @@ describe('a MachineHealthCheck', () => {
     await startEnv({ checks: { nodeStartupTimeoutSeconds: 60 } }, ['a'])
     await env.create(DevMachine, 'late')
     const { spec } = await env.get(Machine, 'a')
-    const { providerID: _, ...withoutHost } = spec
+    const { providerID: _, ...withoutProviderID } = spec
     const infrastructureRef = { ...spec.infrastructureRef, name: 'late' }
-    await env.create(Machine, 'late', { metadata: { labels }, spec: { ...withoutHost, infrastructureRef } })
+    await env.create(Machine, 'late', { metadata: { labels }, spec: { ...withoutProviderID, infrastructureRef } })
     await env.advance(seconds(55))
     expect(await health('late')).toBeUndefined()
     await env.advance(seconds(10))
@@ -200,7 +200,7 @@ describe('a MachineHealthCheck', () => {
     expect(await eventReasons()).toContain('MachineMarkedUnhealthy')
   })
 
-  test('limits its writes while another check of the same Machine disagrees', async () => {
+  test('limits its writes while another MachineHealthCheck disagrees about the same Machine', async () => {
     const checks = { unhealthyNodeConditions: [{ type: 'Ready', status: 'False', timeoutSeconds: 0 }] }
     await startEnv({ checks }, ['a'])
     const spec = { clusterName: 'demo', selector: { matchLabels: labels }, checks: { nodeStartupTimeoutSeconds: 600 } }

@@ -24,7 +24,7 @@ export const reconcileMachineHealthCheck = (key: ObjectKey, io: MachineHealthChe
     status(scope, { clock, events }, { before, errors }) {
       reportStatus(scope, clock.now())
       const { generation } = scope.healthCheck.metadata
-      // `limit` is missing if Machines were not checked because the workload cluster is unreachable. The generation is then not observed.
+      // Without `limit`, no Machine was checked, because the workload cluster is unreachable: the generation does not count as observed.
       if (errors.length === 0 && scope.limit && generation) scope.healthCheck.status!.observedGeneration = generation
       const { limit, isAnyUnhealthy } = scope
       const reported = getCondition(before, 'RemediationAllowed')?.message

@@ -20,7 +20,7 @@ const machines = (expected: number, unhealthy: number, notChecked = 0): MachineT
 })
 const denied = (details: string) => `Remediation is not allowed, the number of not started or unhealthy machines ${details}`
 
-// Numbers are those of TestIsAllowedRemediation and TestGetMaxUnhealthy, texts those of machinehealthcheck_controller.go, v1.14.
+// The texts are those of upstream's machinehealthcheck_controller.go, v1.14.
 test.each<[string, TriggerIf | undefined, MachineTotals, number | string]>([
   ['allows remediation of all Machines without a limit', undefined, machines(3, 3), 0],
   [

@@ -3,6 +3,7 @@ import type { MachineHealthCheck } from '@capstan/api'
 import { TerminalError } from '@capstan/kube'
 import { shareOf } from '../share-of.ts'
 
+/** Numbers of Machines by the result of their check. */
 export interface MachineTotals {
   /** Machines that are checked. */
   readonly expected: number
@@ -11,9 +12,10 @@ export interface MachineTotals {
   readonly unhealthy: number
 }
 
+/** Whether remediation is allowed. */
 export type RemediationLimit =
-  | { readonly allowed: true /** Number of further Machines that may become unhealthy. */; readonly remaining: number }
-  | { readonly allowed: false; readonly message: string }
+  /** `remaining` is the number of further Machines that may become unhealthy before remediation is no longer allowed. */
+  { readonly allowed: true; readonly remaining: number } | { readonly allowed: false; readonly message: string }
 
 const AllMachines = '100%'
 
@@ -45,7 +47,7 @@ export function remediationLimit({ spec }: MachineHealthCheck, totals: MachineTo
 
 const LargestUint32 = 2 ** 32 - 1
 
-/** Reads a range such as `[2-5]`, the form of which the schema guarantees. */
+/** Parses a range such as `[2-5]`. The schema guarantees this form. */
 function rangeOf(text: string): { min: number; max: number } {
   const [min = 0, max = 0] = text.slice(1, -1).split('-').map(Number)
   const field = 'spec.remediation.triggerIf.unhealthyInRange'

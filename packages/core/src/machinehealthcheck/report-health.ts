@@ -19,8 +19,9 @@ import type { MachineHealthCheckIO } from './scope.ts'
 /** Changes that a MachineHealthCheck makes to a Machine's status. */
 export interface MachineChange {
   readonly conditions: NewCondition[]
+  /** Conditions in the v1beta1 form. */
   readonly legacy: NewLegacyCondition[]
-  /** Requests remediation by the Machine's owner, unless it was requested already or the Machine is being deleted. */
+  /** Whether to request remediation by the Machine's owner, unless it was requested already or the Machine is being deleted. */
   remediateByOwner?: boolean
   /** Whether an external remediation request was created. */
   isRequested?: boolean
@@ -31,8 +32,8 @@ export interface MachineChange {
 const { HealthCheckSucceeded, OwnerRemediated } = MachineConditions
 
 /**
- * Writes the health of a Machine. Unless remediation is restricted, records an event when the Machine becomes unhealthy, the reason
- * changes, or remediation is requested.
+ * Writes the health of a Machine. If remediation is allowed, records an event when the Machine becomes unhealthy, when the reason changes,
+ * and when remediation is requested.
  */
 export async function reportHealth(
   before: Machine,

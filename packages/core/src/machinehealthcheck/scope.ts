@@ -13,7 +13,7 @@ export interface MachineHealthCheckScope {
   limit: RemediationLimit | undefined
   /** Whether any Machine failed a check. */
   isAnyUnhealthy: boolean
-  /** Problems with remediation objects, as v1beta1 conditions. */
+  /** Problems with remediation templates and requests, as v1beta1 conditions of the MachineHealthCheck. */
   readonly legacyProblems: NewLegacyCondition[]
 }
 

@@ -7,7 +7,9 @@ import type { MachineHealthCheckScope } from './scope.ts'
 
 const { RemediationAllowed } = MachineHealthCheckConditions
 
+/** Conditions that this controller owns. */
 export const OwnedConditions = Object.values(MachineHealthCheckConditions).map(({ type }) => type)
+/** Legacy conditions that this controller owns. */
 export const OwnedLegacyConditions = [RemediationAllowed.type]
 
 /** Writes the status on the draft. While Machines cannot be checked, the earlier counts and RemediationAllowed condition stay. */
