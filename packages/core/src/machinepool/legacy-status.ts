@@ -55,7 +55,7 @@ function bootstrapReady({ machinePool, bootstrap }: MachinePoolScope): NewLegacy
 function infrastructureReady({ machinePool, infrastructure }: MachinePoolScope): NewLegacyCondition[] {
   const type = 'InfrastructureReady'
   const invalid = invalidOf(infrastructure)
-  // Unlike upstream, which only logs that the object breaks the contract.
+  // Upstream only logs that the object breaks the contract.
   if (invalid !== undefined) return [legacyFalse(type, 'IncorrectExternalRef', 'Error', invalid)]
   if (infrastructure.state === 'missing') {
     const { kind, name } = machinePool.spec.template.spec.infrastructureRef
@@ -70,7 +70,7 @@ function infrastructureReady({ machinePool, infrastructure }: MachinePoolScope):
   return [mirrorProviderReady(external.object, type, fallback)]
 }
 
-/** Maximum number of repeated IDs in a message. */
+/** Maximum number of repeated provider IDs that a message names. */
 const MaxIDs = 3
 
 function replicasReady({ machinePool, nodes, hasNoMachines }: MachinePoolScope): NewLegacyCondition[] {

@@ -34,8 +34,11 @@ import { afterEach, describe, expect, test } from 'vitest'
 let env: CoreEnv
 afterEach(() => env.close())
 
-type Providers = typeof DevMachinePool
-/** For each contract version: a kind of pool, and the status with which its provider reports whether the pool is provisioned. */
+type InfraPoolKind = typeof DevMachinePool
+/**
+ * For each contract version: a kind of infrastructure machine pool, and the status with which its provider reports whether the pool is
+ * provisioned.
+ */
 const providers = [
   ['v1beta2', DevMachinePool, (provisioned: boolean) => ({ initialization: { provisioned } })],
   ['v1beta1', OldMachinePool, (ready: boolean) => ({ ready })],
@@ -59,8 +62,8 @@ const nodeNames = async () => (await env.workload.list(Node)).items.map(({ metad
 const machineNames = async () =>
   (await env.client.list(Machine, { namespace: 'default' })).items.map(({ metadata }) => metadata.name)
 
-/** Creates a pool with its bootstrap data, and infrastructure with an empty status. */
-async function aPool(kind: Providers, spec: Partial<MachinePool['spec']> = {}, metadata: object = {}): Promise<void> {
+/** Creates a MachinePool, its bootstrap config with bootstrap data, and its infrastructure machine pool with an empty status. */
+async function aPool(kind: InfraPoolKind, spec: Partial<MachinePool['spec']> = {}, metadata: object = {}): Promise<void> {
   await env.provisionCluster()
   await env.create(DevConfig, 'mp')
   await env.create(kind, 'mp')
@@ -197,7 +200,7 @@ describe.each(providers)('a MachinePool whose infrastructure has contract %s', (
     expect(await nodeNames()).toEqual(['other'])
   })
 
-  test('keeps its Nodes while the list is empty although there are replicas, and waits for IDs without a Node', async () => {
+  test('keeps its Nodes while the list is empty although replicas exist, and counts an ID without a Node as unavailable', async () => {
     env = await coreEnv()
     await aPool(kind)
     for (const name of ['a', 'b']) await aNodeNamed(name)
@@ -277,7 +280,7 @@ async function countWrites(act: () => Promise<void>): Promise<number> {
 
 describe('a MachinePool', () => {
   const kind = DevMachinePool
-  test.each([DevConfig, kind])('keeps its observedGeneration while its $kind is missing', async (missing) => {
+  test.each([DevConfig, kind])('has no observedGeneration until its $kind exists', async (missing) => {
     env = await coreEnv()
     await env.provisionCluster()
     for (const providerKind of [DevConfig, kind]) if (providerKind !== missing) await env.create(providerKind, 'mp')
@@ -364,12 +367,12 @@ describe('a MachinePool', () => {
     expect(status?.observedGeneration === metadata.generation).toBe(isObserved)
   })
 
-  test('deletes the Node of a removed ID that has registered again', async () => {
+  test('deletes the Node of a removed ID even if the Node has registered again', async () => {
     env = await coreEnv()
     await aPool(kind)
     for (const name of ['a', 'b']) await aNodeNamed(name)
     await report(['a', 'b'])
-    // The pool does not see the new Node of `a` before its ID is removed.
+    // The controller does not see the new Node `a` before the ID of `a` is removed.
     env.reachable = false
     await env.advance(minutes(3))
     await env.workload.delete(Node, { name: 'a' })
@@ -407,7 +410,7 @@ describe('a MachinePool', () => {
     expect([versions, nodeRefs?.map(({ name }) => name)]).toEqual([undefined, ['a']])
   })
 
-  test('counts a Node as available minReadySeconds after it became Ready', async () => {
+  test('counts a Node as available minReadySeconds after it became Ready, also after the clock was set back', async () => {
     env = await coreEnv()
     const spec = aMachinePool().spec
     await aPool(kind, { template: { spec: { ...spec.template.spec, minReadySeconds: 60 } } })
@@ -553,7 +556,7 @@ describe('a MachinePool', () => {
       await env.patch(DevMachine, name, { status: { initialization: { provisioned: true } } })
     }
 
-    test('has one Machine for each infrastructure machine, with its template metadata', async () => {
+    test('has one Machine for each infrastructure machine, with the metadata of the template of the MachinePool', async () => {
       env = await coreEnv()
       const { template } = aMachinePool().spec
       const metadata = { labels: { team: 'x' }, annotations: { note: 'y' } }
@@ -613,8 +616,8 @@ describe('a MachinePool', () => {
     })
 
     /**
-     * Creates a pool on an API server that rejects the patches of Machines for which `isRejected` returns true.
-     * @returns the errors that the controllers log
+     * Creates a pool on an API server that rejects the patches of Machines for which `isRejected` returns true. Returns the texts of the
+     * errors that the controllers log.
      */
     async function aPoolWithRejections(isRejected: (request: ApiRequest) => boolean): Promise<readonly string[]> {
       const errors: string[] = []
@@ -645,7 +648,7 @@ describe('a MachinePool', () => {
       expect(errors.at(-1)).toBe(`${start}${`${problem}; `.repeat(10)}and 2 more errors`)
     })
 
-    test('sets UpToDate on the other Machines although that of one cannot be written', async () => {
+    test('sets UpToDate on other Machines when it cannot be written on one Machine', async () => {
       await aPoolWithRejections(({ name, subresource, body }) => {
         const text = JSON.stringify(body ?? {})
         return name === 'a' && subresource === 'status' && text.includes('"UpToDate"')
@@ -675,7 +678,7 @@ describe('a MachinePool', () => {
       expect((await pool()).status).toMatchObject({ replicas: 1, readyReplicas: 1, upToDateReplicas: 1, phase: 'ScalingUp' })
     })
 
-    test('writes all Machines of a pool that has more of them than one reconcile writes', async () => {
+    test('writes all Machines of a pool that has more Machines than one reconcile writes', async () => {
       env = await coreEnv()
       await aPool(kind)
       await report(['x'], 1)

@@ -36,8 +36,8 @@ import { readContract } from '../external/read-contract.ts'
 import { activeInfrastructure } from './infrastructure.ts'
 import { type MachinePoolIO, MachinePoolManager, type MachinePoolPhase, type MachinePoolScope } from './scope.ts'
 
-/** Maximum number of Machines that one reconcile writes: a pool may have 10,000. */
-export const MaxWrites = 200
+/** Maximum number of Machines that one reconcile writes: a pool may have 10,000 Machines. */
+const MaxWrites = 200
 
 /** Creates or updates one Machine for each infrastructure machine of the pool. */
 export const createMachines: MachinePoolPhase = async (scope, io) => {
@@ -58,7 +58,8 @@ const writeMachines: MachinePoolPhase = async (scope, io) => {
   const errors: unknown[] = []
   let writes = 0
   for (const infraMachine of infraMachines) {
-    if (writes >= MaxWrites) return requeue(0, `to write the other Machines of ${infraMachines.length}`)
+    if (writes >= MaxWrites)
+      return requeue(0, `to write the remaining Machines of ${infraMachines.length} infrastructure machines`)
     try {
       const machine = byInfraName.get(infraMachine.object.metadata.name)
       if (await applyMachine(machine, infraMachine, scope, io)) writes++
@@ -71,10 +72,10 @@ const writeMachines: MachinePoolPhase = async (scope, io) => {
   return proceed()
 }
 
-/** Maximum number of errors that a phase reports: a fault of every Machine would otherwise be reported thousands of times. */
+/** Maximum number of errors that a phase reports: a pool may have thousands of Machines with the same error. */
 const MaxErrors = 10
 
-/** @throws AggregateError of the first errors, if there are any */
+/** @throws AggregateError with the first `MaxErrors` errors, unless `errors` is empty */
 function throwFirst(errors: readonly unknown[], text: string): void {
   if (errors.length === 0) return
   const first = errors.slice(0, MaxErrors)
@@ -166,8 +167,8 @@ async function infraMachinesOf(
 }
 
 /**
- * Returns the pool's apply intent for the Machine of an infrastructure machine. The version is that of the kubelet, absent while the Node
- * is unknown.
+ * Returns the fields that the pool sets by server-side apply on the Machine of an infrastructure machine. The version is that of the kubelet;
+ * it is absent while the Node is unknown.
  */
 function machineIntent(
   name: string,
@@ -208,7 +209,7 @@ async function applyMachine(
   io: MachinePoolIO,
 ): Promise<boolean> {
   const { metadata } = infraMachine.object
-  // The Machine of this infrastructure machine may have been deleted already: a new one would wait for infrastructure in deletion.
+  // The Machine of this infrastructure machine may have been deleted: a new Machine would refer to infrastructure that is being deleted.
   if (!machine && isDeleting(infraMachine.object)) return false
   const intent = machineIntent(machine?.metadata.name ?? metadata.name, infraMachine, scope)
   return (await applyIntent(io, Machine, machine, intent, MachinePoolManager)) !== machine
