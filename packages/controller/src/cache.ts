@@ -60,11 +60,11 @@ export class Informers implements Cache {
   }
 
   /**
-   * Resolves when the cache contains all objects of the watched kinds that exist at the time of the call, in that state or a
-   * newer one. Rejects when this takes longer than `CatchUpLimit`, or a list fails.
+   * Resolves when the cache contains all objects of the watched kinds that exist at the time of the call, each in its state at that time
+   * or a newer state. Rejects when the wait takes longer than `CatchUpLimit`, a list fails, or `signal` aborts.
    */
   waitUntilCurrent(signal: AbortSignal): Promise<void> {
-    // A list in progress may not contain objects that were created after it began. Calls during this list therefore share the next list.
+    // A list in progress can lack objects that were created after it began. Calls during this list therefore share the next list.
     this.#nextCatchUp ??= this.#catchUp.then(() => {
       this.#nextCatchUp = undefined
       const { clock, signal } = this.#options

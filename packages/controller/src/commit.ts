@@ -25,9 +25,8 @@ export interface CommitOptions {
   /** Owned condition types of the v1beta1 form, under `status.deprecated`. */
   readonly legacyConditions?: readonly string[]
   /**
-   * With a cache, a change by another writer that the cache has received since the reconcile began does not make the
-   * resourceVersion of a patch conflict, nor does a change by another controller of this process. Such a conflict costs one or
-   * two more requests.
+   * Cache with the newest version of the object. A patch uses the resourceVersion of that version, so that changes that this process has
+   * made or received since the reconcile began cause no conflict. A conflict costs one or two more requests.
    */
   readonly cache?: Cache
   readonly signal?: AbortSignal
@@ -111,7 +110,10 @@ export function commitChanges<T extends KubeObject>(
 const isRejection = (err: unknown): boolean =>
   err instanceof StatusError && !isReason(err, 'Conflict') && !isReason(err, 'NotFound')
 
-/** Returns the object with a status that observes this generation instead of the object's, because the new spec was not written. */
+/**
+ * Replaces each `observedGeneration` in the status that equals the object's generation by `generation`. Used when the new spec, and thus the
+ * new generation, was not written.
+ */
 function withGeneration<T extends KubeObject>(object: T, generation: number | undefined): T {
   const changed: T & WithStatus = draft(object)
   const { status, metadata } = changed
@@ -264,8 +266,8 @@ function withLists(status: JsonObject = {}, merged: Lists, stored: Lists): objec
 }
 
 /**
- * Returns a type that is not owned, and that this reconcile and another writer have changed in different ways. Upstream: Patch.Apply in
- * util/conditions/patch.go, v1.14.
+ * Returns the type of a condition that is not owned, and that this reconcile and another writer have changed in different ways. Upstream:
+ * Patch.Apply in util/conditions/patch.go, v1.14.
  */
 function contestedType(
   latest: readonly Typed[],
@@ -288,8 +290,9 @@ function stateOf(conditions: readonly Typed[], type: string): object | undefined
 }
 
 /**
- * Takes owned types from `computed`. Takes another type from `computed` only if this reconcile has changed it, and the stored
- * condition differs from it in more than its time. Keeps the order of `computed`.
+ * Merges conditions by type, in the order of `computed`. A condition of an owned type comes from `computed`. Any other condition comes from
+ * `computed` if this reconcile has changed it and it differs from the condition in `latest` in more than its time; otherwise it comes from
+ * `latest`. Conditions that other writers have added follow.
  */
 function mergeConditions(
   latest: readonly Typed[],
@@ -327,8 +330,8 @@ function mainPart(object: KubeObject): Record<string, unknown> {
 }
 
 /**
- * Returns the status without the lists that are merged. Always has `deprecated.v1beta1`, so that a patch that removes the last of its
- * other fields does not remove its conditions.
+ * Returns the status without the lists that are merged. The result always contains `deprecated.v1beta1`: otherwise a patch that removes the
+ * last other field of `v1beta1` would also remove the conditions of `v1beta1`.
  */
 function statusPart(object: KubeObject): Record<string, unknown> {
   const { conditions: _, deprecated, ...rest } = (object as WithStatus).status ?? {}

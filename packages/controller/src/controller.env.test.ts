@@ -206,9 +206,9 @@ describe('a controller', () => {
       await env.advance(minutes(10))
     })
 
-    test('waits for its backoff, and is not run by its own changes', () => expect(reconciles.length).toBeLessThan(20))
+    test('waits for its backoff although its own changes cause events', () => expect(reconciles.length).toBeLessThan(20))
 
-    test('runs at once when another client changes an object that it owns', async () => {
+    test('runs at once when another client creates an owned object', async () => {
       const reconcilesBefore = reconciles.length
       const { uid } = (await env.client.get(Parent, { namespace: 'default', name: 'a' })).metadata
       const owner = { apiVersion: 'test.dev/v1', kind: 'Parent', name: 'a', uid, controller: true }
@@ -314,7 +314,7 @@ describe('a controller', () => {
     await env.settle()
     expect(reconciles).toEqual(['p'])
     const error = { message: 'Failed to map an event to objects', err: 'no parent', controller: 'mapping', Child: 'default/c' }
-    // The new object, then the previous state of the changed one.
+    // One error for the new object, one for the previous state of the changed object.
     expect(errors).toEqual([error, error])
   })
 
@@ -357,7 +357,7 @@ describe('a controller', () => {
 })
 
 describe('aggregates', () => {
-  /** Starts a controller whose reconciles take 100 ms each. Returns the times of all reconciles. */
+  /** Starts a controller whose reconciles take 100 ms. Returns the times of later reconciles, and functions that change or delete a child. */
   async function slowParents() {
     const reconciles: number[] = []
     const slow = controller({
@@ -409,7 +409,7 @@ describe('aggregates', () => {
   })
 })
 
-/** The parts of a reconciler of Parents that reads no other object. */
+/** The parts of a reconciler of Parents that is never paused and reads no other object. */
 const neverPaused = {
   kind: Parent,
   related: () => undefined,
@@ -451,12 +451,12 @@ test('the error of a phase is reported although the status cannot be written', a
   expect(errors).toContain('Cannot reconcile Parent default/a: no quota; denied by a policy')
 })
 
-describe('changes of a status that no controller acts on', () => {
+describe('changes of status fields that are not significant', () => {
   const key = { namespace: 'default', name: 'a' }
 
   /**
-   * Starts a controller whose writes take `duration`. The condition's message is a label of the object; only the number of children is
-   * significant.
+   * Starts a controller whose writes take `duration` milliseconds. The label `text` of an object is the message of its condition; only the
+   * number of children is significant.
    */
   async function start(duration: number) {
     const written: string[] = []
@@ -527,7 +527,7 @@ describe('changes of a status that no controller acts on', () => {
     expect(written).toEqual(['1 first', '1 second'])
   })
 
-  test('are not postponed again after the pause', async () => {
+  test('are written after the pause even while further changes arrive', async () => {
     const { written, label } = await start(10)
     for (let i = 1; i <= 10; i++) {
       await label(`${i}`)
@@ -562,7 +562,7 @@ describe('commitChanges', () => {
     expect(await reasons(env.client)).toEqual(['Ours=Second', 'Theirs=Foreign'])
   })
 
-  test('fails with a conflict when another writer has changed the same condition, which is not owned, in another way', async () => {
+  test('fails with a conflict when another writer has changed the same unowned condition in another way', async () => {
     env = await testEnv({ kinds })
     const before = await env.client.create(Parent, aParent('a', 0))
     const first = await commitChanges(env.client, Parent, before, withCondition(before, 'Shared', 'First'), { conditions: [] })
@@ -587,7 +587,7 @@ describe('commitChanges', () => {
     expect(await commit(without, first)).toBe('written')
   })
 
-  test('keeps the time of a condition, which is not owned, when another writer has set the same one', async () => {
+  test('keeps the stored time of an unowned condition when another writer has set the same condition', async () => {
     env = await testEnv({ kinds })
     const before = await env.client.create(Parent, aParent('a', 0))
     await commitChanges(env.client, Parent, before, withCondition(before, 'Shared', 'Same'), { conditions: [] })
@@ -597,7 +597,7 @@ describe('commitChanges', () => {
     expect(status?.conditions?.[0]?.lastTransitionTime).toBe('2026-01-01T00:00:00Z')
   })
 
-  test('merges conditions of v1beta1 the same way, and writes all of status at once', async () => {
+  test('keeps concurrent v1beta1 conditions of other writers, and writes the whole status in one patch', async () => {
     env = await testEnv({ kinds })
     const before = await env.client.create(Parent, aParent('a', 0))
     const withLegacy = (type: string, reason: string, children: number): Parent => {
@@ -624,7 +624,7 @@ describe('commitChanges', () => {
     })
   })
 
-  test('removes the last field of v1beta1 without the conditions of v1beta1', async () => {
+  test('keeps the conditions of v1beta1 when it removes the last other field of v1beta1', async () => {
     env = await testEnv({ kinds })
     const created = await env.client.create(Parent, aParent('a', 0))
     const legacyConditions = ['Ready']
@@ -869,7 +869,7 @@ test('a reconcile does not wait forever for a kind that is not served', async ()
   expect(String(failure)).toContain('Reconcile took longer')
 })
 
-test('reconciles that change something are not rate-limited', async () => {
+test('the rate limit does not delay 200 reconciles that change something', async () => {
   const counting = controller({
     name: 'counting',
     for: Parent,

@@ -60,8 +60,8 @@ export interface ReconcileContext {
   withoutWorker<T>(work: () => Promise<T>): Promise<T>
   /**
    * Returns for how many milliseconds this key may still postpone a write that no other controller waits for; 0 if it must write now. The
-   * period starts with the first reconcile of the key that postpones, and is reset by a reconcile that does not. Its length depends on how
-   * long the writes of this process take.
+   * period starts with the first reconcile of the key that postpones a write, and ends with a reconcile that postpones none. Its length
+   * depends on how long the writes of this process take.
    */
   postponeTime(): number
   /**
@@ -90,9 +90,9 @@ export interface Watch<T extends KubeObject = KubeObject> {
   readonly map: MapFunction<T>
   readonly when?: Predicate<T>
   /**
-   * What the event filter of the manager applies to: the watched objects (the default), only the keys to which they map, or
-   * nothing. `keys` and `none` are for objects that other programs or users create without the label of the filter, such as
-   * Secrets.
+   * Use of the manager's event filter: `objects` (the default) filters the watched objects; `keys` filters only the objects whose keys
+   * `map` returns; `none` does not filter. `keys` and `none` are for objects that other programs or users create without the label of the
+   * filter, such as Secrets.
    */
   readonly filter?: 'objects' | 'keys' | 'none'
 }
@@ -104,7 +104,8 @@ export const whenChanged =
     !previous || !object || !equal(facts(previous), facts(object))
 
 /**
- * Declares a watch. Checks the types of `map` and `when` against the kind, then erases them, so that watches of several kinds fit one list.
+ * Declares a watch. Checks the types of `map` and `when` against the kind, then erases these types, so that watches of several kinds fit
+ * into one list.
  */
 export const watches = <T extends KubeObject>(kind: Kind<T>, map: MapFunction<T>, when?: Predicate<T>): Watch =>
   ({ kind, map, ...(when ? { when } : {}) }) as unknown as Watch
@@ -115,7 +116,7 @@ export interface SourceContext {
   readonly signal: AbortSignal
   /** The logger of the controller. */
   readonly log: Logger
-  /** Whether the event filter of the manager accepts an object. It does not apply to keys that the source enqueues. */
+  /** Whether the event filter of the manager accepts an object. The filter is not applied to keys that the source enqueues. */
   accepts(object: KubeObject): boolean
 }
 
@@ -142,9 +143,9 @@ export interface Controller<T extends KubeObject = KubeObject> {
   /** Maximum number of keys that are reconciled concurrently, without those whose reconcile is in `withoutWorker`. Default 10. */
   readonly concurrency?: number
   /**
-   * Budget of each key, from which every reconcile takes 1, and which is refilled by one for each `interval` in milliseconds. Without
-   * budget, the key waits. By default 100 and a second, and reconciles that change something take 0.25. Set it when several objects may
-   * change the same field back and forth.
+   * Limits the rate of reconciles of each key. A key has a budget of `burst`: every reconcile takes 1, and 1 is added after each `interval`
+   * (in milliseconds). When the budget is used up, the key waits. Without `limit`, the budget is 100, the interval is a second, and a
+   * reconcile that changes something takes only 0.25. Set `limit` when several objects may change the same field back and forth.
    */
   readonly limit?: { readonly burst: number; readonly interval: number }
   /** Registers the controller's own metrics in the manager's registry. Called once. */
@@ -157,5 +158,5 @@ export interface Controller<T extends KubeObject = KubeObject> {
   observe?(key: ObjectKey, context: ReconcileContext): Promise<Outcome>
 }
 
-/** Erases the type parameter of a controller, so that controllers of several kinds fit one list. */
+/** Erases the type parameter of a controller, so that controllers of several kinds fit into one list. */
 export const controller = <T extends KubeObject>(declaration: Controller<T>): Controller => declaration as unknown as Controller

@@ -5,6 +5,7 @@
 import { listenPlain } from '@capstan/kube/node'
 import type { Manager } from './manager.ts'
 
+/** Returns the response to a request for `path`; 404 for other paths than `/healthz`, `/readyz` and `/metrics`. */
 export async function diagnostics(manager: Pick<Manager, 'started' | 'metrics'>, path: string): Promise<Response> {
   switch (path) {
     case '/healthz':
