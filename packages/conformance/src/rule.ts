@@ -22,8 +22,9 @@ export interface Problem {
   readonly edit: string
 }
 
+/** A check of the manifests of a provider, which `capstan lint` runs. */
 export interface StaticCheck {
-  /** Sentence for the reference page: the checked manifests. */
+  /** The checked parts of the manifests, as a sentence for the reference page. */
   readonly looksAt: string
   /** Returns all problems; `undefined` if the rule does not apply to the manifests. */
   run(provider: ProviderManifests): Problem[] | undefined
@@ -38,13 +39,16 @@ export interface Rule {
   /** Heading in upstream's book; it is the same on all `pages`. */
   readonly section: string
   readonly versions: readonly ContractVersion[]
-  /** When the rule applies. */
+  /** Condition under which the rule applies. */
   readonly applies: string
   /** The requirement for the provider. */
   readonly sentence: string
   /** Effect in core or clusterctl when a provider violates the rule. */
   readonly why: string
-  /** Reports of providers that violated the rule, or of differences between core and upstream's book. */
+  /**
+   * GitHub issues, as `owner/repository#number`: reports of providers that violated the rule, or of differences between core and upstream's
+   * book.
+   */
   readonly cases?: readonly string[]
   /** The static check, or the reason why manifests cannot show whether the provider follows the rule. */
   readonly check: StaticCheck | { readonly none: string }
@@ -72,4 +76,5 @@ export function linkOf({ pages, section }: Pick<Rule, 'pages' | 'section'>, page
   return `https://cluster-api.sigs.k8s.io/developer/providers/contracts/${pageFiles[page]}#${anchor}`
 }
 
+/** Whether the rule has a static check. */
 export const isChecked = (rule: Rule): rule is Rule & { readonly check: StaticCheck } => 'run' in rule.check

@@ -33,7 +33,7 @@ export function deepestPath(schema: JSONSchema, path: string): string {
   return names.join('.')
 }
 
-/** Returns the path to append to the path of an object's schema, for example `.properties.status.properties.ready`. */
+/** Returns the path of a field within the schema of its object, for example `.properties.status.properties.ready` for `status.ready`. */
 export const propertiesPath = (path: string): string =>
   path === ''
     ? ''

@@ -1,6 +1,6 @@
 /**
- * Rules that all contracts of upstream share: names, scope, versions and labels of CustomResourceDefinitions, and access to kinds of
- * foreign groups.
+ * Rules that all contracts of upstream share: names, scope, versions and labels of CustomResourceDefinitions, and permissions for kinds in
+ * groups other than upstream's.
  */
 import { ContractVersions, pluralOf } from '@capstan/api/contract'
 import { compareApiVersions, type CustomResourceVersion, equal, type JSONSchema } from '@capstan/kube'
@@ -59,7 +59,7 @@ const verbsFor = ({ contract, isTemplate }: ProviderKind): readonly string[] =>
 
 const covers = (granted: unknown, required: string): boolean => list(granted).includes(required) || list(granted).includes('*')
 
-/** Whether a rule of the roles allows the verb for the resource. `resources`: its possible names in rules. */
+/** Whether a rule of the roles allows the verb for the resource. `resources`: the possible names of the resource in rules. */
 const allows = (roles: readonly Manifest[], group: string, resources: readonly string[], verb: string): boolean =>
   roles
     .flatMap(({ object }) => list(object.rules).map(record))
@@ -116,7 +116,7 @@ export const allResources: readonly Rule[] = [
     versions: bothVersions,
     applies: 'every kind of a contract',
     sentence: 'Kinds of a contract are namespaced.',
-    why: 'Core reads the object in the namespace of the object that refers to it. References have no namespace, so an object without one is not found.',
+    why: 'Core reads the object in the namespace of the object that refers to it. References have no namespace, so a cluster-scoped object is not found.',
     check: ofEachKind('`spec.scope`.', { templates: 'both' }, ({ manifest, crd }) =>
       crd.spec.scope === 'Namespaced'
         ? []
@@ -151,7 +151,7 @@ export const allResources: readonly Rule[] = [
     applies: 'every kind of a contract',
     sentence:
       'The name of the CustomResourceDefinition is the plural that Cluster API computes from the kind, a dot, and the group.',
-    why: 'Core computes the name from kind and group and reads the contract labels there, without discovery. With another name it finds no CustomResourceDefinition, and every reconcile that follows a reference to the kind fails.',
+    why: 'Core computes the name from kind and group, without discovery, and reads the contract labels of the CustomResourceDefinition with this name. If the CustomResourceDefinition has another name, every reconcile that follows a reference to the kind fails.',
     check: ofEachKind('`metadata.name` and `spec.names.plural`.', { templates: 'both' }, ({ manifest, crd }) => {
       const { name, kind } = namesOf(crd)
       const expected = `${pluralOf(kind)}.${crd.spec.group}`
@@ -175,7 +175,7 @@ export const allResources: readonly Rule[] = [
     versions: bothVersions,
     applies: 'every kind of a contract',
     sentence: 'The kind of lists is the kind with List appended.',
-    why: 'Clients that have only a reference list objects as <Kind>List, as clusterctl move does.',
+    why: 'Clients that know only the kind, such as clusterctl move, read lists of the kind <Kind>List.',
     check: ofEachKind('`spec.names.listKind`; the API server sets it when it is absent.', { templates: 'both' }, (kind) => {
       const { kind: name, listKind } = namesOf(kind.crd)
       if (listKind === undefined || listKind === `${name}List`) return []
@@ -198,8 +198,8 @@ export const allResources: readonly Rule[] = [
     versions: bothVersions,
     applies: 'every kind of a contract, templates included',
     sentence:
-      'The CustomResourceDefinition has a label cluster.x-k8s.io/<contract version> that lists its versions of that contract.',
-    why: 'Core chooses the version of every referenced object by these labels. Without one, reconciles fail with "cannot find any versions matching contract versions".',
+      'The CustomResourceDefinition has a label cluster.x-k8s.io/<contract version> that lists the versions of the kind that implement the contract.',
+    why: 'Core chooses the version of every referenced object by these labels. Without a label, reconciles fail with "cannot find any versions matching contract versions".',
     cases: ['kubernetes-sigs/cluster-api#3307'],
     check: ofEachKind('`metadata.labels`.', { templates: 'both' }, (kind) =>
       ContractVersions.some((contract) => claimedVersions(kind, contract).length > 0)

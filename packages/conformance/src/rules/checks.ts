@@ -73,10 +73,18 @@ export function optionalField(claim: Claim, path: string, type: FieldType): Prob
   return problem === undefined ? [] : [schemaProblem(claim, path, problem, `Change the type of ${path} to ${type}.`)]
 }
 
-/** Returns the problem of a list whose items have the wrong type. `items`: their type, if the schema declares one. */
-export function itemsOf(claim: Claim, path: string, items: string | undefined, type: FieldType): Problem[] {
-  if (items === undefined || items === type) return []
+/**
+ * Returns the problem of a list whose items have a type other than `expected`; an empty list if `actual`, the declared type of the items, is
+ * absent or correct.
+ */
+export function itemTypeProblem(claim: Claim, path: string, actual: string | undefined, expected: FieldType): Problem[] {
+  if (actual === undefined || actual === expected) return []
   return [
-    schemaProblem(claim, path, `items of ${path} are of type ${items}, expected ${type}`, `Make ${path} a list of ${type}.`),
+    schemaProblem(
+      claim,
+      path,
+      `items of ${path} are of type ${actual}, expected ${expected}`,
+      `Make ${path} a list of ${expected}.`,
+    ),
   ]
 }

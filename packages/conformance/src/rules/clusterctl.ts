@@ -1,7 +1,7 @@
 /** Rules of clusterctl's contract: the metadata and components files of a release. */
 import { ContractVersions } from '@capstan/api/contract'
 import {
-  ContractNames,
+  type ContractName,
   claimedVersions,
   list,
   type Manifest,
@@ -36,9 +36,9 @@ const seriesOf = ({ object }: Manifest): Series[] =>
 
 function metadataProblems(manifest: Manifest, { kinds, release }: ProviderManifests): Problem[] {
   const series = seriesOf(manifest)
-  const written = list(manifest.object.releaseSeries).length
-  if (written === 0 || series.length < written) {
-    const message = written === 0 ? 'releaseSeries is empty' : 'an entry of releaseSeries lacks major, minor or contract'
+  const entryCount = list(manifest.object.releaseSeries).length
+  if (entryCount === 0 || series.length < entryCount) {
+    const message = entryCount === 0 ? 'releaseSeries is empty' : 'an entry of releaseSeries lacks major, minor or contract'
     return [{ manifest, path: 'releaseSeries', message, edit: 'List each series as {major: 1, minor: 2, contract: v1beta1}.' }]
   }
   const greatest = series.toSorted((a, b) => b.major - a.major || b.minor - a.minor)[0]!
@@ -113,6 +113,24 @@ function requiredVariables(manifest: Manifest): Variable[] {
   return variables
 }
 
+/** The rule about several instances of a manager, which upstream's book states in two sections. */
+const severalInstances: readonly {
+  readonly id: string
+  readonly contracts: readonly ContractName[]
+  readonly section: string
+}[] = [
+  {
+    id: 'infrastructure.several-instances',
+    contracts: ['InfraCluster', 'InfraMachine', 'InfraMachinePool'],
+    section: 'Multi tenancy',
+  },
+  {
+    id: 'control-plane-and-bootstrap.several-instances',
+    contracts: ['ControlPlane', 'BootstrapConfig'],
+    section: 'Support for running multiple instances',
+  },
+]
+
 export const clusterctlRules: readonly Rule[] = [
   {
     id: 'clusterctl.metadata',
@@ -122,8 +140,8 @@ export const clusterctlRules: readonly Rule[] = [
     versions: bothVersions,
     applies: 'manifests with a metadata file',
     sentence:
-      'The metadata file has a series for the release, whose contract is the newest that the labels of the CustomResourceDefinitions claim.',
-    why: 'clusterctl does not install or upgrade a provider whose contract differs from that of core, and takes the contract from this file; core takes it from the labels.',
+      'The metadata file has a series for the release. The contract of this series is the newest contract that the labels of the CustomResourceDefinitions claim.',
+    why: 'clusterctl takes the contract from this file, and does not install or upgrade a provider whose contract differs from that of core. Core takes the contract from the labels.',
     cases: ['metal3-io/cluster-api-provider-metal3#2793', 'kubernetes-sigs/cluster-api-provider-openstack#2875'],
     check: {
       looksAt: '`releaseSeries`: the series of `--release`, or else the greatest, against the contract labels.',
@@ -141,7 +159,7 @@ export const clusterctlRules: readonly Rule[] = [
     versions: bothVersions,
     applies: 'components files',
     sentence: 'Every component has the label cluster.x-k8s.io/provider, with the same value.',
-    why: 'clusterctl finds the components of a provider by the label: upgrade and delete leave those without it behind.',
+    why: 'clusterctl finds the components of a provider by the label. Components without the label remain after an upgrade or deletion.',
     check: {
       looksAt: 'Labels of every object of a components file, which is a file with a Deployment.',
       run(provider) {
@@ -177,7 +195,7 @@ export const clusterctlRules: readonly Rule[] = [
     sentence: 'There is at most one Namespace, and all namespaced components are in it.',
     why: 'clusterctl stops with an error when there are several Namespaces, and moves every namespaced component into the target namespace.',
     check: {
-      looksAt: 'Objects of kind Namespace, and `metadata.namespace` of the others, kube-system excepted.',
+      looksAt: 'Objects of kind Namespace, and `metadata.namespace` of all other objects, except those in kube-system.',
       run(provider) {
         if (!provider.isRendered) return undefined
         const namespaces = provider.all.filter(({ object }) => object.kind === 'Namespace')
@@ -187,8 +205,8 @@ export const clusterctlRules: readonly Rule[] = [
           ...others.map((manifest) => ({
             manifest,
             path: 'metadata.name',
-            message: `There is a second Namespace ${metadataOf(manifest).name}, expected ${expected} alone`,
-            edit: 'Remove it, and put all components into one namespace.',
+            message: `There is a second Namespace ${metadataOf(manifest).name}, expected only ${expected}`,
+            edit: 'Remove this Namespace, and put all components into one namespace.',
           })),
           ...components(provider).flatMap((manifest): Problem[] => {
             const { namespace } = metadataOf(manifest)
@@ -265,30 +283,27 @@ export const clusterctlRules: readonly Rule[] = [
     section: 'OwnerReferences chain',
     versions: bothVersions,
     applies: 'always',
-    sentence: 'Objects of a provider are owned by a Cluster, directly or by way of others.',
+    sentence: 'Objects of a provider are owned by a Cluster, directly or through other objects.',
     why: 'clusterctl move leaves objects without such an owner behind.',
     check: { none: 'behaviour of the controller' },
     live: [ownerChain],
   },
-  ...(['Multi tenancy', 'Support for running multiple instances'] as const).map(
-    (section): Rule => ({
-      id: section === 'Multi tenancy' ? 'infrastructure.several-instances' : 'control-plane-and-bootstrap.several-instances',
+  ...severalInstances.map(
+    ({ id, contracts, section }): Rule => ({
+      id,
       level: 'MAY',
-      pages:
-        section === 'Multi tenancy'
-          ? ContractNames.filter((name) => name.startsWith('Infra'))
-          : ['ControlPlane', 'BootstrapConfig'],
+      pages: contracts,
       section,
       versions: bothVersions,
       applies: 'providers of which several instances may run',
       sentence: 'The manager has the flags --namespace and --watch-filter.',
-      why: 'Instances reconcile the same objects.',
+      why: 'Without the flags, several instances reconcile the same objects.',
       cases: ['outscale/cluster-api-provider-outscale#330'],
       check: {
         looksAt:
           'Arguments of containers called manager that do not mention both flags: a hint only, since a binary may have flags that no manifest sets.',
         run({ all, kinds }) {
-          const applies = kinds.some(({ contract }) => contract.startsWith('Infra') === (section === 'Multi tenancy'))
+          const applies = kinds.some(({ contract }) => contracts.includes(contract))
           const deployments = all.filter((manifest) => managersOf(manifest).length > 0)
           if (!applies || deployments.length === 0) return undefined
           return deployments.flatMap((manifest): Problem[] => {

@@ -106,7 +106,7 @@ export const controlPlaneRules: readonly Rule[] = [
     section: 'ControlPlane: replicas',
     versions: bothVersions,
     applies: 'kinds with spec.replicas',
-    sentence: 'Replicas are counted in the status, with a selector.',
+    sentence: 'The status has counters of the replicas, and a selector of the Machines.',
     why: 'Core copies the counters to Cluster.status.controlPlane and aggregates conditions from them; a missing counter shows as unknown.',
     check: ofEachClaim(
       '`spec.replicas`, the counters in `status` by contract version, and `status.selector`.',
@@ -142,7 +142,7 @@ export const controlPlaneRules: readonly Rule[] = [
     section: 'ControlPlane: version',
     versions: bothVersions,
     applies: 'kinds with spec.version',
-    sentence: 'Running versions are reported in status.versions, or the lowest in status.version.',
+    sentence: 'The running versions are reported in status.versions, or the lowest of them in status.version.',
     why: 'Core treats a control plane without a reported version as one that is being created: workers of a topology are not upgraded, and MachineSet preflight checks wait.',
     check: ofEachClaim(
       '`spec.version`, and `status.versions` or `status.version`.',
@@ -195,7 +195,7 @@ export const controlPlaneRules: readonly Rule[] = [
     versions: bothVersions,
     applies: 'control planes made of Machines',
     sentence: 'Machines of the control plane have the label cluster.x-k8s.io/control-plane with an empty value.',
-    why: 'Core counts them as workers: the last member of the control plane can be deleted.',
+    why: 'Core counts Machines without the label as workers, so the last member of the control plane can be deleted.',
     check: notStatic,
     live: [controlPlaneMachineLabel],
   },
@@ -207,7 +207,7 @@ export const controlPlaneRules: readonly Rule[] = [
     versions: bothVersions,
     applies: 'kinds with status.externalManagedControlPlane',
     sentence: 'status.externalManagedControlPlane is a boolean.',
-    why: 'Core reads it when a Machine is deleted, and fails when it has another type.',
+    why: 'Core reads the field when a Machine is deleted, and fails when the field has another type.',
     check: ofEachClaim('`status.externalManagedControlPlane`.', { contracts }, (claim) =>
       optionalField(claim, ControlPlaneContract.externalManagedControlPlane.paths[claim.contractVersion], 'boolean'),
     ),
@@ -274,7 +274,7 @@ export const controlPlaneRules: readonly Rule[] = [
         'control-plane.certificates',
         'SHOULD',
         'Cluster certificate management',
-        'Certificate authorities of a Cluster are Secrets, and those that users provide are used.',
+        'The certificate authorities of a Cluster are in Secrets. Secrets that users provide are used.',
         'Tools that read the Secrets find none.',
       ],
       [
@@ -352,7 +352,7 @@ export const bootstrapConfigRules: readonly Rule[] = [
     section: 'Sentinel file',
     versions: bothVersions,
     applies: 'always',
-    sentence: 'The bootstrap data creates a sentinel file when it has succeeded.',
+    sentence: 'The bootstrap data creates a sentinel file after bootstrapping has succeeded.',
     why: 'Infrastructure providers that look for the file cannot detect whether bootstrapping succeeded.',
     check: { none: 'content of the bootstrap data' },
     live: [bootstrapSentinelFile],

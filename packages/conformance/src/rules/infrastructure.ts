@@ -12,7 +12,7 @@ import {
 import type { Claim, ContractName } from '../manifests.ts'
 import type { Problem, Rule } from '../rule.ts'
 import { fieldAt, hasField } from '../schema-fields.ts'
-import { itemsOf, ofEachClaim, ofEachKind, optionalField, requiredField, schemaProblem } from './checks.ts'
+import { itemTypeProblem, ofEachClaim, ofEachKind, optionalField, requiredField, schemaProblem } from './checks.ts'
 
 const bothVersions = ContractVersions
 
@@ -22,7 +22,7 @@ function listOfObjects(claim: Claim, path: string, names: readonly string[]): Pr
   const field = fieldAt(claim.schema, path)
   if (problems.length > 0 || field === undefined || field === 'any' || field.items === undefined) return problems
   const { properties, type } = field.items
-  if (properties === undefined) return itemsOf(claim, path, type, 'object')
+  if (properties === undefined) return itemTypeProblem(claim, path, type, 'object')
   return names
     .filter((name) => properties[name]?.type !== 'string')
     .map((name) =>
@@ -30,16 +30,16 @@ function listOfObjects(claim: Claim, path: string, names: readonly string[]): Pr
     )
 }
 
-/** Returns the problems of an endpoint with host and port; an empty list if it is absent. */
+/** Returns the problems of `spec.controlPlaneEndpoint`, which must have host and port; an empty list if the schema has no such field. */
 export function endpointProblems(claim: Claim): Problem[] {
   const path = InfraClusterContract.controlPlaneEndpoint.paths[claim.contractVersion]
   if (!hasField(claim.schema, path)) return []
   return [...requiredField(claim, `${path}.host`, 'string'), ...requiredField(claim, `${path}.port`, 'integer')]
 }
 
-const [infraCluster, infraMachine, infraMachinePool] = ['InfraCluster', 'InfraMachine', 'InfraMachinePool'].map((name) => [
-  name as ContractName,
-]) as [[ContractName], [ContractName], [ContractName]]
+const infraCluster: readonly ContractName[] = ['InfraCluster']
+const infraMachine: readonly ContractName[] = ['InfraMachine']
+const infraMachinePool: readonly ContractName[] = ['InfraMachinePool']
 
 export const infraClusterRules: readonly Rule[] = [
   {
@@ -62,7 +62,7 @@ export const infraClusterRules: readonly Rule[] = [
     versions: bothVersions,
     applies: 'kinds with status.failureDomains',
     sentence: 'Failure domains are a list of objects with a name in contract v1beta2, a map from names in v1beta1.',
-    why: 'Core reads the newest contract that the labels claim. A map where it expects a list is an error, and every Cluster with a failure domain stops before its control plane.',
+    why: 'Core reads the newest contract that the labels claim. If core expects a list, a map is an error, and a Cluster with failure domains gets no control plane.',
     cases: ['projectbeskar/beskar7#160'],
     check: ofEachClaim('`status.failureDomains`, by contract version.', { contracts: infraCluster }, (claim) => {
       const path = InfraClusterContract.failureDomains.paths[claim.contractVersion]
@@ -78,7 +78,7 @@ export const infraClusterRules: readonly Rule[] = [
     section: 'Externally managed infrastructure',
     versions: bothVersions,
     applies: 'always',
-    sentence: 'Controllers leave an InfraCluster with the annotation cluster.x-k8s.io/managed-by alone.',
+    sentence: 'Controllers do not reconcile an InfraCluster with the annotation cluster.x-k8s.io/managed-by.',
     why: 'Two systems would manage the same infrastructure.',
     check: { none: 'behaviour of the controller' },
     live: [externallyManaged],
@@ -198,7 +198,7 @@ export const infraMachinePoolRules: readonly Rule[] = [
       const problems = requiredField(claim, path, 'array')
       const field = fieldAt(claim.schema, path)
       if (problems.length > 0 || field === undefined || field === 'any') return problems
-      return itemsOf(claim, path, field.items?.type, 'string')
+      return itemTypeProblem(claim, path, field.items?.type, 'string')
     }),
     live: [poolProviderIDList],
   },
@@ -224,7 +224,7 @@ export const infraMachinePoolRules: readonly Rule[] = [
     versions: ['v1beta2'],
     applies: 'kinds that claim contract v1beta2',
     sentence: 'Both status.initialization.provisioned and status.ready are reported.',
-    why: 'Upstream core v1.14 reads status.ready in both contract versions. A provider that reports status.initialization.provisioned alone never becomes ready there. One that reports status.ready alone works there, but violates the page, which states status.initialization.provisioned as MUST.',
+    why: 'Upstream core v1.14 reads status.ready in both contract versions. With that core, a pool that reports only status.initialization.provisioned never becomes ready. A pool that reports only status.ready works, but violates upstream’s book, which states status.initialization.provisioned as MUST.',
     cases: ['kubernetes-sigs/cluster-api#14030'],
     check: ofEachClaim(
       '`status.initialization.provisioned` and `status.ready`.',
@@ -269,20 +269,20 @@ export const infraMachinePoolRules: readonly Rule[] = [
           const field = fieldAt(schema?.openAPIV3Schema ?? {}, path)
           if (field === undefined) return []
           const at = `spec.versions[${index}].schema.openAPIV3Schema.properties.status.properties.infrastructureMachineKind`
-          const machines = kinds.some(
+          const hasMachineKind = kinds.some(
             (kind) => kind.contract === 'InfraMachine' && !kind.isTemplate && kind.crd.spec.group === crd.spec.group,
           )
           return [
             ...(field !== 'any' && field.type !== 'string'
               ? [{ manifest, path: at, message: `${path} is of type ${field.type}, expected string`, edit: 'Make it a string.' }]
               : []),
-            ...(machines
+            ...(hasMachineKind
               ? []
               : [
                   {
                     manifest,
                     path: at,
-                    message: `${path} names a kind of machines, and there is no CustomResourceDefinition of one in group ${crd.spec.group}`,
+                    message: `${path} names a kind of machines, but group ${crd.spec.group} has no CustomResourceDefinition of such a kind`,
                     edit: 'Ship the kind of the machines of the pool, or remove the field.',
                   },
                 ]),
@@ -307,7 +307,7 @@ export const infraMachinePoolRules: readonly Rule[] = [
   dryRun('infra-machine-pool.dry-run', 'InfraMachinePool', 'InfraMachinePoolTemplate: support for SSA dry run'),
 ]
 
-/** Returns the rule that a webhook, which rejects changes of templates, accepts them in core's dry-run requests. */
+/** Returns the rule about dry-run requests of core: in these requests, a webhook accepts changes of templates that it otherwise rejects. */
 export function dryRun(id: string, page: ContractName, section: string): Rule {
   return {
     id,

@@ -24,8 +24,8 @@ type Pool = Manifest & { readonly object: CustomResourceDefinition }
 const coreKinds = ['IPAddress', 'IPAddressClaim']
 
 /**
- * Returns the kinds of address pools: the kind that the user named and, because no label marks such kinds, kinds that end with Pool
- * in groups with the part `ipam`.
+ * Returns the kinds of address pools: the kind that the user named, and all kinds that end with Pool in groups with the part `ipam`.
+ * No label marks kinds of address pools.
  */
 export const poolsOf = ({ all, pool }: ProviderManifests): Pool[] =>
   all.filter((manifest): manifest is Pool => {
@@ -77,18 +77,19 @@ const behaviour = { none: 'behaviour of the controller' } as const
 const consumerBehaviour = {
   none: 'behaviour of the controller. conform does not test it either: its scenarios have no machines with addresses from pools',
 } as const
-const consumers = 'infrastructure providers that take addresses from pools'
-const heading = {
-  data: 'Data Types',
-  normal: 'Normal IPAddressClaim',
-  deleted: 'Deleted IPAddressClaim',
-  consumer: 'Infrastructure Provider',
+
+/** Sections of upstream's page that state the rules. */
+const sections = {
+  data: { heading: 'Data Types', applies: 'kinds of address pools' },
+  normal: { heading: 'Normal IPAddressClaim', applies: 'IPAM providers' },
+  deleted: { heading: 'Deleted IPAddressClaim', applies: 'IPAM providers' },
+  consumer: { heading: 'Infrastructure Provider', applies: 'infrastructure providers that take addresses from pools' },
 } as const
 
 const rule = (
   level: Level,
   id: string,
-  section: keyof typeof heading,
+  section: keyof typeof sections,
   sentence: string,
   why: string,
   check: Rule['check'] | LiveCheck = section === 'consumer' ? consumerBehaviour : behaviour,
@@ -96,9 +97,9 @@ const rule = (
   id: `ipam.${id}`,
   level,
   pages: ['IPAM'],
-  section: heading[section],
+  section: sections[section].heading,
   versions: ContractVersions,
-  applies: section === 'consumer' ? consumers : section === 'data' ? 'kinds of address pools' : 'IPAM providers',
+  applies: sections[section].applies,
   sentence,
   why,
   ...('scenario' in check ? { check: behaviour, live: [check] } : { check }),
@@ -109,7 +110,7 @@ export const ipamRules: readonly Rule[] = [
     'MUST',
     'pool-crd',
     'data',
-    'Pools are CustomResourceDefinitions, whose name is the plural that Cluster API computes from the kind, a dot, and the group.',
+    'A CustomResourceDefinition declares the kind of pools. Its name is the plural that Cluster API computes from the kind, a dot, and the group.',
     'Clients that know a pool from spec.poolRef alone find its CustomResourceDefinition by this name.',
     ofEachPool('`metadata.name` and `spec.names.plural`.', nameProblems),
   ),
@@ -144,7 +145,7 @@ export const ipamRules: readonly Rule[] = [
     'MUST',
     'foreign-claims',
     'normal',
-    'The provider leaves claims of pools of other providers alone.',
+    'The provider ignores claims that refer to pools of other providers.',
     'Two providers allocate addresses for one claim.',
     foreignClaimsLeft,
   ),
@@ -208,7 +209,7 @@ export const ipamRules: readonly Rule[] = [
     'MUST',
     'release',
     'deleted',
-    'For a deleted claim the provider releases the address, deletes the IPAddress with its finalizer, and removes its finalizer from the claim.',
+    'For a deleted claim, the provider releases the address, deletes the IPAddress, and removes its finalizers from the IPAddress and the claim.',
     'The claim is never deleted, and neither is the infrastructure machine that owns it.',
     released,
   ),
@@ -236,7 +237,7 @@ export const ipamRules: readonly Rule[] = [
     'SHOULD',
     'consumer-owner',
     'consumer',
-    'The claim has the infrastructure machine, or an object between them, as an owner, with controller and blockOwnerDeletion set to true.',
+    'The claim is owned by the infrastructure machine or by an object that the machine owns, with controller and blockOwnerDeletion set to true.',
     'clusterctl move leaves the claim behind, and the machine is deleted while it has an address.',
   ),
   rule(

@@ -77,7 +77,7 @@ const differences: Readonly<Record<ContractName, Differences>> = {
   },
 }
 
-/** Pools need no template of machines, because the provider creates the machines of a pool. */
+/** Whether the kind needs a template. Machines of a pool need none, because the provider creates them. */
 const needsTemplate = ({ crd }: ProviderKind): boolean => !crd.spec.names.kind.endsWith('MachinePoolMachine')
 
 function missingTemplate({ manifest, crd }: ProviderKind, kinds: readonly ProviderKind[]): Problem[] {
@@ -167,7 +167,7 @@ function fieldRules(contract: ContractName): Rule[] {
       section: `${contract}: conditions`,
       versions: ['v1beta2'],
       applies: 'kinds with status.conditions that claim contract v1beta2',
-      sentence: `Conditions have the shape of metav1.Condition, without severity; ${condition} is copied by core.`,
+      sentence: `Conditions have the shape of metav1.Condition, without severity. Core copies the condition ${condition}.`,
       why: `Core reads status.conditions as metav1.Condition. Conditions of the old shape may lack a reason, which core then reports as NoReasonReported in place of the provider's.`,
       cases: ['kubernetes-sigs/cluster-api-provider-openstack#2895'],
       check: ofEachClaim(
@@ -185,7 +185,7 @@ function fieldRules(contract: ContractName): Rule[] {
             schemaProblem(
               claim,
               'status.conditions',
-              'conditions have a field severity, which metav1.Condition has not',
+              'conditions have a field severity, which metav1.Condition does not have',
               'Use []metav1.Condition in status.conditions, and keep the old conditions below status.deprecated.',
             ),
           ]
@@ -304,7 +304,8 @@ function behaviourRules(contract: ContractName): Rule[] {
 }
 
 /**
- * Returns the problems of `metadata` in a template: a plain `type: object` prunes labels and annotations that it does not declare.
+ * Returns the problem of a field of `spec.template.metadata` that the schema does not declare. The API server prunes labels and annotations
+ * if the schema of the metadata is only `type: object`.
  */
 function metadataField(claim: Parameters<typeof requiredField>[0], path: string): Problem[] {
   const metadata = fieldAt(claim.schema, 'spec.template.metadata')
