@@ -49,14 +49,14 @@ describe('the chosen contract version', () => {
     expect(row(result, 'providerID').conclusion).toBe('core reads nothing: no contract version')
   })
 
-  test('is reported as not served when the API server does not serve it', () => {
+  test('has a reason that names the API version if it is not served', () => {
     expect(xrayOf({}, { labels: { 'cluster.x-k8s.io/v1beta2': 'v9' } }).reason).toMatch(
       /v9 .*is not served: core cannot read the object$/,
     )
   })
 })
 
-test('shows both versions of a field, and reports a value that its owner also has as copied', () => {
+test('shows a field in both contract versions, and reports a value that the owner also has as copied', () => {
   const owner = machineOf({ providerID: 'local:///m' }, { initialization: { infrastructureProvisioned: true } })
   const result = xrayOf({ spec: { providerID: 'local:///m' }, status: { initialization: { provisioned: true } } }, { owner })
   expect(row(result, 'providerID')).toMatchObject({ conclusion: 'copied to Machine.spec.providerID', isPending: false })
@@ -76,9 +76,9 @@ test.each([
     'providerID',
     'not copied to Machine.spec.providerID before initialization is completed',
   ],
-  ['an absent milestone', {}, 'provisioned', 'core waits for status.initialization.provisioned'],
+  ['an absent initialization field', {}, 'provisioned', 'core waits for status.initialization.provisioned'],
   [
-    'a milestone that is false',
+    'an initialization field that is false',
     { initialization: { provisioned: false } },
     'provisioned',
     'core waits until status.initialization.provisioned is true',
@@ -106,7 +106,7 @@ test('no field is copied without an owner', () => {
   )
 })
 
-test('a MachinePool gets the name of the data Secret once the Secret is created, and a failure also before that', () => {
+test('expects a copy of dataSecretName in the MachinePool once the Secret is created, and of failureReason even before', () => {
   const bootstrap = { dataSecretName: 's' }
   const owner = {
     apiVersion: '',

@@ -21,9 +21,9 @@ interface Reading {
   readonly field: ContractField<unknown>
   /** Path of the copy by the kind of the owner. Absent if core uses the value without copying it. */
   readonly to?: Readonly<Record<string, string>>
-  /** Whether core copies other fields, except those that are `isEarly`, only after this field was true. */
+  /** Whether core waits until this field is true before it copies other fields, except those with `isEarly`. */
   readonly isMilestone?: true
-  /** Whether core copies the field also before the milestone. */
+  /** Whether core copies the field even before the milestone is true. */
   readonly isEarly?: true
   /** Whether core changes the format of the value, so that the copy cannot be compared with it. */
   readonly isConverted?: true
@@ -41,7 +41,7 @@ function failures(
   } as const satisfies Readonly<Record<string, Reading>>
 }
 
-/** Upstream: core/reconcilers of Cluster, Machine and MachinePool, v1.14. */
+/** The fields that core reads, by contract. Upstream: core/reconcilers of Cluster, Machine and MachinePool, v1.14. */
 const readings: Readonly<Record<ContractName, Readonly<Record<string, Reading>>>> = {
   InfraCluster: {
     provisioned: {
@@ -121,6 +121,7 @@ export interface FieldValue {
   readonly error?: string
 }
 
+/** How core handles one field of a contract. */
 export interface XrayRow {
   readonly name: string
   readonly doc: string
@@ -135,14 +136,18 @@ export interface XrayRow {
   readonly isPending: boolean
 }
 
+/** How core reads one object of a provider. */
 export interface Xray {
+  /** Kind and key of the object: `LocalMachine default/a`. */
   readonly object: string
   readonly contract: ContractName
   /** The contract version that core chooses. Absent if the labels name none. */
   readonly contractVersion?: ContractVersion
   /** The API version in which core reads the object. */
   readonly apiVersion?: string
+  /** Reason for the choice of this version; without a version, the error message of core. */
   readonly reason: string
+  /** Kind and key of the owner. */
   readonly owner?: string
   readonly rows: readonly XrayRow[]
 }
@@ -183,7 +188,7 @@ export function xray({ provider, objects, owner }: XrayInput): Xray {
   }
   const rowsOf = readings[contract]
   const milestone = Object.values(rowsOf).find(({ isMilestone }) => isMilestone)
-  const isMilestoneReached = milestone === undefined || isTrue(contract, inVersion, milestone, choice.contractVersion)
+  const isMilestoneReached = milestone === undefined || isReached(contract, inVersion, milestone, choice.contractVersion)
   const rows = Object.entries(rowsOf).map(([name, reading]): XrayRow => {
     const versions = Object.fromEntries(ContractVersions.map((version) => [version, readIn(reading.field, version)])) as Record<
       ContractVersion,
@@ -209,7 +214,8 @@ export function xray({ provider, objects, owner }: XrayInput): Xray {
   }
 }
 
-function isTrue(
+/** Whether the milestone is true in the selected contract version. */
+function isReached(
   contract: ContractName,
   inVersion: (version: ContractVersion) => UnknownObject,
   { field }: Reading,

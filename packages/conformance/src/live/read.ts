@@ -5,7 +5,7 @@ import type { ContractName } from '../manifests.ts'
 import { fieldAt } from '../schema-fields.ts'
 import type { ScenarioRecord } from './bench.ts'
 
-/** Returns the value of a field; `undefined` also when a parent has the wrong type. */
+/** Returns the value of a field; `undefined` if the field is absent or a parent is not an object. */
 export function read<T>(
   { target }: Pick<ScenarioRecord, 'target'>,
   contract: ContractName,
@@ -42,8 +42,10 @@ export function declares<T>(
   return schema !== undefined && fieldAt(schema, field.paths[underTest!.contractVersion]) !== undefined
 }
 
+/** Whether the kind of the control plane under test has replicas. */
 export const hasReplicas = (recorded: Pick<ScenarioRecord, 'target'>): boolean =>
   declares(recorded, 'ControlPlane', ControlPlaneContract.specReplicas)
 
+/** Whether the kind of the control plane under test has a version. */
 export const hasVersion = (recorded: Pick<ScenarioRecord, 'target'>): boolean =>
   declares(recorded, 'ControlPlane', ControlPlaneContract.version)

@@ -14,10 +14,11 @@ import {
 export interface Moment {
   /** Milliseconds since the Unix epoch. */
   readonly at: number
-  /** Number of changes that had arrived. */
+  /** Number of changes that had arrived at this moment. */
   readonly order: number
 }
 
+/** An object as the watch delivered it, with the moment of its arrival. */
 export interface State<T extends KubeObject = UnknownObject> extends Moment {
   readonly object: T
 }
@@ -45,6 +46,7 @@ export interface RecordingOptions {
  */
 const maxStates = 2000
 
+/** The recorded histories of all objects of the followed kinds. */
 export class Recording {
   readonly #clock: Clock
   #order = 0

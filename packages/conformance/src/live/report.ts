@@ -49,7 +49,7 @@ const describeKind = ({ contract, kind, contractVersion }: TestedKind): string =
 
 function text(report: ConformReport): string {
   const { target, results, scenarios, leftovers } = report
-  const failures = results.filter(({ verdict }) => verdict === 'fail' || verdict === 'warn')
+  const violations = results.filter(({ verdict }) => verdict === 'fail' || verdict === 'warn')
   const width = 'not testable here'.length
   return [
     ...target.map(describeKind),
@@ -60,7 +60,7 @@ function text(report: ConformReport): string {
         `${verdict.padEnd(width)}  ${rule.level.padEnd(6)}  ${rule.id}${reason === undefined ? '' : `: ${reason}`}`.trimEnd(),
       ),
     '',
-    ...failures.flatMap((result) => [...explanation(result), '']),
+    ...violations.flatMap((result) => [...explanation(result), '']),
     ...scenarios
       .filter(({ stopped }) => stopped !== undefined)
       .map(({ name, stopped }) => `Scenario ${name} stopped: ${stopped}`),
@@ -118,7 +118,7 @@ function junit(report: ConformReport): string {
   ].join('\n')
 }
 
-/** Formats a result for JUnit, which has no warnings: a violated SHOULD or MAY passes, with the explanation as output. */
+/** Formats a result for JUnit, which has no warnings: a violated rule of level SHOULD or MAY passes, with the explanation as output. */
 function testcase(result: RuleResult): string[] {
   const { rule, verdict, reason } = result
   const open = `<testcase classname="${rule.pages[0]}" name="${escape(rule.id)}"`
@@ -153,7 +153,7 @@ code{font:13px ui-monospace,monospace;overflow-wrap:anywhere}summary{cursor:poin
 
 const classOf = (verdict: Verdict): string => (verdict.startsWith('not ') ? 'skip' : verdict)
 
-/** Returns a single page without scripts or references to other files. */
+/** Returns a page that needs no other file: styles are inline, and there are no scripts. */
 function html(report: ConformReport, version: string): string {
   const rows = report.results.map((result) => row(result))
   return `<!doctype html>

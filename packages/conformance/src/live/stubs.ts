@@ -20,7 +20,7 @@ export const StubControlPlane = defineKind({
   }),
 })
 
-/** A bootstrap config. Conform writes the Secret and its name. */
+/** A bootstrap config. Conform creates the Secret with the bootstrap data, and writes the name of the Secret to the status. */
 export const StubBootstrapConfig = defineKind({
   group,
   version: 'v1',

@@ -1,8 +1,7 @@
 /** Finds the kinds under test in the CustomResourceDefinitions of an API server. */
-import { contractOfVersion, type ContractVersion, latestContract, pluralOf } from '@capstan/api/contract'
+import { contractOfVersion, type ContractVersion, ContractVersions, latestContract, pluralOf } from '@capstan/api/contract'
 import { type Client, CustomResourceDefinition, type Kind, type UnknownObject, unknownKind } from '@capstan/kube'
 import { claimedVersions, type ContractName, ContractNames, type ProviderKind, record } from '../manifests.ts'
-import { ContractVersions } from '@capstan/api/contract'
 
 export interface TargetKind {
   readonly contract: ContractName
@@ -49,8 +48,8 @@ export class NoSuchTarget extends Error {
 }
 
 /**
- * Finds the kinds under test by name. If the InfraMachine has no name, it is found by convention: the kind in the group of the
- * InfraCluster whose name ends with Machine in place of Cluster.
+ * Finds the kinds under test by name. If `names` has no InfraMachine, its kind is found by convention: it has the group of the InfraCluster,
+ * and its name ends with Machine in place of Cluster.
  *
  * @throws NoSuchTarget
  */

@@ -22,6 +22,7 @@ export interface Observation {
 /** Observations, or the reason why there are none. */
 export type LiveResult = readonly Observation[] | { readonly notApplicable: string } | { readonly notTestable: string }
 
+/** An observation before object and value are formatted as text. */
 export interface ObservationOf {
   readonly object: KubeObject
   readonly field: string
@@ -40,13 +41,13 @@ export const observation = ({ object, found, ...rest }: ObservationOf): Observat
 
 export const nameOf = (object: KubeObject): string => `${object.kind} ${keyText(keyOf(object))}`
 
-const longest = 200
+const maxLength = 200
 
 /** Returns a value as text of limited length. */
 export function formatValue(value: unknown): string {
   if (value === undefined) return 'nothing'
   const text = typeof value === 'string' ? value : JSON.stringify(value)
-  return text.length > longest ? `${text.slice(0, longest)}… (${text.length} characters)` : text
+  return text.length > maxLength ? `${text.slice(0, maxLength)}… (${text.length} characters)` : text
 }
 
 /** Returns the verdict of a result for a rule of this level. A result without observations is not testable. */

@@ -91,14 +91,14 @@ function through(transport: Transport, { read, write }: Mutant, starts: () => nu
 }
 
 async function verdictOf(mutant: Mutant): Promise<string> {
-  const isOfPools = mutant.rule.startsWith('ipam.')
-  const provider = isOfPools ? poolProvider() : localProvider()
+  const isIpamMutant = mutant.rule.startsWith('ipam.')
+  const provider = isIpamMutant ? poolProvider() : localProvider()
   let starts = 0
   const env = await providerEnv({
     ...provider,
-    start(means) {
+    start(context) {
       starts++
-      return provider.start(means)
+      return provider.start(context)
     },
     between: (transport) => through(transport, mutant, () => starts),
   })
@@ -109,7 +109,7 @@ async function verdictOf(mutant: Mutant): Promise<string> {
         client: env.client,
         clock: env.clock,
         random: seededRandom(3),
-        ...(isOfPools
+        ...(isIpamMutant
           ? { target: {}, pool: await findPool(env.client, 'DevPool', [addresses], signal) }
           : { target: await findTarget(env.client, mutant.infrastructureOnly ? infrastructure : names, [pool], signal) }),
         rules: rules.filter(({ id }) => id === mutant.rule),
@@ -129,7 +129,9 @@ async function verdictOf(mutant: Mutant): Promise<string> {
 
 const named = (mutantList: readonly Mutant[]) => mutantList.map((mutant) => [`${mutant.rule}: ${mutant.what}`, mutant] as const)
 
-/** `npm run interop -- conform` runs all mutants; otherwise this test runs one mutant of each rule. */
+/**
+ * Whether all mutants run, as in `npm run interop -- conform --only mutants`. Otherwise one mutant of each rule runs.
+ */
 const runsAll = process.env.CAPSTAN_MUTANTS === '1'
 const caught = mutants.controllerMutants.filter(({ survives }) => survives === undefined)
 const chosen = runsAll ? caught : caught.filter(({ rule }, index) => caught.findIndex((mutant) => mutant.rule === rule) === index)

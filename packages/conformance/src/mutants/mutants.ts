@@ -572,7 +572,7 @@ const poolMutants: readonly Mutant[] = [
   },
   {
     rule: 'ipam.claims',
-    what: 'does not see claims with an annotation, also after the pause',
+    what: 'ignores claims with any annotation, even after the pause',
     read(plural, object) {
       if (plural === claims && object.metadata.annotations) object.spec.poolRef.kind = 'OtherPool'
     },
@@ -656,12 +656,17 @@ const poolMutants: readonly Mutant[] = [
   { rule: 'ipam.pool-conditions', what: 'pools have no condition Ready', write: removeCondition('devpools', 'Ready') },
 ]
 
-let writes = 0
+let calls = 0
 /**
- * Returns true and false alternately, after 20 calls only true: while a provider writes without end, the virtual clock cannot advance.
+ * Returns true and false alternately. After 20 calls, returns only true: while a provider writes without end, the virtual clock cannot
+ * advance.
  */
-const alternates = (): boolean => writes++ % 2 === 0 || writes > 20
+function alternates(): boolean {
+  calls++
+  return calls % 2 === 1 || calls > 20
+}
 
+/** All mutants: those of declarations, which lint must detect, and those of controllers, which conform must detect. */
 export const mutants: { readonly declared: readonly Mutant[]; readonly controllerMutants: readonly Mutant[] } = {
   declared,
   controllerMutants: [...controllerMutants, ...poolMutants],

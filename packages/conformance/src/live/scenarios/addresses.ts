@@ -1,6 +1,6 @@
 /**
- * Scenario with claims of addresses from a pool: claims of several Clusters, paused claims, claims of other providers and deleted
- * claims.
+ * Scenario with claims of addresses from a pool: claims of several Clusters, paused claims, and deleted claims. Some claims refer to
+ * pools of other providers.
  */
 import { Cluster, ClusterNameLabel, IPAddress, IPAddressClaim, PausedAnnotation } from '@capstan/api'
 import { type Input, keyOf, type KubeObject, orAbsent } from '@capstan/kube'
@@ -12,7 +12,7 @@ const cluster = 'running'
 
 /** Claims that the provider must fulfil at once. */
 export const normalClaims = ['by-name', 'by-label', 'other']
-/** Claims that the provider must not fulfil, with the reasons. */
+/** Claims that the provider must not fulfil, by name. The value describes for how long: `while …`. */
 export const blockedClaims: Readonly<Record<string, string>> = {
   'cluster-paused': 'while spec.paused of its Cluster is true',
   'labelled-cluster-paused': 'while spec.paused of the Cluster in its label is true',
@@ -22,7 +22,7 @@ export const blockedClaims: Readonly<Record<string, string>> = {
 }
 /** Claims that the provider must fulfil after the pause. */
 export const resumedClaims = Object.keys(blockedClaims).filter((name) => name !== 'cluster-missing')
-/** Claims of pools of other providers. */
+/** Claims that refer to pools of other providers. */
 export const foreignClaims = ['foreign-group', 'foreign-kind']
 /** A claim that is deleted while its Cluster is paused. */
 export const deletedWhilePaused = 'by-name'
@@ -40,7 +40,7 @@ export async function addresses(bench: Bench): Promise<void> {
   await createBareCluster(bench, cluster, {})
   await createBareCluster(bench, 'paused', { spec: { paused: true } })
   await createBareCluster(bench, 'annotated', { metadata: { annotations: { [PausedAnnotation]: '' } } })
-  // The provider may read claims before it reads Clusters and pools that were created shortly before.
+  // Waits, because the provider may receive a claim before a Cluster or pool that was created earlier.
   await bench.quiet()
 
   await createClaim(bench, 'by-name', { clusterName: cluster })

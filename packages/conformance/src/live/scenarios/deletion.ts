@@ -1,4 +1,4 @@
-/** Scenario that deletes Clusters in each phase of their creation. Afterwards none of their objects may exist. */
+/** Scenario that deletes one Cluster in each phase of the creation of a Cluster. After a deletion, no object of the Cluster may remain. */
 import { Cluster, Machine } from '@capstan/api'
 import type { Bench } from '../bench.ts'
 import {
@@ -62,6 +62,7 @@ const phases: Readonly<Record<string, (bench: Bench, name: string) => Promise<vo
   },
 }
 
+/** Names of the phases in which Clusters are deleted. */
 export const deletionPhases: readonly string[] = Object.keys(phases)
 
 const untilOwned = (bench: Bench, name: string): Promise<void> =>

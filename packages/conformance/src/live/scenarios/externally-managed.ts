@@ -4,6 +4,7 @@ import { InfraClusterContract, writeField } from '@capstan/api/contract'
 import type { Bench } from '../bench.ts'
 import { createCluster, untilGone } from '../objects.ts'
 
+/** Name of the Cluster and of its InfraCluster. */
 export const externalName = 'external'
 
 export async function externallyManaged(bench: Bench): Promise<void> {

@@ -74,7 +74,10 @@ const untilWorkers = (bench: Bench, count: number) =>
     return machines.length === count && machines.every((machine) => isProvisioned(machine) && !isDeleting(machine))
   })
 
-/** Reads the pool of the provider, because core copies its fields only while core is connected to the workload cluster. */
+/**
+ * Waits until the pool has `count` machines. Reads replicas and provider IDs from the InfraMachinePool, because core copies them to the
+ * MachinePool only while core is connected to the workload cluster.
+ */
 const untilPool = (bench: Bench, count: number) =>
   bench.until(`the pool has ${count} provider IDs and replicas`, () => {
     const ids: unknown = readOf(bench, 'InfraMachinePool', name, InfraMachinePoolContract.providerIDList)
@@ -121,7 +124,7 @@ async function readScale(bench: Bench): Promise<void> {
   })
 }
 
-/** Adds a label to the machine template, which the control plane must copy to the existing Machines. */
+/** Adds a label to `spec.machineTemplate` of the control plane, which must copy the label to the existing Machines. */
 async function changeMetadata(bench: Bench): Promise<void> {
   const controlPlane = bench.target.ControlPlane
   if (!controlPlane || !hasReplicas(bench)) return
@@ -136,7 +139,7 @@ async function changeMetadata(bench: Bench): Promise<void> {
   bench.mark('metadata changed')
 }
 
-/** Changes the template of the workers, which replaces their Machines. */
+/** Changes the infrastructure template of the workers, so that core replaces their Machines. */
 async function changeTemplate(bench: Bench): Promise<void> {
   const { kind } = (await createSecondTemplate(bench)) ?? {}
   if (!kind) return
@@ -152,7 +155,7 @@ async function changeTemplate(bench: Bench): Promise<void> {
   bench.mark('template changed')
 }
 
-/** Creates a second template of the infrastructure of Machines. Returns the kind of templates; `undefined` if there is none. */
+/** Creates a second template of InfraMachines. Returns the kind of the template; `undefined` if the provider has no such kind. */
 async function createSecondTemplate(bench: Bench) {
   await createTemplate(bench, 'InfraMachine', `${name}-2`)
   return bench.target.InfraMachine!.template
@@ -164,7 +167,7 @@ async function upgrade(bench: Bench): Promise<void> {
   if (!controlPlane || !hasVersion(bench)) return
   bench.mark('upgrade begins')
   await bench.patch(controlPlane.kind, name, { spec: { version: bench.versions.upgradeTo } })
-  await bench.until(`the control plane reports version ${bench.versions.upgradeTo} alone`, () => {
+  await bench.until(`the control plane reports only version ${bench.versions.upgradeTo}`, () => {
     const versions = readOf(bench, 'ControlPlane', name, ControlPlaneContract.statusVersions)
     const version = readOf(bench, 'ControlPlane', name, ControlPlaneContract.statusVersion)
     const running = versions?.map((entry) => entry.version) ?? [version]

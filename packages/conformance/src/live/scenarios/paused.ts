@@ -25,14 +25,15 @@ const annotation = { [PausedAnnotation]: '' }
 
 export async function paused(bench: Bench): Promise<void> {
   const { InfraCluster, ControlPlane } = bench.target
-  // A provider that has not started writes nothing either. So conform first waits until the provider writes an object.
+  // Like a provider that obeys the pause, a provider that has not started writes nothing. So conform first waits until the provider writes
+  // an object.
   await createCluster(bench, unpaused)
   for (const { kind } of [InfraCluster!, ...(ControlPlane ? [ControlPlane] : [])]) {
     await bench.until(`the provider writes ${kind.kind} ${unpaused}`, () => isWritten(bench.recording.object(kind, unpaused)))
   }
 
-  // Before anything is provisioned, one Cluster is paused, and the InfraCluster of another has the annotation. Core does not set the
-  // owner of objects of a paused Cluster, so conform sets it.
+  // One Cluster is paused when it is created. Another Cluster is not paused, but its InfraCluster has the annotation from its creation. Core
+  // does not set the owner of objects of a paused Cluster, so conform sets it.
   const cluster = await createCluster(bench, name, { paused: true })
   const metadata = { labels: labels(), ownerReferences: [ownerOf(cluster, Cluster)] }
   for (const kind of [InfraCluster!.kind, controlPlaneKind(bench)]) await bench.patch(kind, name, { metadata })

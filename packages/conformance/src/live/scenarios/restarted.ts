@@ -29,7 +29,8 @@ export async function restarted(bench: Bench): Promise<void> {
     bench.recording.objects(Machine).filter(({ metadata }) => metadata.labels?.['conform.capstan.dev/workers'] === name)
   await bench.until('a worker Machine has infrastructure', () => machines().length === 1 && machines().every(isProvisioned))
   await untilPool(bench, name)
-  // A pool is provisioned before its first machine, which a slow provider creates only after the next restart.
+  // A pool can be provisioned before its first machine exists. Without this wait, a slow provider would create the machine only after the
+  // next restart.
   const ids = () => readOf(bench, 'InfraMachinePool', name, InfraMachinePoolContract.providerIDList)
   if (bench.target.InfraMachinePool) await bench.until(`InfraMachinePool ${name} lists its machine`, () => ids()?.length === 1)
   bench.mark('before restart')

@@ -1,4 +1,4 @@
-/** Scenario with the dry runs with which core compares templates of a topology. */
+/** Scenario that sends the dry-run requests by which core compares templates of a topology. */
 import { TopologyDryRunAnnotation } from '@capstan/api'
 import type { Bench } from '../bench.ts'
 import { createTemplate } from '../objects.ts'

@@ -16,7 +16,7 @@ import {
 } from '../objects.ts'
 import { ContractNames } from '../../manifests.ts'
 
-/** Creates an object without an owner of each kind under test, except control planes; then deletes these objects. */
+/** For each kind under test, except control planes, creates an object that has no owner. Then deletes these objects. */
 export async function orphans(bench: Bench): Promise<void> {
   for (const contract of ContractNames) {
     const isUnderTest = bench.target[contract] !== undefined
@@ -31,7 +31,7 @@ export async function orphans(bench: Bench): Promise<void> {
   )
 }
 
-/** Creates Machines before the infrastructure of their Cluster, and before their bootstrap data. */
+/** Creates one Machine before the infrastructure of its Cluster, and another Machine before its bootstrap data. */
 export async function late(bench: Bench): Promise<void> {
   const [cluster, machine] = ['late', 'late-machine']
   await createCluster(bench, cluster, { withInfraCluster: false })
