@@ -79,12 +79,15 @@ function coreSection(): string[] {
         : `- No case of core-twin: ${withoutTwinCase[rule.id]}`,
       '',
     ]),
-  ]
+  ].map(withoutTags)
 }
 
 const listed = (names: readonly string[]): string => names.map((name) => `\`${name}\``).join(', ')
 
 const sectionOf = (title: string, rules: readonly Rule[]): string[] => [`## ${title}`, '', ...rules.flatMap(entryOf)]
+
+/** Escapes `<` outside of code, so that Markdown does not read a placeholder such as `<cluster>` as an HTML tag. */
+const withoutTags = (line: string): string => line.replace(/(`[^`]*`)|</g, (_, code: string | undefined) => code ?? '\\<')
 
 function entryOf(rule: Rule): string[] {
   const { id, level, section, versions, applies, sentence, why, cases, check } = rule
@@ -102,7 +105,7 @@ function entryOf(rule: Rule): string[] {
     ...(rule.id in localProvider ? [`- The local provider: ${localProvider[rule.id]}`] : []),
     ...(familyOf(rule) in unproved ? [`- No mutant violates this rule: ${unproved[familyOf(rule)]}`] : []),
     '',
-  ]
+  ].map(withoutTags)
 }
 
 const issueLink = (name: string): string => `[${name}](https://github.com/${name.replace('#', '/issues/')})`

@@ -48,7 +48,7 @@ const describeKind = ({ contract, kind, contractVersion }: TestedKind): string =
   `${contract}: ${kind}${contractVersion === undefined ? '' : `, contract ${contractVersion}`}`
 
 function text(report: ConformReport): string {
-  const { target, results, scenarios, leftovers } = report
+  const { target, results } = report
   const violations = results.filter(({ verdict }) => verdict === 'fail' || verdict === 'warn')
   const width = 'not testable here'.length
   return [
@@ -61,13 +61,16 @@ function text(report: ConformReport): string {
       ),
     '',
     ...violations.flatMap((result) => [...explanation(result), '']),
-    ...scenarios
-      .filter(({ stopped }) => stopped !== undefined)
-      .map(({ name, stopped }) => `Scenario ${name} stopped: ${stopped}`),
-    ...leftovers.map((name) => `${name} kept its finalizers; conform removed them.`),
+    ...failuresOf(report),
     `${summary(report)}.`,
   ].join('\n')
 }
+
+/** Returns a line for each scenario that stopped, and for each object that was not deleted. */
+const failuresOf = ({ scenarios, leftovers }: ConformReport): string[] => [
+  ...scenarios.filter(({ stopped }) => stopped !== undefined).map(({ name, stopped }) => `Scenario ${name} stopped: ${stopped}`),
+  ...leftovers.map((name) => `${name} kept its finalizers; conform removed them.`),
+]
 
 function explanation(result: RuleResult): string[] {
   const { rule, verdict } = result
@@ -163,9 +166,8 @@ function html(report: ConformReport, version: string): string {
 <h1>Contract report</h1>
 <p>${report.target.map((kind) => escape(describeKind(kind))).join('<br>')}</p>
 <p>${escape(summary(report))}. Capstan ${escape(version)}, ${instant(report.startedAt)}.</p>
-${report.scenarios
-  .filter(({ stopped }) => stopped !== undefined)
-  .map(({ name, stopped }) => `<p class="fail">Scenario ${name} stopped: ${escape(stopped!)}</p>`)
+${failuresOf(report)
+  .map((text) => `<p class="fail">${escape(text)}</p>`)
   .join('\n')}
 <table>
 <thead><tr><th scope="col">Verdict</th><th scope="col">Level</th><th scope="col">Rule</th></tr></thead>

@@ -21,8 +21,6 @@ import { fieldAt } from '../schema-fields.ts'
 
 type Pool = Manifest & { readonly object: CustomResourceDefinition }
 
-const coreKinds = ['IPAddress', 'IPAddressClaim']
-
 /**
  * Returns the kinds of address pools: the kind that the user named, and all kinds that end with Pool in groups with the part `ipam`.
  * No label marks kinds of address pools.
@@ -33,7 +31,7 @@ export const poolsOf = ({ all, pool }: ProviderManifests): Pool[] =>
     const { metadata, spec } = (manifest as Pool).object
     if (metadata.name === pool) return true
     const { group, names } = spec
-    return /(^|\.)ipam\./.test(`${group}.`) && names.kind.endsWith('Pool') && !coreKinds.includes(names.kind)
+    return /(^|\.)ipam\./.test(`${group}.`) && names.kind.endsWith('Pool')
   })
 
 const ofEachPool = (looksAt: string, check: (pool: Pool) => Problem[]): StaticCheck => ({
