@@ -81,13 +81,16 @@ const TrailingSpace = /[ \t\r\n]+$/
 const isSpace = (char: string | undefined): boolean => char === ' ' || char === '\t' || char === '\r' || char === '\n'
 const isWord = (char: string | undefined): boolean => char !== undefined && /[\p{L}\p{Nd}_]/u.test(char)
 
-/** Returns the closing delimiter at `pos`, if any, and whether it trims the following text. */
+/**
+ * Returns the position after the closing delimiter at `pos`, and whether the delimiter trims the following text. Without a closing delimiter
+ * at `pos`, returns `undefined`.
+ */
 function closeAt(source: string, pos: number): { trims: boolean; after: number } | undefined {
   if (isSpace(source[pos]) && source.startsWith('-}}', pos + 1)) return { trims: true, after: pos + 4 }
   return source.startsWith('}}', pos) ? { trims: false, after: pos + 2 } : undefined
 }
 
-/** Adds the tokens of one action to `tokenList`; returns `undefined` after an error, which is then the last token. */
+/** Adds the tokens of one action to `tokenList`, and returns its closing delimiter. After an error, the last token has the kind `error`. */
 function actionTokens(source: string, from: number, tokenList: Token[]): { trims: boolean; after: number } | undefined {
   let pos = from
   let parens = 0
@@ -145,6 +148,7 @@ function actionTokens(source: string, from: number, tokenList: Token[]): { trims
       if (char === '$') add('variable', end)
       else add(end === pos + 1 ? 'dot' : 'field', end)
     } else if (/[0-9+.-]/.test(char)) {
+      // A number with more than 256 characters is rejected.
       const number =
         /^[+-]?(?:0[xX][0-9a-fA-F_.]*(?:[pP][+-]?[0-9_]*)?|0[bB][01_]*|0[oO][0-7_]*|[0-9_]*\.?[0-9_]*(?:[eE][+-]?[0-9_]*)?)i?/.exec(
           source.slice(pos, pos + 256),
@@ -155,14 +159,16 @@ function actionTokens(source: string, from: number, tokenList: Token[]): { trims
     } else if (isWord(char)) {
       const end = wordEnd(source, pos)
       if (!endsWord(end)) return badCharacter(end)
-      const word = source.slice(pos, end)
-      add(
-        Keywords.has(word) ? 'keyword' : word === 'true' || word === 'false' ? 'bool' : word === 'nil' ? 'nil' : 'identifier',
-        end,
-      )
+      add(wordKind(source.slice(pos, end)), end)
     } else if (/[!-~]/.test(char)) add('symbol', pos + 1)
     else return fail(`unrecognized character in action: ${runeText(source, pos)}`)
   }
+}
+
+function wordKind(word: string): TokenKind {
+  if (Keywords.has(word)) return 'keyword'
+  if (word === 'true' || word === 'false') return 'bool'
+  return word === 'nil' ? 'nil' : 'identifier'
 }
 
 function wordEnd(source: string, from: number): number {

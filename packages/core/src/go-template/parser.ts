@@ -4,13 +4,17 @@ import { quote } from './format.ts'
 import type { Token, TokenKind } from './lexer.ts'
 import { tokens } from './lexer.ts'
 import type { Command, Operand, Pipe, Statement } from './node.ts'
+import { nodeText } from './node.ts'
 import type { Value } from './value.ts'
 import { toInt } from './value.ts'
 
 /** Templates of one source text: the template itself and those of its `define` and `block` actions, by name. */
 export type Definitions = ReadonlyMap<string, readonly Statement[]>
 
-/** @throws Error when the text is not a template, or calls a function for which `isFunction` returns false */
+/**
+ * Parses a template. `name` is the name of the template in the result and in errors.
+ * @throws Error when `source` is not a template, or calls a function for which `isFunction` returns false
+ */
 export const parse = (name: string, source: string, isFunction: (name: string) => boolean): Definitions =>
   new Parser(name, source, isFunction).parse()
 
@@ -189,7 +193,7 @@ class Parser {
       const isChained = chained.kind === 'keyword' && chained.text === type && type !== 'range'
       if (isChained) {
         this.#index++
-        // `{{else if}}` is an `if` in the else branch, which ends together with this one.
+        // `{{else if}}` starts an `if` in the else branch; a single `{{end}}` closes both.
         otherwise = [this.#branch(type, chained.pos)]
       } else {
         if (chained.kind === 'keyword' && (chained.text === 'if' || chained.text === 'with')) this.#unexpected(chained, 'input')
@@ -272,7 +276,7 @@ class Parser {
     return { type: 'command', pos, operands: [first, ...others] }
   }
 
-  /** Parses a term with its field chain; returns `undefined` when there is none. */
+  /** Parses a term with its field chain; returns `undefined` when there is no term. */
   #operand(): Operand | undefined {
     const term = this.#term()
     if (!term) return undefined
@@ -287,9 +291,7 @@ class Parser {
       case 'constant':
       case 'dot':
       case 'nil':
-        return this.#fail(
-          `unexpected . after term ${quote(term.type === 'constant' ? term.source : term.type === 'dot' ? '.' : 'nil')}`,
-        )
+        return this.#fail(`unexpected . after term ${quote(nodeText(term))}`)
       case 'function':
       case 'pipe':
       case 'chain':

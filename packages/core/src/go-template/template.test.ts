@@ -9,7 +9,7 @@ interface Case {
   error?: string
 }
 
-/** Templates with their output recorded from Go; the first line contains the data for all templates. */
+/** Reads templates with the output or error recorded from Go; the first line of the file contains the data for all templates. */
 function recorded(file: string): { data: unknown; cases: Case[] } {
   const [first = '', ...lines] = readFileSync(new URL(`testdata/${file}`, import.meta.url), 'utf8')
     .trim()
@@ -45,9 +45,13 @@ describe('text functions return the results of sprig v3.3', () => {
   })
 })
 
-describe('an error contains its position', () => {
+describe('an error contains', () => {
   test.each([
-    ['line and column of the field', 'a\n  {{ .x.y }}', 'template: t:2:7: executing "t" at <.x.y>: map has no entry for key "x"'],
+    [
+      'the line and column of the field',
+      'a\n  {{ .x.y }}',
+      'template: t:2:7: executing "t" at <.x.y>: map has no entry for key "x"',
+    ],
     [
       'the name of the called template',
       '{{define "in"}}\n{{.z}}{{end}}{{template "in" .}}',
@@ -59,45 +63,53 @@ describe('an error contains its position', () => {
   })
 })
 
-describe('rendering is limited for', () => {
+describe('a template fails when', () => {
   test.each([
-    ['a text repeated', '{{ repeat 100000000 "abc" }}', 'text is larger than 1048576 bytes'],
+    ['repeat returns a text that is too long', '{{ repeat 100000000 "abc" }}', 'text is larger than 1048576 bytes'],
     [
-      'a text that is doubled repeatedly',
+      'a loop doubles a text until it is too long',
       '{{ $x := "0123456789" }}{{ range until 40 }}{{ $x = print $x $x }}{{ end }}',
       'text is larger than 1048576 bytes',
     ],
     [
-      'a long separator of lines',
+      'wrapWith repeats a long separator',
       '{{ wrapWith 1 (repeat 10000 "<br>") (repeat 10000 "a") }}',
       'text is larger than 1048576 bytes',
     ],
-    ['an output, in bytes', '{{ range until 32768 }}éééééééééééééééé{{ end }}x', 'output is larger than 1048576 bytes'],
-    ['an output', '{{ range until 100000 }}0123456789ABCDEF{{ end }}', 'output is larger than 1048576 bytes'],
-    ['a long list', '{{ until 100000000 }}', 'list is longer than 100000'],
     [
-      'loops in loops',
+      'the output has one byte too many in UTF-8',
+      '{{ range until 32768 }}éééééééééééééééé{{ end }}x',
+      'output is larger than 1048576 bytes',
+    ],
+    ['the output is too long', '{{ range until 100000 }}0123456789ABCDEF{{ end }}', 'output is larger than 1048576 bytes'],
+    ['a list is too long', '{{ until 100000000 }}', 'list is longer than 100000'],
+    [
+      'nested loops take too many steps',
       '{{ range until 99999 }}{{ range until 99999 }}{{ end }}{{ end }}',
       'execution takes more than 1000000 steps',
     ],
-    ['a count', '{{ range 9000000000 }}{{ end }}', 'execution takes more than 1000000 steps'],
+    ['range over a number takes too many steps', '{{ range 9000000000 }}{{ end }}', 'execution takes more than 1000000 steps'],
     [
-      'a template that calls itself',
+      'a template calls itself without end',
       '{{ define "r" }}{{ template "r" . }}{{ end }}{{ template "r" . }}',
       'exceeded maximum template depth (500)',
     ],
-    ['parentheses', `{{ ${'('.repeat(5000)}1${')'.repeat(5000)} }}`, 'max expression depth exceeded'],
+    ['parentheses are nested too deeply', `{{ ${'('.repeat(5000)}1${')'.repeat(5000)} }}`, 'max expression depth exceeded'],
     [
-      'blocks',
+      'blocks are nested too deeply',
       `${Array.from({ length: 10_000 }, (_, index) => `{{ block "${index}" . }}`).join('')}${'{{ end }}'.repeat(10_000)}`,
       'max expression depth exceeded',
     ],
     [
-      'a replacement by a valid pattern',
+      'regexReplaceAll returns a text that is too long',
       '{{ regexReplaceAll "a" (repeat 1000 "a") (repeat 10000 "b") }}',
       'error calling regexReplaceAll: text is larger than 1048576 bytes',
     ],
-    ['a wide field', '{{ range until 1000 }}{{ printf "%999999999d" 1 }}{{ end }}', 'output is larger than 1048576 bytes'],
+    [
+      'printf pads numbers until the output is too long',
+      '{{ range until 1000 }}{{ printf "%999999999d" 1 }}{{ end }}',
+      'output is larger than 1048576 bytes',
+    ],
   ])('%s', (_, template, error) => {
     expect(outcome(template, {}, {})).toEqual({ error: expect.stringContaining(error) })
   })

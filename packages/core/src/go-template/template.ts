@@ -1,7 +1,7 @@
 /**
- * Go's text/template over JSON data: the language of naming templates and, with the hermetic text functions of sprig, of ClusterClass
- * patches. Templates have no access to the clock, randomness, environment or network. The number of their steps and the size of their
- * output are bounded. Upstream: Go's text/template 1.26 and Masterminds/sprig v3 (`HermeticTxtFuncMap`).
+ * Go's text/template over JSON data: the language of naming templates and, with text functions of sprig, of ClusterClass patches. Templates
+ * have no access to the clock, randomness, environment or network. The number of their steps and the size of their output are bounded.
+ * Upstream: Go's text/template 1.26 and Masterminds/sprig v3 (`HermeticTxtFuncMap`). docs/reference/gaps.md lists the missing functions.
  */
 import { draft } from '@capstan/kube'
 import { builtinFunctions } from './builtin-functions.ts'

@@ -38,7 +38,7 @@ export const goFunction = <const P extends readonly ParameterType[]>(
   call: (...args: Arguments<P>) => Value,
 ): TemplateFunction => ({ parameters, call: call as never })
 
-/** As `goFunction`, plus any number of further arguments of type `rest`. */
+/** Declares a template function that accepts, after its parameters, any number of arguments of type `rest`. */
 export const variadic = <const P extends readonly ParameterType[], R extends ParameterType>(
   parameters: P,
   rest: R,
@@ -92,4 +92,5 @@ export function byteSlice(text: string, from: number, to = Number.POSITIVE_INFIN
   return bytes.subarray(from, Math.min(to, bytes.length)).toString()
 }
 
+/** Converts an integer to an int64, with wraparound on overflow. */
 export const toInt = (value: number | bigint): bigint => BigInt.asIntN(64, BigInt(value))

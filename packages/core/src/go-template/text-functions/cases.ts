@@ -5,28 +5,32 @@
 import type { TemplateFunction } from '../value.ts'
 import { goFunction } from '../value.ts'
 
+/** A character that separates words. */
 const Gap = String.raw`[\-_\p{White_Space}]`
 /** Ideographs that upstream does not count as letters. */
 const Ideographs = String.raw`\u3400-\u4D85\u4E00-\u9FCC\u{20000}-\u{2B81D}`
-/** Small letters, and letters without case. */
-const Small = String.raw`[\p{L}--[${Ideographs}\p{Lu}]]`
+/** Lowercase letters, and letters without case. */
+const LowerOrUncased = String.raw`[\p{L}--[${Ideographs}\p{Lu}]]`
 
 /**
- * The last capital before small letters begins a word (`HTTPServer` is `HTTP` and `Server`). Small letters after digits belong to the
- * digits (`20x`).
+ * Patterns of words. The last uppercase letter before lowercase letters begins a word (`HTTPServer` is `HTTP` and `Server`). Lowercase
+ * letters after digits belong to the digits (`20x`).
  */
 const Words = [
-  String.raw`\p{N}[\p{N}${Small}]*`,
-  String.raw`\p{Lu}${Small}+`,
-  String.raw`\p{Lu}+(?!${Small})`,
-  `${Small}+`,
-  String.raw`[^\-_\p{White_Space}\p{P}\p{N}\p{Lu}${Small}]+`,
+  String.raw`\p{N}[\p{N}${LowerOrUncased}]*`,
+  String.raw`\p{Lu}${LowerOrUncased}+`,
+  String.raw`\p{Lu}+(?!${LowerOrUncased})`,
+  `${LowerOrUncased}+`,
+  String.raw`[^\-_\p{White_Space}\p{P}\p{N}\p{Lu}${LowerOrUncased}]+`,
 ]
 
-/** Gaps, punctuation, numbers without letters, and words. */
-const Part = new RegExp(String.raw`(?<gap>${Gap}+)|\p{P}+|(?<number>\p{N}+(?!${Small}|\p{N}))|(?<word>${Words.join('|')})`, 'gv')
+/** Matches one gap, punctuation, number without letters, or word. */
+const Part = new RegExp(
+  String.raw`(?<gap>${Gap}+)|\p{P}+|(?<number>\p{N}+(?!${LowerOrUncased}|\p{N}))|(?<word>${Words.join('|')})`,
+  'gv',
+)
 
-/** Converts capitals to small letters and separates words by `connector`. A number without letters belongs to the word before it. */
+/** Converts letters to lowercase, and separates words by `connector`. A number without letters belongs to the word before it. */
 function connected(value: string, connector: string): string {
   let out = ''
   let followsWord = false
@@ -40,7 +44,7 @@ function connected(value: string, connector: string): string {
 
 const GapOrWord = new RegExp(`(?<gap>${Gap}+)|[^\\-_\\p{White_Space}]+`, 'gv')
 
-/** Joins words, each of which begins with a capital. Of several connectors between two words only the last one is removed. */
+/** Begins each word with an uppercase letter. Of a gap between two words, removes only the last character. */
 function pascalCase(value: string): string {
   const parts = Array.from(value.matchAll(GapOrWord), ([part, gap]) => ({ part, isGap: gap !== undefined }))
   // Upstream writes the last character of a text without words twice.
@@ -54,15 +58,15 @@ function pascalCase(value: string): string {
 }
 
 /**
- * Makes the first letter of a word a capital. If it is one already, makes the capitals that directly follow it small: `httpServer` becomes
- * `HttpServer`, but `HTTPServer` becomes `Httpserver`.
+ * Converts the first letter of a word to uppercase. If it was uppercase already, converts the uppercase letters that directly follow it to
+ * lowercase: `httpServer` becomes `HttpServer`, but `HTTPServer` becomes `Httpserver`.
  */
 function pascalWord(word: string): string {
   const [first = ''] = word
   const rest = word.slice(first.length)
   return (
     upperLetter(first) +
-    (/\p{Lu}/u.test(first) ? rest.replace(/^\p{Lu}+/u, (capitals) => Array.from(capitals, lowerLetter).join('')) : rest)
+    (/\p{Lu}/u.test(first) ? rest.replace(/^\p{Lu}+/u, (letters) => Array.from(letters, lowerLetter).join('')) : rest)
   )
 }
 
@@ -75,7 +79,7 @@ function upperLetter(letter: string): string {
   return more.length === 0 ? upper : letter
 }
 
-/** Returns the letter for the start of a word, which differs from the capital for digraphs (`ǆ`) and in Georgian. */
+/** Returns the title case of a letter, which differs from its uppercase for digraphs (`ǆ`) and Georgian letters. */
 function titleLetter(letter: string): string {
   if (/[\u10d0-\u10fa\u10fd-\u10ff]/.test(letter)) return letter
   return ['ǅǄǆ', 'ǈǇǉ', 'ǋǊǌ', 'ǲǱǳ'].find((forms) => forms.includes(letter))?.[0] ?? upperLetter(letter)
@@ -83,10 +87,10 @@ function titleLetter(letter: string): string {
 
 const swapCase = (value: string): string =>
   value.replace(
-    /(?<start>(?<=^|\p{White_Space})\p{Ll})|(?<small>\p{Ll})|[\p{Lu}\p{Lt}]/gu,
-    (letter, start?: string, small?: string) => {
+    /(?<start>(?<=^|\p{White_Space})\p{Ll})|(?<lower>\p{Ll})|[\p{Lu}\p{Lt}]/gu,
+    (letter, start?: string, lower?: string) => {
       if (start !== undefined) return titleLetter(letter)
-      return small === undefined ? lowerLetter(letter) : upperLetter(letter)
+      return lower === undefined ? lowerLetter(letter) : upperLetter(letter)
     },
   )
 

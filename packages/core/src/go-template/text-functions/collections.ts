@@ -7,7 +7,7 @@ import { goFunction, has, isMap, mapOf, sortedKeys, variadic } from '../value.ts
 import { deepEqual } from './comparison.ts'
 import { isEmpty, isNil, listOf, stringOf, stringsOf } from './convert.ts'
 
-const lists: Readonly<Record<string, TemplateFunction>> = {
+const listFunctions: Readonly<Record<string, TemplateFunction>> = {
   first: goFunction(['any'], (value) => listOf(value, 'Cannot find first on')[0] ?? null),
   last: goFunction(['any'], (value) => listOf(value, 'Cannot find last on').at(-1) ?? null),
   rest: goFunction(['any'], (value) => listOf(value, 'Cannot find rest on').slice(1)),
@@ -45,7 +45,7 @@ const lists: Readonly<Record<string, TemplateFunction>> = {
   }),
 }
 
-const copies: Readonly<Record<string, TemplateFunction>> = {
+const mergeFunctions: Readonly<Record<string, TemplateFunction>> = {
   merge: variadic(['map'], 'map', (target, ...sources) => {
     for (const source of sources) mergeInto(target, source, false)
     return target
@@ -58,12 +58,12 @@ const copies: Readonly<Record<string, TemplateFunction>> = {
 }
 
 export const collectionFunctions: Readonly<Record<string, TemplateFunction>> = {
-  ...lists,
-  ...copies,
+  ...listFunctions,
+  ...mergeFunctions,
   ...Object.fromEntries(
-    Object.entries({ ...lists, ...copies }).map(([name, listFunction]) => [
+    Object.entries({ ...listFunctions, ...mergeFunctions }).map(([name, templateFunction]) => [
       `must${name[0]!.toUpperCase()}${name.slice(1)}`,
-      listFunction,
+      templateFunction,
     ]),
   ),
   list: variadic([], 'any', (...items) => items),

@@ -101,6 +101,7 @@ function meets(operator: string, required: string, version: semver.SemVer): bool
   if (version.prerelease.length > 0 && !required.includes('-')) return false
   const options = { includePrerelease: true }
   if (operator === '!=') return !semver.satisfies(version, required, options)
-  const normalOperator = operator === '=>' ? '>=' : operator === '=<' ? '<=' : operator === '~>' ? '~' : operator
-  return semver.satisfies(version, `${normalOperator}${required}`, options)
+  return semver.satisfies(version, `${OperatorAliases[operator] ?? operator}${required}`, options)
 }
+
+const OperatorAliases: Readonly<Record<string, string>> = { '=>': '>=', '=<': '<=', '~>': '~' }

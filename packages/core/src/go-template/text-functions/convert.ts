@@ -7,7 +7,7 @@ export const isNil = (value: Value): value is null | undefined => value === null
 
 export const stringOf = (value: Value): string => (typeof value === 'string' ? value : text(value))
 
-/** Strings of a list without nils; a single value becomes a list. */
+/** Converts the items of a list to strings, without nils. A single value becomes a list. */
 export const stringsOf = (value: Value): string[] => {
   if (isNil(value)) return []
   return Array.isArray(value) ? value.filter((item) => !isNil(item)).map(stringOf) : [stringOf(value)]
@@ -26,7 +26,7 @@ export function intOf(value: Value): bigint {
   return toInt(sign === '-' ? -number : number)
 }
 
-/** Parses a decimal int64: 0 for other texts, the nearest int64 for larger numbers. */
+/** Parses a decimal int64. Returns 0 for other texts, and the nearest int64 for a number outside the range. */
 export function clampedInt(text: string): bigint {
   const [, sign, digits] = /^([+-]?)0*([0-9]+)$/.exec(text) ?? []
   if (digits === undefined) return 0n
@@ -43,13 +43,13 @@ export function floatOf(value: Value): number {
   return typeof value === 'string' && value.trim() === value && value !== '' && !Number.isNaN(Number(value)) ? Number(value) : 0
 }
 
-/** Whether `default` replaces the value. */
+/** Whether sprig's function `default` replaces the value: nil, false, zero, and an empty text, list or map. */
 export function isEmpty(value: Value): boolean {
   if (isNil(value) || value === '' || value === false || value === 0 || value === 0n) return true
   return Array.isArray(value) ? value.length === 0 : isMap(value) && Object.keys(value).length === 0
 }
 
-/** Returns the list. @throws Error unless `value` is a list; its message is `prefix` followed by the type of the value */
+/** Returns `value`, which must be a list. @throws Error otherwise; its message is `prefix` followed by the type of the value */
 export function listOf(value: Value, prefix: string): Value[] {
   if (Array.isArray(value)) return value
   throw new Error(`${prefix} type ${kindOf(value)}`)

@@ -1,4 +1,4 @@
-/** Sprig's functions on durations that do not read the clock. Upstream: sprig v3, date.go. */
+/** Sprig's duration functions, except those that read the clock. Upstream: sprig v3, date.go. */
 import { formatNanoseconds, parseNanoseconds } from '@capstan/api'
 import type { TemplateFunction, Value } from '../value.ts'
 import { goFunction, toInt } from '../value.ts'
@@ -21,7 +21,7 @@ export const durationFunctions: Readonly<Record<string, TemplateFunction>> = {
   durationRound: goFunction(['any'], (duration) => {
     const nanoseconds = nanosecondsOf(duration)
     const size = nanoseconds < 0n ? -nanoseconds : nanoseconds
-    // Exactly one unit is shown in the next smaller one: an hour is `60m`.
+    // A duration of exactly one unit is shown in the next smaller unit: one hour is `60m`, and one second is `0s`.
     const [name, unit] = Units.find(([, candidate]) => size > candidate) ?? []
     return unit === undefined ? '0s' : `${size / unit}${name}`
   }),

@@ -1,4 +1,7 @@
-/** Sprig's encodings and checksums of texts. Upstream: sprig v3, strings.go and crypto.go; Go's encoding/base32 and base64. */
+/**
+ * Sprig's functions that encode, decode, decrypt and compute checksums. Upstream: sprig v3, strings.go and crypto.go; Go's encoding/base32 and
+ * base64.
+ */
 import { createDecipheriv, createHash } from 'node:crypto'
 import type { TemplateFunction, Value } from '../value.ts'
 import { byteLength, goFunction } from '../value.ts'
@@ -7,6 +10,7 @@ const onString = (change: (text: string) => Value): TemplateFunction => goFuncti
 const hash = (algorithm: string) => onString((value) => createHash(algorithm).update(value).digest('hex'))
 
 export const encodingFunctions: Readonly<Record<string, TemplateFunction>> = {
+  // As upstream, `b64dec` and `b32dec` return the error message of an invalid text as their result.
   b64enc: onString((value) => Buffer.from(value).toString('base64')),
   b64dec: onString((value) => base64Error(value) ?? Buffer.from(value, 'base64').toString()),
   b32enc: onString(encodeBase32),
@@ -78,7 +82,7 @@ function base32Error(text: string): number | undefined {
   if (length - data < 8 - inGroup) return length
   const padding = /^=*/.exec(text.slice(data))![0].length
   if (padding < 8 - inGroup) return data + padding - 1
-  // Three or six characters do not end at the boundary of a byte.
+  // No number of bytes is encoded as three or six characters.
   return inGroup === 3 || inGroup === 6 ? data : undefined
 }
 

@@ -28,7 +28,7 @@ const escaped = (char: string): string => `\\u${char.charCodeAt(0).toString(16).
 
 /**
  * Returns the JSON of a template value as Go formats it: sorted keys, exact integers. `JSON.stringify` would put keys like "9" first,
- * ordered by number. `indentation` is that of each level; without it the JSON is one line.
+ * ordered by number. `indentation` is added at each level; without it the JSON is one line. `outer` is the indentation of the value itself.
  */
 function jsonOf(value: Value, indentation = '', outer = ''): string {
   if (value === undefined || value === null) return 'null'

@@ -54,16 +54,15 @@ export const numberFunctions: Readonly<Record<string, TemplateFunction>> = {
   until: goFunction(['int'], (count) => steps(0n, count, count < 0n ? -1n : 1n)),
   untilStep: goFunction(['int', 'int', 'int'], steps),
   seq: variadic([], 'int', (...bounds) => {
-    const [a = 1n, b = a, c = b] = bounds
-    if (bounds.length === 0 || bounds.length > 3) return ''
-    const [start, step, end] =
-      bounds.length === 1 ? [1n, a < 1n ? -1n : 1n, a] : bounds.length === 2 ? [a, b < a ? -1n : 1n, b] : [a, b, c]
-    if (bounds.length === 3 && (end - start) * step < 0n) return ''
-    return steps(start, end + (step > 0n ? 1n : -1n), step).join(' ')
+    const [a, b, c] = bounds
+    if (a === undefined || bounds.length > 3) return ''
+    if (b === undefined) return sequence(1n, a)
+    if (c === undefined) return sequence(a, b)
+    return (c - a) * b < 0n ? '' : sequence(a, c, b)
   }),
 }
 
-/** Rounds as sprig does, which computes in decimals with 16 places. */
+/** Rounds to 16 decimal places, for the results of sprig, which computes with decimal numbers: 0.1 + 0.2 is 0.3. */
 const decimal = (value: number): number => Number(value.toFixed(16))
 
 /** Parses an octal number; 0 when it is invalid or exceeds an int64. */
@@ -81,6 +80,12 @@ function nonZero(value: Value): bigint {
   return divisor
 }
 
+/** Returns the numbers from `first` to `last`, inclusive, separated by spaces. */
+function sequence(first: bigint, last: bigint, step = last < first ? -1n : 1n): string {
+  return steps(first, last + (step > 0n ? 1n : -1n), step).join(' ')
+}
+
+/** Returns the numbers from `start` to `stop`, exclusive. */
 function steps(start: bigint, stop: bigint, step: bigint): bigint[] {
   if (step === 0n || (stop - start) * step <= 0n) return []
   if ((stop - start) / step > MaxItems) throw new Error(`list is longer than ${MaxItems}`)

@@ -91,7 +91,7 @@ function replaceMatches(pattern: string, value: string, replacementOf: (match: M
   return out + value.slice(from)
 }
 
-/** Go's `Expand`: `$1`, `$name`, `${1}`, `$$`; the longest name wins, and unknown groups are empty. */
+/** Expands `$1`, `$name`, `${1}` and `$$` as Go's `Regexp.Expand` does: the longest name wins, and unknown groups are empty. */
 const expand = (template: string, groups: Match['groups'], names: Match['names']): string =>
   template.replace(/\$(?:(\$)|(\w+)|\{(\w+)\})/g, (_, dollar?: string, plain?: string, braced?: string) => {
     if (dollar) return '$'

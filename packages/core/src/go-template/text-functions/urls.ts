@@ -10,7 +10,7 @@ export const urlFunctions: Readonly<Record<string, TemplateFunction>> = {
     return mapOf(Object.entries({ ...url, userinfo: url.userinfo ?? '', hostname: hostnameOf(url.host) }))
   }),
   urlJoin: goFunction(['map'], (map) =>
-    // In upstream's order, which decides which of several invalid values is reported.
+    // In upstream's order: of several invalid values, the first one is reported.
     urlText({
       scheme: textAt(map, 'scheme'),
       host: textAt(map, 'host'),
@@ -44,7 +44,7 @@ function withContext<T>(context: string, action: () => T): T {
   }
 }
 
-/** The texts before and after the first separator; the second is empty if there is none. */
+/** Returns the texts before and after the first separator. Without a separator, the second text is empty. */
 function cut(text: string, separator: string): [before: string, after: string] {
   const position = text.indexOf(separator)
   return position < 0 ? [text, ''] : [text.slice(0, position), text.slice(position + separator.length)]
@@ -115,7 +115,7 @@ function checkPort(port: string): void {
   if (!/^(?::[0-9]*)?$/.test(port)) throw new Error(`invalid port ${quote(port)} after host`)
 }
 
-/** The host without its port and without brackets. */
+/** Returns the host without its port and without brackets. */
 const hostnameOf = (host: string): string => host.replace(/:[0-9]*$/, '').replace(/^\[(.*)\]$/s, '$1')
 
 const escapeError = (text: string): Error => new Error(`invalid URL escape ${quote(byteSlice(text, 0, 3))}`)
@@ -137,7 +137,7 @@ function unescapeHost(host: string): string {
   throw new Error(`invalid character ${quote(invalid[0])} in host name`)
 }
 
-/** Unescapes a zone, where only `%`, the space and characters that a host may contain may be escaped. */
+/** Unescapes a zone. Only `%`, the space and the characters allowed in a host may be escaped there. */
 function unescapeZone(zone: string): string {
   const Escape = /%[0-9A-Fa-f]{2}/g
   const invalid = zone.match(Escape)?.find((code) => {
@@ -185,6 +185,6 @@ function hierarchyText({ scheme, userinfo, host, path }: Pick<Url, 'scheme' | 'u
     return `//${user}${escape(host, OutsideHost)}${separator}${escapedPath}`
   }
   if (scheme !== '') return path === '' ? '' : `//${escapedPath}`
-  // Without `./`, the first segment of such a path would be read as a scheme.
+  // Without `./`, a first segment with a colon would be read as a scheme.
   return cut(escapedPath, '/')[0].includes(':') ? `./${escapedPath}` : escapedPath
 }
