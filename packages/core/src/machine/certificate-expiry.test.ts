@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { certificateExpiry } from './certificate-expiry.ts'
 import type { MachineIO, MachineScope } from './scope.ts'
 
-/** Returns `status.certificatesExpiryDate` of a control plane Machine with this annotation. */
+/** Returns `status.certificatesExpiryDate` of a control plane Machine after a reconcile with `text` as the expiry annotation. */
 async function expiryOf(text: string): Promise<string | undefined> {
   const annotations = { 'machine.cluster.x-k8s.io/certificates-expiry': text }
   const labels = { 'cluster.x-k8s.io/control-plane': '' }
@@ -22,7 +22,7 @@ test.each([
   ['2030-02-28T23:00:00.5+01:00', '2030-02-28T22:00:00Z'],
 ])('the annotation %s sets the expiry date %s', async (text, date) => expect(await expiryOf(text)).toBe(date))
 
-// Go's time.Parse rejects these.
+// Go's time.Parse rejects these texts.
 test.each(['2030-02-30T00:00:00Z', '2030-02-28T24:00:00Z', '2030-02-28t00:00:00z', '2030-02-28', 'soon'])(
   'an earlier expiry date stays when the annotation is %s',
   async (text) => expect(await expiryOf(text)).toBe('2029-01-01T00:00:00Z'),

@@ -27,7 +27,7 @@ export const certificateExpiry: MachinePhase = async ({ machine, bootstrap }) =>
 const annotationOf = (object: KubeObject | undefined): string | undefined =>
   object?.metadata.annotations?.[MachineCertificatesExpiryDateAnnotation]
 
-/** Parses an RFC 3339 time; `undefined` when the text is none. `Date.parse` alone accepts days and hours that do not exist. */
+/** Parses an RFC 3339 time; returns `undefined` for other texts. `Date.parse` alone accepts days and hours that do not exist. */
 function parseTime(text: string): number | undefined {
   const [, date, hour] = /^(\d{4}-\d\d-\d\d)T(\d\d):\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/.exec(text) ?? []
   const time = Date.parse(text)

@@ -48,7 +48,7 @@ export function createMachineController({
       watches(Cluster, objectsOfCluster(MachinesByClusterName), updates.retries.orRetryRequest(clusterMatters)),
       watches(MachineSet, (set, cache) => cache.byIndex(byMachineSet, keyText(keyOf(set))).map(keyOf), rolloutMatters),
       watches(MachineDeployment, machinesOfDeployment, rolloutMatters),
-      // Only fills the cache, from which every step of a drain reads the rules: their events trigger no reconcile.
+      // Only fills the cache, from which a drain reads the rules. A changed rule triggers no reconcile.
       watches(MachineDrainRule, () => []),
     ],
     sources: [

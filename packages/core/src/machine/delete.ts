@@ -47,6 +47,7 @@ const MinNodeDeletionRetryTime = seconds(10)
 
 type Step = (scope: MachineScope, io: MachineIO, node: string | undefined) => Promise<StepResult>
 
+/** Runs the steps of the deletion, and removes the finalizer after the last step. */
 export const remove: MachinePhase = async (scope, io) => {
   const node = await nodeToDelete(scope, io).catch((err: unknown) => {
     scope.deletion = { reason: 'InternalError', message: SeeLogs }
@@ -229,7 +230,7 @@ const deleteBootstrap: Step = async (scope, io) => {
   return waitInStage(scope, 'WaitingForBootstrapDeletion', `Waiting for ${kind} to be deleted`)
 }
 
-/** Deletes a referenced object. An object that could not be read is waited for: the phase that reads it has failed and is retried. */
+/** Deletes a referenced object, unless it could not be read: then the phase that reads it has failed and is retried. */
 const deleteUnlessUnread = async (observed: Observed, io: MachineIO): Promise<Observed> =>
   observed.state === 'unread' ? observed : await deleteExternal(observed, io)
 

@@ -14,7 +14,7 @@ const pendingPatch = { metadata: { annotations: { [pendingHooks]: 'UpdateMachine
 
 type Script = Parameters<typeof scriptedRuntime>[0]['UpdateMachine']
 
-/** A running Machine, and an extension with scripted responses that records its requests. */
+/** Provisions a Machine, and an extension that responds by `respond`. Returns the requests to the extension. */
 async function provisionMachine(respond: Script, options: Parameters<typeof coreEnv>[0] = {}) {
   const requests: Record<string, unknown>[] = []
   const runtime = scriptedRuntime({
@@ -29,7 +29,7 @@ async function provisionMachine(respond: Script, options: Parameters<typeof core
   return { requests }
 }
 
-/** Starts an update with the writes of an owner, in their order. */
+/** Starts an update: makes the writes of the Machine's owner, in the same order. */
 async function startUpdate(version = 'v1.35.0') {
   await env.patch(Machine, 'm1', inProgressPatch)
   await env.patch(DevMachine, 'm1', { ...inProgressPatch, spec: { size: version } })
@@ -39,7 +39,7 @@ async function startUpdate(version = 'v1.35.0') {
 
 const machine = () => env.get(Machine, 'm1')
 const updating = async () => conditionText(await machine(), 'Updating')
-/** Names of the objects that still have an update annotation. */
+/** Returns the remaining update annotations, each with the kind of its object. */
 async function remainingAnnotations(): Promise<string[]> {
   const objects = [await machine(), await env.get(DevMachine, 'm1'), await env.get(DevConfig, 'm1')]
   return objects.flatMap(({ kind, metadata: { annotations = {} } }) =>
@@ -119,7 +119,7 @@ test('a response expires when the desired state changes, or when a user requests
   await env.patch(Cluster, 'demo', { metadata: { annotations: { [RetryHooksAnnotation]: 'now' } } })
   await env.advance(seconds(2))
   expect(requests).toHaveLength(3)
-  // No other controller removes this annotation from a Cluster without topology.
+  // The Cluster controller removes the annotation from a Cluster without topology.
   expect((await env.get(Cluster, 'demo')).metadata.annotations ?? {}).not.toHaveProperty([RetryHooksAnnotation])
   await env.patch(Cluster, 'demo', { metadata: { annotations: { [RetryHooksAnnotation]: 'now' } } })
   await env.advance(seconds(2))
@@ -158,7 +158,7 @@ test.each([
 test('an extension that is removed right before its call does not complete the update', async () => {
   const runtime: RuntimeClient = {
     ...scriptedRuntime({ UpdateMachine: () => undefined }),
-    // As the real client, when the handler was removed after its name was read.
+    // The real client responds so, too, when the handler was removed after its name was read.
     callAll: () => Promise.resolve({ status: 'Success', retryAfterSeconds: 0 } as never),
     call: () => Promise.reject(new Error('handler is not registered')),
   }
@@ -218,7 +218,7 @@ test('a changed extension is called at once, a removed one is reported, and a ne
   changed('x')
   await env.advance(seconds(300))
   expect(await updating()).toMatch(/^True InPlaceUpdateFailed/)
-  // Long after the last retry time.
+  // The next retry of the failed reconcile is not due yet.
   names = ['b.y']
   changed('y')
   await env.advance(seconds(1))
@@ -246,7 +246,7 @@ test('calls no extension before the registered extensions are known', async () =
 
 test.each([
   [
-    'the Machine, which names the pending hook',
+    'the pending hook on the Machine',
     async () => {
       await env.patch(Machine, 'm1', inProgressPatch)
       await env.patch(DevMachine, 'm1', inProgressPatch)
@@ -255,7 +255,7 @@ test.each([
     () => env.patch(Machine, 'm1', pendingPatch),
   ],
   [
-    'the infrastructure machine',
+    'the annotation on the infrastructure machine',
     async () => {
       await env.patch(Machine, 'm1', inProgressPatch)
       await env.patch(DevConfig, 'm1', inProgressPatch)
@@ -264,7 +264,7 @@ test.each([
     () => env.patch(DevMachine, 'm1', inProgressPatch),
   ],
   [
-    'the bootstrap config',
+    'the annotation on the bootstrap config',
     async () => {
       await env.patch(Machine, 'm1', inProgressPatch)
       await env.patch(DevMachine, 'm1', inProgressPatch)
@@ -272,7 +272,7 @@ test.each([
     },
     () => env.patch(DevConfig, 'm1', inProgressPatch),
   ],
-] as const)('an update waits for its annotation on %s', async (_, writeMost, writeLast) => {
+] as const)('an update waits for %s', async (_, writeMost, writeLast) => {
   const { requests } = await provisionMachine(() => undefined)
   await writeMost()
   await env.advance(seconds(30))

@@ -71,8 +71,8 @@ const isUnread = ({ infrastructure, bootstrap }: MachineScope): boolean =>
 
 /**
  * Returns the desired Machine, infrastructure machine and bootstrap config; `undefined` until the owner of the Machine has written and
- * annotated all of them. The latter two are read from the API server: the caches of two kinds may be of different ages, and an outdated
- * desired state would be applied.
+ * annotated all of them. Reads infrastructure machine and bootstrap config from the API server: caches of different kinds may be of
+ * different ages, and an outdated desired state would be applied.
  */
 async function desiredObjects(
   machine: Machine,

@@ -28,7 +28,7 @@ const aScope = (overrides: Partial<MachineScope> = {}): MachineScope => ({
   ...overrides,
 })
 
-/** Formats a condition as `False/Info Reason: message`; `-` when it is absent. */
+/** Computes the status, and returns one condition as `False/Info Reason: message`, or `-` if the condition is absent. */
 function reported(scope: MachineScope, type: string): string {
   reportLegacyStatus(scope, now)
   const condition = legacyConditionsOf(scope.machine).find((candidate) => candidate.type === type)
@@ -48,11 +48,11 @@ describe('InfrastructureReady', () => {
     ['missing',                     { infrastructure: missing },                                   '-'],
     ['not provisioned',             { infrastructure: infra() },                                   'False/Info WaitingForInfrastructure'],
     ['provisioned, without Ready',  {},                                                            'True'],
-    ['Ready by contract v1beta1',   { infrastructure: infra(ready('False', { severity: 'Error', reason: 'NoQuota', message: 'm' })) }, 'False/Error NoQuota: m'],
-    ['Ready by contract v1beta2',   { infrastructure: infra(ready('True', { reason: 'Ready', message: '' })) },                        'True Ready'],
+    ['Ready of contract v1beta1',   { infrastructure: infra(ready('False', { severity: 'Error', reason: 'NoQuota', message: 'm' })) }, 'False/Error NoQuota: m'],
+    ['Ready of contract v1beta2',   { infrastructure: infra(ready('True', { reason: 'Ready', message: '' })) },                        'True Ready'],
     ['deleting, not provisioned',   { machine: deletingMachine(), infrastructure: infra() },               'False/Info Deleting'],
     ['deleting, still provisioned', { machine: deletingMachine() },                                        'True'],
-    ['deleted before its step',     { machine: deletingMachine(), infrastructure: missing },               '-'],
+    ['deleted before this step',    { machine: deletingMachine(), infrastructure: missing },               '-'],
     ['deleted',                     { machine: deletingMachine(), infrastructure: missing, steps: { infrastructure: { state: 'done' } } }, 'False/Info Deleted'],
   ])('is computed from the state: %s', (_, scope, expected) => {
     expect(reported(aScope(scope), 'InfrastructureReady')).toBe(expected)
@@ -115,7 +115,7 @@ describe('the steps of a deletion', () => {
   // biome-ignore format: a table
   test.each<[string, MachineScope['steps'], string, string]>([
     ['hooks block the drain',             { preDrainHooks: waiting },     'PreDrainDeleteHookSucceeded',     'False/Info WaitingExternalHook'],
-    ['no hook blocks the drain', { preDrainHooks: done },        'PreDrainDeleteHookSucceeded',     'True'],
+    ['no hook blocks the drain',          { preDrainHooks: done },        'PreDrainDeleteHookSucceeded',     'True'],
     ['not drained yet',                   { drain: waiting },             'DrainingSucceeded',               'False/Info Draining: Drain not completed yet'],
     ['cannot be drained',                 { drain: failed },              'DrainingSucceeded',               'False/Warning DrainingFailed: no answer'],
     ['drained',                           { drain: done },                'DrainingSucceeded',               'True'],
@@ -145,10 +145,10 @@ describe('Ready', () => {
     ['both steps pending',        { machine: newMachine(), bootstrap: config(), infrastructure: infra() }, 'False/Info WaitingForInfrastructure: 0 of 2 completed'],
     ['one step pending',          { machine: newMachine(), infrastructure: infra() },                      'False/Info WaitingForInfrastructure: 1 of 2 completed'],
     ['unhealthy',                 { machine: unhealthy },                                             'False/Warning UnhealthyNode'],
-    ['all conditions are met',                   {},                                                                 'True'],
-    ['ignores a missing Node',    { node: missing },                              'True'],
-    ['infrastructure deleted',                  { machine: deletingMachine(), bootstrap: missing, infrastructure: missing, steps: { infrastructure: { state: 'done' } } }, 'False/Info Deleted'],
-  ])('%s', (_, scope, expected) => {
+    ['all conditions are met',    {},                                                                 'True'],
+    ['missing Node',              { node: missing },                                                  'True'],
+    ['infrastructure deleted',    { machine: deletingMachine(), bootstrap: missing, infrastructure: missing, steps: { infrastructure: { state: 'done' } } }, 'False/Info Deleted'],
+  ])('is computed from the state: %s', (_, scope, expected) => {
     expect(reported(aScope(scope), 'Ready')).toBe(expected)
   })
 })

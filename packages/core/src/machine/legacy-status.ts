@@ -29,6 +29,7 @@ export const OwnedLegacyConditions = [
   'PreTerminateDeleteHookSucceeded',
 ]
 
+/** Writes the v1beta1 conditions on the draft of the Machine. */
 export function reportLegacyStatus(scope: MachineScope, now: number): void {
   const { machine } = scope
   const computed = [...bootstrapReady(scope), ...infrastructureReady(scope), ...nodeHealthy(scope), ...deletion(scope)]
@@ -99,7 +100,7 @@ const Healthy: { readonly [type: string]: string } = {
   PIDPressure: 'False',
 }
 
-/** As upstream, returns True if some conditions have the status Unknown and the others are healthy; Unknown if all four have it. */
+/** Returns, as upstream, False if a condition has the wrong status, Unknown if all four conditions are Unknown, and otherwise True. */
 function healthOfNode(type: string, { status }: Node): NewLegacyCondition {
   const reported = status?.conditions ?? []
   const unhealthy = reported.filter(
@@ -115,11 +116,11 @@ function healthOfNode(type: string, { status }: Node): NewLegacyCondition {
 /** Conditions of the deletion steps that this reconcile reached. */
 function deletion({ machine, steps, deletion: stage }: MachineScope): NewLegacyCondition[] {
   const computed: NewLegacyCondition[] = []
-  const hooks = (type: string, state: string | undefined) => {
+  const addHookCondition = (type: string, state: string | undefined) => {
     if (state === 'done') computed.push(legacyTrue(type))
     if (state === 'waiting') computed.push(legacyFalse(type, 'WaitingExternalHook', 'Info'))
   }
-  hooks('PreDrainDeleteHookSucceeded', steps.preDrainHooks?.state)
+  addHookCondition('PreDrainDeleteHookSucceeded', steps.preDrainHooks?.state)
   const { drain, volumes } = steps
   if (drain?.state === 'done') computed.push(legacyTrue('DrainingSucceeded'))
   if (drain?.state === 'waiting') computed.push(legacyFalse('DrainingSucceeded', 'Draining', 'Info', stage.message))
@@ -131,7 +132,7 @@ function deletion({ machine, steps, deletion: stage }: MachineScope): NewLegacyC
     const message = 'Waiting for node volumes to be detached'
     computed.push(legacyFalse('VolumeDetachSucceeded', 'WaitingForVolumeDetach', 'Info', message))
   }
-  hooks('PreTerminateDeleteHookSucceeded', steps.preTerminateHooks?.state)
+  addHookCondition('PreTerminateDeleteHookSucceeded', steps.preTerminateHooks?.state)
   if (steps.infrastructure?.state === 'done') computed.push(legacyFalse('InfrastructureReady', 'Deleted', 'Info'))
   if (steps.bootstrap?.state === 'done') computed.push(legacyFalse('BootstrapReady', 'Deleted', 'Info'))
   return computed

@@ -155,7 +155,7 @@ test('a Machine reports a terminal failure when its infrastructure machine was d
   expect(machine.status?.deprecated?.v1beta1?.failureReason).toBe('InvalidConfiguration')
 })
 
-test('failureReason and failureMessage that are no strings prevent neither the status update of a Machine nor its deletion', async () => {
+test('the status of a Machine is updated, and the Machine can be deleted, even if failureReason and failureMessage are not strings', async () => {
   env = await coreEnv()
   await env.provisionCluster()
   await env.provisionMachine('m1')
@@ -204,7 +204,7 @@ test('provider texts that are longer than the status allows are truncated, so th
 test('a Machine is Available only after it was Ready for minReadySeconds', async () => {
   env = await coreEnv()
   await env.provisionCluster()
-  // Waits 30 seconds after the Machine is Ready.
+  // `provisionMachine` returns 30 seconds after the Machine has become Ready.
   await env.provisionMachine('m1', { spec: { minReadySeconds: 60 } })
   expect(conditionText(await env.get(Machine, 'm1'), 'Available')).toBe('False WaitingForMinReadySeconds')
   await env.advance(seconds(25))
@@ -495,7 +495,7 @@ test('the Node of a control plane Machine is deleted while another control plane
   expect(await env.workload.get(Node, { name: 'node-cp-2' })).toBeDefined()
 })
 
-test('the deletion of a Node is tried again if the first attempt, after the node deletion timeout, fails', async () => {
+test('the deletion of a Node is retried even if nodeDeletionTimeoutSeconds has passed before the first attempt fails', async () => {
   env = await coreEnv()
   await env.provisionCluster()
   await env.provisionMachine('cp', { labels: { 'cluster.x-k8s.io/control-plane': '' } })
@@ -515,7 +515,7 @@ test('the deletion of a Node is tried again if the first attempt, after the node
 test.each([
   ['', 0],
   [', and the clock is set back', -hours(1)],
-])('a Machine is deleted after the node deletion timeout when its workload cluster is unresponsive%s', async (_, step) => {
+])('a Machine is deleted after the timeouts of its deletion when its workload cluster is unresponsive%s', async (_, step) => {
   env = await coreEnv()
   await env.provisionCluster()
   await env.provisionMachine('cp', { labels: { 'cluster.x-k8s.io/control-plane': '' } })
@@ -567,6 +567,6 @@ test('any failed write is retried', async () => {
     )
     await env.close()
   }
-  // For `afterEach`, which closes it.
+  // `afterEach` closes this environment.
   env = await coreEnv()
 })

@@ -134,12 +134,13 @@ describe('taints', () => {
     expect(texts(applyPatch(outdated, inputOfRevisions('10', '10')))).toEqual([])
   })
 
-  test('stay unchanged while a revision is not a number', () => {
+  test('cannot be computed while a revision is not a number', () => {
     expect(() => nodePatch(aNode(), inputOfRevisions('x', '1'))).toThrow(
       'failed to check if Node node-1 is outdated: strconv.ParseInt: parsing "x": invalid syntax',
     )
   })
-  test('mark Nodes of a MachineSet without revision, which the MachineDeployment has adopted', () => {
+
+  test('mark Nodes of a MachineSet without revision, such as an adopted one, if the MachineDeployment has a revision', () => {
     expect(texts(applyPatch(aNode(), inputOfRevisions(undefined, '1')))).toEqual(['node.cluster.x-k8s.io/outdated-revision'])
     expect(texts(applyPatch(aNode(), inputOfRevisions(undefined, undefined)))).toBeUndefined()
     expect(texts(applyPatch(aNode(), inputOfRevisions('1', undefined)))).toBeUndefined()

@@ -94,7 +94,10 @@ function identityAnnotations({ machine }: NodePatchInput): Texts {
   }
 }
 
-/** Returns the wanted taints in the Node's order, and as `tracked` those that are removed later when the Machine no longer has them. */
+/**
+ * Returns the desired taints: those of the Node in their order, then new ones. `tracked` are the taints with propagation Always; they are
+ * removed later when the Machine no longer has them.
+ */
 function wantedTaints(node: Node, input: NodePatchInput): { taints: Taint[]; tracked: string[] } {
   const annotation = node.metadata.annotations?.[TaintsFromMachineAnnotation]
   const specified = input.machine.spec.taints ?? []
@@ -124,7 +127,7 @@ function wantedTaints(node: Node, input: NodePatchInput): { taints: Taint[]; tra
 
 /**
  * Whether a rollout will replace the Machine: its MachineSet has an older revision than its MachineDeployment. An object without annotation,
- * such as an adopted MachineSet, has revision 0. The revision of a paused MachineDeployment may be empty; upstream fails then.
+ * such as an adopted MachineSet, has revision 0. A paused MachineDeployment may have an empty revision: returns false, where upstream fails.
  * @throws Error when a revision is not a number
  */
 function isOutdated(node: Node, { machineSet, machineDeployment }: NodePatchInput): boolean {

@@ -89,7 +89,7 @@ function observeNode({ machine, cluster }: MachineScope, io: MachineIO): Observe
   }
 }
 
-/** @throws Error when several Nodes have the provider ID */
+/** Returns the Node with a provider ID, if there is one. @throws Error when several Nodes have the provider ID */
 export function nodeByProviderID(workload: WorkloadCluster, providerID: string): Node | undefined {
   const nodes = workload.nodesByProviderID(providerID)
   if (nodes.length > 1) throw new Error(`unexpectedly found more than one Node matching the providerID ${providerID}`)
@@ -103,7 +103,10 @@ export interface NodeReport extends Pick<MachineScope, 'machine' | 'cluster' | '
   readonly now: number
 }
 
-/** Returns the NodeReady and NodeHealthy conditions. Leaves out those that the Machine has and that may still be correct. Pure. */
+/**
+ * Returns the NodeReady and NodeHealthy conditions. While the connection is down within the grace period, leaves out conditions that the
+ * Machine already has, so that they keep their values. Pure.
+ */
 export function nodeConditions(report: NodeReport): NewCondition[] {
   const { machine, cluster, node, health, gracePeriod, now } = report
   const { NodeReady, NodeHealthy } = MachineConditions

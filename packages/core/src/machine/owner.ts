@@ -3,7 +3,7 @@ import { proceed } from '@capstan/controller'
 import { controllerOf, ensureOwnerReference, ownerOfKind, ownerReference } from '@capstan/kube'
 import type { MachinePhase } from './scope.ts'
 
-/** Adds the label with the Cluster's name to the Machine, and makes the Cluster its owner when no other object created it. */
+/** Adds the label with the Cluster's name to the Machine, and makes the Cluster its owner unless another object created the Machine. */
 export const owner: MachinePhase = async ({ machine, cluster }) => {
   const { metadata, spec } = machine
   metadata.labels = { ...metadata.labels, [ClusterNameLabel]: spec.clusterName }

@@ -59,10 +59,10 @@ export const reconcileMachine = (key: ObjectKey, io: MachineIO): Promise<Outcome
 
 function ownersOf(machine: Machine, io: MachineIO): Pick<MachineScope, 'machineSet' | 'machineDeployment'> {
   const { namespace } = machine.metadata
-  const set = controllerOf(machine)
+  const controller = controllerOf(machine)
   const machineSet =
-    set?.kind === MachineSet.kind ? io.cache.peek(MachineSet, { namespace: namespace!, name: set.name }) : undefined
-  // The label names the MachineDeployment, as upstream: after a restore of backups, the owner reference may be missing for a while.
+    controller?.kind === MachineSet.kind ? io.cache.peek(MachineSet, { namespace: namespace!, name: controller.name }) : undefined
+  // The label names the MachineDeployment, as upstream: after a restore from a backup, the owner reference may be missing for a while.
   const deployment = machineSet?.metadata.labels?.[MachineDeploymentNameLabel]
   const machineDeployment = deployment ? io.cache.peek(MachineDeployment, { namespace: namespace!, name: deployment }) : undefined
   return { machineSet, machineDeployment }

@@ -33,7 +33,7 @@ export async function observeAndAdopt(scope: MachineScope, io: MachineIO, ref: C
   }
 }
 
-/** Machines by the objects that they refer to. */
+/** Indexes Machines by the objects that they refer to. */
 export const byReference: Index<Machine> = {
   name: 'machine by reference',
   kind: Machine,

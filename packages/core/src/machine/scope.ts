@@ -32,6 +32,7 @@ export type ObservedNode =
   | { readonly state: 'noProviderID' }
   /** The workload cluster is not connected. */
   | { readonly state: 'disconnected' }
+  /** No Node has the providerID. */
   | { readonly state: 'missing' }
   | { readonly state: 'found'; readonly node: Node }
 
@@ -73,4 +74,5 @@ export interface MachineIO extends ReconcileContext {
   readonly settings: MachineSettings
 }
 
+/** A step of a reconcile. The phases run in order, the later ones also after one has failed. */
 export type MachinePhase = (scope: MachineScope, io: MachineIO) => Promise<Outcome>

@@ -39,7 +39,7 @@ const aReadyCluster = () =>
   })
 
 const aScope = (overrides: Partial<MachineScope> = {}): MachineScope =>
-  withMilestones({
+  withInitialization({
     machine: aMachine(),
     cluster: aReadyCluster(),
     machineSet: undefined,
@@ -52,8 +52,8 @@ const aScope = (overrides: Partial<MachineScope> = {}): MachineScope =>
     ...overrides,
   })
 
-/** Records the milestones that earlier phases of the reconcile would record from the provider objects. */
-function withMilestones(scope: MachineScope): MachineScope {
+/** Sets `status.initialization` of the Machine from the provider objects, as earlier phases of the reconcile would. */
+function withInitialization(scope: MachineScope): MachineScope {
   const reported = (observed: MachineScope['bootstrap'], field: string) =>
     observed.state === 'found' &&
     (observed.external.object as { status?: { initialization?: { [name: string]: unknown } } }).status?.initialization?.[
@@ -96,7 +96,7 @@ describe('InfrastructureReady', () => {
     ['not provisioned',             { infrastructure: infra() },                                            'False NotReady: DevMachine status.initialization.provisioned is false'],
     ['provisioned',                 { infrastructure: infra({ status: { initialization: { provisioned: true } } }) }, 'True Ready'],
     ['False with a reason',         { infrastructure: infra({ status: ready('False', { reason: 'Quota', message: 'no quota' }) }) }, 'False Quota: no quota'],
-    ['prefers v1beta2 conditions', { infrastructure: infra({ status: { ...ready('False'), v1beta2: ready('True', { reason: 'Up' }) } }) }, 'True Up'],
+    ['True only in status.v1beta2', { infrastructure: infra({ status: { ...ready('False'), v1beta2: ready('True', { reason: 'Up' }) } }) }, 'True Up'],
     ['deleted too early',           { infrastructure: { state: 'missing' }, machine: aMachine({ status: provisioned }) }, 'False ObjectDeleted: DevMachine has been deleted while the Machine still exists'],
     ['deleted with the Machine',    { infrastructure: { state: 'missing' }, machine: aMachine({ ...deleting, status: provisioned }) }, 'False ObjectDeleted: DevMachine has been deleted'],
   ])('is computed from the state: %s', (_, scope, expected) => {
@@ -104,7 +104,7 @@ describe('InfrastructureReady', () => {
   })
 })
 
-describe('NodeHealthy', () => {
+describe('Node conditions', () => {
   const named = { spec: { providerID: 'dev:///m1' }, status: { nodeRef: { name: 'node-1' } } }
   const failing = (failures: number): Health => ({ lastProbe: now, lastProbeSuccess: undefined, consecutiveFailures: failures })
   const node = (wrong: Parameters<typeof nodeConditions>[0]): ObservedNode => ({
@@ -121,7 +121,7 @@ describe('NodeHealthy', () => {
     ['no infrastructure yet',                { cluster: aCluster() }, healthy, 'Unknown InspectionFailed: Waiting for Cluster status.initialization.infrastructureProvisioned to be true'],
     ['no control plane yet',                 { cluster: aCluster({ status: { initialization: { infrastructureProvisioned: true } } }) }, healthy, 'Unknown InspectionFailed: Waiting for Cluster control plane to be initialized'],
     ['never connected',                      {}, failing(2),   'Unknown ConnectionDown: Remote connection not established yet'],
-    ['never connected after five failures',             {}, failing(5),  'Unknown ConnectionDown'],
+    ['never connected after five failures',  {}, failing(5),  'Unknown ConnectionDown'],
     ['unresponsive beyond the grace period', {}, unresponsiveFor(6), 'Unknown ConnectionDown: Last successful probe at 2026-01-01T00:54:00Z'],
     ['unresponsive within the grace period', { node: { state: 'disconnected' } }, unresponsiveFor(1), 'Unknown ConnectionDown: Last successful probe at 2026-01-01T00:59:00Z'],
     ['last success long ago, no failure',    { node: node({}) }, { ...unresponsiveFor(6), consecutiveFailures: 0 }, 'True NodeHealthy'],
@@ -136,19 +136,19 @@ describe('NodeHealthy', () => {
     ['False without a message',              { node: node({ Ready: 'False' }) }, healthy, 'False NodeNotHealthy: * Node.Ready: Condition is False'],
     ['False overrides Unknown',              { node: node({ Ready: 'Unknown', PIDPressure: 'True' }) }, healthy, 'False NodeNotHealthy: * Node.Ready: Condition is Unknown\n* Node.PIDPressure: Condition is True'],
     ['no conditions',                        { node: { state: 'found', node: aNode({ status: { conditions: [] } }) } }, healthy, 'Unknown NodeHealthyUnknown: * Node.Ready: Condition not yet reported\n* Node.MemoryPressure: Condition not yet reported\n* Node.DiskPressure: Condition not yet reported\n* Node.PIDPressure: Condition not yet reported'],
-  ])('is computed from the state: %s', (_, scope, health, expected) => {
+  ])('NodeHealthy is computed from the state: %s', (_, scope, health, expected) => {
     const conditions = conditionsOfNode({ ...aScope(scope), health, gracePeriod: 300_000, now })
     expect(stateText(conditions.find(({ type }) => type === 'NodeHealthy')!)).toBe(expected)
   })
 
-  test('keeps its value for the grace period after the connection was lost', () => {
+  test('keep their values for the grace period after the connection was lost', () => {
     const machine = aMachine({ status: { conditions: [aCondition('NodeHealthy', 'True'), aCondition('NodeReady', 'True')] } })
     const scope = aScope({ machine, node: { state: 'disconnected' } })
     expect(conditionsOfNode({ ...scope, health: unresponsiveFor(1), gracePeriod: 300_000, now })).toEqual([])
     expect(conditionsOfNode({ ...scope, health: unresponsiveFor(6), gracePeriod: 300_000, now }).length).toBe(2)
   })
 
-  test('NodeReady has the time and the message of the condition on the Node', () => {
+  test('NodeReady has the time and the message of the condition Ready of the Node', () => {
     const scope = aScope({ node: node({ Ready: { status: 'Unknown', message: 'Kubelet stopped posting node status.' } }) })
     expect(conditionsOfNode({ ...scope, health: healthy, gracePeriod: 300_000, now })[0]).toEqual({
       type: 'NodeReady',
@@ -172,17 +172,17 @@ describe('Ready', () => {
   // biome-ignore format: a table
   test.each<[string, Partial<MachineScope>, string]>([
     ['all conditions are met',            {}, 'True Ready'],
-    ['lists conditions that are not met', { infrastructure: infra(), bootstrap: config() }, 'False NotReady: * BootstrapConfigReady: DevConfig status.initialization.dataSecretCreated is false\n* InfrastructureReady: DevMachine status.initialization.provisioned is false'],
-    ['unknown is not ready',              { node: { state: 'unread' } }, 'Unknown ReadyUnknown: * NodeHealthy: Please check controller logs for errors'],
+    ['conditions that are not met',       { infrastructure: infra(), bootstrap: config() }, 'False NotReady: * BootstrapConfigReady: DevConfig status.initialization.dataSecretCreated is false\n* InfrastructureReady: DevMachine status.initialization.provisioned is false'],
+    ['an unknown condition',              { node: { state: 'unread' } }, 'Unknown ReadyUnknown: * NodeHealthy: Please check controller logs for errors'],
     ['a failed health check',             { machine: aMachine({ status: has(aCondition('HealthCheckSucceeded', 'False', { message: 'sick' })) }) }, 'False NotReady: * HealthCheckSucceeded: sick'],
     ['a missing gate',                    { machine: aMachine({ spec: gate() }) }, 'Unknown ReadyUnknown: * Gate: Condition not yet reported'],
     ['a gate with positive polarity',     { machine: aMachine({ spec: gate(), status: has(aCondition('Gate', 'True')) }) }, 'True Ready'],
     ['a gate with negative polarity',     { machine: aMachine({ spec: gate('Negative'), status: has(aCondition('Gate', 'True', { message: 'busy' })) }) }, 'False NotReady: * Gate: busy'],
     ['a gate that is Ready itself',       { machine: aMachine({ spec: { readinessGates: [{ conditionType: 'Ready' }] } }) }, 'Unknown InternalError: Please check controller logs for errors'],
     ['a gate that core reports itself',   { infrastructure: infra({ status: ready('False', { message: 'slow' }) }), machine: aMachine({ spec: { readinessGates: [{ conditionType: 'InfrastructureReady' }] } }) }, 'False NotReady: * InfrastructureReady: slow'],
-    ['deleted objects are expected while deleting', { machine: aMachine({ metadata: { deletionTimestamp: '2026-01-01T00:59:00Z' } }), infrastructure: { state: 'missing' }, node: { state: 'missing' } }, 'False NotReady: * Deleting: Machine deletion in progress, stage: Deleting'],
+    ['deleted objects of a Machine being deleted', { machine: aMachine({ metadata: { deletionTimestamp: '2026-01-01T00:59:00Z' } }), infrastructure: { state: 'missing' }, node: { state: 'missing' } }, 'False NotReady: * Deleting: Machine deletion in progress, stage: Deleting'],
     ['a long deletion',                   { machine: aMachine(deleting) }, 'False NotReady: * Deleting: Machine deletion in progress since more than 15m, stage: Deleting'],
-  ])('%s', (_, scope, expected) => {
+  ])('is computed from the state: %s', (_, scope, expected) => {
     expect(reported(aScope(scope), 'Ready')).toBe(expected)
   })
 
@@ -230,14 +230,14 @@ describe('UpToDate', () => {
     ['fields that change in place',      { minReadySeconds: 5 }, {}, {}, 'True UpToDate'],
     ['the kubelet has an older version', {}, {}, { machine: aMachine({ status: { nodeInfo: { kubeletVersion: 'v1.33.1' } as never } }) }, 'False Updating: * Node.status.nodeInfo.kubeletVersion v1.33.1, v1.34.0 required'],
     ['the kubelet has build metadata',   {}, {}, { machine: aMachine({ status: { nodeInfo: { kubeletVersion: 'v1.34.0+b' } as never } }) }, 'False Updating: * Node.status.nodeInfo.kubeletVersion v1.34.0+b, v1.34.0 required'],
-    ['the kubelet has the version',      {}, {}, { machine: running }, 'True UpToDate'],
+    ['the kubelet has the required version', {}, {}, { machine: running }, 'True UpToDate'],
   ])('is computed from the state: %s', (_, current, desired, scope, expected) => {
     const machineSet = aMachineSet(template(current) as never)
     const machineDeployment = aMachineDeployment(template(desired) as never)
     expect(reported(aScope({ machineSet, machineDeployment, ...scope }), 'UpToDate')).toBe(expected)
   })
 
-  test('rollout.after makes older sets outdated', () => {
+  test('a MachineSet that is older than rollout.after is not up to date from that time on', () => {
     const machineDeployment = aMachineDeployment({ spec: { rollout: { after: '2026-01-01T00:30:00Z' } } })
     expect(reported(aScope({ machineSet: aMachineSet(), machineDeployment }), 'UpToDate')).toBe(
       'False NotUpToDate: * MachineDeployment spec.rolloutAfter expired',

@@ -66,7 +66,7 @@ async function deleteMachine(): Promise<void> {
 }
 const machineExists = async () => (await orAbsent(env.get(Machine, 'm1'))) !== undefined
 
-/** Lines of the Deleting condition's message after the first one. */
+/** Returns the lines of the Deleting condition's message, without the first one. */
 async function deletingLines(): Promise<string[]> {
   const machine = await env.get(Machine, 'm1')
   return conditionText(machine, 'Deleting')!.split('\n').slice(1)

@@ -22,7 +22,7 @@ interface Scenario {
   evict: (name: string, request: ApiRequest, clock: VirtualClock) => Promise<void> | void
 }
 
-/** Drains a Node of a scripted workload cluster. Returns the lines of the message after its first one, and the requests. */
+/** Drains a Node of a scripted workload cluster. Returns the lines of the message, without the first one, and the requests. */
 async function drain({ pods, node, rules = [], evict }: Scenario) {
   const clock = new VirtualClock()
   const requests: ApiRequest[] = []

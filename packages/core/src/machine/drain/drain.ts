@@ -38,7 +38,7 @@ const EvictionTimeout = seconds(10)
 
 /**
  * Cordons the Node and evicts the Pods with the lowest drain order. Returns a condition message with the Pods that the drain still waits
- * for; `undefined` when it is complete.
+ * for; `undefined` when the drain is complete.
  */
 export async function drainNode(target: DrainTarget, startedAt: string): Promise<string | undefined> {
   const { client, node, signal } = target
@@ -138,7 +138,7 @@ function evictionFailure(err: Error): string {
   return isNamespaceTerminating(err) ? TerminatingNamespace : err.message
 }
 
-/** Message of the API server with its causes, which name the PodDisruptionBudget. */
+/** Returns the message of the API server with its causes, which name the PodDisruptionBudget. */
 const budgetText = ({ message, details }: StatusError): string =>
   details ? `${message} ${(details.causes ?? []).map((cause) => cause.message ?? '').join(',')}` : message
 

@@ -52,17 +52,17 @@ function decision(pod: Pod, overrides: Partial<PodsInput> = {}): string {
 
 // biome-ignore format: a table
 test.each<[string, Pod, string]>([
-  ['drains a Pod of a Deployment',         aPod('a', controlledBy('ReplicaSet', 'rs')),                    'Drain 0'],
-  ['drains a Pod without controller',      aPod('a'),                                            'Drain 0'],
-  ['skips a Pod of a DaemonSet',           aPod('a', controlledBy('DaemonSet', 'exists')),                 'Skip'],
-  ['drains a finished Pod of a DaemonSet', aPod('a', { ...controlledBy('DaemonSet', 'exists'), phase: 'Failed' }), 'Drain 0'],
-  ['drains a Pod of a missing DaemonSet',  aPod('a', controlledBy('DaemonSet', 'gone')),                   'Drain 0'],
-  ['skips a static Pod',                   aPod('a', { annotations: { 'kubernetes.io/config.mirror': 'x' } }), 'Skip'],
-  ['skips a Pod with the label skip',      aPod('a', drainLabel('Skip')),                        'Skip'],
-  ['waits for a Pod with the label wait-completed', aPod('a', drainLabel('wait-completed')),              'WaitCompleted'],
-  ['accepts the label without a dash, case-insensitively', aPod('a', drainLabel('WaitCompleted')),               'WaitCompleted'],
-  ['removes only one dash of the label',   aPod('a', drainLabel('wait--completed')),             'Drain 0'],
-  ['ignores other values of the label',    aPod('a', drainLabel('later')),                       'Drain 0'],
+  ['drains a Pod of a Deployment',                        aPod('a', controlledBy('ReplicaSet', 'rs')),                            'Drain 0'],
+  ['drains a Pod without controller',                     aPod('a'),                                                              'Drain 0'],
+  ['skips a Pod of a DaemonSet',                          aPod('a', controlledBy('DaemonSet', 'exists')),                         'Skip'],
+  ['drains a finished Pod of a DaemonSet',                aPod('a', { ...controlledBy('DaemonSet', 'exists'), phase: 'Failed' }), 'Drain 0'],
+  ['drains a Pod of a missing DaemonSet',                 aPod('a', controlledBy('DaemonSet', 'gone')),                           'Drain 0'],
+  ['skips a static Pod',                                  aPod('a', { annotations: { 'kubernetes.io/config.mirror': 'x' } }),     'Skip'],
+  ['skips a Pod with the drain label Skip',               aPod('a', drainLabel('Skip')),                                          'Skip'],
+  ['waits for a Pod with the drain label wait-completed', aPod('a', drainLabel('wait-completed')),                                'WaitCompleted'],
+  ['waits for a Pod with the drain label WaitCompleted',  aPod('a', drainLabel('WaitCompleted')),                                 'WaitCompleted'],
+  ['ignores a drain label with two dashes',               aPod('a', drainLabel('wait--completed')),                               'Drain 0'],
+  ['ignores other values of the drain label',             aPod('a', drainLabel('later')),                                         'Drain 0'],
 ])('%s', (_, pod, expected) => {
   expect(decision(pod)).toBe(expected)
 })
@@ -77,6 +77,15 @@ test('skips Pods that an unreachable kubelet should have ended at least two seco
   ])
 })
 
+test('fails when the namespace of a Pod does not exist, unless the Pod has a drain label', () => {
+  const pods = [
+    aPod('b', { namespace: 'lost' }),
+    aPod('a', { namespace: 'lost' }),
+    aPod('c', { namespace: 'lost', ...drainLabel('skip') }),
+  ]
+  expect(() => classifyPods(input(pods))).toThrow('Pods with error "Pod Namespace does not exist": lost/a, lost/b')
+})
+
 describe('MachineDrainRules', () => {
   const machine = { metadata: { labels: { os: 'linux' } } } as unknown as Machine
   const cluster = { metadata: { labels: { stage: 'production' } } } as unknown as Cluster
@@ -85,13 +94,13 @@ describe('MachineDrainRules', () => {
 
   // biome-ignore format: a table
   test.each<[string, MachineDrainRuleSpec['machines'], boolean]>([
-    ['apply to all Machines without selectors', undefined, true],
-    ['apply when the selector matches',         [{ selector: { matchLabels: { os: 'linux' } } }], true],
-    ['do not apply when the selector does not match', [{ selector: { matchLabels: { os: 'windows' } } }], false],
-    ['apply when an empty selector is given',   [{ selector: {} }], true],
-    ['apply when the clusterSelector matches',  [{ clusterSelector: { matchLabels: { stage: 'production' } } }], true],
-    ['must match both selectors of an entry',   [{ selector: { matchLabels: { os: 'linux' } }, clusterSelector: { matchLabels: { stage: 'test' } } }], false],
-    ['need to match only one entry',               [{ selector: { matchLabels: { os: 'windows' } } }, { clusterSelector: { matchLabels: { stage: 'production' } } }], true],
+    ['without selectors apply to all Machines',                             undefined, true],
+    ['apply if the selector matches',                                       [{ selector: { matchLabels: { os: 'linux' } } }], true],
+    ['do not apply if the selector does not match',                         [{ selector: { matchLabels: { os: 'windows' } } }], false],
+    ['apply if the selector is empty',                                      [{ selector: {} }], true],
+    ['apply if the clusterSelector matches',                                [{ clusterSelector: { matchLabels: { stage: 'production' } } }], true],
+    ['do not apply if one of the two selectors of an entry does not match', [{ selector: { matchLabels: { os: 'linux' } }, clusterSelector: { matchLabels: { stage: 'test' } } }], false],
+    ['apply if one of several entries matches',                             [{ selector: { matchLabels: { os: 'windows' } } }, { clusterSelector: { matchLabels: { stage: 'production' } } }], true],
   ])('%s', (_, machines, expected) => {
     expect(applies(aRule('a', { ...skip, ...(machines ? { machines } : {}) }))).toEqual(expected ? ['a'] : [])
   })
@@ -100,7 +109,7 @@ describe('MachineDrainRules', () => {
     expect(applies(aRule('b', skip), aRule('c', skip), aRule('a', skip))).toEqual(['a', 'b', 'c'])
   })
 
-  test('fail the drain when any selector of the namespace cannot be parsed', () => {
+  test('fail the drain if one rule of the namespace has an invalid selector', () => {
     const invalid = { key: 'os', operator: 'Like', values: ['linux'] }
     const first = aRule('first', { ...skip, machines: [{ selector: { matchExpressions: [invalid] } }] })
     const second = aRule('second', { ...skip, pods: [{ namespaceSelector: { matchExpressions: [invalid] } }] })
@@ -114,7 +123,7 @@ describe('MachineDrainRules', () => {
     )
   })
 
-  test('apply to a Pod only if no earlier rule selects it', () => {
+  test('apply to a Pod only if no earlier rule selects the Pod', () => {
     const rules = [
       aRule('a', {
         drain: { behavior: 'Drain', order: 5 },
@@ -130,17 +139,8 @@ describe('MachineDrainRules', () => {
     expect(decision(aPod('a', { ...labels('other'), namespace: 'monitoring' }), { rules })).toBe('Skip')
   })
 
-  test('do not override the label of a Pod', () => {
+  test('do not override the drain label of a Pod', () => {
     expect(decision(aPod('a', drainLabel('wait-completed')), { rules: [aRule('a', skip)] })).toBe('WaitCompleted')
-  })
-
-  test('fail the drain when the namespace of a Pod does not exist, unless the label of the Pod decides', () => {
-    const pods = [
-      aPod('b', { namespace: 'lost' }),
-      aPod('a', { namespace: 'lost' }),
-      aPod('c', { namespace: 'lost', ...drainLabel('skip') }),
-    ]
-    expect(() => classifyPods(input(pods))).toThrow('Pods with error "Pod Namespace does not exist": lost/a, lost/b')
   })
 })
 

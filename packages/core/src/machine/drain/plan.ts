@@ -74,7 +74,7 @@ export interface DrainPlan {
   readonly deleting: readonly Pod[]
   /** Pods that are never evicted: the drain waits for their completion. */
   readonly completing: readonly Pod[]
-  /** Completing Pods for which the drain waits once all Pods of a lower order are gone. */
+  /** Pods that are never evicted, and whose completion the drain awaits once all Pods of a lower order are gone. */
   readonly completeLater: readonly Pod[]
 }
 

@@ -8,11 +8,12 @@ export interface FailedEviction {
   readonly message: string
 }
 
+/** State of a drain after the evictions of one reconcile. */
 export interface DrainResult extends Omit<DrainPlan, 'evict'> {
   readonly failed: readonly FailedEviction[]
 }
 
-/** The message of the condition; `undefined` when the drain is complete. */
+/** Returns the message of the condition; `undefined` when the drain is complete. */
 export function drainProgress(result: DrainResult, startedAt: string): string | undefined {
   const { deleting, failed, completing, evictLater, completeLater } = result
   const lines: string[] = []
