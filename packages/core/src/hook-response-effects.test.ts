@@ -28,7 +28,7 @@ test.each<[string, Hook, object, readonly string[]]>([
     ],
   ],
   [
-    'describes the changes of a patch, which is base64 in the response',
+    'applies a patch, which is base64 in the response',
     GeneratePatches,
     {
       ...success,
@@ -52,7 +52,7 @@ test.each<[string, Hook, object, readonly string[]]>([
     ['takes the control plane to v1.34.0, v1.35.0', 'takes the workers to v1.35.0'],
   ],
   [
-    'reports why a machine is replaced',
+    'replaces a Machine if the response does not cover all changes',
     CanUpdateMachine,
     success,
     ['replaces the machine: Machine cannot be updated in-place: spec.version'],

@@ -19,6 +19,7 @@ import { variableDefinitionErrors } from './clusterclass/variable-rules.ts'
 import { applyResponseItem, itemText } from './topology/patches/external-patch.ts'
 import { upgradePlan } from './topology/upgrade/upgrade-plan.ts'
 
+/** How core handles a response. */
 export type HookResponseEffects =
   | {
       readonly kind: 'rejected'
@@ -29,13 +30,13 @@ export type HookResponseEffects =
     }
   | {
       readonly kind: 'accepted'
-      /** Consequences of the response, each a sentence without subject. */
+      /** Consequences of the response, each a sentence without its subject, core: `waits, and calls again after 30 s`. */
       readonly effects: readonly string[]
     }
 
 /**
  * Returns how core handles a response. `handler` is the handler name for messages, such as `gate.sample`. The response must be one that the
- * client can decode; the client rejects others earlier. `hooks` are the hooks that extensions may handle.
+ * runtime client can decode: it rejects others earlier. `hooks` are the hooks that extensions may handle.
  */
 export function hookResponseEffects(
   hook: Hook,
@@ -55,7 +56,7 @@ export function hookResponseEffects(
 function effectsOf(hook: Hook, handler: string, request: object, response: object, hooks: readonly Hook[]): readonly string[] {
   if (hook === Discovery) return discoveryEffects(response as ResponseOf<typeof Discovery>, hooks)
   if (hook.blocking) return blockingEffects(hook, response)
-  const describeEffects = effects.get(hook)
+  const describeEffects = effectsByHook.get(hook)
   return describeEffects ? describeEffects(request, response, handler) : ['continues']
 }
 
@@ -123,8 +124,8 @@ const forHook = <H extends Hook>(hook: H, describeEffects: Effects<H>): [Hook, E
   describeEffects as Effects<Hook>,
 ]
 
-/** Hooks, except Discovery, whose responses contain more than the decision whether to proceed. */
-const effects: ReadonlyMap<Hook, Effects<Hook>> = new Map([
+/** By hook, the function that describes the effects of a response. Responses of other hooks, except Discovery, can at most block. */
+const effectsByHook: ReadonlyMap<Hook, Effects<Hook>> = new Map([
   forHook(GeneratePatches, patchEffects),
   forHook(GenerateUpgradePlan, upgradePlanEffects),
   forHook(DiscoverVariables, variableEffects),

@@ -1,4 +1,4 @@
-/** Providers that misbehave: core reports them in conditions, and its writes stay bounded. */
+/** Providers that break the contract: core reports the violation in a condition, and the number of its writes is bounded. */
 import { Cluster, Machine, MachinePool } from '@capstan/api'
 import { type DeclaredKind, minutes, type Transport, withSend } from '@capstan/kube'
 import {
@@ -17,7 +17,7 @@ import {
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 
 let env: CoreEnv
-/** Write requests of core. */
+/** Number of write requests of core. */
 let writes = 0
 /** Size of the bodies of these write requests. */
 let bytes = 0
@@ -148,7 +148,7 @@ describe('an infrastructure machine', () => {
       '[0].address: expected a string of 1 to 256 characters, got number',
     ],
     ['addresses that are a number', 7, ': expected a list, got number'],
-  ])('with %s is not provisioned until they are valid, and a condition has the reason', async (_, addresses, message) => {
+  ])('with %s is not provisioned until its addresses are valid; a condition has the reason', async (_, addresses, message) => {
     await aBootstrappedMachine()
     const work = await writesOf(() => env.patch(DevMachine, 'm', { status: { ...provisioned, addresses } }))
     expect(work.writes).toBeLessThan(10)
@@ -175,7 +175,7 @@ describe('an infrastructure machine', () => {
       { spec: { failureDomain: 'x'.repeat(257) } },
       'spec.failureDomain: expected at most 256 characters, got 257',
     ],
-  ])('with a long %s is not provisioned until it is valid, and a condition has the reason', async (_, reported, message) => {
+  ])('with a long %s is not provisioned until the value is valid; a condition has the reason', async (_, reported, message) => {
     await aBootstrappedMachine()
     const status = { ...provisioned, ...('status' in reported ? reported.status : {}) }
     const work = await writesOf(() => env.patch(DevMachine, 'm', { ...reported, status }))
@@ -250,7 +250,7 @@ describe('a bootstrap config', () => {
   test.each([
     ['a long name', 'x'.repeat(254), 'expected at most 253 characters, got 254'],
     ['a number as the name', 7, 'expected a string, got number'],
-  ])('with %s of its Secret leads to a condition of the Machine, until it is valid', async (_, name, message) => {
+  ])('with %s of its Secret leads to a condition of the Machine, until the name is valid', async (_, name, message) => {
     await env.provisionCluster()
     await env.create(DevMachine, 'm1')
     await env.create(DevConfig, 'm1')
@@ -264,8 +264,8 @@ describe('a bootstrap config', () => {
     expect((await env.get(Machine, 'm1')).spec.bootstrap.dataSecretName).toBe('data')
   })
 
-  // Upstream: contract.Bootstrap().DataSecretCreated, which returns an error for a text.
-  test('whose dataSecretCreated is a string has created no data for its Machine or MachinePool', async () => {
+  // Upstream: contract.Bootstrap().DataSecretCreated, which returns an error for a string.
+  test('whose dataSecretCreated is a string is treated as if it had not created the Secret', async () => {
     await env.provisionCluster()
     for (const name of ['m1', 'mp']) await env.create(DevConfig, name)
     await env.create(DevMachine, 'm1')
@@ -286,7 +286,7 @@ describe('a bootstrap config', () => {
     )
   })
 
-  test('with a long name of its Secret leads to a condition of the MachinePool, until it is valid', async () => {
+  test('with a long name of its Secret leads to a condition of the MachinePool, until the name is valid', async () => {
     await env.provisionCluster()
     await env.create(DevConfig, 'mp')
     await env.create(DevMachinePool, 'mp')
@@ -305,9 +305,9 @@ describe.each([
 ] as const)('%s', (_, kind, type, initialized) => {
   const cluster = () => env.get(Cluster, 'demo')
 
-  // Upstream: reconcileExternal returns an error, so that the Cluster counts as one whose object could not be read.
+  // Upstream: reconcileExternal returns an error, as if it could not read the object.
   test.each([{ failureReason: 5 }, { failureMessage: ['x'] }])(
-    'with the failure %o counts as not read, and is not deleted',
+    'with the failure %o is treated as if it could not be read, and is not deleted with the Cluster',
     async (failure) => {
       await env.provisionCluster()
       await env.patch(kind, 'demo', { status: failure })
@@ -361,8 +361,8 @@ async function aCluster(): Promise<void> {
 const initialized = { initialization: { controlPlaneInitialized: true } }
 const InternalError = 'Unknown InternalError: Please check controller logs for errors'
 
-// Upstream: an invalid field is an error of the reconcile, so the milestone is not recorded in the Cluster. The message of the condition
-// has the recorded value: false, even if the object reports true.
+// Upstream: an invalid field is an error of the reconcile, so the Cluster does not record that its infrastructure is provisioned. The
+// message of the condition has the recorded value: false, even if the object reports true.
 test.each([
   ['whose initialization is a list', { status: { initialization: ['provisioned'] } }],
   ['whose provisioned is a string', { status: { initialization: { provisioned: 'true' } } }],
@@ -388,7 +388,7 @@ test.each([
   [
     'whose initialization is a list',
     { status: { initialization: ['x'] } },
-    // The field of contract v1beta1 is not in this list.
+    // Contract v1beta1 does not use status.initialization, so the list is no error there.
     testContract() === 'v1beta2' ? InternalError : 'False NotInitialized: Control plane not yet initialized',
   ],
   [
@@ -470,7 +470,7 @@ describe('an infrastructure machine pool', () => {
 
   const idsOf = (count: number) => Array.from({ length: count }, (_, i) => `dev:///pool-${i}`)
 
-  test('with 10,000 provider IDs is copied in few writes', async () => {
+  test('with 10,000 provider IDs: all are copied, in few writes', async () => {
     await aPool()
     const ids = idsOf(10_000)
     const work = await writesOf(() =>
@@ -481,7 +481,7 @@ describe('an infrastructure machine pool', () => {
     expect(work.bytes).toBeLessThan(3_000_000)
   })
 
-  test('with more than 10,000 provider IDs is not copied, and a condition has the reason', async () => {
+  test('with more than 10,000 provider IDs: none is copied, and a condition has the reason', async () => {
     await aPool()
     const work = await writesOf(() =>
       env.patch(DevMachinePool, 'mp', { spec: { providerIDList: idsOf(10_001) }, status: { ...provisioned, replicas: 10_001 } }),
@@ -491,7 +491,7 @@ describe('an infrastructure machine pool', () => {
     expect(work.writes).toBeLessThan(60)
   })
 
-  test('with 5,000 equal provider IDs is copied, and its MachinePool refers to no Node', async () => {
+  test('with 5,000 equal provider IDs: its MachinePool refers to no Node, after few writes', async () => {
     await aPool()
     const same = Array.from({ length: 5000 }, () => 'dev:///same')
     const work = await writesOf(() =>

@@ -3,7 +3,7 @@ import { Cluster, ClusterNameLabel, Machine, MachineDeployment, MachineHealthChe
 import type { Cache, Index, MapFunction } from '@capstan/controller'
 import { type Kind, keyOf, keyText, type KubeObject, labelSelector, type LabelSelector, type ObjectKey } from '@capstan/kube'
 
-/** Objects of a kind by the Cluster that `spec.clusterName` names, as `namespace/name`. */
+/** Indexes the objects of a kind by the Cluster that `spec.clusterName` names, as `namespace/name`. */
 const byClusterName = <T extends KubeObject & { spec: { clusterName: string } }>(kind: Kind<T>): Index<T> => ({
   name: `${kind.plural} by spec.clusterName`,
   kind,
@@ -23,8 +23,8 @@ export const objectsOfCluster =
     cache.byIndex(index, keyText(keyOf(cluster))).map(keyOf)
 
 /**
- * Whether the selector of a spec matches the labels of an object that is mapped to the spec's owner. An empty selector matches nothing, nor
- * does an invalid one, which was stored without admission: the reconcile of its owner reports the error. Upstream: HasMatchingLabels.
+ * Whether a selector matches the labels of an object. An absent, empty or invalid selector matches no object. An invalid selector was
+ * stored without admission; the reconcile of the object that has the selector reports the error. Upstream: HasMatchingLabels.
  */
 export function hasMatchingLabels(selector: LabelSelector | undefined, { metadata }: KubeObject): boolean {
   try {
@@ -35,25 +35,25 @@ export function hasMatchingLabels(selector: LabelSelector | undefined, { metadat
   }
 }
 
-/** Maps an object to the Cluster that its label names. */
+/** Maps an object to the Cluster that its label `cluster.x-k8s.io/cluster-name` names. */
 export const clusterOfLabel: MapFunction = ({ metadata }) => {
   const name = metadata.labels?.[ClusterNameLabel]
   return name === undefined || metadata.namespace === undefined ? [] : [{ namespace: metadata.namespace, name }]
 }
 
-/** Key of the class of a Cluster with a topology. */
+/** Returns the key of the ClusterClass of a Cluster with a topology. */
 export const classKeyOf = ({ metadata, spec }: Cluster): ObjectKey => ({
   namespace: spec.topology?.classRef.namespace ?? metadata.namespace ?? '',
   name: spec.topology?.classRef.name ?? '',
 })
 
-/** Clusters by their class. */
+/** Indexes Clusters by the ClusterClass of their topology. */
 export const ClustersByClass: Index<Cluster> = {
   name: 'topology.classRef',
   kind: Cluster,
   values: (cluster) => (cluster.spec.topology ? [keyText(classKeyOf(cluster))] : []),
 }
 
-/** Keys of the Clusters of a class. */
+/** Returns the keys of the Clusters that use a ClusterClass. */
 export const clustersOfClass = (cache: Cache, clusterClass: KubeObject): ObjectKey[] =>
   cache.byIndex(ClustersByClass, keyText(keyOf(clusterClass))).map(keyOf)

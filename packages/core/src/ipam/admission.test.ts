@@ -21,7 +21,7 @@ const claim = (overrides: Partial<IPAddressClaim['spec']> = {}): IPAddressClaim 
 
 type Claims = IPAddressClaim | Error | undefined
 
-/** Returns the text of the error that rejects the object; without an error, `allowed`, or `invalid` after validation errors. */
+/** Returns the text of the error that admission throws; otherwise `invalid` if admission returns validation errors, else `allowed`. */
 async function admit(
   admission: typeof ipAddressAdmission,
   object: KubeObject,

@@ -16,6 +16,7 @@ import { isIP } from 'node:net'
 import { aggregateText } from '../aggregate-errors.ts'
 import { specDiff } from './spec-diff.ts'
 
+/** Validates new IPAddresses, and rejects changes of their spec. */
 export const ipAddressAdmission: Admission = admission<IPAddress>({
   kind: IPAddress,
   operations: ['CREATE', 'UPDATE'],
@@ -26,6 +27,7 @@ export const ipAddressAdmission: Admission = admission<IPAddress>({
   },
 })
 
+/** Rejects changes of the spec of IPAddressClaims. */
 export const ipAddressClaimAdmission: Admission = admission<IPAddressClaim>({
   kind: IPAddressClaim,
   operations: ['CREATE', 'UPDATE'],
@@ -35,7 +37,7 @@ export const ipAddressClaimAdmission: Admission = admission<IPAddressClaim>({
   },
 })
 
-/** Throws the errors as upstream: without the object's name, and with code 403. */
+/** Throws the errors as upstream does: without the object's name, and with code 403. */
 function rejectIfAny(errors: readonly FieldError[]): void {
   if (errors.length === 0) return
   throw new StatusError('Forbidden', aggregateText(errors.map(({ field, text }) => `${field}: ${text}`)))
@@ -71,7 +73,7 @@ function immutableErrors(kind: string, before: object, after: object, type: Para
   return [forbidden('spec', `${kind} spec is immutable. Diff: ${specDiff(before as never, after as never, type)}`)]
 }
 
-/** Fields of upstream's Go types, in their order. */
+/** Upstream's Go types: their names, and their fields in order. */
 const poolType = { name: 'v1beta2.IPPoolReference', fields: { Name: 'name', Kind: 'kind', APIGroup: 'apiGroup' } } as const
 const addressType = {
   name: 'v1beta2.IPAddressSpec',

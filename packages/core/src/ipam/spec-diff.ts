@@ -19,6 +19,7 @@ interface Row {
   readonly text: string
 }
 
+/** Returns the difference of two specs of the Go type `type`. */
 export const specDiff = (before: Value, after: Value, type: GoStruct): string => structDiff(before, after, type, '  ').trim()
 
 function structDiff(before: Value, after: Value, type: GoStruct, indent: string): string {
@@ -57,7 +58,7 @@ function structDiff(before: Value, after: Value, type: GoStruct, indent: string)
 /** Number of equal fields that go-cmp prints before and after a difference. */
 const ContextFields = 2
 
-/** Returns whether an equal field is hidden. A single field is printed, because the line with the count would be as long. */
+/** Returns whether an equal field is hidden. A single such field is printed, because a line with the count would be as long. */
 function isWorthHiding(isShown: readonly boolean[], index: number): boolean {
   return isShown[index - 1] === false || isShown[index + 1] === false
 }
@@ -92,5 +93,5 @@ const structText = (value: Value, { fields }: GoStruct): string =>
     .map(([name, json]) => `${name}: ${valueText(value[json as string])}`)
     .join(', ')}}`
 
-/** Numbers are pointers in upstream's types, which go-cmp prints with `&`. */
+/** Formats a number with `&`, as go-cmp does for pointers: upstream's types have pointers to numbers. */
 const valueText = (value: unknown): string => (typeof value === 'number' ? `&${value}` : JSON.stringify(value ?? ''))
