@@ -36,7 +36,7 @@ export type HookResponseEffects =
 
 /**
  * Returns how core handles a response. `handler` is the handler name for messages, such as `gate.sample`. The response must be one that the
- * runtime client can decode: it rejects others earlier. `hooks` are the hooks that extensions may handle.
+ * runtime client can decode: it rejects other responses earlier. `hooks` are the hooks that extensions may handle.
  */
 export function hookResponseEffects(
   hook: Hook,

@@ -230,7 +230,7 @@ const deleteBootstrap: Step = async (scope, io) => {
   return waitInStage(scope, 'WaitingForBootstrapDeletion', `Waiting for ${kind} to be deleted`)
 }
 
-/** Deletes a referenced object, unless it could not be read: then the phase that reads it has failed and is retried. */
+/** Deletes a referenced object. Does nothing if the object could not be read: the phase that reads it has failed and is retried. */
 const deleteUnlessUnread = async (observed: Observed, io: MachineIO): Promise<Observed> =>
   observed.state === 'unread' ? observed : await deleteExternal(observed, io)
 

@@ -158,7 +158,7 @@ test.each([
 test('an extension that is removed right before its call does not complete the update', async () => {
   const runtime: RuntimeClient = {
     ...scriptedRuntime({ UpdateMachine: () => undefined }),
-    // The real client responds so, too, when the handler was removed after its name was read.
+    // The real client returns the same when the handler was removed after its name was read.
     callAll: () => Promise.resolve({ status: 'Success', retryAfterSeconds: 0 } as never),
     call: () => Promise.reject(new Error('handler is not registered')),
   }

@@ -52,7 +52,7 @@ describe('InfrastructureReady', () => {
     ['Ready of contract v1beta2',   { infrastructure: infra(ready('True', { reason: 'Ready', message: '' })) },                        'True Ready'],
     ['deleting, not provisioned',   { machine: deletingMachine(), infrastructure: infra() },               'False/Info Deleting'],
     ['deleting, still provisioned', { machine: deletingMachine() },                                        'True'],
-    ['deleted before this step',    { machine: deletingMachine(), infrastructure: missing },               '-'],
+    ['deleted, step not reached',   { machine: deletingMachine(), infrastructure: missing },               '-'],
     ['deleted',                     { machine: deletingMachine(), infrastructure: missing, steps: { infrastructure: { state: 'done' } } }, 'False/Info Deleted'],
   ])('is computed from the state: %s', (_, scope, expected) => {
     expect(reported(aScope(scope), 'InfrastructureReady')).toBe(expected)

@@ -100,7 +100,7 @@ const Healthy: { readonly [type: string]: string } = {
   PIDPressure: 'False',
 }
 
-/** Returns, as upstream, False if a condition has the wrong status, Unknown if all four conditions are Unknown, and otherwise True. */
+/** Returns False if a Node condition is unhealthy, Unknown if all four Node conditions are Unknown, and True otherwise, as upstream does. */
 function healthOfNode(type: string, { status }: Node): NewLegacyCondition {
   const reported = status?.conditions ?? []
   const unhealthy = reported.filter(

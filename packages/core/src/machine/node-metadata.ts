@@ -127,7 +127,8 @@ function wantedTaints(node: Node, input: NodePatchInput): { taints: Taint[]; tra
 
 /**
  * Whether a rollout will replace the Machine: its MachineSet has an older revision than its MachineDeployment. An object without annotation,
- * such as an adopted MachineSet, has revision 0. A paused MachineDeployment may have an empty revision: returns false, where upstream fails.
+ * such as an adopted MachineSet, has revision 0. With an empty revision, which a paused MachineDeployment may have, returns false; upstream
+ * returns an error.
  * @throws Error when a revision is not a number
  */
 function isOutdated(node: Node, { machineSet, machineDeployment }: NodePatchInput): boolean {

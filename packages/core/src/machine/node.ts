@@ -104,8 +104,8 @@ export interface NodeReport extends Pick<MachineScope, 'machine' | 'cluster' | '
 }
 
 /**
- * Returns the NodeReady and NodeHealthy conditions. While the connection is down within the grace period, leaves out conditions that the
- * Machine already has, so that they keep their values. Pure.
+ * Returns the NodeReady and NodeHealthy conditions. While the connection has been down for less than the grace period, leaves out conditions
+ * that the Machine already has, so that they keep their values. Pure.
  */
 export function nodeConditions(report: NodeReport): NewCondition[] {
   const { machine, cluster, node, health, gracePeriod, now } = report
