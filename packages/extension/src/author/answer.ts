@@ -42,6 +42,7 @@ export type AnswerOf<H extends Hook> =
   | (keyof ContentOf<H> extends never ? Proceed : Proceed | ProceedWith<ContentOf<H>>)
   | (ResponseOf<H> extends { retryAfterSeconds: number } ? Hold : never)
 
+/** Lets core proceed, with an optional message. */
 export const proceedNow = (message?: string): Proceed => ({ kind: 'proceed', ...(message === undefined ? {} : { message }) })
 
 /** Lets core proceed with content, such as patches or variables. Fields that the hook does not have are type errors. */
@@ -63,6 +64,7 @@ export function holdFor(seconds: number, message: string): Hold {
   return { kind: 'hold', seconds, message }
 }
 
+/** Reports a failure with a message for users. Core retries with backoff; no failure policy ignores the failure. */
 export const fail = (message: string): Failed => ({ kind: 'fail', message })
 
 const maxInt32 = 2 ** 31 - 1

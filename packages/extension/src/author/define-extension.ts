@@ -18,9 +18,9 @@ export interface HandlerCall<H extends Hook = Hook> {
 export interface HandlerOptions {
   /** Unique within the extension: a DNS label, such as wait-for-quota. */
   readonly name: string
-  /** Timeout of a call, at most 30 seconds. Default, also for 0: 10. */
+  /** Timeout of a call in seconds, at most 30. Default: 10, which 0 also means. */
   readonly timeoutSeconds?: number
-  /** Ignore: core proceeds when a call gets no valid response. It does not ignore a response made by `fail`. Default: Fail. */
+  /** With Ignore, core proceeds when a call gets no valid response; it never ignores a response made by `fail`. Default: Fail. */
   readonly failurePolicy?: 'Ignore' | 'Fail'
 }
 
@@ -49,7 +49,7 @@ export const on = <H extends Hook>(
 ): Handler => ({ ...options, hook, handle: handle as Handler['handle'] })
 
 /**
- * Validates the extension.
+ * Validates and returns the extension.
  *
  * @throws TypeError if core would reject it, for example because of an invalid or duplicate name or a timeout out of range; also for a
  *   handler that is not a function, and for a handler of Discovery, to which the server itself responds

@@ -61,7 +61,7 @@ test('a patch is encoded in standard base64 with padding', () => {
 })
 
 test.each<[string, Json, Json, unknown]>([
-  ['a member', { a: 1, b: 1 }, { a: 2, b: 1 }, { a: 2 }],
+  ['a changed member', { a: 1, b: 1 }, { a: 2, b: 1 }, { a: 2 }],
   ['a changed list as the whole list', { a: [1, 2] }, { a: [1] }, { a: [1] }],
   ['a removal', { a: { b: 1, c: 1 } }, { a: { c: 1 } }, { a: { b: null } }],
 ])('a JSONMergePatch expresses %s', (_, from, to, patch) => {
@@ -73,7 +73,7 @@ test.each([
   [{}, { a: { b: null } }],
   [{ a: null }, {}],
   [{}, { a: [{ b: null }] }],
-])('a JSONMergePatch from %j to %j is an error, since it cannot be expressed', (from, to) => {
+])('a JSONMergePatch from %j to %j is an error, because the format cannot express the change', (from, to) => {
   expect(() => patchBetween(from, to, 'JSONMergePatch')).toThrow('use a JSONPatch')
   expect(applied(from, patchBetween(from, to, 'JSONPatch')!)).toEqual(to)
 })

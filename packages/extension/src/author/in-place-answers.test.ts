@@ -38,10 +38,10 @@ async function patchOf(
 ) {
   const request = draft(machineRequest)
   const spec = (value: object | undefined) => value && { ['spec']: value }
-  const { spec: _, ...host } = request.current.infrastructureMachine as UnknownObject & { spec?: unknown }
+  const { spec: _, ...withoutSpec } = request.current.infrastructureMachine as UnknownObject & { spec?: unknown }
   request.desired.machine = request.current.machine
-  request.current.infrastructureMachine = { ...host, ...spec(current) } as UnknownObject
-  request.desired.infrastructureMachine = { ...host, ...spec(desired) } as UnknownObject
+  request.current.infrastructureMachine = { ...withoutSpec, ...spec(current) } as UnknownObject
+  request.desired.infrastructureMachine = { ...withoutSpec, ...spec(desired) } as UnknownObject
   const response = await callHook(
     extensionOf({ infrastructureMachine: patterns, ...overrides }),
     CanUpdateMachine,

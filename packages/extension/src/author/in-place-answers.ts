@@ -11,7 +11,7 @@ import { type EncodedPatch, patchBetween, type PatchFormat } from './document-pa
 
 /**
  * A path below the spec of a Machine, infrastructure machine or bootstrap config. The extension can update the field and all
- * fields below it; with `when`, only if it returns true for the change. Examples: `version`, `disks[*].sizeGiB` (of items that
+ * fields below it; with `when`, only changes for which `when` returns true. Examples: `version`, `disks[*].sizeGiB` (of items that
  * keep their index), `files` (including added and removed items), `labels.*`.
  */
 export type FieldPattern = string | { readonly path: string; readonly when: (change: Change) => boolean }
@@ -41,6 +41,7 @@ export interface InPlaceFields {
   readonly format?: PatchFormat
 }
 
+/** Handlers for the two hooks that ask whether an in-place update is possible. */
 export interface InPlaceHandlers {
   canUpdateMachine(call: HandlerCall<typeof CanUpdateMachine>): AnswerOf<typeof CanUpdateMachine>
   canUpdateMachineSet(call: HandlerCall<typeof CanUpdateMachineSet>): AnswerOf<typeof CanUpdateMachineSet>
@@ -102,7 +103,7 @@ interface Part {
   readonly machinePart: MachinePart
   readonly from: object | undefined
   readonly to: object | undefined
-  /** Path of the machine's spec in the object. */
+  /** Path of the compared spec in the object: `spec`, or `spec.template.spec` in MachineSets and templates. */
   readonly spec: readonly string[]
   /** Field of the response. */
   readonly patch: string

@@ -152,7 +152,7 @@ describe('the response is a failure', () => {
       }),
       'no quota',
     ],
-    ['when a rule rejects', template(machines, async () => Promise.reject(new Error('no quota'))), 'no quota'],
+    ['when the promise of a rule is rejected', template(machines, async () => Promise.reject(new Error('no quota'))), 'no quota'],
     [
       'when a variable is missing',
       template(machines, ({ variables }) => variables.string('zone')),
@@ -218,7 +218,7 @@ describe('the response is a failure', () => {
     )
   })
 
-  it('that names the same template for any order of the request', async () => {
+  it('that names the same template for any order of the items in the request', async () => {
     const rules = [
       template({}, () => {
         throw new Error('no')
