@@ -175,7 +175,7 @@ test('a topology creates MachinePools from their class, with metadata, variables
   expect((await env.client.get(Cluster, key('demo'))).status?.workers).toMatchObject({ desiredReplicas: 2, replicas: 2 })
 })
 
-test('infrastructure and bootstrap config of a pool are changed in place; a pool that is removed from the topology is deleted', async () => {
+test('the infrastructure of a pool is changed in place; a pool that is removed from the topology is deleted with its objects', async () => {
   env = await managementEnv({ runtime: noHooks(), shows: () => false })
   await aClass()
   await aCluster([{ class: 'worker', name: 'mp0', replicas: 1 }])
@@ -216,7 +216,7 @@ test('new pools are created although the update of an existing one fails', async
   expect(await poolOf('mp1')).toMatchObject({ status: { phase: 'Running', replicas: 1 } })
 })
 
-test('pools upgrade after the control plane, one after the other, between the hooks of workers', async () => {
+test('pools upgrade after the control plane, one after the other, between BeforeWorkersUpgrade and AfterWorkersUpgrade', async () => {
   const calls: string[] = []
   const recordCall = (name: string) => () => void calls.push(name)
   env = await managementEnv({
@@ -241,8 +241,8 @@ test('pools upgrade after the control plane, one after the other, between the ho
   const texts = new Set<string>()
   for (let second = 0; second < 120; second++) {
     await env.advance(seconds(1))
-    const [first, second] = [await poolOf('mp0'), await poolOf('mp1')]
-    versionsSeen.add(`${first.spec.template.spec.version} ${second.spec.template.spec.version} ${calls.at(-1)}`)
+    const [firstPool, secondPool] = [await poolOf('mp0'), await poolOf('mp1')]
+    versionsSeen.add(`${firstPool.spec.template.spec.version} ${secondPool.spec.template.spec.version} ${calls.at(-1)}`)
     texts.add(await topologyReconciled())
   }
   expect([...versionsSeen]).toEqual([
@@ -265,7 +265,7 @@ test('pools upgrade after the control plane, one after the other, between the ho
   expect(await nodeVersions()).toEqual(['v1.36.0', 'v1.36.0', 'v1.36.0'])
 })
 
-test('a pool with defer-upgrade is upgraded after the annotation is removed; until then no other upgrade may begin', async () => {
+test('a pool with defer-upgrade is upgraded after the annotation is removed; until then another upgrade is rejected', async () => {
   env = await managementEnv({ runtime: noHooks(), shows: () => false })
   await aClass()
   const deferred = { annotations: { 'topology.cluster.x-k8s.io/defer-upgrade': '' } }

@@ -1,7 +1,7 @@
 /**
- * Deletes the templates of a topology's deleted MachineDeployments and MachineSets, except templates that other objects use, and the
- * MachineHealthChecks of these MachineDeployments. Only then removes the finalizers of these MachineDeployments and MachineSets. Upstream:
- * core/reconcilers/topology/machinedeployment and machineset, v1.14.
+ * Cleans up when a MachineDeployment or MachineSet of a topology is deleted: deletes its templates, except templates that other objects use,
+ * and the MachineHealthCheck of a MachineDeployment. Then removes the finalizer. Upstream: core/reconcilers/topology/machinedeployment and
+ * machineset, v1.14.
  */
 import {
   Cluster,
@@ -39,11 +39,11 @@ import type { ContractRef } from '../external/get.ts'
 
 type Owner = MachineDeployment | MachineSet
 
-/** Creates the controller that deletes the templates of a deleted MachineDeployment, except for those that a MachineSet uses. */
+/** Creates the controller that deletes a MachineHealthCheck and unused templates with their MachineDeployment. */
 export const createTopologyMachineDeploymentController = (): Controller =>
   cleanupController('topology/machinedeployment', MachineDeployment, MachineDeploymentTopologyFinalizer)
 
-/** Creates the controller that deletes a template with its last MachineSet, unless the MachineDeployment uses the template. */
+/** Creates the controller that deletes unused templates with their MachineSet. */
 export const createTopologyMachineSetController = (): Controller =>
   cleanupController('topology/machineset', MachineSet, MachineSetTopologyFinalizer)
 
@@ -88,7 +88,7 @@ async function reconcileTemplates<T extends Owner>(
   context: ReconcileContext,
 ): Promise<Outcome> {
   const object = context.cache.peek(kind, key)
-  // As upstream, an object with the pause annotation does not get the finalizer either; a paused Cluster only delays the cleanup.
+  // As upstream, the pause annotation of the object prevents both the finalizer and the cleanup; a paused Cluster prevents only the cleanup.
   if (!object || !isOfTopology(object) || isPaused(undefined, object)) return proceed()
   if (!isDeleting(object)) {
     await orAbsent(ensureFinalizer(context, kind, object, finalizer))
@@ -109,7 +109,7 @@ async function reconcileTemplates<T extends Owner>(
   return proceed()
 }
 
-/** Deletes the MachineHealthCheck that the topology created for a MachineDeployment. It has the name of the MachineDeployment. */
+/** Deletes the MachineHealthCheck with the name of a MachineDeployment, if the topology created it. */
 async function deleteHealthCheck(key: ObjectKey, { client, signal }: ReconcileContext): Promise<void> {
   const healthCheck = await orAbsent(client.get(MachineHealthCheck, key, { signal }))
   if (!healthCheck || !isOfTopology(healthCheck)) return
@@ -118,8 +118,8 @@ async function deleteHealthCheck(key: ObjectKey, { client, signal }: ReconcileCo
 }
 
 /**
- * Returns the templates that other objects of the same Cluster use. The objects are read live, because a template deleted by mistake cannot
- * be restored.
+ * Returns the templates that other MachineDeployments and MachineSets of the Cluster use, unless these are being deleted. The objects are
+ * read live, because a template deleted by mistake cannot be restored.
  */
 async function templatesInUse(object: Owner, { client, signal }: ReconcileContext): Promise<ReadonlySet<string>> {
   const { namespace, uid } = object.metadata

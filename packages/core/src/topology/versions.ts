@@ -81,8 +81,8 @@ export async function decideVersions(
     }
     const { hook } = controlPlane
     const result = await withErrorContext(ErrorPrefix, () => callUpgradeHook(scope, hook, facts))
-    // Records that the upgrade has begun, so that BeforeClusterUpgrade is not called again: once a handler of it has allowed the upgrade, or,
-    // if it has no handler, once BeforeControlPlaneUpgrade blocks or fails.
+    // The upgrade has begun once a handler of BeforeClusterUpgrade has allowed it or, without such a handler, once BeforeControlPlaneUpgrade
+    // blocks or fails. The pending hook AfterClusterUpgrade records this, so that BeforeClusterUpgrade is not called again.
     const hasBegun =
       (hook === 'BeforeClusterUpgrade' && result.kind === 'proceed' && result.called) ||
       (hook === 'BeforeControlPlaneUpgrade' && result.kind !== 'proceed')
@@ -112,7 +112,7 @@ export async function callUpgradeHook(
   { controlPlane, lowestWorker, desired, plan }: UpgradeFacts,
 ): Promise<HookResult> {
   const { hooks, runtime } = scope.memory
-  // This version of the Cluster includes the pending hooks that this reconcile has written.
+  // This copy of the Cluster includes the pending hooks that this reconcile has written.
   const { context, cluster } = scope
   const version = controlPlane?.version ?? desired
   const steps = {
@@ -233,8 +233,8 @@ const workerTopologies = (
 ]
 
 /**
- * Returns how many MachineDeployments, and how many MachinePools, may upgrade concurrently: 1 without the annotation, and for a text that
- * is not a positive integer, which admission rejects.
+ * Returns how many MachineDeployments, and how many MachinePools, may upgrade concurrently. Returns 1 without the annotation, and for a value
+ * that is not a positive integer. Admission rejects such values.
  */
 function upgradeConcurrency({ metadata }: Cluster): number {
   const concurrency = Number(metadata.annotations?.[ClusterTopologyUpgradeConcurrencyAnnotation] ?? 1)

@@ -48,7 +48,7 @@ const annotated = ({ metadata, ...rest }: Cluster, annotations: string | Record<
 })
 
 describe('a blocking response', () => {
-  test('is cached until its retry time, before which the hook is not called again', async () => {
+  test('is cached until its retry time: only then is the hook called again', async () => {
     const clock = new VirtualClock()
     const { client, state } = aRuntime([{ retryAfterSeconds: 10, message: 'wait' }, { retryAfterSeconds: 0 }])
     const hooks = new LifecycleHooks(client, clock)
@@ -98,7 +98,7 @@ describe('a blocking response', () => {
     expect(next).toMatchObject({ kind: 'proceed', called: true })
   })
 
-  test('is restored by the next process from the record on the Cluster', async () => {
+  test('is restored by the next process from the record on the Cluster, if extension and request are unchanged', async () => {
     const clock = new VirtualClock()
     const { client, state, changed } = aRuntime([{ retryAfterSeconds: 600, message: 'wait' }])
     const first = await new LifecycleHooks(client, clock).call(BeforeClusterCreate, aCluster(), {}, context)
@@ -190,35 +190,35 @@ describe('a blocking response', () => {
     expect(state.calls).toBe(2)
   })
 
-  const changes: readonly [what: string, next: (cluster: Cluster) => Cluster, isCalled: boolean][] = [
-    ['a label', ({ metadata, ...rest }) => ({ ...rest, metadata: { ...metadata, labels: { approved: 'yes' } } }), true],
-    ['an annotation', (cluster) => annotated(cluster, 'approved'), true],
-    [
-      'the topology',
-      ({ spec, ...rest }) => ({ ...rest, spec: { ...spec, topology: { ...spec.topology!, version: 'v1.35.1' } } }),
-      true,
-    ],
-    ['the status', (cluster) => ({ ...cluster, status: { phase: 'Failed' } }) as Cluster, false],
-    [
-      'the resourceVersion and generation',
-      ({ metadata, ...rest }) => ({ ...rest, metadata: { ...metadata, resourceVersion: '8', generation: 9 } }),
-      false,
-    ],
-    ['annotations of core: pending hooks', (cluster) => annotated(cluster, 'runtime.cluster.x-k8s.io/pending-hooks'), false],
-    ['annotations of core: waiting hooks', (cluster) => annotated(cluster, 'runtime.capstan.dev/waiting-hooks'), false],
-    [
-      'annotations of core: the upgrade step',
-      (cluster) => annotated(cluster, 'topology.internal.cluster.x-k8s.io/upgrade-step'),
-      false,
-    ],
-  ]
-  test.each(changes)('is valid until a relevant field of the request changes: %s', async (_, next, isCalled) => {
+  type Change = [what: string, next: (cluster: Cluster) => Cluster]
+  /** Returns the number of calls for a Cluster before and after a change. */
+  async function callsWithChange(next: Change[1]): Promise<number> {
     const { client, state } = aRuntime([{ retryAfterSeconds: 600 }])
     const hooks = new LifecycleHooks(client, new VirtualClock())
     await hooks.call(BeforeClusterCreate, aCluster(), {}, context)
     await hooks.call(BeforeClusterCreate, next(aCluster()), {}, context)
-    expect(state.calls).toBe(isCalled ? 2 : 1)
-  })
+    return state.calls
+  }
+
+  test.each<Change>([
+    ['a label', ({ metadata, ...rest }) => ({ ...rest, metadata: { ...metadata, labels: { approved: 'yes' } } })],
+    ['an annotation', (cluster) => annotated(cluster, 'approved')],
+    [
+      'the topology',
+      ({ spec, ...rest }) => ({ ...rest, spec: { ...spec, topology: { ...spec.topology!, version: 'v1.35.1' } } }),
+    ],
+  ])('is not used after a change of %s', async (_, next) => expect(await callsWithChange(next)).toBe(2))
+
+  test.each<Change>([
+    ['the status', (cluster) => ({ ...cluster, status: { phase: 'Failed' } }) as Cluster],
+    [
+      'the resourceVersion and generation',
+      ({ metadata, ...rest }) => ({ ...rest, metadata: { ...metadata, resourceVersion: '8', generation: 9 } }),
+    ],
+    ['the annotation pending-hooks', (cluster) => annotated(cluster, 'runtime.cluster.x-k8s.io/pending-hooks')],
+    ['the annotation waiting-hooks', (cluster) => annotated(cluster, 'runtime.capstan.dev/waiting-hooks')],
+    ['the annotation upgrade-step', (cluster) => annotated(cluster, 'topology.internal.cluster.x-k8s.io/upgrade-step')],
+  ])('is still used after a change of %s', async (_, next) => expect(await callsWithChange(next)).toBe(1))
 
   test('whose handler changes the Cluster at each call leads to calls with growing delays', async () => {
     const { client, state } = aRuntime([{ retryAfterSeconds: 600 }])
@@ -276,7 +276,7 @@ describe('a blocking response', () => {
     const call = () => hooks.call(BeforeClusterCreate, aCluster(), {}, context)
     const first = call()
     await called.promise
-    expect(hooks.waitingIn('default'), 'labels of its namespace may change meanwhile').toEqual([
+    expect(hooks.waitingIn('default'), 'a change of the labels of its namespace queues the Cluster').toEqual([
       { namespace: 'default', name: 'demo' },
     ])
     changed('other')
@@ -290,23 +290,6 @@ describe('a blocking response', () => {
     expect(state.calls).toBe(2)
   })
 
-  test('is not cached when the call fails: the failure names the handler, and the call is repeated when the extension changes', async () => {
-    const { client, state, changed } = aRuntime([{}])
-    const hooks = new LifecycleHooks(client, new VirtualClock())
-    const enqueued: string[] = []
-    hooks.whenExtensionsChange(({ name }) => enqueued.push(name))
-    state.fails = new Error('no')
-    const failed = { kind: 'failed', hook: 'BeforeClusterCreate', message: 'no', handlers: ['h.ext'], called: true }
-    for (let calls = 1; calls < 4; calls++) {
-      expect(await hooks.call(BeforeClusterCreate, aCluster(), {}, context)).toMatchObject(failed)
-      expect(state.calls).toBe(calls)
-    }
-    changed('ext')
-    expect(enqueued).toEqual(['demo'])
-    state.fails = new HookFailed('unavailable', 'breaker')
-    expect(await hooks.call(BeforeClusterCreate, aCluster(), {}, context)).toMatchObject({ kind: 'failed', called: false })
-  })
-
   test('expires when its extension is removed', async () => {
     const { client, state } = aRuntime([{ retryAfterSeconds: 600 }])
     const hooks = new LifecycleHooks(client, new VirtualClock())
@@ -316,7 +299,24 @@ describe('a blocking response', () => {
   })
 })
 
-test('queues a Cluster once when an extension changes while the handlers of its hook are determined', async () => {
+test('a failed call is not cached and names its handler; a change of the extension queues the Cluster', async () => {
+  const { client, state, changed } = aRuntime([{}])
+  const hooks = new LifecycleHooks(client, new VirtualClock())
+  const enqueued: string[] = []
+  hooks.whenExtensionsChange(({ name }) => enqueued.push(name))
+  state.fails = new Error('no')
+  const failed = { kind: 'failed', hook: 'BeforeClusterCreate', message: 'no', handlers: ['h.ext'], called: true }
+  for (let calls = 1; calls < 4; calls++) {
+    expect(await hooks.call(BeforeClusterCreate, aCluster(), {}, context)).toMatchObject(failed)
+    expect(state.calls).toBe(calls)
+  }
+  changed('ext')
+  expect(enqueued).toEqual(['demo'])
+  state.fails = new HookFailed('unavailable', 'breaker')
+  expect(await hooks.call(BeforeClusterCreate, aCluster(), {}, context)).toMatchObject({ kind: 'failed', called: false })
+})
+
+test('queues a Cluster once when an extension changes while the handlers of a hook are determined', async () => {
   const { client, changed } = aRuntime([{}])
   const lookup = Promise.withResolvers<readonly string[]>()
   const hooks = new LifecycleHooks({ ...client, handlersFor: () => lookup.promise }, new VirtualClock())
@@ -344,11 +344,11 @@ test.each([
   ['none', {}, undefined],
   ['one', { [`${prefix}/a`]: '' }, `annotation ${prefix}/a is set`],
   ['two', { [`${prefix}/b`]: '', [`${prefix}/a`]: '' }, `annotations ${prefix}/a, ${prefix}/b are set`],
-])('annotations defer an upgrade: %s', (_, annotations, message) => {
+])('the message lists the annotations that block an upgrade: %s', (_, annotations, message) => {
   expect(blockedByAnnotation(aCluster(annotations as Record<string, string>))?.message).toBe(message)
 })
 
-test('lists blocking hooks by name, with their messages', () => {
+test('lists blocking hooks with their messages, sorted by name', () => {
   const hooks = [
     { hook: 'B', message: '', retryAfter: 1, handlers: [], called: true },
     { hook: 'A', message: 'later', retryAfter: 1, handlers: [], called: true },

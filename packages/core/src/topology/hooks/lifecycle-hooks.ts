@@ -1,4 +1,4 @@
-/** Calls lifecycle hooks for one Cluster, and caches blocking responses. */
+/** Calls the lifecycle hooks of Clusters, and caches blocking responses. */
 import type { Hook } from '@capstan/api'
 import {
   BeforeClusterUpgradeHookAnnotationPrefix,
@@ -44,13 +44,13 @@ export type CallContext = Pick<ReconcileContext, 'signal' | 'withoutWorker'>
 interface CachedResponse {
   /** Hash of the parts of the request on which the response may depend. */
   readonly requestKey: string
-  /** By `Clock.elapsed`. */
+  /** Time of the call by `Clock.elapsed`. */
   readonly calledAt: number
   /** Expiry by `Clock.elapsed`; a failed call expires at once. */
   readonly expires: number
   /** Expiry in milliseconds since the epoch, as recorded on the Cluster. */
   readonly until: number
-  /** Number of consecutive calls before expiry, each because the request had changed. */
+  /** Number of consecutive calls that a changed request caused before the previous response expired. */
   readonly changes: number
   readonly message: string
   readonly handlers: readonly string[]
@@ -60,7 +60,7 @@ interface CachedResponse {
 interface CachedPlan {
   /** Hash of the parts of the request on which the plan may depend. */
   readonly requestKey: string
-  /** By `Clock.elapsed`. */
+  /** Expiry by `Clock.elapsed`. */
   readonly expires: number
   readonly handler: string
   readonly plan: UpgradePlan
@@ -76,7 +76,7 @@ interface ClusterState {
   readonly lookedUp: Set<string>
   /** Whether the handlers of a hook are being determined, or could not be determined. */
   handlersUnknown: boolean
-  /** The call in progress: its response is not cached when an extension changes during the call. */
+  /** The call in progress. Its response is not cached when the extension of a handler changes during the call. */
   call?: { readonly handlers: readonly string[]; isOutdated: boolean }
   plan?: CachedPlan
   /** The retry request that was handled last; absent once its annotation is removed. */
@@ -103,7 +103,7 @@ export class LifecycleHooks {
     this.#clock = clock
   }
 
-  /** False until the registered extensions are known; callers must not decide before that. */
+  /** False until the registered extensions are known. Before that, a hook could seem to have no handlers. */
   get ready(): boolean {
     return this.#runtime?.ready ?? true
   }
@@ -114,8 +114,8 @@ export class LifecycleHooks {
   }
 
   /**
-   * When an extension is changed or removed, drops its cached responses and plans. Calls `enqueue` for each Cluster whose response, failed
-   * call or call in progress involves this extension, and for each Cluster whose handlers could not be determined.
+   * Drops the cached responses and plans of an extension when it is changed or removed. Then calls `enqueue` for each Cluster whose response,
+   * failed call or call in progress involves this extension, and for each Cluster whose handlers are not determined.
    */
   whenExtensionsChange(enqueue: (cluster: ObjectKey) => void): void {
     this.#runtime?.onChanged?.((extensionConfig) => {
@@ -139,8 +139,8 @@ export class LifecycleHooks {
   }
 
   /**
-   * Returns the Clusters of the namespace that wait for a hook, or whose handlers could not be determined. When labels of the namespace
-   * change, other extensions may select the namespace.
+   * Returns the Clusters of the namespace that wait for a hook, or whose handlers are not determined. They are reconciled when labels of the
+   * namespace change, because other extensions may then select it.
    */
   waitingIn(namespace: string): ObjectKey[] {
     const isWaiting = ({ handlersUnknown, call, responses }: ClusterState) =>
@@ -304,7 +304,7 @@ export class LifecycleHooks {
   }
 
   /**
-   * Returns the response that an earlier process recorded on the Cluster, if it is still valid for this request. Each hook is looked up
+   * Returns the response that an earlier process recorded on the Cluster for an equal request; it may have expired. Each hook is looked up
    * only once: afterwards this process has newer information, such as a change of the extension.
    */
   #restored(state: ClusterState, hook: string, cluster: Cluster, requestKey: string): CachedResponse | undefined {
@@ -362,7 +362,7 @@ function relevantParts(cluster: Cluster): object {
   return [metadata.labels ?? {}, annotations, spec]
 }
 
-/** Whether a failed call was sent. It is not sent while the circuit breaker is open or too many calls are in progress. */
+/** Whether a failed call counts as a call: not while the circuit breaker is open or too many calls are in progress. */
 const wasCalled = (error: unknown): boolean => !(error instanceof HookFailed && error.code === 'unavailable')
 
 const keyOfRequest = (parts: readonly unknown[]): string => digest(stableText(parts))

@@ -6,8 +6,9 @@ import { annotationPath } from '../../annotation-path.ts'
 
 /** Changes of a Cluster to write in one patch. */
 export interface ClusterChange {
-  /** Hooks to add to the pending hooks, and hooks to remove from them. */
+  /** Hooks to add to the pending hooks. */
   readonly add?: readonly string[]
+  /** Hooks to remove from the pending hooks. */
   readonly remove?: readonly string[]
   /** `null` removes an annotation. */
   readonly annotations?: Readonly<Record<string, string | null>>
@@ -20,7 +21,7 @@ interface ClusterPatch {
   readonly spec?: object
 }
 
-/** Returns the merge patch with the differences; `undefined` when there are none. Pure. */
+/** Returns the merge patch for a change, without entries that the Cluster already has; `undefined` when nothing differs. Pure. */
 export function clusterPatch(cluster: Cluster, change: ClusterChange): ClusterPatch | undefined {
   const pending = pendingHooksText(cluster, change)
   const { annotations: currentAnnotations, labels: currentLabels } = cluster.metadata
@@ -43,10 +44,10 @@ function changedEntries<V>(current: object = {}, desired: Readonly<Record<string
 const Attempts = 5
 
 /**
- * Writes a change of a Cluster. A patch is applied only while the pending hooks are those of the copy from which the patch was computed: a
- * pending hook restored from a stale copy would be called a second time. After a conflict, the patch is computed again. A change of only
- * annotations tests the pending hooks, if there are any, instead of the resourceVersion, because the status is often written at the same
- * time.
+ * Writes a change of a Cluster, and returns the Cluster. The patch fails if the pending hooks have changed since the Cluster was read:
+ * otherwise a stale copy could restore a pending hook, and the hook would be called a second time. After such a failure, the patch is
+ * computed again. If the Cluster has pending hooks and only annotations change, the patch tests the pending hooks and not the
+ * resourceVersion, so that it does not fail after a concurrent write of the status.
  */
 export async function changeCluster(io: ChangeIO, cluster: Cluster, change: ClusterChange): Promise<Cluster> {
   if (!clusterPatch(cluster, change)) return cluster

@@ -104,10 +104,14 @@ describe('a plan of an extension', () => {
   const from = { desired: 'v1.36.0', controlPlane: 'v1.34.1', workers: ['v1.32.0'], known: [] }
   const steps = ['v1.35.0', 'v1.36.0']
   test.each([
-    ['without workers is completed', { controlPlane: steps, workers: [] }, ['v1.35.0', 'v1.36.0']],
-    ['with workers is used unchanged', { controlPlane: steps, workers: ['v1.34.1', 'v1.36.0'] }, ['v1.34.1', 'v1.36.0']],
+    ['without steps for workers is completed with these steps', { controlPlane: steps, workers: [] }, ['v1.35.0', 'v1.36.0']],
+    [
+      'with steps for workers is used unchanged',
+      { controlPlane: steps, workers: ['v1.34.1', 'v1.36.0'] },
+      ['v1.34.1', 'v1.36.0'],
+    ],
   ])('%s', (_, extensionPlan, workers) =>
-    expect(upgradePlan({ ...from, extensionPlan: extensionPlan })).toEqual({ controlPlane: steps, workers }),
+    expect(upgradePlan({ ...from, extensionPlan })).toEqual({ controlPlane: steps, workers }),
   )
 
   test.each([
@@ -152,12 +156,12 @@ describe('a plan of an extension', () => {
     )
   })
 
-  test('is rejected when it has steps for workers, but there are none', () =>
+  test('is rejected when it has steps for workers, but there are no workers', () =>
     expect(() => upgradePlan({ ...from, workers: [], extensionPlan: { controlPlane: steps, workers: ['v1.36.0'] } })).toThrow(
       'invalid worker upgrade plan; there are no workers or workers already at the desired version',
     ))
 
-  test('orders builds of one version as the control plane does', () => {
+  test('is rejected when it has builds of one version in another order for workers than for the control plane', () => {
     const builds = { desired: 'v1.34.1+c', controlPlane: 'v1.34.1+a', workers: ['v1.34.1+a'], known: [] }
     const controlPlane = ['v1.34.1+b', 'v1.34.1+c']
     expect(upgradePlan({ ...builds, extensionPlan: { controlPlane, workers: controlPlane } }).workers).toEqual(controlPlane)

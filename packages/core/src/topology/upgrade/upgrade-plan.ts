@@ -18,7 +18,7 @@ export interface UpgradePlanInput {
   readonly controlPlane: string | undefined
   /** Versions of the existing MachineDeployments and MachinePools of the topology; those without a version are left out. */
   readonly workers: readonly string[]
-  /** `spec.kubernetesVersions` of the ClusterClass. If it is empty and no extension plans, an upgrade is limited to one minor version. */
+  /** `spec.kubernetesVersions` of the ClusterClass. If it is empty and `extensionPlan` is absent, an upgrade is limited to one minor version. */
   readonly known: readonly string[]
   /** The plan of an extension, if one is called. */
   readonly extensionPlan?: UpgradePlan
@@ -29,7 +29,7 @@ export interface UpgradeDue extends UpgradePlanInput {
   readonly controlPlane: string
 }
 
-/** Returns the steps to the topology's version. @throws Error when it cannot be reached, or the plan of the extension is invalid */
+/** Returns the steps to the topology's version. @throws Error when the version cannot be reached, or the plan of the extension is invalid */
 export function upgradePlan({ desired, controlPlane, workers, known, extensionPlan }: UpgradePlanInput): UpgradePlan {
   if (controlPlane === undefined) return { controlPlane: [], workers: [] }
   checkVersions(desired, controlPlane)
@@ -84,14 +84,17 @@ function singleStep(from: string, to: string): string[] {
   return [to]
 }
 
-/** Returns the last known version of each minor version above the current one, up to `to`; within one minor version, only the last. */
+/**
+ * Returns the last known version of each minor version above that of `from`, up to `to`. If `from` and `to` have the same minor version,
+ * returns only the last known version up to `to`.
+ */
 function knownSteps(from: string, to: string, known: readonly string[]): string[] {
   if (sameVersion(from, to)) return []
   const fromMinor = parseVersion(from).minor
   const ahead: string[] = []
   for (const version of known) {
     if (compareVersions(version, from) <= 0) continue
-    // Later builds of the version `to` do not belong to the plan.
+    // Versions after `to`, such as later builds of the same version, do not belong to the plan.
     if (compareWithBuild(version, to) === 1) break
     ahead.push(version)
     if (sameVersion(version, to)) break
@@ -165,8 +168,8 @@ function checkWorkerSteps(steps: readonly string[], controlPlaneVersions: readon
 }
 
 /**
- * Returns the fewest steps that keep workers within three minor versions of the control plane. As upstream, returns none if the workers
- * have a higher minor version than the topology, or if the version of a step is not known: upstream's error for these cases is lost.
+ * Returns the fewest steps that keep workers within three minor versions of the control plane. Returns none if the workers have a higher
+ * minor version than the topology, or if the version of a step is not known: upstream drops its error in these cases.
  */
 function workerSteps(controlPlaneSteps: readonly string[], controlPlane: string, lowest: string, to: string): string[] {
   const versionOfMinor = new Map<number, string>()

@@ -20,13 +20,13 @@ const facts = (overrides: Partial<UpgradeFacts> = {}): UpgradeFacts => ({
   responses: new Map(),
   ...overrides,
 })
-const planWithoutSteps = { controlPlane: [], workers: ['v1.34.1'] }
-const started = new Set(['AfterClusterUpgrade', 'AfterControlPlaneUpgrade'])
+const planForWorkersOnly = { controlPlane: [], workers: ['v1.34.1'] }
+const pendingAfterStart = new Set(['AfterClusterUpgrade', 'AfterControlPlaneUpgrade'])
 
 const clusterAllowed = new Map([['BeforeClusterUpgrade', 'proceed']])
 const stepAllowed = new Map([...clusterAllowed, ['BeforeControlPlaneUpgrade', 'proceed']])
 
-describe('the control plane version', () => {
+describe('controlPlaneVersion', () => {
   test.each([
     ['a new control plane gets the version of the topology', { controlPlane: undefined }, 'v1.34.1 stable'],
     [
@@ -36,7 +36,7 @@ describe('the control plane version', () => {
     ],
     [
       'a control plane that is upgrading keeps its version',
-      { controlPlane: controlPlaneAt('v1.34.1', { upgrading: true }), pending: started },
+      { controlPlane: controlPlaneAt('v1.34.1', { upgrading: true }), pending: pendingAfterStart },
       'v1.34.1 upgrading',
     ],
     ['an upgrade begins with BeforeClusterUpgrade', {}, 'call BeforeClusterUpgrade'],
@@ -50,18 +50,18 @@ describe('the control plane version', () => {
     ['a non-blocking response starts the step', { responses: stepAllowed }, 'v1.34.1 starting'],
     ['calls no hook while workers are upgrading', { anyWorkerUpgrading: true }, 'v1.33.2 pending'],
     [
-      'a running upgrade calls only the hook of the step',
+      'an upgrade in progress calls BeforeControlPlaneUpgrade, and not BeforeClusterUpgrade again',
       { pending: new Set(['AfterClusterUpgrade']) },
       'call BeforeControlPlaneUpgrade',
     ],
     [
       'repeats a step that was interrupted at its start',
-      { pending: started, step: 'v1.34.1', responses: stepAllowed },
+      { pending: pendingAfterStart, step: 'v1.34.1', responses: stepAllowed },
       'v1.34.1 starting',
     ],
     [
       'calls AfterControlPlaneUpgrade after a step',
-      { pending: started, step: 'v1.34.1', controlPlane: controlPlaneAt('v1.34.1'), plan: planWithoutSteps },
+      { pending: pendingAfterStart, step: 'v1.34.1', controlPlane: controlPlaneAt('v1.34.1'), plan: planForWorkersOnly },
       'call AfterControlPlaneUpgrade',
     ],
     [
@@ -69,16 +69,16 @@ describe('the control plane version', () => {
       {
         pending: new Set(['AfterClusterUpgrade', 'BeforeWorkersUpgrade', 'AfterWorkersUpgrade']),
         controlPlane: controlPlaneAt('v1.34.1'),
-        plan: planWithoutSteps,
+        plan: planForWorkersOnly,
       },
       'call BeforeWorkersUpgrade',
     ],
     [
-      'is stable while BeforeWorkersUpgrade blocks the workers',
+      'the control plane is stable while BeforeWorkersUpgrade blocks the workers',
       {
         pending: new Set(['AfterClusterUpgrade', 'BeforeWorkersUpgrade', 'AfterWorkersUpgrade']),
         controlPlane: controlPlaneAt('v1.34.1'),
-        plan: planWithoutSteps,
+        plan: planForWorkersOnly,
         responses: new Map([['BeforeWorkersUpgrade', 'blocked']]),
       },
       'v1.34.1 stable',
@@ -104,11 +104,11 @@ describe('the control plane version', () => {
     ],
     [
       'calls a pending AfterControlPlaneUpgrade without a recorded step',
-      { pending: started, controlPlane: controlPlaneAt('v1.34.1'), plan: planWithoutSteps },
+      { pending: pendingAfterStart, controlPlane: controlPlaneAt('v1.34.1'), plan: planForWorkersOnly },
       'call AfterControlPlaneUpgrade',
     ],
     [
-      'a control plane that must not be further ahead waits for its workers',
+      'a control plane whose version is the next step of the workers waits for them',
       {
         desired: 'v1.35.0',
         plan: { controlPlane: ['v1.35.0'], workers: ['v1.33.2', 'v1.35.0'] },
@@ -137,11 +137,11 @@ const worker = (name: string, overrides: Partial<WorkerTopology> = {}): WorkerTo
   ...overrides,
 })
 
-/** Formats `a:v1.34.1 starting, b:…` for workers with the given control plane. */
+/** Formats the versions of workers as `a:v1.34.1 starting, b:…`. */
 function versionsText(overrides: Partial<UpgradeFacts>, workers: WorkerTopology[], concurrency = 1): string {
   const upgradeFacts = facts({
     controlPlane: controlPlaneAt('v1.34.1'),
-    plan: planWithoutSteps,
+    plan: planForWorkersOnly,
     pending: new Set(['AfterClusterUpgrade']),
     ...overrides,
   })
@@ -152,7 +152,7 @@ function versionsText(overrides: Partial<UpgradeFacts>, workers: WorkerTopology[
     .join(', ')
 }
 
-describe('worker versions', () => {
+describe('workerVersions', () => {
   test('upgrades one worker at a time', () => {
     expect(versionsText({}, [worker('a'), worker('b')])).toBe('a:v1.34.1 starting, b:v1.33.2 pending')
   })
@@ -164,20 +164,20 @@ describe('worker versions', () => {
   test.each([
     ['MachineDeployment', 'MachineDeployments: failed to compute MachineDepoyment', 'machine deployment'],
     ['MachinePool', 'MachinePools: failed to compute MachinePool', 'machine pool'],
-  ] as const)('reports a %s that has to be upgraded without a step', (kind, computed, text) => {
+  ] as const)('throws for a %s that must be upgraded when the plan has no step', (kind, computed, text) => {
     const upgradeFacts = facts({ controlPlane: controlPlaneAt('v1.34.1'), plan: { controlPlane: [], workers: [] } })
     const stable = { kind: 'version', version: 'v1.34.1', state: 'stable', pending: false } as never as ControlPlaneVersion
     expect(() => workerVersions(upgradeFacts, stable, [worker('a', { current: 'v1.35.0' })], { concurrency: 1, kind })).toThrow(
       `failed to compute ${computed} for topology "a": cannot compute the ${text} version if the ${text} is pending upgrade and the upgrade plan is not set`,
     )
   })
-  test('counts a worker that still replaces its Machines against the limit', () => {
+  test('counts a worker that still replaces its Machines towards the concurrency limit', () => {
     const a = worker('a', { current: 'v1.34.1', upgrading: true })
     expect(versionsText({ anyWorkerUpgrading: true, plan: { controlPlane: [], workers: [] } }, [a, worker('b')])).toBe(
       'a:v1.34.1 settled, b:v1.33.2 pending',
     )
   })
-  test('counts a worker once that starts an upgrade while it still replaces Machines', () => {
+  test('counts a worker only once when it starts an upgrade while it still replaces Machines', () => {
     expect(versionsText({ anyWorkerUpgrading: true }, [worker('a', { upgrading: true }), worker('b'), worker('c')], 2)).toBe(
       'a:v1.34.1 starting, b:v1.34.1 starting, c:v1.33.2 pending',
     )
@@ -191,7 +191,7 @@ describe('worker versions', () => {
     )
   })
   test('workers are neither upgraded nor created while AfterControlPlaneUpgrade blocks', () => {
-    const blocked = { pending: started, responses: new Map([['AfterControlPlaneUpgrade', 'blocked'] as const]) }
+    const blocked = { pending: pendingAfterStart, responses: new Map([['AfterControlPlaneUpgrade', 'blocked'] as const]) }
     expect(versionsText(blocked, [worker('a'), worker('new', { current: undefined })])).toBe(
       'a:v1.33.2 pending, new:v1.34.1 pendingCreate',
     )
@@ -218,5 +218,5 @@ test('an upgrade is complete when no worker is upgrading or deferred, and no hoo
   expect(upgradeIsOver(upgradeFacts, decision, [settled])).toBe(true)
   expect(upgradeIsOver(upgradeFacts, decision, [{ ...settled, upgrading: true }])).toBe(false)
   expect(upgradeIsOver(upgradeFacts, decision, [{ ...settled, state: 'deferred' }])).toBe(false)
-  expect(upgradeIsOver({ ...upgradeFacts, pending: started }, decision, [settled])).toBe(false)
+  expect(upgradeIsOver({ ...upgradeFacts, pending: pendingAfterStart }, decision, [settled])).toBe(false)
 })

@@ -1,7 +1,8 @@
 /**
  * Decides which version each object gets in this reconcile. Pure: pending hooks and hook responses are inputs; when a response is missing,
- * the decision is to call that hook. Upstream: exp/topology/desiredstate, v1.14. Upstream's #14171 writes the pending hooks of a step after
- * the control plane got the version; here they are written before, and `startWasInterrupted` prevents a call of the hooks in between.
+ * the decision is to call the hook. Upstream: exp/topology/desiredstate, v1.14. Upstream (since its pull request 14171) writes the pending
+ * hooks of a step after the version of the control plane. Here they are written before the version, and `startWasInterrupted` prevents calls
+ * of the hooks in between.
  */
 import type { UpgradePlan } from './upgrade-plan.ts'
 import { compareWithBuild } from '@capstan/api'
@@ -20,7 +21,7 @@ export const stepHooks = ['AfterControlPlaneUpgrade', 'BeforeWorkersUpgrade', 'A
 
 /**
  * Returns the hooks that become pending when the control plane is upgraded to `version`. Hooks of workers are included only when `version`
- * is also a step of the workers.
+ * is also the next step of the workers.
  */
 export const hooksOfStep = (version: string, { workers }: UpgradePlan): UpgradeHook[] => [
   'AfterClusterUpgrade',
@@ -28,6 +29,7 @@ export const hooksOfStep = (version: string, { workers }: UpgradePlan): UpgradeH
   ...(workers[0] === version ? (['BeforeWorkersUpgrade', 'AfterWorkersUpgrade'] as const) : []),
 ]
 
+/** State from which the versions are decided. */
 export interface UpgradeFacts {
   /** `spec.topology.version`. */
   readonly desired: string
@@ -48,9 +50,11 @@ export interface UpgradeFacts {
   readonly responses: ReadonlyMap<UpgradeHook, 'proceed' | 'blocked'>
 }
 
+/** The version that the control plane should have after this reconcile. */
 export interface ControlPlaneVersion {
   readonly kind: 'version'
   readonly version: string
+  /** `starting`: the control plane gets its next version in this reconcile. `pending`: its upgrade must wait. */
   readonly state: 'stable' | 'provisioning' | 'upgrading' | 'starting' | 'pending'
   /**
    * Whether the control plane keeps another version than the topology's in this reconcile, also while it is `upgrading` to an intermediate
@@ -118,6 +122,7 @@ export function controlPlaneVersion(facts: UpgradeFacts): ControlPlaneDecision {
 export const startWasInterrupted = ({ controlPlane, step }: UpgradeFacts): boolean =>
   step !== undefined && controlPlane !== undefined && compareWithBuild(step, controlPlane.version) === 1
 
+/** A MachineDeployment or MachinePool of a topology, with the state of its object. */
 export interface WorkerTopology {
   readonly name: string
   /** Version of the existing object; absent before it is created. */
@@ -132,12 +137,13 @@ export interface WorkerTopology {
   readonly removed?: boolean
 }
 
+/** The version that a MachineDeployment or MachinePool should have after this reconcile. */
 export interface WorkerVersion {
   readonly name: string
   readonly version: string
   /**
-   * `settled`: the object has the topology's version, may be created with it, or is removed. `starting` upgrades the object in this reconcile;
-   * `pending` and `deferred` leave it unchanged; `pendingCreate` postpones its creation.
+   * `settled`: the object has the topology's version, may be created with it, or is no longer in the topology. `starting` upgrades the object
+   * in this reconcile; `pending` and `deferred` leave it unchanged; `pendingCreate` postpones its creation.
    */
   readonly state: 'settled' | 'starting' | 'pending' | 'deferred' | 'pendingCreate'
   readonly upgrading: boolean
@@ -181,9 +187,9 @@ export function workerVersions(
 
     const next = facts.plan.workers[0]
     if (next === undefined) {
-      const worker = kind === 'MachinePool' ? 'machine pool' : 'machine deployment'
+      const kindText = kind === 'MachinePool' ? 'machine pool' : 'machine deployment'
       throw new Error(
-        `failed to compute ${workerErrorPrefix(kind, name)}: cannot compute the ${worker} version if the ${worker} is pending upgrade and the upgrade plan is not set`,
+        `failed to compute ${workerErrorPrefix(kind, name)}: cannot compute the ${kindText} version if the ${kindText} is pending upgrade and the upgrade plan is not set`,
       )
     }
     if (next === current) return keep('pending', current)
