@@ -2,9 +2,9 @@ import { compareWithBuild, type Machine, type ReplicasOfVersion, tryParseVersion
 import { compareText } from '@capstan/kube'
 
 /**
- * Returns the versions of Machines: of each Machine, the kubelet version of its Node or, while that is unknown, the version of its spec.
- * Builds that cannot be ordered follow the age of their oldest Machines. `undefined` when there are no versions. Upstream:
- * internal/util/version, v1.14.
+ * Returns the versions of Machines, and how many Machines have each version. The version of a Machine is the kubelet version of its Node
+ * or, while that is unknown, the version in its spec. Builds of a version that cannot be ordered are sorted by the creation of their oldest
+ * Machine. Returns `undefined` when there are no versions. Upstream: internal/util/version, v1.14.
  */
 export const versionsOfMachines = (machines: readonly Machine[]): ReplicasOfVersion[] | undefined =>
   mergeVersions(
@@ -31,8 +31,9 @@ export function mergeVersions(entries: readonly ReplicasOfVersion[]): ReplicasOf
 }
 
 function compare(a: string, b: string): number {
-  const [isA, isB] = [a, b].map((text) => tryParseVersion(text) !== undefined)
-  if (!isA || !isB) return isA ? -1 : isB ? 1 : compareText(a, b)
+  const [isValidA, isValidB] = [a, b].map((text) => tryParseVersion(text) !== undefined)
+  if (isValidA !== isValidB) return isValidA ? -1 : 1
+  if (!isValidA) return compareText(a, b)
   const order = compareWithBuild(a, b)
   return order === 'differ' ? 0 : order || compareText(a, b)
 }

@@ -7,7 +7,7 @@ export interface WaitingFor {
   readonly hook: string
   /** Registered names of the blocking handlers; empty when an annotation blocks, or when `extensionConfig` is set. */
   readonly handlers: readonly string[]
-  /** Time of the next call in milliseconds since the epoch; absent when there is none. */
+  /** Latest time of the next call, in milliseconds since the epoch; absent when an annotation blocks, and after a failed call. */
   readonly until?: number
   /** Hash of the request: a later process reuses the response for an equal request. */
   readonly question?: string

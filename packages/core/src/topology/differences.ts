@@ -1,4 +1,4 @@
-/** Decides without a dry run whether applying an object would change anything, from the object and its managedFields. */
+/** Decides whether applying a desired object would change the existing object: compares fields and managedFields, without a dry run. */
 import {
   equal,
   type Input,
@@ -16,11 +16,11 @@ import { digest } from './digest.ts'
 /** Field manager of topologies. Upstream: structuredmerge.TopologyManagerName. */
 export const TopologyManager = 'capi-topology'
 
-/** Returns the text of an error of a write that changes an object. Upstream detects changes by a dry run, whose error has this text. */
+/** Returns the prefix of the error when a write that changes an object fails. Upstream reports the error of its dry run, with this text. */
 export const dryRunError = (kind: string, object: KubeObject): string =>
   `failed to create patch helper for ${kind} ${keyText(keyOf(object))}: server side apply dry-run failed for modified object`
 
-/** `metadata` when only labels, annotations or owners differ, or only the managedFields entry of this manager is missing. */
+/** `metadata` when only labels, annotations or owners differ, or only the managedFields entry of `TopologyManager` is missing. */
 export type Difference = 'none' | 'metadata' | 'spec'
 
 /**
@@ -28,7 +28,7 @@ export type Difference = 'none' | 'metadata' | 'spec'
  * with defaults, a mutating webhook), but reports every difference that the server would see.
  */
 export function difference(desired: Input<UnknownObject>, current: KubeObject): Difference {
-  const applied = appliedFields(current, desired.apiVersion ?? current.apiVersion)
+  const applied = appliedEntry(current, desired.apiVersion ?? current.apiVersion)
   const { metadata, apiVersion: _v, kind: _k, ...body } = desired
   const { metadata: currentMetadata, apiVersion: _cv, kind: _ck, ...currentBody } = current as UnknownObject
   const { metadata: ownedMetadata, body: ownedBody } = splitMetadata(applied?.fieldsV1 ?? {})
@@ -39,10 +39,10 @@ export function difference(desired: Input<UnknownObject>, current: KubeObject): 
 }
 
 /**
- * Fields that this manager applied last. Also absent when the entry is for another version of the kind, so that one apply updates the
- * entry.
+ * Returns the managedFields entry for applies by `TopologyManager`; `undefined` if there is none, or if it is for another version of the
+ * kind, so that one apply updates the entry.
  */
-const appliedFields = ({ metadata }: KubeObject, apiVersion: string): ManagedFieldsEntry | undefined =>
+const appliedEntry = ({ metadata }: KubeObject, apiVersion: string): ManagedFieldsEntry | undefined =>
   metadata.managedFields?.find(
     (entry) =>
       entry.manager === TopologyManager && entry.operation === 'Apply' && entry.apiVersion === apiVersion && !entry.subresource,
@@ -70,7 +70,7 @@ function listChanges(desired: readonly unknown[], current: unknown, owned: Field
   if (equal(desired, current)) return false
   if (!Array.isArray(current)) return true
   const keyed = Object.keys(owned).filter((field) => field.startsWith('k:'))
-  // Without keyed items, the list is atomic or a set, or this manager has not applied it yet: any difference counts.
+  // Without keyed items, the list is atomic or a set, or `TopologyManager` has not applied it yet: any difference counts.
   if (keyed.length === 0) return true
   const keys = Object.keys(readJSON(keyed[0]!.slice(2)) as object)
   const sameItem = (a: unknown, b: unknown) => isRecord(a) && isRecord(b) && keys.every((key) => equal(a[key], b[key]))
@@ -79,7 +79,7 @@ function listChanges(desired: readonly unknown[], current: unknown, owned: Field
   const changed = desired.some((item) => {
     const field = ownedOf(item)
     const index = current.findIndex((candidate) => sameItem(candidate, item))
-    // The server sorts the items as they are applied. Items of other managers keep their places between them.
+    // The server puts the applied items in the order of the applied list. Items of other managers stay in between.
     const isMoved = index < previous
     previous = index
     return isMoved || changes(item, current[index], field === undefined ? {} : fieldsOf(owned[field]))
@@ -88,30 +88,34 @@ function listChanges(desired: readonly unknown[], current: unknown, owned: Field
 }
 
 /**
- * Remembers each applied object, and which fields this manager owned after the apply. While neither changes, no apply is needed, even if a
- * webhook or a default makes the desired and the current object look different.
+ * Remembers each applied object, and which fields `TopologyManager` owned after the apply. While neither changes, no apply is needed, even
+ * if a webhook or a default makes the desired and the current object look different.
  */
 export class AppliedObjects {
-  readonly #applied = new Map<string, { readonly desired: string; readonly fields: string }>()
+  readonly #applied = new Map<string, { readonly desiredHash: string; readonly fieldsHash: string }>()
 
   /** Records an applied object with the server's response. Must be called after every apply. */
   record(desired: Input<UnknownObject>, response: KubeObject): void {
-    this.#applied.set(response.metadata.uid, { desired: hashOf(desired), fields: this.#fields(desired, response) })
+    this.#applied.set(response.metadata.uid, { desiredHash: hashOf(desired), fieldsHash: this.#fieldsHash(desired, response) })
   }
 
-  /** Whether `desired` was applied last, and this manager still owns the same fields of `current`. */
+  /** Whether `desired` was applied last, and `TopologyManager` still owns the same fields of `current`. */
   isCurrent(desired: Input<UnknownObject>, current: KubeObject): boolean {
     const applied = this.#applied.get(current.metadata.uid)
-    return applied !== undefined && applied.desired === hashOf(desired) && applied.fields === this.#fields(desired, current)
+    return (
+      applied !== undefined &&
+      applied.desiredHash === hashOf(desired) &&
+      applied.fieldsHash === this.#fieldsHash(desired, current)
+    )
   }
 
   forget(uid: string): void {
     this.#applied.delete(uid)
   }
 
-  /** Returns a hash of the fields that this manager owns: those that no other manager has changed since the last apply. */
-  #fields(desired: Input<UnknownObject>, object: KubeObject): string {
-    return hashOf(appliedFields(object, desired.apiVersion ?? object.apiVersion)?.fieldsV1 ?? {})
+  /** Returns a hash of the fields that `TopologyManager` owns: applied fields that no other manager has changed since the last apply. */
+  #fieldsHash(desired: Input<UnknownObject>, object: KubeObject): string {
+    return hashOf(appliedEntry(object, desired.apiVersion ?? object.apiVersion)?.fieldsV1 ?? {})
   }
 }
 

@@ -142,9 +142,9 @@ async function storeDefaults(scope: TopologyScope, defaulted: Cluster): Promise<
 }
 
 /**
- * Calls BeforeClusterCreate before the first creation, and returns whether the creation may proceed. Records a creation that a handler has
- * allowed as the pending hook AfterControlPlaneInitialized, so that BeforeClusterCreate is not called again when the process stops before
- * the Cluster has references. Upstream calls it again.
+ * Calls BeforeClusterCreate before the first creation, and returns whether the creation may proceed. When a handler has allowed it, makes
+ * AfterControlPlaneInitialized pending: BeforeClusterCreate is then not called again, even if the process stops before the Cluster has
+ * references. Upstream calls it again.
  */
 async function callBeforeClusterCreate(scope: TopologyScope, cluster: Cluster): Promise<boolean> {
   const { name } = AfterControlPlaneInitialized
@@ -218,8 +218,8 @@ async function applyState(
 
 /**
  * Writes the Cluster's references to the created objects; objects not created yet are not referenced. During an upgrade the annotation
- * upgrade-step allows MachineSets and control planes to create Machines of the control plane's version. Without a runtime client, no hooks
- * are pending, and there is an upgrade if the plan has steps.
+ * upgrade-step allows MachineSets and control planes to create Machines of the control plane's version. Without a runtime client there are
+ * no pending hooks; then the Cluster is upgrading if the plan has steps.
  */
 async function writeReferences(
   scope: TopologyScope,
@@ -292,8 +292,8 @@ async function report(scope: TopologyScope, paused: boolean, error: unknown, req
 }
 
 /**
- * A retry request is handled once a reconcile has called every hook that has a record, or found that it does not block. A failed call
- * counts as a call.
+ * Whether the retry request was handled: the reconcile has called every hook that has a record, or found that the hook does not block. A
+ * failed call counts as a call.
  */
 function isRetryHandled({ cluster, failed, notBlocking, blocking }: TopologyScope, error: unknown): boolean {
   if (error === undefined) return true

@@ -9,7 +9,7 @@ import { changeCluster, type ClusterChange } from './hooks/pending-hooks.ts'
 import type { UpgradeReport } from './topology-reconciled.ts'
 import type { UpgradePlan } from './upgrade/upgrade-plan.ts'
 
-/** State that outlives one reconcile. */
+/** State that outlives one reconcile, for each Cluster. */
 export class TopologyMemory {
   readonly hooks: LifecycleHooks
   /** Absent when the feature gate RuntimeSDK is disabled. */
@@ -80,6 +80,7 @@ export class TopologyScope {
     this.memory = memory
   }
 
+  /** Writes a change of the Cluster. */
   async change(change: ClusterChange): Promise<void> {
     this.cluster = await changeCluster(this.context, this.cluster, change)
   }

@@ -45,7 +45,7 @@ describe('TopologyReconciled', () => {
       'False Deleting: Cluster is deleting. Following hooks are blocking delete: BeforeClusterDelete: backup',
     ],
     [
-      'not created yet',
+      'not created yet, blocked by a hook',
       {
         cluster: aCluster({ spec: { infrastructureRef: undefined } }),
         blocking: [{ hook: 'BeforeClusterCreate', message: '', retryAfter: 1 }],
@@ -113,7 +113,7 @@ describe('the message of an upgrade', () => {
       'MachineDeployment b upgrading to version v1.35.0\n  * MachineDeployment a pending upgrade to version v1.35.0',
     ],
     [
-      'many names are truncated',
+      'a long list of names is truncated',
       {
         plan: { controlPlane: [], workers: ['v1.35.0'] },
         workers: ['e', 'd', 'c', 'b', 'a'].map((name) => worker(name, { state: 'pending' })),

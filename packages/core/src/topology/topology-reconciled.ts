@@ -1,4 +1,4 @@
-/** The TopologyReconciled condition. Pure. Upstream: core/reconcilers/topology/cluster/status.go, v1.14. */
+/** Computes the TopologyReconciled condition. Pure. Upstream: core/reconcilers/topology/cluster/status.go, v1.14. */
 import { type Cluster, ClusterConditions, pausedCondition } from '@capstan/api'
 import {
   appendAll,
@@ -24,6 +24,7 @@ export interface TopologyReport {
   readonly upgrade: UpgradeReport | undefined
 }
 
+/** Versions that the reconcile has decided, for the message of the condition. */
 export interface UpgradeReport {
   readonly controlPlaneKind: string
   readonly controlPlane: ControlPlaneVersion
@@ -82,18 +83,15 @@ function upgradingCondition(cluster: Cluster, report: UpgradeReport, blocking: r
   const deployments = linesOf('MachineDeployment', report.workers, report)
   const pools = linesOf('MachinePool', report.pools, report)
   appendAll(lines, deployments.lines, pools.lines)
-  const reason =
-    blocking.length > 0 || isControlPlaneUpgrading
-      ? 'ClusterUpgrading'
-      : deployments.isDeferredOnly
-        ? 'MachineDeploymentsUpgradeDeferred'
-        : pools.isDeferredOnly
-          ? 'MachinePoolsUpgradeDeferred'
-          : 'ClusterUpgrading'
-  return condition.false(reason, lines.join('\n  * '))
+  const message = lines.join('\n  * ')
+  if (blocking.length === 0 && !isControlPlaneUpgrading) {
+    if (deployments.isDeferredOnly) return condition.false('MachineDeploymentsUpgradeDeferred', message)
+    if (pools.isDeferredOnly) return condition.false('MachinePoolsUpgradeDeferred', message)
+  }
+  return condition.false('ClusterUpgrading', message)
 }
 
-/** Returns the message lines about workers of one kind, and whether workers wait only because of annotations. */
+/** Returns the message lines about workers of one kind, and whether workers are deferred while none is upgrading or pending. */
 function linesOf(
   kind: 'MachineDeployment' | 'MachinePool',
   workers: readonly NamedVersion[],

@@ -144,7 +144,7 @@ describe('errors have the texts of upstream', () => {
     ])
   })
 
-  test('an override, by the name of its MachineDeployment topology', () => {
+  test('an invalid override, with the name of the MachineDeployment topology in the path', () => {
     const errors = defaultAndValidateVariables(aCluster({}, { zone: 'q' }), aClass(schemas))
     expect(errors).toMatchObject([{ field: 'spec.topology.workers.machineDeployments[md-0].variables.overrides[zone].value' }])
   })

@@ -30,8 +30,8 @@ export function withDefaultedVariables(cluster: Cluster, clusterClass: ClusterCl
 }
 
 /**
- * Defaults variables on a draft and returns errors, first those from defaulting. A list with defaulting errors keeps its values. Transition
- * rules compare a variable with the variable of the same name in the same list of `old`.
+ * Sets defaults of variables in `cluster`, a draft, and returns all errors, those from defaulting first. A list with defaulting errors keeps
+ * its values. Transition rules compare a variable with the variable of the same name in the same list of `old`.
  */
 export function defaultAndValidateVariables(cluster: Cluster, clusterClass: ClusterClass, old?: Cluster): FieldError[] {
   const { topology } = cluster.spec
@@ -131,7 +131,7 @@ function valueErrors(
 ): FieldError[] {
   const valuePath = `${path}[${name}]`
   const definition = definitions.get(name)
-  // Defaulting has reported the undefined variable.
+  // Defaulting has already reported that the variable is not defined.
   if (!definition) return []
   const schema = schemaOf(definition)
   const errors = schema.validateSchema({ value })
@@ -150,8 +150,8 @@ const notDefined = ({ name, value }: ClusterVariable, path: string): FieldError 
   invalid(`${path}[${name}]`, writeJSON(value), 'variable is not defined')
 
 /**
- * Returns the error with the path of the variable. Upstream shows the whole value as JSON with sorted members, whichever member is invalid,
- * and the text does not name the variable.
+ * Returns the error with the path of the variable. As upstream, the text contains the whole value as JSON with sorted members, even if only
+ * one member is invalid, and not the name of the variable.
  */
 function withPathOfVariable({ type, field, text }: FieldError, valuePath: string, value: unknown): FieldError {
   const fieldPath = `${valuePath}.${field}`

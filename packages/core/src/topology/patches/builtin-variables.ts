@@ -90,7 +90,7 @@ interface Labelled {
   readonly annotations?: Record<string, string>
 }
 
-/** Annotations that patches can read: large ones, and those that change although users change nothing, are omitted. */
+/** Returns the annotations that patches can read: all except `hiddenAnnotations`, which hook requests omit as well. */
 export const visibleAnnotations = (annotations: Record<string, string> = {}): Record<string, string> =>
   Object.fromEntries(Object.entries(annotations).filter(([name]) => !hiddenAnnotations.includes(name)))
 
@@ -103,7 +103,7 @@ function builtinMetadata({ labels, annotations }: Labelled): JsonObject | undefi
   return Object.keys(metadata).length === 0 ? undefined : metadata
 }
 
-/** Drops members whose value is undefined, so that a template can test whether a member exists. */
+/** Drops members whose value is undefined, so that the Go template of a patch can test whether a member exists. */
 function withoutUndefined(members: { readonly [name: string]: Json | readonly string[] | undefined }): JsonObject {
   const defined: JsonObject = {}
   for (const [name, value] of Object.entries(members)) if (value !== undefined) defined[name] = value as Json

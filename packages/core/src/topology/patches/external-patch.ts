@@ -14,8 +14,8 @@ import type { PatchExtensions } from './patches.ts'
 type ResponseItem = NonNullable<ResponseOf<typeof GeneratePatches>['items']>[number]
 
 /**
- * Calls the extension of a patch, and changes the documents of the items as it responds. Returns the ignored parts of the response, a
- * sentence for each template.
+ * Calls the extension of a patch, and applies its response to the documents of the items. Returns a sentence for each template with ignored
+ * parts of the response.
  */
 export async function applyExternalPatch(
   cluster: Cluster,
@@ -93,7 +93,7 @@ function itemOf(item: PatchItem, variables: PatchVariables) {
 }
 
 /**
- * Applies one item of the response to its document. Returns the ignored parts, in a sentence.
+ * Applies one item of the response to its document. Returns a sentence that lists the ignored parts, if there are any.
  * @throws Error with upstream's text when no item has this uid, or the patch does not apply
  */
 export function applyResponseItem(

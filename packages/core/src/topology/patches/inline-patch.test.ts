@@ -4,7 +4,7 @@ import { patchOperations } from './inline-patch.ts'
 
 const template = { apiVersion: 'infrastructure.cluster.x-k8s.io/v1beta2', kind: 'FooClusterTemplate', metadata: { name: 'x' } }
 
-// Recorded with sigs.k8s.io/yaml v1.6, which upstream parses rendered templates with.
+// Recorded with sigs.k8s.io/yaml v1.6, with which upstream parses rendered templates.
 test.each<[rendered: string, value: unknown]>([
   ['2024-01-01', '2024-01-01'],
   ['2024-01-01T00:00:00Z', '2024-01-01T00:00:00Z'],

@@ -1,4 +1,4 @@
-/** Inline patches of a ClusterClass: matching templates, conditions, and operations. Pure. */
+/** Inline patches of a ClusterClass: matches templates, evaluates `enabledIf` and computes the operations. Pure. */
 import type { ClusterClassPatch, JSONPatch, PatchSelector } from '@capstan/api'
 import { variableValue } from '@capstan/api'
 import {
@@ -45,7 +45,7 @@ export function patchOperations(
   ).flat()
 }
 
-/** Whether a selector matches a template in this role. A class name may begin or end with `*`. */
+/** Whether a selector matches a template in this role. Class names in the selector may begin or end with `*`. */
 export function selects(
   { apiVersion, kind, matchResources }: PatchSelector,
   template: UnknownObject,
@@ -64,6 +64,7 @@ export function selects(
   }
 }
 
+/** Whether the name of a worker class matches a pattern, which may begin or end with `*`. */
 export function matchesName(pattern: string, name: string): boolean {
   if (pattern === '*') return true
   if (pattern.startsWith('*')) return name.endsWith(pattern.slice(1))
@@ -103,7 +104,7 @@ function renderedValue(template: string, variables: JsonObject): Json {
   try {
     return (parseYaml(text, yamlOptions) ?? null) as Json
   } catch (cause) {
-    // The further lines of the message show the position in the text.
+    // Takes only the first line of the message: the other lines show the position in the text.
     const [problem] = messageOf(cause).split(':\n')
     throw new Error(
       `failed to unmarshal rendered template: ${JSON.stringify(text)}: error converting YAML to JSON: yaml: ${problem}`,

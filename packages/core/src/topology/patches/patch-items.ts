@@ -1,4 +1,4 @@
-/** Templates of a topology as input of its class's patches. Pure. Upstream: patches/template.go, v1.14. */
+/** The templates of a topology to which the patches of the class are applied. Pure. Upstream: patches/template.go, v1.14. */
 import type { ContractVersion, HolderReference, VariableOverrides } from '@capstan/api'
 import {
   Cluster,
@@ -18,8 +18,8 @@ import type { DesiredState } from '../desired-state/desired-state.ts'
 import type { TemplateRole } from './inline-patch.ts'
 import { stableUid } from '../stable-random.ts'
 
-/** Contract fields for metadata and spec of the templated object. These are the same in all templates. */
-export const Template = { metadata: InfraMachineTemplateContract.metadata, spec: InfraMachineTemplateContract.spec }
+/** Contract fields of a template with metadata and spec of the objects created from it. They are the same for all kinds of templates. */
+export const TemplateFields = { metadata: InfraMachineTemplateContract.metadata, spec: InfraMachineTemplateContract.spec }
 
 /** One template to patch. */
 export interface PatchItem {
@@ -34,7 +34,7 @@ export interface PatchItem {
   readonly overrides: VariableOverrides['overrides']
   /** Built-in variables in addition to the Cluster's. */
   readonly builtin: JsonObject
-  /** Whether the desired object is the template itself rather than the templated object. */
+  /** Whether the desired object is a copy of the template, and not an object created from it. */
   readonly isTemplate: boolean
   readonly desired: DesiredObject
   /** The template before all patches. */
@@ -142,14 +142,15 @@ export function patchItems(cluster: Cluster, blueprint: Blueprint, desired: Desi
 function documentOf({ object, contract }: External, { object: desired }: DesiredObject, isTemplate: boolean): UnknownObject {
   const document = draft(object)
   const { labels, annotations } = desired.metadata
-  // The annotations are never empty: a desired object has annotations with the template from which it is created.
+  // The annotations are never empty: annotations of a desired object name the template from which it is created.
   const metadata = { ...(labels ? { labels: { ...labels } } : {}), annotations: visibleAnnotations(annotations) }
   delete document.metadata.managedFields
   if (isTemplate) {
     document.metadata = { ...document.metadata, ...metadata }
     return document
   }
-  writeField(document, Template.metadata, contract, { ...readField(document, Template.metadata, contract), ...metadata })
+  const { metadata: metadataField } = TemplateFields
+  writeField(document, metadataField, contract, { ...readField(document, metadataField, contract), ...metadata })
   const ownAnnotations = visibleAnnotations(document.metadata.annotations)
   if (Object.keys(ownAnnotations).length > 0) document.metadata.annotations = ownAnnotations
   else delete document.metadata.annotations

@@ -2,7 +2,7 @@ import { minutes, seconds } from '@capstan/kube'
 import { expect, test } from 'vitest'
 import { PatchResponses } from './patch-responses.ts'
 
-/** Responses with a clock that shows the time of the last record. */
+/** Returns functions that record a response at a given time. */
 function someResponses() {
   let now = 0
   const responses = new PatchResponses({ elapsed: () => now })
@@ -30,18 +30,18 @@ test('five changed responses to the same request are accepted in ten minutes, a 
   )
 })
 
-test('after too many changes, the first response that equals the one before it is accepted, however late', () => {
+test('after too many changes, responses are rejected until one equals the response before it, however late', () => {
   const { accepts } = someResponses()
   for (const n of [0, 1, 2, 3, 4, 5, 6]) accepts(seconds(n), n)
   expect(['a', 'b', 'b', 'c'].map((response, n) => accepts(minutes(60 + 20 * n), response))).toEqual([false, false, true, true])
 })
 
-test('responses that change less often are accepted without end', () => {
+test('responses that change less often are accepted without limit', () => {
   const { accepts } = someResponses()
   expect(Array.from({ length: 50 }, (_, n) => accepts(minutes(2 * n), n))).not.toContain(false)
 })
 
-test('responses to different requests may differ; requests that differ only in the names of generated templates count as the same', () => {
+test('responses to different requests may differ; requests that differ only in the names of generated templates count as the same request', () => {
   const request = (replicas: number, template: string) => ({
     variables: [{ name: 'builtin', value: { replicas, infrastructureRef: { name: template } } }],
   })
@@ -51,7 +51,7 @@ test('responses to different requests may differ; requests that differ only in t
   expect(calls.map((n) => accepts(seconds(n), n, request(1, `template-${n}`), 'other'))).toContain(false)
 })
 
-test('each patch is counted on its own', () => {
+test('the responses of each patch are counted separately', () => {
   const { accepts } = someResponses()
   const accepted = [0, 1, 2, 3, 4, 5, 6].map((n) => [accepts(seconds(n), n, {}, 'a'), accepts(seconds(n), 'same', {}, 'b')])
   expect(accepted.at(-1)).toEqual([false, true])

@@ -76,4 +76,5 @@ export function variableProblem(variables: JsonObject, path: string): string | u
   return undefined
 }
 
+/** Returns the name that fastjson, the JSON library of upstream, has for the type of a value. */
 const typeOf = (value: Json): string => (value === null ? 'null' : typeof value === 'boolean' ? String(value) : typeof value)

@@ -27,10 +27,11 @@ import type { DesiredState } from '../desired-state/desired-state.ts'
 import { applyExternalPatch, validateTopology } from './external-patch.ts'
 import type { CallContext } from '../hooks/lifecycle-hooks.ts'
 import { patchOperations } from './inline-patch.ts'
-import { type PatchItem, patchItems, Template } from './patch-items.ts'
+import { type PatchItem, patchItems, TemplateFields } from './patch-items.ts'
 import type { PatchResponses } from './patch-responses.ts'
 import { patchVariables } from './patch-variables.ts'
 
+/** Dependencies of external patches. */
 export interface PatchExtensions {
   /** Absent when the feature gate RuntimeSDK is disabled. */
   readonly runtime: Pick<RuntimeClient, 'call'> | undefined
@@ -98,15 +99,15 @@ const attempt = <T>(errorContext: string, act: () => T): T =>
  */
 function copyBack({ role, desired, unpatched, document, contract, isTemplate }: PatchItem): string[] {
   const { object } = desired
-  const metadata = readField(document, Template.metadata, contract)
-  const spec = readField(document, Template.spec, contract)
+  const metadata = readField(document, TemplateFields.metadata, contract)
+  const spec = readField(document, TemplateFields.spec, contract)
   if (isTemplate) {
     setMetadata(object.metadata, document.metadata)
-    if (spec) writeField(object, Template.spec, contract, draft(spec))
+    if (spec) writeField(object, TemplateFields.spec, contract, draft(spec))
     if (metadata) {
       const { labels, annotations } = metadata
-      writeField(object, Template.metadata, contract, {
-        ...readField(object, Template.metadata, contract),
+      writeField(object, TemplateFields.metadata, contract, {
+        ...readField(object, TemplateFields.metadata, contract),
         ...(labels ? { labels: draft(labels) } : {}),
         ...(annotations ? { annotations: draft(annotations) } : {}),
       })
@@ -116,7 +117,7 @@ function copyBack({ role, desired, unpatched, document, contract, isTemplate }: 
   const restorers = role.kind === 'controlPlane' ? coreFieldRestorers(object) : []
   if (metadata) setMetadata(object.metadata, metadata)
   if (spec) object['spec'] = draft(spec)
-  const unpatchedSpec = { spec: readField(unpatched, Template.spec, contract) ?? {} }
+  const unpatchedSpec = { spec: readField(unpatched, TemplateFields.spec, contract) ?? {} }
   const changed = restorers.flatMap((restore) => restore(unpatchedSpec) ?? [])
   if (changed.length === 0) return []
   const objectText = `${desired.kind.kind} ${object.metadata.name}`
