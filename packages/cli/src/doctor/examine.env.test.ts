@@ -52,15 +52,12 @@ const examineAsManager = (providers: readonly ProviderName[], kubernetesVersion 
 const rbac = 'rbac.authorization.k8s.io'
 const subjects = [{ kind: 'User', apiGroup: rbac, name: 'manager' }]
 
-/**
- * Creates the roles of `capstan manifests`, without the verbs `without` in the ClusterRole, and binds the user `manager` to
- * them.
- */
-async function grant(providers: readonly ProviderName[], without: readonly string[] = []): Promise<void> {
+/** Creates the ClusterRole and Role of `capstan manifests`, omits some verbs in the ClusterRole, and binds the user `manager` to both. */
+async function grant(providers: readonly ProviderName[], omittedVerbs: readonly string[] = []): Promise<void> {
   const metadata = { name: 'manager' }
   const rules = providers
     .flatMap((provider) => managerRules(provider))
-    .map((rule) => ({ ...rule, verbs: rule.verbs.filter((verb) => !without.includes(verb)) }))
+    .map((rule) => ({ ...rule, verbs: rule.verbs.filter((verb) => !omittedVerbs.includes(verb)) }))
     .filter(({ verbs }) => verbs.length > 0)
   await admin.create(ClusterRole, { metadata, rules })
   await admin.create(ClusterRoleBinding, {
@@ -80,7 +77,7 @@ const install = (providers: readonly ProviderName[]) =>
     { clock: systemClock, random: seededRandom(1) },
   )
 
-test('reports each permission of the roles by name when the user has no role', async () => {
+test('reports each permission of the roles as missing when the user has no role', async () => {
   const { findings, checked } = await examineAsManager(['local'])
   const missingPermissions = findings.filter(({ area }) => area === 'permissions')
   expect(missingPermissions.length).toBe(neededPermissions({ providers: ['local'], namespace }).length)
@@ -95,7 +92,7 @@ test('reports each permission of the roles by name when the user has no role', a
   expect(checked.permissions).toBe(missingPermissions.length)
 })
 
-test('without permission to read kinds and webhooks, reports missing permissions and skips the checks that read them', async () => {
+test('when reading is forbidden, reports missing permissions and skips the checks of kinds, webhooks and certificates', async () => {
   const { transport } = manager
   manager = createClient({
     watch: (request, signal) => transport.watch(request, signal),
@@ -267,7 +264,7 @@ test('expired authorities are errors, and authorities that expire soon are warni
     )
   expect(problemsAfter(70)).toEqual([])
   expect(problemsAfter(80)).toEqual(['warning its authority expires'])
-  expect(problemsAfter(91)).toEqual(['error its authority has expired'])
+  expect(problemsAfter(91)).toEqual(['error its authority expired'])
 })
 
 test.each([

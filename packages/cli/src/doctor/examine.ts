@@ -53,20 +53,18 @@ export interface ExamineOptions {
   readonly kubernetesVersion: string
   readonly clock: Clock
   readonly providers: readonly ProviderName[]
-  /** Namespace of the Lease. */
+  /** Namespace of the Lease for leader election. */
   readonly namespace: string
   readonly signal: AbortSignal
 }
 
-/**
- * Oldest Kubernetes version that supports all fields of our CRDs. Upstream: oldest version of management clusters of Cluster API
- * v1.14.
- */
+/** Oldest accepted Kubernetes version. Upstream: Cluster API v1.13 supports management clusters from v1.32, v1.14 from v1.33. */
 const OldestKubernetes = { major: 1, minor: 32 }
 const oldestText = `v${OldestKubernetes.major}.${OldestKubernetes.minor}`
 /** Certificates that expire within this time are reported. */
 const Margin = hours(24 * 14)
 
+/** Runs all checks for the given providers. */
 export async function examine(options: ExamineOptions): Promise<Examination> {
   const findings: Finding[] = []
   const checked = { permissions: 0, kinds: 0, versions: 0, certificates: 0, webhooks: 0 }
@@ -210,7 +208,8 @@ function kindProblems(
   const served = spec.versions.find(({ name }) => name === kind.version)
   if (!served?.served) return problem(`version ${kind.version} is not served`)
   const stored = (status?.storedVersions ?? []).filter((name) => !spec.versions.some((version) => version.name === name))
-  if (stored.length > 0) return problem(`objects are stored in ${stored.join(', ')}, which the definition no longer has`)
+  if (stored.length > 0)
+    return problem(`objects are stored in ${stored.join(', ')}, which the CustomResourceDefinition no longer has`)
   const expected = customResourceDefinition(kind).spec.versions.find(({ name }) => name === kind.version)
   if (!equal(served.schema, expected?.schema))
     return problem(`the schema of ${kind.version} is that of another release`, 'warning')
@@ -325,7 +324,7 @@ export function authorityProblems(subject: string, { caBundle }: WebhookClientCo
     return problem('error', `its caBundle cannot be read: ${messageOf(err)}`)
   }
   const until = new Date(latestExpiry).toISOString()
-  if (latestExpiry <= now) return problem('error', `its authority has expired at ${until}`)
+  if (latestExpiry <= now) return problem('error', `its authority expired at ${until}`)
   if (latestExpiry - now < Margin) return problem('warning', `its authority expires at ${until}`)
   return []
 }
@@ -349,7 +348,7 @@ async function connectionProblems(
   ]
 }
 
-/** Removes repeated findings. A permission that both providers need is reported once. */
+/** Removes repeated findings. A permission that several providers need is reported once. */
 function withoutRepeats(findings: readonly Finding[]): Finding[] {
   const findingIds = new Set<string>()
   return findings.filter(({ area, subject, problem }) => {
