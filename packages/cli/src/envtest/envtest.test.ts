@@ -28,7 +28,7 @@ describe('capstan envtest', () => {
   test.each([
     { name: 'etcd', flag: 'unsafe-no-fsync' },
     { name: 'kube-apiserver', flag: 'cert-dir' },
-  ])('the written $name prints its flags without starting a server', async ({ name, flag }) => {
+  ])('the written launcher of $name prints its flags without starting a server', async ({ name, flag }) => {
     const assets = join(folder, 'help')
     await runToEnd(['envtest', assets], {})
     const help = execFileSync(join(assets, name), ['--help'], { encoding: 'utf8' })
@@ -90,8 +90,8 @@ describe('kube-apiserver of a test environment reports invalid flags as upstream
         await runKubeApiserver(argv, { ...silentIo(new AbortController().signal), err: (line) => void err.push(line) }),
       ).toBe(1)
       expect(err).toEqual([expect.stringMatching(expectedError)])
-      // An invalid flag is reported without waiting 20 seconds for the unreachable etcd.
     },
+    // Invalid flags are reported before the server has waited 20 seconds for the unreachable etcd.
     15_000,
   )
 
@@ -141,7 +141,7 @@ const silentIo = (signal: AbortSignal): Io => ({
   signal,
 })
 
-/** Prepares folders, a certificate authority and keys as envtest does. `run` starts both programs on free ports. */
+/** Prepares folders, a certificate authority and keys as envtest does. `run` starts etcd and kube-apiserver on free ports. */
 async function makeEnvironment() {
   const dataDir = mkdtempSync(join(folder, 'etcd-'))
   const certDir = mkdtempSync(join(folder, 'certs-'))

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { etcdCommand, etcdHelp } from './etcd-flags.ts'
 
-test('accepts the flags of controller-runtime', () => {
+test('accepts the flags that controller-runtime passes', () => {
   const argv = [
     '--advertise-client-urls=http://127.0.0.1:4001',
     '--data-dir=/tmp/k8s_test_framework_1',
@@ -46,7 +46,7 @@ test.each<{ argv: string[]; reason: string }>([
     argv: ['--listen-client-urls=https://127.0.0.1:1'],
     reason: 'invalid value "https://127.0.0.1:1" for flag -listen-client-urls: expected http://HOST:PORT',
   },
-])('$argv is rejected with the reason', ({ argv, reason }) => {
+])('rejects $argv: $reason', ({ argv, reason }) => {
   expect(etcdCommand(argv)).toEqual({ kind: 'rejected', reason })
 })
 

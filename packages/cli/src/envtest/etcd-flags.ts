@@ -16,14 +16,14 @@ export type EtcdCommand =
 
 /** Flags with an effect: type, default and help text. */
 const flags = {
-  name: { value: 'text', initial: 'default', does: 'Human-readable name for this member.' },
-  'data-dir': { value: 'text', initial: '${name}.etcd', does: 'Path to the data directory.' },
+  name: { type: 'text', initial: 'default', help: 'Human-readable name for this member.' },
+  'data-dir': { type: 'text', initial: '${name}.etcd', help: 'Path to the data directory.' },
   'listen-client-urls': {
-    value: 'text',
+    type: 'text',
     initial: 'http://localhost:2379',
-    does: 'List of URLs to listen on for client traffic.',
+    help: 'List of URLs to listen on for client traffic.',
   },
-  'unsafe-no-fsync': { value: 'bool', initial: 'false', does: 'Disables fsync, unsafe, will cause data loss.' },
+  'unsafe-no-fsync': { type: 'bool', initial: 'false', help: 'Disables fsync, unsafe, will cause data loss.' },
 } as const
 
 /** Flags without effect: there are no peers, no metrics and no log settings, and the API server stores the state and its history. */
@@ -95,18 +95,19 @@ export function etcdCommand(argv: readonly string[]): EtcdCommand {
 }
 
 const isSwitch = (flag: string): boolean =>
-  switchesWithoutEffect.includes(flag) || (flags as { [flag: string]: { value: string } })[flag]?.value === 'bool'
+  switchesWithoutEffect.includes(flag) || (flags as { [flag: string]: { type: string } })[flag]?.type === 'bool'
 
 /** Help text with one flag per line. Test environments read the supported flags from it. */
 export const etcdHelp = `Usage:
 
   etcd [flags]
-    Provide the folder for the state of one Capstan API server, which requests it from the URL in --etcd-servers.
+    Serve the path of the folder in which one Capstan API server stores its state. The API server requests the path from
+    the URL in --etcd-servers.
     Of etcd's protocol, only /health and /version are served.
 
 Flags:
 ${Object.entries(flags)
-  .map(([flag, { initial, does }]) => `  --${flag} '${initial}'\n    ${does}`)
+  .map(([flag, { initial, help }]) => `  --${flag} '${initial}'\n    ${help}`)
   .join('\n')}
 
 Accepted, and without effect:

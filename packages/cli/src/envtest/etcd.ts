@@ -1,6 +1,6 @@
 /**
- * The `etcd` program of a test environment. It stores nothing. It provides the API server with the folder for its state, so that
- * the state is in etcd's data folder. See docs/adr/0020-etcd-launcher.md.
+ * The `etcd` program of a test environment. It stores no data. The API server requests the path of a folder inside etcd's data folder
+ * from it, and stores its state there. See docs/adr/0020-etcd-launcher.md.
  */
 import { existsSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
@@ -22,11 +22,11 @@ export async function runEtcd(argv: readonly string[], io: Io): Promise<number> 
       io.out(etcdHelp)
       return ExitCodes.done
     case 'version':
-      io.out(`etcd Version: ${version} (Capstan in its place)`)
+      io.out(`etcd Version: ${version} (Capstan in place of etcd)`)
       return ExitCodes.done
     case 'rejected':
       io.err(command.reason)
-      io.err('See etcd --help for the flags that there are.')
+      io.err('See etcd --help for the supported flags.')
       return ExitCodes.usage
     case 'serve':
       return serve(command.options, io)

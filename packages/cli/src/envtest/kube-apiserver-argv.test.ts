@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { missingFlags, upstreamArgv } from './kube-apiserver-argv.ts'
+import { missingFlags, translateArgv } from './kube-apiserver-argv.ts'
 
 test.each<{ name: string; given: string[]; expected: string[] }>([
-  { name: 'flags are unchanged', given: ['--secure-port=1', '--v', '4'], expected: ['--secure-port=1', '--v', '4'] },
+  { name: 'flags with dashes are unchanged', given: ['--secure-port=1', '--v', '4'], expected: ['--secure-port=1', '--v', '4'] },
   { name: 'underscores become dashes', given: ['--bind_address=a_b'], expected: ['--bind-address=a_b'] },
   {
     name: 'values of a repeated list flag are joined',
@@ -10,7 +10,7 @@ test.each<{ name: string; given: string[]; expected: string[] }>([
     expected: ['--disable-admission-plugins=ServiceAccount,NamespaceLifecycle', '--secure-port=1'],
   },
 ])('$name', ({ given, expected }) => {
-  expect(upstreamArgv(given)).toEqual(expected)
+  expect(translateArgv(given)).toEqual(expected)
 })
 
 test('reports the missing required flags', () => {

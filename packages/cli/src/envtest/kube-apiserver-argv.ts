@@ -1,8 +1,8 @@
 /** Translates a command line of kube-apiserver to one of `capstan apiserver`. */
 
 /**
- * Flags whose repeated values are joined with commas. Upstream: flags of a list or map type. Only service-cluster-ip-range is a string
- * upstream, where its last value is used.
+ * Flags whose repeated values are joined with commas. Upstream, these flags have a list or map type. The exception is
+ * service-cluster-ip-range: it is a string, and upstream uses its last value.
  */
 const listFlags = new Set([
   'admission-control',
@@ -17,8 +17,8 @@ const listFlags = new Set([
   'tls-cipher-suites',
 ])
 
-/** Replaces underscores in flag names by dashes, and joins repeated list flags. Upstream: pflag, component-base/cli/flag. */
-export function upstreamArgv(argv: readonly string[]): string[] {
+/** Replaces underscores in flag names with dashes, and joins repeated list flags. Upstream: pflag, component-base/cli/flag. */
+export function translateArgv(argv: readonly string[]): string[] {
   const translated: string[] = []
   const positions = new Map<string, number>()
   for (let i = 0; i < argv.length; i++) {

@@ -7,11 +7,11 @@ import { apiserverCommand } from '../commands/apiserver.ts'
 import type { Io } from '../io.ts'
 import { ExitCodes } from '../io.ts'
 import { defaultVersion } from '@capstan/apiserver'
-import { missingFlags, upstreamArgv } from './kube-apiserver-argv.ts'
+import { missingFlags, translateArgv } from './kube-apiserver-argv.ts'
 
 /** Runs the server until it is interrupted, or only prints help, version or an error. Resolves with the exit code. */
 export async function runKubeApiserver(commandLine: readonly string[], io: Io): Promise<number> {
-  const argv = upstreamArgv(commandLine)
+  const argv = translateArgv(commandLine)
   if (argv.includes('--version')) {
     io.out(`Kubernetes ${defaultVersion}`)
     return ExitCodes.done

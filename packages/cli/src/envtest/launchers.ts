@@ -10,16 +10,16 @@ const launcherNames = ['etcd', 'kube-apiserver'] as const
 const launcherMark = '# Written by `capstan envtest`'
 
 export interface LauncherProgram {
-  /** Path of the Node program that runs the launcher. */
+  /** Path of the Node executable that the launcher starts. */
   readonly node: string
-  /** Path of `bin/envtest.js`. */
+  /** Path of `bin/envtest.js`, which Node runs. */
   readonly entry: string
   /** The program's help text. */
   readonly help: string
 }
 
 /**
- * Returns the script that replaces the program of that name. Test environments read the help before each start to see the
+ * Returns the script that replaces the program `name`. Test environments read the help before each start to see the
  * supported flags, so the script contains the help text, which it prints without starting Node. `exec` replaces the shell, so
  * that the server receives the signals.
  */

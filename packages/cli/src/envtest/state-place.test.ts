@@ -34,7 +34,7 @@ test('waits for a server that is not reachable yet', async () => {
   expect(await findState([url], sleep)).toEqual(statePlace)
 })
 
-test('rejects a real etcd, with the remedy', async () => {
+test('rejects a real etcd with an error that names the remedy', async () => {
   const realEtcd = await serve((_, res) => void res.writeHead(404).end())
   await expect(findState([realEtcd], () => Promise.resolve())).rejects.toThrow(
     `--etcd-servers ${realEtcd} is not the etcd launcher of capstan envtest, and no other etcd is supported; to store the state in a folder, use capstan apiserver --data`,

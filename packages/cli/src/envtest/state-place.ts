@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers'
 /** Response body at `StatePath` of the `etcd` launcher that `capstan envtest` writes. */
 export interface StateLocation {
   readonly folder: string
-  /** `--unsafe-no-fsync`: writes are not synced. */
+  /** Whether etcd was started with `--unsafe-no-fsync`: writes are not synced to disk. */
   readonly isUnsafe: boolean
 }
 
