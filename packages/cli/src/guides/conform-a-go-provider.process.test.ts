@@ -3,5 +3,7 @@ import { testGuide } from './test-guide.ts'
 
 testGuide('conform-a-go-provider.md', {
   programs: ['go', 'kubectl'],
-  notRun: { 'npx @capstan/cli xray AcmeMachine/NAME': 'for an object that core does not accept; xray.test.ts runs it' },
+  notRun: {
+    'npx @capstan/cli xray AcmeMachine/NAME': 'needs an object that core does not accept; xray.test.ts runs the command',
+  },
 })

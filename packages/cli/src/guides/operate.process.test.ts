@@ -4,6 +4,7 @@ import { testGuide } from './test-guide.ts'
 testGuide('operate.md', {
   programs: ['kubectl', 'clusterctl', 'curl'],
   notRun: {
-    'clusterctl move --to-directory': 'needs definitions that clusterctl has installed; interop -- upstream moves Clusters',
+    'clusterctl move --to-directory':
+      'needs CustomResourceDefinitions that clusterctl has installed; interop -- upstream moves Clusters',
   },
 })

@@ -4,8 +4,8 @@
  * - `sh` runs each line; `sh refused` does too, and each line must fail.
  * - `sh background` starts a command that keeps running; `sh stop` sends SIGINT to the running command that contains the text.
  * - A language followed by a file name saves the block as that file.
- * - `text` is expected output. If the previous block is `sh` or `sh refused`, the last command must have printed each line, in any order.
- *   Otherwise the running program that was started last prints the lines, in this order. Numbers and spaces may differ, except in
+ * - `text` is expected output. If the previous block is `sh` or `sh refused`, its last command must have printed each line, in any order.
+ *   Otherwise the running program that was started last must print the lines, in this order. Numbers and spaces may differ, except in
  *   summaries of `conform` and `lint`.
  *
  * A block of any other form is an error.
@@ -44,13 +44,13 @@ export const commandsInProse = (path: string): string[] =>
       .matchAll(/`((?:npx|npm|capstan|kubectl|clusterctl|curl|helm) [^`\s]+ [^`]+)`/g),
   ].map(([, command]) => command!)
 
+/** Returns the steps of a page, in order. @throws Error for a block of unknown form */
 export function guideSteps(path: string): GuideStep[] {
   const steps: GuideStep[] = []
   for (const [block, start, text] of readFileSync(path, 'utf8').matchAll(fence)) {
     const [, language, modifier = ''] = /^(\w+)(?: (\S+))?$/.exec(start!) ?? []
-    const isKnown =
-      language === 'sh' ? ['', 'background', 'refused', 'stop'].includes(modifier) : (language === 'text') === (modifier === '')
-    if (language === undefined || !isKnown) throw new Error(`${path}: no step has this form:\n${block}`)
+    if (language === undefined || !isKnownForm(language, modifier))
+      throw new Error(`${path}: this block has an unknown form:\n${block}`)
     const lines = text!.trimEnd().split('\n')
     if (language === 'text') {
       steps.push({ kind: 'expect', printedBy: steps.at(-1)?.kind === 'run' ? 'command' : 'background', lines })
@@ -62,10 +62,20 @@ export function guideSteps(path: string): GuideStep[] {
   return steps
 }
 
+function isKnownForm(language: string, modifier: string): boolean {
+  if (language === 'sh') return ['', 'background', 'refused', 'stop'].includes(modifier)
+  if (language === 'text') return modifier === ''
+  // The modifier of any other language is a file name.
+  return modifier !== ''
+}
+
 /** Matches the summaries of `capstan conform` and `capstan lint`, whose counts are the same in each run. */
 const summaries = /^\d+ pass, |^No findings: /
 
-/** Removes the parts of an output line that differ from run to run: numbers, column alignment, and the leading time. */
+/**
+ * Removes the parts of an output line that differ from run to run: numbers, column alignment, and the leading time. Returns
+ * summaries unchanged.
+ */
 export const comparable = (line: string): string => (summaries.test(line) ? line : withoutNumbers(line))
 
 const withoutNumbers = (line: string): string =>
@@ -87,10 +97,10 @@ export interface RunningCommand {
   /** Resolves with the exit code. */
   readonly ended: Promise<number>
   /**
-   * Resolves with the next line that `comparable` finds equal to `like`, after the line that the previous call returned. Rejects when the
-   * command ends without such a line.
+   * Searches the output after the line that the previous call returned. Resolves with the first line that equals `expectedLine` when
+   * both are normalized by `comparable`. Rejects when the command ends without such a line.
    */
-  line(like: string): Promise<string>
+  line(expectedLine: string): Promise<string>
 }
 
 /** Starts a command line in a shell, and records its output. */
@@ -103,27 +113,30 @@ export function startCommand(command: string, folder: string, furtherEnv: NodeJS
   })
   const lines: string[] = []
   let next = Promise.withResolvers<void>()
-  const printed = (line: string) => {
+  const addLine = (line: string) => {
     lines.push(line)
     next.resolve()
     next = Promise.withResolvers()
   }
-  for (const stream of [child.stdout, child.stderr]) createInterface({ input: stream }).on('line', printed)
+  for (const stream of [child.stdout, child.stderr]) createInterface({ input: stream }).on('line', addLine)
   const ended = once(child, 'close').then(([code]) => code as number)
   let searchStart = 0
   return {
     child,
     lines,
     ended,
-    async line(like) {
+    async line(expectedLine) {
       for (;;) {
-        const index = lines.findIndex((line, position) => position >= searchStart && comparable(line) === comparable(like))
+        const index = lines.findIndex(
+          (line, position) => position >= searchStart && comparable(line) === comparable(expectedLine),
+        )
         if (index >= 0) {
           searchStart = index + 1
           return lines[index]!
         }
         const code = await Promise.race([next.promise, ended])
-        if (code !== undefined) throw new Error(`It ended with ${code} without the line ${like}\n${lines.join('\n')}`)
+        if (code !== undefined)
+          throw new Error(`${command} ended with ${code} without the line ${expectedLine}\n${lines.join('\n')}`)
       }
     },
   }
@@ -162,7 +175,7 @@ export interface GuideOptions {
  * Runs a guide of docs/guides, from its first command to its last, in `folder`. The main differences from a reader's machine
  * are:
  *
- * - Programs listen on free ports, which replace the page's ports, because those may be in use on this machine.
+ * - Programs listen on free ports instead of the page's ports, which may be in use on this machine.
  * - `npx @capstan/cli` is the command of the checkout, unless the page is for readers without one.
  * - `folder` is the home folder, and replaces `/path/to` in the page.
  * - npm installs global packages below `folder`, and npx does not ask before it installs.
@@ -211,10 +224,10 @@ export class GuideRun {
       else if (step.kind === 'save') writeFileSync(join(this.#folder, step.file), this.#forThisMachine(step.text))
       else if (step.kind === 'start') this.#start(step.command)
       else if (step.kind === 'stop') await this.#stop(step.command)
-      else if (step.printedBy === 'background') for (const like of step.lines) await this.#awaitLine(like)
+      else if (step.printedBy === 'background') for (const expectedLine of step.lines) await this.#awaitLine(expectedLine)
       else {
         const printed = last.map(comparable)
-        for (const like of step.lines) expect(printed).toContain(comparable(like))
+        for (const expectedLine of step.lines) expect(printed).toContain(comparable(expectedLine))
       }
     }
     // Sends SIGINT to the running programs, the last one first, because it may need the others.
@@ -287,23 +300,27 @@ export class GuideRun {
     const anyPort = command.replace(/(-port) (\d+)/g, (_, flag: string, port: string) => `${flag} ${this.#ports.get(port) ?? 0}`)
     // A second start in the same data folder uses the port of the first start.
     const isFirst = !existsSync(join(this.#folder, '.capstan/port'))
-    const portFlag = anyPort.includes(' apiserver ') ? ' --secure-port 0' : anyPort.includes(' up ') && isFirst ? ' --port 0' : ''
+    let portFlag = ''
+    if (anyPort.includes(' apiserver ')) portFlag = ' --secure-port 0'
+    else if (anyPort.includes(' up ') && isFirst) portFlag = ' --port 0'
     const started = startCommand(this.#forThisMachine(anyPort + portFlag), this.#folder, this.#env)
     this.#running.push({ ...started, command })
   }
 
   async #stop(command: string): Promise<void> {
     const index = this.#running.findIndex((started) => started.command.includes(command))
-    if (index < 0) throw new Error(`Nothing runs that contains: ${command}`)
+    if (index < 0) throw new Error(`No running command contains: ${command}`)
     const [stopped] = this.#running.splice(index, 1)
     process.kill(-stopped!.child.pid!, 'SIGINT')
     await stopped!.ended
   }
 
-  async #awaitLine(like: string): Promise<void> {
-    const line = await this.#running.at(-1)!.line(like)
+  /** Waits until the program that was started last prints the line, and records the ports of the line. */
+  async #awaitLine(expectedLine: string): Promise<void> {
+    const line = await this.#running.at(-1)!.line(expectedLine)
     const actualPorts = [...line.matchAll(/:(\d+)/g)]
-    for (const [index, [, port]] of [...like.matchAll(/:(\d+)/g)].entries()) this.#ports.set(port!, actualPorts[index]![1]!)
+    for (const [index, [, port]] of [...expectedLine.matchAll(/:(\d+)/g)].entries())
+      this.#ports.set(port!, actualPorts[index]![1]!)
   }
 }
 

@@ -71,7 +71,7 @@ test('runs the guide for authors of extensions', { timeout: 180_000 }, async () 
   await background!.ended
   running.length = 0
   await validator.close()
-  // Scripts that this test does not run must exist, too.
+  // The script `image`, which this test does not run, must exist, too.
   const { scripts } = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8')) as { scripts: { [name: string]: string } }
   expect(scripts.image).toMatch(/docker build/)
 })
