@@ -21,6 +21,7 @@ export interface Address {
   readonly port: number
 }
 
+/** Adds the flags of `EndpointFlags`. */
 export const withEndpoints = (command: Command): Command =>
   command
     .addOption(new Option('--health-addr <address>', 'address of /healthz and /readyz, such as :9440').argParser(address))
@@ -39,7 +40,7 @@ export const withEndpoints = (command: Command): Command =>
     .addOption(
       portOption(
         '--diagnostics-port <n>',
-        'port of health and metrics on loopback, unless an address is given; 0 selects a free port',
+        'port of health and metrics on loopback, if neither --health-addr nor --diagnostics-address is given; 0 selects a free port',
       ).default(8080),
     )
     .addOption(
@@ -109,8 +110,8 @@ interface SecureOptions extends Address {
 }
 
 /**
- * Serves with a generated certificate; upstream's is self-signed. The API server authenticates and authorizes the clients. The
- * clients cannot authenticate this server, because the certificate's authority is not published.
+ * Serves diagnostics over HTTPS with a generated certificate (upstream: a self-signed certificate). The API server authenticates and
+ * authorizes the clients. The clients cannot authenticate this server, because the certificate's authority is not published.
  */
 async function serveSecurely(manager: Manager, options: SecureOptions): Promise<DiagnosticsServer> {
   const { host, port, minVersion, client, clock, log } = options

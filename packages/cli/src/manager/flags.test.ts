@@ -97,7 +97,7 @@ test('a disabled feature gate removes its controllers', () => {
   expect(controllersWith('ClusterTopology=true,MachinePool=true,RuntimeSDK=true,InPlaceUpdates=true')).toEqual(allControllers)
 })
 
-test('accepts the bootstrap gate, AllAlpha=true and AllBeta=true without effect', () => {
+test('accepts KubeadmBootstrapFormatIgnition, AllAlpha=true and AllBeta=true without effect', () => {
   const { featureGates } = flagsOf('--feature-gates', 'KubeadmBootstrapFormatIgnition=false,AllAlpha=true,AllBeta=true')
   expect(featureGates).toEqual({})
 })

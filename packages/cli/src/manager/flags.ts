@@ -47,9 +47,11 @@ function labelValue(text: string): string {
 
 /** Tuning flags of upstream's core manager. */
 export interface TuningFlags {
+  /** In milliseconds. */
   readonly syncPeriod?: number
   readonly kubeApiQps?: number
   readonly kubeApiBurst?: number
+  /** Log verbosity. */
   readonly v?: number
   readonly featureGates: Gates
   readonly clusterConcurrency?: number
@@ -79,8 +81,9 @@ const controllersOfFlag = {
   machinepool: ['machinepool'],
   machineset: ['machineset'],
 } as const
-type Tuned = keyof typeof controllersOfFlag
+type FlagPrefix = keyof typeof controllersOfFlag
 
+/** Adds the flags of `TuningFlags`. */
 export function withTuning(command: Command): Command {
   for (const name of Object.keys(controllersOfFlag))
     command.addOption(
@@ -118,9 +121,9 @@ export function withTuning(command: Command): Command {
 /** Returns the controllers with the concurrency of the flags. */
 export function tunedControllers(controllers: readonly Controller[], flags: TuningFlags): Controller[] {
   const concurrency = new Map<string, number>()
-  for (const [name, tuned] of Object.entries(controllersOfFlag)) {
-    const value = flags[`${name as Tuned}Concurrency`]
-    if (value !== undefined) for (const controllerName of tuned) concurrency.set(controllerName, value)
+  for (const [prefix, controllerNames] of Object.entries(controllersOfFlag)) {
+    const value = flags[`${prefix as FlagPrefix}Concurrency`]
+    if (value !== undefined) for (const controllerName of controllerNames) concurrency.set(controllerName, value)
   }
   return controllers.map((controller) =>
     concurrency.has(controller.name) ? { ...controller, concurrency: concurrency.get(controller.name)! } : controller,
@@ -208,7 +211,10 @@ const rejected: { readonly [reason: string]: string } = {
   'cipher suites are those of Node.js, see --tls-min-version': 'tls-cipher-suites',
 }
 
-/** Returns hidden options that fail with the reason, because ignoring a flag would silently change the requested behaviour. */
+/**
+ * Returns the unsupported flags as hidden options that fail with the reason. Ignoring such a flag would silently change the requested
+ * behaviour.
+ */
 export const rejectedManagerFlags = (): Option[] =>
   Object.entries(rejected).flatMap(([reason, names]) =>
     names.split(' ').map((name) => {

@@ -108,7 +108,7 @@ test('rejects durations that would allow two leaders', async () => {
   expect(err).toContain('leaseDuration must be greater than renewDeadline')
 })
 
-test('managers of core and of local lead at the same time, each with its own Lease', async () => {
+test('a manager of the core provider and one of the local provider lead at the same time, each with its own Lease', async () => {
   const core = start(['manager', ...flags, '--leader-elect', ...shortRetryFlags])
   await core.line(/Manager ready/)
   const local = start([

@@ -31,6 +31,7 @@ const CoreLease = 'controller-leader-election-capi'
 /** Returns the Lease name: upstream's for managers with the core provider, otherwise one with the names of the providers. */
 const leaseOf = (providers: readonly ProviderName[]): string =>
   providers.includes('core') ? CoreLease : `capstan-${[...providers].sort().join('-')}`
+
 /** Default namespace of the Lease of upstream's core manager. */
 const CoreNamespace = 'capi-system'
 /** Matches holder identities of Capstan's managers. Upstream's are `<host>_<uuid>`, and host names contain no underscore. */
@@ -46,7 +47,10 @@ export interface LeaderElectionFlags {
   leaderElectShards?: number
 }
 
-/** Adds upstream's flags, one for the namespace, which a manager outside of a Pod cannot detect, and one for shards. */
+/**
+ * Adds upstream's flags, and two of our own: the namespace of the Lease, which a manager outside a Pod cannot detect, and the number of
+ * shards.
+ */
 export function withLeaderElection(command: Command): Command {
   const { leaseDuration, renewDeadline, retryPeriod } = defaultLeaseTerms
   const durationOption = (flag: string, description: string, milliseconds: number) =>
@@ -105,7 +109,7 @@ export function leaderElection(
   if (shards !== undefined && !equal(providers, ['core']))
     throw new UsageError(
       '--leader-elect-shards needs --providers core',
-      'The local provider simulates machines in its own process, which others cannot take over. Run it as a manager of its own.',
+      'The local provider simulates machines in its own process, so another manager cannot take them over. Run it in a separate manager.',
     )
   if (flags.leaderElect === 'false') return undefined
   const terms = {
@@ -156,7 +160,7 @@ export async function ensureNamespace(client: Client, name: string, signal: Abor
 }
 
 /**
- * Rejects a start beside upstream's core manager, because both would change the same objects. Upstream's manager counts as
+ * Rejects a start beside upstream's core manager, because both managers would change the same objects. Upstream's manager counts as
  * active if its last renewal is more recent than the lease duration. For an older Lease that upstream's manager still holds,
  * this function waits for the lease duration, and rejects the start if the Lease was renewed in the meantime.
  *

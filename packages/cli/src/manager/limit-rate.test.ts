@@ -68,7 +68,7 @@ test('an abort ends the wait of a delayed request', async () => {
   expect(sent).toEqual([0, 0])
 })
 
-test('an aborted request does not delay later requests, but those that wait already keep their times', async () => {
+test('an aborted request does not delay later requests; requests that already wait keep their times', async () => {
   const { client, sent, advance } = setup()
   for (let i = 0; i < 2; i++) void client.list(ConfigMap)
   const abortedList = async () => {

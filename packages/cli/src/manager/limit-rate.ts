@@ -13,7 +13,7 @@ export function limitRate(transport: Transport, { qps, burst }: Rate, clock: Clo
   /** Number of requests that can be sent at once, as of `updatedAt`. A negative number counts the waiting requests. */
   let tokens = burst
   let updatedAt = clock.elapsed()
-  /** Time of the last request, which may still wait. */
+  /** Time at which the latest request was sent, or will be sent if it still waits. */
   let lastAt = updatedAt
   const addTokens = (more: number): void => {
     const now = clock.elapsed()
@@ -35,9 +35,9 @@ export function limitRate(transport: Transport, { qps, burst }: Rate, clock: Clo
       throw err
     }
   }
-  /** Returns the token of an aborted request that was due at this time. Upstream: Reservation.CancelAt of golang.org/x/time/rate. */
+  /** Returns the token of an aborted request that was due at the time `at`. Upstream: Reservation.CancelAt of golang.org/x/time/rate. */
   const returnToken = (at: number): void => {
-    // Requests that began to wait later keep their times.
+    // Tokens that later requests have reserved are not restored, because these requests keep their times.
     const restored = 1 - ((lastAt - at) / 1000) * qps
     if (restored <= 0 || at < clock.elapsed()) return
     addTokens(restored)

@@ -2,7 +2,7 @@ import { Registry } from 'prom-client'
 import { expect, test } from 'vitest'
 import { registerProcessMetrics, requestCounter } from './metrics.ts'
 
-test('counts requests by code, method and host, also before a registry exists', async () => {
+test('counts requests by code, method and host, also before a registry exists, and registers process metrics', async () => {
   const requests = requestCounter('https://10.0.0.1:6443')
   requests.count('GET', '200')
   requests.count('GET', '200')

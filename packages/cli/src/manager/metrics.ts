@@ -14,7 +14,7 @@ export function requestCounter(server: string): RequestCounter {
   const { host } = new URL(server)
   const metric = new Counter({
     name: 'rest_client_requests_total',
-    help: 'Requests to the API server by status code, method and host; code `<error>` is one without a response',
+    help: 'Requests to the API server by status code, method and host; code `<error>` stands for a request without a response',
     labelNames: ['code', 'method', 'host'],
     registers: [],
   })

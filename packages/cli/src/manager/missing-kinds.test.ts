@@ -13,15 +13,15 @@ const machines = controller<LocalMachine>({
   reconcile: () => Promise.resolve(proceed()),
 })
 
-/** Prepares options with a fake API server that serves only the resources `served`, and forbids listing those in `rejected`. */
-function setup(served: readonly string[], rejected: readonly string[] = []) {
+/** Prepares options with a fake API server that serves only the resources `served`, and forbids lists of the resources `forbidden`. */
+function setup(served: readonly string[], forbidden: readonly string[] = []) {
   const clock = new VirtualClock()
   const resources = new Set(served)
   const warnings: unknown[] = []
   const log: Logger = { ...silent, warn: (_, fields) => void warnings.push(fields?.missing) }
   const transport: Transport = {
     send: ({ plural }) => {
-      if (rejected.includes(plural)) return Promise.reject(new StatusError('Forbidden', 'not for this user'))
+      if (forbidden.includes(plural)) return Promise.reject(new StatusError('Forbidden', 'not for this user'))
       if (resources.has(plural)) return Promise.resolve({ metadata: {}, items: [] })
       return Promise.reject(new StatusError('NotFound', 'the server could not find the requested resource'))
     },
@@ -40,7 +40,7 @@ function setup(served: readonly string[], rejected: readonly string[] = []) {
   return { options, advance, resources, warnings, abort }
 }
 
-test('rejects with the names of kinds that are missing for a minute', async () => {
+test('fails with the names of the kinds that are still missing after a minute', async () => {
   const { options, advance, warnings } = setup(['secrets', 'clusters'])
   const outcome = awaitKinds(options).then(
     () => 'done',

@@ -13,7 +13,7 @@ afterEach(async () => {
 const { signal } = new AbortController()
 
 /** Starts a server. `checks`: whether the server itself runs the admission of the providers, as in `capstan up`. */
-async function aServer(checks: boolean): Promise<Client> {
+async function startServer(checks: boolean): Promise<Client> {
   const admission = checks ? providerAdmission() : []
   const io = { clock: systemClock, random: seededRandom(1) }
   const server = createApiServer({ store: memoryStore(), ...io, log: silent, admission })
@@ -28,10 +28,10 @@ test.each([
   ['checks', true, []],
   ['does not check', false, ['core', 'local']],
 ] as const)('recognizes a server that %s the objects of providers', async (_, checks, unchecked) => {
-  expect(await uncheckedProviders(await aServer(checks), ['core', 'local'], signal)).toEqual(unchecked)
+  expect(await uncheckedProviders(await startServer(checks), ['core', 'local'], signal)).toEqual(unchecked)
 })
 
-test('reports a server without the kinds as unchecked', async () => {
+test('reports a provider as unchecked if the server does not have its kinds', async () => {
   const server = createApiServer({ store: memoryStore(), clock: systemClock, random: seededRandom(1), log: silent })
   await server.ready
   closing.push(() => server.close())
@@ -40,7 +40,7 @@ test('reports a server without the kinds as unchecked', async () => {
 })
 
 test('without admission, rejects the start and names the provider, or warns with --no-webhooks', async () => {
-  const client = await aServer(false)
+  const client = await startServer(false)
   const warnings: string[] = []
   const log: Logger = { ...silent, warn: (text: string) => void warnings.push(text) }
   const options = { client, providers: ['core'] as const, server: 'https://host:6443', log, signal }
@@ -57,7 +57,7 @@ test('without admission, rejects the start and names the provider, or warns with
 test('with admission, needs no flag and logs no warning', async () => {
   const warnings: string[] = []
   const log: Logger = { ...silent, warn: (text: string) => void warnings.push(text) }
-  const client = await aServer(true)
+  const client = await startServer(true)
   await rejectUnchecked({ client, providers: ['core', 'local'], isAccepted: false, server: 'x', log, signal })
   expect(warnings).toEqual([])
 })

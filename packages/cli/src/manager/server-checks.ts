@@ -60,8 +60,8 @@ export async function uncheckedProviders(
 }
 
 /**
- * Creates an object in a dry run that the provider's admission must reject. `error` is the error text; empty if the server
- * accepted the object.
+ * Creates, in a dry run, an object that the provider's admission must reject. `isChecked`: whether the admission rejected it. `error`:
+ * error text; empty if the server accepted the object.
  */
 export async function probeAdmission(
   client: Client,
@@ -122,14 +122,14 @@ export async function rejectUnchecked({ client, providers, isAccepted, server, l
   if (unchecked.length === 0) return
   const consequences = [
     'defaults that depend on other fields are set late, by the controllers',
-    'objects that only admission rejects are accepted: immutable fields can change, versions can be skipped, variables can violate their class',
+    'objects that only admission rejects are accepted: immutable fields can change, versions can be skipped, variables can violate their ClusterClass',
     'only the stored version of each kind is served',
   ]
-  const problem = `${server} does not check objects of ${unchecked.join(' and ')}, and this manager serves no webhooks`
+  const problem = `does not check objects of ${unchecked.join(' and ')}, and this manager serves no webhooks`
   if (!isAccepted)
     throw new UsageError(
-      `${problem}: ${consequences.join('; ')}.`,
+      `${server} ${problem}: ${consequences.join('; ')}.`,
       'Serve webhooks with --webhook-port 0, at an address that the API server reaches (--webhook-host, --webhook-url), or run without them: --no-webhooks.',
     )
-  log.warn(`The API server ${problem.slice(server.length + 1)}`, { server, unchecked: consequences.join('; ') })
+  log.warn(`The API server ${problem}`, { server, unchecked: consequences.join('; ') })
 }

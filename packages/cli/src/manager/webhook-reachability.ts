@@ -6,7 +6,7 @@ import { messageOf, type WebhookClientConfig } from '@capstan/kube'
 const TimeLimit = 5000
 
 /**
- * Connects as the API server does. Resolves with the error if the webhook is unreachable, otherwise with undefined. A webhook
+ * Connects as the API server does. Resolves with the error text if the webhook is unreachable, otherwise with undefined. A webhook
  * behind a Service is not checked, because it is reachable only inside the cluster's network.
  */
 export async function unreachableReason({ url, caBundle }: WebhookClientConfig): Promise<string | undefined> {

@@ -23,20 +23,20 @@ async function read(kind: Kind, cached: object | undefined) {
 }
 
 test.each<[string, Kind, object | undefined, string]>([
-  ['a class in the cache is read from the cache', ClusterClass as Kind, aClass(2), 'cached'],
+  ['a ClusterClass in the cache is read from the cache', ClusterClass as Kind, aClass(2), 'cached'],
   [
-    'a class that has changed since it was reconciled is read from the API server',
+    'a ClusterClass that has changed since it was reconciled is read from the API server',
     ClusterClass as Kind,
     aClass(1),
     'get clusterclasses',
   ],
   [
-    'a class with variables that are not ready is read from the API server',
+    'a ClusterClass with variables that are not ready is read from the API server',
     ClusterClass as Kind,
     aClass(2, 'False'),
     'get clusterclasses',
   ],
-  ['a class that is not in the cache is read from the API server', ClusterClass as Kind, undefined, 'get clusterclasses'],
+  ['a ClusterClass that is not in the cache is read from the API server', ClusterClass as Kind, undefined, 'get clusterclasses'],
   ['a CustomResourceDefinition in the cache is read from the cache', CustomResourceDefinition as Kind, aClass(1), 'cached'],
   [
     'a CustomResourceDefinition that is not in the cache is read from the API server',

@@ -1,11 +1,11 @@
-/** The reader that webhooks use. Upstream: the manager's client, which reads from the cache, v1.14. */
+/** The reader that webhooks use. Upstream (v1.14): the manager's client, which reads from the cache. */
 import { ClusterClass } from '@capstan/api'
 import type { Informer } from '@capstan/controller'
 import { type Client, CustomResourceDefinition, isTrue, type Kind, type KubeObject, type Reader } from '@capstan/kube'
 
 /** Kinds that are read from the informers, and whether a cached object may be used. */
 const cachedKinds: readonly { readonly kind: Kind; isUsable(object: KubeObject): boolean }[] = [
-  // Every write of a Cluster reads its class twice. The class is usable only if its status, which has the variables, is up to date.
+  // Every write of a Cluster reads its ClusterClass twice. A ClusterClass is usable only if its status, which has the variables, is current.
   { kind: ClusterClass as Kind, isUsable: (object) => isReconciled(object as ClusterClass) },
   // Conversion reads CRDs, and kube-apiserver converts every change into every served version.
   { kind: CustomResourceDefinition as Kind, isUsable: () => true },

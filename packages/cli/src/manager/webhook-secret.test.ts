@@ -17,7 +17,8 @@ async function environment(): Promise<TestEnv> {
   return env
 }
 
-async function manager(
+/** Starts a manager. Returns its events: `trusts` with the number of published authorities, and `serves` with the serial number. */
+async function startManager(
   env: TestEnv,
   leads: boolean,
   names: { dnsNames: string[]; ipAddresses?: string[] } = { dnsNames: ['capi-webhook-service.capi-system.svc'] },
@@ -39,7 +40,7 @@ async function manager(
 
 test('managers that start at the same time serve the same certificate, and publish its authority first', async () => {
   const env = await environment()
-  const [first, second] = await Promise.all([manager(env, true), manager(env, false)])
+  const [first, second] = await Promise.all([startManager(env, true), startManager(env, false)])
   expect(first).toEqual(['trusts 1', expect.stringMatching(/^serves /)])
   expect(second).toEqual(first)
   const { type, data } = await env.client.get(Secret, secret)
@@ -51,7 +52,7 @@ test('managers that start at the same time serve the same certificate, and publi
 
 test('the certificate contains the IP address of the manager', async () => {
   const env = await environment()
-  await manager(env, true, { dnsNames: [], ipAddresses: ['127.0.0.1'] })
+  await startManager(env, true, { dnsNames: [], ipAddresses: ['127.0.0.1'] })
   const { data } = await env.client.get(Secret, secret)
   const certificate = new X509Certificate(Buffer.from(data!['tls.crt']!, 'base64'))
   expect(certificate.subjectAltName).toBe('IP Address:127.0.0.1')
@@ -59,8 +60,8 @@ test('the certificate contains the IP address of the manager', async () => {
 
 test('a manager at another address replaces the certificate, and keeps the previous authority', async () => {
   const env = await environment()
-  await manager(env, true, { dnsNames: [], ipAddresses: ['127.0.0.1'] })
-  const events = await manager(env, false, { dnsNames: ['manager.example.com'], ipAddresses: ['10.0.0.1'] })
+  await startManager(env, true, { dnsNames: [], ipAddresses: ['127.0.0.1'] })
+  const events = await startManager(env, false, { dnsNames: ['manager.example.com'], ipAddresses: ['10.0.0.1'] })
   expect(events).toEqual(['trusts 2', expect.stringMatching(/^serves /)])
   const { data } = await env.client.get(Secret, secret)
   const certificate = new X509Certificate(Buffer.from(data!['tls.crt']!, 'base64'))
@@ -69,8 +70,8 @@ test('a manager at another address replaces the certificate, and keeps the previ
 
 test('the leader renews the certificate after two thirds of its validity, and keeps the previous authority; other managers use the new certificate', async () => {
   const env = await environment()
-  const leader = await manager(env, true)
-  const other = await manager(env, false)
+  const leader = await startManager(env, true)
+  const other = await startManager(env, false)
   await env.advance(hours(24 * 59))
   expect(leader).toHaveLength(2)
   await env.advance(hours(24 * 2))
@@ -81,7 +82,7 @@ test('the leader renews the certificate after two thirds of its validity, and ke
 
 test('managers that do not lead never renew a valid certificate, but create a missing certificate', async () => {
   const env = await environment()
-  const events = await manager(env, false)
+  const events = await startManager(env, false)
   await env.advance(hours(24 * 89))
   expect(events).toHaveLength(2)
   await env.client.delete(Secret, secret)

@@ -29,7 +29,6 @@ interface SharedCertificate {
   readonly authorities: string
   readonly certificate: string
   readonly key: string
-  readonly resourceVersion: string
 }
 
 /** Starts serving the shared certificate. Resolves when a trusted certificate is served. @throws the error of the first attempt */
@@ -101,8 +100,8 @@ const validity = hours(24 * 90)
 const renewBefore = validity / 3
 
 /**
- * Issues a certificate with a new authority, whose key is discarded. Keeps the previous authority, because other managers still serve its
- * certificates.
+ * Issues a certificate with a new authority, whose key is discarded. Keeps the previous authority, because other managers still serve
+ * certificates that it signed.
  */
 async function newData(
   { clock, secret, dnsNames, ipAddresses = [] }: SharedCertificateOptions,
@@ -126,7 +125,7 @@ async function newData(
   }
 }
 
-function certificateIn({ data, metadata }: Secret): SharedCertificate | undefined {
+function certificateIn({ data }: Secret): SharedCertificate | undefined {
   const read = (name: string) => Buffer.from(data?.[name] ?? '', 'base64').toString()
   const [authorities, certificate, key] = [read('ca.crt'), read('tls.crt'), read('tls.key')]
   if (!authorities || !certificate || !key) return undefined
@@ -136,5 +135,5 @@ function certificateIn({ data, metadata }: Secret): SharedCertificate | undefine
     // Another client has overwritten the certificate, so a new certificate is generated.
     return undefined
   }
-  return { authorities, certificate, key, resourceVersion: metadata.resourceVersion }
+  return { authorities, certificate, key }
 }

@@ -99,19 +99,19 @@ test('a manager with webhooks replaces the configurations of a killed manager; a
   const server = newServer()
   await server.ready
   const client = createClient(server.transport({ name: 'test', groups: ['system:masters'], agent: 'test' }))
-  const admissionsOfKilled = [admission<ConfigMap>({ kind: ConfigMap, default() {}, validate: () => [] })]
-  const configureKilled = () =>
-    configureWebhooks(client, 'capstan-core', admissionsOfKilled, (path) => ({ url: `https://127.0.0.1:1${path}` }))
-  await configureKilled()
+  const admissions = [admission<ConfigMap>({ kind: ConfigMap, default() {}, validate: () => [] })]
+  const configureAsKilledManager = () =>
+    configureWebhooks(client, 'capstan-core', admissions, (path) => ({ url: `https://127.0.0.1:1${path}` }))
+  await configureAsKilledManager()
   const nextManager = await serveFor(client, ['core'])
   await nextManager.configure()
   const { webhooks = [] } = await client.get(ValidatingWebhookConfiguration, { name: 'capstan-core' })
   expect(new Set(webhooks.map(({ clientConfig }) => new URL(clientConfig.url!).origin))).toEqual(new Set([nextManager.url]))
-  // The server of the next manager is reachable, so its configurations stay.
+  // The server of the next manager is reachable, so the configurations stay.
   await removeStaleWebhooks(client, ['core'], silent)
   expect(await configurationNames(client)).toEqual(['capstan-core', 'capstan-core'])
   await nextManager.close()
-  await configureKilled()
+  await configureAsKilledManager()
   await removeStaleWebhooks(client, ['core'], silent)
   expect(await configurationNames(client)).toEqual([])
   await server.close()

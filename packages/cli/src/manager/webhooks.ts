@@ -103,7 +103,7 @@ export interface ManagerWebhooks {
   configure(): Promise<void>
   /**
    * Stops serving. If `configure` has succeeded and neither --webhook-service nor leader election is used, also removes the
-   * webhook configurations, which would now block every write, and resets conversion to the Service of the manifests. With
+   * webhook configurations, which would then block every write, and resets conversion to the Service of the manifests. With
    * --webhook-service or leader election the configurations stay, so that no write bypasses the webhooks during a restart. Logs
    * an error if the removal fails or takes more than a second.
    */
@@ -122,7 +122,7 @@ export interface ManagerWebhooksOptions {
   readonly log: Logger
   /** Whether this is the only manager, that is, whether leader election is disabled. */
   readonly isAlone: boolean
-  /** Whether this manager leads, so that it renews the shared certificate. */
+  /** Whether this manager is the leader, which renews the shared certificate. */
   leads(): boolean
   /** Installs the CRDs with new certificate authorities for conversion. */
   reinstall(conversion: WebhookClientConfig): Promise<void>
@@ -181,7 +181,7 @@ export async function serveWebhooks(flags: WebhookFlags, options: ManagerWebhook
   let isConfigured = false
 
   const url = () => (flags.webhookUrl ?? listening!.url).replace(/\/$/, '')
-  const placeOf: WebhookClientConfigFor = (path) => ({
+  const clientConfigFor: WebhookClientConfigFor = (path) => ({
     ...(flags.webhookService ? { service: { ...flags.webhookService, path, port: 443 } } : { url: `${url()}${path}` }),
     ...(bundle === '' ? {} : { caBundle: Buffer.from(bundle).toString('base64') }),
   })
@@ -191,36 +191,32 @@ export async function serveWebhooks(flags: WebhookFlags, options: ManagerWebhook
     listening = await listen(handle, { ...serving, host, port, minVersion: options.minVersion, clock, log })
   }
   const configureAll = async () => {
-    for (const { name, admissions } of configurations) await configureWebhooks(client, name, admissions, placeOf)
+    for (const { name, admissions } of configurations) await configureWebhooks(client, name, admissions, clientConfigFor)
   }
   const trust = async (authorities: string) => {
     bundle = authorities
     if (!isConfigured) return
-    await options.reinstall(placeOf(ConvertPath))
+    await options.reinstall(clientConfigFor(ConvertPath))
     await configureAll()
   }
 
-  const certificates =
-    flags.webhookCertSecret !== undefined
-      ? await keepSharedCertificate({
-          client,
-          secret: flags.webhookCertSecret,
-          ...namesOf(flags),
-          clock,
-          log,
-          mayRenew: () => options.leads(),
-          trust,
-          serve,
-        })
-      : flags.webhookCertDir === undefined
-        ? await keepOwnCertificate({ commonName: 'capstan-webhooks', ...namesOf(flags), clock, log, trust, serve })
-        : await certificatesIn(resolve(flags.webhookCertDir), { trust, serve, log })
+  const startServing = (): Promise<{ close(): void }> => {
+    const { webhookCertSecret: secret, webhookCertDir: folder } = flags
+    if (secret !== undefined) {
+      const mayRenew = () => options.leads()
+      return keepSharedCertificate({ client, secret, ...namesOf(flags), clock, log, mayRenew, trust, serve })
+    }
+    if (folder !== undefined) return serveFromFolder(resolve(folder), { trust, serve, log })
+    return keepOwnCertificate({ commonName: 'capstan-webhooks', ...namesOf(flags), clock, log, trust, serve })
+  }
+
+  const certificates = await startServing()
   return {
     get url() {
       return url()
     },
     get conversion() {
-      return placeOf(ConvertPath)
+      return clientConfigFor(ConvertPath)
     },
     async configure() {
       await configureAll()
@@ -229,13 +225,16 @@ export async function serveWebhooks(flags: WebhookFlags, options: ManagerWebhook
     async close() {
       certificates.close()
       if (isConfigured && options.isAlone && !flags.webhookService) {
-        const ownUrl = placeOf(ConvertPath).url
+        const ownUrl = clientConfigFor(ConvertPath).url
         const remove = () => removeManagerWebhooks(client, providers, (url) => url === ownUrl)
         await withTimeout(clock, RemovalTimeLimit, remove).catch((err: unknown) =>
-          log.error('Cannot remove everything that names the webhooks of this manager: run capstan manager --remove-webhooks', {
-            names: configurations.map(({ name }) => name).join(', '),
-            reason: messageOf(err),
-          }),
+          log.error(
+            'Cannot remove the webhook configurations of this manager and reset conversion: run capstan manager --remove-webhooks',
+            {
+              names: configurations.map(({ name }) => name).join(', '),
+              reason: messageOf(err),
+            },
+          ),
         )
       }
       await listening?.close()
@@ -263,7 +262,8 @@ interface CertificateUser {
   readonly log: Logger
 }
 
-async function certificatesIn(folder: string, { trust, serve, log }: CertificateUser): Promise<{ close(): void }> {
+/** Publishes and serves the certificates in a folder, also after each change of the files. */
+async function serveFromFolder(folder: string, { trust, serve, log }: CertificateUser): Promise<{ close(): void }> {
   const logFailure = (err: unknown) => log.error('Cannot use certificates of webhooks', { folder, reason: messageOf(err) })
   let latest = Promise.resolve()
   const runInOrder = (act: () => Promise<void> | void) => {

@@ -15,8 +15,8 @@ export interface ManifestOptions {
   readonly certificates: CertificateSource
   readonly replicas: number
   /**
-   * Number of Leases among which the namespaces are divided, and which the replicas share. Default: one Lease, whose holder
-   * leads.
+   * Number of shards: the namespaces are divided among this number of Leases, which the replicas share. Default: one Lease, whose
+   * holder leads.
    */
   readonly shards?: number
 }
@@ -71,7 +71,7 @@ export function components(options: ManifestOptions): Manifest[] {
     networkPolicy(options),
     ...(certificates === 'cert-manager' ? certManagerObjects(provider) : []),
   ]
-  // All objects of a file have one provider label. In `config/crd`, the label of a local kind depends on its API group.
+  // All objects of a file have the same provider label. In `config/crd`, the label of a local kind depends on its API group.
   return objects.map((object) => ({
     ...object,
     metadata: {
@@ -133,8 +133,8 @@ function binding(
 }
 
 /**
- * Aggregates roles as upstream does: the ServiceAccount gets the rules of every ClusterRole with the label, so that providers can add rules
- * for their own kinds to core's.
+ * Aggregates roles as upstream does: the ServiceAccount gets the rules of every ClusterRole with the label, so that other providers can
+ * give the core provider permissions for their own kinds.
  */
 function clusterRoles(options: ManifestOptions): Manifest[] {
   const { provider } = options

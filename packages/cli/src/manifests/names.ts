@@ -34,7 +34,7 @@ export const providerNames: Readonly<Record<ProviderName, Names>> = {
   },
 }
 
-/** Name of a provider's webhook configurations. Each provider has its own, so that their managers can run in one cluster. */
+/** Name of a provider's webhook configurations. It differs by provider, so that managers of several providers can run in one cluster. */
 export const webhookConfiguration = (provider: ProviderName): string => `capstan-${provider}`
 
 export const webhookService = (provider: ProviderName): string => `${providerNames[provider].prefix}-webhook-service`

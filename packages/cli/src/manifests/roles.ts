@@ -70,7 +70,8 @@ function coreRules(): PolicyRule[] {
   const addons = 'addons.cluster.x-k8s.io'
   const workers = ['machinedeployments', 'machinehealthchecks', 'machinepools', 'machines', 'machinesets']
   return [
-    // Resources of ClusterResourceSets get an owner, which OwnerReferencesPermissionEnforcement allows only with permission to delete them.
+    // Resources of ClusterResourceSets get an owner reference. OwnerReferencesPermissionEnforcement allows this only with permission to
+    // delete the resources.
     rule([''], ['configmaps'], ['delete', 'patch', ...watchVerbs]),
     rule([''], ['events'], ['create', 'patch']),
     rule([''], ['namespaces'], ['get', ...watchVerbs]),
@@ -96,8 +97,8 @@ function coreRules(): PolicyRule[] {
 const localGroups = [...new Set(localKinds.map(({ group }) => group))].sort()
 
 /**
- * Core's permissions for the local provider's kinds, as for those of any provider. The contract also gives core the verb `update`, which
- * Capstan's core does not need.
+ * Core's permissions for the local provider's kinds. The manifests of every provider must contain such permissions. The provider contract
+ * includes the verb `update`, which Capstan's core does not need.
  */
 export const localRulesForCore = (): PolicyRule[] => [rule(localGroups, ['*'], [...allVerbs, 'update'])]
 
@@ -122,8 +123,8 @@ function localRules(): PolicyRule[] {
 }
 
 /**
- * Permissions in the manager's namespace. `webhookSecret` is the Secret with the certificate of its webhooks, if the manager keeps one.
- * Core needs no rule for it, because its cluster-wide rules include Secrets.
+ * Permissions in the manager's namespace. `webhookSecret`: name of the Secret in which the manager keeps the certificate of its webhooks;
+ * `undefined` if it keeps none. Core needs no rule for this Secret, because its cluster-wide rules include Secrets.
  */
 export const leaderElectionRules = (provider: ProviderName, webhookSecret: string | undefined): PolicyRule[] => [
   rule(['coordination.k8s.io'], ['leases'], ['create', 'get', 'update']),
