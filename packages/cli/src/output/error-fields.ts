@@ -2,22 +2,25 @@
 import type { LogFields } from '@capstan/kube'
 import { messageOf } from '@capstan/kube'
 
-/** Names of the classes of JavaScript for programming errors. Upstream's managers panic instead. */
+/** Names of JavaScript's error classes for programming errors. For such errors, upstream's managers panic. */
 const bugs = new Set(['EvalError', 'RangeError', 'ReferenceError', 'SyntaxError', 'TypeError', 'URIError'])
 
-/** Names of the classes of JavaScript, whose errors are unexpected. */
+/** Names of JavaScript's error classes whose errors are unexpected. Errors of other classes, such as StatusError, are expected. */
 const unexpected = new Set(['Error', ...bugs])
 
-/** Whether the stack of the error is logged: errors of other classes are expected. */
+/** Whether an error is unexpected, so that its stack is logged. */
 export const isUnexpected = ({ name }: Error): boolean => unexpected.has(name)
 
-/** Returns the errors that led to an error. */
-export const nestedErrors = (err: Error): readonly unknown[] =>
-  err instanceof AggregateError ? err.errors : err.cause === undefined ? [] : [err.cause]
+/** Returns the errors that an error aggregates, otherwise its cause, if any. */
+export function nestedErrors(err: Error): readonly unknown[] {
+  if (err instanceof AggregateError) return err.errors
+  return err.cause === undefined ? [] : [err.cause]
+}
 
 /**
- * Returns the fields that component-base/logs/json logs for an error: its message, and with it the errors that it aggregates
- * (`errCauses`) or the stacks of unexpected errors (`errVerbose`). Upstream: encodeError in go.uber.org/zap/zapcore/error.go.
+ * Returns the fields that component-base/logs/json logs for an error: its message (`err`), and either the errors that it aggregates
+ * (`errCauses`) or the stacks of unexpected errors (`errVerbose`). `key` replaces `err` in these names. Upstream: encodeError in
+ * go.uber.org/zap/zapcore/error.go.
  */
 export function jsonErrorFields(err: unknown, key = 'err'): LogFields {
   const message = { [key]: messageOf(err) }
@@ -29,8 +32,8 @@ export function jsonErrorFields(err: unknown, key = 'err'): LogFields {
 }
 
 /**
- * Returns the fields of an error in text: its message as klog logs it, and the stacks of programming errors with the key that upstream's
- * managers use for the stack of a panic.
+ * Returns the fields of an error in text: its message as klog logs it, and the stacks of programming errors with the key `stacktrace`,
+ * which upstream's managers use for the stack of a panic.
  */
 export function textErrorFields(err: unknown): LogFields {
   const stacks = stacksOf(err, bugs)

@@ -47,7 +47,7 @@ export function fakeTerminal({ columns = 80, rows = 24, colors = false } = {}): 
           lines.length = row + 1
         } else if (command === 'm') continue
         else if (command !== undefined || match < ' ') {
-          if (match !== '\n') throw new Error(`The terminal does not know ${JSON.stringify(match)}`)
+          if (match !== '\n') throw new Error(`Unsupported control sequence ${JSON.stringify(match)}`)
           newLine()
         } else put(match, this.columns)
       }

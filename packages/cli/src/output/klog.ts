@@ -15,7 +15,10 @@ export interface LogRecord {
 /** klog verbosity of our levels. Upstream's controllers log messages for operators at 0, and details at 4. */
 const verbosity = { debug: 4, info: 0, warn: 0, error: 0 } as const
 
-/** Formats `{"ts":1580306777047,"v":0,"msg":"…","controller":"machine"}`. Errors have no `v`; warnings also have `"level":"warn"`. */
+/**
+ * Formats a JSON line such as `{"ts":1580306777047,"v":0,"msg":"…","controller":"machine"}`. Errors have no `v`; warnings also have
+ * `"level":"warn"`.
+ */
 export function jsonLine({ at, level, message, fields }: LogRecord): string {
   const verbosityField = level === 'error' ? {} : { v: verbosity[level] }
   return JSON.stringify({ ts: at, ...verbosityField, ...(level === 'warn' ? { level } : {}), msg: message, ...fields })
@@ -23,7 +26,7 @@ export function jsonLine({ at, level, message, fields }: LogRecord): string {
 
 const severityLetters = { debug: 'I', info: 'I', warn: 'W', error: 'E' } as const
 
-/** Formats `I1122 17:14:56.000000      42 capstan] "message" key="value"`, in UTC. */
+/** Formats a text line such as `I1122 17:14:56.000000      42 capstan] "message" key="value"`, in UTC. */
 export function textLine({ at, level, message, fields, pid }: LogRecord): string {
   const time = new Date(at).toISOString()
   const [date, clock] = [time.slice(5, 10).replace('-', ''), `${time.slice(11, 23)}000`]

@@ -1,4 +1,4 @@
-/** Logger of `capstan up`: reports errors that neither a condition of an object nor the line of another event shows. */
+/** Logger of `capstan up`: prints errors as lines, except errors that conditions of objects show. */
 import { type LogFields, type Logger, messageOf, silent } from '@capstan/kube'
 import type { Line } from '@capstan/lab'
 

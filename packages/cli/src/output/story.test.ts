@@ -17,7 +17,11 @@ function start(format: 'text' | 'json', terminal?: FakeTerminal) {
     signal: new AbortController().signal,
   }
   const story = createStory(io, format, clock, clock.now())
-  return { story, lines, clusters: (states: ClusterState[]) => (story.clusters(() => states), clock.step(clock.now() + 100)) }
+  const clusters = (states: ClusterState[]) => {
+    story.clusters(() => states)
+    clock.step(clock.now() + 100)
+  }
+  return { story, lines, clusters }
 }
 
 const line = (at: number, event: string, subject: string, text: string): TimedLine => ({ at, event, subject, text })
@@ -62,7 +66,7 @@ describe('output to a pipe', () => {
     expect(lines[0]).toMatch(/😀\.\.\. \(truncated\)$/)
   })
 
-  test('prints JSON with escapes for control characters that terminals act on', () => {
+  test('prints JSON with escapes for control characters that terminals interpret', () => {
     const { story, lines } = start('json')
     story.report(line(0, 'TopologyNotReconciled', 'Cluster default/demo', 'a\u009b2J\u202e'))
     expect(lines.join()).toContain('a\\u009b2J\\u202e')
@@ -86,7 +90,7 @@ describe('output to a pipe', () => {
 })
 
 describe('output to a terminal', () => {
-  test('scrolls above one live line per cluster, which is redrawn in place', () => {
+  test('prints events above one live line per cluster, which is redrawn in place', () => {
     const terminal = fakeTerminal()
     const { story, clusters } = start('text', terminal)
     story.report(ready)
@@ -109,7 +113,7 @@ describe('output to a terminal', () => {
     `)
   })
 
-  test('keeps the last state on the screen when it ends', () => {
+  test('leaves the last state on the screen at the end', () => {
     const terminal = fakeTerminal()
     const { story } = start('text', terminal)
     story.report(ready)
@@ -136,7 +140,7 @@ describe('output to a terminal', () => {
     `)
   })
 
-  test('finds its live lines again after the window was made narrower', () => {
+  test('redraws the live lines in place after the window was made narrower', () => {
     const terminal = fakeTerminal({ columns: 60 })
     const { story, clusters } = start('text', terminal)
     story.report(ready)

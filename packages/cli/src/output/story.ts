@@ -26,6 +26,7 @@ export interface Story {
   clusters(read: () => readonly ClusterState[]): void
   /** Prints a text for people, such as commands to try; omitted in JSON output. */
   note(text: string): void
+  /** Stops redrawing, and leaves the last state on the screen. */
   end(): void
 }
 
