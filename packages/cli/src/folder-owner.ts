@@ -33,9 +33,8 @@ export async function recordOwner(folder: DataFolder, owner: FolderOwner): Promi
 }
 
 /**
- * Returns the record; undefined while the owner still starts, or if the owner is another command than `capstan up`, which alone
- * writes the record. A killed process leaves its record, but not its lock: the next process opens the folder without reading
- * the record.
+ * Returns the record; `undefined` if there is none. Only `capstan up` writes a record, once it serves. A killed process leaves its
+ * record, but not its lock, so the next process opens the folder without reading the record.
  */
 async function readOwner(folder: DataFolder): Promise<FolderOwner | undefined> {
   try {

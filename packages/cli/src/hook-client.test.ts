@@ -20,11 +20,11 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 let authority: CertifiedKey
 let certified: CertifiedKey
-const write = ({ certificate, key }: CertifiedKey) => {
+const writeFiles = ({ certificate, key }: CertifiedKey) => {
   writeFileSync(files.certificate, certificate)
   writeFileSync(files.key, key)
 }
-const clientOf = async (issuer: CertifiedKey) =>
+const issueClientCertificate = async (issuer: CertifiedKey) =>
   issueCertificate(issuer, systemClock, { commonName: 'capstan', usages: ['client'] })
 beforeAll(async () => {
   authority = await makeAuthority(systemClock, { commonName: 'test' })
@@ -50,7 +50,7 @@ async function untilDiscovered(client: Client, name: string, status: string): Pr
 }
 
 test('capstan up presents its client certificate to extensions, and the renewed certificate after a renewal', async () => {
-  write(await clientOf(authority))
+  writeFiles(await issueClientCertificate(authority))
   const gate = defineExtension({ name: 'gate', handlers: [on(BeforeClusterCreate, { name: 'gate' }, () => proceedNow())] })
   const server = await listen(extensionServer(gate), { ...certified, clientCA: authority.certificate })
   const kubeconfig = join(folder, 'kubeconfig')
@@ -69,9 +69,9 @@ test('capstan up presents its client certificate to extensions, and the renewed 
     const newAuthority = await makeAuthority(systemClock, { commonName: 'other' })
     server.renew({ ...certified, clientCA: newAuthority.certificate })
     await register('second')
-    // The server authenticates once per connection. It rejects the old client certificate on new connections until the files are
-    // renewed.
-    write(await clientOf(newAuthority))
+    // The server authenticates the client once per connection. It rejects new connections until the files contain a certificate of the
+    // new authority.
+    writeFiles(await issueClientCertificate(newAuthority))
     await untilDiscovered(client, 'second', 'True')
     await register('third')
     await untilDiscovered(client, 'third', 'True')
@@ -94,7 +94,7 @@ test.each([
     'cannot use the client certificate for runtime extensions: ENOENT: no such file or directory',
   ],
 ])('%s is rejected', async (_, clientFlags, expectedError) => {
-  write(await clientOf(authority))
+  writeFiles(await issueClientCertificate(authority))
   for (const command of [
     ['up', '--memory'],
     ['manager', '--kubeconfig', join(folder, 'none')],

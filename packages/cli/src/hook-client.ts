@@ -1,4 +1,4 @@
-/** Flags of the client certificate for calls of extensions, with upstream's names. */
+/** Flags of the client certificate for calls to extensions, with upstream's names. */
 import type { HookTransport } from '@capstan/extension'
 import { httpsHookTransport, presentFrom } from '@capstan/extension'
 import type { Logger } from '@capstan/kube'
@@ -15,7 +15,7 @@ export const withHookClientCertificate = (command: Command): Command =>
   command
     .option(
       '--runtime-extension-client-cert-file <file>',
-      'client certificate for calls of runtime extensions, PEM; reloaded when it changes',
+      'client certificate for calls to runtime extensions, PEM; reloaded when it changes',
     )
     .option('--runtime-extension-client-key-file <file>', 'private key of the client certificate, PEM')
 
@@ -25,7 +25,7 @@ export interface HookClient {
 }
 
 /**
- * Creates the transport for extensions, with the proxy of the environment and the client certificate of the flags.
+ * Creates the transport for calls to extensions, with the proxy from the environment and the client certificate from the flags.
  *
  * @throws UsageError when only one of the two flags is given, a file cannot be read, or certificate and key do not match
  */

@@ -1,4 +1,4 @@
-/** Records hook calls to tapes, and replays tapes instead of calling extensions. */
+/** Records hook calls to files (tapes), and replays tapes instead of calling extensions. */
 import { ExtensionConfig } from '@capstan/api'
 import type { CallObserver, HookTransport, Tape, TapedConfig } from '@capstan/extension'
 import { createRecorder, openTape, parseTape, TapeError, tapedConfigs, tapeTransport } from '@capstan/extension'
@@ -17,7 +17,7 @@ export const withRecordHooks = (command: Command): Command =>
   command.addOption(new Option('--record-hooks <file>', 'record each call of a runtime hook to a tape, without secrets'))
 
 export interface Recording {
-  /** Observer that records a call; absent without --record-hooks. */
+  /** Observer that records each call; absent without --record-hooks. */
   readonly onCall?: CallObserver
   close(): Promise<void>
 }
@@ -55,7 +55,11 @@ export interface TapePlayback {
   register(client: Client): Promise<readonly string[]>
 }
 
-/** Reads a tape, whose recorded responses replace calls of extensions. @throws UsageError when it cannot be read or is invalid */
+/**
+ * Reads a tape. Returns a transport that answers hook calls with the recorded responses instead of calling extensions.
+ *
+ * @throws UsageError when the tape cannot be read or is invalid
+ */
 export function playHooks(file: string): TapePlayback {
   const tape = readTapeFile(file)
   const configs = tapedConfigs(tape)

@@ -4,7 +4,7 @@ export interface Io {
   out(line: string): void
   /** Prints a line about progress or an error to stderr. */
   err(line: string): void
-  /** The terminal that stdout writes to; undefined if stdout is no terminal, or one that cannot move its cursor. */
+  /** The terminal that stdout writes to; undefined if stdout is not a terminal, or is a terminal that cannot move its cursor. */
   readonly terminal: Terminal | undefined
   readonly pid: number
   /** Working directory, which contains the default data folder. */

@@ -17,7 +17,7 @@ describe('an error is logged', () => {
     expect(logged(new Class('x'))).toEqual({ type: Class.name, message: 'x', stack: expect.stringContaining('logger.test.ts') })
   })
 
-  test('without a stack if its class has a name of its own, because it is expected', () => {
+  test('without a stack if it is expected, such as a StatusError', () => {
     expect(logged(new StatusError('NotFound', 'x'))).toEqual({ type: 'StatusError', message: 'x' })
   })
 
@@ -29,7 +29,7 @@ describe('an error is logged', () => {
   })
 })
 
-// Upstream: zap's encodeError, of which component-base/logs/json uses the key `err`.
+// Upstream: zap's encodeError, which component-base/logs/json calls with the key `err`.
 describe('an error in format json', () => {
   const fieldsOf = (err: unknown) => {
     const { ts: _, msg: _msg, ...fields } = JSON.parse(lineOf(err, 'json')) as { [field: string]: unknown }
@@ -42,7 +42,7 @@ describe('an error in format json', () => {
     expect(fieldsOf(new Error('x'))).toEqual({ err: 'x', errVerbose: at('Error: x') })
   })
 
-  test('has no stack if its class has a name of its own, or if it is not an Error', () => {
+  test('has no stack if it is expected, such as a StatusError, or if it is not an Error', () => {
     expect(fieldsOf(new StatusError('NotFound', 'x'))).toEqual({ err: 'x' })
     expect(fieldsOf('x')).toEqual({ err: '"x"' })
   })
@@ -63,12 +63,12 @@ describe('an error in format json', () => {
 })
 
 describe('an error in format text', () => {
-  // As for a panic of upstream's managers; klog logs no stacks of errors.
+  // Upstream's managers log the key `stacktrace` for a panic. klog logs no stacks of errors.
   test('has the stack of a programming error as stacktrace', () => {
     const line = lineOf(new Error('x', { cause: new TypeError('y') }), 'text')
     expect(line).toMatch(/\] "failed" err="x" stacktrace=<\n\tTypeError: y\n\t +at .*logger\.test\.ts[^]*\n >$/)
     expect(line).not.toContain('Error: x')
   })
 
-  test('has no stack if it is an Error', () => expect(lineOf(new Error('x'), 'text')).toMatch(/\] "failed" err="x"$/))
+  test('has no stack if its class is Error', () => expect(lineOf(new Error('x'), 'text')).toMatch(/\] "failed" err="x"$/))
 })

@@ -20,7 +20,7 @@ export type LoggingFormat = 'pino' | 'json' | 'text'
 export function createLogger(io: Pick<Io, 'err'>, level: LogLevel, format: LoggingFormat = 'pino'): Logger {
   if (format !== 'pino') return kubernetesLogger(io, level, formats[format])
   let logger: pino.Logger | undefined
-  return wrap(level, () => {
+  return lazyLogger(level, () => {
     if (logger) return logger
     // pino is loaded on first use, because it has 30 modules.
     const createPino = createRequire(import.meta.url)('pino') as typeof pino
@@ -62,7 +62,8 @@ function kubernetesLogger(io: Pick<Io, 'err'>, level: LogLevel, format: Kubernet
   }
 }
 
-function wrap(level: LogLevel, logger: () => pino.Logger): Logger {
+/** Returns a logger that requests its pino logger only when it writes a line. */
+function lazyLogger(level: LogLevel, logger: () => pino.Logger): Logger {
   const method = (methodLevel: Exclude<LogLevel, 'silent'>) =>
     levels.indexOf(methodLevel) < levels.indexOf(level)
       ? () => {}
@@ -74,7 +75,7 @@ function wrap(level: LogLevel, logger: () => pino.Logger): Logger {
     error: method('error'),
     child(fields) {
       let child: pino.Logger | undefined
-      return wrap(level, () => (child ??= logger().child(fields)))
+      return lazyLogger(level, () => (child ??= logger().child(fields)))
     },
   }
 }

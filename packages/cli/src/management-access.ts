@@ -12,6 +12,7 @@ export interface AccessFlags {
   readonly context?: string
 }
 
+/** Adds the flags --kubeconfig and --context. */
 export const withAccess = (command: Command): Command =>
   command
     .option(

@@ -10,8 +10,8 @@ const root = mkdtempSync(join(tmpdir(), 'capstan-old-node-'))
 afterAll(() => rmSync(root, { recursive: true, force: true }))
 
 /**
- * Installs only `bin`. If `bundled` is given, a script with these shell commands replaces the Node that comes with the
- * installation.
+ * Installs only `bin`, and returns the path of capstan.js. If `bundled` is given, a script with these shell commands replaces the Node
+ * that comes with the installation.
  */
 function install(name: string, bundled?: string): string {
   const folder = join(root, name)

@@ -9,8 +9,8 @@ import { expect, onTestFinished, test } from 'vitest'
 import { Interrupted } from './io.ts'
 import { processIo } from './process-io.ts'
 
-/** Creates a fake process with signals that records calls of `kill`. */
-function aProcess() {
+/** Creates a fake process that emits signals and records calls of `kill`. */
+function fakeProcess() {
   const killed: string[] = []
   const events = new EventEmitter()
   const running = Object.assign(events, {
@@ -26,7 +26,7 @@ function aProcess() {
 }
 
 test.each(['SIGTERM', 'SIGINT', 'SIGHUP'])('kills a command that does not stop within 1.5 seconds after %s', (signal) => {
-  const { running, killed, clock, io } = aProcess()
+  const { running, killed, clock, io } = fakeProcess()
   const { signal: interrupted } = io
   running.emit(signal)
   expect([interrupted.aborted, killed]).toEqual([true, []])
@@ -38,7 +38,7 @@ test.each(['SIGTERM', 'SIGINT', 'SIGHUP'])('kills a command that does not stop w
 })
 
 test.each(['SIGTERM', 'SIGINT', 'SIGHUP'])('%s has its default action until the command reads `signal`', (signal) => {
-  const { running, io } = aProcess()
+  const { running, io } = fakeProcess()
   expect(running.listenerCount(signal)).toBe(0)
   expect([io.signal, io.signal].map(({ aborted }) => aborted)).toEqual([false, false])
   expect(running.listenerCount(signal)).toBe(1)
@@ -48,7 +48,7 @@ test.each([
   ['SIGINT', 'SIGINT'],
   ['SIGTERM', 'SIGINT'],
 ])('kills a command at once on a second signal: %s, %s', (first, second) => {
-  const { running, killed, io } = aProcess()
+  const { running, killed, io } = fakeProcess()
   expect(io.signal.aborted).toBe(false)
   running.emit(first)
   running.emit(second)

@@ -144,24 +144,36 @@ describe('kubeconfig', () => {
   const broken = join(folder, 'broken')
   writeFileSync(broken, 'apiVersion: v1\nkind: Config\n')
 
-  test.each<{ name: string; argv: string[]; env: { KUBECONFIG?: string }; with: number; expectedError: RegExp }>([
-    { name: 'a missing file', argv: ['--kubeconfig', missing], env: {}, with: 2, expectedError: /nowhere\nName the management/ },
-    { name: 'a missing file of $KUBECONFIG', argv: [], env: { KUBECONFIG: missing }, with: 2, expectedError: /nowhere\nName/ },
+  test.each<{ name: string; argv: string[]; env: { KUBECONFIG?: string }; exitCode: number; expectedError: RegExp }>([
+    {
+      name: 'a missing file',
+      argv: ['--kubeconfig', missing],
+      env: {},
+      exitCode: 2,
+      expectedError: /nowhere\nName the management/,
+    },
+    {
+      name: 'a missing file of $KUBECONFIG',
+      argv: [],
+      env: { KUBECONFIG: missing },
+      exitCode: 2,
+      expectedError: /nowhere\nName/,
+    },
     {
       name: 'a kubeconfig without a current context',
       argv: ['--kubeconfig', broken],
       env: {},
-      with: 1,
+      exitCode: 1,
       expectedError: /^.*broken.*current-context.*$/,
     },
-  ])('$name exits with $with and a message', async ({ argv, env, with: expected, expectedError }) => {
+  ])('with $name, the command exits with $exitCode and a message', async ({ argv, env, exitCode, expectedError }) => {
     const { code, out, err } = await runToEnd(['kubeconfig', 'demo', ...argv], env)
-    expect({ code, out }).toEqual({ code: expected, out: '' })
+    expect({ code, out }).toEqual({ code: exitCode, out: '' })
     expect(err).toMatch(expectedError)
   })
 })
 
-describe('a command with an invalid file exits with 1 and a message that names it', () => {
+describe('a command with an invalid file exits with 1 and a message that names the file', () => {
   const missing = join(folder, 'missing.pem')
   const text = join(folder, 'text.pem')
   writeFileSync(text, 'hello\n')
@@ -204,7 +216,7 @@ describe('a command with an invalid file exits with 1 and a message that names i
   })
 })
 
-test('--version prints the version alone', async () =>
+test('--version prints only the version', async () =>
   expect(await runToEnd(['--version'])).toEqual({ code: 0, out: versions.capstan, err: '' }))
 
 test.each([

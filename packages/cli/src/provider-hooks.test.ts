@@ -9,16 +9,16 @@ const example = fileURLToPath(new URL('../../../examples/provider-hook/hooks.ts'
 const folder = mkdtempSync(join(tmpdir(), 'capstan-provider-hooks-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
-const text = async (...providerHooks: string[]) =>
+const hooksIn = async (...providerHooks: string[]) =>
   (await loadProviderHooks({ providerHooks })).map(({ group, version, name }) => `${group}/${version} ${name}`)
 
 test('loads each hook once, also if a module exports it alone and in a list', async () => {
-  const hooks = await text(example)
+  const hooks = await hooksIn(example)
   expect(hooks.sort()).toEqual([
     'hooks.provider.example.com/v1 BeforeHostProvision',
     'hooks.provider.example.com/v1beta1 BeforeHostProvision',
   ])
-  expect(await text()).toEqual([])
+  expect(await hooksIn()).toEqual([])
 })
 
 test.each([
@@ -29,8 +29,8 @@ test.each([
     `export const mine = { group: 'hooks.runtime.cluster.x-k8s.io', version: 'v1alpha1', name: 'BeforeClusterCreate', request: {}, response: {} }`,
     'The hook hooks.runtime.cluster.x-k8s.io/v1alpha1, Hook=BeforeClusterCreate is declared twice',
   ],
-])('a module that %s is rejected', async (what, source, problem) => {
-  const path = join(folder, `${what.replaceAll(' ', '-')}.mjs`)
+])('a module that %s is rejected', async (fault, source, problem) => {
+  const path = join(folder, `${fault.replaceAll(' ', '-')}.mjs`)
   if (source !== undefined) writeFileSync(path, source)
   await expect(loadProviderHooks({ providerHooks: [path] })).rejects.toThrow(`--provider-hooks ${path}: ${problem}`)
 })

@@ -1,6 +1,6 @@
 /**
- * Runs the `capstan` commands of README.md, or checks only their flags if they cannot run here; runs programs of packages'
- * READMEs.
+ * Runs the `capstan` commands of README.md. For commands that cannot run here, checks only the flags. Runs the programs in the READMEs of
+ * packages.
  */
 import { execFile } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -59,13 +59,13 @@ describe('README.md', () => {
     expect(commands).toEqual(expect.arrayContaining(Object.keys(testedCommands))))
 
   /** Checks only the flags of a command that cannot run here, for example because it needs a running provider. */
-  const hasItsFlags = async (command: string) => {
+  const checkFlags = async (command: string) => {
     const [name, ...words] = command.split(' ')
     const { code, out } = await runToEnd([name!, '--help'])
     expect(code).toBe(0)
     for (const flag of words.filter((word) => word.startsWith('-'))) expect(out).toContain(`${flag} `)
   }
-  test.each([...new Set(commands)])('capstan %s', (command) => testedCommands[command]?.() ?? hasItsFlags(command))
+  test.each([...new Set(commands)])('capstan %s', (command) => testedCommands[command]?.() ?? checkFlags(command))
 })
 
 /** Programs in package READMEs: code to add before and after the program, and the expected output. */

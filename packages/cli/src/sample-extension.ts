@@ -62,8 +62,8 @@ export async function startSampleExtension({
 }
 
 /**
- * Registers the extension in the management cluster, or updates its URL, because its port changes with each start. Core reads its authority
- * from the Secret.
+ * Registers the extension in the management cluster, or updates its URL, because its port changes with each start. Core reads the
+ * certificate authority from the Secret.
  */
 export async function registerSampleExtension(client: Client, { url }: SampleExtension): Promise<void> {
   await client.apply(

@@ -15,13 +15,13 @@ export interface ServingOptions {
   trust(bundle: string): Promise<void>
 }
 
-/** Starts the server. @throws Error naming the port when it is in use */
+/** Serves `handle` on loopback. @throws Error that names the port when it is in use */
 export async function serveExtension(
   handle: FetchHandler,
   { port = UsualPort, clock, trust }: ServingOptions,
 ): Promise<Pick<Listening, 'url' | 'close'>> {
   let listening: Listening | undefined
-  const begin = (certified: CertifiedKey) => listen(handle, { host, port, ...certified }).catch(inUse(port))
+  const begin = (certified: CertifiedKey) => listen(handle, { host, port, ...certified }).catch(explainUsedPort(port))
   const certificate = await keepOwnCertificate({
     commonName: 'capstan-dev-extension',
     ipAddresses: [host],
@@ -44,7 +44,8 @@ export async function serveExtension(
   }
 }
 
-const inUse =
+/** Returns an error handler that throws with a remedy when the port is in use, and otherwise rethrows the error. */
+const explainUsedPort =
   (port: number) =>
   (err: NodeJS.ErrnoException): never => {
     if (err.code !== 'EADDRINUSE') throw err

@@ -8,7 +8,10 @@ export interface FolderWatch {
   close(): void
 }
 
-/** Watches whole folders, because editors replace files, and missing files may be created. */
+/**
+ * Watches folders instead of files, because editors replace files, and missing files may be created. Calls `changed` with the path of
+ * each changed file that `isExtensionFile` accepts, and of each missing folder that is created.
+ */
 export function watchFolders(changed: (file: string) => void): FolderWatch {
   const watchers = new Map<string, FSWatcher>()
   /** Folders to watch that do not exist yet. */

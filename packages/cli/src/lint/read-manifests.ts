@@ -20,9 +20,11 @@ export interface ReadManifests {
 }
 
 /**
- * Reads a file, or every YAML file and every JSON file with objects of Kubernetes below a folder, except in `skippedFolders`.
+ * Reads a file, or every YAML file and every JSON file with Kubernetes objects below a folder. Skips the folders node_modules, vendor,
+ * .git and testdata.
  *
- * @throws UsageError
+ * @throws UsageError when the path does not exist, the files exceed a limit, or a file is not YAML. In a folder, the latter is an error
+ * only for a file with a CustomResourceDefinition.
  */
 export function readManifests(path: string): ReadManifests {
   const isFolder = stat(path).isDirectory()

@@ -3,7 +3,7 @@ import type { Clock } from '@capstan/kube'
 import { timestamp } from '@capstan/kube'
 import { certificateExpiry, issueCertificate, makeAuthority } from '@capstan/kube/node'
 
-/** Content of the Secret in base64, and `until`, the time at which the certificate expires. */
+/** Data of the Secret in base64, and `until`, the time at which the certificate expires. */
 export interface ServiceCertificate {
   readonly 'ca.crt': string
   readonly 'tls.crt': string

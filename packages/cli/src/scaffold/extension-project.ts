@@ -9,6 +9,7 @@ import { fillPlaceholders, type Templates } from './templates.ts'
 export interface NewExtension {
   readonly name: string
   readonly hooks: readonly Hook[]
+  /** `cert-manager` if it issues the certificate, otherwise the certificate that Capstan has made. */
   readonly certificates: 'cert-manager' | ServiceCertificate
   /** Returns the version or location of a package for package.json; `undefined` removes the dependency. */
   dependency(name: string, version: string): string | undefined
@@ -45,6 +46,7 @@ export function checkName(name: string): void {
   }
 }
 
+/** Returns the files of the project, made from the templates. */
 export function extensionProject(templates: Templates, extension: NewExtension): ProjectFile[] {
   const { name, hooks, certificates, version } = extension
   const isSelfMade = certificates !== 'cert-manager'
