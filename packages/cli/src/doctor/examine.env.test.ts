@@ -245,8 +245,8 @@ test('reports a CustomResourceDefinition of another release, and versions that a
 })
 
 test.each([
-  ['v1.31.4', [['error', 'is older than v1.32']]],
-  ['v1.32.0', []],
+  ['v1.32.4', [['error', 'is older than v1.33']]],
+  ['v1.33.0', []],
   ['v2.0.0', []],
   ['HTTP status 403', [['warning', 'the server does not report its version: HTTP status 403']]],
 ])('reports the problems of a server of version %s', async (version, problems) => {

@@ -58,8 +58,8 @@ export interface ExamineOptions {
   readonly signal: AbortSignal
 }
 
-/** Oldest accepted Kubernetes version. Upstream: Cluster API v1.13 supports management clusters from v1.32, v1.14 from v1.33. */
-const OldestKubernetes = { major: 1, minor: 32 }
+/** Oldest version of a management cluster. Upstream: docs/book/src/reference/versions.md, v1.14. */
+const OldestKubernetes = { major: 1, minor: 33 }
 const oldestText = `v${OldestKubernetes.major}.${OldestKubernetes.minor}`
 /** Certificates that expire within this time are reported. */
 const Margin = hours(24 * 14)
