@@ -13,8 +13,8 @@ export interface PatchOptions extends WalkOptions {
 
 /**
  * Handles GeneratePatches: each rule edits drafts of the templates that it selects, one rule after another, and the response
- * contains the patches of changed templates. If a rule throws an error, the response is a failure without patches, whose
- * message names the template and contains that of the error.
+ * contains the patches of changed templates. If a rule throws an error, the response is a failure without patches. Its message
+ * contains the name of the template and the message of the error.
  *
  * @example
  * on(GeneratePatches, { name: 'generate-patches' }, patchTemplates([
@@ -51,8 +51,8 @@ export const patchTemplates =
  * Returns the edited template in a form that core applies. When a patch removes the whole map `labels` or `annotations`, core
  * keeps the earlier map, so a removed map is replaced by an empty map.
  *
- * @throws TypeError if fields other than spec, labels and annotations were changed, or spec was removed: core would silently ignore these
- *   changes; also if a label or annotation is not a string
+ * @throws TypeError if a field other than spec, labels and annotations was changed or spec was removed, because core would silently ignore
+ *   the change; if labels or annotations are not a map of strings
  */
 function patchable(original: UnknownObject, edited: UnknownObject): UnknownObject {
   const { metadata: originalMetadata = {}, spec, ...originalRest } = original as { metadata?: object; spec?: unknown }
@@ -78,6 +78,7 @@ function changedMembers(before: object, after: object, prefix: string): string[]
   return names.filter((name) => !equal(beforeFields[name], afterFields[name])).map((name) => `${prefix}${name}`)
 }
 
+/** Returns the edited map as member `name`. Returns an empty map if the map was removed, and no member if there never was a map. */
 function withEmptyMap(name: string, before: unknown, after: unknown): object {
   if (after === undefined) return before === undefined ? {} : { [name]: {} }
   if (!isRecord(after) || !Object.values(after).every((value) => typeof value === 'string' || value === undefined)) {

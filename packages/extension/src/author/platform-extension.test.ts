@@ -38,7 +38,7 @@ const extension = defineExtension({
     ),
     on(CanUpdateMachine, { name: 'can-update-machine' }, inPlace.canUpdateMachine),
     on(CanUpdateMachineSet, { name: 'can-update-machine-set' }, inPlace.canUpdateMachineSet),
-    // Called until it no longer blocks: holdFor(10, 'installing kubelet') while the update is in progress.
+    // Core calls this handler until it no longer blocks. Return holdFor(10, 'installing kubelet') while the update is in progress.
     on(UpdateMachine, { name: 'update-machine' }, () => proceedNow()),
   ],
 })

@@ -1,6 +1,6 @@
 /**
  * Tests types: tsc fails if an expected error is missing. For each hook: valid responses, then type errors, such as a blocking response
- * of a hook that cannot block, content that the response does not have, and fields that the request does not have.
+ * of a hook that cannot block, content (fields such as patches) that the response does not have, and fields that the request does not have.
  */
 import * as hooks from '@capstan/api'
 import type { CallInput, RuntimeClient } from '../client/runtime-client.ts'
@@ -14,9 +14,10 @@ const steps = { controlPlaneUpgrades: [{ version: 'v1.34.0' }], workersUpgrades:
 const patch = { patchType: 'JSONPatch', patch: 'W10=' } as const
 const item = { uid: 'u', ...patch }
 const text = { openAPIV3Schema: { type: 'string' } } as const
-const typeless = { openAPIV3Schema: { type: 'text' } } as const
+const unknownType = { openAPIV3Schema: { type: 'text' } } as const
 
-test('Discovery, to which the server responds with the handlers', () => {
+test('Discovery', () => {
+  // The server itself responds to Discovery, so its responses are declared without a handler.
   type Answer = hooks.ResponseOf<typeof hooks.Discovery>
   const handler = { name: 'a', requestHook: { apiVersion: 'v', hook: 'h' }, timeoutSeconds: 1, failurePolicy: 'Ignore' } as const
   const fine: Answer = { status: 'Success', handlers: [handler] }
@@ -25,17 +26,17 @@ test('Discovery, to which the server responds with the handlers', () => {
   // @ts-expect-error the list is named items in the proposal, but handlers in the API
   const items: Answer = { status: 'Success', items: [] }
   // @ts-expect-error the status is missing
-  const nothing: Answer = { handlers: [] }
+  const withoutStatus: Answer = { handlers: [] }
   // @ts-expect-error Discovery cannot block
   on(hooks.Discovery, one, () => holdFor(1, ''))
-  expect([fine, policy, items, nothing]).toHaveLength(4)
+  expect([fine, policy, items, withoutStatus]).toHaveLength(4)
 })
 
 test('BeforeClusterCreate', () => {
   on(hooks.BeforeClusterCreate, one, () => proceedNow())
   on(hooks.BeforeClusterCreate, one, () => fail('no'))
   on(hooks.BeforeClusterCreate, one, async ({ request }) => holdFor(1, request.cluster.metadata.name))
-  // @ts-expect-error the hook has no content
+  // @ts-expect-error the response has no content
   on(hooks.BeforeClusterCreate, one, () => proceedWith({ items: [] }))
   // @ts-expect-error a response must be made by a function such as proceedNow
   on(hooks.BeforeClusterCreate, one, () => ({ status: 'Success' }))
@@ -51,7 +52,7 @@ test('AfterControlPlaneInitialized', () => {
   on(hooks.AfterControlPlaneInitialized, one, () => holdFor(1, ''))
   // @ts-expect-error an asynchronous handler cannot block either
   on(hooks.AfterControlPlaneInitialized, one, async () => holdFor(1, ''))
-  // @ts-expect-error the hook has no content
+  // @ts-expect-error the response has no content
   on(hooks.AfterControlPlaneInitialized, one, () => proceedWith({ retryAfterSeconds: 5 }))
   // @ts-expect-error the request has no version
   on(hooks.AfterControlPlaneInitialized, one, ({ request }) => proceedNow(request.kubernetesVersion))
@@ -62,7 +63,7 @@ test('BeforeClusterUpgrade', () => {
     holdFor(1, `${request.fromKubernetesVersion} ${request.toKubernetesVersion}`),
   )
   on(hooks.BeforeClusterUpgrade, one, ({ request }) => proceedNow(request.workersUpgrades?.[0]?.version))
-  // @ts-expect-error the hook has no content
+  // @ts-expect-error the response has no content
   on(hooks.BeforeClusterUpgrade, one, () => proceedWith(steps))
   // @ts-expect-error the request has two versions, with other names
   on(hooks.BeforeClusterUpgrade, one, ({ request }) => proceedNow(request.kubernetesVersion))
@@ -70,7 +71,7 @@ test('BeforeClusterUpgrade', () => {
 
 test('BeforeControlPlaneUpgrade', () => {
   on(hooks.BeforeControlPlaneUpgrade, one, ({ request }) => holdFor(1, request.toKubernetesVersion))
-  // @ts-expect-error the hook has no content
+  // @ts-expect-error the response has no content
   on(hooks.BeforeControlPlaneUpgrade, one, () => proceedWith(steps))
   // @ts-expect-error the request has two versions, with other names
   on(hooks.BeforeControlPlaneUpgrade, one, ({ request }) => proceedNow(request.kubernetesVersion))
@@ -78,15 +79,15 @@ test('BeforeControlPlaneUpgrade', () => {
 
 test('AfterControlPlaneUpgrade', () => {
   on(hooks.AfterControlPlaneUpgrade, one, ({ request }) => holdFor(1, request.kubernetesVersion))
-  // @ts-expect-error the hook has no content
+  // @ts-expect-error the response has no content
   on(hooks.AfterControlPlaneUpgrade, one, () => proceedWith(steps))
-  // @ts-expect-error the request has only the reached version
+  // @ts-expect-error the request has only the version after the upgrade
   on(hooks.AfterControlPlaneUpgrade, one, ({ request }) => proceedNow(request.toKubernetesVersion))
 })
 
 test('BeforeWorkersUpgrade', () => {
   on(hooks.BeforeWorkersUpgrade, one, ({ request }) => holdFor(1, request.toKubernetesVersion))
-  // @ts-expect-error the hook has no content
+  // @ts-expect-error the response has no content
   on(hooks.BeforeWorkersUpgrade, one, () => proceedWith(steps))
   // @ts-expect-error the request has two versions, with other names
   on(hooks.BeforeWorkersUpgrade, one, ({ request }) => proceedNow(request.kubernetesVersion))
@@ -94,15 +95,15 @@ test('BeforeWorkersUpgrade', () => {
 
 test('AfterWorkersUpgrade', () => {
   on(hooks.AfterWorkersUpgrade, one, ({ request }) => holdFor(1, request.kubernetesVersion))
-  // @ts-expect-error the hook has no content
+  // @ts-expect-error the response has no content
   on(hooks.AfterWorkersUpgrade, one, () => proceedWith(steps))
-  // @ts-expect-error the request has only the reached version
+  // @ts-expect-error the request has only the version after the upgrade
   on(hooks.AfterWorkersUpgrade, one, ({ request }) => proceedNow(request.toKubernetesVersion))
 })
 
 test('AfterClusterUpgrade', () => {
   on(hooks.AfterClusterUpgrade, one, ({ request }) => holdFor(1, request.kubernetesVersion))
-  // @ts-expect-error the hook has no content
+  // @ts-expect-error the response has no content
   on(hooks.AfterClusterUpgrade, one, () => proceedWith(steps))
   // @ts-expect-error the request has no further upgrades
   on(hooks.AfterClusterUpgrade, one, ({ request }) => proceedNow(request.workersUpgrades))
@@ -110,7 +111,7 @@ test('AfterClusterUpgrade', () => {
 
 test('BeforeClusterDelete', () => {
   on(hooks.BeforeClusterDelete, one, () => holdFor(1, ''))
-  // @ts-expect-error the hook has no content
+  // @ts-expect-error the response has no content
   on(hooks.BeforeClusterDelete, one, () => proceedWith({ items: [] }))
   // @ts-expect-error the request has no version
   on(hooks.BeforeClusterDelete, one, ({ request }) => proceedNow(request.kubernetesVersion))
@@ -150,7 +151,7 @@ test('ValidateTopology', () => {
   on(hooks.ValidateTopology, one, ({ request }) => fail(request.items[0]?.holderReference.fieldPath ?? ''))
   // @ts-expect-error the hook cannot block
   on(hooks.ValidateTopology, one, () => holdFor(1, ''))
-  // @ts-expect-error the hook has no content
+  // @ts-expect-error the response has no content
   on(hooks.ValidateTopology, one, () => proceedWith({ items: [item] }))
   // @ts-expect-error items of the request have no uid
   on(hooks.ValidateTopology, one, ({ request }) => fail(request.items[0].uid))
@@ -165,7 +166,7 @@ test('DiscoverVariables', () => {
   // @ts-expect-error since v1.13 the field is named deprecatedV1Beta1Metadata
   on(hooks.DiscoverVariables, one, () => proceedWith({ variables: [{ name: 'a', metadata: {}, schema: text }] }))
   // @ts-expect-error unknown type
-  on(hooks.DiscoverVariables, one, () => proceedWith({ variables: [{ name: 'a', schema: typeless }] }))
+  on(hooks.DiscoverVariables, one, () => proceedWith({ variables: [{ name: 'a', schema: unknownType }] }))
   // @ts-expect-error the request has no Cluster
   on(hooks.DiscoverVariables, one, ({ request }) => fail(request.cluster.metadata.name))
 })
@@ -198,7 +199,7 @@ test('CanUpdateMachineSet', () => {
 
 test('UpdateMachine', () => {
   on(hooks.UpdateMachine, one, ({ request }) => holdFor(1, request.desired.machine.metadata.name))
-  // @ts-expect-error the hook has no content
+  // @ts-expect-error the response has no content
   on(hooks.UpdateMachine, one, () => proceedWith({ machinePatch: patch }))
   // @ts-expect-error the request has only the desired objects
   on(hooks.UpdateMachine, one, ({ request }) => fail(request.current.machine.metadata.name))

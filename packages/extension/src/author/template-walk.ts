@@ -6,7 +6,7 @@ import { mergedVariables, Variables } from './variables.ts'
 
 /** Selects the templates of a rule. Templates must match all members that are set; without members, all templates match. */
 export interface TemplateSelector<T extends KubeObject = UnknownObject> {
-  /** Kind of the template, in this version. The rule receives the template with this type, validated against the kind's schema. */
+  /** Kind and version of the template. The rule receives the template with this type, validated against the kind's schema. */
   readonly type?: Kind<T>
   readonly apiVersion?: string
   readonly kind?: string
@@ -26,6 +26,7 @@ export interface TemplateCall<T extends KubeObject = UnknownObject> {
   readonly signal: AbortSignal
 }
 
+/** A rule for templates, declared with `template`: calls `act` for each template that `selector` selects. */
 export interface TemplateRule<Result = unknown> {
   readonly selector: TemplateSelector<KubeObject>
   act(call: TemplateCall<never>): Result
@@ -45,33 +46,35 @@ export const template = <Result, T extends KubeObject = UnknownObject>(
 ): TemplateRule<Result> => ({ selector, act: act as TemplateRule<Result>['act'] })
 
 export interface WalkOptions {
-  /** Whether a template whose kind and apiVersion no rule selects is an error. Default: the template is ignored. */
+  /** Whether to fail for a template if no rule selects its kind and apiVersion. Default: false, which ignores the template. */
   readonly failForUnknownTypes?: boolean
 }
 
 /** A template of the request with its variables and rules. */
 export interface WalkedTemplate<Item, Rule> {
   readonly item: Item
-  /** Readable name of the template; it is the same in every call. */
+  /** Readable name of the template, the same in every call. */
   readonly name: string
   readonly rules: readonly Rule[]
   readonly call: Omit<TemplateCall<UnknownObject>, 'template'>
 }
 
-type Walked = Omit<RequestOf<typeof GeneratePatches>['items'][number], 'uid'>
+/** The members that items of GeneratePatches and ValidateTopology have in common. */
+type RequestItem = Omit<RequestOf<typeof GeneratePatches>['items'][number], 'uid'>
 
 /** The arguments of a handler that a walk needs. */
-export interface WalkedCall<Item extends Walked> extends Pick<TemplateCall, 'settings' | 'log' | 'signal'> {
+export interface WalkedCall<Item extends RequestItem> extends Pick<TemplateCall, 'settings' | 'log' | 'signal'> {
   readonly request: Pick<RequestOf<typeof GeneratePatches>, 'variables'> & { readonly items: readonly Item[] }
 }
 
 /**
- * Returns the templates that rules select. Their order does not depend on the order of the request, which is random upstream, so
- * that every call fails for the same template.
+ * Returns the templates that rules select, sorted by name, so that every call fails for the same template. Upstream sends the items of
+ * a request in random order.
  *
- * @throws Error for the first template that does not match its type or, with `failForUnknownTypes`, has an unknown type
+ * @throws Error for the first template that does not match the `type` of a rule that selects it or, with `failForUnknownTypes`, whose
+ *   kind and apiVersion no rule selects
  */
-export function walkTemplates<Item extends Walked, Rule extends TemplateRule>(
+export function walkTemplates<Item extends RequestItem, Rule extends TemplateRule>(
   { request, ...call }: WalkedCall<Item>,
   rules: readonly Rule[],
   { failForUnknownTypes = false }: WalkOptions,
@@ -97,13 +100,14 @@ export function walkTemplates<Item extends Walked, Rule extends TemplateRule>(
 }
 
 /** Returns a readable name without the holder's name: names of objects that do not exist yet differ from call to call. */
-function nameOf({ object, holderReference: { kind, fieldPath } }: Walked, variables: Variables): string {
-  const role = rolesOfWorkers.get(kind)
-  const topologyName = role === undefined ? '' : variables.string(`builtin.${role}.topologyName`, '')
+function nameOf({ object, holderReference: { kind, fieldPath } }: RequestItem, variables: Variables): string {
+  const builtin = builtinNames.get(kind)
+  const topologyName = builtin === undefined ? '' : variables.string(`builtin.${builtin}.topologyName`, '')
   return `${object.kind} of ${kind}${topologyName && ` ${topologyName}`} (${fieldPath})`
 }
 
-const rolesOfWorkers: ReadonlyMap<string, string> = new Map([
+/** Members of the variable `builtin` that describe a holder, by the kind of the holder. */
+const builtinNames: ReadonlyMap<string, string> = new Map([
   ['MachineDeployment', 'machineDeployment'],
   ['MachinePool', 'machinePool'],
 ])

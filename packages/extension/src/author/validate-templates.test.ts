@@ -37,7 +37,7 @@ it('reports all problems in one message', async () => {
   expect(await responseTo(rules)).toMatchObject({ status: 'Failure', message })
 })
 
-it('reports each problem once, independent of the order of the request', async () => {
+it('reports each problem once, independently of the order of the request', async () => {
   const reversed = { ...request, items: [...request.items, ...request.items].reverse() }
   expect(await responseTo(rules, reversed)).toMatchObject({ status: 'Failure', message })
 })

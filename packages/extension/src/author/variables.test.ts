@@ -207,14 +207,24 @@ describe('declared variables', () => {
   })
 
   test.each([
-    ['a name with a dot', 'a.b', s.string(), 'variable "a.b": a name has no dot, and is neither empty nor builtin'],
-    ['the name builtin', 'builtin', s.string(), 'variable "builtin": a name has no dot, and is neither empty nor builtin'],
-    ['a nullable schema', 'a', s.string().nullable(), 'variable a: schemas of variables have no nullable'],
+    [
+      'a name with a dot',
+      'a.b',
+      s.string(),
+      'variable "a.b": the name must not be empty or "builtin", and must not contain a dot',
+    ],
+    [
+      'the name builtin',
+      'builtin',
+      s.string(),
+      'variable "builtin": the name must not be empty or "builtin", and must not contain a dot',
+    ],
+    ['a nullable schema', 'a', s.string().nullable(), 'variable a: schemas of variables do not support nullable'],
     [
       'a list with x-kubernetes-list-type',
       'a',
       s.object({ b: s.list(s.object({ c: s.string() })).listMap('c') }),
-      'variable a: b: schemas of variables have no x-kubernetes-list-type',
+      'variable a: b: schemas of variables do not support x-kubernetes-list-type',
     ],
     ['a fraction as minimum', 'a', s.list(s.number({ minimum: 0.5 })), 'variable a: []: minimum must be an integer, but is 0.5'],
   ])('cannot have %s, which a ClusterClass would reject or drop', (_, name, schema, message) => {

@@ -14,18 +14,19 @@ export interface DeclaredVariables<P extends Shape = Shape> {
 export type VariableDefinition = NonNullable<ResponseOf<typeof DiscoverVariables>['variables']>[number]
 
 /**
- * Declares the variables of a patch. Every Cluster must set a variable that is neither optional nor has a default.
+ * Declares the variables of a patch. A variable that is not optional and has no default must be set in every Cluster.
  *
  * @example
  * const variables = defineVariables({ region: s.enum('eu1', 'us1'), disks: s.int32({ minimum: 1 }).default(2) })
  * on(DiscoverVariables, { name: 'discover-variables' }, () => proceedWith({ variables: variables.definitions }))
  *
- * @throws TypeError if a ClusterClass would reject a variable, such as a name with a dot, or drop a keyword of its schema, such as nullable
+ * @throws TypeError if a ClusterClass would reject a variable, for example because of a dot in its name, or drop a keyword of its schema,
+ *   such as nullable
  */
 export function defineVariables<P extends Shape>(shape: P): DeclaredVariables<P> {
   const definitions = Object.entries(shape).map(([name, schema]): VariableDefinition => {
     if (name === '' || name === 'builtin' || name.includes('.')) {
-      throw new TypeError(`variable ${JSON.stringify(name)}: a name has no dot, and is neither empty nor builtin`)
+      throw new TypeError(`variable ${JSON.stringify(name)}: the name must not be empty or "builtin", and must not contain a dot`)
     }
     const problem = findUnsupportedKeyword(schema.json, '')
     if (problem !== undefined) throw new TypeError(`variable ${name}: ${problem}`)
@@ -38,7 +39,7 @@ export function defineVariables<P extends Shape>(shape: P): DeclaredVariables<P>
   return { shape, definitions }
 }
 
-/** Keywords of CustomResourceDefinitions that schemas of variables do not have: core would silently drop them. */
+/** Keywords of CustomResourceDefinitions that schemas of variables do not support: core would silently drop them. */
 const unsupportedKeywords = [
   'title',
   'nullable',
@@ -52,7 +53,7 @@ const unsupportedKeywords = [
 function findUnsupportedKeyword(schema: JSONSchema, path: string): string | undefined {
   const prefix = path === '' ? '' : `${path}: `
   const keyword = unsupportedKeywords.find((candidate) => schema[candidate] !== undefined)
-  if (keyword !== undefined) return `${prefix}schemas of variables have no ${keyword}`
+  if (keyword !== undefined) return `${prefix}schemas of variables do not support ${keyword}`
   for (const limit of ['minimum', 'maximum'] as const) {
     if (!Number.isInteger(schema[limit] ?? 0)) return `${prefix}${limit} must be an integer, but is ${schema[limit]}`
   }
@@ -111,10 +112,10 @@ export class Variables {
     return this.#at(path, undefined) !== undefined
   }
 
-  /** Returns a copy of the value, which the caller can change. */
+  /** Returns a copy of the value or fallback. The caller can change the copy. */
   value(path: string, fallback?: Json): Json {
     const value = this.#at(path, fallback)
-    // `variableValue` throws the error, with a message.
+    // Without value and fallback, `variableValue` throws the `not-set` error.
     return value === undefined ? variableValue(this.values, path) : draft(value)
   }
 
@@ -143,8 +144,8 @@ export class Variables {
   }
 
   /**
-   * Returns the values of all declared variables, validated against their schemas. An optional variable that is not set has its default,
-   * or is omitted if it has none.
+   * Returns the values of all declared variables, validated against their schemas. A variable that is not set has its default. Without
+   * a default, an optional variable is omitted.
    */
   of<P extends Shape>({ shape }: DeclaredVariables<P>): ObjectOfShape<P> {
     const values: Record<string, unknown> = {}
