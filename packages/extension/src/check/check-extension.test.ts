@@ -129,7 +129,7 @@ test.each<[string, Handler, string]>([
     'ValidateTopology of validation: it fails when items and variables are in another order: LocalMachineTemplate is first (the fixture)',
   ],
   [
-    'a list that grows',
+    'a list that grows with each patch',
     patching(({ object }) => {
       const { spec } = object as { spec: { args?: string[] } }
       return { args: [...(spec.args ?? []), '--x'] }
@@ -137,7 +137,7 @@ test.each<[string, Handler, string]>([
     'GeneratePatches of patches: its response for objects that it has already patched has further changes: LocalClusterTemplate of Cluster demo.spec.args[1]: nothing after its first response, "--x" after its second response (the fixture)',
   ],
   [
-    'an operation that applies only once',
+    'a patch operation that applies only once',
     on(GeneratePatches, { name: 'patches' }, ({ request }) => {
       const item = request.items.find(({ object }) => object.kind === 'LocalMachineTemplate')!
       const path = '/spec/template/spec/simulated'
@@ -181,7 +181,7 @@ test.each<[string, Handler, string]>([
   expect(findings.map(({ message }) => message.replaceAll(/\b(?:\d{13}|0\.\d{4,})\b/g, '<number>'))).toEqual([sentence])
 })
 
-test('also uses the settings and requests of the options', async () => {
+test('adds the settings to the fixtures, and also calls handlers with the additional requests', async () => {
   const requests: unknown[] = []
   const gateHandler = on(BeforeClusterCreate, { name: 'gate' }, ({ request, settings }) => {
     requests.push([request.cluster.metadata.name, settings])
@@ -202,7 +202,7 @@ test('also uses the settings and requests of the options', async () => {
   expect(findings).toMatchObject([{ kind: 'retry', hook: 'BeforeClusterCreate', handler: 'gate', from: 'line 4 of calls.tape' }])
 })
 
-test('reports a changed request with its own source', async () => {
+test('names the source of the request that a handler changed', async () => {
   const handler = on(BeforeClusterCreate, { name: 'gate' }, ({ request }) => {
     if (request.cluster.metadata.name === 'odd') request.cluster.metadata.name = 'even'
     return proceedNow()
@@ -255,7 +255,7 @@ describe('in several processes', () => {
       gateHandler('zone', 'holdFor(5, `at ${new Date(0).getHours()} h`)'),
       gateHandler('language', 'holdFor(5, (1234.5).toLocaleString())'),
       gateHandler('chance', 'holdFor(5, `as ${secret}`)'),
-      // A finding that a single process shows is reported once.
+      // Differs within one process, so the difference between processes is not reported as well.
       gateHandler('clock', 'holdFor(5, `at ${Date.now()}`)'),
       gateHandler('good', 'holdFor(5, request.cluster.metadata.name)'),
     )
@@ -293,7 +293,7 @@ describe('in several processes', () => {
     const checked = checkModule(module(text), { signal: interrupted.signal })
     await Promise.all([
       expect(checked).rejects.toThrow('The operation was aborted'),
-      // The end of the pipe is read when each process that opened it has ended.
+      // The pipe ends when every process that opened it has ended.
       (async () => {
         let started = 0
         for await (const chunk of createReadStream(pipe)) {

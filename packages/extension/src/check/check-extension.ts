@@ -26,10 +26,13 @@ export interface CheckReport {
 }
 
 /**
- * Calls each handler in this process: twice with each request; if the request has items or variables, once with them in reverse
- * order; and if the hook has patches and the first response is successful, once with its patches applied to the objects of the
- * request. The calls are milliseconds apart: only `checkModule` finds responses that depend on the minute or the day, and on
- * the process or the locale.
+ * Calls each handler in this process, for each request:
+ * - twice with the request
+ * - once with items, variables and object members in reverse order, if the request has items or variables
+ * - once with the patches of the first response applied to the objects of the request, if the hook has patches and the response is
+ *   successful
+ *
+ * The calls are milliseconds apart: only `checkModule` finds responses that depend on the minute, the day, the process or the locale.
  */
 export async function checkExtension(
   extension: Extension,
@@ -57,8 +60,8 @@ const singleChanges: readonly (readonly [why: string, EnvironmentChanges])[] = [
 
 /**
  * Checks the extension of a module as `checkExtension` does, but in a separate process. Repeats the requests in a second
- * process with a different time, time zone, language and hash seed. If the responses differ, and not already from call to call,
- * repeats them in more processes to find the cause.
+ * process with a different time, time zone, language and hash seed. If responses differ between the processes, but not from call to call,
+ * repeats the requests in more processes to find the cause.
  *
  * @throws Error if the module does not load or has no extension, or if a process ends early; an AbortError if the signal aborts
  */
@@ -68,13 +71,13 @@ export async function checkModule(module: URL, options: CheckOptions = {}): Prom
     probeInOtherProcess(module, options, { ...changes.time, ...changes.place, ...changes.seed }),
   ])
   const findings = findingsOf(first.observations)
-  const differing = (causeOf: (observation: Observation) => string) =>
+  const unreportedFindings = (causeOf: (observation: Observation) => string) =>
     processFindings(first.observations, second.observations, causeOf).filter((finding) => !isReported(findings, finding))
-  if (differing(() => '').length === 0) return reportOf(first, findings, 2)
+  if (unreportedFindings(() => '').length === 0) return reportOf(first, findings, 2)
   const causes = await causesOf(module, options, first.observations)
   const cause = (observation: Observation) =>
     causes.get(nameOf(observation)) ?? 'at another time, in another time zone and language, with another hash seed'
-  return reportOf(first, [...findings, ...differing(cause)], 2 + singleChanges.length)
+  return reportOf(first, [...findings, ...unreportedFindings(cause)], 2 + singleChanges.length)
 }
 
 const nameOf = ({ hook, handler }: Pick<Finding, 'hook' | 'handler'>): string => `${hook} ${handler}`
@@ -85,7 +88,7 @@ const isReported = (findings: readonly Finding[], finding: Finding): boolean =>
 
 const fromCallToCall: ReadonlySet<FindingKind> = new Set(['differs', 'message', 'retry'])
 
-/** Returns, by hook and handler, the first difference of the environment that changes the response. */
+/** Returns, by hook and handler, the first of `singleChanges` with which the response differs from `baseline`. */
 async function causesOf(module: URL, options: CheckOptions, baseline: readonly Observation[]): Promise<Map<string, string>> {
   const causes = new Map<string, string>()
   const probes = singleChanges.map(

@@ -3,9 +3,10 @@ import { isRecord } from '@capstan/kube'
 import { defineExtension, type Extension } from '../author/define-extension.ts'
 
 /**
- * Returns the exported extension, or the extension that the only exported function without parameters returns.
+ * Returns the exported extension. If no extension is exported, calls the only exported function without parameters and returns its
+ * result.
  *
- * @throws TypeError if there is no such extension, if several extensions are exported, or if `defineExtension` rejects the
+ * @throws TypeError if no extension is found, if several extensions are exported, or if `defineExtension` rejects the
  *   extension
  */
 export async function extensionIn(exports: { readonly [name: string]: unknown }): Promise<Extension> {

@@ -33,11 +33,11 @@ export interface Finding {
   readonly hook: string
   /** Name of the handler on its server; empty for discovery. */
   readonly handler: string
-  /** The request with the finding: `the fixture`, `line 4 of calls.tape`. */
+  /** Source of the request that led to the finding, such as `the fixture` or `line 4 of calls.tape`. */
   readonly from: string
   /**
-   * Path of the field that differs between two responses, or between the objects to which they are applied. Absent without such
-   * a field.
+   * Path of the field that differs between two responses, or between the objects after the patches of the responses were applied. Absent
+   * for findings that are not differences.
    */
   readonly path?: string
   /** A sentence for users that names the handler. */
@@ -107,11 +107,11 @@ function findingsOfRepeat(observation: Observation): Finding[] {
     const text = `retryAfterSeconds is ${firstRetry}, and ${secondRetry} for the same request: use a constant, so that equal requests get equal responses`
     findings.push(finding(observation, 'retry', text, 'retryAfterSeconds'))
   }
-  // A handler may first block and then proceed, with a different message.
-  const mayMessageChange = firstRetry > 0 !== secondRetry > 0
+  // If only one of the responses blocks, their messages may differ.
+  const onlyOneBlocks = firstRetry > 0 !== secondRetry > 0
   for (const difference of responseDifferences(observation, first, second)) {
     const { path } = difference
-    if (path === 'retryAfterSeconds' || (mayMessageChange && path === 'message')) continue
+    if (path === 'retryAfterSeconds' || (onlyOneBlocks && path === 'message')) continue
     const text = differenceText(difference, ['in the first response', 'in the second'])
     if (path === 'message') {
       findings.push(
@@ -131,7 +131,7 @@ function findingsOfRepeat(observation: Observation): Finding[] {
 /** Compares the patched documents rather than the patches: different patches with the same result are equal. */
 function findingsOfOrder(observation: Observation): Finding[] {
   const { first, second, reordered } = observation
-  // Invalid responses cannot be compared. A response that changes with every call has a finding already.
+  // Failed calls cannot be compared. A response that changes with every call has a finding already.
   if (!reordered || 'problem' in first || responseDifferences(observation, first, second).length > 0) return []
   if ('problem' in reordered) {
     return [finding(observation, 'order', `it fails when items and variables are in another order: ${reordered.message}`)]
@@ -147,12 +147,12 @@ function findingsOfOrder(observation: Observation): Finding[] {
 function findingsOfPatched(observation: Observation): Finding[] {
   const { first, second, patched } = observation
   if (!patched || responseDifferences(observation, first, second).length > 0) return []
-  const again = { ...observation, request: patched.request }
-  const documentsBefore = documents(again, patched.request)
+  const patchedObservation = { ...observation, request: patched.request }
+  const documentsBefore = documents(patchedObservation, patched.request)
   if ('problem' in patched.result) {
     return [finding(observation, 'not-idempotent', `it fails for objects that it has patched: ${patched.result.message}`)]
   }
-  const documentsAfter = outcome(again, patched.result)
+  const documentsAfter = outcome(patchedObservation, patched.result)
   const [difference] = differences(documentsBefore, documentsAfter)
   if (!difference) return []
   const text = differenceText(difference, ['after its first response', 'after its second response'])
@@ -179,7 +179,9 @@ function firstOfEachKind(findings: readonly Finding[]): Finding[] {
   const earlierKeys = new Set<string>()
   return findings.filter(({ kind, hook, handler }) => {
     const key = `${kind} ${hook} ${handler}`
-    return !earlierKeys.has(key) && earlierKeys.add(key)
+    if (earlierKeys.has(key)) return false
+    earlierKeys.add(key)
+    return true
   })
 }
 
@@ -206,8 +208,8 @@ const withoutUids = (byTemplate: { [name: string]: { uid: string }[] | undefined
   )
 
 /**
- * Returns the documents after the response is applied; for hooks without patches the response; `undefined` if there is no response, or if
- * core would reject its patches.
+ * Returns the objects of the request after the patches of the response were applied; for hooks without patches, the response; `undefined`
+ * if there is no response, or if core would reject its patches.
  */
 function outcome(observation: Observation, result: CallResult): unknown {
   if (!('response' in result)) return undefined
@@ -221,7 +223,7 @@ function outcome(observation: Observation, result: CallResult): unknown {
   }
 }
 
-/** Returns the documents of a request by name. */
+/** Returns the objects of a request that patches change: the templates by name, or `current`. */
 function documents(observation: Observation, request: object): object {
   const { items, current } = request as { items?: { uid: string; object: unknown }[]; current?: object }
   if (!items) return { current }

@@ -13,14 +13,14 @@ export interface EnvironmentChanges {
   readonly flags?: readonly string[]
 }
 
-/** The task of the process, as its first and only message. */
+/** Task that the process receives in its first and only message. */
 export interface ProbeJob extends Omit<CheckOptions, 'signal'> {
   readonly module: string
   readonly shiftMs: number
 }
 
-/** The result of the process, as its first and only message. */
-export type ProbeResult = ProbeResults | { readonly problem: string }
+/** Reply that the process sends in its first and only message. */
+export type ProbeReply = ProbeResults | { readonly problem: string }
 
 /**
  * Probes the extension of the module in a new process with a changed environment.
@@ -34,7 +34,7 @@ export function probeInOtherProcess(
 ): Promise<ProbeResults> {
   const { shiftMs = 0, env = {}, flags = [] } = environment
   const program = fileURLToPath(new URL('process-main.ts', import.meta.url))
-  // The process inherits the environment. Its stdout is discarded; the end of its stderr is part of the error if it ends early.
+  // The process inherits the environment. Its stdout is discarded; the end of its stderr is part of the error if the process ends early.
   const child = fork(program, {
     execArgv: [...flags],
     env: { ...process.env, ...env },
@@ -49,15 +49,15 @@ export function probeInOtherProcess(
   })
   return new Promise((resolve, reject) => {
     child.once('error', reject)
-    child.once('exit', (code, signal) => {
-      const exitText = signal === null ? `exit code ${code}` : `killed by ${signal}`
+    child.once('exit', (code, killedBy) => {
+      const exitText = killedBy === null ? `exit code ${code}` : `killed by ${killedBy}`
       reject(
         new Error(`Cannot check ${fileURLToPath(module)}: the process ended early (${exitText}) ${stderrText.trim()}`.trim()),
       )
     })
-    child.once('message', (result: ProbeResult) => {
-      if ('observations' in result) resolve(result)
-      else reject(new Error(`Cannot check ${fileURLToPath(module)}: ${result.problem}`))
+    child.once('message', (reply: ProbeReply) => {
+      if ('observations' in reply) resolve(reply)
+      else reject(new Error(`Cannot check ${fileURLToPath(module)}: ${reply.problem}`))
       child.kill()
     })
     child.send({ module: module.href, shiftMs, ...options } satisfies ProbeJob)

@@ -42,8 +42,8 @@ export interface Observation {
    */
   readonly patched?: { readonly request: object; readonly result: CallResult }
   /**
-   * Paths at which the handler changed its request, in the first call with this request or a variant of it that changed one without
-   * throwing an error.
+   * Paths at which the handler changed its request. Only the first call that changed its request and did not throw is recorded; it may be
+   * a call with a variant of the request.
    */
   readonly mutated: readonly string[]
 }
@@ -51,7 +51,7 @@ export interface Observation {
 export interface ProbeOptions {
   readonly settings?: { readonly [name: string]: string }
   readonly requests?: readonly CheckRequest[]
-  /** Clock for timeouts, and for a pause between the first and the second call. */
+  /** Clock for timeouts, and for a pause between the first and the second calls. */
   readonly clock: Clock
 }
 
@@ -64,6 +64,7 @@ export interface ProbeResults {
   readonly uncalled: readonly string[]
 }
 
+/** Calls Discovery and the handlers of the extension with the fixtures, the additional requests, and variants of both. */
 export async function probe(extension: Extension, { settings, requests = [], clock }: ProbeOptions): Promise<ProbeResults> {
   const mutated = new Map<Case, readonly string[]>()
   const callOnce = async (probeCase: Case, request: object): Promise<CallResult> => {
@@ -161,8 +162,8 @@ const recordMutations = (handler: Handler, record: (paths: readonly string[]) =>
 })
 
 /**
- * Returns the request with reversed lists of items and variables and reversed object members, whose order has no meaning; `undefined` if
- * the request has neither list.
+ * Returns the request with items, variables and object members in reverse order, which must not change the response. Returns `undefined`
+ * if the request has neither items nor variables.
  */
 function reversedRequest(request: object): object | undefined {
   const { items, variables } = request as { items?: unknown; variables?: unknown }

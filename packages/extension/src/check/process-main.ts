@@ -1,12 +1,12 @@
-/** Main of the process in which an extension is probed: receives one job and sends one result. */
+/** Main of the process in which an extension is probed: receives one job and sends one reply. */
 import { messageOf, systemClock } from '@capstan/kube'
 import { extensionIn } from './extension-in.ts'
-import type { ProbeResult, ProbeJob } from './other-process.ts'
+import type { ProbeJob, ProbeReply } from './other-process.ts'
 import { probe } from './probe.ts'
 
-process.once('message', (job: ProbeJob) => void runJob(job).then((result) => process.send!(result)))
+process.once('message', (job: ProbeJob) => void runJob(job).then((reply) => process.send!(reply)))
 
-async function runJob({ module, shiftMs, ...options }: ProbeJob): Promise<ProbeResult> {
+async function runJob({ module, shiftMs, ...options }: ProbeJob): Promise<ProbeReply> {
   shiftTime(shiftMs)
   try {
     const extension = await extensionIn((await import(module)) as { [name: string]: unknown })
