@@ -3,6 +3,7 @@ import { smallest } from '@capstan/kube'
 import type { Hook } from '@capstan/api'
 import { HookFailed } from './hook-failed.ts'
 
+/** The fields common to all responses. `retryAfterSeconds` exists only for blocking hooks. */
 export interface AnyResponse {
   status?: string
   message?: string
@@ -21,8 +22,9 @@ export function joinResponses(hook: Hook, responses: readonly AnyResponse[]): An
 }
 
 /**
- * Checks the status of a response. `head`: beginning of the error message. A negative retry time is an error of the extension, for
- * example the time until a deadline that has passed, and must not let the Cluster proceed. Upstream has no such check.
+ * Checks the status and the retry time of a response. `head`: beginning of the error message. A negative retry time is an error of the
+ * extension, for example because it was computed from a time in the past, and must not let the Cluster proceed. Upstream does not check
+ * the retry time.
  *
  * @throws HookFailed if the status is not Success, or the retry time is negative
  */

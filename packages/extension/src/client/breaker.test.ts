@@ -66,7 +66,7 @@ describe('an unresponsive server', () => {
     expect(await trying).toBe('fine')
   })
 
-  it('is not called for a time that doubles after each failed trial, up to a limit', async () => {
+  it('is called again after a delay that doubles with each failed trial, up to a limit', async () => {
     const { breaker, call, wait } = aBreaker()
     for (let i = 0; i < 3; i++) await call(down)
     const pauses: number[] = []
@@ -79,7 +79,7 @@ describe('an unresponsive server', () => {
   })
 })
 
-test('a failure response of the extension does not count as an outage, and resets the count', async () => {
+test('a failure response of the extension does not count as an outage, and resets the count of failures', async () => {
   const { breaker, call } = aBreaker()
   for (let i = 0; i < 5; i++) {
     await call(down)
@@ -107,7 +107,7 @@ describe('concurrent calls', () => {
     expect(await first[1]).toBe('two')
   })
 
-  it('time out while they wait', async () => {
+  it('beyond the limit fail if they wait too long', async () => {
     const { call, wait } = aBreaker()
     const gate = Promise.withResolvers<string>()
     const first = [call(() => gate.promise), call(() => gate.promise)]

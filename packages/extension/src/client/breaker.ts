@@ -10,8 +10,9 @@ import { HookFailed } from './hook-failed.ts'
 export interface BreakerLimits {
   /** Number of consecutive failed calls that opens the breaker. */
   readonly failures: number
-  /** Initial and maximum time for which the breaker is open, in milliseconds. */
+  /** Initial time for which the breaker is open, in milliseconds. Each failed trial call doubles the time. */
   readonly shortest: number
+  /** Maximum time for which the breaker is open, in milliseconds. */
   readonly longest: number
   /** Maximum number of concurrent calls. Additional calls wait, at most for their timeout. */
   readonly inFlight: number

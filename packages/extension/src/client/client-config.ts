@@ -1,4 +1,4 @@
-/** Determines the address and authorities of an extension server. Upstream: internal/runtime/client, getHTTPClient, v1.14. */
+/** Determines the address and certificate authorities of an extension server. Upstream: internal/runtime/client, getHTTPClient, v1.14. */
 import type { ClientConfig, Hook } from '@capstan/api'
 import { hookPath } from '@capstan/api'
 import { HookFailed } from './hook-failed.ts'
@@ -12,7 +12,7 @@ export interface Target {
   readonly extensionConfig?: string
 }
 
-/** Returns the target of a hook's handler. @throws HookFailed bad-url, bad-ca */
+/** Returns the target of a hook's handler; without `handler`, of the hook itself. @throws HookFailed `bad-url` or `bad-ca` */
 export function targetOf(config: ClientConfig, hook: Hook, handler?: string): Target {
   const url = baseUrl(config)
   // The URL parser has already resolved `.` and `..`.

@@ -59,9 +59,9 @@ const config = (name: string, overrides: Partial<ExtensionConfig['spec']> = {}):
   spec: { clientConfig: { url: `https://${name}` }, namespaceSelector: {}, ...overrides },
 })
 
-type Answers = Parameters<typeof on<typeof BeforeClusterCreate>>[2]
+type GateFunction = Parameters<typeof on<typeof BeforeClusterCreate>>[2]
 
-const gate = (handle: Answers, options: object = {}): FetchHandler =>
+const gate = (handle: GateFunction, options: object = {}): FetchHandler =>
   extensionServer(defineExtension({ name: 'x', handlers: [on(BeforeClusterCreate, { name: 'gate', ...options }, handle)] }))
 
 /** Returns a client for which the ExtensionConfigs are discovered and registered. */
@@ -73,12 +73,12 @@ async function clientOf(configs: ExtensionConfig[], namespaces?: { [name: string
   return client
 }
 
-const page =
+const fixedResponse =
   (status: number, body: string, headers = {}) =>
   async () =>
     new Response(body, { status, headers })
 
-const create = (client: ReturnType<typeof newClient>) => client.callAll(BeforeClusterCreate, cluster, { cluster })
+const callGates = (client: ReturnType<typeof newClient>) => client.callAll(BeforeClusterCreate, cluster, { cluster })
 const failureOf = (promise: Promise<unknown>) =>
   promise.then(
     () => 'no failure',
@@ -110,7 +110,7 @@ it('reports an ExtensionConfig that has changed, but not if it was discovered ag
 
 describe('the responses of a hook', () => {
   it('are a success when the hook has no handlers', async () => {
-    expect(await create(await clientOf([]))).toEqual({ status: 'Success', retryAfterSeconds: 0 })
+    expect(await callGates(await clientOf([]))).toEqual({ status: 'Success', retryAfterSeconds: 0 })
   })
 
   it('are merged: shortest retryAfterSeconds, messages in the order of the ExtensionConfigs', async () => {
@@ -120,14 +120,14 @@ describe('the responses of a hook', () => {
       c: gate(() => proceedNow('c is fine')),
     }
     const client = await clientOf([config('b'), config('a'), config('c')])
-    expect(await create(client)).toEqual({ status: 'Success', retryAfterSeconds: 5, message: 'a waits, b waits, c is fine' })
+    expect(await callGates(client)).toEqual({ status: 'Success', retryAfterSeconds: 5, message: 'a waits, b waits, c is fine' })
     expect(called.map((url) => url[0])).toEqual(['a', 'b', 'c'])
   })
 
   it('end with the first failure', async () => {
     servers = { a: gate(() => holdFor(1, '')), b: gate(() => fail('no')), c: gate(() => proceedNow()) }
     const client = await clientOf([config('a'), config('b'), config('c')])
-    expect(await failureOf(create(client))).toEqual({
+    expect(await failureOf(callGates(client))).toEqual({
       code: 'failure',
       message: `${gateOf('b')}got failure response with message: no`,
     })
@@ -171,14 +171,14 @@ describe('requests', () => {
 })
 
 describe('a call fails', () => {
-  const redirect = page(302, '', { location: 'https://elsewhere' })
+  const redirect = fixedResponse(302, '', { location: 'https://elsewhere' })
   const post = `http call failed: Post "${callUrl('a')}": `
   const undecodable = 'http call failed: failed to decode response: '
   test.each<[string, FetchHandler | undefined, string, string]>([
     ['when the host does not exist', undefined, 'unreachable', `${post}dial tcp: lookup a: no such host`],
     [
       'on a status other than 200, with the body in the message',
-      page(500, 'oops'),
+      fixedResponse(500, 'oops'),
       'bad-status',
       'http call failed: got response with status code 500 != 200: response : "oops"',
     ],
@@ -190,46 +190,51 @@ describe('a call fails', () => {
     ],
     [
       'on an error response with a long body, which is cut',
-      page(503, 'x'.repeat(600)),
+      fixedResponse(503, 'x'.repeat(600)),
       'bad-status',
       `http call failed: got response with status code 503 != 200: response : "${'x'.repeat(512)}..."`,
     ],
     [
       'on an error response that is not UTF-8, quoted as Go does',
-      page(500, Buffer.from([0x61, 0xff, 0x0a, 0xc2, 0xa0]) as never),
+      fixedResponse(500, Buffer.from([0x61, 0xff, 0x0a, 0xc2, 0xa0]) as never),
       'bad-status',
       String.raw`http call failed: got response with status code 500 != 200: response : "a\xff\n\u00a0"`,
     ],
-    ['on invalid JSON', page(200, 'garbage'), 'bad-answer', `${undecodable}invalid character 'g' looking for beginning of value`],
-    ['on an empty body', page(200, ''), 'bad-answer', `${undecodable}EOF`],
+    [
+      'on invalid JSON',
+      fixedResponse(200, 'garbage'),
+      'bad-answer',
+      `${undecodable}invalid character 'g' looking for beginning of value`,
+    ],
+    ['on an empty body', fixedResponse(200, ''), 'bad-answer', `${undecodable}EOF`],
     [
       'on a field of a wrong type',
-      page(200, '{"status":"Success","retryAfterSeconds":"5"}'),
+      fixedResponse(200, '{"status":"Success","retryAfterSeconds":"5"}'),
       'bad-answer',
       `${undecodable}json: cannot unmarshal string into Go struct field BeforeClusterCreateResponse.CommonRetryResponse.retryAfterSeconds of type int32`,
     ],
     ...['5.0', '1e1', '5.5', '4294967296'].map((number): [string, FetchHandler, string, string] => [
       `on ${number} instead of an integer`,
-      page(200, `{"status":"Success","retryAfterSeconds":${number}}`),
+      fixedResponse(200, `{"status":"Success","retryAfterSeconds":${number}}`),
       'bad-answer',
       `${undecodable}json: cannot unmarshal number ${number} into Go struct field BeforeClusterCreateResponse.CommonRetryResponse.retryAfterSeconds of type int32`,
     ]),
     [
       'on a response over the size limit',
-      page(200, ' '.repeat(21 * 1024 * 1024)),
+      fixedResponse(200, ' '.repeat(21 * 1024 * 1024)),
       'bad-answer',
       `${undecodable}http: response body too large`,
     ],
-    ['on a missing status', page(200, '{}'), 'unknown-status', 'got unknown response status "" with message: '],
+    ['on a missing status', fixedResponse(200, '{}'), 'unknown-status', 'got unknown response status "" with message: '],
     [
       'on an unknown status',
-      page(200, '{"status":"Maybe","message":"hm"}'),
+      fixedResponse(200, '{"status":"Maybe","message":"hm"}'),
       'unknown-status',
       'got unknown response status "Maybe" with message: hm',
     ],
     [
       'on a negative retryAfterSeconds, which would unblock the Cluster',
-      page(200, '{"status":"Success","retryAfterSeconds":-5}'),
+      fixedResponse(200, '{"status":"Success","retryAfterSeconds":-5}'),
       'failure',
       'got invalid response: retryAfterSeconds: Invalid value: -5: must be greater than or equal to 0',
     ],
@@ -238,13 +243,13 @@ describe('a call fails', () => {
     const client = await clientOf([config('a')])
     if (server) servers.a = server
     else delete servers.a
-    expect(await failureOf(create(client))).toEqual({ code, message: gateOf('a') + message })
+    expect(await failureOf(callGates(client))).toEqual({ code, message: gateOf('a') + message })
   })
 
   it('when there is no response within the timeout of the handler, but not earlier', async () => {
     servers.a = gate(() => new Promise(() => {}), { timeoutSeconds: 3 })
     const client = await clientOf([config('a')])
-    const failure = failureOf(create(client))
+    const failure = failureOf(callGates(client))
     await new Promise(setImmediate)
     expect(clock.nextDue).toBe(clock.now() + 3000)
     clock.step(clock.now() + 3000)
@@ -272,7 +277,7 @@ test.each([200, 500])("a caller that aborts while the body of a response %i is r
 
 test('no timer is pending after a successful call', async () => {
   servers.a = gate(() => proceedNow())
-  await create(await clientOf([config('a')]))
+  await callGates(await clientOf([config('a')]))
   expect(clock.nextDue).toBeUndefined()
 })
 
@@ -294,16 +299,16 @@ describe('failure policy Ignore', () => {
   ])('treats %s as a success', async (_, server) => {
     const client = await ignoring()
     servers.a = server
-    expect(await create(client)).toEqual({ status: 'Success', retryAfterSeconds: 0 })
+    expect(await callGates(client)).toEqual({ status: 'Success', retryAfterSeconds: 0 })
   })
 
   it('calls the handler even while the breaker is open', async () => {
     const client = await ignoring()
     delete servers.a
-    for (let i = 0; i < 8; i++) await create(client)
+    for (let i = 0; i < 8; i++) await callGates(client)
     expect(client.breakers.get('gate.a')!.state).toBe('open')
     servers.a = gate(() => holdFor(5, 'wait'))
-    expect(await create(client)).toMatchObject({ retryAfterSeconds: 5, message: 'wait' })
+    expect(await callGates(client)).toMatchObject({ retryAfterSeconds: 5, message: 'wait' })
     expect(client.breakers.get('gate.a')!.state).toBe('closed')
   })
 
@@ -311,7 +316,7 @@ describe('failure policy Ignore', () => {
     const never = Promise.withResolvers<never>()
     servers.a = gate(() => never.promise, { failurePolicy: 'Ignore', timeoutSeconds: 3 })
     const client = await clientOf([config('a')])
-    const calls = Array.from({ length: 65 }, () => failureOf(create(client)))
+    const calls = Array.from({ length: 65 }, () => failureOf(callGates(client)))
     await new Promise(setImmediate)
     clock.step(clock.now() + 3000)
     expect((await Promise.all(calls)).filter((failure) => failure !== 'no failure')).toEqual([
@@ -324,7 +329,7 @@ describe('failure policy Ignore', () => {
     const client = await clientOf([config('a')])
     const invalid = config('a', { clientConfig: { url: 'https://a', caBundle: btoa('no certificate') } })
     client.relocate({ ...invalid, status: { handlers: await client.discover(config('a')) } })
-    expect(await failureOf(create(client))).toEqual({
+    expect(await failureOf(callGates(client))).toEqual({
       code: 'bad-ca',
       message: `${gateOf('a')}failed to get http client: failed to create tls config: unable to load root certificates: unable to parse bytes as PEM block`,
     })
@@ -332,7 +337,7 @@ describe('failure policy Ignore', () => {
 
   it('reports ignored errors', async () => {
     const client = await ignoring()
-    servers.a = page(500, 'oops')
+    servers.a = fixedResponse(500, 'oops')
     const ignored: string[] = []
     await client.callAll(
       BeforeClusterCreate,
@@ -347,22 +352,22 @@ describe('failure policy Ignore', () => {
     const client = await ignoring()
     const server = gate(() => holdFor(5, 'wait'))
     for (let i = 0; i < 8; i++) {
-      servers.a = i % 2 === 0 ? server : page(500, 'oops')
-      await create(client)
+      servers.a = i % 2 === 0 ? server : fixedResponse(500, 'oops')
+      await callGates(client)
     }
     expect([...client.unstableMessages]).toEqual([])
   })
 
   it('does not ignore a negative retryAfterSeconds', async () => {
     const client = await ignoring()
-    servers.a = page(200, '{"status":"Success","retryAfterSeconds":-5}')
-    expect(await failureOf(create(client))).toMatchObject({ code: 'failure' })
+    servers.a = fixedResponse(200, '{"status":"Success","retryAfterSeconds":-5}')
+    expect(await failureOf(callGates(client))).toMatchObject({ code: 'failure' })
   })
 
   it('does not ignore a failure returned by the extension', async () => {
     const client = await ignoring()
     servers.a = gate(() => fail('no'))
-    expect(await failureOf(create(client))).toMatchObject({ code: 'failure' })
+    expect(await failureOf(callGates(client))).toMatchObject({ code: 'failure' })
   })
 })
 
@@ -401,7 +406,7 @@ describe('registration', () => {
   it('is incomplete, and calls are rejected, before warmUp', async () => {
     const client = newClient()
     expect(client.ready).toBe(false)
-    expect(await failureOf(create(client))).toMatchObject({ code: 'not-ready' })
+    expect(await failureOf(callGates(client))).toMatchObject({ code: 'not-ready' })
   })
 
   it('replaces the handlers of an ExtensionConfig, and removes them together with the ExtensionConfig', async () => {
@@ -495,10 +500,10 @@ describe('annotations of an ExtensionConfig', () => {
     servers = { a: gate(() => proceedNow()) }
     const overrides = JSON.stringify({ gate: { timeoutSeconds: 3, failurePolicy: 'Ignore' } })
     const client = await clientOf([annotated({ 'runtime.capstan.dev/handler-overrides': overrides })])
-    await create(client)
+    await callGates(client)
     expect(called).toEqual([expect.stringContaining('?timeout=3s')])
     servers = {}
-    expect(await create(client)).toEqual({ status: 'Success', retryAfterSeconds: 0 })
+    expect(await callGates(client)).toEqual({ status: 'Success', retryAfterSeconds: 0 })
   })
 })
 
@@ -516,6 +521,6 @@ test('observers get the time at which a call started, and its duration even if t
   const observed: ObservedCall[] = []
   client.observe((call) => void observed.push(call))
   const startedAt = clock.now()
-  await create(client)
+  await callGates(client)
   expect(observed).toMatchObject([{ started: startedAt, took: 20 }])
 })

@@ -46,7 +46,7 @@ export interface ExtensionClient extends RuntimeClient {
   observe(observer: CallObserver): void
   /** Breakers of called handlers, by registered name. */
   readonly breakers: ReadonlyMap<string, Breaker>
-  /** Number of calls at which a handler's message was found to change at every call, by registered handler name. */
+  /** Number of calls with an unstable message (one that differed at each of the last calls), by registered handler name. */
   readonly unstableMessages: ReadonlyMap<string, number>
   close(): void
 }
@@ -239,7 +239,7 @@ class RegistryClient implements ExtensionClient {
   }
 }
 
-/** Returns the target; an empty list for an ExtensionConfig without an address, which is not called. */
+/** Returns a list with the target; an empty list if the address or caBundle is invalid, since such a server is never called. */
 function targetIfAny(config: ClientConfig): Target[] {
   try {
     return [targetOf(config, Discovery)]

@@ -69,7 +69,7 @@ const refused =
 
 const knownErrors: { readonly [code: string]: KnownError } = {
   ECONNREFUSED: ({ host, port }) => ['ConnectionRefused', `dial tcp ${host}:${port}: connect: connection refused`],
-  // If the server closes the connection without an error, Node has the same code but no failed system call.
+  // If the server closes the connection without an error, Node reports the same code, but no failed system call.
   ECONNRESET: ({ syscall }) => ['ConnectionReset', syscall === undefined ? 'EOF' : 'connection reset by peer'],
   EPIPE: () => ['ConnectionReset', 'write: broken pipe'],
   ETIMEDOUT: ({ host, port }) => ['Unreachable', `dial tcp ${host}:${port}: connect: connection timed out`],

@@ -1,6 +1,6 @@
 /**
- * Tests network failures between core and an extension, with real sockets. Each call ends at once, or when its ten seconds expire
- * on the test's clock. In the meantime calls to another extension succeed.
+ * Tests network failures between core and an extension, with real sockets. Each call ends at once, or when its timeout of ten
+ * seconds expires on the test's clock. In the meantime calls to another extension succeed.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -449,7 +449,7 @@ describe('an extension that is stopped', () => {
     expect(await call(client, 'good')).toMatchObject({ status: 'Success' })
     const failure = (await pendingCall) as HookFailed
     expect([failure.code, failure.problem]).toEqual(['unreachable', 'ConnectionReset'])
-    // Until then the kernel may accept connections for it.
+    // Until the process has exited, the kernel may accept connections for it.
     await exited
     expect(await outcomeOf(client)).toMatchObject(['unreachable', 'ConnectionRefused', /refused/])
 

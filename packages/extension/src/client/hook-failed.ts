@@ -1,4 +1,4 @@
-/** Errors of calls of hooks and of discovery. */
+/** Errors of hook calls and of discovery. */
 import type { HookProblem } from './hook-problems.ts'
 
 /**
@@ -58,7 +58,10 @@ export class HookFailed extends Error {
   readonly code: HookFailureCode
   readonly problem: HookProblem
 
-  /** Name of the ExtensionConfig whose handlers are unknown; set only for `not-ready`, and not if those of all are unknown. */
+  /**
+   * Name of the ExtensionConfig that was never discovered and selects the object. Set only for `not-ready`; `undefined` while the handlers
+   * of all ExtensionConfigs are unknown.
+   */
   readonly extensionConfig: string | undefined
 
   constructor(

@@ -1,4 +1,4 @@
-/** Problems of failed calls with meaning and remedy. docs/reference/errors.md is generated from it. */
+/** Problems of failed calls with meaning and remedy. docs/reference/errors.md is generated from them. */
 import { durationText } from '@capstan/kube'
 import { defaultBreakerLimits } from './breaker.ts'
 import type { HookFailureCode } from './hook-failed.ts'
@@ -52,7 +52,7 @@ export const hookProblems = {
   NotTLS: {
     codes: ['unreachable'],
     meaning: 'The server at that address does not use TLS.',
-    remedy: 'Is it the port of the hooks, and not that of health or metrics? Extensions are called over HTTPS only.',
+    remedy: 'Check that the port is that of the hooks, not of health checks or metrics. Extensions are called over HTTPS only.',
   },
   TLSName: {
     codes: ['unreachable'],
@@ -61,7 +61,8 @@ export const hookProblems = {
   },
   UnknownAuthority: {
     codes: ['unreachable'],
-    meaning: 'The certificate is not signed by an authority of `caBundle`, or, without one, of the system.',
+    meaning:
+      'The certificate is not signed by an authority of `caBundle`, or, without a `caBundle`, by an authority of the system.',
     remedy:
       'Put the authority into `spec.clientConfig.caBundle`, or have it injected: `runtime.cluster.x-k8s.io/inject-ca-from-secret: <namespace>/<name>`.',
   },
@@ -96,7 +97,7 @@ export const hookProblems = {
   UnexpectedStatus: {
     codes: ['bad-status'],
     meaning: 'The HTTP status is not 200. Redirects are not followed.',
-    remedy: 'The message has the beginning of the body. The response is that of a proxy, or the extension has a bug.',
+    remedy: 'The message has the beginning of the body. Either a proxy sent the response, or the extension has a bug.',
   },
   TooLong: {
     codes: ['bad-answer'],

@@ -1,6 +1,6 @@
 /**
- * The connections to one host. A connection negotiates its protocol (ALPN), except while HTTP/1.1 connections exist: further
- * ones then also use HTTP/1.1.
+ * The connections to one host. A connection negotiates its protocol (ALPN). While HTTP/1.1 connections exist, further connections also
+ * use HTTP/1.1.
  */
 import { Agent } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
@@ -119,7 +119,7 @@ export class HostConnections {
       else if (connection.acceptsCalls && (!leastUsed || connection.calls < leastUsed.calls)) leastUsed = connection
     }
     if (leastUsed && leastUsed.calls >= manyCalls) this.#connectAhead()
-    // HTTP/1.1 connections are used as long as one exists. After the last one the protocol is negotiated again, because the server
+    // HTTP/1.1 is used as long as an HTTP/1.1 connection exists. When none exists, the protocol is negotiated again, because the server
     // may have been replaced.
     return leastUsed ?? (this.#agent.hasSockets ? 'http/1.1' : undefined)
   }
@@ -131,7 +131,7 @@ export class HostConnections {
     return this.#startAttempt().wait(signal)
   }
 
-  /** Opens another connection for later calls; no caller waits for it. */
+  /** Opens another connection for later calls. The current call does not wait for it. */
   #connectAhead(): void {
     const now = this.#clock.elapsed()
     if (this.#attempt || now - this.#lastAttemptAhead < maxSharedAge) return
@@ -203,9 +203,9 @@ const idleTimeout = seconds(90)
 const manyCalls = 8
 
 /**
- * Maximum age of a pending attempt that further callers may join. Without this limit, new callers could keep a hanging attempt alive,
- * which is aborted only when all its callers have given up. An attempt for later calls is aborted at this age, and after a failure
- * the next one starts only after this time.
+ * Maximum age of a pending attempt that further callers may join. An attempt is aborted when all its callers have given up: without this
+ * limit, new callers could keep a hanging attempt alive. An attempt for later calls (`#connectAhead`) is aborted at this age. If it
+ * fails, at least this time passes between its start and the next attempt for later calls.
  */
 const maxSharedAge = seconds(10)
 
@@ -269,8 +269,8 @@ class HostAgent extends Agent {
   }
 
   /**
-   * The port identifies the connections of this agent. Node's default key contains the certificate authorities, and is computed for each
-   * call.
+   * Returns the port as the key of the connections of this agent. Node's default key contains the certificate authorities, and is
+   * computed for each call.
    */
   override getName({ port }: { port?: number | string | null } = {}): string {
     return String(port)

@@ -41,7 +41,7 @@ async function until(isTrue: () => boolean): Promise<void> {
   while (!isTrue()) await turn()
 }
 
-interface ServerCounts {
+interface TestServer {
   url: string
   /** Number of open connections. */
   open: number
@@ -55,25 +55,25 @@ interface ServerCounts {
 async function server(
   answer: (stream: ServerHttp2Stream, call: number, body: Buffer) => void = ok,
   settings: { maxConcurrentStreams?: number } = {},
-): Promise<ServerCounts> {
-  const counts = { open: 0, opened: 0, calls: 0 } as ServerCounts
+): Promise<TestServer> {
+  const testServer = { open: 0, opened: 0, calls: 0 } as TestServer
   const serves = createSecureServer({ ...certified, settings })
   serves.on('session', (session) => {
-    counts.session = session
-    counts.open++
-    counts.opened++
+    testServer.session = session
+    testServer.open++
+    testServer.opened++
     session.on('error', () => {})
-    session.on('close', () => counts.open--)
+    session.on('close', () => testServer.open--)
   })
   serves.on('stream', (stream) => {
-    const call = ++counts.calls
+    const call = ++testServer.calls
     stream.on('error', () => {})
     const read: Buffer[] = []
     stream.on('data', (chunk: Buffer) => read.push(chunk))
     stream.on('end', () => answer(stream, call, Buffer.concat(read)))
   })
-  counts.url = await serving(serves)
-  return counts
+  testServer.url = await serving(serves)
+  return testServer
 }
 
 const ok = (stream: ServerHttp2Stream): void => {
@@ -91,36 +91,36 @@ const outcome = (url: string) =>
 
 describe('calls share a connection', () => {
   it('that is still being opened', async () => {
-    const counts = await server()
-    expect(new Set(await Promise.all(Array.from({ length: 8 }, () => post(counts.url))))).toEqual(new Set(['200 fine']))
-    expect(await post(counts.url)).toBe('200 fine')
-    expect(counts).toMatchObject({ opened: 1, calls: 9 })
+    const testServer = await server()
+    expect(new Set(await Promise.all(Array.from({ length: 8 }, () => post(testServer.url))))).toEqual(new Set(['200 fine']))
+    expect(await post(testServer.url)).toBe('200 fine')
+    expect(testServer).toMatchObject({ opened: 1, calls: 9 })
   })
 
   it('and open another connection in the background when eight calls are in progress', async () => {
     const pendingResponses: (() => void)[] = []
-    const counts = await server((stream) => pendingResponses.push(() => ok(stream)))
+    const testServer = await server((stream) => pendingResponses.push(() => ok(stream)))
     const responses: Promise<string>[] = []
     const calls = async (count: number) => {
-      for (let i = 0; i < count; i++) responses.push(post(counts.url))
+      for (let i = 0; i < count; i++) responses.push(post(testServer.url))
       await until(() => pendingResponses.length === responses.length)
     }
     await calls(20)
-    await until(() => counts.opened === 2)
+    await until(() => testServer.opened === 2)
     await calls(7)
     for (let i = 0; i < 10; i++) await turn()
-    expect(counts.opened).toBe(2)
-    while (counts.opened === 2 && pendingResponses.length < 50) await calls(1)
-    expect(counts.opened).toBe(3)
+    expect(testServer.opened).toBe(2)
+    while (testServer.opened === 2 && pendingResponses.length < 50) await calls(1)
+    expect(testServer.opened).toBe(3)
     for (const respond of pendingResponses) respond()
     expect(new Set(await Promise.all(responses))).toEqual(new Set(['200 fine']))
   })
 
   it('if no other connection can be opened, without continuous attempts to open a connection', async () => {
     let connections = 0
-    const counts = await server()
+    const testServer = await server()
     const only = (socket: Socket) =>
-      connections++ === 0 ? relay(socket, Number(new URL(counts.url).port)) : void socket.destroy()
+      connections++ === 0 ? relay(socket, Number(new URL(testServer.url).port)) : void socket.destroy()
     const relayed = await serving(createServer(only))
     const calls = async () => {
       expect(new Set(await Promise.all(Array.from({ length: 20 }, () => post(relayed))))).toEqual(new Set(['200 fine']))
@@ -137,118 +137,118 @@ describe('calls share a connection', () => {
   it("up to the server's limit of streams, and open another connection for more calls", async () => {
     let atOnce = 0
     const pendingResponses: (() => void)[] = []
-    const counts = await server(
+    const testServer = await server(
       (stream) => {
         atOnce++
         pendingResponses.push(() => ok(stream))
       },
       { maxConcurrentStreams: 2 },
     )
-    const responses = Promise.all(Array.from({ length: 5 }, () => post(counts.url)))
+    const responses = Promise.all(Array.from({ length: 5 }, () => post(testServer.url)))
     await until(() => atOnce === 5)
-    expect(counts.opened).toBe(3)
+    expect(testServer.opened).toBe(3)
     for (const respond of pendingResponses) respond()
     expect(await responses).toEqual(Array.from({ length: 5 }, () => '200 fine'))
   })
 
   it('for requests of any length', async () => {
-    const counts = await server((stream, _, body) => {
+    const testServer = await server((stream, _, body) => {
       stream.respond({ ':status': 200 })
       stream.end(String(body.length))
     })
     const long = ' '.repeat(2 ** 20)
     const signal = new AbortController().signal
-    const responses = await Promise.all(Array.from({ length: 40 }, () => post(counts.url, signal, long)))
+    const responses = await Promise.all(Array.from({ length: 40 }, () => post(testServer.url, signal, long)))
     expect(new Set(responses)).toEqual(new Set([`200 ${2 ** 20}`]))
   })
 
   it('and an aborted call does not affect the others', async () => {
     const codes: number[] = []
-    const counts = await server((stream, call) => {
+    const testServer = await server((stream, call) => {
       if (call > 1) return ok(stream)
       stream.on('close', () => codes.push(stream.rstCode))
     })
     const caller = new AbortController()
-    const first = post(counts.url, caller.signal)
-    await until(() => counts.calls === 1)
+    const first = post(testServer.url, caller.signal)
+    await until(() => testServer.calls === 1)
     caller.abort(new Error('over'))
     await expect(first).rejects.toThrow('over')
-    expect(await post(counts.url)).toBe('200 fine')
+    expect(await post(testServer.url)).toBe('200 fine')
     await until(() => codes.length === 1)
     expect(codes).toEqual([http2.NGHTTP2_CANCEL])
-    expect(counts.opened).toBe(1)
+    expect(testServer.opened).toBe(1)
   })
 
-  it('and a call with a too long response does not affect the others', async () => {
-    const counts = await server((stream, call) => {
+  it('and a call with a response that is too long does not affect the others', async () => {
+    const testServer = await server((stream, call) => {
       if (call > 1) return ok(stream)
       stream.respond({ ':status': 200 })
       flood(stream)
     })
-    await expect(post(counts.url)).rejects.toThrow('longer than')
-    expect(await post(counts.url)).toBe('200 fine')
-    expect(counts.opened).toBe(1)
+    await expect(post(testServer.url)).rejects.toThrow('longer than')
+    expect(await post(testServer.url)).toBe('200 fine')
+    expect(testServer.opened).toBe(1)
   })
 
-  it('and the memory of a too long response is released', async () => {
-    const counts = await server((stream) => {
+  it('and the memory of responses that are too long is released', async () => {
+    const testServer = await server((stream) => {
       stream.respond({ ':status': 200 })
       flood(stream)
     })
-    await expect(post(counts.url)).rejects.toThrow('longer than')
+    await expect(post(testServer.url)).rejects.toThrow('longer than')
     const memoryBefore = await memory()
-    for (let i = 0; i < 20; i++) await expect(post(counts.url)).rejects.toThrow('longer than')
+    for (let i = 0; i < 20; i++) await expect(post(testServer.url)).rejects.toThrow('longer than')
     expect((await memory()) - memoryBefore).toBeLessThan(10 * 2 ** 20)
-    expect(counts.opened).toBe(1)
+    expect(testServer.opened).toBe(1)
   })
 
   it('until it has been idle for 90 seconds', async () => {
-    const counts = await server()
+    const testServer = await server()
     const start = clock.now()
-    await post(counts.url)
+    await post(testServer.url)
     const passed = () => (clock.nextDue! - start) / seconds(30)
-    while (counts.open === 1) {
+    while (testServer.open === 1) {
       clock.step(clock.nextDue!)
       // In the meantime the server responds to pings.
-      await until(() => counts.open === 0 || passed() % 1 === 0)
-      if (clock.now() - start < seconds(90)) expect(counts.open).toBe(1)
+      await until(() => testServer.open === 0 || passed() % 1 === 0)
+      if (clock.now() - start < seconds(90)) expect(testServer.open).toBe(1)
       for (let i = 0; i < 5; i++) await turn()
     }
     expect(clock.nextDue).toBeUndefined()
-    expect(await post(counts.url)).toBe('200 fine')
-    expect(counts.opened).toBe(2)
+    expect(await post(testServer.url)).toBe('200 fine')
+    expect(testServer.opened).toBe(2)
   })
 })
 
 describe('a call is repeated when the server did not start to process it', () => {
   it('because it refused the stream', async () => {
-    const counts = await server((stream, call) => (call < 3 ? stream.close(http2.NGHTTP2_REFUSED_STREAM) : ok(stream)))
-    expect(await outcome(counts.url)).toBe('200 fine')
-    expect(counts).toMatchObject({ opened: 1, calls: 3 })
+    const testServer = await server((stream, call) => (call < 3 ? stream.close(http2.NGHTTP2_REFUSED_STREAM) : ok(stream)))
+    expect(await outcome(testServer.url)).toBe('200 fine')
+    expect(testServer).toMatchObject({ opened: 1, calls: 3 })
   })
 
   it('because its GOAWAY names an earlier stream', async () => {
-    const counts = await server((stream, call) => {
+    const testServer = await server((stream, call) => {
       if (call === 2) stream.session!.goaway(http2.NGHTTP2_NO_ERROR, stream.id! - 2)
       else ok(stream)
     })
-    expect(await outcome(counts.url)).toBe('200 fine')
-    expect(await outcome(counts.url)).toBe('200 fine')
-    expect(counts).toMatchObject({ opened: 2, calls: 3 })
+    expect(await outcome(testServer.url)).toBe('200 fine')
+    expect(await outcome(testServer.url)).toBe('200 fine')
+    expect(testServer).toMatchObject({ opened: 2, calls: 3 })
   })
 
   it('because the connection was closed before the call', async () => {
-    const counts = await server()
+    const testServer = await server()
     for (let i = 0; i < 5; i++) {
-      expect(await outcome(counts.url)).toBe('200 fine')
-      counts.session.close()
+      expect(await outcome(testServer.url)).toBe('200 fine')
+      testServer.session.close()
     }
   })
 
   it('a limited number of times', async () => {
-    const counts = await server((stream) => stream.close(http2.NGHTTP2_REFUSED_STREAM))
-    expect(await outcome(counts.url)).toBe('ConnectionReset: stream error: REFUSED_STREAM; received from peer')
-    expect(counts.calls).toBe(6)
+    const testServer = await server((stream) => stream.close(http2.NGHTTP2_REFUSED_STREAM))
+    expect(await outcome(testServer.url)).toBe('ConnectionReset: stream error: REFUSED_STREAM; received from peer')
+    expect(testServer.calls).toBe(6)
   })
 })
 
@@ -343,9 +343,9 @@ describe('a call fails without repetition', () => {
 
 test('calls do not join a connection attempt that began ten seconds ago', async () => {
   let connections = 0
-  const counts = await server()
+  const testServer = await server()
   const relayed = await serving(
-    createServer((socket) => void (connections++ === 0 || relay(socket, Number(new URL(counts.url).port)))),
+    createServer((socket) => void (connections++ === 0 || relay(socket, Number(new URL(testServer.url).port)))),
   )
   const caller = new AbortController()
   const hung = post(relayed, caller.signal)
@@ -360,12 +360,12 @@ test('calls do not join a connection attempt that began ten seconds ago', async 
 })
 
 test('an unresponsive connection is detected, and its calls fail', async () => {
-  const counts = await server((stream, call) => (call === 1 || call > 2 ? ok(stream) : undefined))
+  const testServer = await server((stream, call) => (call === 1 || call > 2 ? ok(stream) : undefined))
   const cut = { isCut: false }
-  const relayed = await serving(createServer((socket) => relay(socket, Number(new URL(counts.url).port), cut)))
+  const relayed = await serving(createServer((socket) => relay(socket, Number(new URL(testServer.url).port), cut)))
   expect(await outcome(relayed)).toBe('200 fine')
   const pendingCall = outcome(relayed)
-  await until(() => counts.calls === 2)
+  await until(() => testServer.calls === 2)
   cut.isCut = true
   let isOver = false
   void pendingCall.then(() => (isOver = true))
@@ -381,13 +381,13 @@ test('an unresponsive connection is detected, and its calls fail', async () => {
   expect(await outcome(relayed)).toBe('200 fine')
 })
 
-test('a connection to a slow server is kept while it responds to pings', async () => {
+test('a connection to a slow server is kept while the server responds to pings', async () => {
   const release = Promise.withResolvers<void>()
-  const counts = await server((stream) => void release.promise.then(() => ok(stream)))
-  const answer = outcome(counts.url)
-  await until(() => counts.calls === 1)
+  const testServer = await server((stream) => void release.promise.then(() => ok(stream)))
+  const answer = outcome(testServer.url)
+  await until(() => testServer.calls === 1)
   let pings = 0
-  counts.session.on('ping', () => pings++)
+  testServer.session.on('ping', () => pings++)
   for (let i = 0; i < 10; i++) {
     clock.step(clock.now() + seconds(30))
     const next = clock.now() + seconds(30)
@@ -413,7 +413,7 @@ test('HTTP/2 is not used when DISABLE_HTTP2 is set', async () => {
 })
 
 test('the protocol is negotiated again after the last HTTP/1.1 connection was closed', async () => {
-  const counts = await server()
+  const testServer = await server()
   let port = 0
   let isClosed = false
   const old = createTLSServer(certified, (socket) => {
@@ -424,17 +424,17 @@ test('the protocol is negotiated again after the last HTTP/1.1 connection was cl
   port = Number(new URL(await serving(old)).port)
   const url = await serving(createServer((socket) => relay(socket, port)))
   expect(await post(url)).toBe('200 old')
-  port = Number(new URL(counts.url).port)
+  port = Number(new URL(testServer.url).port)
   await until(() => isClosed)
   await turn()
   expect(await post(url)).toBe('200 fine')
-  expect(counts.calls).toBe(1)
+  expect(testServer.calls).toBe(1)
 })
 
 /** Entry 8 of HPACK's static table: `:status: 200`. */
 const status200 = 0x88
 
-/** Forwards bytes in both directions while both sides are open and the connection is not interrupted. */
+/** Forwards bytes in both directions while both sides are open. Discards bytes while `line.isCut`. */
 function relay(socket: Socket, port: number, line = { isCut: false }): void {
   const clientSocket = connect(port, '127.0.0.1')
   clientSocket.on('error', () => {})

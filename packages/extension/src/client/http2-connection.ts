@@ -30,7 +30,7 @@ const settings = { enablePush: false, initialWindowSize: streamWindow, maxHeader
  * @throws Error if the connection fails or is closed before the SETTINGS arrive
  */
 export async function openHttp2(socket: TLSSocket, url: URL, clock: Clock): Promise<Http2Connection> {
-  // The memory limit is in megabytes. Node counts unsent requests too, so it must allow several long ones. The readers of
+  // The memory limit is in megabytes. Node counts unsent requests too, so the limit must allow several long requests. The readers of
   // responses limit the length of responses.
   const session = connect(url.origin, { createConnection: () => socket, settings, maxSessionMemory: 1024 })
   const connection = new Http2Connection(session, socket, clock)
@@ -86,7 +86,7 @@ export class Http2Connection {
   }
 
   /**
-   * Whether another call may start. A call is accepted while no other is in progress: if the server allows no streams, it
+   * Whether another call may start. If no call is in progress, a call may start even if the server allows no streams: the call then
    * waits.
    */
   get acceptsCalls(): boolean {
@@ -142,7 +142,7 @@ export class Http2Connection {
     this.#session.destroy()
   }
 
-  /** Returns the error for a call that failed with its connection. */
+  /** Returns the error for a call without a complete response. `err`: error of the stream or connection, `null` if there is none. */
   closeError(url: URL, err: NodeJS.ErrnoException | null = this.#error): Error {
     if (this.#goaway && (err === null || err.code === 'ERR_HTTP2_SESSION_ERROR')) {
       return goneAway(this.#goaway.code, err)

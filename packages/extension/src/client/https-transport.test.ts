@@ -165,7 +165,7 @@ async function closesSecond(): Promise<{ url: string; requests: string[]; close(
   return { url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`, requests, close: () => void server.close() }
 }
 
-test('a request that was written to a kept connection is not sent again within the call', async () => {
+test('a request that was written to a keep-alive connection is not sent again within the call', async () => {
   const server = await closesSecond()
   const client = clientOf()
   const attempts: number[] = []
@@ -180,7 +180,7 @@ test('a request that was written to a kept connection is not sent again within t
   server.close()
 })
 
-test('a request is sent again when its kept connection ended before the first byte, and both attempts are counted', async () => {
+test('a request is sent again when its keep-alive connection ended before the first byte, and both attempts are counted', async () => {
   const { key, certificate: cert } = certified
   let requests = 0
   const server = createServer({ key, cert, keepAlive: true }, (request, response) => {
@@ -189,7 +189,7 @@ test('a request is sent again when its kept connection ended before the first by
     response.end('{"status":"Success"}')
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  // The connection ends between the agent's choice and the first write.
+  // The connection ends after the agent has chosen it, and before the first write.
   const reuse = vi.spyOn(Agent.prototype, 'reuseSocket').mockImplementationOnce((socket, request) => {
     request.reusedSocket = true
     socket.destroy(Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' }))
@@ -206,13 +206,13 @@ test('a request is sent again when its kept connection ended before the first by
   server.close()
 })
 
-test('a call succeeds when the server has closed the kept connection', async () => {
+test('a call succeeds when the server has closed the keep-alive connection', async () => {
   const { key, certificate: cert } = certified
   let connections = 0
   const hasty = createServer({ key, cert, keepAlive: true }, (request, response) => {
     request.resume()
-    // The socket is closed after the response, without a `connection: close` header. `destroySoon` shuts the connection down, because the
-    // client does not notice a closed socket while a process that another test starts has inherited it.
+    // The socket is closed after the response, without a `connection: close` header. `destroySoon` also shuts the connection down: if a
+    // process that another test starts has inherited the socket, closing the socket alone does not end the connection.
     response.end('{"status":"Success"}', () => setImmediate(() => request.socket.destroySoon()))
     request.socket.once('close', () => closed.resolve())
   })

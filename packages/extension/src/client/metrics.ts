@@ -8,7 +8,7 @@ import type { CallObserver, ObservedCall } from './observed-call.ts'
 
 const hookLabels = ['group', 'version', 'hook'] as const
 
-/** Registers the metrics and returns the observer that counts calls, including discovery. Cached responses are not calls. */
+/** Registers the metrics and returns the observer that counts calls, including discovery. Responses that core has cached are not counted. */
 export function callMetrics(registry: Registry): CallObserver {
   const requests = new Counter({
     name: 'capi_runtime_sdk_requests_total',

@@ -10,7 +10,7 @@ import type { HookTransport } from './transport.ts'
 
 export interface ObservedCalls {
   /**
-   * Makes a call and reports its response or failure to the observers. An aborted call is not reported to them.
+   * Makes a call and reports its response or failure to the observers. An aborted call is not reported.
    * @throws HookFailed, or the signal's reason if it aborts
    */
   call(

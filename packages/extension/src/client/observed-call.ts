@@ -1,4 +1,4 @@
-/** The result of one call over the network, for metrics, traces, tapes and records. */
+/** The result of one call over the network, which observers such as metrics and tapes receive. */
 import type { Hook } from '@capstan/api'
 import type { HookFailureCode } from './hook-failed.ts'
 import type { HookProblem } from './hook-problems.ts'

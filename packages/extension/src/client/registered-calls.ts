@@ -36,7 +36,7 @@ export class RegisteredCalls {
   }
 
   /**
-   * Returns the response in the version of `hook`. The status of the response may be Failure.
+   * Calls the handler and returns the response in the version of `hook`. The status of the response may be Failure.
    *
    * @throws HookFailed if the handler cannot be called, the call fails, or its response is invalid; the signal's reason if it
    *   aborts

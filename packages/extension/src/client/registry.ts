@@ -119,6 +119,7 @@ export class HandlerRegistry {
   }
 }
 
+/** Returns the registration with its selectors as text, so that `equal` can compare it. */
 const asData = ({ namespaceSelector, objectSelector, ...data }: Registration) => ({
   ...data,
   selectors: [namespaceSelector.text, objectSelector.text],

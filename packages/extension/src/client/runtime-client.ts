@@ -18,7 +18,7 @@ export interface RuntimeClient {
    */
   callAll<H extends Hook>(hook: H, forObject: KubeObject, request: CallInput<H>, options?: CallAllOptions): Promise<ResponseOf<H>>
   /**
-   * Calls one handler by its registered name, as ClusterClasses name them.
+   * Calls one handler by its registered name (`handler.extensionconfig`), which ClusterClasses use.
    * @throws HookFailed if the handler is not registered, is for a different hook, does not select the object, or fails and its
    *   failure policy does not cover the failure
    */

@@ -8,7 +8,7 @@ import { runInNewContext } from 'node:vm'
 /** Waits for one turn of the event loop. */
 export const turn = () => new Promise((resolve) => setImmediate(resolve))
 
-/** Listens on loopback and returns the URL. Adds the function that closes the server with its connections to `closing`. */
+/** Listens on loopback and returns the URL. Adds to `closing` a function that closes the server and its connections. */
 export async function serving(
   server: Server,
   closing: (() => void)[],
@@ -30,7 +30,7 @@ export async function serving(
   return `https://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-/** Writes until the reader closes. */
+/** Writes chunks until the stream is destroyed. */
 export function flood(to: Writable, chunk: () => string | Buffer = () => Buffer.alloc(64 * 1024, ' ')): void {
   const pour = () => {
     while (!to.destroyed && to.write(chunk()));

@@ -11,7 +11,7 @@ export interface HookTransport {
   /**
    * Posts a JSON body. Redirects are returned as responses.
    *
-   * @throws Error if there is no response: NoAnswer with Go's text for causes that Go has too; the signal's reason if it aborts
+   * @throws Error if there is no response: NoAnswer with Go's error text, if Go has such an error; the signal's reason if it aborts
    *   first
    */
   post(

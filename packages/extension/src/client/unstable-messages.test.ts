@@ -5,7 +5,7 @@ const record = (messages: UnstableMessages, texts: readonly string[], handler = 
   texts.map((message) => messages.record(handler, uid, message))
 
 describe('a handler', () => {
-  it('is reported once, after five consecutive different messages, and counted at each further one', () => {
+  it('is reported once, at the fifth consecutive different message; that call and each further such call are counted', () => {
     const messages = new UnstableMessages()
     expect(record(messages, ['1', '2', '3', '4', '5', '6'])).toEqual([false, false, false, false, true, false])
     expect([...messages.counts]).toEqual([['gate.x', 2]])
