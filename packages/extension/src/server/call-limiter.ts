@@ -1,4 +1,4 @@
-/** Limits the concurrent calls of an extension server and the memory of their bodies. */
+/** Limits the concurrent calls of an extension server and the memory of request bodies. */
 
 export interface CallLimits {
   /** Maximum number of concurrent calls. */

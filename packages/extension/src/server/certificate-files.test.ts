@@ -54,7 +54,7 @@ const watch = async (paths: Parameters<typeof servingCertificateFrom>[0] = files
     log,
   )
 }
-/** Resolves when `isDone` returns true. It is called now, and after each new certificate and each warning. */
+/** Calls `isDone` now and after each new certificate and each warning; resolves when `isDone` returns true. */
 const until = (isDone: () => boolean) =>
   new Promise<void>((resolve) => {
     changed = () => {

@@ -1,4 +1,4 @@
-/** Parses the flags of an extension server. Flags of upstream's test extension have the same names and defaults here. */
+/** Parses the flags of an extension server. Flags shared with upstream's test extension have the same names and defaults. */
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { getCiphers } from 'node:tls'
@@ -185,7 +185,7 @@ function cipherSuites(names: string): string {
         .replaceAll('_', '-')
       if (!name.startsWith('TLS_ECDHE_') || !opensslSuites.has(openssl)) {
         throw new FlagError(
-          `--tls-cipher-suites ${name}: there is no such suite; known are those of Go, such as TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256`,
+          `--tls-cipher-suites ${name}: unsupported suite: expected Go's name of a suite with ECDHE or for TLS 1.3, such as TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256`,
         )
       }
       return openssl

@@ -61,7 +61,7 @@ describe('the command line', () => {
     [['--webhook-port', '70000'], '--webhook-port 70000: expected a port from 0 to 65535'],
     [['--health-addr', '9440'], '--health-addr 9440: expected an address such as :9440 or 127.0.0.1:9440, or 0 for none'],
     [['--tls-min-version', 'VersionTLS10'], '--tls-min-version VersionTLS10: expected VersionTLS12 or VersionTLS13'],
-    [['--tls-cipher-suites', 'TLS_RSA_WITH_RC4_128_SHA'], 'TLS_RSA_WITH_RC4_128_SHA: there is no such suite'],
+    [['--tls-cipher-suites', 'TLS_RSA_WITH_RC4_128_SHA'], 'TLS_RSA_WITH_RC4_128_SHA: unsupported suite'],
     [['--dev=perhaps'], '--dev=perhaps: expected true or false'],
     [['--graceful-shutdown-timeout', 'long'], '--graceful-shutdown-timeout long: expected a duration of at most 1h, such as 30s'],
     [['--leader-elect'], "Unknown option '--leader-elect'"],
