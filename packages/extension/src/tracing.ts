@@ -1,6 +1,6 @@
 /**
  * Spans of hook calls for client and server, by OpenTelemetry's semantic conventions for HTTP. Without an OpenTelemetry SDK, which the
- * program sets up to export spans, they have no effect.
+ * program sets up to export spans, the spans have no effect.
  */
 import {
   type Attributes,
@@ -30,6 +30,7 @@ export interface TracedCall {
 
 /** Result of a call for its span. */
 export interface SpanEnd {
+  /** HTTP status; absent when there was no response. */
   readonly code?: number | undefined
   /** Error type of low cardinality; absent after a success. */
   readonly error?: string | undefined
@@ -40,7 +41,7 @@ export interface SpanEnd {
 export function clientSpan<T>(
   tracer: Tracer,
   { hook, url, extensionConfig, handler }: TracedCall,
-  act: (headers: { [name: string]: string }, end: (how: SpanEnd) => void) => Promise<T>,
+  act: (headers: { [name: string]: string }, end: (result: SpanEnd) => void) => Promise<T>,
 ): Promise<T> {
   const route = hookPath(hook, handler === undefined ? undefined : shortName(handler, extensionConfig))
   const span = tracer.startSpan(`POST ${route}`, {
@@ -59,7 +60,7 @@ export function clientSpan<T>(
   const within = trace.setSpan(context.active(), span)
   const headers: { [name: string]: string } = {}
   propagation.inject(within, headers)
-  return context.with(within, () => act(headers, (how) => endSpan(span, how)))
+  return context.with(within, () => act(headers, (result) => endSpan(span, result)))
 }
 
 /** Runs the handling of a request in a server span that continues the trace of the request headers. */
@@ -67,7 +68,7 @@ export function serverSpan<T>(
   tracer: Tracer,
   request: Request,
   { hook, handler }: { readonly hook: Hook; readonly handler: string },
-  act: (end: (how: SpanEnd) => void) => Promise<T>,
+  act: (end: (result: SpanEnd) => void) => Promise<T>,
 ): Promise<T> {
   const parent = propagation.extract(context.active(), Object.fromEntries(request.headers))
   const route = hookPath(hook, handler === '' ? undefined : handler)
@@ -79,7 +80,7 @@ export function serverSpan<T>(
     ...hookAttributes(hook, handler === '' ? undefined : handler),
   }
   const span = tracer.startSpan(`${request.method} ${route}`, { kind: SpanKind.SERVER, attributes }, parent)
-  return context.with(trace.setSpan(parent, span), () => act((how) => endSpan(span, how)))
+  return context.with(trace.setSpan(parent, span), () => act((result) => endSpan(span, result)))
 }
 
 const hookAttributes = ({ name, version }: Hook, handler: string | undefined): Attributes => ({

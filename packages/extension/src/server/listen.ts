@@ -56,7 +56,7 @@ const MaxHeaderBytes = 64 * 1024
 const MaxConnections = 2000
 /** Maximum time for sending the last responses before connections are closed. */
 const lastResponsesTime = seconds(1)
-/** Maximum number of concurrent streams on a connection. Upstream has the same limit. */
+/** Maximum number of concurrent streams on a connection. Go's HTTP/2 server has the same limit. */
 const MaxStreams = 250
 
 export interface Listening {
@@ -165,8 +165,7 @@ const http1Options = ({ headers, reading, idle }: ClientTimeouts) => ({
   maxHeaderSize: MaxHeaderBytes,
   headersTimeout: headers,
   keepAliveTimeout: idle,
-  // Node's limit for receiving a whole request. During a call its deadline applies; this limit closes connections on which the rest of
-  // the request is missing after the response.
+  // Node's limit for receiving a whole request. The deadline of a call usually ends earlier.
   requestTimeout: headers + reading,
   connectionsCheckingInterval: headers / 4,
 })
@@ -257,7 +256,7 @@ async function respond(
     closeTimer.cancel()
   } catch (err) {
     if (!disconnected.signal.aborted) log.debug('Request not answered', { err })
-    // No response is possible anymore; the handler logs its own errors.
+    // Disconnects without a response, as Go's server does after a panic of a handler. The handler logs its own errors.
     disconnect()
   }
 }
@@ -278,9 +277,9 @@ function sendHttp1(incoming: Http2ServerRequest, outgoing: Http2ServerResponse, 
 }
 
 /**
- * Ends the stream with the last data frame. Node's response object sends END_STREAM in a separate frame, because it could have trailers:
- * upstream's client has decoded the response before that and resets the stream. Node treats a thousand resets as an attack and closes the
- * session with all its calls.
+ * Sends the response, and ends the stream with the last data frame. Node's response object would send END_STREAM in a separate frame,
+ * because trailers could follow. Upstream's client decodes the response and resets the stream before that frame arrives. Node takes a
+ * thousand resets of open streams for an attack, and closes the session with all its calls.
  */
 function sendHttp2(
   incoming: Http2ServerRequest,
@@ -316,7 +315,7 @@ function requestOf(incoming: Http2ServerRequest, signal: AbortSignal): Request {
     // A handler may stop reading and then respond. That must not close the connection.
     ...(hasBody ? { body: ReadableStream.from(incoming.iterator({ destroyOnReturn: false })) as never, duplex: 'half' } : {}),
   }
-  // The path is not resolved against a base URL, for which `//x` would be a host.
+  // `new URL(path, base)` would read the path `//x` as a host.
   const url = incoming.url.startsWith('/') ? `https://localhost${incoming.url}` : incoming.url
   return new Request(url, init)
 }

@@ -164,7 +164,7 @@ describe('a generated certificate', () => {
     own.close()
   })
 
-  it('is not renewed if it cannot be published at the start', async () => {
+  it('fails the start if it cannot be published, and leaves no timer', async () => {
     await expect(keep({ trust: () => Promise.reject(new Error('cannot publish')) })).rejects.toThrow('cannot publish')
     expect(clock.nextDue).toBeUndefined()
   })

@@ -108,8 +108,9 @@ class Rotation {
       this.#previous = undefined
       await this.#trust(authority)
     }
-    const rotation = !this.#previous ? renewalOf(authority) : signer === authority ? dropsFrom : signsFrom
-    return Math.min(renewalBetween(issuedAt, expiryOf(certified)), rotation)
+    let nextRotation = renewalOf(authority)
+    if (this.#previous) nextRotation = signer === authority ? dropsFrom : signsFrom
+    return Math.min(renewalBetween(issuedAt, expiryOf(certified)), nextRotation)
   }
 
   /** Publishes the CA bundle if it has changed. */

@@ -79,7 +79,7 @@ export interface StartOptions extends Omit<RunOptions, 'args'> {
   readonly clock: Clock
 }
 
-/** Starts the servers. @throws Error if there is no valid certificate, or a port is in use */
+/** Starts the servers for hooks, health checks and metrics. @throws Error if there is no valid certificate, or a port is in use */
 export async function startExtension(
   extension: Extension,
   flags: ExtensionFlags,

@@ -133,7 +133,7 @@ describe('concurrent calls over the limit', () => {
     expect((await second).status).toBe(200)
   })
 
-  it('are rejected while the bodies of running calls exceed the memory budget', async () => {
+  it('are rejected if their bodies together exceed the memory budget', async () => {
     const ends: (() => void)[] = []
     const call = serverOf(() => new Promise((resolve) => ends.push(() => resolve(proceedNow()))), { bytes: 100 })
     const first = call()

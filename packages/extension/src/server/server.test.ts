@@ -23,7 +23,7 @@ const path = hookPath(BeforeClusterCreate, 'gate')
 const post = (target: string, body: string) => serve(new Request(`https://x${target}`, { method: 'POST', body }))
 const responseTo = async (body: string): Promise<unknown> => (await post(path, body)).json()
 
-it('lists its handlers in declaration order in the discovery response', async () => {
+it('returns a discovery response that lists the handlers in declaration order', async () => {
   expect(await (await post(hookPath(Discovery), '{}')).json()).toEqual({
     apiVersion: 'hooks.runtime.cluster.x-k8s.io/v1alpha1',
     kind: 'DiscoveryResponse',
@@ -65,7 +65,7 @@ describe('a handler', () => {
     ])
   })
 
-  it('can block only in a blocking hook, by its type', () => {
+  it('has a type that allows holdFor() only in a blocking hook', () => {
     expectTypeOf<Hold>().toExtend<AnswerOf<typeof BeforeClusterCreate>>()
     expectTypeOf<Hold>().not.toExtend<AnswerOf<typeof AfterControlPlaneInitialized>>()
   })

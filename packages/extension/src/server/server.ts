@@ -40,9 +40,8 @@ export interface ServedCall {
   /** Empty for discovery. */
   readonly handler: string
   /**
-   * The response status; `Error`: the handler threw or returned an invalid response; `Timeout`: the call exceeded its time
-   * limit, while it waited or in the handler; `Refused`: the request bodies in progress exceed the memory budget; `Gone`: the
-   * client disconnected.
+   * The response status; `Error`: the handler threw or returned an invalid response; `Timeout`: the caller's timeout expired;
+   * `Refused`: the request bodies in progress exceed the memory budget; `Gone`: the client disconnected.
    */
   readonly status: 'Success' | 'Failure' | 'Error' | 'Timeout' | 'Refused' | 'Gone'
   /** Milliseconds. */
@@ -151,7 +150,7 @@ function responseTo({ hook, name }: Handler, end: Outcome, discoveryContent: obj
   }
 }
 
-/** Returns the path starting with the group of a hook, because the server may be behind a path prefix. */
+/** Removes a prefix before the group of a hook: the URL of an ExtensionConfig may have a path. */
 function belowPrefix(pathname: string, groups: ReadonlySet<string>): string {
   for (const group of groups) {
     const start = pathname.lastIndexOf(`/${group}/`)
@@ -189,7 +188,7 @@ async function runCall(handler: Handler, request: Request, { limiter, deadline, 
       return failure(`error reading request: ${err instanceof TooLong ? 'http: request body too large' : messageOf(err)}`)
     }
     const release = await limiter.enter(signal)
-    // The signal has aborted: the outcome of the deadline has been returned.
+    // The signal has aborted, so `deadlinePassed` determines the outcome.
     if (!release) return { kind: 'gone' }
     try {
       return { kind: 'answer', answer: await runHandler(handler, decoded, log, signal), cluster: clusterIn(decoded) }
@@ -226,7 +225,7 @@ async function runHandler(
   }
   if (answer.kind !== 'hold') return answer
   if (!hook.blocking) throw new TypeError(`${hook.name} cannot be held`)
-  // Validates responses that were not created by `holdFor` in the same way: core rejects fractions.
+  // Untyped code may create the object without `holdFor`, which validates the seconds: core rejects fractions.
   return holdFor(answer.seconds, answer.message)
 }
 

@@ -24,7 +24,7 @@ export async function watchFiles(
   const paths = files.map((file) => resolve(file))
   const read = async (): Promise<string[]> => {
     const results = await Promise.allSettled(paths.map(readText))
-    // Of several errors, that of the first file is thrown, so that its text does not change from reading to reading.
+    // If several files fail, the error of the first one is thrown, so that repeated readings throw the same error.
     return results.map((result) => {
       if (result.status === 'rejected') throw result.reason
       return result.value

@@ -117,7 +117,7 @@ const patch = base64(JSON.stringify([{ op: 'add', path: '/spec/template/spec', v
 const mergePatch = base64(JSON.stringify({ spec: { a: 'b' } }))
 const encodedPatch = { patchType: 'JSONPatch', patch }
 const steps = { controlPlaneUpgrades: [{ version: 'v1.35.0' }], workersUpgrades: [{ version: 'v1.35.0' }] }
-/** Contents of responses, by hook, with all fields. The responses of other hooks have no content. */
+/** Example values of the response fields that only one hook has, by hook. Other hooks have no such fields. */
 const contents: { readonly [hook: string]: object } = {
   Discovery: { handlers: [{ name: 'gate', requestHook: { apiVersion: 'a/v1', hook: 'X' }, failurePolicy: 'Fail' }] },
   GenerateUpgradePlan: steps,
@@ -202,7 +202,7 @@ test.each([
   ['a selector', { matchExpressions: [{ key: 'tier', operator: 'In', values: ['a'] }] }],
 ])('%s is unchanged', (_, value) => expect(redact(value)).toEqual(value))
 
-test('a hostile text takes linear time', () => {
+test('redaction of a hostile text takes linear time', () => {
   const words = 'a|A|/|"|\\|[| |- |--a|a.|eyJ|a://|a://b|https://|kind:|Basic |bearer |token|token:|secretName:|abcdef.|\\"'
   const lines = [
     '\n',
@@ -256,7 +256,7 @@ describe('random JSON', () => {
     ),
   }))
 
-  test('contains no canary after redaction, which is idempotent', () => {
+  test('contains no canary after redaction, which is idempotent and does not change its input', () => {
     const numRuns = 300 * Number(process.env.CAPSTAN_FUZZ ?? 1)
     fc.assert(
       fc.property(tree, (value) => {

@@ -147,8 +147,8 @@ function redactBase64(run: string, depth: number): string {
 }
 
 /**
- * Whether the run contains a private key's header in base64, or base64 of a secret from its second, third or fourth character.
- * Characters before the secret may be the end of a path or of an escaped line break.
+ * Whether a run of base64 characters contains the header of a private key, or base64 of a secret that starts at the second, third or
+ * fourth character. The characters before the secret may be the end of a path or of an escaped line break.
  */
 const hidesSecret = (run: string, depth: number): boolean =>
   keyFragments.some((fragment) => run.includes(fragment)) ||

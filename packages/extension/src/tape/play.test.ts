@@ -58,7 +58,7 @@ const create = (client: ExtensionClient, change: object = {}) => {
 const outcome = (promise: Promise<unknown>) => promise.catch(({ code, problem, message }) => ({ code, problem, message }))
 
 describe('a tape as transport for core', () => {
-  it('returns responses to similar requests in the order of the tape, and then repeats the last one', async () => {
+  it('returns responses to equal requests in the order of the tape, and then repeats the last one', async () => {
     let nth = 0
     const gate = on(BeforeClusterCreate, { name: 'gate' }, () => (nth++ < 2 ? holdFor(5, `wait ${nth}`) : proceedNow()))
     const tape = await taped(server(gate), async (client) => {

@@ -3,7 +3,7 @@ import { differences, differenceText } from '../test-kit/differences.ts'
 import { HookFailed } from '../client/hook-failed.ts'
 import type { HookTransport, HttpResponse } from '../client/transport.ts'
 import { redact } from './deny-list.ts'
-import { normalizeValue, replaceValues, valueMapping } from './likeness.ts'
+import { normalizeValue, replaceValues, valueMapping } from './normalize.ts'
 import { pathOf, type Tape } from './tape.ts'
 
 type Taped = Tape['calls'][number]

@@ -94,7 +94,7 @@ export function createRecorder(file: TapeFile, { clock, report, maxBytes = defau
   }
 }
 
-/** Returns the call in the form of a tape, without secrets. */
+/** Converts a call to its record on a tape, with redacted secrets. */
 export function tapedCall(call: ObservedCall): TapedCall {
   const { hook, announcedVersion, handler, extensionConfig, url, started, took, attempts, code, request, outcome } = call
   return {

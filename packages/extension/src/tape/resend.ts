@@ -28,8 +28,8 @@ export interface RepeatedCall {
   /** Duration of the repeated call in milliseconds. */
   readonly took: number
   /**
-   * Differences between the response on the tape and the new response, without apiVersion and kind; empty when these are equal.
-   * A failed call has the problem of its failure in place of a response.
+   * Differences between the response on the tape and the new response, apart from apiVersion and kind. For a failed call, the
+   * problem of its failure is compared in place of a response.
    */
   readonly differences: readonly Difference[]
 }
@@ -45,19 +45,21 @@ export async function* resendTape(tape: Tape, options: ResendOptions): AsyncGene
     if (options.hook !== undefined && call.hook !== options.hook) continue
     const hook = catalog.find(call.group, call.version, call.hook)
     const startedAt = clock.elapsed()
-    let now: object
-    if (!hook) now = { failure: `${call.group}/${call.version}, Hook=${call.hook} is not known here` }
+    let repeated: object
+    if (!hook) repeated = { failure: `${call.group}/${call.version}, Hook=${call.hook} is not known here` }
     else {
       try {
         const target = targetOf(server, hook, shortHandler(call))
-        now = redact(await callHandler({ hook, target, timeoutSeconds, request: call.request }, { transport, clock, signal }))
+        repeated = redact(
+          await callHandler({ hook, target, timeoutSeconds, request: call.request }, { transport, clock, signal }),
+        )
       } catch (err) {
         if (!(err instanceof HookFailed)) throw err
-        now = { failure: err.problem }
+        repeated = { failure: err.problem }
       }
     }
-    const then = call.failure ? { failure: call.failure.problem } : call.response
-    yield { call, took: clock.elapsed() - startedAt, differences: differences(contentOf(then!), contentOf(now)) }
+    const recorded = call.failure ? { failure: call.failure.problem } : call.response
+    yield { call, took: clock.elapsed() - startedAt, differences: differences(contentOf(recorded!), contentOf(repeated)) }
   }
 }
 

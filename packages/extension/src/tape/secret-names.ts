@@ -1,8 +1,8 @@
 /** Names of fields and keys with secrets. */
 
 /**
- * Regular expression, as text: a name that contains one of these words, in upper or lower case, is the name of a secret, unless it ends as
- * in `referenceEndings`.
+ * Regular expression, as text, for the words in names of secrets, in upper or lower case. A name with such a word is not the name of a
+ * secret if it ends with one of `referenceEndings`.
  */
 export const secretWords = [
   'passw(?:or)?d',

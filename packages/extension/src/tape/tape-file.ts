@@ -25,7 +25,7 @@ export async function openTape(path: string): Promise<TapeFile> {
   }
 }
 
-/** @throws TapeError that names the file; if the file cannot be read, an error of Node that names it */
+/** Reads a tape. @throws Error that names the file: a TapeError, or the error of Node if the file cannot be read */
 export async function readTape(path: string): Promise<Tape> {
   try {
     return parseTape(await readFile(path, 'utf8'))

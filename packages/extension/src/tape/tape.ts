@@ -78,7 +78,7 @@ export function parseTape(text: string): Tape {
   return { header, calls, ...(stopped === undefined ? {} : { stopped }), isLastLineIncomplete: last !== '' }
 }
 
-/** @throws TapeError */
+/** Parses the first line of a tape. @throws TapeError */
 export function parseHeader(line: string): TapeHeader {
   let header: unknown
   try {

@@ -94,7 +94,7 @@ describe('callHook rejects', () => {
     await expect(callHook(extension, Discovery)).rejects.toThrow(/handler name No Name is not valid/)
   })
 
-  test('an error thrown by the handler, with that error as the cause', async () => {
+  test('when the handler throws, with the thrown error as the cause', async () => {
     const bug = new Error('bug')
     const handler = on(BeforeClusterCreate, { name: 'gate' }, () => {
       throw bug

@@ -49,10 +49,8 @@ async function announcedHandler(hook: Hook, { server, timeoutSeconds, transport,
   const ofHook = handlers.filter(({ requestHook }) => requestHook.hook === hook.name)
   const names = ofHook.filter(({ requestHook }) => requestHook.apiVersion === hookApiVersion(hook)).map(({ name }) => name)
   if (names.length === 1) return names[0]!
-  const announcedVersions = [...new Set(ofHook.map(({ requestHook }) => requestHook.apiVersion))]
-  const problem =
-    names.length === 0
-      ? `the server has no handler for ${hook.name}${announcedVersions.length === 0 ? '' : ` of ${hookApiVersion(hook)}, but of ${announcedVersions.join(', ')}`}`
-      : `${hook.name} has the handlers ${names.join(', ')}: name one`
-  throw new HookFailed('not-registered', problem)
+  if (names.length > 1) throw new HookFailed('not-registered', `${hook.name} has the handlers ${names.join(', ')}: name one`)
+  const otherVersions = [...new Set(ofHook.map(({ requestHook }) => requestHook.apiVersion))]
+  const versionText = otherVersions.length === 0 ? '' : ` of ${hookApiVersion(hook)}, but of ${otherVersions.join(', ')}`
+  throw new HookFailed('not-registered', `the server has no handler for ${hook.name}${versionText}`)
 }

@@ -10,7 +10,7 @@ export interface Difference {
   readonly after?: unknown
 }
 
-/** Returns the deepest differences, sorted by member. */
+/** Returns one difference for each value that differs, at its deepest path. Members of objects are sorted. */
 export function differences(before: unknown, after: unknown, path = ''): Difference[] {
   if (equal(before, after)) return []
   if (isRecord(before) && isRecord(after)) {
@@ -23,13 +23,13 @@ export function differences(before: unknown, after: unknown, path = ''): Differe
   }
   if (typeof before === 'string' && typeof after === 'string') {
     const [patchBefore, patchAfter] = [patchIn(before), patchIn(after)]
-    // Different encodings of a patch are equal.
+    // Two encodings of the same patch are equal.
     if (patchBefore !== undefined && patchAfter !== undefined) return differences(patchBefore, patchAfter, path)
   }
   return [{ path, ...(before === undefined ? {} : { before }), ...(after === undefined ? {} : { after }) }]
 }
 
-/** Formats a difference: `message: "a" before, "b" now`. */
+/** Formats a difference with labels for the two values, such as `message: "a" on tape, "b" now`. */
 export const differenceText = ({ path, before, after }: Difference, [was, is]: readonly [string, string]): string =>
   `${path === '' ? 'the response' : path}: ${formatValue(before)} ${was}, ${formatValue(after)} ${is}`
 

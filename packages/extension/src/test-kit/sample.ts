@@ -6,7 +6,7 @@ import type { JSONSchema } from '@capstan/kube'
 import { structural } from '@capstan/kube'
 
 /**
- * Returns a valid value.
+ * Returns a value that is valid by the schema.
  *
  * @throws TypeError that names a field whose schema does not determine a value, such as a string with a pattern
  */
@@ -19,8 +19,8 @@ export function sampleOf(schema: JSONSchema): { [field: string]: unknown } {
 
 /** Returns a value; `name` is the field's name, which is used for strings. */
 function sample(schema: JSONSchema, name: string): unknown {
-  const { type, default: filled, enum: allowed, minimum, maximum = Infinity, minItems = 0, minProperties = 0 } = schema
-  if (filled !== undefined) return filled
+  const { type, default: defaultValue, enum: allowed, minimum, maximum = Infinity, minItems = 0, minProperties = 0 } = schema
+  if (defaultValue !== undefined) return defaultValue
   if (allowed) return allowed[0]
   switch (type) {
     case 'object': {

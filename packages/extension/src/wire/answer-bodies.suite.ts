@@ -1,8 +1,8 @@
-/** Generates response bodies for tests. They match the schema in most places, and have some invalid values, syntax errors or bytes. */
+/** Generates response bodies for tests. Most parts of a body match the schema; some values, syntax or bytes are invalid. */
 import type { JSONSchema } from '@capstan/kube'
 import fc from 'fast-check'
 
-/** Returns an arbitrary of bodies derived from `schema`. */
+/** Returns a fast-check arbitrary of bodies derived from `schema`. */
 export function answerBodies(schema: JSONSchema): fc.Arbitrary<Uint8Array> {
   const texts = new Texts(schema.definitions ?? {}).of(schema, maxDepth)
   return fc
@@ -114,7 +114,10 @@ class Texts {
 
 const anything: JSONSchema = {}
 
-/** Returns an arbitrary of a key in its own or another case, also with non-ASCII letters, of which some fold to ASCII letters. */
+/**
+ * Returns an arbitrary of a key: in most cases the name itself, otherwise the name in another case, with non-ASCII letters (some fold to
+ * ASCII letters), or followed by a space.
+ */
 const keys = (name: string) =>
   fc
     .oneof(

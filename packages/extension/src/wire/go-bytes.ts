@@ -11,24 +11,24 @@ export const isBase64 = (text: string): boolean => text.length % 4 === 0 && /^[A
 export function checkBase64(text: string): void {
   if (isBase64(text)) return
   let position = 0
-  const breaks = () => {
+  const skipBreaks = () => {
     while (isBreak(text.charCodeAt(position))) position++
   }
   while (position < text.length) {
     for (let place = 0; place < 4; place++) {
-      breaks()
+      skipBreaks()
       if (position === text.length && place === 0) return
       if (position === text.length) throw illegal(position - place)
       const code = text.charCodeAt(position++)
-      if (isDigitOf64(code)) continue
+      if (isBase64Digit(code)) continue
       if (code !== padding || place < 2) throw illegal(position - 1)
       if (place === 2) {
-        breaks()
+        skipBreaks()
         if (position === text.length) throw illegal(position)
         if (text.charCodeAt(position) !== padding) throw illegal(position - 1)
         position++
       }
-      breaks()
+      skipBreaks()
       if (position < text.length) throw illegal(position)
       return
     }
@@ -40,7 +40,7 @@ const padding = 0x3d
 const isBreak = (code: number): boolean => code === 0x0a || code === 0x0d
 
 /** A-Z, a-z, 0-9, + and /. */
-const isDigitOf64 = (code: number): boolean =>
+const isBase64Digit = (code: number): boolean =>
   (code >= 0x41 && code <= 0x5a) || (code >= 0x61 && code <= 0x7a) || (code >= 0x2f && code <= 0x39) || code === 0x2b
 
 const illegal = (position: number): WireError => new WireError(`illegal base64 data at input byte ${position}`, { isJson: true })

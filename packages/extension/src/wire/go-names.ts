@@ -24,7 +24,7 @@ export function goFieldPath({ properties }: JSONSchema, name: string, isOfDocume
   }
 }
 
-/** Returns the fields by folded name. */
+/** Returns a map from the folded names of the fields to their declared names. */
 export const byFoldedName = (properties: object): Map<string, string> =>
   new Map(Object.keys(properties).map((name) => [foldKey(name), name]))
 
@@ -61,6 +61,7 @@ const patchTypes = (...names: string[]) => Object.fromEntries(names.map((name) =
 const steps = '[]v1alpha1.UpgradeStep'
 const schema = 'v1beta2.JSONSchemaProps'
 
+/** Go's types of fields, by struct and field, where the schema does not determine them. */
 const types: { readonly [struct: string]: { readonly [field: string]: string } } = {
   DiscoveryResponse: { handlers: '[]v1alpha1.ExtensionHandler' },
   ExtensionHandler: { requestHook: 'v1alpha1.GroupVersionHook', failurePolicy: 'v1alpha1.FailurePolicy' },

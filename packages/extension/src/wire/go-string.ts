@@ -7,6 +7,7 @@ export function goString(bytes: Uint8Array): string {
   return text.includes('\\') ? (JSON.parse(`"${text}"`) as string).toWellFormed() : text
 }
 
+/** Decodes UTF-8. Each invalid byte becomes the replacement character. */
 export function goText(bytes: Uint8Array): string {
   return strictText(bytes) ?? byteByByte(bytes)
 }

@@ -121,7 +121,8 @@ export function endOfValue(bytes: Uint8Array, ending: EndErrors): number {
 }
 
 /**
- * Returns the index after a long string without escapes at `start`; `undefined` for other strings, which are scanned byte by byte.
+ * Returns the index after a long string at `start` (32 bytes or more) without escapes and control characters; `undefined` for other
+ * strings, which are scanned byte by byte.
  */
 export function endOfPlainString(bytes: Uint8Array, start: number): number | undefined {
   const quote = bytes.indexOf(Byte.quote, start + 1)
@@ -134,7 +135,7 @@ export function endOfPlainString(bytes: Uint8Array, start: number): number | und
 // eslint-disable-next-line no-control-regex
 const notPlain = /[\\\u0000-\u001f]/
 
-/** @throws WireError if anything other than white space follows */
+/** Checks that only white space follows the value that ends at `end`. @throws WireError otherwise */
 export function assertNothingAfter(bytes: Uint8Array, end: number): void {
   const trailing = bytes.subarray(end).find((byte) => !isSpace(byte))
   if (trailing !== undefined) throw new WireError(`invalid character ${quoteByte(trailing)} after top-level value`)

@@ -1,7 +1,7 @@
 /**
- * Decodes a text with JSON.parse if its form ensures that Go and JavaScript decode it in the same way, as is the case for
- * nearly all texts that encoders write ("plain" texts). JSON.parse takes a twentieth of the time of the decoder in `wire.ts`,
- * which decodes all other texts by Go's rules; for plain texts both have the same result.
+ * Decodes plain texts with JSON.parse. The form of a plain text ensures that Go and JavaScript decode it in the same way; nearly all
+ * texts that encoders write are plain. The decoder in `wire.ts` decodes all other texts by Go's rules. JSON.parse takes a twentieth of
+ * that decoder's time.
  */
 import type { JSONSchema } from '@capstan/kube'
 import { isRecord, setMember } from '@capstan/kube'
@@ -11,7 +11,7 @@ import { strictText } from './go-string.ts'
 import { maxDepth } from './json-syntax.ts'
 import { addZeroValues, resolveRef } from './zero-values.ts'
 
-/** Returns the value of a text that matches the schema and has the usual form of encoders; `undefined` for any other text. */
+/** Returns the value of a plain text that matches the schema; `undefined` for any other text. */
 export function decodePlain(bytes: Uint8Array, root: JSONSchema): Record<string, unknown> | undefined {
   const text = strictText(bytes)
   // An escaped surrogate may be a lone one, which Go decodes differently.

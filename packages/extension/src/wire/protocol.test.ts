@@ -1,4 +1,4 @@
-/** Tests the rules of the protocol, one line each, for our server and our client. client.test.ts tests results of calls. */
+/** Tests the rules of the hook protocol for our server and our client. `client/client.test.ts` tests the outcomes of calls. */
 import { once } from 'node:events'
 import type { IncomingHttpHeaders } from 'node:http'
 import { createServer } from 'node:https'
@@ -142,7 +142,7 @@ describe('a response of our server', () => {
   })
 
   it.each([2.5, -1, 0, 2 ** 31])(
-    'is 500 when a handler blocks for %d seconds, which core cannot decode or would not wait for',
+    'is 500 when a handler blocks for %d seconds, which is not a positive int32',
     async (seconds) => {
       const handlers = [on(BeforeClusterCreate, { name: 'hold' }, () => ({ kind: 'hold', seconds, message: '' }))]
       const path = hookPath(BeforeClusterCreate, 'hold')
@@ -157,7 +157,7 @@ describe('a response of our server', () => {
   })
 })
 
-/** Returns the result of a client's call to a server with this response. */
+/** Calls the server with our client. Returns the response, or the error message without its prefix. */
 async function answered(hook: Hook, server: FetchHandler) {
   const transport = inProcess(server)
   try {
@@ -209,7 +209,7 @@ test('our client sends JSON with a content length over HTTPS, and does not accep
   const server = createServer({ cert: certified.certificate, key: certified.key }, (incoming, outgoing) => {
     ;({ headers } = incoming)
     const body = Buffer.from('{"status":"Success"}')
-    // Compresses the response if the client accepts it, as many servers do.
+    // Compresses the response if the client accepts gzip, as many servers do.
     const acceptsGzip = /gzip/.test(headers['accept-encoding'] ?? '')
     outgoing.writeHead(200, acceptsGzip ? { 'content-encoding': 'gzip' } : {}).end(acceptsGzip ? gzipSync(body) : body)
   }).listen(0, '127.0.0.1')

@@ -1,6 +1,6 @@
 /**
- * Decoding of responses: the results of Go's decoder, which the interop suite hooks-peer verifies, and random invalid responses, for which
- * the client must return a value that matches the schema or one of its errors.
+ * Tests the decoding of responses. Expected results are those of Go's decoder; the interop suite hooks-peer compares the two decoders.
+ * For random, often invalid responses, the client must return a value that matches the schema, or throw one of its errors.
  */
 import { createCatalog, Discovery, type ExtensionConfig, type Hook, hookApiVersion, hookCatalog } from '@capstan/api'
 import { isRecord, type JSONSchema, silent, VirtualClock } from '@capstan/kube'
@@ -103,12 +103,12 @@ describe('the decoder', () => {
       '{"variables":[{"schema":{"openAPIV3Schema":{"properties":{"a":{"items":{"maxLength":"1"}}}}}}]}',
       `${field.replace('%s', 'string')} JSONSchemaProps.variables.schema.openAPIV3Schema.properties.items.maxLength of type int64`,
     ],
-  ])('rejects as a %s response, with the error text of Go: %s', (name, body, message) => {
+  ])("rejects, with Go's error text, the %s response %s", (name, body, message) => {
     expect(() => read(name, body)).toThrow(expect.objectContaining({ name: 'WireError', message }))
   })
 })
 
-test('the client returns a value of the response schema or one of its errors for any bytes', async () => {
+test('for any bytes, the client returns a value that matches the response schema, or throws one of its errors', async () => {
   const catalog = createCatalog(hookCatalog)
   const config: ExtensionConfig = {
     apiVersion: 'runtime.cluster.x-k8s.io/v1beta2',
@@ -176,7 +176,7 @@ describe('the fast path for plain JSON', () => {
     expect(plain(text)).toBeUndefined()
   })
 
-  test('returns the same as the full decoder', () => {
+  test('returns the same as decodeAsGo', () => {
     let decodedPlain = 0
     const cases = fc.oneof(...hookCatalog.map((hook) => fc.tuple(fc.constant(hook), answerBodies(hook.response.json))))
     fc.assert(
@@ -204,7 +204,7 @@ function reformatted(body: Uint8Array): Uint8Array {
   }
 }
 
-/** Paths of values whose type differs from the schema. Independent of the decoder: it reads values, not text. */
+/** Returns the paths of values whose type differs from the schema. Uses no code of the decoder. */
 function shapeProblems(
   value: unknown,
   schemaOrRef: JSONSchema,

@@ -1,7 +1,7 @@
 /**
  * Decodes requests and responses exactly as Go does: unknown fields are ignored, keys may differ in case, null is the zero
  * value, objects and lists of duplicate keys are merged. Upstream: encoding/json of Go 1.26 as internal/runtime/client and
- * exp/runtime/server use it, v1.14. The interop suite hooks-peer compares both.
+ * exp/runtime/server use it, v1.14. The interop suite hooks-peer compares the two decoders.
  */
 import type { JSONSchema, Schema } from '@capstan/kube'
 import { isRecord, setMember } from '@capstan/kube'
@@ -68,7 +68,10 @@ class Decoder {
   readonly #bytes: Uint8Array
   readonly #root: JSONSchema
   readonly #struct: string
-  /** Items of the longer list that a duplicate key replaced: Go reuses the memory of these items, with their fields. */
+  /**
+   * The items in the memory of each list in Go. After a duplicate key has replaced a list by a shorter one, the memory still contains the
+   * remaining items of the longer list, and Go decodes the items of a further duplicate key into them.
+   */
   readonly #backing = new WeakMap<unknown[], unknown[]>()
   /** A number without a schema that exceeds float64: Go detects it only when the value is used. */
   #tooLarge: string | undefined
@@ -95,7 +98,8 @@ class Decoder {
     const schema = resolveRef(schemaOrRef, this.#root)
     const byte = this.#bytes[this.#at]
     const isAny = schema.type === undefined || schema['x-kubernetes-preserve-unknown-fields'] === true
-    if (isAny && !(schema.type === 'object' && byte !== Byte.openObject && byte !== Byte.n)) return this.#any()
+    const matchesType = schema.type !== 'object' || byte === Byte.openObject || byte === Byte.n
+    if (isAny && matchesType) return this.#any()
     if (byte === Byte.n) {
       this.#skip()
       return schemaOrRef.$ref !== undefined || isPointer(schema) ? undefined : known
@@ -129,7 +133,7 @@ class Decoder {
     const struct = type.slice(type.lastIndexOf('.') + 1)
     const isDocument = path.length === 0
     const properties = schema.properties ?? {}
-    // Most responses use the exact names.
+    // Computed only when needed: most responses use the exact names.
     let names: ReadonlyMap<string, string> | undefined
     for (const key of this.#keys()) {
       const name = Object.hasOwn(properties, key) ? key : (names ??= byFoldedName(properties)).get(foldKey(key))
@@ -167,7 +171,7 @@ class Decoder {
     return decoded
   }
 
-  /** Decodes bytes: base64 in a string, or, as in Go, a list of numbers. */
+  /** Returns bytes as base64. Reads base64 in a string or, as in Go, a list of numbers. */
   #binary(known: unknown, place: Place): string {
     const byte = this.#bytes[this.#at]
     if (byte === Byte.quote) {

@@ -1,6 +1,6 @@
 /**
- * Normalizes requests, to compare those of different runs. Removes or replaces random values, times, and fields that only the API server
- * or other controllers set.
+ * Normalizes requests, so that requests of different runs can be compared. Removes or replaces random values, times, and fields that only
+ * the API server or other controllers set.
  */
 import { isRecord, setMember } from '@capstan/kube'
 
@@ -44,6 +44,7 @@ export function valueMapping(from: unknown, to: unknown, replacements = new Map<
   return replacements
 }
 
+/** Replaces each string that is a key of `replacements`, at any depth. */
 export function replaceValues(value: unknown, replacements: ReadonlyMap<string, string>): unknown {
   if (typeof value === 'string') return replacements.get(value) ?? value
   if (Array.isArray(value)) return value.map((item) => replaceValues(item, replacements))
