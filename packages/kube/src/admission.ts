@@ -25,8 +25,8 @@ export interface AdmissionRequest<T extends KubeObject> extends AdmissionContext
 }
 
 /**
- * Declares a separate webhook, for functions that an API server must not call by webhook on every write of their kind. The embedded server,
- * which calls the functions in-process, ignores the declaration.
+ * Declares a separate webhook for admission functions, with conditions, so that an API server does not call it on every write of the
+ * kind. The embedded server, which calls the functions in-process, ignores the declaration.
  */
 export interface SeparateWebhook {
   /** Distinguishes the webhook from other webhooks of the kind: a lower-case word. */
@@ -46,6 +46,7 @@ export interface Admission<T extends KubeObject = KubeObject> {
   readonly webhook?: SeparateWebhook
   /** Sets defaults on the object. Must be idempotent. */
   default?(object: T, request: AdmissionRequest<T>): void | Promise<void>
+  /** Returns validation errors. For DELETE, `object` is the stored object. */
   validate?(object: T, request: AdmissionRequest<T>): FieldError[] | Promise<FieldError[]>
 }
 

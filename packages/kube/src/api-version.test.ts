@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { compareApiVersions } from './api-version.ts'
 
-test('versions are ordered as kubectl prefers them', () => {
+test("compareApiVersions orders versions by Kubernetes' version priority", () => {
   const versions = [
     'foo10',
     'v1alpha1',

@@ -14,8 +14,10 @@ const stabilities: readonly Stability[] = ['alpha', 'beta', 'stable']
  */
 export function compareApiVersions(a: string, b: string): number {
   const [left, right] = [parse(a), parse(b)]
-  if (!left || !right) return left ? -1 : right ? 1 : compareText(a, b)
-  return right.stability - left.stability || right.major - left.major || right.minor - left.minor
+  if (left && right) return right.stability - left.stability || right.major - left.major || right.minor - left.minor
+  if (left) return -1
+  if (right) return 1
+  return compareText(a, b)
 }
 
 function parse(version: string): { major: number; stability: number; minor: number } | undefined {

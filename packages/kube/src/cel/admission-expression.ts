@@ -125,7 +125,8 @@ export function admissionExpression(
     throw err
   }
   const { type } = compiled
-  if (returns && !returns.includes(type.kind) && !(type.kind === 'dyn' && returns.length === 0)) {
+  const isAllowed = !returns || returns.includes(type.kind) || (returns.length === 0 && type.kind === 'dyn')
+  if (!isAllowed) {
     const names = returns.map((kind) => (kind === 'null' ? 'null_type' : kind))
     const expectedTypes = names.length === 1 ? names[0] : `one of [${names.join(' ')}]`
     return `must evaluate to ${expectedTypes} but got ${typeText(type)}`
@@ -199,7 +200,7 @@ function requestAttributes(request: AdmissionInput['request']): Record<string, s
   }
 }
 
-/** Returns the error text, as upstream, for an evaluation that failed or exceeded its cost limit. */
+/** Returns upstream's error text for an evaluation that failed or exceeded its cost limit. */
 export const failureText = (source: string, result: Exclude<Result, { kind: 'value' }>): string =>
   `expression '${source}' resulted in error: ${
     result.kind === 'error'

@@ -137,6 +137,7 @@ const containmentCost =
 const replaceCost: Cost = ({ target, args: [search, replacement] }) => {
   if (!target || !search || !replacement) return undefined
   const { size } = target
+  // For the longest and the shortest result: the number of inserted replacements, and the characters of the target that are kept.
   const max =
     search.size.min === 0
       ? { count: size.max + 1, kept: size.max }

@@ -397,19 +397,8 @@ class Compiler {
       const types = [condition, yes, no].map(({ type }) => typeText(type)).join(', ')
       return this.#fail(node.at, `found no matching overload for '_?_:_' applied to '(${types})'`)
     }
-    const isOpen = isAny(yes.type) || isAny(no.type)
-    // A branch that is null takes the type of the other branch. If the type of a branch is known only at run time, so is the type of the
-    // result.
     return {
-      type: isOpen
-        ? any
-        : isKnown(yes.type)
-          ? no.type.kind === 'dyn'
-            ? dyn
-            : yes.type
-          : yes.type.kind === 'null'
-            ? no.type
-            : dyn,
+      type: choiceType(yes.type, no.type),
       evaluate: (run) => {
         const decision = condition.evaluate(run)
         if (typeof decision !== 'boolean') throw noOverload()
@@ -511,6 +500,16 @@ class Compiler {
 type NodeOf<Kind extends Node['kind']> = Extract<Node, { kind: Kind }> & { kind: Kind }
 
 const unwrapOptional = (type: Type): Type => (type.kind === 'optional' ? type.of : dyn)
+
+/**
+ * Returns the type of a conditional expression. A branch that is null takes the type of the other branch. If the type of a branch is
+ * known only at run time, so is the type of the result.
+ */
+function choiceType(yes: Type, no: Type): Type {
+  if (isAny(yes) || isAny(no)) return any
+  if (yes.kind === 'null') return no
+  return isKnown(yes) && no.kind !== 'dyn' ? yes : dyn
+}
 
 function compileLiteral(value: NodeOf<'literal'>['value']): Compiled {
   if (value === null) return { type: { kind: 'null' }, evaluate: () => null }
