@@ -30,7 +30,7 @@ type Literal = { readonly [kind: string]: never }
  */
 const notInKubernetes =
   /^(?:enums|proto|wrappers|dynamic|encoders|block|math_ext|type_deduction|unknowns|network|bindings|namespace)|qualified_identifier|quoted_map_fields/
-/** Reports whether the error is a type mismatch, such as a list literal with items of different types, which upstream rejects, too. */
+/** Reports whether the error is a type mismatch, such as in a list literal with items of different types. Kubernetes rejects it, too. */
 const isTypeMismatch = (err: unknown): boolean =>
   err instanceof CompileError && /expected type '.*' but found '/.test(err.message)
 

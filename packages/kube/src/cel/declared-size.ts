@@ -7,6 +7,7 @@ import { largest } from '../lists.ts'
 import type { JSONSchema } from '../schema.ts'
 import { expressionName } from './schema-view.ts'
 
+/** Size limits of a value, and of the values inside it, by which the cost of an expression is estimated. */
 export interface DeclaredSize {
   /** Maximum number of characters, bytes, items or entries. */
   readonly max: number
@@ -24,7 +25,7 @@ export interface DeclaredSize {
 
 const MaxRequest = 3 * 1024 * 1024
 
-/** How many times a value can occur in one object, if the schemas around it set no limits. Upstream: maxCardinality. */
+/** Returns how many times a value can occur in one object if the schemas around it set no limits. Upstream: maxCardinality. */
 export const mostOccurrences = ({ serialized }: DeclaredSize): number => Math.floor(MaxRequest / (serialized + 1))
 
 const scalar = (serialized: number, max = 0): DeclaredSize => ({ max, serialized })
@@ -55,7 +56,7 @@ export function declaredSize(schema: JSONSchema, isRoot: boolean): DeclaredSize 
 }
 
 const sizeOfInner = (schema: JSONSchema) => declaredSize(schema, schema['x-kubernetes-embedded-resource'] === true)
-/** Returns a limit of a schema, which may be negative or a bigint, as a number of at least 0. */
+/** Converts a limit of a schema to a number of at least 0. The limit may be negative or a bigint. */
 const atLeastZero = (limit: number): number => Math.max(0, Number(limit))
 
 function sizeOfList({ items, maxItems }: JSONSchema): DeclaredSize | undefined {
@@ -111,5 +112,5 @@ function sizeOfString(schema: JSONSchema): DeclaredSize {
   }
 }
 
-/** Upstream: a character may take four bytes. */
+/** Returns the maximum length of a string. As upstream, counts four bytes for each character that `maxLength` allows. */
 const lengthLimit = ({ maxLength }: JSONSchema): number => (maxLength === undefined ? MaxRequest - 2 : atLeastZero(maxLength) * 4)

@@ -1,6 +1,6 @@
 /**
- * Validates the rules (`x-kubernetes-validations`) in the schemas of a CustomResourceDefinition: their form, compilation and estimated
- * cost.
+ * Validates the rules (`x-kubernetes-validations`) in the schemas of CustomResourceDefinitions and ClusterClass variables: their form,
+ * compilation and estimated cost.
  * Upstream: apiextensions-apiserver pkg/apis/apiextensions/validation, v0.36.
  */
 import { type FieldError, forbidden, invalid, notSupported, required } from '../errors.ts'
@@ -9,14 +9,15 @@ import { declaredSize, mostOccurrences } from './declared-size.ts'
 import { compileRules } from './rules.ts'
 import { ruleErrorsOfValue, hasRules } from './validate-rules.ts'
 
+/** Properties of a schema that affect the validation of its rules. */
 export interface RulesContext {
-  /** Path of the schema in the CustomResourceDefinition. */
+  /** Path of the schema in its CustomResourceDefinition or ClusterClass. */
   readonly path: string
-  /** False when the schema itself is invalid: the types of expressions are derived from it. */
+  /** False when the schema itself is invalid. Rules are then not compiled, because their types are derived from the schema. */
   readonly canCompile: boolean
   /** Whether the schema describes a whole object. Its rules can also read apiVersion, kind, `metadata.name` and `metadata.generateName`. */
   readonly isRoot: boolean
-  /** Whether the schema is that of a variable of a ClusterClass, whose rules Cluster API validates with some texts of its own. */
+  /** Whether the schema is that of a ClusterClass variable. Some checks and error texts of Cluster API differ from those for a CRD. */
   readonly isVariable?: boolean
   /** Whether the stored CRD has the same schema. If so, the cost limit of single rules is not checked. */
   readonly isUnchanged?: boolean
@@ -55,8 +56,8 @@ interface Findings {
 
 interface SchemaContext extends RulesContext {
   /**
-   * Path of the outermost surrounding list whose items cannot be correlated with old items, so that inner values have no old value (in the
-   * schema of a variable, the path of the items of this list); `undefined` without such a list.
+   * Path of the outermost surrounding list whose items cannot be correlated with old items. Values inside this list have no old value. For
+   * a ClusterClass variable, the path of the items of this list. `undefined` without such a list.
    */
   readonly uncorrelatable: string | undefined
   /** Maximum number of values of this schema in one object; `undefined` when the schemas around it set no limit. */
@@ -64,7 +65,8 @@ interface SchemaContext extends RulesContext {
 }
 
 /**
- * Validates the rules of inner schemas first: the rules of a schema are compiled only if the rules of all inner schemas have a valid form.
+ * Validates the rules of a schema after those of its inner schemas. The rules of a schema are compiled only if the rules of all inner
+ * schemas have a valid form.
  * Returns whether the rules of the schema and its inner schemas have a valid form; always false if `canCompile` is false.
  */
 function checkAllRules(schema: JSONSchema, context: SchemaContext, findings: Findings): boolean {
@@ -132,7 +134,7 @@ function checkRules(schema: JSONSchema, context: SchemaContext, findings: Findin
   })
 }
 
-/** Returns errors that name the most expensive rules when the total cost of all rules exceeds the limit. */
+/** Returns errors for the most expensive rules and for the whole schema if the total cost of all rules exceeds the limit. */
 function totalErrors(costs: Findings['costs'], { path, isVariable }: RulesContext): FieldError[] {
   const total = costs.reduce((sum, { cost }) => sum + cost, 0)
   if (total <= CostLimitOfDefinition) return []
@@ -156,7 +158,7 @@ function tooCostly(costName: string, cost: number, limit: number): string {
   return `${costName} exceeds budget by factor of ${factor} (try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared)`
 }
 
-/** Returns a rule with the names of Go's fields, for error texts. */
+/** Returns a rule with the field names of upstream's Go type, for error texts. */
 const goRule = ({ rule, message, messageExpression, reason, fieldPath, optionalOldSelf }: ValidationRule): unknown => ({
   Rule: rule,
   Message: message ?? '',
@@ -175,13 +177,7 @@ function checkForm(
   { isVariable }: RulesContext,
   errors: FieldError[],
 ): void {
-  const { reason } = validation
-  const [rule, message = '', messageExpression = '', fieldPath = ''] = [
-    validation.rule,
-    validation.message,
-    validation.messageExpression,
-    validation.fieldPath,
-  ]
+  const { rule, reason, message = '', messageExpression = '', fieldPath = '' } = validation
   const invalidMember = (member: string, value: string, text: string) =>
     errors.push(invalid(`${rulePath}.${member}`, value, isVariable ? `${member} ${text}` : text))
   if (!rule.trim()) errors.push(required(`${rulePath}.rule`, 'rule is not specified'))
@@ -205,7 +201,10 @@ function checkForm(
 /** Maximum length of messages of a variable's rules. */
 const MaxMessage = 2048
 
-/** Returns why a field path (`.a.b`, `.a['b']`) does not lead to a field that the schema declares. Upstream: ValidFieldPath. */
+/**
+ * Returns why a field path (`.a.b`, `.a['b']`) does not lead to a field that the schema declares; `undefined` for a valid path. Upstream:
+ * ValidFieldPath.
+ */
 function fieldPathProblem(schema: JSONSchema, fieldPath: string): string | undefined {
   const undeclared = 'does not refer to a valid field'
   const ended = 'unexpected end of JSON path'

@@ -12,11 +12,14 @@ import type { Node } from './syntax.ts'
 import { dyn, type Type } from './type.ts'
 
 interface Options extends Dialect {
-  /** Name of the variable whose size the parameter `root` of `estimatedCost` contains; absent: each variable has this size. */
+  /** Name of the only variable that has the size in the parameter `root` of `estimatedCost`; absent: all variables have it. */
   readonly root?: string
 }
 
-/** Returns the maximum cost of an expression that compiles. `root` is the maximum size of its variables. */
+/**
+ * Returns the maximum cost of an expression. `root` is the maximum size of each of its variables, or of the variable `options.root`.
+ * @throws CompileError
+ */
 export function estimatedCost(source: string, variables: readonly Variable[], root: DeclaredSize, options: Options = {}): number {
   const node = parse(source, options)
   const checkedNodes = new Map<Node, CheckedNode>()
@@ -24,7 +27,7 @@ export function estimatedCost(source: string, variables: readonly Variable[], ro
   return new Estimator(checkedNodes, root, options.root).estimate(node, new Map()).cost.max
 }
 
-/** A variable of a macro: what the schema declares about its values, and their estimated size. */
+/** A variable of a macro or of `cel.bind`, with the declared and the estimated size of its values. */
 interface MacroVariable {
   readonly declaration: Declaration
   readonly size?: Range | undefined
@@ -33,7 +36,7 @@ interface MacroVariable {
 
 type Scope = ReadonlyMap<string, MacroVariable>
 
-/** What the schema declares about a value: its size, if known. `undefined` for values that are not read from an object. */
+/** Declaration of a value in the schema: its size, if known. `undefined` for values that are not read from an object. */
 type Declaration = { readonly size: DeclaredSize | undefined } | undefined
 
 /** Sizes of the keys (or indexes) and values of a list or map. */
@@ -123,7 +126,7 @@ class Estimator {
       case 'bind': {
         const { cost, size, entry, declaration } = this.estimate(node.value, scope)
         const body = this.estimate(node.body, new Map(scope).set(node.variable, { declaration, size, entry }))
-        // Upstream's expansion iterates over an empty list, whose creation costs as much as that of any list.
+        // Upstream's expansion creates an empty list, which costs as much as creating any other list.
         return { ...body, declaration: undefined, cost: ListBase.plus(cost).plus(body.cost) }
       }
     }
@@ -135,7 +138,8 @@ class Estimator {
   }
 
   /**
-   * Upstream: a member of a value that is not read from an object has the size of the root; with the option `root`, its size is unknown.
+   * Returns the declaration of a member of a value. Upstream: if the value is not read from an object, the member has the size of the root;
+   * with the option `root`, the size of the member is then unknown.
    */
   #member(declaration: Declaration, select: (declared: DeclaredSize) => DeclaredSize | undefined): Declaration {
     return declaration ? { size: declaration.size && select(declaration.size) } : this.#rootOf(undefined)
@@ -253,7 +257,10 @@ class Estimator {
   }
 }
 
-/** Upstream's expansion of `sortBy` binds the list to a variable, so that it is evaluated once. */
+/**
+ * Returns the cost of `sortBy` without the second evaluation of its list. Upstream's expansion binds the list to a variable (cost 10), and
+ * reads the variable twice (cost 2).
+ */
 const boundOnce = (cost: Range, target: Range): Range => new Range(cost.min - target.min + 12, cost.max - target.max + 12)
 
 const sum = (costs: readonly Range[]): Range => costs.reduce((total, cost) => total.plus(cost), noCost)

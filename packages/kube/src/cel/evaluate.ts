@@ -126,8 +126,8 @@ export function isIn(run: Run, value: Value, container: Value): boolean {
 }
 
 /**
- * Evaluates `&&` and `||` over any number of operands. An operand with the decisive value determines the result, even if other operands
- * fail.
+ * Evaluates `&&` (`decisive` is false) or `||` (`decisive` is true) over any number of operands. An operand with the decisive value
+ * determines the result, even if other operands fail.
  */
 export function evaluateLogic(run: Run, operands: readonly Evaluate[], decisive: boolean): boolean {
   let failure: EvaluationError | undefined
@@ -140,7 +140,7 @@ export function evaluateLogic(run: Run, operands: readonly Evaluate[], decisive:
   return !decisive
 }
 
-/** Evaluates an operand. Returns its error instead of throwing it, because the error counts only if no operand decides. */
+/** Evaluates an operand. Returns its error instead of throwing it, because the error counts only if no operand has the decisive value. */
 function evaluateOperand(run: Run, condition: Evaluate): boolean | EvaluationError {
   try {
     const value = condition(run)

@@ -7,11 +7,17 @@ import { type Dialect, parse } from './parse.ts'
 import type { Type } from './type.ts'
 import { EvaluationError, OutOfBudget, type Value } from './value.ts'
 
+/** A compiled expression. */
 export interface Expression {
   readonly source: string
+  /** Type of the result. */
   readonly type: Type
   /** Reports whether the expression mentions the variable. */
   uses(name: string): boolean
+  /**
+   * Evaluates the expression until its cost exceeds `limit`. `values` returns a value for each variable, in the order of the variables; an
+   * EvaluationError that `values` throws becomes the result.
+   */
   run(values: () => Value[], limit: number): Result
 }
 
@@ -22,10 +28,7 @@ export type Result = { readonly cost: number } & (
   | { readonly kind: 'out of budget' }
 )
 
-/**
- * Compiles an expression. `run` takes a function that returns a value for each variable, in order; an EvaluationError that this function
- * throws becomes the result. @throws CompileError
- */
+/** Compiles an expression. @throws CompileError */
 export function expression(source: string, variables: readonly Variable[], dialect?: Dialect): Expression {
   const node = parse(source, dialect)
   const { type, evaluate } = compile(source, node, variables, kubernetesFunctions)

@@ -1,4 +1,4 @@
-/** Results of functions that the conformance suite does not cover. The expected ones are those of Kubernetes v1.36. */
+/** Tests results that the conformance suite does not cover. The expected results are those of Kubernetes v1.36. */
 import { expect, test } from 'vitest'
 import { expression } from './expression.ts'
 import { listOf, type Type } from './type.ts'
@@ -29,7 +29,7 @@ test.each([
   ["'%f'.format([1e22])", '10,000,000,000,000,000,000,000.000000'],
   ["'%.120f'.format([0.1])", '0.1000000000000000055511151231257827021181583404541015625'.padEnd(122, '0')],
   [`${'['.repeat(80)}1${']'.repeat(80)}.flatten(79) == [1]`, true],
-])('%s', (source, expected) => expect(evaluate(source)).toBe(expected))
+])('%s is %s', (source, expected) => expect(evaluate(source)).toBe(expected))
 
 test.each<[Type['kind'] & ('int' | 'uint' | 'double' | 'duration' | 'dyn'), unknown]>([
   ['int', 0n],
@@ -37,7 +37,7 @@ test.each<[Type['kind'] & ('int' | 'uint' | 'double' | 'duration' | 'dyn'), unkn
   ['double', 0],
   ['duration', new Duration(0n)],
   ['dyn', 0n],
-])('the sum of an empty list of type %s is the zero of the type', (kind, zero) => {
+])('the sum of an empty list with items of type %s is zero', (kind, zero) => {
   const sum = expression('l.sum()', [{ name: 'l', type: listOf({ kind } as Type) }])
   expect(sum.run(() => [new CelList([])], 1000)).toMatchObject({ kind: 'value', value: zero })
 })
@@ -45,4 +45,4 @@ test.each<[Type['kind'] & ('int' | 'uint' | 'double' | 'duration' | 'dyn'), unkn
 test.each([
   ['[9223372036854775807, 1, -1].sum()', 'integer overflow'],
   ['[18446744073709551615u, 1u].sum()', 'unsigned integer overflow'],
-])('%s fails', (source, message) => expect(evaluate(source)).toMatchObject({ kind: 'error', message }))
+])('%s fails with the error %s', (source, message) => expect(evaluate(source)).toMatchObject({ kind: 'error', message }))

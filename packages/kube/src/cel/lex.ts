@@ -4,6 +4,7 @@ import type { Issue, Node } from './syntax.ts'
 
 export type Literal = Extract<Node, { kind: 'literal' }>['value']
 
+/** A token, with its position in the source in UTF-16 code units. A `quoted` token is a name in backticks; the last token is `end`. */
 export type Token = { readonly at: number; readonly text: string } & (
   | { readonly kind: 'name' | 'quoted' | 'operator' | 'end' }
   | { readonly kind: 'literal'; readonly value: Literal }
@@ -28,7 +29,7 @@ const Text =
 const RawText = /([bB]?[rR]|[rR][bB])("""[^]*?"""|'''[^]*?'''|"[^"\n\r]*"|'[^'\n\r]*')/y
 const Operator = /==|!=|<=|>=|&&|\|\||[<>[\]{}().,\-!?:+*/%]/y
 
-/** @throws SyntaxProblem */
+/** Returns the tokens of an expression. @throws SyntaxProblem */
 export function tokens(source: string): Token[] {
   const result: Token[] = []
   let at = 0

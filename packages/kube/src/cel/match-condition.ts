@@ -1,4 +1,4 @@
-/** Match conditions: CEL expressions that select the requests for which a webhook or policy is called. */
+/** Match conditions: CEL expressions that select the requests for which a webhook is called, or a policy evaluated. */
 import { admissionExpression, type AdmissionInput, type AdmissionScope, failureText } from './admission-expression.ts'
 
 export type MatchInput = AdmissionInput

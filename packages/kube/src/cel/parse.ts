@@ -3,13 +3,13 @@ import { isReserved } from './identifier.ts'
 import { SyntaxProblem, type Token, tokens } from './lex.ts'
 import { CompileError, type Macro, type Node } from './syntax.ts'
 
-/** Macros that only some environments of Kubernetes have. */
+/** Macros that Kubernetes enables only for some expressions, such as selectors of devices. */
 export interface Dialect {
   /** `cel.bind(name, value, body)`. */
   readonly bindings?: boolean
 }
 
-/** @throws CompileError */
+/** Parses an expression. @throws CompileError */
 export function parse(source: string, dialect: Dialect = {}): Node {
   try {
     const size = Array.from(source).length

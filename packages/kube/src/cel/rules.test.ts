@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import type { JSONSchema } from '../schema.ts'
 import { compileRules } from './rules.ts'
 
-/** Returns, for each rule of a schema and its inner schemas, its path and source with the compile error or `compiles`. */
+/** Returns a text for each rule of a schema and its inner schemas: path, source, and the compile error or `compiles`. */
 function compileResults(schema: JSONSchema, path = '', isRoot = true): string[] {
   const results = compileRules(schema, isRoot).map(
     ({ rule, error, messageError }) => `${path} ${rule.rule}: ${error ?? messageError ?? 'compiles'}`,

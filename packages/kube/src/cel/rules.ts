@@ -24,14 +24,14 @@ interface Message {
 /** A compiled rule, or the reason why it does not compile. */
 export interface CompiledRule {
   readonly rule: ValidationRule
-  /** Compile error of the rule, as the rejection of a CRD with the rule contains it. */
+  /** Compile error of the rule, with the text that a validation error of a CRD contains. */
   readonly error?: string
   /** Compile error of the message expression, in the same form. */
   readonly messageError?: string
   /** True for a transition rule, which reads the old value. */
   readonly usesOldSelf: boolean
   /**
-   * Estimated cost of the rule and of its message expression for one value, by the declared size of values. Absent when the rule is
+   * Estimates the cost of the rule, and of its message expression if valid, for one value of the declared size. Absent when the rule is
    * empty or `error` is set.
    */
   estimates?(size: DeclaredSize): { readonly rule: number; readonly message?: number }
@@ -45,8 +45,8 @@ const compiled = new WeakMap<JSONSchema, readonly CompiledRule[]>()
 const compiledRoots = new WeakMap<JSONSchema, readonly CompiledRule[]>()
 
 /**
- * Compiles the rules of this schema, without the rules of inner schemas. The result is cached by schema. Rules at the root can also read
- * apiVersion, kind, `metadata.name` and `metadata.generateName`.
+ * Compiles the rules of this schema, without the rules of inner schemas. The result is cached by schema. If `isRoot` is true, rules
+ * can also read apiVersion, kind, `metadata.name` and `metadata.generateName`.
  */
 export function compileRules(schema: JSONSchema, isRoot: boolean): readonly CompiledRule[] {
   const cache = isRoot ? compiledRoots : compiled
@@ -73,7 +73,8 @@ function compileRule(rule: ValidationRule, { type, view }: SchemaView): Compiled
   const usesOldSelf = condition.compiled?.uses('oldSelf') === true
   const valuesOf = (self: unknown, old: Before) => (): Value[] => {
     const before = old && view(old.value)
-    return [view(self), isOptional ? (before === undefined ? none : new Optional(before)) : (before ?? null)]
+    if (isOptional) return [view(self), before === undefined ? none : new Optional(before)]
+    return [view(self), before ?? null]
   }
   const error =
     condition.error ?? (condition.compiled?.type.kind === 'bool' ? undefined : 'cel expression must evaluate to a bool')
@@ -112,7 +113,7 @@ function tryCompile(source: string, variables: readonly Variable[]): { compiled?
 
 const MaxMessage = 5 * 1024
 
-/** Upstream: the message must be one line, not empty, and at most 5 KiB. */
+/** Returns the trimmed message; `undefined` when it cannot be used. Upstream: it must be one line, not empty, and at most 5 KiB. */
 function usableMessage(value: Value): string | undefined {
   if (typeof value !== 'string') return undefined
   const text = value.trim()

@@ -9,6 +9,7 @@ import { durationOf, timestampOf } from './library/time.ts'
 import { bool, dyn, int, listOf, mapOf, string, type Type } from './type.ts'
 import { CelList, CelMap, EvaluationError, type ListKind, Opaque, type Value } from './value.ts'
 
+/** Type of the values of a schema in expressions, and the conversion of these values from JSON. */
 export interface SchemaView {
   readonly type: Type
   readonly view: (raw: unknown) => Value
@@ -16,7 +17,7 @@ export interface SchemaView {
 
 const views = new WeakMap<JSONSchema, SchemaView>()
 
-/** Returns `undefined` when expressions cannot access values of the schema, because it declares no type for them. */
+/** Returns the view of a schema; `undefined` when expressions cannot access its values, because the schema declares no type. */
 export function schemaView(schema: JSONSchema): SchemaView | undefined {
   const cached = views.get(schema)
   if (cached) return cached
@@ -76,8 +77,8 @@ function objectView({ properties = {} }: JSONSchema): SchemaView {
 }
 
 /**
- * Declares the fields that rules can read in every API object, even if its schema does not declare them: of metadata, only name and
- * generateName.
+ * Adds the fields that rules can read in every API object, even if the schema does not declare them: apiVersion, kind, and of metadata only
+ * name and generateName.
  */
 const withTypeAndMetadata = (schema: JSONSchema): JSONSchema => ({
   ...schema,

@@ -11,6 +11,7 @@ export interface Library {
   readonly [signature: string]: (...args: any[]) => Value
 }
 
+/** One overload of a function. The first parameter of a method is its target. */
 export interface Overload {
   readonly parameters: readonly Type[]
   readonly result: Type
@@ -93,7 +94,7 @@ const Plain: { readonly [name: string]: Type } = {
   Semver: { kind: 'opaque', name: 'kubernetes.Semver' },
 }
 
-/** Returns `undefined` when the text is not a type but the namespace of a function. */
+/** Returns the type that the text denotes; `undefined` for the namespace of a function, such as `sets`. */
 function typeOf(text: string): Type | undefined {
   if (/^[A-Z]$/.test(text)) return { kind: 'parameter', name: text }
   const [, generic, inner] = /^(list|map|optional)<(.*)>$/.exec(text) ?? []

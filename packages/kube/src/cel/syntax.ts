@@ -1,6 +1,5 @@
 /**
- * The syntax tree of an expression. Macros have their own nodes and are not expanded, so that errors refer to the macro
- * itself.
+ * The syntax tree of an expression. Macros have their own nodes and are not expanded, so that errors refer to the macro itself.
  */
 
 /**

@@ -117,7 +117,7 @@ describe('transition rules', () => {
     ])
     expect(errorTexts(spec({ l: list('atomic') }), now, before)).toEqual([])
   })
-  test('read an absent old value when optionalOldSelf is set', () => {
+  test('with optionalOldSelf read an optional, which is empty for a create and has the old value for an update', () => {
     const once: JSONSchema = {
       type: 'string',
       'x-kubernetes-validations': rule('!oldSelf.hasValue()', { optionalOldSelf: true, message: 'is set once' }),
@@ -217,22 +217,22 @@ describe('errors report', () => {
 
 describe('a default', () => {
   const size: JSONSchema = { type: 'object', properties: { size: { type: 'integer' } } }
-  test.each<{ rule: string; value: object; text: string[] }>([
-    { rule: 'self.size >= oldSelf.size', value: { size: 1 }, text: [] },
+  test.each<{ rule: string; value: object; errors: string[] }>([
+    { rule: 'self.size >= oldSelf.size', value: { size: 1 }, errors: [] },
     {
       rule: 'self.size > oldSelf.size',
       value: { size: 1 },
-      text: ['Invalid value: failed rule: self.size > oldSelf.size'],
+      errors: ['Invalid value: failed rule: self.size > oldSelf.size'],
     },
     {
       rule: 'self.size >= oldSelf.size',
       value: {},
-      text: ['Invalid value: "object": no such key: size evaluating rule: self.size >= oldSelf.size'],
+      errors: ['Invalid value: "object": no such key: size evaluating rule: self.size >= oldSelf.size'],
     },
-    { rule: 'self.size > 1', value: { size: 1 }, text: ['Invalid value: failed rule: self.size > 1'] },
-  ])('$value is validated by $rule as an update from itself', ({ rule: text, value, text: expected }) => {
-    expect(ruleErrorsOfValue({ ...size, 'x-kubernetes-validations': rule(text) }, value).map((error) => error.text)).toEqual(
-      expected,
+    { rule: 'self.size > 1', value: { size: 1 }, errors: ['Invalid value: failed rule: self.size > 1'] },
+  ])('$value is validated by $rule as an update from itself', ({ rule: source, value, errors }) => {
+    expect(ruleErrorsOfValue({ ...size, 'x-kubernetes-validations': rule(source) }, value).map(({ text }) => text)).toEqual(
+      errors,
     )
   })
 })

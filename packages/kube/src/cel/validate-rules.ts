@@ -10,7 +10,7 @@ import type { JSONSchema, ValidationRule } from '../schema.ts'
 import { itemsByKey, type Old } from '../structural/validate.ts'
 import { type CompiledRule, compileRules } from './rules.ts'
 
-/** Returns the errors of an object's rules, in pieces. The object must be valid by its schema, because rules rely on its types. */
+/** Evaluates rules for an object, in pieces, and returns the errors. The object must be valid by its schema: rules rely on its types. */
 export type ValidateRules = (object: object, old: object | undefined, options?: RuleOptions) => Work<RuleError[]>
 
 export interface RuleOptions {
@@ -89,7 +89,7 @@ interface Check {
   run(value: unknown, path: string, state: State, before: Before): Work<void>
 }
 
-/** Returns `undefined` when the schema and its inner schemas have no rules. */
+/** Returns the check of a schema and its inner schemas; `undefined` when they have no rules. */
 function compileCheck(schema: JSONSchema, isRoot: boolean): Check | undefined {
   if (!hasRules(schema)) return undefined
   const ownRules = schema['x-kubernetes-validations']?.length ? compileRules(schema, isRoot) : undefined

@@ -19,12 +19,12 @@ export type Value =
   | TypeValue
   | Opaque
 
-/** Evaluation error with upstream's text. `&&` and `||` ignore it when the other operand decides. */
+/** Evaluation error with upstream's text. `&&` and `||` ignore it when another operand determines the result. */
 export class EvaluationError extends Error {
   override readonly name = 'EvaluationError'
 }
 
-/** Error of an evaluation that exceeds its cost limit. Unlike EvaluationError, `&&` and `||` do not ignore it. */
+/** Error of an evaluation that exceeds its cost limit. `&&` and `||` never ignore it. */
 export class OutOfBudget extends Error {
   override readonly name = 'OutOfBudget'
 }
@@ -156,7 +156,7 @@ function keyId(key: Value): string | undefined {
 const numberOf = (value: Value): bigint | number | undefined =>
   typeof value === 'bigint' || typeof value === 'number' ? value : value instanceof Uint ? value.value : undefined
 
-/** Upstream: an integer is converted to a double for the comparison, and may lose digits. */
+/** Compares two numbers. Upstream: to compare it with a double, an integer is converted to a double, and may lose digits. */
 function compareNumbers(a: bigint | number, b: bigint | number): number | undefined {
   const [left, right] = typeof a === typeof b ? [a, b] : [Number(a), Number(b)]
   return left < right ? -1 : left > right ? 1 : left === right ? 0 : undefined

@@ -57,6 +57,7 @@ class Decision extends Opaque {
   }
 }
 
+/** Value of the variable `authorizer`. */
 export const authorizerValue = (checkPermission: CheckPermission): Opaque => new PendingCheck('Authorizer', checkPermission, {})
 
 /** Value of `authorizer.requestResource`: a check for the resource of the request, without a verb. */

@@ -27,7 +27,7 @@ class Format extends Opaque {
   }
 }
 
-/** Returns the check of a prefix of names (`generateName`), which may end in a dash. */
+/** Returns a check for prefixes of names (`generateName`). Such a prefix may end in a dash. */
 const prefix =
   (check: Check): Check =>
   (text) =>

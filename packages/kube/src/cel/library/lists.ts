@@ -51,7 +51,10 @@ const sums: Library = {
     new Duration((list.values() as readonly Duration[]).reduce((sum, { nanos }) => sum + nanos, 0n)),
 }
 
-/** Sums a list by the types of its values: the overload may be that of another item type, because `accepts` does not check items. */
+/**
+ * Sums a list by the types of its items. The called overload may be that of another item type, because overloads are chosen without a check
+ * of the items (see `accepts`).
+ */
 function sumOf(list: CelList): Value {
   const values = list.values()
   const kinds = [

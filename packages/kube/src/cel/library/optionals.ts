@@ -1,4 +1,4 @@
-/** Optional values. */
+/** Functions on optional values. */
 import type { Library } from '../signature.ts'
 import { CelList, CelMap, Duration, EvaluationError, none, Optional, Timestamp, Uint, type Value } from '../value.ts'
 
@@ -7,7 +7,7 @@ function valueOf({ value }: Optional): Value {
   return value
 }
 
-/** Reports whether a value is the zero value of its type: 0, an empty string, an empty list. */
+/** Reports whether a value is the zero value of its type, such as 0, an empty string or an empty list. */
 function isZero(value: Value): boolean {
   if (value === null || value === false || value === 0 || value === 0n || value === '') return true
   if (value instanceof CelList || value instanceof CelMap) return value.size === 0

@@ -2,8 +2,7 @@
 import { compilePattern } from '../../structural/pattern.ts'
 import type { Library } from '../signature.ts'
 import {
-  type CelList,
-  CelList as List,
+  CelList,
   type CelMap,
   compareValues,
   contains,
@@ -99,11 +98,11 @@ function concatText(a: string, b: string): string {
 function concatLists(a: CelList, b: CelList): CelList {
   const [left, right] = [a.values(), b.values()]
   const { kind } = a
-  if (kind === 'set') return new List([...left, ...right.filter((value) => !contains(a, value))], undefined, kind)
-  if (kind === 'atomic') return new List([...left, ...right])
+  if (kind === 'set') return new CelList([...left, ...right.filter((value) => !contains(a, value))], undefined, kind)
+  if (kind === 'atomic') return new CelList([...left, ...right])
   const replaced = left.map((value) => right.find((other) => sameKeys(value, other, kind.keys)) ?? value)
   const added = right.filter((other) => !left.some((value) => sameKeys(value, other, kind.keys)))
-  return new List([...replaced, ...added], undefined, kind)
+  return new CelList([...replaced, ...added], undefined, kind)
 }
 
 const conversionError = (type: string): EvaluationError => new EvaluationError(`type conversion error from 'string' to '${type}'`)
@@ -120,7 +119,7 @@ function truncate(value: number, low: number, high: number): bigint {
   return BigInt(Math.trunc(value))
 }
 
-/** Formats a double with the fewest digits as Go's %g: with an exponent from 1e+06 on or below 1e-04. */
+/** Formats a double with the fewest digits, as Go's %g: with an exponent for numbers of at least 1e+06, and of less than 1e-04. */
 export function doubleText(value: number): string {
   if (Number.isNaN(value)) return 'NaN'
   if (!Number.isFinite(value)) return value > 0 ? '+Inf' : '-Inf'

@@ -5,6 +5,7 @@ import { durationTextOf, timestampText } from './time.ts'
 
 const MaxPrecision = 1000
 
+/** Replaces the clauses of a pattern, such as `%s`, by the formatted values. @throws EvaluationError */
 export function formatted(pattern: string, values: readonly Value[]): string {
   let used = 0
   return pattern.replaceAll(/%(?:%|(?:\.(\d*))?([^]?))/g, (all, precision: string | undefined, verb: string | undefined) => {
@@ -26,15 +27,15 @@ function formatClause(verb: string, value: Value, precision: number | undefined)
     case 's':
       return formatValue(value)
     case 'd':
-      if (typeof value === 'number' && !Number.isFinite(value)) return infiniteText(value)
+      if (typeof value === 'number' && !Number.isFinite(value)) return nonFiniteText(value)
       if (integer === undefined) throw clauseError('decimal clause can only be used on integers')
       return integer.toString()
     case 'f':
       if (number === undefined) throw clauseError('fixed-point clause can only be used on doubles')
-      return Number.isFinite(number) ? fixedText(number, precision ?? 6) : infiniteText(number)
+      return Number.isFinite(number) ? fixedText(number, precision ?? 6) : nonFiniteText(number)
     case 'e': {
       if (number === undefined) throw clauseError('scientific clause can only be used on doubles')
-      if (!Number.isFinite(number)) return infiniteText(number)
+      if (!Number.isFinite(number)) return nonFiniteText(number)
       const text = number.toExponential(Math.min(precision ?? 6, 100))
       return text.replace(/e([+-])(\d)$/, 'e$10$2')
     }
@@ -56,7 +57,7 @@ function formatClause(verb: string, value: Value, precision: number | undefined)
   }
 }
 
-const infiniteText = (value: number): string => (Number.isNaN(value) ? 'NaN' : value > 0 ? 'Infinity' : '-Infinity')
+const nonFiniteText = (value: number): string => (Number.isNaN(value) ? 'NaN' : value > 0 ? 'Infinity' : '-Infinity')
 
 function hex(value: Value): string | undefined {
   const bytes = typeof value === 'string' ? new TextEncoder().encode(value) : value
@@ -64,9 +65,9 @@ function hex(value: Value): string | undefined {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
-/** Formats a double with a fixed number of digits, with commas between thousands. Rounds halves to the even neighbour, as Go. */
+/** Formats a double with `digits` decimals and with commas between thousands. Rounds halves to the even neighbour, as Go does. */
 function fixedText(value: number, digits: number): string {
-  // Doubles are binary fractions: doubling one often enough gives an integer without loss.
+  // A double is a binary fraction: repeated multiplication by two makes it an integer without loss.
   let numerator = Math.abs(value)
   let denominator = 1n
   while (!Number.isInteger(numerator)) {
@@ -85,7 +86,7 @@ function fixedText(value: number, digits: number): string {
 function formatValue(value: Value): string {
   if (value === null) return 'null'
   if (typeof value === 'string') return value
-  if (typeof value === 'number') return Number.isFinite(value) ? doubleText(value) : infiniteText(value)
+  if (typeof value === 'number') return Number.isFinite(value) ? doubleText(value) : nonFiniteText(value)
   if (typeof value === 'bigint' || typeof value === 'boolean') return String(value)
   if (value instanceof Uint) return value.value.toString()
   if (value instanceof Uint8Array) return new TextDecoder().decode(value)

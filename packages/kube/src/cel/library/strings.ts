@@ -73,7 +73,9 @@ function join(list: CelList, separator = ''): string {
 
 const changeASCII = (text: string, pattern: RegExp, change: (part: string) => string): string => text.replaceAll(pattern, change)
 
-const Letters: { readonly [letter: string]: string } = {
+const Escapes: { readonly [letter: string]: string } = {
+  '"': '\\"',
+  '\\': '\\\\',
   '\x07': '\\a',
   '\b': '\\b',
   '\f': '\\f',
@@ -83,7 +85,7 @@ const Letters: { readonly [letter: string]: string } = {
   '\v': '\\v',
 }
 const quoted = (text: string): string =>
-  `"${text.toWellFormed().replaceAll(/["\\\p{Cc}]/gu, (letter) => Letters[letter] ?? (/["\\]/.test(letter) ? `\\${letter}` : letter))}"`
+  `"${text.toWellFormed().replaceAll(/["\\\p{Cc}]/gu, (letter) => Escapes[letter] ?? letter)}"`
 
 export const strings: Library = {
   'string.charAt(int): string': charAt,

@@ -14,6 +14,7 @@ const Units: { readonly [unit: string]: bigint } = {
 }
 const Second = 1_000_000_000n
 
+/** Parses a duration in Go's format, such as `1h30m`. @throws EvaluationError */
 export function durationOf(text: string): Duration {
   const conversionError = () => new EvaluationError("type conversion error from 'string' to 'google.protobuf.Duration'")
   const [, sign, unsigned = ''] = /^([+-]?)(.*)$/s.exec(text)!
@@ -40,6 +41,7 @@ const fractionText = (nanos: bigint): string => (nanos === 0n ? '' : `.${nanos.t
 
 const Time = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+-])(\d\d):(\d\d))$/
 
+/** Parses a time in the format of RFC 3339. @throws EvaluationError */
 export function timestampOf(text: string): Timestamp {
   const parts = Time.exec(text)
   const conversionError = () => new EvaluationError("type conversion error from 'string' to 'google.protobuf.Timestamp'")
@@ -54,6 +56,7 @@ export function timestampOf(text: string): Timestamp {
   return new Timestamp(BigInt(seconds) * Second + BigInt(fraction.slice(0, 9).padEnd(9, '0')))
 }
 
+/** Formats a timestamp as RFC 3339 in UTC, without trailing zeros of the fraction. */
 export function timestampText({ nanos }: Timestamp): string {
   const fraction = ((nanos % Second) + Second) % Second
   const milliseconds = Number((nanos - fraction) / Second) * 1000
