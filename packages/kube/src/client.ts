@@ -37,7 +37,10 @@ export interface ApiRequest {
   readonly verb: Verb
   readonly group: string
   readonly version: string
-  /** Empty in a `get` of the APIResourceList of the group and version (see `kindFinder`), or, if both are empty too, of `/`. */
+  /**
+   * Empty for a `get` of the APIResourceList of the group and version (see `kindFinder`). If group and version are empty, too, the request
+   * gets the path `/`.
+   */
   readonly plural: string
   readonly namespace?: string
   readonly name?: string
@@ -133,7 +136,7 @@ export type Patch =
   | { readonly type: 'merge'; readonly body: unknown }
   | { readonly type: 'strategic'; readonly body: unknown }
 
-/** RFC 6902. */
+/** Operation of a JSON patch (RFC 6902). */
 export type JsonPatchOperation =
   | { op: 'add' | 'replace' | 'test'; path: string; value: Json }
   | { op: 'remove'; path: string }
@@ -147,7 +150,7 @@ export type Input<T extends KubeObject> = Omit<T, 'apiVersion' | 'kind' | 'metad
 }
 
 export interface Reader {
-  /** @throws StatusError NotFound, see `orAbsent` */
+  /** Returns the object. @throws StatusError NotFound when it does not exist; see `orAbsent` */
   get<T extends KubeObject>(kind: Kind<T>, key: ObjectKey, options?: { signal?: AbortSignal }): Promise<T>
   list<T extends KubeObject>(kind: Kind<T>, options?: ListOptions): Promise<ObjectList<T>>
 }

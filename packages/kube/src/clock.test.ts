@@ -119,7 +119,7 @@ test('waiting work runs to its end after a piece that took too long', async () =
 })
 
 test.each([true, false])(
-  'work pauses after a long turn for a tenth of its length, at most ten milliseconds, and not after a usual turn; turns are counted: %s',
+  'work pauses after a turn of at least twenty milliseconds, for a tenth of its length and at most ten milliseconds; turns are counted: %s',
   async (countsTurns) => {
     const pausesAfter = async (length: number) => {
       const { long, pauses } = fakeEventLoop({ countsTurns })

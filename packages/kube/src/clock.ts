@@ -25,7 +25,7 @@ export const hours = (n: number): number => n * 3_600_000
 /** Formats a time for the Kubernetes API: RFC 3339, UTC, whole seconds. */
 export function timestamp(ms: number): string {
   const second = Math.floor(ms / 1000)
-  // A busy server writes the same second thousands of times, and formatting a date took 4 % of a create.
+  // A busy server writes the same second thousands of times, and formatting a date took 4 % of the time of a create.
   if (second !== lastTimestamp.second) lastTimestamp = { second, text: new Date(ms).toISOString().replace(/\.\d+/, '') }
   return lastTimestamp.text
 }
@@ -110,7 +110,7 @@ export function* eachInPieces<T>(elements: Iterable<T>, act: (element: T) => voi
 /** Remaining part of long work; `undefined` when the work is done, so that short work needs no generator. */
 export type RemainingWork = Work<void> | undefined
 
-/** Number of elements of all lists that `each` has processed in the current piece. */
+/** Number of elements, of all lists together, that `each` has processed in the current piece. */
 let steps = 0
 const MaxSteps = 4 * PieceSize
 
@@ -190,7 +190,7 @@ const compareTexts = (a: unknown, b: unknown): number =>
 /** Number of elements that are sorted in one piece. */
 export const SortedAtOnce = 16 * PieceSize
 
-/** Browsers have no setImmediate. */
+/** Calls `callback` in the next turn of the event loop. Browsers have no setImmediate. */
 const nextTurn: (callback: () => void) => unknown = globalThis.setImmediate ?? setTimeout
 
 /** Milliseconds of work in one turn of the event loop, after which further work waits for the next turn. */
@@ -229,7 +229,7 @@ interface EventLoop {
   pause(ms: number): Promise<void>
 }
 
-/** Returns a function for the number of turns of this thread's event loop. Browsers, and Node before 22.8, do not count them. */
+/** Returns a function for the number of turns of this thread's event loop; `undefined` in browsers, which do not count turns. */
 function turnNumberOf(): (() => number) | undefined {
   const timing = (performance as { nodeTiming?: { uvMetricsInfo?: { loopCount: number } } }).nodeTiming
   return timing?.uvMetricsInfo ? () => timing.uvMetricsInfo!.loopCount : undefined
@@ -239,10 +239,13 @@ function turnNumberOf(): (() => number) | undefined {
 const TurnCheckPeriod = 0.2
 
 /**
- * Returns a `yieldIfDue` for an event loop. It measures the time of a turn from the first call in the turn that reads the turn's number; a
- * call reads the number if the last reading is `TurnCheckPeriod` ago, or the time seems to be used up. It schedules a callback for the next
- * turn only if work waits for it, because each scheduled callback causes another turn, in which few sockets are ready. Where turns are not
- * counted, the first call in each turn schedules it.
+ * Returns a `yieldIfDue` for an event loop.
+ *
+ * Where turns are counted, a call reads the number of the turn if the last reading is `TurnCheckPeriod` ago, or if the time of the turn
+ * seems to be used up. The time is measured from the first call in a turn that reads its number. A callback for the next turn is scheduled
+ * only when work waits for that turn, because each scheduled callback causes another turn, in which few sockets are ready.
+ *
+ * Where turns are not counted, the first call in each turn schedules the callback, and the time is measured from that call.
  */
 export function eventLoopYielder(loop: EventLoop): () => Promise<void> | undefined {
   const { turnNumber } = loop
@@ -273,8 +276,8 @@ export function eventLoopYielder(loop: EventLoop): () => Promise<void> | undefin
     }
     const spent = now - since
     if (spent < LongestTurn) return undefined
-    // The first task that waits in a turn is the one that used up its time. If the task was long, one turn is too short for requests that
-    // need several turns, such as those of new connections.
+    // The first task that waits in a turn is the task that used up the time of the turn. If this task took long, one turn is too short for
+    // requests that need several turns, such as the requests of new connections.
     const needsPause = !hasWaiter && spent >= 2 * LongestTurn
     hasWaiter = true
     return needsPause ? endOfTurn().then(() => loop.pause(Math.min(spent / 10, LongestPause))) : endOfTurn()
