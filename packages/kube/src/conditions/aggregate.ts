@@ -19,7 +19,7 @@ export interface AggregateOptions<Reason extends string = string> {
   /** Whether the source condition has negative polarity (False is good). The result then has negative polarity, too. */
   readonly negative?: boolean
   readonly reasons?: MergeReasons<Reason>
-  /** Replaces the default priority of conditions. The result then has positive polarity, unless `negative` is set. */
+  /** Replaces the default priority of conditions. The polarity of the result still depends only on `negative`. */
   readonly priority?: (condition: ReportedCondition) => MergePriority
 }
 
@@ -116,7 +116,7 @@ function messageOf(reports: readonly Report[]): string {
   return lines.join('\n')
 }
 
-/** Groups equal messages of each kind. A message that several kinds share gets its highest priority in each of these kinds. */
+/** Groups reports by kind and message. A message that several kinds share gets its highest priority in each of these kinds. */
 function groupsByKind(reports: readonly Report[]): [kind: string, groups: Group[]][] {
   const ordered = [...reports].sort((a, b) => rankOf(a) - rankOf(b) || compareText(a.since, b.since))
   const best = new Map<string, { first: boolean; rank: number }>()

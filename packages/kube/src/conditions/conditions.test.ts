@@ -61,25 +61,25 @@ describe('setConditions', () => {
   })
 })
 
-describe('reading', () => {
+describe('reading conditions', () => {
   test('a missing condition is Unknown', () => {
     expect([isTrue([], 'Ready'), isFalse([], 'Ready'), isUnknown([], 'Ready')]).toEqual([false, false, true])
   })
 
   test.each([
-    ['no status', {}, []],
-    ['conditions of the wrong type', { status: { conditions: 'none' } }, []],
+    ['no condition of an object without a status', {}, []],
+    ['no condition when the conditions are not a list', { status: { conditions: 'none' } }, []],
     [
-      'entries that are not conditions',
+      'only entries with type and status',
       { status: { conditions: [null, 1, { type: 'Ready' }, { type: 'Ready', status: 'True' }] } },
       ['Ready'],
     ],
     [
-      'the newer list of an object in transition',
+      'status.v1beta2.conditions instead of status.conditions when an object has both',
       { status: { conditions: [{ type: 'Old', status: 'True' }], v1beta2: { conditions: [{ type: 'New', status: 'True' }] } } },
       ['New'],
     ],
-  ])('reads an object with %s', (_, object, types) => {
+  ])('conditionsOf returns %s', (_, object, types) => {
     expect(conditionsOf(object).map(({ type }) => type)).toEqual(types)
   })
 })
@@ -159,7 +159,7 @@ describe('mirror', () => {
       `${cause('status.conditions')} failed to unmarshal lastTransitionTime value: yesterday: parsing time "yesterday" as "2006-01-02T15:04:05Z07:00": cannot parse "yesterday" as "2006"`,
     ],
     [
-      'the newer list of an object in transition',
+      'a condition in status.v1beta2.conditions with an unknown status',
       { conditions: [good], v1beta2: { conditions: [{ type: 'Ready', status: 'Yes' }] } },
       `${cause('status.v1beta2.conditions')} status for the Ready condition must be one of True, False, Unknown`,
     ],
@@ -198,7 +198,7 @@ describe('summary', () => {
       'True Ready\n* B: fine',
     ],
     [
-      'the message omits conditions without issues when there is an issue, but not Unknown conditions',
+      'when there is an issue, the message contains issues and Unknown conditions, and omits other conditions',
       [condition('B', 'False', 'broken'), condition('A', 'Unknown', 'lost'), condition('Deleting', 'False', 'x')],
       {},
       'False NotReady\n* A: lost\n* B: broken',
@@ -258,18 +258,18 @@ describe('summary', () => {
   ])('%s', (_, conditions, options, expected) => expect(sum(conditions, options)).toBe(expected))
 
   test.each([
-    ['the target condition itself', () => summary([], 'Ready', { of: ['Ready'] }), 'condition Ready cannot sum up itself'],
+    ['of the target condition itself', () => summary([], 'Ready', { of: ['Ready'] }), 'condition Ready cannot sum up itself'],
     [
-      'conditions of which none is reported',
+      'of conditions of which none is reported',
       () => summary([], 'Ready', { of: ['A'], ignoreIfMissing: ['A'] }),
       'condition Ready sums up no conditions: none of A is reported',
     ],
     [
-      'an override of a missing condition',
+      'with an override of a missing condition',
       () => summary([], 'Ready', { of: ['A'], overrides: [condition('A', 'True')] }),
       'condition A is overridden in the summary for Ready but not reported',
     ],
-  ])('a summary of %s is an error', (_, make, message) => expect(make).toThrow(message))
+  ])('a summary %s is an error', (_, make, message) => expect(make).toThrow(message))
 })
 
 describe('aggregate', () => {

@@ -18,7 +18,7 @@ const now = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
 const then = '2026-01-01T00:00:00Z'
 const since = (condition: NewLegacyCondition): LegacyCondition => ({ lastTransitionTime: then, ...condition })
 
-/** `False/Info Reason: message` */
+/** Formats a condition as `False/Info Reason: message`. */
 const text = (condition: NewLegacyCondition | undefined): string => {
   if (!condition) return 'none'
   const { status, severity, reason, message } = condition
@@ -33,16 +33,16 @@ describe('setLegacyConditions', () => {
   })
 
   test.each<[string, NewLegacyCondition, string]>([
-    ['no field, which keeps the time', legacyFalse('A', 'Why', 'Info', 'so'), then],
-    ['the message', legacyFalse('A', 'Why', 'Info', 'because'), '2026-01-02T03:04:05Z'],
-    ['the severity', legacyFalse('A', 'Why', 'Error', 'so'), '2026-01-02T03:04:05Z'],
-    ['the reason', legacyFalse('A', 'How', 'Info', 'so'), '2026-01-02T03:04:05Z'],
+    ['stays when no field changes', legacyFalse('A', 'Why', 'Info', 'so'), then],
+    ['changes with the message', legacyFalse('A', 'Why', 'Info', 'because'), '2026-01-02T03:04:05Z'],
+    ['changes with the severity', legacyFalse('A', 'Why', 'Error', 'so'), '2026-01-02T03:04:05Z'],
+    ['changes with the reason', legacyFalse('A', 'How', 'Info', 'so'), '2026-01-02T03:04:05Z'],
     [
-      'the status, in a condition mirrored from another object',
+      'changes with the status, to the current time also for a mirrored condition',
       { ...legacyTrue('A'), lastTransitionTime: '2025-12-31T00:00:00Z' },
       '2026-01-02T03:04:05Z',
     ],
-  ])('a condition has the expected transition time after a change of %s', (_, computed, time) => {
+  ])('the transition time %s', (_, computed, time) => {
     const [condition] = setLegacyConditions([since(legacyFalse('A', 'Why', 'Info', 'so'))], [computed], now)
     expect(condition?.lastTransitionTime).toBe(time)
   })
@@ -108,7 +108,7 @@ describe('mirrors of Ready', () => {
     expect(mirrored.type).toBe('InfrastructureReady')
   })
 
-  test("a mirror of the Ready condition of an object of Cluster API's own kinds is a copy of its legacy condition, with its time", () => {
+  test('mirrorLegacyReady copies the legacy Ready condition of an object with its time, and ignores the newer Ready condition', () => {
     const status = {
       conditions: [since(legacyTrue('Ready'))],
       deprecated: { v1beta1: { conditions: [since(legacyFalse('Ready', 'No', 'Info'))] } },
@@ -118,6 +118,9 @@ describe('mirrors of Ready', () => {
       reason: 'No',
       lastTransitionTime: then,
     })
+  })
+
+  test('legacyConditionsOf returns an empty list for an object without legacy conditions', () => {
     expect(legacyConditionsOf({ status: { deprecated: { v1beta1: {} } } })).toEqual([])
   })
 })
@@ -145,7 +148,7 @@ describe('legacySummary', () => {
     expect(text(legacySummary(conditions, { of }))).toBe(expected)
   })
 
-  test('of several conditions with equal severity, the first condition determines the summary', () => {
+  test('of several conditions with equal severity, the first by the order of `of` determines the summary', () => {
     const both = [legacyFalse('A', 'First', 'Info', 'a'), legacyFalse('B', 'Second', 'Info', 'b')]
     expect(text(legacySummary(both, { of: ['B', 'A'] }))).toBe('False/Info Second: b')
   })

@@ -110,8 +110,8 @@ export function mirrorProviderReady({ status }: WithStatus, type: string, fallba
 }
 
 /**
- * Mirrors the legacy Ready of an object of Cluster API's own kinds as a legacy condition of this type; returns the fallback while it has
- * none.
+ * Mirrors the legacy Ready of an object of Cluster API's own kinds as a legacy condition of this type; returns the fallback while the
+ * object has no legacy Ready.
  */
 export const mirrorLegacyReady = (source: WithStatus, type: string, fallback: NewLegacyCondition): NewLegacyCondition =>
   readyAs(legacyConditionsOf(source), type) ?? fallback
@@ -122,15 +122,15 @@ function readyAs(conditions: readonly LegacyCondition[], type: string): NewLegac
 }
 
 /**
- * Reads a list of conditions, without entries that lack type or status. Null fields count as absent. As upstream, whose decoder fails, a
- * list with an entry that cannot be decoded counts as empty.
+ * Reads a list of conditions, without entries that lack type or status. Null fields count as absent. A list with an entry that cannot be
+ * decoded counts as empty, because upstream's decoder rejects the whole list.
  * Upstream: GetV1Beta1Conditions in util/conditions/deprecated/v1beta1.
  */
 function listOf(value: unknown): readonly LegacyCondition[] {
   return Array.isArray(value) && value.every(isDecodable) ? value.filter(isRecord).map(withoutNull).filter(isCondition) : []
 }
 
-/** Whether Go decodes the value as a condition; every field may be absent or null. */
+/** Reports whether Go can decode the value as a condition. Every field may be absent or null. */
 function isDecodable(value: unknown): boolean {
   if (value === null) return true
   if (!isRecord(value)) return false
@@ -150,8 +150,8 @@ export interface LegacySummaryOptions {
   /** Types to summarize if reported. The first type with the worst status gives reason and message. */
   readonly of: readonly string[]
   /**
-   * Types to count as steps while no other type in `of` is reported: the message is then `1 of 2 completed`, unless the summary is True,
-   * which has no message.
+   * Types to count as steps while no other type in `of` is reported: the message is then `1 of 2 completed`. A summary that is True has no
+   * message.
    */
   readonly steps?: readonly string[]
 }
@@ -173,8 +173,8 @@ interface Named {
 }
 
 /**
- * Aggregates the legacy Ready of several objects into one legacy condition; `undefined` while no object has it. If it is not True, the
- * message counts the Ready objects, and the reason names the object from which it comes.
+ * Aggregates the legacy Ready of several objects into one legacy condition; `undefined` while no object has a legacy Ready. If the result
+ * is not True, its message counts the Ready objects, and its reason names the object from which the reason comes.
  */
 export function legacyAggregate(objects: readonly Named[], type: string): NewLegacyCondition | undefined {
   const reported: NewLegacyCondition[] = []

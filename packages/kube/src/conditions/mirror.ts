@@ -20,9 +20,9 @@ export interface MirrorOptions {
 }
 
 /**
- * Copies another object's condition: its status, reason, message and transition time. Returns Unknown when one of the object's
- * conditions is invalid, or the reason or message of the copied one; the fallback, or Unknown, when the object does not report the
- * condition.
+ * Copies another object's condition: its status, reason, message and transition time. Returns Unknown when one of the object's conditions
+ * is invalid, or when the reason or message of the copied condition is invalid. When the object does not report the condition, returns the
+ * fallback, or Unknown without a fallback.
  *
  * @example mirror(infraMachine, 'Ready', { as: MachineConditions.InfrastructureReady, fallback })
  */
@@ -69,7 +69,7 @@ function invalidConditions(source: ConditionSource): string | undefined {
 function invalidCondition(condition: unknown): string | undefined {
   if (!isRecord(condition)) return undefined
   const { type = '', status = '', lastTransitionTime } = condition
-  // Upstream: metav1.Time.UnmarshalQueryParameter, which accepts both texts as an empty time.
+  // Upstream: metav1.Time.UnmarshalQueryParameter, which reads an empty text and `null` as an empty time.
   if (typeof lastTransitionTime === 'string' && lastTransitionTime !== '' && lastTransitionTime !== 'null') {
     const problem = timeProblem(lastTransitionTime, false)
     if (problem !== undefined) return `failed to unmarshal lastTransitionTime value: ${lastTransitionTime}: ${problem}`
@@ -80,7 +80,7 @@ function invalidCondition(condition: unknown): string | undefined {
   return `status for the ${String(type)} condition must be one of True, False, Unknown`
 }
 
-/** Returns why the texts cannot be copied. Upstream copies them, so that the API server rejects all conditions of the target. */
+/** Returns why reason or message cannot be copied. Upstream copies both, so that the API server rejects all conditions of the target. */
 function invalidTexts({ type, reason, message }: { readonly [Field in keyof ReportedCondition]: unknown }): string | undefined {
   const isReason = typeof reason === 'string' && reason.length <= maxLength && reasonPattern.test(reason)
   if (reason && !isReason) {

@@ -11,13 +11,12 @@ export interface ReportedCondition {
   readonly lastTransitionTime?: string
 }
 
-/** Something with conditions: a list of them, or an object that has them in its status. */
+/** A list of conditions, or an object with conditions in its status. */
 export type ConditionSource = readonly ReportedCondition[] | UnknownObject | { readonly status?: unknown }
 
 /**
- * Reads the conditions of an object whose schema may be known only at run time. Invalid entries of its status are dropped. Upstream:
- * objects in transition to v1beta2 conditions have them in `status.v1beta2.conditions`, and v1beta1 conditions in `status.conditions`; the
- * former are used.
+ * Reads the conditions of an object whose schema may be known only at run time. Entries that lack type or status are dropped. Upstream: an
+ * object with `status.v1beta2.conditions` has its v1beta2 conditions there; its `status.conditions` are v1beta1 conditions and ignored.
  */
 export function conditionsOf(source: ConditionSource): readonly ReportedCondition[] {
   if (isList(source)) return source
