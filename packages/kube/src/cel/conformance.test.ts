@@ -30,6 +30,8 @@ type Literal = { readonly [kind: string]: never }
  */
 const notInKubernetes =
   /^(?:enums|proto|wrappers|dynamic|encoders|block|math_ext|type_deduction|unknowns|network|bindings|namespace)|qualified_identifier|quoted_map_fields/
+/** Kubernetes returns the whole duration in milliseconds; the specification requires the part below a second. */
+const differsInKubernetes = 'timestamps/duration_converters get_milliseconds'
 /** Reports whether the error is a type mismatch, such as in a list literal with items of different types. Kubernetes rejects it, too. */
 const isTypeMismatch = (err: unknown): boolean =>
   err instanceof CompileError && /expected type '.*' but found '/.test(err.message)
@@ -41,6 +43,7 @@ test('expressions evaluate as the specification requires', () => {
     for (const suite of suites) visit(suite, `${path}/${suite.name}`)
     for (const { original } of cases) {
       if (original.container || original.disableCheck || notInKubernetes.test(path) || notInKubernetes.test(name)) continue
+      if (`${path} ${original.name}` === differsInKubernetes) continue
       if (/TestAllTypes|google\.protobuf\.(?!Timestamp|Duration)/.test(original.expr)) continue
       const result = runCase(original)
       if (result === true) passed++

@@ -28,6 +28,10 @@ test.each([
   ["'%.2f'.format([-1234.565])", '-1,234.57'],
   ["'%f'.format([1e22])", '10,000,000,000,000,000,000,000.000000'],
   ["'%.120f'.format([0.1])", '0.1000000000000000055511151231257827021181583404541015625'.padEnd(122, '0')],
+  ["duration('61.5s').getMilliseconds()", 61_500n],
+  ['optional.ofNonZeroValue(timestamp(0)).hasValue()', true],
+  ["optional.ofNonZeroValue(timestamp('0001-01-01T00:00:00Z')).hasValue()", false],
+  ["optional.ofNonZeroValue(duration('0s')).hasValue()", false],
   [`${'['.repeat(80)}1${']'.repeat(80)}.flatten(79) == [1]`, true],
 ])('%s is %s', (source, expected) => expect(evaluate(source)).toBe(expected))
 

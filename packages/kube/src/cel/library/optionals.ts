@@ -12,9 +12,13 @@ function isZero(value: Value): boolean {
   if (value === null || value === false || value === 0 || value === 0n || value === '') return true
   if (value instanceof CelList || value instanceof CelMap) return value.size === 0
   if (value instanceof Uint) return value.value === 0n
-  if (value instanceof Duration || value instanceof Timestamp) return value.nanos === 0n
+  if (value instanceof Duration) return value.nanos === 0n
+  if (value instanceof Timestamp) return value.nanos === ZeroTime
   return value instanceof Uint8Array && value.length === 0
 }
+
+/** Go's zero time, 0001-01-01T00:00:00Z, in nanoseconds since the Unix epoch. */
+const ZeroTime = -62_135_596_800_000_000_000n
 
 const unwrapped = (list: CelList): CelList =>
   new CelList((list.values() as readonly Optional[]).flatMap(({ value }) => (value === undefined ? [] : [value])))

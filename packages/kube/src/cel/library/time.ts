@@ -145,5 +145,5 @@ export const time: Library = {
   'duration.getHours(): int': ({ nanos }: Duration) => nanos / (3600n * Second),
   'duration.getMinutes(): int': ({ nanos }: Duration) => nanos / (60n * Second),
   'duration.getSeconds(): int': ({ nanos }: Duration) => nanos / Second,
-  'duration.getMilliseconds(): int': ({ nanos }: Duration) => (nanos % Second) / 1_000_000n,
+  'duration.getMilliseconds(): int': ({ nanos }: Duration) => nanos / 1_000_000n,
 }
