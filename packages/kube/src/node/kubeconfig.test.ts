@@ -17,7 +17,7 @@ test('parsing a formatted kubeconfig returns the same access', async () => {
   expect(await resolveKubeconfig(parseKubeconfig(formatKubeconfig(kubeconfigFor('demo', access))))).toEqual(access)
 })
 
-test('relative paths are resolved from the folder of the kubeconfig, and a token file wins over a token', async () => {
+test('relative paths start at the folder of the kubeconfig, and a token file takes precedence over a token', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'kubeconfig-'))
   try {
     await writeFile(join(folder, 'ca.crt'), 'THE CA')
@@ -30,15 +30,18 @@ test('relative paths are resolved from the folder of the kubeconfig, and a token
       ca: 'THE CA',
       tokenFile: join(folder, 'token'),
     })
-    await expect(loadKubeconfig(join(folder, 'absent'))).rejects.toThrow(
-      /Cannot read kubeconfig .*absent: there is no such file$/,
-    )
   } finally {
     await rm(folder, { recursive: true })
   }
 })
 
-test('several kubeconfigs are merged: of entries with equal names the first one takes effect, and paths are relative to their file', async () => {
+test('the error for a missing kubeconfig names the file', async () => {
+  await expect(loadKubeconfig('/capstan-test/absent')).rejects.toThrow(
+    /^Cannot read kubeconfig \/capstan-test\/absent: there is no such file$/,
+  )
+})
+
+test('of entries with equal names in several kubeconfigs, the first takes effect; relative paths start at the folder of their file; an error names the invalid file', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'kubeconfigs-'))
   try {
     const first = kubeconfigFor('shared', { server: 'https://first' })
@@ -60,7 +63,7 @@ test('several kubeconfigs are merged: of entries with equal names the first one 
   }
 })
 
-const base = (user: object, cluster: object = {}, fields: object = {}) =>
+const kubeconfigText = (user: object, cluster: object = {}, fields: object = {}) =>
   JSON.stringify({
     kind: 'Config',
     clusters: [{ name: 'c', cluster: { server: 'https://h', ...cluster } }],
@@ -71,19 +74,19 @@ const base = (user: object, cluster: object = {}, fields: object = {}) =>
   })
 
 test.each([
-  ['a user with an exec plug-in', base({ exec: { command: 'aws' } }), /user "u" uses an exec credential plug-in/],
-  ['a user with an auth provider', base({ 'auth-provider': { name: 'gcp' } }), /user "u" uses an auth-provider/],
-  ['a proxy', base({}, { 'proxy-url': 'http://p' }), /cluster "c" uses proxy-url/],
-  ['insecure-skip-tls-verify', base({}, { 'insecure-skip-tls-verify': true }), /insecure-skip-tls-verify/],
-  ['plain http', base({}, { server: 'http://h' }), /must be an https URL/],
-  ['a missing server', base({}, { server: undefined }), /has no server URL/],
-  ['a context that does not exist', base({}, {}, { 'current-context': 'y' }), /context "y" does not exist/],
-  ['a cluster that does not exist', base({}, {}, { clusters: [] }), /cluster "c" does not exist/],
-  ['no current context', base({}, {}, { 'current-context': '' }), /no current-context/],
-  ['another kind', '{"kind":"Pod"}', /kind must be Config/],
+  ['a user with an exec plug-in', kubeconfigText({ exec: { command: 'aws' } }), /user "u" uses an exec credential plug-in/],
+  ['a user with an auth provider', kubeconfigText({ 'auth-provider': { name: 'gcp' } }), /user "u" uses an auth-provider/],
+  ['a proxy', kubeconfigText({}, { 'proxy-url': 'http://p' }), /cluster "c" uses proxy-url/],
+  ['insecure-skip-tls-verify', kubeconfigText({}, { 'insecure-skip-tls-verify': true }), /insecure-skip-tls-verify/],
+  ['plain http', kubeconfigText({}, { server: 'http://h' }), /must be an https URL/],
+  ['a missing server', kubeconfigText({}, { server: undefined }), /has no server URL/],
+  ['a context that does not exist', kubeconfigText({}, {}, { 'current-context': 'y' }), /context "y" does not exist/],
+  ['a cluster that does not exist', kubeconfigText({}, {}, { clusters: [] }), /cluster "c" does not exist/],
+  ['a missing current-context', kubeconfigText({}, {}, { 'current-context': '' }), /no current-context/],
+  ['a kind other than Config', '{"kind":"Pod"}', /kind must be Config/],
   ['text that is not a mapping', 'just text', /expected a mapping/],
   ['text that is not YAML', 'a: [secret', /not YAML/],
-])('%s is rejected with an error that names it', async (_, text, message) => {
+])('%s is rejected with an error that names the problem and quotes no secret', async (_, text, message) => {
   const attempt = (async () => resolveKubeconfig(parseKubeconfig(text)))()
   await expect(attempt).rejects.toThrow(message)
   await expect(attempt).rejects.not.toThrow(/secret/)
@@ -105,6 +108,6 @@ test('of several equal keys, the last one takes effect', () => {
 })
 
 test('insecure-skip-tls-verify is accepted when allowed', async () => {
-  const config = parseKubeconfig(base({ token: 't' }, { 'insecure-skip-tls-verify': true }))
+  const config = parseKubeconfig(kubeconfigText({ token: 't' }, { 'insecure-skip-tls-verify': true }))
   expect(await resolveKubeconfig(config, { allowInsecure: true })).toEqual({ server: 'https://h', token: 't', insecure: true })
 })

@@ -1,6 +1,6 @@
 /**
- * Reads and writes kubeconfig files, and resolves them to the access of a cluster. Supports certificates, tokens and basic authentication;
- * credential plug-ins (`exec`, `auth-provider`) and proxies are rejected with an error that names them.
+ * Reads and writes kubeconfig files, and resolves a context to the URL and credentials of its cluster. Supports certificates, tokens and
+ * basic authentication; credential plug-ins (`exec`, `auth-provider`) and proxies are rejected with an error that names them.
  * Upstream: k8s.io/client-go/tools/clientcmd, v0.36.
  */
 import { readFile } from 'node:fs/promises'
@@ -43,7 +43,7 @@ export interface KubeconfigUser {
 export interface ClusterAccess {
   /** URL of the server, such as https://127.0.0.1:6443. Its path, if any, is put in front of the path of each request. */
   readonly server: string
-  /** PEM bundle of authorities for the server's certificate; those of the system when absent. */
+  /** PEM bundle of trusted certificate authorities; default: the authorities of the operating system. */
   readonly ca?: string
   /** Name that the server's certificate must have, if it is not the host of `server`. */
   readonly servername?: string
@@ -51,7 +51,7 @@ export interface ClusterAccess {
   readonly certificate?: string
   readonly key?: string
   readonly token?: string
-  /** File with the token. It is read again after a minute, because tokens are rotated. */
+  /** File with the token. A client reads the file again after a minute, because tokens are rotated. */
   readonly tokenFile?: string
   readonly basic?: { readonly username: string; readonly password: string }
   /** True to skip verification of the server's certificate. `resolveKubeconfig` sets it only with `allowInsecure`. */
@@ -109,20 +109,24 @@ function yamlLines(value: object): string[] {
   })
 }
 
-/** JSON scalars are valid YAML. Words that can only be strings need no quotes. */
+/** Formats a scalar as JSON, which is valid YAML. Omits the quotes of text that YAML can read only as a string. */
 const scalarText = (value: unknown): string =>
   typeof value === 'string' && /^[A-Za-z][\w./+=@-]*(:[\w./+=@-]+)*$/.test(value) && !notStrings.test(value)
     ? value
     : JSON.stringify(value)
 const notStrings = /^(y|n|yes|no|on|off|true|false|null|inf|nan)$/i
 
-/** @throws Error that names the problem without quoting the text, which contains secrets */
+/**
+ * Parses the text of a kubeconfig, in YAML or JSON.
+ *
+ * @throws Error that names the problem without quoting the text, which contains secrets
+ */
 export function parseKubeconfig(text: string): Kubeconfig {
   let value: unknown
   try {
     const { parse } = createRequire(import.meta.url)('yaml') as typeof import('yaml')
-    // `logLevel`: the process would print the warnings of the parser, which quote the text. `uniqueKeys`: as upstream, the last of several
-    // equal keys counts; the check for duplicates would compare each key with all others.
+    // `logLevel`: prevents warnings, which would quote the text. `uniqueKeys`: as upstream, the last of several equal keys takes effect; the
+    // parser's check for duplicates is also slow, because it compares each key with all others.
     value = parse(text, { prettyErrors: false, logLevel: 'error', uniqueKeys: false })
   } catch (err) {
     const line = (err as { linePos?: { line: number }[] }).linePos?.[0]?.line
@@ -151,13 +155,13 @@ export function parseKubeconfig(text: string): Kubeconfig {
   }
 }
 
-/** Returns the paths in `$KUBECONFIG`. Upstream ignores empty paths. */
+/** Splits the value of `$KUBECONFIG` into paths. Like upstream, ignores empty paths. */
 export const kubeconfigPaths = (variable: string | undefined): string[] =>
   (variable ?? '').split(delimiter).filter((path) => path !== '')
 
 /**
- * Reads kubeconfig files and resolves the cluster of the context. Several files are merged as client-go does: the first entry of a name
- * and the first current-context count. Missing files are ignored unless all files are missing.
+ * Reads kubeconfig files and resolves the context. Several files are merged as in client-go: the first entry of a name and the first
+ * current-context take effect. Missing files are ignored unless all files are missing.
  */
 export async function loadKubeconfig(
   path: string | readonly string[],
@@ -220,7 +224,10 @@ const mergeKubeconfigs = (configs: readonly Kubeconfig[]): Kubeconfig => ({
   'current-context': configs.map((config) => config['current-context']).find((name) => name !== '') ?? '',
 })
 
-/** Resolves the cluster of a context. Reads the files that the kubeconfig names. */
+/**
+ * Resolves a context to the URL and credentials of its cluster. Reads the certificate and key files that the kubeconfig names, but not the
+ * token file.
+ */
 export async function resolveKubeconfig(config: Kubeconfig, options: ResolveOptions = {}): Promise<ClusterAccess> {
   const contextName = options.context ?? config['current-context']
   if (contextName === '') throw new Error('Cannot use kubeconfig: it has no current-context')
@@ -261,11 +268,8 @@ export async function resolveKubeconfig(config: Kubeconfig, options: ResolveOpti
     ...(certificate === undefined ? {} : { certificate }),
     ...(key === undefined ? {} : { key }),
     // Upstream: a token file takes precedence over an inline token.
-    ...(user.tokenFile
-      ? { tokenFile: resolve(options.folder ?? '.', user.tokenFile) }
-      : user.token === undefined
-        ? {}
-        : { token: user.token }),
+    ...(user.tokenFile ? { tokenFile: resolve(options.folder ?? '.', user.tokenFile) } : {}),
+    ...(!user.tokenFile && user.token !== undefined ? { token: user.token } : {}),
     ...(user.username ? { basic: { username: user.username, password: user.password ?? '' } } : {}),
     ...(cluster['insecure-skip-tls-verify'] ? { insecure: true } : {}),
     ...(context.namespace ? { namespace: context.namespace } : {}),

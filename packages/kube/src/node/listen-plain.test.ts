@@ -12,10 +12,12 @@ async function serve(handle: (request: Request) => Promise<Response>) {
   const server = await listenPlain(handle, { host: '127.0.0.1', port: 0 })
   closers.push(server.close)
   const port = Number(new URL(server.url).port)
-  /** Sends the first line of a request, and returns the status and the body of the response. */
-  const send = (line: string) =>
+  /** Sends a request with this method and URL, and returns the status and the body of the response. */
+  const send = (methodAndUrl: string) =>
     new Promise<string>((resolve, reject) => {
-      const socket = connect(port, '127.0.0.1', () => socket.write(`${line} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`))
+      const socket = connect(port, '127.0.0.1', () =>
+        socket.write(`${methodAndUrl} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`),
+      )
       let text = ''
       socket.setEncoding('utf8').on('data', (part: string) => (text += part))
       socket.on('error', reject)
@@ -35,10 +37,10 @@ test.each([
   ['GET http://user:password@host/path', '400 400 Bad Request\n'],
   ['HEAD /metrics', '200 '],
   ['POST /metrics', '405 '],
-])('responds to %s with %s', async (line, expected) => {
+])('responds to %s with %s', async (methodAndUrl, expected) => {
   const { send } = await serve(pathOf)
-  // Without the framing of a chunked body.
-  expect((await send(line)).replace(/^(\d+) (?:[0-9a-f]+\r\n(.*)\r\n)?0\r\n\r\n$/s, '$1 $2')).toBe(expected)
+  // Removes the framing of a chunked body.
+  expect((await send(methodAndUrl)).replace(/^(\d+) (?:[0-9a-f]+\r\n(.*)\r\n)?0\r\n\r\n$/s, '$1 $2')).toBe(expected)
 })
 
 it('responds with 500 when the handler fails, and serves the next request', async () => {
@@ -52,7 +54,7 @@ it('responds with 500 when the handler fails, and serves the next request', asyn
   expect(await send('GET /metrics')).toContain('/metrics')
 })
 
-it('closes connections that send no request, so that the next ones are served', async () => {
+it('closes connections that send no request, so that later connections are served', async () => {
   const { send, port } = await serve(pathOf)
   const idle = Array.from({ length: 100 }, () => connect(port, '127.0.0.1').on('error', () => {}))
   await Promise.all(idle.map((socket) => once(socket, 'connect')))
@@ -60,7 +62,7 @@ it('closes connections that send no request, so that the next ones are served', 
   expect(await send('GET /healthz')).toContain('/healthz')
 }, 10_000)
 
-it('names a port that is in use', async () => {
+it('rejects a port that is in use, with an error that names the port', async () => {
   const { port } = await serve(pathOf)
   await expect(listenPlain(pathOf, { host: '127.0.0.1', port })).rejects.toThrow(`Cannot listen on port ${port}: it is in use`)
 })

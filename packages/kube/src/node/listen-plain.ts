@@ -14,20 +14,20 @@ export interface ListenAddress {
 /** Maximum number of connections; further ones are closed. */
 const MaxConnections = 100
 
-/** Connections that send no complete request in time are closed, so that they do not block those of probes. */
+/** Timeouts for connections without a complete request, which could otherwise use up `MaxConnections` and block probes. */
 const timeouts = { headersTimeout: seconds(5), requestTimeout: seconds(10), connectionsCheckingInterval: seconds(1) }
 
 /**
  * Serves GET and HEAD requests over HTTP without TLS, such as those for health and metrics. Responds with 405 to other methods, with 400 to
  * an invalid URL, and with 500 when `handle` fails. `close` also closes open connections.
- * @throws Error that names the port, when it cannot be used
+ * @throws Error that names the port, when the server cannot listen on it
  */
 export async function listenPlain(
   handle: (request: Request) => Promise<Response>,
   { host, port }: ListenAddress,
 ): Promise<{ readonly url: string; close(): Promise<void> }> {
   const respond = async (path: string): Promise<Response> => {
-    // The path is not resolved against a base URL, for which `//x` would be a host.
+    // The path is not resolved against a base URL, because `//x` would then name a host.
     const url = URL.parse(path.startsWith('/') ? `http://localhost${path}` : path)
     // A Request cannot have a URL with credentials.
     if (!url || url.username !== '' || url.password !== '') return new Response('400 Bad Request\n', { status: 400 })

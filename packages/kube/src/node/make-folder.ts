@@ -2,7 +2,7 @@ import { mkdir, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
 /**
- * Creates a folder and the folders above it; does nothing when it exists.
+ * Creates a folder and the folders above it; does nothing when the folder exists.
  *
  * `mkdir` with `recursive` is not used: in a file system that fails every creation with ENOENT, such as /proc, Node 24 retries without
  * end and cannot be interrupted.

@@ -17,7 +17,7 @@ export interface AuthorityOptions {
   readonly commonName: string
   /** Milliseconds; default ten years. */
   readonly validity?: number
-  /** Milliseconds before now at which the validity begins; default one day, at most a tenth of `validity`. */
+  /** Milliseconds by which the validity begins before now. Default: one day, or a tenth of `validity` if that is shorter. */
   readonly backdate?: number
 }
 
@@ -29,14 +29,14 @@ export interface IssueOptions {
   readonly usages: readonly CertificateUsage[]
   readonly dnsNames?: readonly string[]
   readonly ipAddresses?: readonly string[]
-  /** Milliseconds; default one year. Ends with the authority at the latest. */
+  /** Milliseconds; default one year. The certificate is valid no longer than the certificate of the authority. */
   readonly validity?: number
-  /** Milliseconds before now at which the validity begins; default one day, at most a tenth of `validity`. */
+  /** Milliseconds by which the validity begins before now. Default: one day, or a tenth of `validity` if that is shorter. */
   readonly backdate?: number
 }
 
 const year = hours(24 * 365)
-/** Default for `backdate`: certificates stay valid when a clock that was ahead while they were issued is corrected. */
+/** Default of `backdate`. A certificate that is issued while the clock is ahead stays valid when the clock is set back. */
 const day = hours(24)
 
 /** Creates a self-signed certificate authority. */
@@ -77,8 +77,9 @@ export interface CertificateNames {
 }
 
 /**
- * Reports whether a certificate is valid now and for more than `margin` milliseconds, belongs to its key, was issued by `authority` (by
- * itself when absent), and contains all `names`. False for text that is not a certificate or key.
+ * Reports whether a certificate is valid at `now` and for more than `margin` milliseconds after it, matches its key, was issued by
+ * `authority` (is self-signed, when `authority` is absent), and contains all `dnsNames` and `ipAddresses`. False for text that is not a
+ * certificate or key.
  */
 export function isUsable(
   { certificate, key }: CertifiedKey,
@@ -102,7 +103,7 @@ export function isUsable(
   }
 }
 
-/** Returns why a certificate is not valid now, with its dates; undefined if it is valid. */
+/** Returns the reason why a certificate is not valid at `now`, with its dates; undefined if it is valid. */
 export function invalidNow(certificate: string, now: number): string | undefined {
   const { validFrom, validTo } = new X509Certificate(certificate)
   const [from, until] = [Date.parse(validFrom), Date.parse(validTo)]

@@ -34,7 +34,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true })
 })
 
-/** Reads an object from the server in a process of its own, because Node reads the authorities of the system once. */
+/** Reads an object from the server in a new process, because a process reads the authorities of the system only once. */
 async function read(environment: Readonly<Record<string, string>>): Promise<string> {
   const script = `
     import { createClient } from '${new URL('../client.ts', import.meta.url)}'
@@ -55,7 +55,7 @@ async function read(environment: Readonly<Record<string, string>>): Promise<stri
   return stdout.trim()
 }
 
-test('trusts the authorities of the system where the access names none', async () => {
+test('trusts the authorities of the system when the client has no `ca`', async () => {
   expect(await read({ SSL_CERT_FILE: join(folder, 'signer.pem') })).toBe('ConfigMap')
 })
 

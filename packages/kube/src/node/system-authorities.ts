@@ -1,10 +1,10 @@
 import tls from 'node:tls'
 
 /**
- * Returns TLS options for connections whose configuration names no certificate authority. Like Go, they trust the authorities of the system,
- * or those of SSL_CERT_FILE and SSL_CERT_DIR; in addition, those of NODE_EXTRA_CA_CERTS. If the system has none, or Node is older than
- * 22.15 and cannot read them, they trust Node's bundled authorities instead. Create the context once for many connections, because that
- * takes milliseconds.
+ * Returns TLS options for connections whose configuration names no certificate authority. The connections trust the authorities of the
+ * operating system or, as in Go, of SSL_CERT_FILE and SSL_CERT_DIR. They also trust the authorities of NODE_EXTRA_CA_CERTS. If the system
+ * has no authorities, or Node is older than 22.15 and cannot read them, the connections trust Node's bundled authorities instead. Call this
+ * function once for many connections, because creating the context takes milliseconds.
  */
 export function trustSystem(options: Omit<tls.SecureContextOptions, 'ca'> = {}): { readonly secureContext: tls.SecureContext } {
   authorities ??= readAuthorities()
@@ -15,7 +15,7 @@ export function trustSystem(options: Omit<tls.SecureContextOptions, 'ca'> = {}):
 let authorities: string[] | undefined
 
 function readAuthorities(): string[] {
-  // Absent in older versions of Node.
+  // Absent before Node 22.15.
   const get = tls.getCACertificates as typeof tls.getCACertificates | undefined
   const system = get?.('system') ?? []
   return get && system.length > 0 ? [...new Set([...system, ...get('extra')])] : []

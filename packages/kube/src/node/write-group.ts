@@ -4,8 +4,8 @@ import { dirname } from 'node:path'
 
 /**
  * Writes files that only their owner can read, all or none as far as the operating system allows: all texts are durable under temporary
- * names before the first file is renamed. After a crash between two renames the files do not match; readers must check whether they match,
- * and write them again if not.
+ * names before the first file is renamed. After a crash between two renames, some files are new and others old. A program that reads the
+ * files must check that they belong together, and otherwise write all of them again.
  */
 export async function writeGroup(texts: { readonly [path: string]: string }): Promise<void> {
   const paths = Object.keys(texts)
@@ -28,7 +28,7 @@ async function writeDurably(path: string, text: string): Promise<void> {
   }
 }
 
-/** Windows cannot sync folders: there a rename is durable when the file is. */
+/** Makes the renames in a folder durable. Windows cannot sync folders; there, a rename is durable when the file is. */
 async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, 'r').catch((err: NodeJS.ErrnoException) => {
     if (err.code === 'EISDIR' || err.code === 'EPERM') return undefined
