@@ -79,6 +79,7 @@ export const keyOf = ({ metadata }: { metadata: { name: string; namespace?: stri
 /** Text of a key in logs, queues and messages: `namespace/name`, or `name` for cluster-scoped objects. */
 export const keyText = ({ namespace, name }: ObjectKey): string => (namespace ? `${namespace}/${name}` : name)
 
+/** Parses the text that `keyText` returns. */
 export const parseKey = (text: string): ObjectKey => {
   const slash = text.indexOf('/')
   return slash < 0 ? { name: text } : { namespace: text.slice(0, slash), name: text.slice(slash + 1) }

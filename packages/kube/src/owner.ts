@@ -23,7 +23,7 @@ export const controllerOf = (object: Owned): OwnerReference | undefined =>
 
 /**
  * Reports whether two references refer to the same owner. Upstream: group, kind and name identify an owner, because its version may change,
- * and its uid after a restore.
+ * and its uid changes when it is restored from a backup.
  */
 export const sameOwner = (a: OwnerReference, b: OwnerReference): boolean =>
   a.kind === b.kind && a.name === b.name && parseApiVersion(a.apiVersion).group === parseApiVersion(b.apiVersion).group
@@ -39,13 +39,13 @@ export function isControlledBy(object: Owned, owner: { metadata: { name: string 
 }
 
 /**
- * Reports whether exactly this object is the controller, and not an earlier object with the same name. Upstream: metav1.IsControlledBy,
- * which decides which Machines and MachineSets an owner counts.
+ * Reports whether `owner` is the controller of the object. Compares uids, so an earlier object with the name of `owner` does not count.
+ * Upstream: metav1.IsControlledBy, by which MachineSets find their Machines, and MachineDeployments their MachineSets.
  */
 export const isControlledByUid = (object: Owned, owner: { metadata: { uid: string } }): boolean =>
   controllerOf(object)?.uid === owner.metadata.uid
 
-/** Returns the first owner of this kind, in any version. */
+/** Returns the first reference to an owner of this kind, in any version. */
 export const ownerOfKind = (object: Owned, { group, kind }: GroupKind): OwnerReference | undefined =>
   object.metadata.ownerReferences?.find(
     (reference) => reference.kind === kind && parseApiVersion(reference.apiVersion).group === group,
@@ -65,7 +65,7 @@ export function ensureOwnerReference(object: KubeObject, reference: OwnerReferen
 }
 
 /**
- * Reports whether the object has this reference, with any blockOwnerDeletion, which users and other programs may set. Upstream:
+ * Reports whether the object has this reference. Ignores blockOwnerDeletion, which users and other programs may set. Upstream:
  * util.HasExactOwnerRef.
  */
 export const hasExactOwnerReference = (object: Owned, reference: OwnerReference): boolean =>
@@ -73,7 +73,7 @@ export const hasExactOwnerReference = (object: Owned, reference: OwnerReference)
     (existing) => sameOwner(existing, reference) && equalExceptBlockOwnerDeletion(existing, reference),
   )
 
-/** Removes the reference to this owner from a draft. Returns whether it existed. */
+/** Removes the reference to the same owner from a draft. Returns whether such a reference existed. */
 export function removeOwnerReference(object: KubeObject, reference: OwnerReference): boolean {
   const references = object.metadata.ownerReferences ?? []
   const remaining = references.filter((existing) => !sameOwner(existing, reference))

@@ -23,7 +23,7 @@ function run<T>(work: Work<T>): { pieces: number; result: T } {
 
 const names = (count: number): string[] => Array.from({ length: count }, (_, index) => `n${(index * 7) % count}`)
 const mapOf = (count: number, value: unknown = 'v') => Object.fromEntries(names(count).map((name) => [name, value]))
-/** Many lists, each of them short. */
+/** A list of many short lists. */
 const listsOf = (count: number) => names(Math.ceil(count / 8)).map((name) => [name, 1, null, true, { name }, [], {}, 'v'])
 
 const schema: JSONSchema = {
@@ -56,16 +56,16 @@ const patching = (object: object, patch: object) =>
     },
   })
 const objects = (count: number) => ({ spec: { texts: mapOf(count, null), items: names(count).map((x) => ({ a: null, x })) } })
-/** Returns work that changes a new object, and returns the object with the result of the change. */
-const filled = (change: (object: object) => Work<unknown>) =>
+/** Returns a function that changes a new object in pieces, and returns the object with the result of the change. */
+const changedInPieces = (change: (object: object) => Work<unknown>) =>
   function* (count: number): Work<unknown> {
     const object = objects(count)
     const result = yield* change(object)
     return { object, result }
   }
-const { pruning, droppingNulls, defaulting, ...whole } = structural(schema)
-/** Like `filled`, for a change without pieces. */
-const changed = (change: (object: object) => unknown) => (count: number) => {
+const { pruning, droppingNulls, defaulting, ...atOnceOperations } = structural(schema)
+/** Like `changedInPieces`, for a change without pieces. */
+const changedAtOnce = (change: (object: object) => unknown) => (count: number) => {
   const object = objects(count)
   return { object, result: change(object) }
 }
@@ -106,7 +106,7 @@ test.each<[string, (count: number) => Work<unknown>, (count: number) => unknown]
     () => ({ set: ['a'] }),
   ],
   [
-    'fields of managers',
+    'FieldsV1 of a set of fields',
     (n) => encodeFields(itemsOf(n)),
     (n) =>
       Object.fromEntries(
@@ -115,9 +115,9 @@ test.each<[string, (count: number) => Work<unknown>, (count: number) => unknown]
           .map((name) => [keyElement({ name }), {}]),
       ),
   ],
-  ['pruned objects', filled(pruning), changed(whole.prune)],
-  ['objects without nulls', filled(droppingNulls), changed(whole.dropNulls)],
-  ['objects with defaults', filled(defaulting), changed(whole.default)],
+  ['pruned objects', changedInPieces(pruning), changedAtOnce(atOnceOperations.prune)],
+  ['objects without nulls', changedInPieces(droppingNulls), changedAtOnce(atOnceOperations.dropNulls)],
+  ['objects with defaults', changedInPieces(defaulting), changedAtOnce(atOnceOperations.default)],
 ])('computes %s in pieces, with the result of uninterrupted work', (_, work, expected) => {
   const few = run(work(2))
   const many = run(work(5000))
@@ -136,7 +136,7 @@ test('a merge patch merges objects, replaces lists, and removes members that are
   expect(applyMergePatch(document, patch)).toEqual(result)
 })
 
-test('each returns no remaining work for short lists, and counts elements of nested lists together', () => {
+test('`each` returns no remaining work for short lists, and counts elements of nested lists together', () => {
   let count = 0
   const visit = (): undefined => void count++
   expect(after(each([1, 2, 3], visit), () => each([4], visit))).toBeUndefined()

@@ -61,7 +61,7 @@ export const addQuantities = (a: Quantity, b: Quantity): Quantity => ({
 
 const NanosPerUnit = 1_000_000_000n
 const MaxBinary = (2n ** 63n - 1n) * NanosPerUnit
-/** Maximum length of a quantity. Upstream has none, but the time of its arithmetic grows with the square of the length. */
+/** Maximum length of a quantity, because the time of exact arithmetic grows with the square of the length. Upstream has no limit. */
 const MaxQuantityLength = 1000
 const Pattern = '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'
 const DecimalSuffixes = ['n', 'u', 'm', '', 'k', 'M', 'G', 'T', 'P', 'E']

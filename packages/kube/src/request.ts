@@ -45,7 +45,7 @@ export interface ResourcePath {
   readonly namespace?: string
   readonly name?: string
   readonly subresource?: string
-  /** The path contains the deprecated `/watch/`, which makes it a watch independent of the query. */
+  /** Present if the path contains the deprecated segment `/watch/`: a GET is then a watch, independent of the query. */
   readonly watch?: true
 }
 
@@ -80,7 +80,8 @@ export function parseResourcePath(path: string): ResourcePath | undefined {
     return undefined
   const head = { group, version, ...(watch ? { watch: true as const } : {}) }
 
-  // `namespaces/x`, its `status` and its `finalize` are the Namespace itself; other paths with a third segment are resources in it.
+  // `namespaces/x`, `namespaces/x/status` and `namespaces/x/finalize` name the Namespace itself. Other paths with a third segment name
+  // resources in the namespace.
   const [first, namespace, third] = decoded
   const isInNamespace =
     first === 'namespaces' && third !== undefined && !(group === '' && namespaceSubresources.has(third) && decoded.length === 3)

@@ -79,7 +79,7 @@ export class Schema<T = unknown, Optional extends boolean = boolean> {
     this.isOptional = isOptional
   }
 
-  /** Description for `kubectl explain`. */
+  /** Sets the description that `kubectl explain` prints. */
   doc(description: string): Schema<T, Optional> {
     return this.with({ description })
   }
@@ -94,7 +94,7 @@ export class Schema<T = unknown, Optional extends boolean = boolean> {
     return new Schema({ ...this.json, default: value }, true) as Schema<T, Optional>
   }
 
-  /** Allows the value `null`. Without it, the server drops nulls, or replaces them by the default of the field. */
+  /** Allows the value `null`. Otherwise the server drops nulls, or replaces them by the default of the field. */
   nullable(): Schema<T | null, Optional> {
     return this.with({ nullable: true }) as Schema<T | null, Optional>
   }
@@ -131,8 +131,10 @@ export class Schema<T = unknown, Optional extends boolean = boolean> {
   }
 }
 
+/** Static type of the values of a schema. */
 export type Infer<S extends { _t: unknown }> = S['_t']
 
+/** Schemas of the fields of an object, by name. */
 export type Shape = { [name: string]: Schema }
 
 /** The object type of a shape. Keys are filtered with `as`, not with `Exclude`, so that editors still show types and find definitions. */
@@ -159,6 +161,7 @@ export interface Condition {
 /** Limits of the reason of a condition. */
 export const conditionReasonLimits = { maxLength: 1024, pattern: '^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$' } as const
 
+/** Functions that create schemas, such as `s.object({ name: s.string() })`. */
 export const s = {
   string: (limits: StringLimits = {}): Schema<string, false> => new Schema({ type: 'string', ...limits }),
   enum: <const V extends readonly string[]>(...values: V): Schema<V[number], false> =>
@@ -192,7 +195,7 @@ export const s = {
     new Schema({ type: 'object', 'x-kubernetes-preserve-unknown-fields': true }),
   /** Any JSON value. */
   any: (): Schema<unknown, false> => new Schema({ 'x-kubernetes-preserve-unknown-fields': true }),
-  /** A schema in JSON form, for types that refer to themselves, whose static type cannot be inferred. */
+  /** Wraps a schema in JSON form, for recursive types: their static type cannot be inferred. */
   of: <T>(json: JSONSchema): Schema<T, false> => new Schema(json),
 
   /** `status.conditions` as in metav1.Condition, merged by type. */

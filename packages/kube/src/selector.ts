@@ -36,7 +36,11 @@ export const everything: Selector = { requirements: [], text: '', matches: () =>
 /** Selects no object, as an absent LabelSelector does. Its `text` is empty, which selects all objects in a query. */
 export const nothing: Selector = { requirements: [], text: '', matches: () => false }
 
-/** @throws StatusError BadRequest with upstream's text when the selector is malformed */
+/**
+ * Parses a label selector in the grammar of `kubectl get -l`, such as `a=b,c in (d,e)`.
+ *
+ * @throws StatusError BadRequest with upstream's text when the selector is malformed
+ */
 export function parseLabelSelector(text: string): Selector {
   return selectorOf(parse(scan(text)))
 }
@@ -313,7 +317,7 @@ export function parseFieldSelector(text: string): FieldRequirement[] {
   })
 }
 
-/** Reports whether the requirements match an object whose fields `read` returns. A missing field is the empty string. */
+/** Reports whether an object matches all requirements. `read` returns a field of the object, and the empty string for a missing field. */
 export const matchesFields = (requirements: readonly FieldRequirement[], read: (field: string) => string): boolean =>
   requirements.every(({ field, value, equals }) => (read(field) === value) === equals)
 

@@ -26,7 +26,7 @@ export type WatcherEvent<T extends KubeObject = KubeObject> =
   | { readonly kind: 'applied'; readonly object: T }
   /** The object was deleted, or no longer matches the selectors; contains its last known state. */
   | { readonly kind: 'deleted'; readonly object: T }
-  /** No other events occurred up to this version. */
+  /** The stream has delivered all events up to this version. */
   | { readonly kind: 'progress'; readonly resourceVersion: string }
 
 export interface WatcherOptions {
@@ -90,6 +90,7 @@ export type WatcherState =
   /** A watch is open. */
   | { readonly state: 'watching'; readonly resourceVersion: string; readonly failures: number }
 
+/** Input of `nextState`: the outcome of a list or watch, or an event of a watch. */
 export type WatcherInput =
   | { readonly kind: 'listed'; readonly resourceVersion: string }
   | { readonly kind: 'opened' }
@@ -108,7 +109,7 @@ export function nextState(state: WatcherState, input: WatcherInput): WatcherStat
     case 'opened':
       return state.state === 'listed' ? { ...state, state: 'watching' } : state
     case 'ended':
-      // Each end counts as a failure until the next event, so that a server that closes each watch at once is not overloaded.
+      // Each end counts as a failure until the next event, so that a server that closes each watch immediately is not overloaded.
       return state.state === 'watching' ? { ...state, state: 'listed', failures: state.failures + 1 } : state
     case 'failed': {
       const failures = state.failures + 1

@@ -58,11 +58,11 @@ export function parseJsonPatch(body: unknown): readonly JsonPatchOperation[] {
 export const applyJsonPatch = <T>(document: T, operations: readonly JsonPatchOperation[]): T =>
   atOnce(applyingJsonPatch(document, operations))
 
-/** `applyJsonPatch` in pieces: an operation on a long list moves all its items. */
+/** Like `applyJsonPatch`, as long work that yields before each operation: an operation on a long list moves all its items. */
 export function* applyingJsonPatch<T>(document: T, operations: readonly JsonPatchOperation[]): Work<T> {
   // The root is one level above the document, so that operations on the whole document change a member of the root.
   const root: Record<string, unknown> = { document: yield* drafting(document) }
-  const copies = { left: MaxCopied, objectsLeft: MaxObjects }
+  const copies = { charactersLeft: MaxCopied, objectsLeft: MaxObjects }
   for (const [index, operation] of operations.entries()) {
     yield
     try {
@@ -81,13 +81,16 @@ class PatchError extends Error {
   override readonly name = 'PatchError'
 }
 
-/** Upstream: limit of the bytes that all copies of a patch add, because each copy can double the size of an object. */
+/**
+ * Maximum total length of the JSON that all copies of a patch add, because each copy can double the size of an object. Upstream counts bytes;
+ * this module counts UTF-16 units.
+ */
 const MaxCopied = 3 * 1024 * 1024
 
 function apply(
   root: Record<string, unknown>,
   operation: JsonPatchOperation,
-  copies: { left: number; objectsLeft: number },
+  copies: { charactersLeft: number; objectsLeft: number },
 ): void {
   switch (operation.op) {
     case 'add':
@@ -104,9 +107,9 @@ function apply(
     case 'copy': {
       const value = valueAt(root, operation.from)
       const json = writeJSON(value)
-      copies.left -= json.length
+      copies.charactersLeft -= json.length
       copies.objectsLeft -= measureJSON(json).objects
-      if (copies.left < 0) throw new PatchError(`the copied values are longer than ${MaxCopied} bytes in total`)
+      if (copies.charactersLeft < 0) throw new PatchError(`the copied values are longer than ${MaxCopied} bytes in total`)
       if (copies.objectsLeft < 0)
         throw new PatchError(`the copied values have more than ${MaxObjects} objects and lists in total`)
       return locate(root, operation.path).add(draft(value))
@@ -131,7 +134,7 @@ function valueAt(root: Record<string, unknown>, from: string): unknown {
   return value
 }
 
-/** A place in the document with or without a value. */
+/** Location in the document, with or without a value. */
 interface Place {
   get(): unknown
   add(value: unknown): void
@@ -190,17 +193,18 @@ function indexIn(list: readonly unknown[], token: string, max: number): number {
 
 /**
  * Returns a patch that changes `from` to `to`, with few operations. Objects and lists that exist in both are changed part by part, not
- * replaced, except a member with an empty name. Members are in alphabetical order, and the result depends only on the two values.
+ * replaced, except a member with an empty name. The operations on members are in alphabetical order of their names, independent of the order
+ * of the members in the two values.
  */
 export const diffJson = (from: Json, to: Json): JsonPatchOperation[] => diff(from, to, { pairs: MaxPairs })
 
-/** Limit of compared pairs of list items; items of further lists are compared by index. */
+/** Number of pairs of list items that may still be compared. When it is used up, items of further lists are compared by index. */
 interface Budget {
   pairs: number
 }
 const MaxPairs = 100_000
 
-/** Paths of the operations are relative to the values. */
+/** Returns the operations that change `from` to `to`, with paths relative to the two values. */
 function diff(from: unknown, to: unknown, budget: Budget): JsonPatchOperation[] {
   if (equal(from, to)) return []
   if (Array.isArray(from) && Array.isArray(to)) return diffItems(from, to, budget)
@@ -216,7 +220,7 @@ function diffMembers(from: Record<string, unknown>, to: Record<string, unknown>,
     const [before, after] = [getMember(from, key), getMember(to, key)]
     const token = key.replaceAll('~', '~0').replaceAll('/', '~1')
     if (before !== undefined && after !== undefined) {
-      // The library that Go programs apply patches with does not find paths below a member with an empty name.
+      // The JSON Patch library of Go programs does not find paths below a member with an empty name.
       if (key === '') return equal(before, after) ? [] : [{ op: 'replace', path: '/', value: after as Json }]
       return withPathPrefix(token, diff(before, after, budget))
     }
@@ -243,7 +247,7 @@ function diffItems(from: readonly unknown[], to: readonly unknown[], budget: Bud
   return operations
 }
 
-/** Change of one item, in the order of both lists. */
+/** Change of one item. Steps are in the order of both lists. */
 type Step =
   | { readonly kind: 'keep'; readonly operations: readonly JsonPatchOperation[] }
   | { readonly kind: 'remove' }
@@ -254,7 +258,7 @@ function alignItems(old: readonly unknown[], next: readonly unknown[], budget: B
   if (budget.pairs < 0) return alignByIndex(old, next, budget)
 
   const diffs = old.map((before) => next.map((after) => diff(before, after, budget)))
-  // cost[i][j]: the fewest operations that change `old` from index i on to `next` from index j on.
+  // cost[i][j]: the fewest operations that change the items of `old` from index i on into the items of `next` from index j on.
   const cost = Array.from({ length: old.length + 1 }, (): number[] => [])
   for (let i = old.length; i >= 0; i--) {
     for (let j = next.length; j >= 0; j--) {

@@ -6,7 +6,7 @@ import { draft, equal, getMember, isRecord, setMember } from '../json.ts'
 /** Applies the patch. Neither argument changes. */
 export const applyMergePatch = <T>(document: T, patch: unknown): T => atOnce(applyingMergePatch(document, patch))
 
-/** `applyMergePatch` in pieces. */
+/** Like `applyMergePatch`, as long work that yields between its pieces. */
 export function applyingMergePatch<T>(document: T, patch: unknown): Work<T> {
   const result: Record<string, unknown> = {}
   return asWork(
@@ -15,7 +15,7 @@ export function applyingMergePatch<T>(document: T, patch: unknown): Work<T> {
   )
 }
 
-/** Sets a member of `to` to the merged value. */
+/** Merges `patch` into a copy of `target`, and sets the member `name` of `to` to the result. */
 function merge(to: Record<string, unknown>, name: string, target: unknown, patch: unknown): RemainingWork {
   // Upstream also removes null members of objects inside of lists, except in a value that replaces an object.
   const merged: unknown = isRecord(patch) ? {} : isRecord(target) ? draft(patch) : withoutNulls(patch)

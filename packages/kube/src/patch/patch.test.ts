@@ -22,7 +22,11 @@ describe('JSON patch', () => {
     ['adds an item at the end', [{ op: 'add', path: '/spec/args/-', value: 'c' }], { ...document.spec, args: ['a', 'b', 'c'] }],
     ['adds an item in front', [{ op: 'add', path: '/spec/args/0', value: 'z' }], { ...document.spec, args: ['z', 'a', 'b'] }],
     ['removes an item from the end', [{ op: 'remove', path: '/spec/args/-1' }], { ...document.spec, args: ['a'] }],
-    ['replaces a missing member', [{ op: 'replace', path: '/spec/nope', value: 1 }], { ...document.spec, nope: 1 }],
+    [
+      'adds a missing member by the operation replace',
+      [{ op: 'replace', path: '/spec/nope', value: 1 }],
+      { ...document.spec, nope: 1 },
+    ],
     [
       'copies a value',
       [{ op: 'copy', from: '/spec/free/x', path: '/spec/free/z' }],
@@ -42,7 +46,7 @@ describe('JSON patch', () => {
       ],
       { ...document.spec, replicas: 2 },
     ],
-    ['tests that a member is absent', [{ op: 'test', path: '/spec/nope', value: null }], document.spec],
+    ['accepts a test for null when the member is absent', [{ op: 'test', path: '/spec/nope', value: null }], document.spec],
   ])('%s', (_, operations, spec) => expect(applyJsonPatch(document, operations).spec).toEqual(spec))
 
   test('the whole document can be replaced', () => {
@@ -115,9 +119,9 @@ describe('JSON patch', () => {
       Array.from({ length: 10_001 }, () => ({})),
       'Request entity too large: The allowed maximum operations in a JSON patch is 10000, got 10001',
     ],
-  ])('a body that is not a patch is rejected: %#', (body, message) => expect(() => parseJsonPatch(body)).toThrow(message))
+  ])('an invalid body is rejected: %#', (body, message) => expect(() => parseJsonPatch(body)).toThrow(message))
 
-  test('applying the difference of two documents to one gives the other', () => {
+  test('applying the difference of two documents to the first gives the second', () => {
     const { any } = json(names, fc.oneof(leaf, fc.constant(null)))
     fc.assert(
       fc.property(any, any, (from, to) => {
@@ -208,7 +212,7 @@ describe('JSON patch', () => {
     )
   })
 
-  test('applying the difference of two very long lists to one gives the other', () => {
+  test('applying the difference of two very long lists to the first gives the second', () => {
     const from = Array.from({ length: 1000 }, (_, index) => index)
     const to = from.map((item) => item + 0.5)
     expect(applyJsonPatch(from, diffJson(from, to))).toEqual(to)
@@ -238,7 +242,7 @@ describe('merge patch', () => {
     expect(({} as { polluted?: number }).polluted).toBeUndefined()
   })
 
-  test('applying the difference of two objects to one gives the other, and equal objects have none', () => {
+  test('applying the difference of two objects to the first gives the second, and equal objects have no difference', () => {
     const { object } = json(names, leaf)
     fc.assert(
       fc.property(object, object, (from, to) => {

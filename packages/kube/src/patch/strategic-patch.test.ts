@@ -162,7 +162,7 @@ test('$setElementOrder puts items in order, with or without changes to them', ()
   )
 })
 
-test('a patch may create absent fields, without its directives and nulls', () => {
+test('fields that a patch creates contain none of its directives and nulls', () => {
   expect(
     applyStrategicPatch(
       {},

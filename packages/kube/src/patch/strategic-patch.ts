@@ -14,15 +14,15 @@ import { ObjectMetaSchema } from '../structural/object-meta.ts'
 type Members = Record<string, unknown>
 
 /**
- * Applies the patch. Neither argument changes.
+ * Applies the patch to a copy of the object. `object` and `patch` do not change.
  *
  * @throws StatusError without a reason, code 500, when the patch contradicts itself or the schema; BadRequest when
- * `$deleteFromPrimitiveList` is not a list, or `$retainKeys` lacks a key that the patch sets
+ * `$deleteFromPrimitiveList` or `$retainKeys` is not a list, or `$retainKeys` lacks a key that the patch sets
  */
 export const applyStrategicPatch = <T extends object>(object: T, patch: object, schema: JSONSchema): T =>
   atOnce(applyingStrategicPatch(object, patch, schema))
 
-/** `applyStrategicPatch` in pieces. */
+/** Like `applyStrategicPatch`, as long work that yields between its pieces. */
 export function* applyingStrategicPatch<T extends object>(object: T, patch: object, schema: JSONSchema): Work<T> {
   const root: JSONSchema = { ...schema, properties: { ...schema.properties, metadata: ObjectMetaSchema } }
   const result: Members = { object: yield* drafting(object) }
@@ -36,7 +36,7 @@ const RetainKeys = '$retainKeys'
 const SetOrder = '$setElementOrder'
 const DeleteValues = '$deleteFromPrimitiveList/'
 
-/** Merges the patch into a member or item, which is an object. Not a generator, so that deeply nested objects do not exhaust the stack. */
+/** Merges the patch into the object at `key` of `parent`. Not a generator, so that deeply nested objects do not exhaust the stack. */
 function mergeObject(
   parent: Members | unknown[],
   key: string | number,
@@ -67,7 +67,7 @@ function replacementOf({ [Directive]: directive, ...replacement }: Members): Mem
   throw unknownDirective({ [Directive]: directive, ...replacement })
 }
 
-/** Sorts the lists for which the patch has an order, but no changes of items. */
+/** Sorts the lists for which the patch has a `$setElementOrder`, but no changes of items. */
 function* sortingMembers(
   object: Members,
   patch: Members,
@@ -99,7 +99,10 @@ function mergeMember(
   return undefined
 }
 
-/** Merges a list into a member that is a list, if the schema merges it; otherwise replaces the member. */
+/**
+ * Merges a list into the member if the member is a list, too, and the schema merges it. Otherwise replaces the member, or removes it if
+ * `change` is a directive.
+ */
 function* settingMember(
   object: Members,
   key: string,
@@ -127,7 +130,7 @@ const propertyOf = (schema: JSONSchema | undefined, key: string): JSONSchema | u
   return declared ?? (typeof schema?.additionalProperties === 'object' ? schema.additionalProperties : undefined)
 }
 
-/** Returns whether a list is merged, and by which key; without a key its items are scalars. */
+/** Returns whether a list is merged, and by which key. Only lists of scalars are merged without a key. */
 function strategyOf(schema: JSONSchema | undefined): { merges: boolean; mergeKey: string | undefined } {
   const strategy = schema?.['x-kubernetes-patch-strategy']
   const listType = schema?.['x-kubernetes-list-type']
@@ -137,7 +140,7 @@ function strategyOf(schema: JSONSchema | undefined): { merges: boolean; mergeKey
   }
 }
 
-/** Merges items of the patch into the items with the same key, or appends them. `added` are the items of the patch without directives. */
+/** Merges items of the patch into the items with the same key, or appends them. `added`: the items of the patch that are not directives. */
 function* mergingList(
   current: readonly unknown[],
   patch: readonly unknown[],
@@ -197,8 +200,8 @@ function* indexing(list: readonly unknown[], keyOf: (item: unknown) => unknown):
 }
 
 /**
- * Sorts the items that `order` names by that order. Other items keep their order, and their place relative to the named items in `current`
- * as far as possible; without a known place, named items come first.
+ * Sorts the items that `order` names. The other items keep their order and, as far as possible, stay before or after the same named items as
+ * in `current`. If `current` lacks a named item or the other item, the named item comes first.
  */
 function* sortingByOrder(
   list: readonly unknown[],
@@ -210,23 +213,24 @@ function* sortingByOrder(
   const inOrder = yield* indexing(order, idOf)
   const inCurrent = yield* indexing(current, idOf)
   const named: Ranked[] = []
-  const unranked: Ranked[] = []
+  const others: Ranked[] = []
   yield* visiting(list, (item): undefined => {
     const key = valueKey(idOf(item))
     const rank = inOrder.get(key) ?? -1
-    ;(rank < 0 ? unranked : named).push({ item, rank, place: inCurrent.get(key) ?? -1 })
+    ;(rank < 0 ? others : named).push({ item, rank, place: inCurrent.get(key) ?? -1 })
   })
   yield* sorting(named, (a, b) => a.rank - b.rank)
   const result: unknown[] = []
   let [nextNamed, nextOther] = [0, 0]
-  while (nextNamed < named.length && nextOther < unranked.length) {
-    const [before, after] = [unranked[nextOther]!.place, named[nextNamed]!.place]
-    result.push((before >= 0 && after >= 0 && before < after ? unranked[nextOther++]! : named[nextNamed++]!).item)
+  while (nextNamed < named.length && nextOther < others.length) {
+    const [placeOfOther, placeOfNamed] = [others[nextOther]!.place, named[nextNamed]!.place]
+    const otherIsFirst = placeOfOther >= 0 && placeOfNamed >= 0 && placeOfOther < placeOfNamed
+    result.push((otherIsFirst ? others[nextOther++]! : named[nextNamed++]!).item)
   }
   appendAll(
     result,
     named.slice(nextNamed).map(({ item }) => item),
-    unranked.slice(nextOther).map(({ item }) => item),
+    others.slice(nextOther).map(({ item }) => item),
   )
   return result
 }
@@ -294,7 +298,7 @@ function* withoutDirectives(value: unknown): Work<unknown> {
   return plain
 }
 
-/** Adds the items or members of `value` to a copy. */
+/** Adds the items or members of `value` to a copy, without directives and null members. */
 function addWithoutDirectives(copy: unknown, value: unknown): RemainingWork {
   if (Array.isArray(value)) {
     return each(value, (item) => {

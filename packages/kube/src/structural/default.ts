@@ -58,7 +58,7 @@ function compileWalk(
     if (!isRecord(value)) return undefined
     for (const { name, action } of actions) action(value, name, Object.hasOwn(value, name) && value[name] !== undefined)
     if (changes.size === 0 && !actionForOthers && !changeOthers) return undefined
-    // Visits the members of the object, because it has few of the members that its schema declares.
+    // Visits the members of the object, not the properties of the schema: an object usually has few of the declared members.
     return each(Object.keys(value), (name) => {
       if (declared.has(name)) return changes.get(name)?.(value[name])
       actionForOthers?.(value, name, true)

@@ -64,7 +64,7 @@ test.each<[string, unknown, string[]]>([
   ],
   ['additionalProperties false', objectWith({ type: 'object', additionalProperties: false }), []],
   [
-    'a default and another type for standard fields',
+    'a default and a wrong type for a standard field',
     { type: 'object', properties: { kind: { type: 'integer', default: 1 } } },
     [
       `${path}.properties[kind].type (FieldValueInvalid): Invalid value: "integer": must be string`,
@@ -95,7 +95,7 @@ test.each<[string, unknown, string[]]>([
     [],
   ],
   [
-    'other types in a junctor',
+    'a type and a description in a junctor',
     objectWith({ type: 'object', anyOf: [{ type: 'object', description: 'x' }] }),
     [
       `${spec}.anyOf[0].description (FieldValueForbidden): Forbidden: must be empty to be structural`,
@@ -133,7 +133,7 @@ test.each<[string, unknown, string[]]>([
     ],
   ],
   [
-    'a map by keys that items do not declare',
+    'list map keys that items do not declare',
     objectWith({
       type: 'array',
       items: { type: 'object' },

@@ -96,7 +96,7 @@ function keywordErrors(root: JSONSchema, rootPath: string): FieldError[] {
   return errors
 }
 
-/** `apiVersion`, `kind` and `metadata` of the root must not have defaults. */
+/** Rejects defaults in `apiVersion`, `kind` and `metadata` of the root. */
 function metadataDefaultErrors({ properties = {} }: JSONSchema, rootPath: string): FieldError[] {
   const errors: FieldError[] = []
   for (const property of ['apiVersion', 'kind', 'metadata']) {
@@ -157,7 +157,7 @@ function listTypeErrors(schema: GivenSchema, path: string): FieldError[] {
   }
 }
 
-/** Items of a set are identified by their value, so each must be atomic. */
+/** Returns errors of the items of a set. Items are identified by their value, so each item must be atomic. */
 function setItemErrors(items: JSONSchema | undefined, path: string): FieldError[] {
   const errors: FieldError[] = []
   if (items?.nullable) errors.push(forbidden(`${path}.nullable`, 'cannot be nullable when x-kubernetes-list-type is set'))
@@ -298,7 +298,7 @@ function patternErrors(pattern: string | undefined, path: string): FieldError[] 
     : [invalid(`${path}.pattern`, pattern, `must be a valid regular expression, but isn't: ${problem}`)]
 }
 
-/** Schemas below a junctor (`allOf`, `anyOf`, `oneOf`, `not`) may only restrict values, not declare types or defaults. */
+/** Rejects types, defaults and other keywords that do not restrict values below a junctor (`allOf`, `anyOf`, `oneOf`, `not`). */
 function junctorErrors(schema: JSONSchema, path: string): FieldError[] {
   return junctorsOf(schema, path)
     .filter(([, innerPath]) => !(isIntOrString(schema.anyOf) && innerPath.startsWith(`${path}.anyOf[`)))
@@ -307,7 +307,7 @@ function junctorErrors(schema: JSONSchema, path: string): FieldError[] {
     )
 }
 
-/** The only form in which a junctor may declare types. */
+/** Reports whether an `anyOf` has the only form in which a junctor may declare types. */
 const isIntOrString = (anyOf: readonly JSONSchema[] | undefined): boolean =>
   equal(anyOf, [{ type: 'integer' }, { type: 'string' }])
 

@@ -33,7 +33,7 @@ function checkResource(value: unknown, path: string, errors: FieldError[]): void
   else if (metadata !== undefined) errors.push(invalid(`${path}.metadata`, metadata, 'must be an object'))
 }
 
-/** Upstream: ValidateObjectMetaAccessor, for an object that is not stored by itself. */
+/** Validates the metadata of an object that is not stored by itself. Upstream: ValidateObjectMetaAccessor. */
 function checkMetadata(metadata: Record<string, unknown>, path: string, errors: FieldError[]): void {
   const { namespace, labels, annotations, ownerReferences } = metadata
   const check = (field: string, value: unknown, problems: readonly string[]) =>

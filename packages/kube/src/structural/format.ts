@@ -18,7 +18,7 @@ const isDate = (text: string): boolean => {
   return date.getUTCMonth() === month - 1 && date.getUTCDate() === day
 }
 
-/** Upstream: any character may precede the fraction of a second. */
+/** Reports whether a text is a time as in RFC 3339. Upstream accepts any character instead of the point before the fraction of a second. */
 const isDateTime = (text: string): boolean => {
   const parts = /^(.+?)[tT](\d{2}):(\d{2}):(\d{2})(?:.\d+)?(?:[zZ]|[+-]\d{2}:\d{2})$/.exec(text)
   return parts !== null && isDate(parts[1]!) && parts[2]! <= '23' && parts[3]! <= '59' && parts[4]! <= '59'

@@ -1,4 +1,4 @@
-/** Regular expressions of schemas, in RE2 syntax. They are untrusted: no pattern may run for long on any text. */
+/** Regular expressions of schemas, in RE2 syntax. Patterns are untrusted input, so no pattern may run for long on any text. */
 import { RE2JS } from 're2js'
 
 export interface Pattern {
@@ -14,12 +14,12 @@ export function compilePattern(pattern: string): Pattern {
   if (!compiled) {
     compiled = compile(pattern)
     if (compiledOf.size >= MaxCompiled) compiledOf.clear()
-    if (pattern.length <= MaxKnownLength) compiledOf.set(pattern, compiled)
+    if (pattern.length <= MaxCachedLength) compiledOf.set(pattern, compiled)
   }
   return compiled
 }
 
-/** Returns the syntax error of a pattern, with the text of Go's regexp. */
+/** Returns the syntax error of a pattern, with the text of Go's regexp; undefined for a valid pattern. */
 export const patternProblem = (pattern: string): string | undefined => compile(pattern).error
 
 /** Cache of compiled patterns: schemas often contain the same patterns, and compiling is slow. */
@@ -44,8 +44,8 @@ function compile(pattern: string): Pattern {
       let matches = results.get(text)
       if (matches === undefined) {
         matches = compiled.test(text)
-        if (results.size >= MaxKnown) results.clear()
-        if (text.length <= MaxKnownLength) results.set(text, matches)
+        if (results.size >= MaxResults) results.clear()
+        if (text.length <= MaxCachedLength) results.set(text, matches)
       }
       return matches
     },
@@ -53,13 +53,14 @@ function compile(pattern: string): Pattern {
 }
 
 /** Maximum number of cached results of one pattern. */
-const MaxKnown = 64
+const MaxResults = 64
 /** Maximum length of cached patterns, and of texts whose results are cached. */
-const MaxKnownLength = 256
+const MaxCachedLength = 256
 
 /**
- * Reports whether a pattern means the same in JavaScript and RE2 and cannot backtrack for long: a sequence of characters and sets, of which
- * one may be repeated a variable number of times if the pattern begins with `^` (searching for `a*b` takes quadratic time).
+ * Reports whether a pattern means the same in JavaScript and RE2 and cannot backtrack for long. Such a pattern is a sequence of characters
+ * and sets. If the pattern begins with `^`, one of them may be repeated a variable number of times; without `^`, searching for `a*b` takes
+ * quadratic time.
  */
 const isPlain = (pattern: string): boolean => PlainForm.test(pattern)
 

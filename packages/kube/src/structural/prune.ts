@@ -7,13 +7,13 @@ import { ObjectMetaSchema } from './object-meta.ts'
 /** Prunes a value in place and records the paths of removed fields. */
 export type Prune = (value: unknown, path: string, removed: Removed) => RemainingWork
 
-/** Paths of pruned fields: upstream reports the metadata of embedded resources after everything else. */
+/** Paths of pruned fields. `metadata` has those in the metadata of embedded resources, because upstream reports these paths last. */
 export interface Removed {
   readonly fields: string[]
   readonly metadata: string[]
 }
 
-/** Fields that every resource has, even if its schema does not declare them. Decoding an object prunes the metadata of its root. */
+/** Fields that every resource has, even if its schema does not declare them. The metadata of the root is pruned when an object is decoded. */
 const TypeMembers = new Set(['apiVersion', 'kind', 'metadata'])
 
 /** Compiles the pruning of a schema. Returns `undefined` when values of the schema contain no fields that could be pruned. */
@@ -28,17 +28,13 @@ export function compilePrune(schema: JSONSchema, isRoot = false): Prune | undefi
   if (isResource && !isRoot) members.set('metadata', pruneMetadata)
 
   const { additionalProperties, items } = schema
-  const undeclared =
-    additionalProperties === undefined || additionalProperties === false
-      ? undefined
-      : additionalProperties === true
-        ? { prune: undefined }
-        : { prune: compilePrune(additionalProperties) }
+  const allowsUndeclared = additionalProperties !== undefined && additionalProperties !== false
+  const pruneUndeclared = typeof additionalProperties === 'object' ? compilePrune(additionalProperties) : undefined
   const item = items ? compilePrune(items) : preserve ? undefined : pruneAll
 
-  const removesUnknown = schema.type === 'object' && !undeclared && !preserve
+  const removesUnknown = schema.type === 'object' && !allowsUndeclared && !preserve
   const prunesInside =
-    [...members.values()].some(Boolean) || undeclared?.prune !== undefined || (schema.type === 'array' && item !== undefined)
+    [...members.values()].some(Boolean) || pruneUndeclared !== undefined || (schema.type === 'array' && item !== undefined)
   if (!removesUnknown && !prunesInside) return undefined
 
   return (value, path, removed) => {
@@ -46,13 +42,13 @@ export function compilePrune(schema: JSONSchema, isRoot = false): Prune | undefi
     if (!isRecord(value)) return undefined
     return each(Object.keys(value), (key) => {
       const isDeclared = members.has(key)
-      if (!isDeclared && !undeclared) {
+      if (!isDeclared && !allowsUndeclared) {
         if (preserve) return undefined
         delete value[key]
         removed.fields.push(childPath(path, key))
         return undefined
       }
-      const child = isDeclared ? members.get(key) : undeclared?.prune
+      const child = isDeclared ? members.get(key) : pruneUndeclared
       const member = value[key]
       return child && typeof member === 'object' && member !== null ? child(member, childPath(path, key), removed) : undefined
     })

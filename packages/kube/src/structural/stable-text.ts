@@ -13,10 +13,10 @@ export function stableText(value: unknown): string {
   return `{${members.join(',')}}`
 }
 
-/** `stableText` in pieces. */
+/** Like `stableText`, as long work that yields between its pieces. */
 export const writingStableText = (value: unknown): Work<string> => writing(value, (keys) => sorting(keys))
 
-/** `writeJSON` in pieces. */
+/** Like `writeJSON`, as long work that yields between its pieces. */
 export const writingJSON = (value: unknown): Work<string> => writing(value)
 
 /** Number of parts that are joined in one piece of work. */

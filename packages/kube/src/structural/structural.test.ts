@@ -22,7 +22,7 @@ interface Recorded {
 }
 const { scenarios } = JSON.parse(readFileSync(new URL('testdata/cr-validation.json', import.meta.url), 'utf8')) as Recorded
 
-/** Prunes, defaults and validates an object as the server does, without CEL rules. */
+/** Prunes an object, drops its nulls, sets defaults and validates it, as the server does. */
 function admitted(schema: JSONSchema, body: object): { object: Record<string, unknown>; causes: string[] } {
   const object = draft(body) as Record<string, unknown>
   const kind = structural(schema)
@@ -87,7 +87,7 @@ describe('pruning', () => {
       ['spec.known.x'],
     ],
     [
-      'an embedded resource keeps its type, and valid fields of metadata',
+      'an embedded resource keeps apiVersion, kind and the known fields of metadata',
       { type: 'object', 'x-kubernetes-embedded-resource': true },
       { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'x', bogus: 1 }, spec: {} },
       { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'x' } },
@@ -108,7 +108,7 @@ describe('pruning', () => {
 })
 
 describe('defaults', () => {
-  test('a default is completed by the defaults below it, and never shared between objects', () => {
+  test('a default is completed by the defaults of nested fields, and never shared between objects', () => {
     const schema = objectWith(
       props(
         { a: { type: 'string', default: 'A' }, list: { type: 'array', items: { type: 'string' } } },
@@ -257,14 +257,14 @@ describe('validation', () => {
       ['spec[1].v: Too long: may not be more than 2 bytes'],
     ],
     [
-      'required fields of a changed parent are required',
+      'a changed object must have its required fields',
       props({ a: short }, { required: ['b'] }),
       { a: 'x' },
       { a: 'y' },
       ['spec.b: Required value'],
     ],
     [
-      'duplicates that the old list contains are valid',
+      'duplicates are valid when the old list contains duplicates',
       list('map'),
       [{ k: 'a' }, { k: 'a' }, { k: 'b' }],
       [{ k: 'a' }, { k: 'a' }],
@@ -343,13 +343,13 @@ test('the schema of metadata accepts valid metadata', () => {
   ).toEqual([])
 })
 
-test('ratcheted rule errors are reported until the rules are satisfied', () => {
+test('errors of rules in unchanged fields are reported as ratcheted errors until the object satisfies the rules', () => {
   const rule = (text: string) => ({ type: 'integer' as const, 'x-kubernetes-validations': [{ rule: text }] })
-  const before = structural({ type: 'object', properties: { a: rule('self > 0'), b: rule('self > 0') } })
+  const kind = structural({ type: 'object', properties: { a: rule('self > 0'), b: rule('self > 0') } })
   const broken = { a: -1, b: 1 }
   const ratcheted = (object: object, old: object) =>
-    atOnce(before.ratchetedErrors(object, old)).map(({ field, text }) => `${field}: ${text}`)
-  expect(before.validate({ ...broken, b: 2 }, broken)).toEqual([])
+    atOnce(kind.ratchetedErrors(object, old)).map(({ field, text }) => `${field}: ${text}`)
+  expect(kind.validate({ ...broken, b: 2 }, broken)).toEqual([])
   expect(ratcheted({ ...broken, b: 2 }, broken)).toEqual(['a: Invalid value: -1: failed rule: self > 0'])
   const repaired = { a: 1, b: 2 }
   expect(ratcheted(repaired, broken)).toEqual([])

@@ -12,7 +12,7 @@ import { compileValidate } from './validate.ts'
 
 /**
  * The compiled schema of a whole object. `prune`, `dropNulls` and `default` change the given draft; `pruning`, `droppingNulls`,
- * `defaulting` and `validating` do the same as `prune`, `dropNulls`, `default` and `validate`, in pieces.
+ * `defaulting` and `validating` do the same as `prune`, `dropNulls`, `default` and `validate`, as long work that yields between its pieces.
  */
 export interface Structural {
   readonly schema: JSONSchema
@@ -37,9 +37,7 @@ export interface Structural {
    */
   validate(object: object, old?: object, earlier?: readonly FieldError[], also?: readonly FieldError[]): FieldError[]
   validating(...args: Parameters<Structural['validate']>): Work<FieldError[]>
-  /**
-   * Errors of CEL rules in unchanged parts of an update, in pieces. They do not reject the update; they are sent as warnings.
-   */
+  /** Returns errors of CEL rules in unchanged parts of an update. These errors do not reject the update; the server sends them as warnings. */
   ratchetedErrors(object: object, old: object): Work<RuleError[]>
   /** Validates by the schema, without CEL rules. */
   validateSchema(object: object, old?: object): FieldError[]
@@ -123,7 +121,7 @@ function compile(schema: JSONSchema): Structural {
   }
 }
 
-/** Upstream: after errors of these types rules are not evaluated, because the object does not have the types that they expect. */
+/** Upstream: after errors of these types rules are not evaluated, because the object does not have the types that the rules expect. */
 const preventsRules = ({ type }: FieldError): boolean =>
   type === 'FieldValueRequired' ||
   type === 'FieldValueTypeInvalid' ||

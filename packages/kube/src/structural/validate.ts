@@ -100,7 +100,7 @@ function compileType({ format = '', nullable }: JSONSchema, types: readonly stri
     // Upstream: for a value that is neither a list nor a string, the error names the format instead of the type.
     if (!fits && !isListOrText && knownFormat !== '')
       return reportWrongType(path, errors, knownFormat, actual === 'integer' ? 'int64' : actual === 'number' ? 'float64' : '')
-    // Upstream: a format of other than numeric types replaces the check of the type of lists and strings.
+    // Upstream: a known format replaces the type check of lists and strings, unless the type is numeric.
     if (!numeric && knownFormat !== '' && isListOrText) return 1
     return fits ? 1 : reportWrongType(path, errors, expectedTypes, actual)
   }
@@ -168,10 +168,13 @@ function compileNumber(schema: JSONSchema, type: string | undefined): Check<numb
   }
 }
 
-/** Limits are compared as floats, also those that a CRD declares as exact integers. */
+/** Converts a limit to a float, in which limits are compared. A CRD may declare a limit as an exact integer (bigint). */
 const asFloat = (limit: number | undefined): number | undefined => (limit === undefined ? undefined : Number(limit))
 
-/** Upstream: for integers the factor is converted to an integer; for floats the quotient must be whole and below 2^53. */
+/**
+ * Reports whether a value is a multiple of a factor. Upstream: for an integer, the factor is converted to an integer; for a float, the quotient
+ * must be whole and below 2^53.
+ */
 function isMultiple(value: number | bigint, factor: number): boolean {
   if (isInt64(value)) return BigInt(value) % BigInt(Math.trunc(factor)) === 0n
   const float = Number(value)
