@@ -1,5 +1,5 @@
 /**
- * Allows PersistentVolumeClaims to grow only when they are bound, and keep a storage class that allows volume expansion.
+ * Allows a PersistentVolumeClaim to grow only when it is bound, and its storage class allows volume expansion and does not change.
  * Upstream: plugin/pkg/admission/storage/persistentvolume/resize, v1.36.
  */
 import { compareAmounts } from '../kinds/checks.ts'

@@ -52,7 +52,7 @@ const rangesOf = ({ store, namespace }: PluginWrite): LimitRange[] =>
  */
 function* settingDefaults(pod: Pod, ranges: readonly LimitRange[]): Work<void> {
   const { containers = [], initContainers = [] } = pod.spec
-  /** Characters of the names of the defaults that were set. */
+  /** Total length of the names of all defaults that were set. */
   let characters = 0
   for (const { spec } of ranges) {
     const items = (spec.limits ?? []).filter(({ type }) => type === 'Container')

@@ -22,10 +22,10 @@ const aPod = (name: string, resources: object = {}, spec: object = {}) =>
 const aClaim = (name: string, storage: string) =>
   ({ metadata: at(name), spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage } } } }) as never
 
-describe('limits', () => {
+describe('LimitRanger', () => {
   const limit = (...limits: object[]) => t.client.create(ranges, { metadata: at('l'), spec: { limits } } as never)
 
-  test('set omitted amounts of containers, and record that in an annotation', async () => {
+  test('sets omitted requests and limits of containers, and lists them in an annotation', async () => {
     await limit({ type: 'Container', default: { cpu: '2', memory: '1Gi' }, defaultRequest: { cpu: '100m' } })
     const pod = (await t.client.create(pods, aPod('p', { limits: { memory: '2Gi' } }))) as unknown as Pod
     expect(pod.spec.containers![0]!.resources).toEqual({
@@ -40,7 +40,7 @@ describe('limits', () => {
   const manyDefaults = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`example.com/resource-${index}`, '1']))
   const manyContainers = (length: number) => Array.from({ length }, (_, index) => ({ name: `c${index}`, image: 'i' }))
 
-  test('of several LimitRanges are all set; the annotation lists those of the last one', async () => {
+  test('sets the defaults of all LimitRanges, and lists those of the last LimitRange in the annotation', async () => {
     await limit({ type: 'Container', default: manyDefaults })
     const last = { metadata: at('m'), spec: { limits: [{ type: 'Container', default: { 'example.com/last': '1' } }] } }
     await t.client.create(ranges, last as never)
@@ -50,14 +50,14 @@ describe('limits', () => {
     expect(pod.metadata.annotations!['kubernetes.io/limit-ranger']).toMatch(/^LimitRanger plugin set: example.com\/last /)
   })
 
-  test('of one LimitRange are not set, and the pod is rejected, if the annotation would be too long', async () => {
+  test('rejects a pod when the annotation that lists its defaults is too long', async () => {
     await limit({ type: 'Container', default: manyDefaults })
     expect(await rejection(t.client.create(pods, aPod('p', {}, { containers: manyContainers(200) })))).toContain(
       'metadata.annotations: Too long: may not be more than 262144 bytes',
     )
   })
 
-  test('are set until the pod is too large; setting and checking them yields to the event loop', async () => {
+  test('stops setting defaults when the pod is too large; setting defaults and checking limits yield to the event loop', async () => {
     let yields = 0
     Object.assign(t.clock, { yieldIfDue: () => void yields++ })
     const containers = manyContainers(2000)
@@ -81,13 +81,13 @@ describe('limits', () => {
     [{ min: { cpu: '1' } }, { requests: { cpu: '500m' } }, 'minimum cpu usage per Container is 1, but request is 500m'],
     [{ max: { cpu: '1' } }, { limits: { cpu: '2' } }, 'maximum cpu usage per Container is 1, but limit is 2'],
     [{ maxLimitRequestRatio: { cpu: '2' } }, { requests: { cpu: '1' }, limits: { cpu: '3' } }, 'but provided ratio is 3.000000'],
-  ])('%j reject %j', async (item, resources, text) => {
+  ])('the limit %j rejects a container with %j', async (item, resources, text) => {
     await limit({ type: 'Container', ...item })
     expect(await rejection(t.client.create(pods, aPod('p', resources)))).toMatch(/^403 Forbidden: pods "p" is forbidden: /)
     expect(await rejection(t.client.create(pods, aPod('p', resources)))).toContain(text)
   })
 
-  test('of pods apply to the sum of all containers, and limits of claims to each claim', async () => {
+  test('applies the limits of pods to the sum of all containers, and the limits of claims to each claim', async () => {
     await limit(
       { type: 'Pod', max: { cpu: '1' } },
       { type: 'PersistentVolumeClaim', max: { storage: '2Gi' }, min: { storage: '1Gi' } },
@@ -108,11 +108,11 @@ describe('limits', () => {
   })
 })
 
-describe('quotas', () => {
+describe('ResourceQuota', () => {
   const quota = (hard: object, spec: object = {}) =>
     t.client.create(quotas, { metadata: at('q'), spec: { hard, ...spec } } as never)
 
-  test('count existing objects, and no deleted objects', async () => {
+  test('counts existing objects, and no deleted objects', async () => {
     await quota({ 'count/configmaps': '1' })
     const create = (name: string) => rejection(t.client.create(configMaps, { metadata: at(name) } as never))
     expect(await create('a')).toBe('accepted')
@@ -123,7 +123,7 @@ describe('quotas', () => {
     expect(await create('b')).toBe('accepted')
   })
 
-  test('sum the requests of pods that have not finished', async () => {
+  test('sums the requests of pods that have not finished, and rejects a pod without the limited request', async () => {
     await quota({ 'requests.cpu': '1', pods: '5' })
     const create = (name: string, cpu: string) => rejection(t.client.create(pods, aPod(name, { requests: { cpu } })))
     expect(await create('a', '700m')).toBe('accepted')
@@ -138,13 +138,13 @@ describe('quotas', () => {
   test.each<[string[], object, object]>([
     [['BestEffort'], {}, { requests: { cpu: '1' } }],
     [['NotBestEffort'], { requests: { cpu: '1' } }, {}],
-  ])('of scope %j count only pods of that scope', async (scopes, countedResources, otherResources) => {
+  ])('with scope %j, counts only pods of that scope', async (scopes, countedResources, otherResources) => {
     await quota({ pods: '0' }, { scopes })
     expect(await rejection(t.client.create(pods, aPod('a', countedResources)))).toContain('exceeded quota: q')
     expect(await rejection(t.client.create(pods, aPod('b', otherResources)))).toBe('accepted')
   })
 
-  test('of scope CrossNamespacePodAffinity count only pods with affinity to pods of other namespaces', async () => {
+  test('with scope CrossNamespacePodAffinity, counts only pods with anti-affinity to pods of other namespaces', async () => {
     await quota({ pods: '0' }, { scopes: ['CrossNamespacePodAffinity'] })
     const term = { topologyKey: 'zone', labelSelector: {} }
     const withTerm = (added: object) => ({
@@ -171,7 +171,7 @@ describe('quotas', () => {
     [classScope('DoesNotExist'), [undefined]],
     [classScope('In', 'fast'), ['fast']],
     [classScope('NotIn', 'fast'), ['slow', undefined]],
-  ])('of scope %j count only claims of those classes', async (spec, counted) => {
+  ])('with %j, counts only claims of those classes', async (spec, counted) => {
     await quota({ persistentvolumeclaims: '0' }, spec)
     for (const [index, name] of ['fast', 'slow', undefined].entries()) {
       const outcome = await rejection(t.client.create(claims, inClass(`c${index}`, name)))
@@ -179,7 +179,7 @@ describe('quotas', () => {
     }
   })
 
-  test('of a class count a claim that changes to the class', async () => {
+  test('counts a claim whose class changes to the class of the quota', async () => {
     await quota({ 'requests.storage': '1Gi' }, classScope('In', 'fast'))
     await t.client.create(claims, inClass('a', 'fast'))
     await t.client.create(claims, inClass('b', 'slow'))
@@ -191,7 +191,7 @@ describe('quotas', () => {
     )
   })
 
-  test('apply to concurrent writes, and do not count failed writes', async () => {
+  test('applies to concurrent writes, and does not count failed writes', async () => {
     await quota({ 'count/configmaps': '3' })
     const create = (name: string) => rejection(t.client.create(configMaps, { metadata: at(name) } as never))
     const outcomes = await Promise.all(['a', 'b', 'c', 'd', 'e', 'A'].map(create))
@@ -202,7 +202,7 @@ describe('quotas', () => {
     expect(await create('g')).toContain('exceeded quota')
   })
 
-  test('limit the requested storage of claims, and can be disabled', async () => {
+  test('limits the requested storage of claims, and can be disabled', async () => {
     await quota({ 'requests.storage': '2Gi' })
     expect(await rejection(t.client.create(claims, aClaim('c', '3Gi')))).toContain('requests.storage=3Gi')
     t = await testServer({ admissionPlugins: { disable: ['ResourceQuota'] } })

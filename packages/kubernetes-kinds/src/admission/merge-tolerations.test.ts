@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import type { Toleration } from '../kinds/schemas/types.ts'
 import { mergeTolerations } from './merge-tolerations.ts'
 
-/** Upstream's isSuperset. */
+/** Reports whether `wide` tolerates at least the taints that `narrow` tolerates. Upstream: isSuperset. */
 function covers(wide: Toleration, narrow: Toleration): boolean {
   if (equal(wide, narrow)) return true
   const { key = '', effect = '', operator = '', value = '', tolerationSeconds } = wide
@@ -16,7 +16,7 @@ function covers(wide: Toleration, narrow: Toleration): boolean {
   return (operator === '' || operator === 'Equal') && narrow.operator === 'Equal' && (narrow.value ?? '') === value
 }
 
-/** Upstream's algorithm, which compares each pair. */
+/** Merges tolerations by upstream's algorithm, which compares each pair. */
 function mergeByPairs(tolerations: readonly Toleration[]): Toleration[] {
   const merged: Toleration[] = []
   for (const [index, toleration] of tolerations.entries()) {

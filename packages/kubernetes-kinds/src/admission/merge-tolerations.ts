@@ -5,7 +5,9 @@
 import { stableText } from '@capstan/kube'
 import type { Toleration } from '../kinds/schemas/types.ts'
 
-/** Drops tolerations that another toleration covers, and keeps the first of equal tolerations. */
+/**
+ * Drops a toleration if another toleration covers it, that is, tolerates at least the same taints. Keeps the first of equal tolerations.
+ */
 export function mergeTolerations(all: readonly Toleration[]): Toleration[] {
   const texts = all.map((toleration) => stableText(toleration))
   const isCoveredLater: boolean[] = []
@@ -48,7 +50,7 @@ class LongestTolerations {
     this.#groups.set(group, [...otherTolerations, { text, seconds }].sort((a, b) => (a.seconds < b.seconds ? 1 : -1)).slice(0, 2))
   }
 
-  /** Reports whether an added toleration, other than an equal toleration, covers the given toleration. */
+  /** Reports whether an added toleration covers the given toleration and is not equal to it. */
   covers({ key = '', effect = '', operator, value = '', tolerationSeconds = Infinity }: Toleration, text: string): boolean {
     const groups = [effect, ''].flatMap((groupEffect) => [
       groupOf(key, groupEffect, anyValue),

@@ -22,7 +22,7 @@ describe('switches of plugins', () => {
     )
   })
 
-  test('a plugin name that upstream does not have has no state', () => {
+  test('`admissionPluginState` returns undefined for a name that does not exist upstream', () => {
     expect(['NamespaceLifecycle', 'LimitRanger', 'Nope', 'toString'].map(admissionPluginState)).toEqual([
       'on',
       expect.any(String),

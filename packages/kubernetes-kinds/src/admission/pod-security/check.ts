@@ -14,6 +14,7 @@ export interface Finding {
   readonly detail: string
 }
 
+/** Returns the violation of a rule by a pod; `undefined` when the pod complies. */
 export type Rule = (pod: PodLike) => Finding | undefined
 
 export interface Check {
@@ -38,7 +39,7 @@ export const sorted = (texts: Iterable<string>): string[] => [...new Set(texts)]
 
 /** Values in the security contexts of a pod and its containers that violate a rule, and containers without a value. */
 export interface Settings<T> {
-  /** Where the invalid values are set: `pod`, `container "a"` or `containers "a", "b"`, or both. */
+  /** Parts of the pod with invalid values: `pod`, then one text for all containers, such as `containers "a", "b"`. */
   readonly violators: readonly string[]
   readonly values: readonly T[]
   /** Names of the containers without a value; empty if the pod has a valid value. */

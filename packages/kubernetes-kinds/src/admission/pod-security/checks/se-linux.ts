@@ -1,6 +1,6 @@
 import { type Check, plural, quoted, type Rule, settings, sorted } from '../check.ts'
 
-const rule =
+const allowOnly =
   (...types: readonly string[]): Rule =>
   ({ spec }) => {
     const isAllowed = (type = ''): boolean => type === '' || types.includes(type)
@@ -27,7 +27,7 @@ export const seLinux: Check = {
   id: 'seLinuxOptions',
   level: 'baseline',
   rules: [
-    { since: 0, rule: rule(...usualTypes) },
-    { since: 31, rule: rule(...usualTypes, 'container_engine_t') },
+    { since: 0, rule: allowOnly(...usualTypes) },
+    { since: 31, rule: allowOnly(...usualTypes, 'container_engine_t') },
   ],
 }
