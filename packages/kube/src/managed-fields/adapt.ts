@@ -9,8 +9,8 @@ import { deducedType, memberType } from './type.ts'
 const adapted = new WeakMap<FieldSet, WeakMap<Type, FieldSet>>()
 
 /**
- * Adapts a set to the current schema. If a list or map has become atomic, a manager of any of its parts now owns the whole. Returns the set
- * itself if it needs no change. Upstream: the change from atomic to granular changes no ownership.
+ * Adapts a field set to `type`, the type of the current schema. If a list or map has become atomic, a manager that owned a part owns the
+ * whole. If a list or map is no longer atomic, ownership does not change, as upstream. Returns the set itself if it needs no change.
  */
 export function adaptToType(type: Type, set: FieldSet): FieldSet {
   const cached = adapted.get(set)?.get(type)
@@ -21,7 +21,7 @@ export function adaptToType(type: Type, set: FieldSet): FieldSet {
   return result
 }
 
-/** `isWhole`: the set contains the value itself, without fields below it, and so needs no change if the value is atomic. */
+/** Adapts one node. `isWhole` means that the set contains the node's field, and no fields below it: an atomic value needs no change. */
 function adapt(type: Type, set: FieldSet, isWhole: boolean): FieldSet {
   const { map, scalar, list } = type
   if (map) {
@@ -42,10 +42,10 @@ function adaptChildren(set: FieldSet, typeOf: (element: PathElement) => Type | u
   for (const [element, child] of set.children) {
     const type = typeOf(element)
     if (!type) continue
-    const fitted = adapt(type, child, child.owned && child.children.size === 0)
-    if (fitted === child) continue
+    const adaptedChild = adapt(type, child, child.owned && child.children.size === 0)
+    if (adaptedChild === child) continue
     children ??= new Map(set.children)
-    children.set(element, fitted)
+    children.set(element, adaptedChild)
   }
   if (!children) return set
   return isEmpty(set) ? set : fieldSet(set.owned, children)

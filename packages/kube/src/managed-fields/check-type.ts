@@ -7,7 +7,10 @@ import { elementText, fieldElement } from './path-element.ts'
 import type { ListType, MapType, ScalarType, Type } from './type.ts'
 import { formsOf, memberType } from './type.ts'
 
-/** Returns upstream's error texts: `.spec.replicas: expected numeric (int or float), got string`. */
+/**
+ * Returns the errors of a value, with upstream's texts: `.spec.replicas: expected numeric (int or float), got string`. With
+ * `allowDuplicates`, several items of a list may have the same keys or the same value.
+ */
 export function typeProblems(type: Type, value: unknown, options: { allowDuplicates: boolean }): string[] {
   const problems: string[] = []
   check(type, value, '', (path, text) => problems.push(path === '' ? text : `${path}: ${text}`), options.allowDuplicates)

@@ -9,6 +9,7 @@ import { fieldElement } from './path-element.ts'
 import type { ListType, MapType, Type } from './type.ts'
 import { formsOf, memberType } from './type.ts'
 
+/** Fields that differ between two versions of an object. */
 export interface Comparison {
   readonly added: FieldSet
   readonly removed: FieldSet
@@ -38,7 +39,7 @@ export function* compareTyped(type: Type, before: unknown, after: unknown): Work
   )
 }
 
-/** Removes the fields of `ignored`, which have no manager, and all fields below them from a comparison. */
+/** Returns a comparison without the fields of `ignored` and all fields below them. Ignored fields have no manager. */
 export const withoutFields = (comparison: Comparison, ignored: FieldSet | undefined): Comparison =>
   ignored === undefined
     ? comparison
@@ -58,7 +59,7 @@ interface TypedComparison {
   readonly isLeaf: boolean
 }
 
-/** Adds the container itself to the fields if it was added or removed. */
+/** Adds the list or map itself to the fields if it was added or removed. */
 function withContainer({ fields, isLeaf }: TypedComparison, before: unknown, after: unknown): Comparison {
   if (isLeaf) return fields
   if (before === undefined) return { ...fields, added: { ...fields.added, owned: true } }
@@ -68,7 +69,7 @@ function withContainer({ fields, isLeaf }: TypedComparison, before: unknown, aft
 
 const sameForm = (a: Type, b: Type): boolean => a.map === b.map && a.list === b.list && a.scalar === b.scalar
 
-/** Compares the members or items of two values; returns `undefined` for a form that is a leaf. */
+/** Compares the members or items of two values; returns `undefined` for a form without members and items. */
 function comparingParts({ map, scalar, list }: Type, before: unknown, after: unknown): Work<TypedComparison> | undefined {
   if (map) return compareMap(map, before, after)
   return list && !scalar ? compareList(list, before, after) : undefined
@@ -79,12 +80,15 @@ const compareLeaf = (before: unknown, after: unknown): TypedComparison => ({
   isLeaf: true,
 })
 
-const leafComparison = (before: unknown, after: unknown): Comparison =>
-  before === undefined ? addedLeaf : after === undefined ? removedLeaf : equal(before, after) ? noDifferences : modifiedLeaf
+function leafComparison(before: unknown, after: unknown): Comparison {
+  if (before === undefined) return addedLeaf
+  if (after === undefined) return removedLeaf
+  return equal(before, after) ? noDifferences : modifiedLeaf
+}
 
 /**
- * Compares two scalars, which are leaves in every type; returns `undefined` for other values. Most values are scalars, and need no
- * generator.
+ * Compares two scalars, which are leaves in every type; returns `undefined` for other values. Most values are scalars, for which this
+ * function avoids the cost of a generator.
  */
 const compareScalars = (before: unknown, after: unknown): Comparison | undefined =>
   isScalar(before) && isScalar(after) ? leafComparison(before, after) : undefined
@@ -136,7 +140,7 @@ function* compareList(list: ListType, before: unknown, after: unknown): Work<Typ
   return { fields: parts.comparison(), isLeaf: false }
 }
 
-/** Compares the items with one path element. A live list may contain duplicate items, which count together as one value. */
+/** Compares the items that one path element identifies in two lists. Duplicate items in a live list are compared together, as one value. */
 function* compareItems(type: Type, before: readonly unknown[], after: readonly unknown[]): Work<Comparison> {
   if (before.length <= 1 && after.length <= 1)
     return compareScalars(before[0], after[0]) ?? (yield* compareTyped(type, before[0], after[0]))

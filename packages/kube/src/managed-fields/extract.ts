@@ -11,7 +11,10 @@ export interface ExtractOptions {
   readonly keepKeys?: boolean
 }
 
-/** Returns the part of the value that the set covers, atomic fields as a whole; null when the value has no field of the set. */
+/**
+ * Returns the part of the value that the set covers; null when the set covers no member or item. Atomic or empty lists and maps are
+ * returned completely.
+ */
 export function extractFields(type: Type, value: unknown, fields: FieldSet, options: ExtractOptions = {}): unknown {
   const { map, scalar, list } = formsOf(type, value)
   if (map) return isRecord(value) ? extractMembers(map, value, fields, options) : null

@@ -18,12 +18,12 @@ export type Path = readonly PathElement[]
 const NoChildren: ReadonlyMap<PathElement, FieldSet> = new Map()
 
 export const emptySet: FieldSet = { owned: false, children: NoChildren }
-/** One field without fields below it. */
+/** Node of a field without fields below it. */
 export const leaf: FieldSet = { owned: true, children: NoChildren }
 
 export const isEmpty = (set: FieldSet | undefined): boolean => set === undefined || (!set.owned && set.children.size === 0)
 
-/** Creates a node with these children, except empty children. */
+/** Creates a node with those of `children` that are not empty. */
 export function fieldSet(owned: boolean, children: Iterable<readonly [PathElement, FieldSet | undefined]>): FieldSet {
   const nonEmpty = new Map<PathElement, FieldSet>()
   for (const [element, child] of children) if (child !== undefined && !isEmpty(child)) nonEmpty.set(element, child)
@@ -33,16 +33,15 @@ export function fieldSet(owned: boolean, children: Iterable<readonly [PathElemen
 
 /** Creates the set of the given paths. */
 export function setOf(paths: readonly Path[]): FieldSet {
-  return paths.reduce<FieldSet>(
-    (set, path) =>
-      union(
-        set,
-        path.reduceRight<FieldSet>((child, element) => ({ owned: false, children: new Map([[element, child]]) }), leaf),
-      ),
-    emptySet,
-  )
+  let set = emptySet
+  for (const path of paths) set = union(set, setOfPath(path))
+  return set
 }
 
+const setOfPath = (path: Path): FieldSet =>
+  path.reduceRight<FieldSet>((child, element) => ({ owned: false, children: new Map([[element, child]]) }), leaf)
+
+/** Returns the fields that are in at least one of the sets. */
 export function union(a: FieldSet, b: FieldSet): FieldSet {
   if (a === b || isEmpty(b)) return a
   if (isEmpty(a)) return b
@@ -107,6 +106,7 @@ export function leavesOf(set: FieldSet): FieldSet {
   )
 }
 
+/** Returns the number of fields in the set. */
 export function sizeOf(set: FieldSet): number {
   let size = set.owned ? 1 : 0
   for (const child of set.children.values()) size += sizeOf(child)
@@ -129,7 +129,7 @@ export function hasPath(set: FieldSet, path: Path): boolean {
   return node?.owned ?? false
 }
 
-/** Returns the paths of the set: at each node its own fields in order, then the fields below them. */
+/** Returns the paths of the fields in the set. At each node, the fields directly below it come first, in order, then all deeper fields. */
 export function pathsOf(set: FieldSet): Path[] {
   const paths: Path[] = []
   const visit = (node: FieldSet, prefix: Path) => {

@@ -78,7 +78,7 @@ export function withDeclaredParents(type: Type, set: FieldSet): FieldSet {
 }
 
 /**
- * Removes the fields of the set, with everything below them, from a value. Returns null when no member or item remains, and for an atomic
+ * Removes the fields of the set, and all fields below them, from a value. Returns null when no member or item remains, and for an atomic
  * list or map.
  */
 export function removeFields(type: Type, value: unknown, fields: FieldSet): unknown {
@@ -91,30 +91,26 @@ export function removeFields(type: Type, value: unknown, fields: FieldSet): unkn
 function removeFromMap(map: MapType, value: unknown, fields: FieldSet): unknown {
   if (map.atomic || !isRecord(value)) return null
   const remaining: Record<string, unknown> = {}
-  let isTouched = false
   for (const name of Object.keys(value)) {
     const subset = fields.children.get(fieldElement(name))
     if (subset?.owned) continue
-    if (subset) isTouched = true
     setMember(remaining, name, subset ? removeBelow(memberType(map, name) ?? {}, value[name], subset) : value[name])
   }
-  return Object.keys(remaining).length > 0 || isTouched ? remaining : null
+  return Object.keys(remaining).length > 0 ? remaining : null
 }
 
 function removeFromList(list: ListType, value: unknown, fields: FieldSet): unknown {
   if (list.atomic || !Array.isArray(value)) return null
   const remaining: unknown[] = []
-  let isTouched = false
   for (const item of value) {
     const subset = fields.children.get(itemElement(list, item))
     if (subset?.owned) continue
-    if (subset) isTouched = true
     remaining.push(subset ? removeBelow(list.element, item, subset) : item)
   }
-  return remaining.length > 0 || isTouched ? remaining : null
+  return remaining.length > 0 ? remaining : null
 }
 
-/** Removes fields from a container that itself stays, possibly empty. */
+/** Removes fields from a list or map that itself is kept, possibly empty. */
 function removeBelow(type: Type, value: unknown, fields: FieldSet): unknown {
   const remaining = removeFields(type, value, fields)
   if (remaining !== null) return remaining

@@ -64,7 +64,7 @@ const MaxRecentSets = 16
 /** Maximum number of nodes of a set in `recent`: sixteen sets of 200,000 fields would occupy hundreds of megabytes. */
 const MaxNodes = 2000
 
-/** Encodes a set as FieldsV1, with sorted elements. The result is frozen; repeated calls with the same set return the same object. */
+/** Encodes a set as FieldsV1, with sorted elements. The result is frozen and cached. */
 export function* encodeFields(set: FieldSet): Work<FieldsV1> {
   const cached = encoded.get(set)
   if (cached) return cached
@@ -80,7 +80,7 @@ export function* encodeFields(set: FieldSet): Work<FieldsV1> {
   return fields
 }
 
-/** Subtracts the number of nodes in the set from `nodes`. Stops counting when the result is negative. */
+/** Returns `nodes` minus the number of nodes in the set. Stops counting when the result is negative. */
 function nodesLeft(set: FieldSet, nodes: number): number {
   let remaining = nodes - set.children.size
   for (const child of set.children.values()) {

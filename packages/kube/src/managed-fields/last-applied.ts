@@ -12,7 +12,10 @@ import type { Typed } from './updater.ts'
 
 const LastApplied = 'kubectl.kubernetes.io/last-applied-configuration'
 
-/** Returns the fields that client-side apply set and whose values have not changed since; `undefined` without a usable annotation. */
+/**
+ * Returns the fields that client-side apply set and whose values have not changed since. Returns `undefined` when the annotation of
+ * client-side apply is missing, invalid or in another version.
+ */
 export function unchangedSinceLastApplied(live: KubeObject, current: Typed): FieldSet | undefined {
   const text = live.metadata.annotations?.[LastApplied]
   if (!text) return undefined
@@ -29,8 +32,8 @@ export function unchangedSinceLastApplied(live: KubeObject, current: Typed): Fie
 }
 
 /**
- * Upstream: when the annotation of client-side apply exists, server-side apply of kubectl updates it, or removes it when the annotations
- * become too large.
+ * Updates the annotation of client-side apply in `result`, if the annotation exists. Removes it when the annotations become too large.
+ * Upstream: server-side apply by kubectl does the same.
  */
 export function renewLastApplied(result: KubeObject, applied: KubeObject): void {
   if (!result.metadata.annotations?.[LastApplied]) return

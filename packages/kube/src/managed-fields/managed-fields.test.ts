@@ -80,7 +80,7 @@ const entryTexts = (object: KubeObject) =>
   )
 
 describe('apply', () => {
-  test('creates an object whose fields its manager owns; list items are identified by their keys with defaults', () => {
+  test('makes its manager the owner of all fields of a new object; the keys of list items include defaults', () => {
     const created = apply(undefined, 'm', { replicas: 1, ports: [{ port: 80 }], tags: ['a'], free: { deep: { k: 1 } } })
     expect(entryTexts(created)).toEqual([
       'm Apply 00:00 {"f:spec":{"f:free":{"f:deep":{".":{},"f:k":{}}},"f:ports":{"k:{\\"port\\":80,\\"protocol\\":\\"TCP\\"}":{".":{},"f:port":{}}},"f:replicas":{},"f:tags":{"v:\\"a\\"":{}}}}',
@@ -148,7 +148,7 @@ describe('apply', () => {
 
   test.each<[string, object, object, string]>([
     [
-      'a wrong type',
+      'a value of a wrong type',
       { spec: { replicas: 'x' } },
       {},
       'failed to create typed patch object (ns/w; shop.example.com/v1, Kind=Widget): .spec.replicas: expected numeric (int or float), got string',
@@ -162,8 +162,8 @@ describe('apply', () => {
       '.spec.ports: duplicate entries for key [port=1,protocol="TCP"]',
     ],
     ['duplicate values', { spec: { tags: ['a', 'a'] } }, {}, '.spec.tags: duplicate entries for key [="a"]'],
-    ['managedFields', {}, { managedFields: [] }, 'metadata.managedFields must be nil'],
-  ])('%s in the applied object is rejected', (_, fields, metadata, message) => {
+    ['managedFields in its metadata', {}, { managedFields: [] }, 'metadata.managedFields must be nil'],
+  ])('an applied object with %s is rejected', (_, fields, metadata, message) => {
     expect(() => applyPatch(undefined, widget(fields, metadata), { ...context('m'), force: false })).toThrow(message)
   })
 
@@ -174,7 +174,7 @@ describe('apply', () => {
     )
   })
 
-  test('kubectl takes over the fields of client-side apply, and updates its annotation', () => {
+  test('only kubectl takes over fields of the annotation of client-side apply, and it updates the annotation', () => {
     const key = 'kubectl.kubernetes.io/last-applied-configuration'
     const last = JSON.stringify(widget({ spec: { color: 'red' } }))
     const live = stored(
@@ -210,14 +210,14 @@ describe('update', () => {
     ])
   })
 
-  test('setting an equal value changes no ownership, and causes no write', () => {
+  test('that sets an equal value changes no ownership, and needs no write', () => {
     const live = stored(update(undefined, 'a', (w) => (w.spec = { replicas: 1 })))
     const next = update(live, 'b', (w) => (w.spec.replicas = 1), 1)
     expect(entryTexts(next)).toEqual(entryTexts(live))
     expect(keepTimes(live, next)).toBe(true)
   })
 
-  test('the spec of a kind that always has one is not owned by the manager that creates the object', () => {
+  test('that creates an object of a kind whose spec always exists does not own the spec, and an apply without a spec adds none', () => {
     const next = widget({ spec: { replicas: 1 } })
     updateManagedFields(undefined, next, { ...context('m'), zeroValue: { spec: {} } })
     expect(entryTexts(next)).toEqual(['m Update 00:00 {"f:spec":{"f:replicas":{}}}'])
@@ -225,7 +225,7 @@ describe('update', () => {
     expect(applied).not.toHaveProperty('spec')
   })
 
-  test('an update through the status subresource owns only status fields', () => {
+  test('through the status subresource owns only status fields', () => {
     const live = stored(update(undefined, 'a', (w) => (w.spec = { replicas: 1 })))
     const next = update(
       live,
@@ -289,7 +289,7 @@ describe('update', () => {
   })
 })
 
-test('an apply that changes nothing keeps every time', () => {
+test('an apply that changes nothing keeps the times of all entries', () => {
   const live = stored(apply(undefined, 'm', { replicas: 1 }))
   const again = apply(live, 'm', { replicas: 1 }, 9)
   expect(keepTimes(live, again)).toBe(true)
@@ -316,7 +316,7 @@ describe('set algebra', () => {
   const root = set.map((child) => ({ ...child, owned: false }))
   const same = (a: FieldSet, b: FieldSet) => expect(sameSet(a, b)).toBe(true)
 
-  test('is correct for random sets', () => {
+  test('obeys the laws of sets, and random sets round-trip as FieldsV1', () => {
     fc.assert(
       fc.property(root, root, root, (a, b, c) => {
         same(union(a, b), union(b, a))

@@ -31,15 +31,15 @@ export interface ManagedFieldsContext {
   /** Milliseconds since the Unix epoch. */
   readonly now: number
   /**
-   * The object before any field is set. Upstream: non-pointer members of Go types always exist, so the manager that creates an object owns
-   * only the fields in such a member, not the member itself.
+   * Object with which a new object is compared; default: an empty object. Upstream: non-pointer members of Go types always exist, so the
+   * manager that creates an object owns only the fields in such a member, not the member itself.
    */
   readonly zeroValue?: object
-  /** Whether entries of updates get no time, as upstream's for the scale subresource. */
+  /** Whether Update entries get no time. Upstream: entries of the scale subresource have none. */
   readonly untimed?: boolean
   /**
    * Converts an object to another version of its kind. If the function is absent or returns `undefined`, the version does not exist, and
-   * its managers are removed. A StatusError that it throws rejects an apply; an update removes managedFields instead.
+   * its managers are removed. If the function throws a StatusError, an apply is rejected; an update removes managedFields instead.
    */
   readonly convert?: (object: KubeObject, apiVersion: string) => { object: KubeObject; schema: JSONSchema } | undefined
 }
@@ -60,10 +60,10 @@ const BuiltinStatusResets = setOf([path('spec')])
 const MainResets = setOf([path('status')])
 
 /**
- * Updates `metadata.managedFields` of a draft that will replace `live` (absent for a create): the manager owns the fields that differ, and
- * other managers lose them. Valid entries in the draft replace the entries of `live`, and an empty list removes managedFields, except
- * through subresources. A live object without managedFields gets none, unless the draft has valid entries; a draft that does not fit the
- * schema loses them.
+ * Updates `metadata.managedFields` of `next`, a draft that will replace `live` (absent for a create). The manager of the request owns the
+ * fields that differ, and other managers lose them. Valid entries in the draft replace the entries of `live`, and an empty list removes
+ * all entries; a request to a subresource ignores the entries in the draft. If `live` has no managedFields, the draft gets none either,
+ * unless it has valid entries. A draft that does not fit the schema is left without managedFields.
  */
 export const updateManagedFields = (live: KubeObject | undefined, next: KubeObject, context: ManagedFieldsContext): void =>
   void atOnce(managedFieldsUpdate(live, next, context))
@@ -83,8 +83,8 @@ export function* managedFieldsUpdate<T extends KubeObject>(
     yield* updateEntries(live, next, entries, { ...context, operation: 'Update' })
     yield* setEntries(next, entries)
   } catch (err) {
-    // Upstream: objects that do not fit the schema, such as older objects, or that have managers of versions that the kind no longer has,
-    // are written without managedFields.
+    // Upstream: an object is written without managedFields if it does not fit the schema, as older objects may not, or if it cannot be
+    // converted, for example because it has managers of a version that the kind no longer has.
     if (!(err instanceof ItemError || err instanceof StatusError)) throw err
   }
   return next
@@ -115,7 +115,7 @@ function tryDecodeEntries(list: readonly ManagedFieldsEntry[] | undefined): Entr
   }
 }
 
-/** Changes the entries for an update by the manager. */
+/** Updates the entries for an update by the manager of the request. */
 function* updateEntries(
   live: KubeObject | undefined,
   next: KubeObject,
@@ -140,7 +140,7 @@ function* updateEntries(
   mergeOldest(entries)
 }
 
-/** Id of the manager during its operation, to distinguish the new fields from fields that the manager owned before. */
+/** Temporary id of the manager of the request, to distinguish its new fields from the fields that it owned before. */
 const Current = 'current-operation'
 
 /** Identity and system fields, which have no manager. */
@@ -164,8 +164,9 @@ const NeverOwned = setOf([
 /**
  * Applies `applied` to `live` (absent when the apply creates the object) and returns the resulting draft with its managedFields. The caller
  * defaults and validates the draft, and compares it with `live` (`keepTimes`).
- * @throws StatusError Conflict when fields of other managers would change; BadRequest when `applied` has another version or managedFields;
- * without a reason when `applied` or `live` does not fit the schema, or the managedFields of `live` are invalid
+ * @throws StatusError Conflict when fields of other managers would change; BadRequest when `applied` contains managedFields, or is in
+ * another version than the request; without a reason when `applied` or `live` does not fit the schema, or when the managedFields of `live`
+ * are invalid
  */
 export const applyPatch = (
   live: KubeObject | undefined,
@@ -242,7 +243,10 @@ function decodeLive(live: KubeObject | undefined): Entries {
 }
 
 /**
- * Applies. If `kubectl` conflicts only with its own client-side applies, applies again with force; throws any other conflict.
+ * Applies `config`. If the manager is `kubectl`, and all conflicts are about fields that client-side apply set and that have not changed
+ * since, applies again with force.
+ *
+ * @throws StatusError Conflict for other conflicts
  */
 function* applyOrTakeOver(
   live: KubeObject | undefined,
@@ -288,8 +292,8 @@ function schemaMismatch(
 }
 
 /**
- * Restores the times of `live`'s entries in a draft that differs from `live` only in times. Returns true when the objects are then equal,
- * so that no write is needed.
+ * If `next` differs from `live` at most in the times of managedFields, restores the times of `live` in `next` and returns true, which means
+ * that no write is needed. Otherwise returns false.
  */
 export function keepTimes(live: KubeObject, next: KubeObject): boolean {
   const [before, after] = [live.metadata.managedFields, next.metadata.managedFields]
@@ -336,7 +340,7 @@ function versionsOf({ convert, ignored }: ManagedFieldsContext): Versions {
 
 const ownersOf = (entries: Entries): Managers => new Map([...entries].map(([id, { owned }]) => [id, owned]))
 
-/** Updates the entries from the current owners; removes entries of managers without fields. */
+/** Updates the entries from `owners`; removes the entries of managers that own no fields. */
 function setOwners(entries: Entries, owners: Managers): void {
   for (const [id, entry] of entries) {
     const owned = owners.get(id)

@@ -94,7 +94,7 @@ const secondsOf = ({ time }: Entry): number => (time === undefined ? 0 : Math.fl
 const MaxUpdaters = 10
 const AncientChanges = 'ancient-changes'
 
-/** Upstream: if more than ten managers have Update entries, the oldest entries are merged into one entry for each version. */
+/** Merges the oldest Update entries into one entry for each version if there are more than ten Update entries, as upstream does. */
 export function mergeOldest(entries: Entries): void {
   const updaters = [...entries].filter(([, { operation }]) => operation === 'Update')
   let count = updaters.length

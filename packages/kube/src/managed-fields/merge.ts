@@ -25,7 +25,7 @@ const isScalar = (value: unknown): boolean => typeof value !== 'object' || value
 function* mergeMap(map: MapType, live: unknown, applied: unknown): Work<unknown> {
   const [left, right] = [isRecord(live) ? live : {}, isRecord(applied) ? applied : {}]
   const [leftNames, rightNames] = [Object.keys(left), Object.keys(right)]
-  // Keeps the difference between an empty map and null when neither side has members.
+  // Without members on either side, the result is one of the values, because an empty map is not the same as null.
   if (map.atomic || (leftNames.length === 0 && rightNames.length === 0)) return applied === undefined ? live : applied
   const merged: Record<string, unknown> = {}
   let count = 0
@@ -48,7 +48,7 @@ function* mergeMap(map: MapType, live: unknown, applied: unknown): Work<unknown>
 
 /**
  * Merges two lists. Live items keep their relative order, and so do applied items; if the two orders differ for shared items, the applied
- * order wins. Live duplicates are replaced by one item when they are applied.
+ * order wins. Shared items are items of both lists. An applied item replaces all its duplicates in the live list.
  */
 function* mergeList(list: ListType, live: unknown, applied: unknown): Work<unknown> {
   const [left, right] = [asList(live), asList(applied)]

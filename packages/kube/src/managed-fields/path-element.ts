@@ -71,7 +71,8 @@ function valueText(value: unknown): string {
 }
 
 /**
- * Sorts the elements of a set: fields, keys, values, indexes. Values are parsed once, because sorting compares each value several times.
+ * Sorts path elements: fields first, then items by keys, items by value, and items by index. Each element is parsed once, because sorting
+ * compares it several times.
  */
 export const inOrder = (elements: PathElement[]): PathElement[] => atOnce(ordering(elements))
 
@@ -89,12 +90,11 @@ export function* ordering(elements: PathElement[]): Work<PathElement[]> {
 const KindOrder = 'fkvi'
 
 /** Replaces objects by `Members`, which are compared name by name and value by value. */
-const toSortable = (value: unknown): unknown =>
-  Array.isArray(value)
-    ? value.map(toSortable)
-    : isRecord(value)
-      ? new Members(Object.entries(value).flatMap(([name, member]) => [name, toSortable(member)]))
-      : value
+function toSortable(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(toSortable)
+  if (!isRecord(value)) return value
+  return new Members(Object.entries(value).flatMap(([name, member]) => [name, toSortable(member)]))
+}
 
 /** Names and values of an object, alternating. */
 class Members {
@@ -105,7 +105,7 @@ class Members {
   }
 }
 
-/** Sort order of values: numbers, strings, booleans, lists, objects, null. */
+/** Compares values for sorting. The order of types is: numbers, strings, booleans, lists, objects, null. */
 function compareValues(a: unknown, b: unknown): number {
   const [rankA, rankB] = [valueRank(a), valueRank(b)]
   if (rankA !== rankB) return rankA - rankB
@@ -122,8 +122,10 @@ function compareValues(a: unknown, b: unknown): number {
 }
 
 function valueRank(value: unknown): number {
+  if (isNumeric(value)) return 0
+  if (typeof value === 'string') return 1
+  if (typeof value === 'boolean') return 2
   if (Array.isArray(value)) return 3
   if (value instanceof Members) return 4
-  if (isNumeric(value)) return 0
-  return ['', 'string', 'boolean', '', '', 'object'].indexOf(typeof value)
+  return 5
 }

@@ -3,7 +3,7 @@ import { isNumeric } from '../json-text.ts'
 import type { JSONSchema } from '../schema.ts'
 import { ObjectMetaSchema } from '../structural/object-meta.ts'
 
-/** A type may allow several forms of values; most types allow one. */
+/** Type of a value. Most types allow one form of values: scalar, list or map. Some allow several. */
 export interface Type {
   readonly scalar?: ScalarType
   readonly list?: ListType
@@ -97,6 +97,7 @@ function convert(schema: JSONSchema, isResource: boolean): Type {
 function convertMap(schema: JSONSchema, preservesUnknown: boolean, isResource: boolean): MapType {
   const fields = new Map<string, Field>()
   for (const [name, property] of Object.entries(schema.properties ?? {})) {
+    // `x-capstan-zero` is the zero value of a field of a built-in kind. It identifies list items that omit the field, as a default does.
     const value = property.default ?? property['x-capstan-zero']
     fields.set(name, { type: convert(property, false), ...(value === undefined ? {} : { default: value }) })
   }
@@ -105,22 +106,21 @@ function convertMap(schema: JSONSchema, preservesUnknown: boolean, isResource: b
     fields.set('kind', { type: { scalar: 'string' } })
     fields.set('metadata', { type: metadataType })
   }
-  const { additionalProperties } = schema
-  const element = preservesUnknown
-    ? deducedType
-    : typeof additionalProperties === 'object'
-      ? convert(additionalProperties, false)
-      : additionalProperties === true
-        ? deducedType
-        : fields.size === 0
-          ? atomicType
-          : undefined
+  const element = undeclaredMemberType(schema, preservesUnknown, fields.size > 0)
   return { atomic: schema['x-kubernetes-map-type'] === 'atomic', fields, element }
+}
+
+/** Returns the type of members that are not declared; `undefined` when only declared members are allowed. */
+function undeclaredMemberType(schema: JSONSchema, preservesUnknown: boolean, hasFields: boolean): Type | undefined {
+  const { additionalProperties } = schema
+  if (preservesUnknown || additionalProperties === true) return deducedType
+  if (typeof additionalProperties === 'object') return convert(additionalProperties, false)
+  return hasFields ? undefined : atomicType
 }
 
 const metadataType: Type = convert(ObjectMetaSchema, false)
 
-/** Selects the form of a type that fits the value. Without a value, or if no form fits, returns the type unchanged. */
+/** Returns a type with only the form that fits the value; the unchanged type if no form fits, or the value is null or absent. */
 export function formsOf(type: Type, value: unknown): Type {
   if (typeof value === 'string' || isNumeric(value) || typeof value === 'boolean') {
     return type.scalar && (type.list || type.map) ? { scalar: type.scalar } : type

@@ -31,6 +31,7 @@ export interface Owned {
 /** The fields of each manager, by the key of the manager. */
 export type Managers = ReadonlyMap<string, Owned>
 
+/** Properties of the versions of a kind. */
 export interface Versions {
   /** Converts an object to another version; returns `undefined` for a version that does not exist. */
   convert(object: Typed, apiVersion: string): Typed | undefined
@@ -92,7 +93,7 @@ export function* ownersAfterUpdate(
 }
 
 /**
- * Returns the object after `manager` has applied `config`, or `undefined` when the object does not change; and the owners.
+ * Applies `config` as `manager`, and returns the resulting object and owners. The object is `undefined` when the apply does not change it.
  *
  * @throws ApplyConflicts unless forced
  */
@@ -135,7 +136,11 @@ function adaptManagers(live: Typed, managers: Managers, versions: Versions): Man
 const inVersion = (object: Typed, apiVersion: string, versions: Versions): Typed | undefined =>
   object.apiVersion === apiVersion ? object : versions.convert(object, apiVersion)
 
-/** Removes changed and removed fields from all other managers. @throws ApplyConflicts unless forced */
+/**
+ * Compares `live` with `next`, and returns the owners after all managers except `manager` have lost the fields that differ.
+ *
+ * @throws ApplyConflicts unless forced, when another manager owns a changed or added field
+ */
 function* takeFields(
   live: Typed,
   next: Typed,
@@ -210,7 +215,7 @@ function keepOwned(merged: Typed, pruned: Typed, managers: Managers, versions: V
   return remaining
 }
 
-/** Restores fields that the manager did not own before, because its apply must not remove them. */
+/** Restores fields that the manager did not own after its last apply, because this apply must not remove them. */
 function keepOthers(merged: Typed, pruned: Typed, last: Owned, versions: Versions): Typed {
   const remaining = inVersion(pruned, last.apiVersion, versions)
   if (!remaining) return merged
