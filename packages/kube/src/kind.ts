@@ -107,7 +107,10 @@ export interface KindVersion<Other extends KubeObject = KubeObject, Stored exten
   readonly kind: DeclaredKind<Other>
   /** Whether the server sends a deprecation warning to clients that use the version. */
   readonly deprecated?: boolean
-  /** Returns the kinds of references that contain an API version in this version of the object, but none in the stored version. */
+  /**
+   * Returns the kinds of the objects that `object` references, where the reference has an apiVersion in this version but not in the stored
+   * version.
+   */
   references?(object: Stored): readonly GroupKind[]
   toStored(object: Other): ConvertedObject<Stored>
   fromStored(object: Stored, context: ConversionContext): ConvertedObject<Other>
@@ -121,8 +124,8 @@ export interface DeclaredKind<T extends KubeObject = KubeObject> extends Kind<T>
   readonly categories: readonly string[]
   readonly doc: string
   /**
-   * Schema of the whole object; the server adds the schema of metadata. Frozen, so that all servers of the process share and compile it
-   * once.
+   * Schema of the whole object; the server adds the schema of metadata. Frozen, so that all servers of the process share it and compile it
+   * only once.
    */
   readonly schema: JSONSchema
   readonly statusSubresource: boolean
@@ -130,7 +133,7 @@ export interface DeclaredKind<T extends KubeObject = KubeObject> extends Kind<T>
   readonly columns: readonly Column[]
   readonly labels: { readonly [key: string]: string }
   readonly versions: readonly KindVersion[]
-  // Declared as methods, so that a kind of one type fits into a list of kinds.
+  // Methods instead of function properties, so that `DeclaredKind<Machine>` is assignable to `DeclaredKind`.
   default?(object: T, context: AdmissionContext<T>): void
   validate?(object: T, context: AdmissionContext<T>): FieldError[]
 }

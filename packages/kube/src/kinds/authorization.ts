@@ -151,10 +151,10 @@ function actionErrors({ resourceAttributes: resource, nonResourceAttributes: pat
     ]
   if (path) return []
   if (resource) {
-    const path = 'spec.resourceAttributes'
+    const field = 'spec.resourceAttributes'
     return [
-      ...selectorErrors(resource.fieldSelector, `${path}.fieldSelector`, fieldRequirementErrors),
-      ...selectorErrors(resource.labelSelector, `${path}.labelSelector`, labelRequirementErrors),
+      ...selectorErrors(resource.fieldSelector, `${field}.fieldSelector`, fieldRequirementErrors),
+      ...selectorErrors(resource.labelSelector, `${field}.labelSelector`, labelRequirementErrors),
     ]
   }
   const problem = 'exactly one of nonResourceAttributes or resourceAttributes must be specified'
@@ -216,7 +216,7 @@ function subjectReviewErrors(spec: Infer<typeof subjectSpec>): FieldError[] {
   return errors
 }
 
-/** Formats non-resource attributes as Go does. */
+/** Returns non-resource attributes as upstream's errors print them: with the names of Go's fields. */
 const printedPath = ({ path = '', verb = '' }: { readonly path?: string; readonly verb?: string }): unknown => ({
   Path: path,
   Verb: verb,

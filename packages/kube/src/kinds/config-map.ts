@@ -43,10 +43,10 @@ export const ConfigMap = defineKind({
 })
 export type ConfigMap = ObjectOf<typeof ConfigMap>
 
-/** Maximum size of all values of a ConfigMap or Secret, in bytes. Upstream: core/v1 MaxSecretSize. */
+/** Maximum total size of the values of a ConfigMap or Secret, in bytes. Upstream: core/v1 MaxSecretSize. */
 export const MaxDataSize = 1024 * 1024
 
-/** Returns why a text cannot be a key in the data of a ConfigMap or Secret. Upstream: validation.IsConfigMapKey. */
+/** Returns the problems of a key in the data of a ConfigMap or Secret; none for a valid key. Upstream: validation.IsConfigMapKey. */
 export function keyProblems(key: string): readonly string[] {
   if (key.length > 253) return ['must be no more than 253 characters']
   if (!/^[-._a-zA-Z0-9]+$/.test(key)) return InvalidKey

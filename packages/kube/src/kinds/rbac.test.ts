@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type ClusterRole, ClusterRole as ClusterRoles, ClusterRoleBinding, type PolicyRule, Role, RoleBinding } from './rbac.ts'
+import { ClusterRole, ClusterRoleBinding, type PolicyRule, Role, RoleBinding } from './rbac.ts'
 
 const context = { operation: 'CREATE' as const, oldObject: undefined, dryRun: false }
 const object = { apiVersion: 'rbac.authorization.k8s.io/v1', kind: '', metadata: { name: 'x' } as ClusterRole['metadata'] }
@@ -23,30 +23,30 @@ test.each<[string, PolicyRule, string[]]>([
     ['rules[0].resources: Required value: resource rules must supply at least one resource'],
   ],
   [
-    'a rule for paths',
+    'a rule for non-resource URLs',
     { verbs: ['get'], nonResourceURLs: ['/x'] },
     ['rules[0].nonResourceURLs: Invalid value: ["/x"]: namespaced rules cannot apply to non-resource URLs'],
   ],
-])('validation errors of %s in a Role', (_, rule, errors) => {
+])('Role.validate returns the errors of %s', (_, rule, errors) => {
   expect(texts(Role.validate!({ ...object, rules: [rule] }, context))).toEqual(errors)
 })
 
 test.each<[string, Pick<ClusterRole, 'rules' | 'aggregationRule'>, string[]]>([
-  ['a rule for paths', { rules: [{ verbs: ['get'], nonResourceURLs: ['/x'] }] }, []],
+  ['a rule for non-resource URLs', { rules: [{ verbs: ['get'], nonResourceURLs: ['/x'] }] }, []],
   [
-    'a rule for paths and resources',
+    'a rule for non-resource URLs and resources',
     { rules: [{ verbs: ['get'], nonResourceURLs: ['/x'], resources: ['pods'] }] },
     ['rules[0].nonResourceURLs: Invalid value: ["/x"]: rules cannot apply to both regular resources and non-resource URLs'],
   ],
   [
-    'an empty aggregation',
+    'an empty aggregationRule',
     { aggregationRule: {} },
     [
       'aggregationRule.clusterRoleSelectors: Required value: at least one clusterRoleSelector required if aggregationRule is non-nil',
     ],
   ],
-])('validation errors of %s in a ClusterRole', (_, role, errors) => {
-  expect(texts(ClusterRoles.validate!({ ...object, ...role }, context))).toEqual(errors)
+])('ClusterRole.validate returns the errors of %s', (_, role, errors) => {
+  expect(texts(ClusterRole.validate!({ ...object, ...role }, context))).toEqual(errors)
 })
 
 const group = 'rbac.authorization.k8s.io'
@@ -57,21 +57,21 @@ const invalidSubject = [
 const view = { apiGroup: group, kind: 'ClusterRole', name: 'view' }
 
 test.each<[string, Omit<RoleBinding, keyof typeof object>, string[], string[]]>([
-  ['a user', { roleRef: view, subjects: [{ kind: 'User', apiGroup: group, name: 'a' }] }, [], []],
+  ['a subject of kind User', { roleRef: view, subjects: [{ kind: 'User', apiGroup: group, name: 'a' }] }, [], []],
   [
-    'a service account without a namespace',
+    'a subject of kind ServiceAccount without a namespace',
     { roleRef: view, subjects: [{ kind: 'ServiceAccount', name: 'a' }] },
     [],
     ['subjects[0].namespace: Required value'],
   ],
-  ['an unknown kind', { roleRef: view, subjects: [{ kind: 'Robot', name: '' }] }, invalidSubject, invalidSubject],
+  ['a subject of an unknown kind', { roleRef: view, subjects: [{ kind: 'Robot', name: '' }] }, invalidSubject, invalidSubject],
   [
-    'a Role',
+    'a roleRef to a Role',
     { roleRef: { ...view, kind: 'Role' } },
     [],
     ['roleRef.kind: Unsupported value: "Role": supported values: "ClusterRole"'],
   ],
-])('validation errors of a binding of %s', (_, binding, namespaced, cluster) => {
+])('RoleBinding.validate and ClusterRoleBinding.validate return the errors of %s', (_, binding, namespaced, cluster) => {
   expect(texts(RoleBinding.validate!({ ...object, ...binding }, context))).toEqual(namespaced)
   expect(texts(ClusterRoleBinding.validate!({ ...object, ...binding }, context))).toEqual(cluster)
 })

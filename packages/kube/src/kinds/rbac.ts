@@ -32,7 +32,7 @@ const subject = s.object({
 export type Subject = Infer<typeof subject>
 
 const roleRef = s.object({
-  // The server defaults it, as upstream does.
+  // Optional, because the server sets the default, as upstream does.
   apiGroup: s.string().optional(),
   kind: s.string(),
   name: s.string(),
@@ -66,7 +66,7 @@ export const ClusterRole = defineKind({
     aggregationRule: s
       .object({ clusterRoleSelectors: s.list(labelSelector).atomic().optional() })
       .optional()
-      .doc('Selects ClusterRoles by label; the server sets the rules to the union of theirs.'),
+      .doc('Selects ClusterRoles by label; the server copies the rules of the selected ClusterRoles into this ClusterRole.'),
   },
   validate({ rules, aggregationRule }) {
     const errors = (rules ?? []).flatMap((rule, index) => ruleErrors(rule, `rules[${index}]`, { namespaced: false }))
@@ -141,7 +141,7 @@ function ruleErrors(rule: Partial<PolicyRule>, field: string, { namespaced }: { 
   return errors
 }
 
-/** Upstream: pkg/apis/rbac/validation, ValidateRoleBinding and its update. */
+/** Upstream: pkg/apis/rbac/validation, ValidateRoleBinding and ValidateRoleBindingUpdate. */
 function bindingErrors(
   { roleRef: ref, subjects: boundSubjects = [] }: Binding,
   old: Binding | undefined,

@@ -8,7 +8,7 @@ export interface WebhookClientConfig {
   caBundle?: string
 }
 
-/** Schema of the address. Required fields are validated in code, with upstream's messages. */
+/** Schema of a `WebhookClientConfig`. Required fields are validated in code, with upstream's messages. */
 export const webhookClientConfig = s.object({
   url: s.string().optional(),
   service: s

@@ -30,7 +30,7 @@ test('omitted fields of a webhook get the defaults of Kubernetes', () => {
   })
 })
 
-test('a condition that does not compile is reported with its position', () => {
+test('the error for a match condition that does not compile contains the position of the problem', () => {
   const matchConditions = [{ name: 'a', expression: 'request.nope == 1' }]
   expect(MutatingWebhookConfiguration.validate?.(configuration({ ...valid, matchConditions }), context)[0]?.text).toMatch(
     /^Invalid value: "request.nope == 1": compilation failed: ERROR: <input>:1:8: undefined field 'nope'/,
@@ -94,7 +94,7 @@ describe('a webhook configuration is rejected for', () => {
       'Required value',
     ],
     [
-      'an unknown policy',
+      'an unknown failurePolicy',
       { failurePolicy: 'Maybe' },
       'failurePolicy',
       'Unsupported value: "Maybe": supported values: "Fail", "Ignore"',
@@ -125,7 +125,7 @@ describe('a webhook configuration is rejected for', () => {
       'Invalid value: "1": must evaluate to bool but got int',
     ],
     [
-      'two conditions with the same name',
+      'two match conditions with the same name',
       { matchConditions: [1, 2].map(() => ({ name: 'a', expression: 'true' })) },
       'matchConditions[1].name',
       'Duplicate value: "a"',
@@ -136,7 +136,7 @@ describe('a webhook configuration is rejected for', () => {
     )
   })
 
-  test('a duplicate name', () => {
+  test('two webhooks with the same name', () => {
     expect(ValidatingWebhookConfiguration.validate?.(configuration(valid, valid), context)).toContainEqual(
       expect.objectContaining({ field: 'webhooks[1].name', text: 'Duplicate value: "a.example.com"' }),
     )

@@ -22,7 +22,7 @@ export interface WebhookRule {
   scope?: string
 }
 
-/** One webhook. In stored configurations, omitted fields have their defaults. */
+/** One webhook of a configuration. The API server sets the defaults of omitted fields before it stores the configuration. */
 export interface Webhook {
   name: string
   clientConfig: WebhookClientConfig
@@ -105,7 +105,7 @@ const declaredMutating = defineKind({
       webhook.reinvocationPolicy ??= 'Never'
     }
   },
-  validate: ({ webhooks = [] }) => webhookErrors(webhooks as Webhook[], true),
+  validate: ({ webhooks = [] }) => webhookListErrors(webhooks as Webhook[], true),
 })
 export const MutatingWebhookConfiguration = declaredMutating as unknown as DeclaredKind<MutatingWebhookConfiguration>
 
@@ -121,7 +121,7 @@ const declaredValidating = defineKind({
   default({ webhooks = [] }) {
     for (const webhook of webhooks as Webhook[]) setDefaults(webhook)
   },
-  validate: ({ webhooks = [] }) => webhookErrors(webhooks as Webhook[], false),
+  validate: ({ webhooks = [] }) => webhookListErrors(webhooks as Webhook[], false),
 })
 export const ValidatingWebhookConfiguration = declaredValidating as unknown as DeclaredKind<ValidatingWebhookConfiguration>
 
@@ -135,18 +135,18 @@ function setDefaults(webhook: Webhook): void {
   if (webhook.clientConfig?.service) webhook.clientConfig.service.port ??= 443
 }
 
-function webhookErrors(webhooks: readonly Webhook[], mutating: boolean): FieldError[] {
+function webhookListErrors(webhooks: readonly Webhook[], mutating: boolean): FieldError[] {
   const seenNames = new Set<string>()
   return webhooks.flatMap((webhook, index) => {
     const path = `webhooks[${index}]`
-    const errors = errorsOfWebhook(webhook, path, mutating)
+    const errors = webhookErrors(webhook, path, mutating)
     if (seenNames.has(webhook.name)) errors.push(duplicate(`${path}.name`, webhook.name))
     seenNames.add(webhook.name)
     return errors
   })
 }
 
-function errorsOfWebhook(webhook: Webhook, path: string, mutating: boolean): FieldError[] {
+function webhookErrors(webhook: Webhook, path: string, mutating: boolean): FieldError[] {
   const errors: FieldError[] = [...qualifiedNameErrors(webhook.name, `${path}.name`)]
   const checkEnum = (field: keyof Webhook, values: readonly string[]) => {
     const value = webhook[field]
@@ -178,7 +178,7 @@ function qualifiedNameErrors(name: string, field: string): FieldError[] {
   return [invalid(field, name, 'should be a domain with at least three segments separated by dots')]
 }
 
-/** Versions of AdmissionReview that a server can send. */
+/** Versions of AdmissionReview that the API server can send. */
 export const AdmissionReviewVersions: readonly string[] = ['v1', 'v1beta1']
 
 function reviewVersionErrors(versions: readonly string[], field: string): FieldError[] {
@@ -198,7 +198,7 @@ function reviewVersionErrors(versions: readonly string[], field: string): FieldE
 
 const operations = ['*', 'CONNECT', 'CREATE', 'DELETE', 'UPDATE']
 
-/** Validation errors of a rule of a webhook or a policy. */
+/** Validation errors of a rule of an admission webhook or policy. */
 export function admissionRuleErrors(rule: WebhookRule, path: string): FieldError[] {
   const errors: FieldError[] = []
   const checkWildcard = (field: 'apiGroups' | 'apiVersions' | 'operations', noun: string) => {
@@ -253,7 +253,7 @@ function resourceErrors(resources: readonly string[], field: string): FieldError
 
 const MaxConditions = 64
 
-/** Validation errors of match conditions of a webhook or a policy. */
+/** Validation errors of the match conditions of an admission webhook or policy. `scope` lists further variables of the expressions. */
 export function matchConditionErrors(
   conditions: NonNullable<Webhook['matchConditions']>,
   field: string,
