@@ -26,7 +26,7 @@ export interface CertificateFields {
   readonly issuer: { readonly name: Buffer; readonly keyIdentifier: Buffer; readonly key: KeyObject }
   /** Public key of the subject: SubjectPublicKeyInfo in DER. */
   readonly publicKey: Buffer
-  /** Begin and end of the validity, in milliseconds since the Unix epoch, rounded down to seconds. */
+  /** Start and end of the validity, in milliseconds since the Unix epoch, rounded down to seconds. */
   readonly from: number
   readonly until: number
   /** A certificate authority, or the usages and names that the certificate is valid for. */
@@ -58,19 +58,26 @@ export const distinguishedName = (commonName: string, organizations: readonly st
     attribute(ids.commonName, commonName),
   ])
 
-/** Returns the key identifier that links a certificate with the key of its issuer. */
+/**
+ * Returns the identifier of a public key (SubjectPublicKeyInfo in DER). A certificate contains the identifiers of its own key and of its
+ * issuer's key.
+ */
 export function keyIdentifier(publicKey: Buffer): Buffer {
   const [info] = elements(publicKey)
   const key = elements(info!.content)[1]!.content.subarray(1)
   return createHash('sha1').update(key).digest()
 }
 
-/** Reads the subject of an issuer's certificate, which names the issuer in other certificates. @throws Error when it cannot be read */
+/**
+ * Reads the subject's name and key identifier from a certificate in DER. Certificates that this subject issues contain both.
+ *
+ * @throws Error when the certificate cannot be read
+ */
 export function subjectOf(certificate: Buffer): { readonly name: Buffer; readonly keyIdentifier: Buffer } {
   const [outer] = elements(certificate)
   const [content] = elements(outer!.content)
   const fields = elements(content!.content)
-  // The version comes first, except for version 1.
+  // The version comes first, but certificates of version 1 omit it.
   const [, , , , subject, publicKey, ...optionalFields] = fields[0]!.tag === 0xa0 ? fields.slice(1) : fields
   const extensionList = optionalFields.find(({ tag }) => tag === 0xa3)
   for (const extension of extensionList ? elements(elements(extensionList.content)[0]!.content) : []) {

@@ -25,10 +25,10 @@ export const boolean = (value: boolean): Buffer => element(0x01, Buffer.from([va
 export const utf8 = (text: string): Buffer => element(0x0c, Buffer.from(text, 'utf8'))
 export const nullElement: Buffer = element(0x05)
 
-/** Encodes a bit string of whole bytes, without the last `unused` bits. */
+/** Encodes a bit string. The last `unused` bits of `content` do not belong to it. */
 export const bits = (content: Uint8Array, unused = 0): Buffer => element(0x03, Buffer.from([unused]), content)
 
-/** Encodes a non-negative integer of any size. */
+/** Encodes a non-negative integer of any size from its bytes, most significant first. */
 export function integer(bytes: Uint8Array): Buffer {
   let start = 0
   while (start < bytes.length - 1 && bytes[start] === 0) start++
@@ -48,7 +48,7 @@ export function identifier(text: string): Buffer {
   return element(0x06, Buffer.from(bytes))
 }
 
-/** Encodes a time in whole seconds. Years from 2050 on are written with four digits (RFC 5280, 4.1.2.5). */
+/** Encodes a time in whole seconds. Years from 1950 to 2049 have two digits, others four (RFC 5280, 4.1.2.5). */
 export function time(milliseconds: number): Buffer {
   const text = `${new Date(milliseconds).toISOString().slice(0, 19).replace(/[-:T]/g, '')}Z`
   const isShort = text.slice(0, 4) >= '1950' && text.slice(0, 4) < '2050'

@@ -3,7 +3,7 @@ import type { Status, StatusReason } from '../errors.ts'
 import { StatusError } from '../errors.ts'
 import { isRecord } from '../json.ts'
 
-/** Returns the error of a response: from the Status in its body or, without a Status (as proxies respond), from the HTTP code. */
+/** Returns the error of a failed response: the Status in its body or, without a Status (such as from a proxy), an error for the HTTP code. */
 export function errorOfResponse(request: ApiRequest, code: number, body: Buffer): StatusError {
   const status = parseStatus(body)
   if (status) return StatusError.from({ ...status, code: status.code ?? code })

@@ -98,7 +98,7 @@ test('sends requests with method, path, token and body over shared connections, 
   expect(connections.size).toBe(1)
 })
 
-test('sends at most 16 requests at once, and those for Leases and Events without waiting', async () => {
+test('sends at most 16 requests at once, but requests for Leases and Events without waiting', async () => {
   const waiting: ServerResponse[] = []
   const sixteen = Promise.withResolvers<void>()
   const { url } = await serve((req, res) => {
@@ -145,7 +145,7 @@ test('a request that waits for a connection is not sent if `beforeSend` throws w
   expect(codes).toEqual(Array.from({ length: 16 }, () => '200'))
 })
 
-test('`beforeSend` is called for a new connection, for a used one, and before a retry', async () => {
+test('`beforeSend` is called for a new connection, for a reused connection, and before a retry', async () => {
   let requests = 0
   const { url } = await serve((_, res) => {
     requests++
@@ -334,7 +334,7 @@ test('a watch yields events that are pretty-printed or not separated by a newlin
   expect(names).toEqual(['ADDED a', 'ADDED b', 'ADDED a', 'ADDED b'])
 })
 
-test('an ERROR event of a watch is thrown as its Status', async () => {
+test('an ERROR event of a watch is thrown as an error with its Status', async () => {
   const status = { kind: 'Status', reason: 'Expired', code: 410, message: 'too old resource version: 1 (5)' }
   const { url } = await serve((_, res) =>
     res.writeHead(200).end(event('ADDED', 'a') + JSON.stringify({ type: 'ERROR', object: status }) + '\n'),
@@ -344,7 +344,7 @@ test('an ERROR event of a watch is thrown as its Status', async () => {
   expect(names).toEqual(['ADDED a'])
 })
 
-test('a watch that is rejected, dropped or unresponsive fails with a message, and an aborted watch ends', async () => {
+test('a watch that is rejected, dropped, not JSON or unresponsive fails with an error, and an aborted watch ends', async () => {
   const rejected = await serve((_, res) => json(res, 403, { kind: 'Status', reason: 'Forbidden', message: 'no', code: 403 }))
   await expect(follow(rejected.url)).rejects.toSatisfy((err: unknown) => isReason(err, 'Forbidden'))
 

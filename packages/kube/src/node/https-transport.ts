@@ -25,7 +25,7 @@ import type { ClusterAccess } from './kubeconfig.ts'
 export interface HttpsTransportOptions {
   clock: Clock
   random: Random
-  /** Default capstan. Servers use the part before the first '/' as field manager of writes that name none. */
+  /** Default capstan. Servers use the part before the first '/' as field manager of writes without a field manager. */
   userAgent?: string
   /** Timeout of requests in milliseconds; default one minute. For a watch: the time until the server has accepted it. */
   timeout?: number
@@ -38,9 +38,10 @@ export interface HttpsTransportOptions {
 }
 
 /**
- * Creates a transport. Its methods throw StatusError: the server's error, ServiceUnavailable or Timeout without a response, InternalError
- * for a response that is not JSON, RequestEntityTooLarge for one that is too long. Errors of `beforeSend`, and of reading the token file,
- * are thrown unchanged. An aborted request rejects with the reason of its signal.
+ * Creates a transport. Its methods throw StatusError: the server's error, ServiceUnavailable or Timeout without a complete response,
+ * InternalError for a response that is not JSON, RequestEntityTooLarge for a response longer than `maxResponseBytes`. Errors of
+ * `beforeSend`, and of reading the token file, are thrown unchanged. An aborted request rejects with the reason of its signal; an open
+ * watch ends without an error when it is aborted.
  */
 export function httpsTransport(access: ClusterAccess, options: HttpsTransportOptions): Transport {
   return new HttpsTransport(access, options)
@@ -51,8 +52,8 @@ const metadataOnlyType = 'application/json;as=PartialObjectMetadataList;g=meta.k
 /** Size limit of one watch event. */
 const maxEventBytes = 32 << 20
 /**
- * Limit of concurrent requests; further requests wait in this process. More requests would not make a busy server faster: they would wait
- * there, together with requests of other clients and with the webhook calls of each write, which have a time limit.
+ * Limit of concurrent requests; further requests wait in this process. A busy server would not finish more concurrent requests sooner: they
+ * would delay the requests of other clients, and the webhook calls of each write, which have a time limit.
  */
 const MaxConcurrent = 16
 /** Limit of retries when the server sends Retry-After. Upstream: client-go's rest.Request. */
@@ -63,7 +64,7 @@ class HttpsTransport implements Transport {
   readonly #options: Required<HttpsTransportOptions>
   readonly #url: URL
   readonly #agent: Agent
-  /** Agent for Leases, because a Lease that is renewed late is lost, and for Events, of which a manager sends one at a time. */
+  /** Agent for Leases, because a Lease that is renewed late is lost, and for Events, because a manager sends only one Event at a time. */
   readonly #directAgent: Agent
   readonly #watchAgent: Agent
   #token: { value: string; readAt: number } | undefined
@@ -89,7 +90,7 @@ class HttpsTransport implements Transport {
       keepAliveMsecs: seconds(30),
       scheduling: 'lifo' as const,
       rejectUnauthorized: access.insecure !== true,
-      // Upstream: Go accepts the server's own certificate as a CA, independent of its issuer.
+      // Upstream: Go accepts the server's own certificate as the CA certificate, even if another CA issued it.
       ...(access.ca === undefined ? trustSystem(client) : { ca: access.ca, allowPartialTrustChain: true }),
       ...(access.servername === undefined ? {} : { servername: access.servername }),
     }
@@ -112,7 +113,7 @@ class HttpsTransport implements Transport {
         const response = await this.#open(request, agent, anySignal)
         const body = await this.#read(response, request, maxResponseBytes, anySignal)
         const code = response.statusCode ?? 500
-        // Some servers respond to `/` without JSON. Upstream's probe ignores that body too.
+        // Some servers respond to `/` without JSON. Upstream's health probe of a cluster also ignores this body.
         if (code < 300) return request.version === '' ? {} : withItemTypes(request, this.#parse(body, request))
         const retryAfter = Number(response.headers['retry-after'])
         const mayRetry = (code === 429 || code === 503) && retryAfter >= 1 && retries < maxRetries
@@ -129,7 +130,7 @@ class HttpsTransport implements Transport {
 
   async watch(request: ApiRequest, signal: AbortSignal): Promise<AsyncIterable<WatchEvent>> {
     const { random, timeout, clock } = this.#options
-    // Upstream: client-go requests a timeout of 5 to 10 minutes, which spreads reconnections over the servers.
+    // Upstream: client-go requests a random timeout of 5 to 10 minutes, so that not all watches reconnect at the same time.
     const timeoutSeconds = request.options?.timeoutSeconds ?? Math.floor(300 * (1 + random.next()))
     const timedOut = new AbortController()
     const timer = clock.schedule(timeout, () => {
@@ -232,15 +233,15 @@ class HttpsTransport implements Transport {
         outgoing.on('error', (err: NodeJS.ErrnoException) => {
           signal.removeEventListener('abort', abort)
           if (refusal !== undefined) return reject(refusal)
-          // The server may close an idle connection while the request is being sent. Only reads are retried, on a new connection.
+          // The server may close an idle connection while the request is being sent. Only reads are sent again.
           const mayRepeat = outgoing.reusedSocket && err.code === 'ECONNRESET' && method === 'GET'
           this.#options.onResponse(method, '<error>')
           if (signal.aborted) reject(signal.reason)
           else if (mayRepeat) resolve(attempt())
           else reject(this.#unreachable('ServiceUnavailable', request, causeText(err), err))
         })
+        // `beforeSend` is called after the request has waited for a connection, and for the handshake of a new connection.
         if (request.beforeSend === undefined) outgoing.end(body)
-        // Requests wait for a connection in the agent, and for the handshake of a new one.
         else outgoing.on('socket', (socket) => (socket.connecting ? socket.once('secureConnect', end) : end()))
       })
     return attempt()
@@ -310,7 +311,7 @@ function describe(request: ApiRequest): string {
 const causeText = (err: unknown): string =>
   err instanceof Error ? err.message || (err as NodeJS.ErrnoException).code || err.name : 'failed'
 
-/** Adds apiVersion and kind to list items, which servers omit for built-in kinds, and an absent list of items. Freezes the response. */
+/** Adds the apiVersion and kind of list items, which servers omit for built-in kinds, and `items` if it is absent. Freezes the response. */
 function withItemTypes(request: ApiRequest, response: unknown): unknown {
   if (request.verb === 'list') {
     const list = response as ObjectList

@@ -13,7 +13,7 @@ const mount = (files: { [name: string]: string }): string => {
 }
 const env = { KUBERNETES_SERVICE_HOST: '10.0.0.1', KUBERNETES_SERVICE_PORT: '443' }
 
-test('a pod reaches the server with the files of its service account', async () => {
+test('a pod gets its access from the environment and the files of its service account', async () => {
   const mounted = mount({ token: 'secret-token\n', 'ca.crt': 'PEM', namespace: 'capi-system\n' })
   expect(await inClusterAccess(env, mounted)).toEqual({
     server: 'https://10.0.0.1:443',
@@ -35,7 +35,7 @@ test.each([
   [env, { 'ca.crt': 'PEM' }, /token: there is no such file$/],
   [env, { token: ' \n', 'ca.crt': 'PEM' }, /token is empty$/],
   [env, { token: 'very-secret' }, /ca\.crt: there is no such file$/],
-])('environment %j with files %j is rejected', async (env, files, message) => {
+])('environment %j with files %j is rejected, with an error that does not contain the token', async (env, files, message) => {
   const rejected = inClusterAccess(env, mount(files as { [name: string]: string }))
   await expect(rejected).rejects.toThrow(message)
   await expect(rejected).rejects.not.toThrow(/very-secret/)

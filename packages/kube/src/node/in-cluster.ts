@@ -15,10 +15,10 @@ type Env = Readonly<Record<string, string | undefined>>
 export const isInCluster = (env: Env): boolean => !!env.KUBERNETES_SERVICE_HOST && !!env.KUBERNETES_SERVICE_PORT
 
 /**
- * Returns the access of the pod's service account. It names the file of the token, which is read again later, because the kubelet rotates
- * the token.
+ * Returns the access of the pod's service account. The access contains the path of the token file instead of the token, because the kubelet
+ * rotates the token.
  *
- * @throws Error naming the variable that is missing, or the file that is missing, unreadable or empty
+ * @throws Error naming the required variables if one is missing, or the file that is missing, unreadable or empty
  */
 export async function inClusterAccess(env: Env, folder = serviceAccountFolder): Promise<ClusterAccess> {
   const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = env
@@ -39,7 +39,7 @@ export async function inClusterAccess(env: Env, folder = serviceAccountFolder): 
   if ((await read('token')).trim() === '')
     throw new Error(`unable to load in-cluster configuration: ${join(folder, 'token')} is empty`)
   const ca = await read('ca.crt')
-  // Absent if the volume was mounted by hand.
+  // The file is absent if the volume was mounted by hand.
   const namespace = await read('namespace').then(
     (text) => text.trim(),
     () => '',

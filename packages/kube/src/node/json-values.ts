@@ -1,7 +1,7 @@
 /**
  * Splits a stream of bytes into JSON objects without decoding them. Objects may be pretty-printed, with or without white space between
  * them. Yields all complete objects of a chunk at once; an unfinished last object is dropped at the end of the stream. Upstream:
- * client-go's json.Framer, which also splits by value and not by line.
+ * apimachinery's json.Framer, which also splits by value and not by line.
  *
  * @throws SyntaxError when a value is not an object
  * @throws RangeError when an object is longer than `maxBytes`
@@ -36,7 +36,7 @@ const OpenBrace = 0x7b
 const CloseBrace = 0x7d
 const isSpace = (byte: number): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
 
-/** Tracks the nesting depth of braces between chunks. Brackets are not counted: they do not affect where an object ends. */
+/** Tracks the nesting depth of braces across chunks. Brackets are not counted: they do not affect where an object ends. */
 class ObjectScanner {
   #depth = 0
   #inString = false
