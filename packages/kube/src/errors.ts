@@ -5,7 +5,7 @@
 import { goText } from './go-text.ts'
 import { writeJSON } from './json-text.ts'
 
-/** Every reason of the Kubernetes API with its HTTP code. */
+/** The reasons of the Kubernetes API, each with its usual HTTP code. */
 export const StatusReasons = {
   BadRequest: 400,
   Unauthorized: 401,
@@ -200,7 +200,7 @@ export interface FieldError {
 function valueText(value: unknown): string {
   if (value === undefined || value === null) return 'null'
   if (typeof value !== 'object') return typeof value === 'number' ? goText(value) : writeJSON(value)
-  // Cached, because a list may be the value of an error for each of its items.
+  // Cached, because each item of a list may cause an error whose value is the whole list.
   let text = texts.get(value)
   if (text === undefined) texts.set(value, (text = writeJSON(value)))
   return text
@@ -215,13 +215,13 @@ export const invalid = (field: string, value: unknown, detail: string): FieldErr
   text: withDetail(`Invalid value: ${valueText(value)}`, detail),
 })
 /**
- * Appends an error for each detail. Errors beyond the maximum of one response have no text: the response contains only their number,
- * and a list may have a million invalid elements.
+ * Appends an error for each detail. Errors after the first 10,000 have no text, because a response only counts them, and a list may
+ * have a million invalid elements.
  */
 export function addInvalid(errors: FieldError[], field: string, value: unknown, details: readonly string[]): void {
   for (const detail of details) errors.push(errors.length < MaxFieldErrors ? invalid(field, value, detail) : errorWithoutText)
 }
-/** Appends an error. Above the maximum of one response, appends an error without text instead of calling `make`. */
+/** Appends the error that `make` creates. After the first 10,000 errors, appends an error without text instead of calling `make`. */
 export function addError(errors: FieldError[], make: () => FieldError): void {
   errors.push(errors.length < MaxFieldErrors ? make() : errorWithoutText)
 }
@@ -268,22 +268,26 @@ export const tooMany = (field: string, count: number, max: number): FieldError =
 const MaxFieldErrors = 10_000
 const errorWithoutText: FieldError = { type: 'FieldValueInvalid', field: '', text: '' }
 
-/** Maximum number of characters of the field errors after the first in one response. A request has at most 3 MB, so most stay below it. */
+/**
+ * Maximum total length, in characters, of the field errors in one response, without the first error. Most responses stay below it, because
+ * a request has at most 3 MB.
+ */
 const MaxErrorCharacters = 10_000_000
 
 /** Returns the field errors whose texts fit into one response: at least the first. */
 function fittingErrors(fieldErrors: readonly FieldError[]): readonly FieldError[] {
   let characters = 0
-  const end = fieldErrors.findIndex(
-    ({ field, text }, index) =>
-      index > 0 && (index === MaxFieldErrors || (characters += field.length + text.length) > MaxErrorCharacters),
-  )
-  return end < 0 ? fieldErrors : fieldErrors.slice(0, end)
+  for (const [index, { field, text }] of fieldErrors.entries()) {
+    if (index === 0) continue
+    characters += field.length + text.length
+    if (index === MaxFieldErrors || characters > MaxErrorCharacters) return fieldErrors.slice(0, index)
+  }
+  return fieldErrors
 }
 
 /**
- * Returns the 422 error for one or more field errors, with the text of a real API server. Contains at most the first 10,000 field errors:
- * the first, which is always complete, and at most ten million characters of the others.
+ * Returns the 422 error for one or more field errors, with the text of a real API server. Contains the first field error and those that
+ * follow it, up to 10,000 errors and ten million characters after the first error. The message counts the errors that are left out.
  */
 export function invalidObject(
   kind: { group: string; kind: string },
@@ -311,8 +315,8 @@ export const messageOf = (thrown: unknown): string =>
   thrown instanceof Error ? thrown.message : (JSON.stringify(thrown) ?? 'undefined')
 
 /**
- * Runs `act`. An error that it throws, or that its promise rejects with, gets `context` and a colon before its message; a
- * TerminalError stays a TerminalError.
+ * Runs `act` and returns its result. If it throws, or its promise rejects, throws a new error: the message is `context`, a colon and the
+ * original message, and the original error is the cause. The new error is a TerminalError if the original is one.
  */
 export function withErrorContext<T>(context: string, act: () => T): T {
   const rethrow = (err: unknown): never => {

@@ -6,14 +6,14 @@ export const hasFinalizer = (
   finalizer: string,
 ): boolean => object.metadata.finalizers?.includes(finalizer) ?? false
 
-/** Adds a finalizer to a draft. Returns false when the draft has it, or is being deleted: the API server then rejects new finalizers. */
+/** Adds a finalizer to an object. Returns false when the object has it, or is being deleted: the API server then rejects new finalizers. */
 export function addFinalizer(object: KubeObject, finalizer: string): boolean {
   if (object.metadata.deletionTimestamp !== undefined || hasFinalizer(object, finalizer)) return false
   object.metadata.finalizers = [...(object.metadata.finalizers ?? []), finalizer]
   return true
 }
 
-/** Removes a finalizer from a draft. Returns false when it does not exist. */
+/** Removes a finalizer from an object. Returns false when the object does not have it. */
 export function removeFinalizer(object: KubeObject, finalizer: string): boolean {
   if (!hasFinalizer(object, finalizer)) return false
   const remaining = (object.metadata.finalizers ?? []).filter((other) => other !== finalizer)

@@ -19,11 +19,11 @@ test.each([
   [' 1', 64, 'strconv.ParseInt: parsing " 1": invalid syntax'],
   ['2147483648', 32, 'strconv.ParseInt: parsing "2147483648": value out of range'],
   ['9223372036854775808', 64, 'strconv.ParseInt: parsing "9223372036854775808": value out of range'],
-] as const)('parseGoInteger of %j with %i bits throws', (text, bits, message) =>
+] as const)("parseGoInteger of %j with %i bits throws Go's error", (text, bits, message) =>
   expect(() => parseGoInteger(text, 'ParseInt', bits)).toThrow(new RangeError(message)),
 )
 
-test('parseGoInteger names the function of strconv', () =>
+test('parseGoInteger names the given strconv function in its error', () =>
   expect(() => parseGoInteger('9223372036854775808', 'Atoi')).toThrow(
     new RangeError('strconv.Atoi: parsing "9223372036854775808": value out of range'),
   ))

@@ -9,13 +9,14 @@ export function goText(value: unknown): string {
     return `map[${members.map((key) => `${key}:${goText(value[key])}`).join(' ')}]`
   }
   if (typeof value === 'number') return numberText(value)
-  return typeof value === 'string' ? value : value === null || value === undefined ? '<nil>' : writeJSON(value)
+  if (typeof value === 'string') return value
+  return value === null || value === undefined ? '<nil>' : writeJSON(value)
 }
 
 /** Formats a number as Go's `%v` does: integers with all digits, floats in their shortest form. */
 const numberText = (value: number): string => (Number.isSafeInteger(value) ? String(value) : goFloat(value))
 
-/** Formats a float in its shortest form: with an exponent from 1e+06 on or below 1e-04. */
+/** Formats a float as Go's `%v` does: in its shortest form, with an exponent for values of at least 1e+06 or below 1e-04. */
 export function goFloat(value: number | bigint): string {
   const float = Number(value)
   const [mantissa = '', exponent = ''] = float.toExponential().split('e')
@@ -25,13 +26,14 @@ export function goFloat(value: number | bigint): string {
 }
 
 /**
- * Returns the name of a value's JSON type in errors of Go's decoder. `goType` is the Go type of the field; if it is an integer type, the
- * name of a number contains its digits.
+ * Returns the name of a value's JSON type in errors of Go's decoder. `goType` is the Go type of the field. For an integer type, the name of
+ * a number contains the number: `number 1.5`.
  */
 export function jsonTypeName(value: unknown, goType = ''): string {
   if (isNumeric(value)) return goType.startsWith('int') ? `number ${value}` : 'number'
   if (typeof value === 'boolean') return 'bool'
-  return Array.isArray(value) ? 'array' : value === null ? 'null' : typeof value
+  if (value === null) return 'null'
+  return Array.isArray(value) ? 'array' : typeof value
 }
 
 /** Error text for a JSON value other than an object where Go's decoder expects a Kubernetes object. */
@@ -43,10 +45,11 @@ export function goTypeName(value: unknown): string {
   if (isNumeric(value)) return isInt64(value) ? 'int64' : 'float64'
   if (typeof value === 'boolean') return 'bool'
   if (typeof value === 'string') return 'string'
-  return value === null ? '<nil>' : Array.isArray(value) ? '[]interface {}' : 'map[string]interface {}'
+  if (value === null) return '<nil>'
+  return Array.isArray(value) ? '[]interface {}' : 'map[string]interface {}'
 }
 
-/** Parses an integer as a function of Go's `strconv` does. @throws RangeError with Go's text, which names the function */
+/** Parses an integer as the function `name` of Go's `strconv` does. @throws RangeError with Go's text, which contains `name` */
 export function parseGoInteger(text: string, name: 'ParseInt' | 'Atoi' = 'ParseInt', bits: 32 | 64 = 64): number {
   const problem = (reason: string) => new RangeError(`strconv.${name}: parsing ${quotedGo(text)}: ${reason}`)
   if (!/^[+-]?\d+$/.test(text)) throw problem('invalid syntax')

@@ -4,7 +4,7 @@ import { timeProblem } from './go-time.ts'
 const time = '2006-01-02T15:04:05Z07:00'
 const microTime = '2006-01-02T15:04:05.000000Z07:00'
 
-/** The expected errors are those of Go 1.25. */
+// Expected errors: time.Parse of Go 1.25.
 describe('a Time', () => {
   test.each(['2024-02-29T00:00:00Z', '2024-01-01T23:59:59.123Z', '2024-01-01T00:00:00+23:59', '0000-02-29T00:00:00Z'])(
     'may be %s',

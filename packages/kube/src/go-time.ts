@@ -1,10 +1,10 @@
-/** Errors for texts that are not times, with the texts of Go's parser. Upstream: metav1.Time and metav1.MicroTime, time.Parse. */
+/** Validates times, with the error messages of Go's parser. Upstream: metav1.Time and metav1.MicroTime, time.Parse. */
 
-/** A part of a layout. Numbers of Go's layouts identify the parts in errors. */
+/** A part of a time. `layout` stands for the part in Go's time layouts and errors, such as `2006` for the year. */
 interface Part {
   readonly layout: string
   readonly pattern: RegExp
-  /** Name and limits of a number; Go's error names it. */
+  /** Limits of a number, and its name in Go's error, such as `month out of range`. */
   readonly range?: readonly [name: string, least: number, most: number]
 }
 
@@ -31,10 +31,10 @@ const layouts: { readonly [name in 'Time' | 'MicroTime']: readonly Part[] } = {
 const day = '(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\\d|30)|02-(?:0[1-9]|1\\d|2[0-8]))'
 const clock = '(?:[01]\\d|2[0-3]):[0-5]\\d'
 const common = (fraction: string): RegExp => new RegExp(`^\\d{4}-${day}T${clock}:[0-5]\\d${fraction}(?:Z|[+-]${clock})$`)
-/** Matches nearly all times. To parse a time part by part takes ten times as long. */
+/** Patterns that match nearly all valid times, because parsing part by part is ten times slower. */
 const commonTimes = { Time: common('(?:\\.\\d+)?'), MicroTime: common('\\.\\d{6}') }
 
-/** Returns the error for a text that is not a time. With `micro`, the text must be a MicroTime, whose fraction has six digits. */
+/** Returns the error for an invalid time. With `micro`, `text` must be a MicroTime, which has exactly six fractional digits. */
 export function timeProblem(text: string, micro: boolean): string | undefined {
   const name = micro ? 'MicroTime' : 'Time'
   if (commonTimes[name].test(text)) return undefined
@@ -47,18 +47,19 @@ export function timeProblem(text: string, micro: boolean): string | undefined {
     const value = pattern.exec(rest)?.[0]
     if (value === undefined) return unparsable(rest, layout)
     if (range && (Number(value) < range[1] || Number(value) > range[2])) return `${head}: ${range[0]} out of range`
-    // As Go, accepts offsets of 24 hours and of 60 minutes.
+    // Go's limits: 24 hours and 60 minutes are in range.
     if (layout === zone.layout && Number(value.slice(1, 3)) > 24) return `${head}: time zone offset hour out of range`
     if (layout === zone.layout && Number(value.slice(4, 6)) > 60) return `${head}: time zone offset minute out of range`
     rest = rest.slice(value.length)
   }
   if (rest !== '') return `${head}: extra text: ${JSON.stringify(rest)}`
   if (!isDay(text.slice(0, 10))) return `${head}: day out of range`
-  // Go also accepts hours of one digit, fractions after a comma and unusual offsets, which other parts of Capstan cannot read.
+  // Go also accepts hours of one digit, fractions after a comma and offsets such as +24:00. They are rejected here, because other parts of
+  // Capstan cannot read them.
   return Number.isNaN(Date.parse(text)) ? unparsable(text, '2006') : undefined
 }
 
-/** Whether a date exists, unlike February 30, which `Date.parse` accepts. */
+/** Reports whether a date exists. `Date.parse` also accepts dates such as February 30. */
 function isDay(date: string): boolean {
   const midnight = Date.parse(`${date}T00:00:00Z`)
   return !Number.isNaN(midnight) && new Date(midnight).toISOString().startsWith(date)

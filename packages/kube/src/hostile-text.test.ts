@@ -45,7 +45,7 @@ const readers: { readonly [title: string]: readonly [fc.Arbitrary<string>, (text
   ],
   'field selectors': [textOf('a', '=', '==', '!=', ',', '\\', '\\,', '\\=', ' ', '.'), parseFieldSelector],
   paths: [textOf('/', 'api', 'apis', 'v1', 'watch', 'namespaces', 'a', '%', '%2f', '%00', '..', 'status'), parseResourcePath],
-  JSON: [textOf('{', '}', '[', ']', '"', ':', ',', '\\', 'u00', 'null', 'true', '1', '-', '.', 'e', ' ', '\n'), scanJSON],
+  'JSON texts': [textOf('{', '}', '[', ']', '"', ':', ',', '\\', 'u00', 'null', 'true', '1', '-', '.', 'e', ' ', '\n'), scanJSON],
 }
 
 describe.each(Object.entries(readers))('%s', (_, [texts, read]) => {

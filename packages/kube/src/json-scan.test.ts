@@ -20,12 +20,12 @@ test.each([
   expect(scanJSON(text).error).toBe(error)
 })
 
-test('keys that appear twice are found with their paths, each once', () => {
+test('scanJSON returns the path of each duplicate key once, and the paths of all keys in order', () => {
   const text = '{"a":{"b":1,"b":2,"b":3},"c":[{"d":"\\"d\\":{","d":1}],"a":{}}'
   const keys = ['a', 'a.b', 'a.b', 'a.b', 'c', 'c[0].d', 'c[0].d', 'a']
   expect(scanJSON(text)).toEqual({ error: undefined, duplicates: ['a.b', 'c[0].d', 'a'], keys })
 })
 
-test('keys, objects and depth are counted without brackets, quotes and colons inside of strings', () => {
+test('measureJSON ignores brackets, quotes and colons inside strings', () => {
   expect(measureJSON('{"a":"x:y\\":{","b":[{"c:":1}]}')).toEqual({ keys: 3, objects: 3, depth: 3 })
 })

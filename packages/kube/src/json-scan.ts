@@ -133,12 +133,12 @@ export function scanJSON(text: string): JSONScan {
 }
 
 /**
- * Maximum number of objects and lists in a document of a client. A document of 3 MB could have a million empty ones, and the collection of
- * their garbage is work that cannot be divided. Usual objects that fit into etcd have far fewer.
+ * Maximum number of JSON objects and lists in a client's document. A document of 3 MB could have a million empty objects, whose garbage
+ * collection would block the event loop. Usual objects that fit into etcd have far fewer.
  */
 export const MaxObjects = 250_000
 
-/** Counts the keys of all objects in a JSON text, its objects and lists, and its depth, without parsing it. */
+/** Counts the keys in a JSON text, its objects and lists together (`objects`), and its depth, without parsing it. */
 export function measureJSON(text: string): { keys: number; objects: number; depth: number } {
   let keys = 0
   let objects = 0
@@ -160,7 +160,7 @@ export function measureJSON(text: string): { keys: number; objects: number; dept
   return { keys, objects, depth }
 }
 
-/** Counts the keys of all objects in a value. */
+/** Returns work that counts the keys of all objects in a value. */
 export function countingKeys(value: unknown): Work<number> {
   let count = 0
   const visit = (part: unknown): RemainingWork => {

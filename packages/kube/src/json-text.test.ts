@@ -45,7 +45,7 @@ describe('a text', () => {
     expect(hasLongInteger(text)).toBe(expected)
   })
 
-  it('is parsed exactly, at whichever position the integer begins', () => {
+  it('with a long integer is parsed exactly, independent of the position of the integer', () => {
     for (let before = 0; before < 40; before++) {
       const value = { pad: 'x'.repeat(before), exact: 9007199254740993n }
       expect(readJSON(`{"pad":"${value.pad}","exact":9007199254740993}`)).toEqual(value)
@@ -68,7 +68,7 @@ const values = fc.letrec((tie) => ({
   ),
 })).value
 
-it('numbers round-trip with every digit', () => {
+it('JSON values round-trip, with every digit of their numbers', () => {
   fc.assert(
     fc.property(values, (value) => {
       const text = writeJSON(value)
@@ -79,7 +79,7 @@ it('numbers round-trip with every digit', () => {
   )
 })
 
-it('equal integers are parsed to the same representation', () => {
+it('a 64-bit integer is parsed as a number if it is a safe integer, otherwise as a bigint', () => {
   fc.assert(
     fc.property(fc.bigInt({ min, max }), (integer) => {
       const value = exactInteger(integer)
@@ -90,7 +90,7 @@ it('equal integers are parsed to the same representation', () => {
   )
 })
 
-it('fractions, whole numbers beyond the safe integers, texts and null are not int64', () => {
+it('fractions, NaN, numbers beyond the safe integers, strings and null are not int64', () => {
   expect([1.5, 1e18, 2 ** 53, Number.NaN, '1', null].filter(isInt64)).toEqual([])
 })
 
@@ -101,7 +101,7 @@ it('a circular value is not written, and invalid JSON with a long integer is not
   expect(() => readJSON('{"a":9007199254740993')).toThrow(SyntaxError)
 })
 
-it('exact integers are written in indented JSON, too', () => {
+it('a bigint is written with all digits in indented JSON, too', () => {
   expect(writeJSON({ a: [max] }, 2)).toBe('{\n  "a": [\n    9223372036854775807\n  ]\n}')
 })
 

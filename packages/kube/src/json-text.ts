@@ -1,10 +1,10 @@
 /**
- * JSON as text, with integers as exact as a real API server keeps them: from -2^63 to 2^63-1. An integer of this range beyond
- * JavaScript's safe integers is a `bigint`, every other number a `number`, so that each integer has one representation and `===` compares
- * them. Upstream: sigs.k8s.io/json, which decodes integers of this range as int64, and every other number as float64.
+ * Reads and writes JSON with 64-bit integers as exact as on a real API server. An integer from -2^63 to 2^63-1, written without fraction
+ * and exponent, becomes a `number` if it is a safe integer of JavaScript, otherwise a `bigint`. Every other number becomes a `number`.
+ * Upstream: sigs.k8s.io/json, which decodes integers of this range as int64, and every other number as float64.
  */
 
-/** Like `JSON.parse`, with exact integers. @throws SyntaxError */
+/** Like `JSON.parse`, with exact 64-bit integers. @throws SyntaxError */
 export const readJSON = (text: string): unknown =>
   hasLongInteger(text) ? parseWithSource(text, reviveExactly) : JSON.parse(text)
 
@@ -19,7 +19,7 @@ export function writeJSON(value: unknown, space?: number): string {
   }
 }
 
-/** Returns a 64-bit integer as a number if that is safe, otherwise as a bigint. */
+/** Returns a 64-bit integer as a number if it is a safe integer, otherwise as a bigint. */
 export const exactInteger = (value: bigint): number | bigint => (isSafe(value) ? Number(value) : value)
 
 export const isNumeric = (value: unknown): value is number | bigint => typeof value === 'number' || typeof value === 'bigint'
@@ -33,8 +33,8 @@ const isSafe = (value: bigint): boolean => value >= Number.MIN_SAFE_INTEGER && v
 const LongIntegerDigits = 16
 
 /**
- * Reports whether the text may contain an integer that a double cannot represent. Checking every sixteenth character finds any run of that
- * many digits; the character before the digits excludes most strings and fractions.
+ * Reports whether the text may contain an integer beyond JavaScript's safe integers. Checking every sixteenth character finds every run of
+ * 16 or more digits; the character before the run excludes most strings and fractions.
  */
 export function hasLongInteger(text: string): boolean {
   for (let at = LongIntegerDigits - 1; at < text.length; at += LongIntegerDigits) {
@@ -60,8 +60,8 @@ type Reviver = (key: string, value: unknown, context: { readonly source?: string
 const parseWithSource = JSON.parse as (text: string, reviver: Reviver) => unknown
 
 /**
- * Matches at most 19 digits, as a 64-bit integer has. Longer text is not converted to a BigInt, because a million digits take half a
- * second.
+ * Matches integers of at most 19 digits, the maximum of a 64-bit integer. Longer text is not converted to a BigInt, because converting a
+ * million digits takes half a second.
  */
 const Int64Text = /^-?\d{1,19}$/
 

@@ -19,7 +19,7 @@ export function draft<T>(value: T): T {
   return copy as T
 }
 
-/** Like `draft`, in pieces if the value contains many values. */
+/** `draft` in pieces. A value with few nested values is copied in one piece. */
 export function* drafting<T>(value: T): Work<T> {
   if (valuesLeft(value, 4 * PieceSize) >= 0) return draft(value)
   const copy = emptyLike(value)
@@ -31,7 +31,7 @@ export function* drafting<T>(value: T): Work<T> {
 export const isLong = (value: unknown): boolean => valuesLeft(value, LongValues) < 0
 const LongValues = 10_000
 
-/** Subtracts the number of values from `limit`. Stops counting when the result is negative. */
+/** Returns `limit` minus the number of values: `value` itself and all nested values. Stops counting when the result is negative. */
 function valuesLeft(value: unknown, limit: number): number {
   let remaining = limit - 1
   if (typeof value !== 'object' || value === null) return remaining
@@ -107,7 +107,7 @@ export function valueKey(value: unknown): string | number | bigint | boolean | n
   return textOf(value)
 }
 
-/** Returns the key of an integer: the double, if a double represents the integer exactly. */
+/** Returns the key of a bigint: the equal number if there is one, otherwise the bigint. */
 const integerKey = (value: bigint): number | bigint => (BigInt(Number(value)) === value ? Number(value) : value)
 
 function textOf(value: unknown): string {
@@ -122,7 +122,7 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? JSON.stringify(value) : String(typeof value === 'bigint' ? integerKey(value) : value)
 }
 
-/** Reports whether an exact integer and a number are equal, such as 10n ** 18n and 1e18. */
+/** Reports whether a bigint and a number are equal, such as 10n ** 18n and 1e18. */
 function sameInteger(a: unknown, b: unknown): boolean {
   if (typeof a === 'bigint') return Number.isInteger(b) && a === BigInt(b as number)
   return typeof b === 'bigint' && sameInteger(b, a)

@@ -1,6 +1,6 @@
 /**
- * Long texts and lists take time in proportion to their length: with quadratic work, the tests would exceed their time limit. The last
- * test checks that the operations of a JSON patch run in pieces.
+ * Processing a long text or list takes time in proportion to its length: with quadratic work, the tests would exceed their time limit.
+ * Other tests check the limits of error responses, and that the operations of a JSON patch run in pieces.
  */
 import { describe, expect, test } from 'vitest'
 import { conversions } from './cel/library/standard.ts'
@@ -26,23 +26,23 @@ describe('a long text', () => {
     expect(parse).toThrow()
   })
 
-  test('of blanks is no e-mail address', () => {
+  test('of blanks is no e-mail address, although blanks may surround a name', () => {
     expect(formatCheck('email')!(`${' '.repeat(100_000)}\x01${' '.repeat(100_000)}<a@b>`)).toBe(false)
     expect(formatCheck('email')!('  Name  <a@b>')).toBe(true)
   })
 
-  test('of blanks before a letter is trimmed', () => {
+  test('of blanks around letters is trimmed', () => {
     expect(call(strings, 'string.trim(): string', `${' '.repeat(1_000_000)}a\u3000b${' '.repeat(1_000_000)}`)).toBe('a\u3000b')
-    expect(call(strings, 'string.trim(): string', `${`${' '.repeat(1000)}a`.repeat(1000)}`)).toHaveLength(1_000_000)
+    expect(call(strings, 'string.trim(): string', `${' '.repeat(1000)}a`.repeat(1000))).toHaveLength(1_000_000)
   })
 
-  test('of a query is parsed', () => {
+  test('of query parameters is parsed as part of a URL', () => {
     const parsed = call(url, 'url(string): URL', `https://a/?${'a=1&'.repeat(200_000)}`)
     expect(call(url, 'URL.getQuery(): map<string, list<string>>', parsed)).toBeDefined()
   })
 })
 
-test('the response for many errors whose value is the same long list is bounded', () => {
+test('an error response stays bounded when each of many errors contains the same long list', () => {
   const list = Array.from({ length: 20_000 }, (_, index) => `item ${index}`)
   const errors = list.map((_, index) => invalid('spec.list', list, `problem ${index}`))
   const { message, details } = invalidObject({ group: '', kind: 'Pod' }, 'a', errors).status
@@ -51,12 +51,12 @@ test('the response for many errors whose value is the same long list is bounded'
   expect(details!.causes!.length).toBeGreaterThan(1)
 })
 
-test('the first error is returned completely, even if it exceeds the maximum of one response', () => {
+test('the first field error is returned completely, even if it exceeds the size limit of an error response', () => {
   const errors = [invalid('data', 'x'.repeat(11_000_000), 'too long')]
   expect(invalidObject({ group: '', kind: 'ConfigMap' }, 'a', errors).message).toMatch(/: too long$/)
 })
 
-test('the message for 100,000 conflicts of one manager lists each of them', () => {
+test('the message for 100,000 conflicts of one manager lists each conflict', () => {
   const conflicts = Array.from({ length: 100_000 }, (_, index) => ({ manager: 'm', path: [fieldElement(`f${index}`)] }))
   expect(conflictsText(conflicts, (manager) => manager).split('\n')).toHaveLength(100_001)
 })

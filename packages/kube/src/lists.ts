@@ -1,11 +1,11 @@
 /** Operations on lists of any length. `push(...list)` and `Math.max(...list)` overflow the stack with some 100,000 elements. */
 
-/** Appends the elements of the lists, in order. */
+/** Appends the elements of `lists` to `target`, in order. */
 export function appendAll<T>(target: T[], ...lists: readonly Iterable<T>[]): void {
   for (const list of lists) for (const element of list) target.push(element)
 }
 
-/** Appends an element to the list of a key. */
+/** Appends an element to the list of a key, which is created if it does not exist. */
 export function addTo<K, T>(lists: Map<K, T[]>, key: K, element: T): void {
   const list = lists.get(key)
   if (list) list.push(element)

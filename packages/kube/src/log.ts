@@ -1,6 +1,6 @@
 /**
  * Structured logs for operators. The message is a constant; facts are fields. A logger is an argument, never a global, and fields such as
- * controller, object or cluster are bound in a child.
+ * controller, object or cluster are bound to a child logger.
  */
 export interface Logger {
   debug(message: string, fields?: LogFields): void
@@ -12,7 +12,7 @@ export interface Logger {
 
 export type LogFields = { readonly [name: string]: unknown }
 
-/** Returns `namespace/name` of an object, or its name, to identify it in logs. */
+/** Returns `namespace/name` of an object, or `name` without a namespace, to identify the object in logs. */
 export const ref = ({ metadata }: { metadata: { name: string; namespace?: string } }): string =>
   metadata.namespace ? `${metadata.namespace}/${metadata.name}` : metadata.name
 

@@ -16,8 +16,8 @@ export function labelKeyProblems(key: string): string[] {
 }
 
 /**
- * Validates names such as the names of finalizers and condition types: a name with an optional domain prefix. As upstream, errors call
- * the name a label key.
+ * Validates a name with an optional domain prefix, such as the name of a finalizer or a condition type. As upstream, errors call the name a
+ * label key.
  */
 export const qualifiedNameProblems = (name: string): string[] => labelKeyProblems(name)
 
@@ -33,8 +33,9 @@ export const subdomainProblems = (value: string, unit: 'bytes' | 'characters' = 
 ]
 
 /**
- * Returns the text to validate of a `generateName`, which may end in a dash, because a random suffix follows. As upstream, the character
- * before the dash is not validated. Upstream: apimachinery's pkg/api/validation, v0.36.
+ * Replaces a trailing dash of a `generateName`, and the character before the dash, with `a`, so that the result can be validated as a name.
+ * The dash is allowed because a random suffix follows. Upstream: apimachinery's pkg/api/validation, v0.36, which does not validate the
+ * character before the dash either.
  */
 export const maskTrailingDash = (prefix: string): string =>
   prefix.length > 1 && prefix.endsWith('-') ? `${prefix.slice(0, -2)}a` : prefix
@@ -45,7 +46,7 @@ export const wildcardSubdomainProblems = (value: string): string[] => [
   ...(matches(WildcardSubdomain, value) ? [] : [notOfForm(WildcardSubdomain, '*.example.com')]),
 ]
 
-/** Validates that the name can be a segment of a path. Upstream: path.ValidatePathSegmentName. */
+/** Validates that the name can be a segment of a URL path. Upstream: path.ValidatePathSegmentName. */
 export function pathSegmentProblems(name: string): string[] {
   if (name === '.' || name === '..') return [`may not be '${name}'`]
   return ['/', '%'].filter((character) => name.includes(character)).map((character) => `may not contain '${character}'`)
@@ -61,7 +62,7 @@ export const dnsLabelProblems = (value: string): string[] => [
       : [notOfForm(DNSLabel, 'my-name', '123-abc')]),
 ]
 
-/** Validates an RFC 1035 label, the form of names of Services, resources and kinds in lower case. */
+/** Validates an RFC 1035 label, the form of the names of Services and resources, and of kinds converted to lower case. */
 export const dns1035LabelProblems = (value: string): string[] => [
   ...(value.length > 63 ? [tooLongText(63, 'characters')] : []),
   ...(matches(DNS1035Label, value) ? [] : [notOfForm(DNS1035Label, 'my-name', 'abc-123')]),
