@@ -1,4 +1,5 @@
 /** Migration from client-side apply to `kubectl apply --server-side`. */
+import { byteLength } from '../byte-length.ts'
 import { atOnce } from '../clock.ts'
 import { readJSON } from '../json-text.ts'
 import { draft, isRecord } from '../json.ts'
@@ -40,7 +41,9 @@ export function renewLastApplied(result: KubeObject, applied: KubeObject): void 
   const configuration = draft(applied)
   delete configuration.metadata.annotations?.[LastApplied]
   result.metadata.annotations[LastApplied] = `${stableText(configuration)}\n`
-  const size = Object.entries(result.metadata.annotations).reduce((sum, [key, value]) => sum + key.length + value.length, 0)
+  let size = 0
+  for (const [key, value] of Object.entries(result.metadata.annotations)) size += byteLength(key) + byteLength(value)
   if (size > MaxAnnotations) delete result.metadata.annotations[LastApplied]
 }
+/** Maximum size of all annotations, in bytes. */
 const MaxAnnotations = 256 * 1024
