@@ -12,7 +12,7 @@ export function addAmounts(a: string | number, b: string | number, factor: 1 | -
   return quantityText(addQuantities(parseQuantity(String(a)), { ...second, nano: second.nano * BigInt(factor) }))
 }
 
-/** Kinds that are counted under their plain name, besides `count/NAME`. */
+/** Resources that quotas count under their plain name as well as under `count/NAME`. */
 const countedByName = new Set([
   'pods',
   'services',
@@ -23,7 +23,7 @@ const countedByName = new Set([
   'persistentvolumeclaims',
 ])
 
-/** Returns the usage of one object. */
+/** Returns the usage of one object. `storage` is its resource, such as `pods` or `deployments.apps`. */
 export function usageOf(storage: string, object: KubeObject): Amounts {
   const usage: { [name: string]: string } = { [`count/${storage}`]: '1' }
   if (storage === 'pods') return { ...usage, ...podUsage(object as unknown as Pod) }
@@ -63,8 +63,8 @@ function podUsage(pod: Pod): Amounts {
 }
 
 /**
- * Reports whether the scopes of a quota include an object. A quota without scopes includes every object; scopes include only
- * pods. The scopes CrossNamespacePodAffinity and VolumeAttributesClass are not implemented, and include no object.
+ * Reports whether all scopes of a quota include an object. A quota without scopes includes every object. The scope VolumeAttributesClass
+ * includes only PersistentVolumeClaims; every other scope includes only pods.
  */
 export function inScope({ spec: { scopes = [], scopeSelector } }: ResourceQuota, storage: string, object: KubeObject): boolean {
   const requirements = [
@@ -98,7 +98,10 @@ export function inScope({ spec: { scopes = [], scopeSelector } }: ResourceQuota,
   })
 }
 
-/** Whether a scope includes an object of the named classes; one name suffices. Empty names are those of absent classes. */
+/**
+ * Reports whether a scope includes an object with the given priority classes or VolumeAttributesClasses. One matching class suffices. Empty
+ * names are ignored.
+ */
 function hasClass(names: readonly string[], { operator, values = [] }: { operator: string; values?: string[] }): boolean {
   const classes = names.filter((name) => name !== '')
   if (operator === 'Exists') return classes.length > 0
@@ -125,7 +128,7 @@ interface QuotaWrite {
   readonly object: UnknownObject
 }
 
-/** Returns the usage of all resources of a quota by stored objects and by other pending writes. Excludes this write itself. */
+/** Returns the usage of all resources of a quota by the stored objects and by pending writes, except the given write. */
 export function usageIn(quota: ResourceQuota, { store, pending, object: write }: QuotaWrite): Amounts {
   const names = Object.keys(quota.spec.hard ?? {})
   const storages = new Set(names.flatMap(storagesOf))
