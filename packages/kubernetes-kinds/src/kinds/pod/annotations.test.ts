@@ -16,7 +16,7 @@ const withProfiles = (context: object, ...ofContainers: object[]) => ({
 })
 const texts = (errors: readonly { field: string; text: string }[]) => errors.map(({ field, text }) => `${field}: ${text}`)
 
-describe('annotations', () => {
+describe('annotations of pods', () => {
   test.each<[string, string, string[]]>([
     [`${appArmor}a`, 'localhost/x', []],
     [`${appArmor}a`, '', []],
@@ -31,7 +31,7 @@ describe('annotations', () => {
       [`metadata.annotations[${mirror}]: Invalid value: "x": must set spec.nodeName if mirror pod annotation is set`],
     ],
     ['controller.kubernetes.io/pod-deletion-cost', '-5', []],
-  ])('%s with the value %j have the expected errors', (name, value, expected) => {
+  ])('the annotation %s with the value %j has the expected errors', (name, value, expected) => {
     expect(texts(annotationErrors('metadata.annotations', pod({ [name]: value })))).toEqual(expected)
   })
 
@@ -46,20 +46,20 @@ describe('annotations', () => {
   })
 })
 
-describe('errors for profiles in both annotation and field', () => {
-  const type = 'must match'
+describe('profiles in annotations and in fields', () => {
+  const mustMatch = 'must match'
   test.each<[object, object, string[]]>([
     [{ [seccompOfPod]: 'docker/default' }, withProfiles({ seccompProfile: { type: 'RuntimeDefault' } }, {}), []],
     [
       { [seccompOfPod]: 'unconfined' },
       withProfiles({ seccompProfile: { type: 'RuntimeDefault' } }, {}),
-      [`spec.securityContext.seccompProfile.type: Forbidden: seccomp type in annotation and field ${type}`],
+      [`spec.securityContext.seccompProfile.type: Forbidden: seccomp type in annotation and field ${mustMatch}`],
     ],
     [
       { [`${seccomp}b`]: 'localhost/x' },
       withProfiles({}, {}, { seccompProfile: { type: 'Localhost', localhostProfile: 'other' } }),
       [
-        `spec.containers[1].securityContext.seccompProfile.localhostProfile: Forbidden: seccomp profile in annotation and field ${type}`,
+        `spec.containers[1].securityContext.seccompProfile.localhostProfile: Forbidden: seccomp profile in annotation and field ${mustMatch}`,
       ],
     ],
     [
@@ -70,14 +70,14 @@ describe('errors for profiles in both annotation and field', () => {
     [
       { [`${appArmor}a`]: 'docker/default' },
       withProfiles({ appArmorProfile: { type: 'RuntimeDefault' } }, {}),
-      [`spec.containers[0].securityContext.appArmorProfile.type: Forbidden: apparmor type in annotation and field ${type}`],
+      [`spec.containers[0].securityContext.appArmorProfile.type: Forbidden: apparmor type in annotation and field ${mustMatch}`],
     ],
     [
       { [`${appArmor}a`]: 'unconfined' },
       { ...withProfiles({ appArmorProfile: { type: 'RuntimeDefault' } }, {}), os: { name: 'windows' } },
       [],
     ],
-  ])('of annotations %j and spec %j', (annotations, spec, expected) => {
+  ])('the annotations %j and the spec %j have the expected errors', (annotations, spec, expected) => {
     expect(texts(profileMismatches('spec', pod(annotations as {}, spec)))).toEqual(expected)
   })
 })
@@ -93,18 +93,21 @@ describe('AppArmor profiles in annotations', () => {
     ['runtime/default', withProfiles({ appArmorProfile: { type: 'RuntimeDefault' } }, {}), undefined, false],
     ['unconfined', withProfiles({}, { appArmorProfile: { type: 'RuntimeDefault' } }), { type: 'RuntimeDefault' }, false],
     ['unconfined', { os: { name: 'windows' } }, undefined, false],
-  ])('the annotation %s on a pod with %j sets the profile %j', (annotation, spec, profile, warns) => {
-    const annotatedPod = pod({ [`${appArmor}a`]: annotation }, spec)
-    expect(adoptAppArmorAnnotations(annotatedPod)).toEqual(warns ? outdated('metadata.annotations') : [])
-    expect(annotatedPod.spec.containers![0]!.securityContext?.appArmorProfile).toEqual(profile)
-  })
+  ])(
+    'the annotation %s and the spec %j give the container the profile %j, with a warning: %s',
+    (annotation, spec, profile, warns) => {
+      const annotatedPod = pod({ [`${appArmor}a`]: annotation }, spec)
+      expect(adoptAppArmorAnnotations(annotatedPod)).toEqual(warns ? outdated('metadata.annotations') : [])
+      expect(annotatedPod.spec.containers![0]!.securityContext?.appArmorProfile).toEqual(profile)
+    },
+  )
 
   test.each<[object, boolean]>([
     [{}, true],
     [withProfiles({ appArmorProfile: { type: 'Unconfined' } }, {}), false],
     [withProfiles({ appArmorProfile: { type: 'RuntimeDefault' } }, {}), true],
     [withProfiles({}, { appArmorProfile: { type: 'Unconfined' } }), false],
-  ])('in a template with %j cause warnings: %s', (spec, warns) => {
+  ])('the annotation unconfined of a template with the spec %j causes a warning: %s', (spec, warns) => {
     const template = pod({ [`${appArmor}a`]: 'unconfined' }, spec) as unknown as PodTemplateSpec
     expect(templateWarnings('spec.template', template, { metadata: {} }, undefined)).toEqual(
       warns ? outdated('spec.template.metadata.annotations') : [],

@@ -6,6 +6,7 @@ import { profile } from './containers.ts'
 import { containersOf } from './defaults.ts'
 import { placedContainers } from './placed-containers.ts'
 
+/** Annotation of mirror pods: the objects that the kubelet creates for its static pods. */
 export const Mirror = 'kubernetes.io/config.mirror'
 const DeletionCost = 'controller.kubernetes.io/pod-deletion-cost'
 const SeccompOfPod = 'seccomp.security.alpha.kubernetes.io/pod'
@@ -102,7 +103,7 @@ export function profileMismatches(field: string, { metadata: { annotations = {} 
 
 type Profile = { readonly type: string; readonly localhostProfile?: string }
 
-/** Names of profile types in annotations. */
+/** Values of annotations for each type of profile, except Localhost. */
 const annotationSpellings: { readonly [profileKind in 'seccomp' | 'apparmor']: { readonly [type: string]: readonly string[] } } =
   {
     seccomp: { Unconfined: ['unconfined'], RuntimeDefault: ['runtime/default', 'docker/default'] },
@@ -127,7 +128,7 @@ export function adoptAppArmorAnnotations({ metadata: { annotations }, spec }: Po
   })
 }
 
-/** Returns the warning for a template, whose annotations are not copied to fields. */
+/** Warns of the AppArmor annotation of a container in a pod template. Annotations of templates are not copied to fields. */
 export function appArmorWarning(field: string, { metadata, spec }: Annotated, { name, securityContext }: Container): string[] {
   const annotation = metadata.annotations?.[`${AppArmor}${name}`]
   if (annotation === undefined || securityContext?.appArmorProfile) return []

@@ -1,4 +1,4 @@
-/** Validates updates of pods. Upstream: ValidatePodUpdate, ValidatePodStatusUpdate and related functions, v1.36. */
+/** Validates creates and updates of pods, and bindings. Upstream: ValidatePodCreate, ValidatePodUpdate and related functions, v1.36. */
 import {
   appendAll,
   draft,
@@ -15,7 +15,7 @@ import {
 import { inRange, ipAddress, problems, subdomain, unchanged } from '../checks.ts'
 import type { Container, ContainerStatus, Pod, PodSpec } from '../schemas/types.ts'
 import { annotationChanges, annotationErrors, Mirror, profileMismatches } from './annotations.ts'
-import { imageIsTrimmed } from './containers.ts'
+import { imageWhitespaceErrors } from './containers.ts'
 import { qosClass } from './resources.ts'
 import { validatePodSpec, validateTolerations } from './spec.ts'
 
@@ -34,7 +34,7 @@ function* validatePod({ metadata, spec }: Pod): Work<FieldError[]> {
   }
   for (const member of ['containers', 'initContainers'] as const) {
     for (const [index, { image }] of (spec[member] ?? []).entries()) {
-      appendAll(errors, imageIsTrimmed(`spec.${member}[${index}]`, image))
+      appendAll(errors, imageWhitespaceErrors(`spec.${member}[${index}]`, image))
     }
   }
   return errors
@@ -67,7 +67,7 @@ export function* validatePodUpdate(pod: Pod, old: Pod): Work<FieldError[]> {
     }
     for (const [index, { image }] of now.entries()) {
       if (!image) errors.push(required(`spec.${member}[${index}].image`))
-      appendAll(errors, imageIsTrimmed(`spec.${member}[${index}]`, image))
+      appendAll(errors, imageWhitespaceErrors(`spec.${member}[${index}]`, image))
     }
   }
   const [deadline, earlier] = [pod.spec.activeDeadlineSeconds, old.spec.activeDeadlineSeconds]

@@ -48,7 +48,7 @@ function summary({ metadata, spec, status }: Pod): Summary {
       if (containerStatus.ready) ready++
       continue
     }
-    if (terminated) reason = `Init:${endOf(terminated)}`
+    if (terminated) reason = `Init:${terminationReason(terminated)}`
     else if (waiting?.reason && waiting.reason !== 'PodInitializing') reason = `Init:${waiting.reason}`
     else reason = `Init:${index}/${initContainers.length}`
     initializing = true
@@ -67,7 +67,7 @@ function summary({ metadata, spec, status }: Pod): Summary {
       const { terminated, waiting, running } = containerStatus.state ?? {}
       if (waiting?.reason) reason = waiting.reason
       else if (terminated) {
-        reason = endOf(terminated)
+        reason = terminationReason(terminated)
         if (terminated.exitCode !== 0) failure = reason
       } else if (containerStatus.ready && running) {
         isRunning = true
@@ -93,7 +93,7 @@ const addRestarts = ({ count, last }: { count: number; last: string }, { restart
   return { count: count + restartCount, last: ended > last ? ended : last }
 }
 
-const endOf = ({ reason, signal, exitCode }: { reason?: string; signal?: number; exitCode: number }): string =>
+const terminationReason = ({ reason, signal, exitCode }: { reason?: string; signal?: number; exitCode: number }): string =>
   reason ?? (signal ? `Signal:${signal}` : `ExitCode:${exitCode}`)
 
 const restartsText = ({ restarts, lastRestart }: Summary, now: number): string =>

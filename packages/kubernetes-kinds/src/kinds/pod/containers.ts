@@ -105,7 +105,7 @@ export function* validateEphemeralContainers(field: string, pod: PodContext): Wo
   yield* eachInPieces((spec.ephemeralContainers ?? []).entries(), ([index, container]) => {
     const valuePath = `${field}[${index}]`
     appendAll(errors, commonErrors(valuePath, container as unknown as Container, pod))
-    appendAll(errors, imageIsTrimmed(valuePath, container.image))
+    appendAll(errors, imageWhitespaceErrors(valuePath, container.image))
     if (names.has(container.name)) errors.push(duplicate(`${valuePath}.name`, container.name))
     names.add(container.name)
     const target = container.targetContainerName
@@ -126,7 +126,7 @@ export function* validateEphemeralContainers(field: string, pod: PodContext): Wo
 }
 
 /** Rejects an image name with leading or trailing whitespace. This applies to pods, but not to pod templates. */
-export const imageIsTrimmed = (valuePath: string, image = ''): FieldError[] =>
+export const imageWhitespaceErrors = (valuePath: string, image = ''): FieldError[] =>
   image.trim() === image ? [] : [invalid(`${valuePath}.image`, image, 'must not have leading or trailing whitespace')]
 
 function commonErrors(valuePath: string, container: Container, pod: PodContext): FieldError[] {
@@ -470,7 +470,7 @@ function securityContextErrors(valuePath: string, context: SecurityContext, host
 export const userId = (field: string, id: number | undefined): FieldError[] =>
   id === undefined ? [] : inRange(field, id, 0, 2147483647)
 
-/** Validates a seccomp or AppArmor profile. */
+/** Validates a seccomp or AppArmor profile. @param noun `seccomp` or `AppArmor` @param member name of the field that has the profile */
 export function profile(
   valuePath: string,
   value: { type: string; localhostProfile?: string } | undefined,

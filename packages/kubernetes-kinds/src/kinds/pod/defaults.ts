@@ -40,8 +40,8 @@ export function defaultPod({ spec, status }: Pod): void {
 }
 
 /**
- * Sets missing pod-level requests if the pod has pod-level limits: for CPU and memory to the sum of the requests of its
- * containers, if they have any; otherwise to the pod-level limit.
+ * Sets missing pod-level requests if the pod has pod-level limits. A request for CPU or memory becomes that of all containers
+ * (`podResources`), if they have one. Other requests, also for huge pages, become the pod-level limit.
  */
 function defaultPodResources(spec: PodSpec): void {
   const { limits = {}, requests } = spec.resources ?? {}

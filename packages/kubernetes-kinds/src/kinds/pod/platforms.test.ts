@@ -8,7 +8,7 @@ const spec = (fields: object) => ({ containers: [{ name: 'a' }, { name: 'b' }], 
 const hostProcess = (value: boolean) => ({ windowsOptions: { hostProcess: value } })
 const containers = (...contexts: object[]) => ({ containers: contexts.map((securityContext) => ({ securityContext })) })
 
-describe('errors for host processes on Windows', () => {
+describe('host processes on Windows', () => {
   const all =
     'spec: Invalid value: "": If pod contains any hostProcess containers then all containers must be HostProcess containers'
   const network = 'spec.hostNetwork: Invalid value: false: hostNetwork must be true if pod contains any hostProcess containers'
@@ -25,7 +25,9 @@ describe('errors for host processes on Windows', () => {
         all,
       ],
     ],
-  ])('of a pod with %j', (fields, expected) => expect(texts(hostProcessErrors('spec', spec(fields)))).toEqual(expected))
+  ])('a pod with %j has the expected errors', (fields, expected) =>
+    expect(texts(hostProcessErrors('spec', spec(fields)))).toEqual(expected),
+  )
 })
 
 test('a pod in a user namespace can neither share other namespaces of the host nor use block devices', () => {
@@ -38,7 +40,7 @@ test('a pod in a user namespace can neither share other namespaces of the host n
   )
 })
 
-describe('errors for options of another operating system', () => {
+describe('options of another operating system', () => {
   const windows = 'Forbidden: cannot be set for a windows pod'
   const linux = 'Forbidden: windows options cannot be set for a linux pod'
   test.each<[object, string[]]>([
@@ -70,10 +72,12 @@ describe('errors for options of another operating system', () => {
         'containers[0].securityContext.runAsUser',
       ].map((field) => `spec.${field}: ${windows}`),
     ],
-  ])('of a pod with %j', (fields, expected) => expect(texts(platformErrors('spec', spec(fields)))).toEqual(expected))
+  ])('a pod with %j has the expected errors', (fields, expected) =>
+    expect(texts(platformErrors('spec', spec(fields)))).toEqual(expected),
+  )
 })
 
-describe('errors for options for Windows', () => {
+describe('Windows options', () => {
   const long = 'x'.repeat(105)
   test.each<[string, string[]]>([
     ['user', []],
@@ -86,13 +90,13 @@ describe('errors for options for Windows', () => {
     [long, ["runAsUserName's User length must not be longer than 104 characters"]],
     ['. .', ["runAsUserName's User cannot contain only periods or spaces"]],
     ['a:b', ['runAsUserName\'s User cannot contain the following characters: "/\\:;|=,+*?<>@[]']],
-  ])('with the user %j', (runAsUserName, expected) => {
+  ])('the user name %j has the expected errors', (runAsUserName, expected) => {
     expect(windowsOptionErrors('w', { runAsUserName }).map(({ text }) => text)).toEqual(
       expected.map((text) => `Invalid value: ${JSON.stringify(runAsUserName)}: ${text}`),
     )
   })
 
-  test('with credentials of a group-managed service account', () => {
+  test('a group-managed service account needs a valid name and non-empty credentials of at most 64 KiB', () => {
     expect(windowsOptionErrors('w', undefined)).toEqual([])
     expect(windowsOptionErrors('w', { gmsaCredentialSpec: 'x', gmsaCredentialSpecName: 'a.b' })).toEqual([])
     expect(texts(windowsOptionErrors('w', { gmsaCredentialSpec: '', gmsaCredentialSpecName: 'A' }))).toEqual([
@@ -118,7 +122,7 @@ describe('sysctls', () => {
     [{ hostIPC: true }, 'kernel.sem', [ipc]],
     [{ hostIPC: true }, 'fs.mqueue.x', [ipc]],
     [{ hostIPC: true }, 'kernel.sem2', []],
-  ])('of a pod with %j have the expected errors for %s', (fields, name, expected) => {
+  ])('a pod with %j has the expected errors for the sysctl %s', (fields, name, expected) => {
     expect(errorTextsOf(fields, name)).toEqual(expected.map((text) => `Invalid value: "${name}": ${text}`))
   })
 

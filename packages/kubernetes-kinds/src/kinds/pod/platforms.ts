@@ -49,12 +49,12 @@ export function hostUsersErrors(field: string, spec: PodSpec): FieldError[] {
   return fields.map((path) => forbidden(path, 'when `hostUsers` is false'))
 }
 
-/** Fields of the pod's security context that Windows does not support, in three parts of upstream's order of errors. */
+/** Fields of the pod's security context that Windows does not support. Upstream reports them in three parts, with other fields in between. */
 const notForWindows = {
-  before: ['appArmorProfile', 'seLinuxOptions'],
-  after: ['seccompProfile', 'fsGroup', 'fsGroupChangePolicy', 'sysctls'],
-  last: ['runAsUser', 'runAsGroup', 'supplementalGroups', 'supplementalGroupsPolicy', 'seLinuxChangePolicy'],
-} as const satisfies { readonly [place: string]: readonly (keyof PodSecurityContext)[] }
+  first: ['appArmorProfile', 'seLinuxOptions'],
+  second: ['seccompProfile', 'fsGroup', 'fsGroupChangePolicy', 'sysctls'],
+  third: ['runAsUser', 'runAsGroup', 'supplementalGroups', 'supplementalGroupsPolicy', 'seLinuxChangePolicy'],
+} as const satisfies { readonly [part: string]: readonly (keyof PodSecurityContext)[] }
 
 const notForWindowsContainers = [
   'appArmorProfile',
@@ -76,8 +76,8 @@ export function platformErrors(field: string, spec: PodSpec): FieldError[] {
   if (!os.name) return [required(`${field}.os.name`)]
   const containers = placedContainers(field, spec)
   if (os.name === 'linux') {
-    const setters = [[field, spec] as const, ...containers].filter(([, owner]) => owner.securityContext?.windowsOptions)
-    return setters.map(([valuePath]) =>
+    const owners = [[field, spec] as const, ...containers].filter(([, owner]) => owner.securityContext?.windowsOptions)
+    return owners.map(([valuePath]) =>
       forbidden(`${valuePath}.securityContext.windowsOptions`, 'windows options cannot be set for a linux pod'),
     )
   }
@@ -87,13 +87,13 @@ export function platformErrors(field: string, spec: PodSpec): FieldError[] {
       .filter((name) => (name === 'sysctls' ? securityContext.sysctls?.length : securityContext[name] !== undefined))
       .map((name) => `${field}.securityContext.${name}`)
   const fields = [
-    ...podFields(notForWindows.before),
+    ...podFields(notForWindows.first),
     ...(spec.hostUsers === undefined ? [] : [`${field}.hostUsers`]),
     ...(spec.hostPID ? [`${field}.hostPID`] : []),
     ...(spec.hostIPC ? [`${field}.hostIPC`] : []),
-    ...podFields(notForWindows.after),
+    ...podFields(notForWindows.second),
     ...(spec.shareProcessNamespace === undefined ? [] : [`${field}.shareProcessNamespace`]),
-    ...podFields(notForWindows.last),
+    ...podFields(notForWindows.third),
     ...containers.flatMap(([valuePath, { securityContext: containerContext = {} }]) =>
       notForWindowsContainers
         .filter((name) => containerContext[name] !== undefined)
@@ -140,7 +140,7 @@ function userNameProblems(name: string): string[] {
   ]
 }
 
-/** Control characters of ASCII, as in upstream's pattern. */
+/** ASCII control characters, as in upstream's pattern. */
 const control = /(?![\u0080-\u009f])\p{Cc}/u
 const NetBios = /^[^\\/:*?"<>|.][^\\/:*?"<>|]{0,14}$/u
 const DNS = /^[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*$/

@@ -53,7 +53,7 @@ export function resourceName(field: string, name: string): FieldError[] {
 /** Reports whether a resource name belongs to Kubernetes itself. */
 const isNative = (name: string): boolean => !name.includes('/') || name.includes('kubernetes.io/')
 
-/** Reports whether a name is of an extended resource of nodes, such as `example.com/gpu`. */
+/** Reports whether a name is that of an extended resource, such as `example.com/gpu`. */
 export const isExtendedResource = (name: string): boolean =>
   !isNative(name) && !name.startsWith('requests.') && qualifiedNameProblems(`requests.${name}`).length === 0
 
@@ -165,8 +165,8 @@ export function qosClass({ spec }: Pod): 'Guaranteed' | 'Burstable' | 'BestEffor
 const Zero = parseQuantity('0')
 
 /**
- * Returns the resources that a pod needs. The amount of each resource is the sum of its containers and sidecars, or that of the
- * largest init container if it is more. The requests include the overhead.
+ * Returns the limits and requests of a pod. The amount of each resource is the sum over the containers and sidecars, or the largest amount
+ * of an init container if that exceeds the sum. The requests include the overhead.
  */
 export function podResources({
   containers,

@@ -50,7 +50,7 @@ import { resourceAmount, resourceName } from './resources.ts'
 import { sysctlErrors } from './sysctls.ts'
 import { labelName, validateVolumes } from './volumes.ts'
 
-/** @param podName absent for a pod template */
+/** Validates the spec of a pod or pod template. @param podName absent for a pod template */
 export function* validatePodSpec(field: string, spec: PodSpec, podName?: string): Work<FieldError[]> {
   const [volumes, volumeErrors] = yield* validateVolumes(`${field}.volumes`, spec.volumes ?? [], podName)
   const pod: PodContext = { spec, volumes, claims: new Set((spec.resourceClaims ?? []).map(({ name }) => name)) }
@@ -311,7 +311,7 @@ function dnsErrors(valuePath: string, { dnsPolicy, dnsConfig }: PodSpec): FieldE
     errors.push(invalid(`${valuePath}.searches`, searches, text))
   }
   for (const [index, search] of searches.entries()) {
-    // Search paths may contain underscores.
+    // Search paths may contain underscores, unlike other subdomains.
     if (search !== '.')
       appendAll(errors, subdomain(`${valuePath}.searches[${index}]`, search.replace(/\.$/, '').replaceAll('_', 'x')))
   }

@@ -14,6 +14,7 @@ import {
 import { compareAmounts, descendingPath, dnsLabel, localPath, noBacksteps, oneOf, problems, qualifiedName } from '../checks.ts'
 import type { DownwardAPIVolumeFile, KeyToPath, ObjectFieldSelector, ResourceFieldSelector, Volume } from '../schemas/types.ts'
 
+/** Volumes of a pod by name. */
 export type Volumes = ReadonlyMap<string, Volume>
 
 /** Returns the valid volumes by name, and the errors of all volumes. */
@@ -56,7 +57,7 @@ const sources: { readonly [source: string]: (valuePath: string, volume: Required
     ...requiredErrors(`${valuePath}.repository`, repository),
     ...descendingPath(`${valuePath}.directory`, directory ?? ''),
   ],
-  // The path in upstream's error is not the name of the field.
+  // As upstream, the error names the field `persistentDisk`.
   gcePersistentDisk: (valuePath, { gcePersistentDisk }) =>
     requiredErrors(valuePath.replace('gcePersistentDisk', 'persistentDisk.pdName'), gcePersistentDisk.pdName),
   awsElasticBlockStore: (valuePath, { awsElasticBlockStore }) =>
@@ -221,7 +222,9 @@ function downwardFile(valuePath: string, { path, fieldRef, resourceFieldRef, mod
   return [...errors, ...fileMode(`${valuePath}.mode`, mode)]
 }
 
+/** Fields of a pod that a downward API volume can refer to, besides single labels and annotations. */
 const VolumeFields = ['metadata.annotations', 'metadata.labels', 'metadata.name', 'metadata.namespace', 'metadata.uid']
+/** Fields of a pod that an environment variable can refer to, besides single labels and annotations. */
 export const EnvFields = [
   'metadata.name',
   'metadata.namespace',
@@ -233,10 +236,10 @@ export const EnvFields = [
   'status.podIP',
   'status.podIPs',
 ]
-/** Fields of pods that upstream's conversion knows. The downward API supports only some of them: `VolumeFields` or `EnvFields`. */
+/** Fields of a pod that upstream's conversion accepts. Of these, volumes accept only `VolumeFields`, and variables only `EnvFields`. */
 const Convertible = new Set([...VolumeFields, ...EnvFields, 'spec.restartPolicy', 'spec.schedulerName', 'status.phase'])
 
-/** Splits a path that ends with a subscript, such as `metadata.labels['app']`. */
+/** Splits a path that ends with a subscript, such as `metadata.labels['app']`, into path and key. */
 function subscriptIn(fieldPath: string): { path: string; key?: string } {
   const start = fieldPath.lastIndexOf("['", fieldPath.length - 4)
   if (start < 1 || !fieldPath.endsWith("']")) return { path: fieldPath }

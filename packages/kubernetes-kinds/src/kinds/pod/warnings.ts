@@ -44,13 +44,15 @@ export const templateWarnings = (
 ): string[] => (!template || (old && now.metadata.generation === old.metadata.generation) ? [] : podWarnings(field, template))
 
 /**
- * Maximum number of warnings. A response shows fewer: it omits further warnings once their texts exceed 4,096 characters (see
- * warning-headers.ts of apiserver), and each warning has more than ten characters. Without the limit, n equal ports would cause
- * n² warnings.
+ * Maximum number of warnings of a pod. A response contains fewer, because the texts of its warnings are limited to about 4,096 characters
+ * (see warning-headers.ts of apiserver). Without the maximum, n equal ports would cause about n²/2 warnings.
  */
 const MaxWarnings = 1000
 
-/** @param field path of the template, such as `spec.template`; empty for a pod */
+/**
+ * Returns the warnings for a pod or pod template, at most 1,000.
+ * @param field path of the template, such as `spec.template`; empty for a pod
+ */
 export const podWarnings = (field: string, template: Pick<PodTemplateSpec, 'metadata' | 'spec'>): string[] => [
   ...take(warningsOf(field, template), MaxWarnings),
 ]
@@ -91,17 +93,17 @@ function* warningsOf(field: string, { metadata, spec }: Pick<PodTemplateSpec, 'm
     if (name === '') yield `${valuePath}.imagePullSecrets[${index}].name: invalid empty name ""`
   }
   const { annotations = {} } = metadata
-  const noSeccomp = (name: string): string[] =>
+  const seccompWarning = (name: string): string[] =>
     annotations[name] === undefined
       ? []
       : [`${prefix}metadata.annotations[${name}]: non-functional in v1.27+; use the "seccompProfile" field instead`]
-  if (!spec.securityContext?.seccompProfile) yield* noSeccomp('seccomp.security.alpha.kubernetes.io/pod')
+  if (!spec.securityContext?.seccompProfile) yield* seccompWarning('seccomp.security.alpha.kubernetes.io/pod')
   const hasAnnotations = Object.keys(annotations).length > 0
   const placed = placedContainers(valuePath, spec)
   for (const [containerPath, container] of placed) {
     if (hasAnnotations && !container.securityContext?.seccompProfile)
-      yield* noSeccomp(`container.seccomp.security.alpha.kubernetes.io/${container.name}`)
-    // For pods, the copying of annotations to fields causes its own warning.
+      yield* seccompWarning(`container.seccomp.security.alpha.kubernetes.io/${container.name}`)
+    // For pods, adoptAppArmorAnnotations returns this warning.
     if (hasAnnotations && field !== '') yield* appArmorWarning(`${prefix}metadata.annotations`, { metadata, spec }, container)
     if (container.resources) yield* fractionWarnings(containerPath, container)
     if (container.env) yield* environmentWarnings(containerPath, container)
@@ -198,8 +200,8 @@ interface PlacedPort {
 }
 
 /**
- * Warnings about ports that conflict with an earlier port. Ports are looked up by number, protocol and host port, so that every match leads
- * to a warning: the work is linear in ports and warnings.
+ * Yields warnings about ports that conflict with an earlier port or have its name, and about host addresses without a host port. The lookup
+ * by number, protocol and host port finds only conflicting ports, so that the work is linear in the number of ports and warnings.
  */
 function* portWarnings(containers: readonly Placed[]): Generator<string> {
   const earlier = new Map<string, PlacedPort[]>()
@@ -220,7 +222,7 @@ function* portWarnings(containers: readonly Placed[]): Generator<string> {
       for (const key of groupsOf(port)) {
         const group = earlier.get(key)
         if (!group) earlier.set(key, [placed])
-        // A port that conflicts with more ports causes more warnings than are shown.
+        // A later port that conflicts with all ports of a full group causes the maximum number of warnings.
         else if (group.length < MaxWarnings) group.push(placed)
       }
 
