@@ -1,13 +1,19 @@
-/** How JSON shows the zero values of Go types, from the table of protobuf messages, which is generated from the same types. */
+/** Zero values of Go struct fields in JSON, from the table of protobuf messages, which is generated from the same Go types. */
 import { messages } from '../protobuf-messages.ts'
 
-/** How JSON shows the zero value of a field; `null`: as null. */
+/**
+ * Whether Go's JSON encoder writes (`shown`) or omits (`omitted`) a field that is set to zero, such as 0, false or `""`. `null`: writes zero,
+ * and writes null if the field is absent.
+ */
 export type Zero = 'shown' | 'omitted' | 'null'
 
-/** Fields of the Go type of a schema, including fields of embedded types; empty for an unknown type. */
+/**
+ * Returns the fields of the Go type of a schema such as `io.k8s.api.core.v1.Pod`, including fields of embedded types. Empty for an unknown
+ * type.
+ */
 export const goFields = (component: string): ReadonlyMap<string, Zero> => fieldsOf(messageName(component))
 
-/** `core/v1.Pod` for `io.k8s.api.core.v1.Pod`. */
+/** Returns the name of a schema in the table of protobuf messages: `core/v1.Pod` for `io.k8s.api.core.v1.Pod`. */
 function messageName(component: string): string {
   const parts = component.split('.')
   const [version, kind] = parts.slice(-2)
@@ -20,7 +26,7 @@ function fieldsOf(message: string): Map<string, Zero> {
     const [, name = '', type = '', keep] = field.split(' ')
     if (name === '.') for (const [inner, zero] of fieldsOf(type)) fields.set(inner, zero)
     else if (name !== '') {
-      // Structs are never omitted.
+      // Go's encoder never omits structs (types in the table).
       fields.set(name, keep === '!!' ? 'null' : keep === '!' || type in messages ? 'shown' : 'omitted')
     }
   }

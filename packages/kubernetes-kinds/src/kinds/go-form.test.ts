@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { goForm } from './go-form.ts'
 
-const formed = (component: string, object: object) => {
+const normalized = (component: string, object: object) => {
   const draft = structuredClone(object) as { [field: string]: unknown }
   goForm(component, draft)
   return draft
@@ -9,7 +9,7 @@ const formed = (component: string, object: object) => {
 
 test.each<[string, string, object, object]>([
   [
-    'omits zero values that Go omits',
+    "omits zero values that Go's encoder omits",
     'io.k8s.api.core.v1.Pod',
     {
       spec: {
@@ -21,13 +21,13 @@ test.each<[string, string, object, object]>([
     { spec: { containers: [{ name: '', env: [{ name: 'A' }] }] } },
   ],
   [
-    'keeps zero values of pointers',
+    'keeps zero values of pointers, and null',
     'io.k8s.api.core.v1.Pod',
     { spec: { automountServiceAccountToken: false, priority: 0, containers: null } },
     { spec: { automountServiceAccountToken: false, priority: 0, containers: null } },
   ],
   [
-    'converts quantities and times to their canonical form',
+    'converts quantities and times to their canonical form, and sets absent times to null',
     'io.k8s.api.core.v1.Pod',
     {
       spec: { containers: [{ name: 'c', resources: { limits: { cpu: 0.5, memory: '1024Mi' } } }] },
@@ -41,17 +41,19 @@ test.each<[string, string, object, object]>([
       },
     },
   ],
-])('the Go form %s', (_, component, object, expected) => expect(formed(component, object)).toEqual(expected))
+])('goForm %s', (_, component, object, expected) => expect(normalized(component, object)).toEqual(expected))
 
-test('an object in its Go form is unchanged by another conversion', () => {
-  const once = formed('io.k8s.api.core.v1.Node', { spec: { podCIDR: '' }, status: { capacity: { cpu: '1000m' } } })
-  expect(formed('io.k8s.api.core.v1.Node', once)).toEqual(once)
+test('goForm does not change an object that it has normalized before', () => {
+  const once = normalized('io.k8s.api.core.v1.Node', { spec: { podCIDR: '' }, status: { capacity: { cpu: '1000m' } } })
+  expect(normalized('io.k8s.api.core.v1.Node', once)).toEqual(once)
   expect(once).toMatchObject({ spec: {}, status: { capacity: { cpu: '1' } } })
 })
 
-test('invalid quantities and times are rejected', () => {
-  expect(() => formed('io.k8s.api.core.v1.ResourceQuota', { spec: { hard: { pods: 'many' } } })).toThrow('quantities must match')
-  expect(() => formed('io.k8s.api.core.v1.Node', { status: { conditions: [{ lastHeartbeatTime: 'yesterday' }] } })).toThrow(
+test('goForm rejects invalid quantities and times', () => {
+  expect(() => normalized('io.k8s.api.core.v1.ResourceQuota', { spec: { hard: { pods: 'many' } } })).toThrow(
+    'quantities must match',
+  )
+  expect(() => normalized('io.k8s.api.core.v1.Node', { status: { conditions: [{ lastHeartbeatTime: 'yesterday' }] } })).toThrow(
     'Invalid time value',
   )
 })

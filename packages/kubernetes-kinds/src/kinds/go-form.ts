@@ -1,19 +1,22 @@
 /**
- * Normalizes objects to the form that Go's JSON encoder gives them: zero values that Go omits are removed, absent times and
- * pointers that Go always writes become `null`, quantities and times get their canonical form. Lists that Go shows as `null`
- * are normalized by the code of each kind. The table of protobuf messages, which is generated from the same Go types,
- * determines which fields Go omits or writes as `null`.
+ * Normalizes objects to the output of Go's JSON encoder: removes zero values that Go omits, sets absent times and pointers to `null` if
+ * Go always writes them, and converts quantities and times to their canonical form. Lists that Go writes as `null` are normalized by the
+ * code of each kind. The table of protobuf messages, which is generated from the same Go types, determines which fields Go omits or
+ * writes as `null`.
  */
 import { badRequest, isNumeric, isRecord, messageOf, parseQuantity, quantityText } from '@capstan/kube'
 import { type Component, componentOf, targetOf } from './catalog.ts'
 import { goFields } from './go-fields.ts'
 
-/** Changes a value in place, and returns the value or its replacement. */
+/** Normalizes a value: an object or list in place. Returns the value or its replacement. */
 type Normalizer = (value: unknown) => unknown
 
 const normalizers = new Map<string, Normalizer>()
 
-/** Normalizes a draft of an object whose types have been checked. */
+/**
+ * Normalizes a draft in place. `component` is the name of its schema, such as `io.k8s.api.core.v1.Pod`. The types of its values must have
+ * been checked before.
+ */
 export function goForm(component: string, object: { [field: string]: unknown }): void {
   const { metadata } = object
   normalizerOf(component)(object)
@@ -40,7 +43,7 @@ interface Member {
   readonly name: string
   readonly normalizer: Normalizer | undefined
   readonly omitsZero: boolean
-  /** Value when the field is absent. */
+  /** Value that an absent field gets; `undefined`: it stays absent. */
   readonly absent: null | undefined
 }
 
@@ -55,8 +58,8 @@ function structNormalizer(name: string): Normalizer {
     const isTime = target !== undefined && /\.(Time|MicroTime)$/.test(target)
     const zero = go.get(field)
     const omitsZero = zero === 'omitted'
-    // Go's encoder omits absent times that are pointers, and creationTimestamp, whose tag has `omitzero`. It writes others as
-    // null.
+    // Go's encoder omits absent times that are optional pointers, and creationTimestamp, whose tag has `omitzero`. It writes other absent
+    // times as null.
     const showsTime = isTime && ((omitsZero && field !== 'creationTimestamp') || required.includes(field))
     return {
       name: field,
@@ -128,7 +131,7 @@ function normalizeQuantity(value: unknown): unknown {
   return quantityText(readQuantity(value))
 }
 
-/** Upstream: amounts in resource lists are rounded up to thousandths. */
+/** Rounds an amount in a resource list up to thousandths. Upstream: SetDefaults_ResourceList. */
 function normalizeResource(value: unknown): unknown {
   if (typeof value !== 'string' && !isNumeric(value)) return value
   const { nano, format } = readQuantity(value)

@@ -12,7 +12,10 @@ type Reader = (value: unknown) => RemainingWork
 
 const readers = new Map<string, Reader>()
 
-/** Decodes nulls in a draft of an object whose types have been checked, as Go does. */
+/**
+ * Decodes null and absent fields of a draft in place, as Go does. `component` is the name of its schema, such as `io.k8s.api.core.v1.Pod`.
+ * The types of its values must have been checked before.
+ */
 export function* readNulls(component: string, object: { [field: string]: unknown }): Work<void> {
   const { metadata } = object
   yield* asWork(() => readerOf(component)(object))
@@ -38,12 +41,12 @@ function structReader(name: string): Reader {
     const zero = required.includes(field) ? zeroOfRequired(schema, name) : undefined
     return zero ? [{ field, zero }] : []
   })
-  const doubles = Object.keys(properties).filter((field) => properties[field]!.type === 'number')
+  const floatFields = Object.keys(properties).filter((field) => properties[field]!.type === 'number')
   return (value) => {
     if (!isRecord(value)) return undefined
-    for (const field of doubles) if (typeof value[field] === 'bigint') value[field] = Number(value[field])
+    for (const field of floatFields) if (typeof value[field] === 'bigint') value[field] = Number(value[field])
     for (const { field, zero } of zeros) value[field] ??= zero()
-    // Iterates over the fields of the object, because it has few of the fields of its type.
+    // Iterates over the fields that the object has: usually few of the fields of its type.
     return each(Object.keys(value), (field) => {
       if (!members.has(field) || value[field] === undefined) return undefined
       if (value[field] !== null) return members.get(field)?.(value[field])
@@ -54,8 +57,8 @@ function structReader(name: string): Reader {
 }
 
 /**
- * Returns the zero value of a required field: strings are empty, and so are structs of CustomResourceDefinitions, because their missing
- * fields are reported individually.
+ * Returns a function that creates the zero value of a required field: the empty string, or an empty struct in a CustomResourceDefinition,
+ * so that validation reports each missing field of the struct. Returns `undefined` for fields of other types, which stay absent.
  */
 function zeroOfRequired(schema: Component, owner: string): (() => unknown) | undefined {
   const target = targetOf(schema)
@@ -83,7 +86,7 @@ function zeroOf(schema: Component): unknown {
   const target = targetOf(schema)
   const { type, properties } = target === undefined ? schema : (componentOf(target) ?? {})
   if (target?.endsWith('.Quantity')) return '0'
-  // A struct; other named types stay null, which their own decoder handles.
+  // Types with properties are structs. For other named types, null stays null: their own decoders in Go accept it.
   if (properties) return {}
   if (type === 'string') return target === undefined ? '' : null
   if (type === 'boolean') return false

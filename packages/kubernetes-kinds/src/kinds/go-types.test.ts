@@ -7,7 +7,7 @@ const withPodSpec = (spec: object) => ({ spec: { template: { spec } } })
 const withContainer = (fields: object) => withPodSpec({ containers: [{ name: 'c', ...fields }] })
 const notAQuantity = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 
-/** Errors recorded from a real server: of a body, and of a strategic merge patch. */
+/** Each case has two errors recorded from a real server: for a request body, and for a strategic merge patch. */
 test.each<[string, object, string, string]>([
   [
     'a string for a number',

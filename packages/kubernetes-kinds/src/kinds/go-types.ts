@@ -1,6 +1,7 @@
 /**
- * Errors of Go's decoders for values of built-in kinds that do not match their Go type; such objects are rejected before validation. There
- * are two decoders: one for JSON, and one for the result of a strategic merge patch. Each decoder reports the first such value.
+ * Errors of Go's decoders for objects of built-in kinds with a value that does not match its Go type. The server rejects these objects
+ * before validation. There are two decoders: one for JSON, and one for the result of a strategic merge patch. Each decoder reports the
+ * first mismatch.
  * Upstream: encoding/json, and k8s.io/apimachinery/pkg/runtime/converter.go, v0.36.
  */
 import {
@@ -43,7 +44,7 @@ export function* convertedTypeProblem(component: string, object: object): Work<s
     case 'map':
       return `cannot restore ${form} from ${kind}`
     case 'scalar':
-      // Go could convert between these types; upstream prevents it.
+      // Go's reflection could convert between these types; upstream rejects the value with an error of its own.
       return (expected === 'string' && kind === 'int64') || (expected.startsWith('int') && kind === 'float64')
         ? `cannot convert ${kind} to ${expected}`
         : `unrecognized type: ${expected}`
@@ -61,7 +62,7 @@ interface Mismatch {
   readonly expected: string
   /** `own`: the type has its own JSON decoder, or is a byte slice, which JSON contains in base64. */
   readonly form: 'struct' | 'slice' | 'map' | 'scalar' | 'own'
-  /** Error of the decoder of the form `own`; absent: the error is built from the other members. */
+  /** Error text of the type's own decoder. If it is absent, the text is built from the other members. */
   readonly problem?: string
 }
 
@@ -75,7 +76,7 @@ type CheckResult = Mismatch | undefined | Work<Mismatch | undefined>
 /** Checks of the fields of a type, compiled on first use for speed: a pod of 3 MB has a million values. */
 const compiled = new Map<string, ReadonlyMap<string, Check>>()
 
-/** Checks of the fields of a type; `undefined` for types without declared fields. */
+/** Returns the checks of the fields of a type; `undefined` for types without declared fields. */
 function fieldChecks(component: string): ReadonlyMap<string, Check> | undefined {
   const cached = compiled.get(component)
   if (cached) return cached
@@ -207,15 +208,15 @@ function checkOfType(target: string, makeMismatch: MakeMismatch): Check {
   return (value) => {
     // Types may be recursive, so their fields are compiled on first use.
     const checks = fieldChecks(structIn(target, value))
-    // Absent for types without declared fields, whose values are not checked here.
+    // Values of types without declared fields are not checked.
     if (!checks) return undefined
     return isRecord(value) ? mismatchInFields(checks, value) : makeMismatch(value, 'struct')
   }
 }
 
 /**
- * Returns the type whose fields a value can have: `JSONSchemaProps` for an object of the union types JSONSchemaPropsOrArray, OrBool and
- * OrStringArray; otherwise `target`.
+ * Returns the type whose fields a value of the type `target` can have. For an object of a union type, such as JSONSchemaPropsOrBool or
+ * JSONSchemaPropsOrArray, this is JSONSchemaProps; otherwise it is `target`.
  */
 export const structIn = (target: string, value: unknown): string =>
   target.includes('.JSONSchemaPropsOr') && isRecord(value) ? target.replace(/Or\w+$/, '') : target
@@ -223,7 +224,7 @@ export const structIn = (target: string, value: unknown): string =>
 const withProblem = (value: unknown, problem: string | undefined, makeMismatch: MakeMismatch): Mismatch | undefined =>
   problem === undefined ? undefined : makeMismatch(value, 'own', problem)
 
-/** Returns the first mismatch that `find` finds for an element. */
+/** Returns the first mismatch that `find` finds for an element, with its path completed by `locate`. */
 function firstMismatch<T>(
   elements: readonly T[],
   find: (element: T) => CheckResult,
@@ -248,6 +249,7 @@ function* afterRemaining(rest: Work<void>, getMismatch: () => Mismatch | undefin
 /** Returns the last part of a name: `PodSpec` of `io.k8s.api.core.v1.PodSpec`. */
 const typeName = (component: string): string => component.slice(component.lastIndexOf('.') + 1)
 
+/** Returns the Go type of a schema as error texts contain it. */
 function goTypeOf(schema: Component): string {
   const target = targetOf(schema)
   if (target !== undefined) {
@@ -293,7 +295,7 @@ function quantityProblem(text: string): string | undefined {
   }
 }
 
-/** Upstream: encoding/base64 reports the offset of the first invalid byte. */
+/** Returns the error of Go's encoding/base64, with the offset of the first invalid byte or of the incomplete group at the end. */
 function base64Problem(text: string): string | undefined {
   const withoutBreaks = text.replaceAll(/[\r\n]/g, '')
   const invalidByte = /[^A-Za-z0-9+/=]|=(?!=?$)/.exec(withoutBreaks)

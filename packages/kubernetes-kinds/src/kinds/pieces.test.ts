@@ -34,14 +34,14 @@ function piecesOf(work: Work<unknown>): number {
   return count
 }
 
-test('only the first 10,000 errors of cluster addresses have a text', () => {
+test('only the errors of the first 10,000 items of clusterIPs have a text', () => {
   const clusterIPs = many(20_000, () => 'x')
   const errors = clusterIPErrors({ type: 'ClusterIP', clusterIP: 'x', clusterIPs } as ServiceSpec)
   expect(errors.length).toBe(20_001)
   expect(errors.filter(({ text }) => text.startsWith('Invalid value: "x"'))).toHaveLength(10_000)
 })
 
-test('only the first 10,000 errors of address families have a text', () => {
+test('only the first 10,000 errors of ipFamilies have a text', () => {
   const ipFamilies = many(20_000, () => 'IPv5')
   const errors = clusterIPErrors({ type: 'ClusterIP', ipFamilies } as ServiceSpec)
   expect(errors.length).toBe(39_999)
