@@ -5,7 +5,10 @@ import type { DeviceClaim, ResourceClaimStatus } from '../schemas/types.ts'
 
 const Label = 'resource.kubernetes.io/admin-access'
 
-/** Returns the path of the first request for admin access in a claim. As upstream, omits `exactly`, and the outer `spec` of templates. */
+/**
+ * Returns the path of the first request for admin access in a claim. As upstream, the path omits `exactly` and, in a template, the outer
+ * `spec`.
+ */
 export function adminAccessRequestPath({ requests }: DeviceClaim): string | undefined {
   const index = (requests ?? []).findIndex(({ exactly }) => exactly?.adminAccess === true)
   return index < 0 ? undefined : `spec.devices.requests[${index}].adminAccess`

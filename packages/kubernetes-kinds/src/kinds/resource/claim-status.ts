@@ -94,7 +94,7 @@ const allocationErrors = (field: string, { devices, nodeSelector }: AllocationRe
   ...listErrors(`${field}.devices.results`, devices.results, MaxResults, (valuePath, result) =>
     resultErrors(valuePath, result, names),
   ),
-  // Configurations of classes and of the claim.
+  // The list contains the configurations of device classes and of the claim, so that it may be twice as long.
   ...listErrors(`${field}.devices.config`, devices.config, 2 * MaxConfigurations, (valuePath, config) =>
     configErrors(valuePath, config, names),
   ),
@@ -146,7 +146,7 @@ function interfaceAddressErrors(field: string, text: string): FieldError[] {
 function canonicalBlock({ address, bits, family }: Block): string {
   if (family === 'ipv4') return `${address}/${bits}`
   const value = bitsOf(address)
-  // An IPv4-mapped IPv6 address.
+  // The upper bits are those of an IPv4-mapped IPv6 address.
   if (value >> 32n === 0xffffn) {
     const parts = [24n, 16n, 8n, 0n].map((shift) => (value >> shift) & 0xffn)
     return `${parts.join('.')}/${bits > 32 ? bits - 96 : bits}`

@@ -19,7 +19,7 @@ export function configurationErrors(
   ]
 }
 
-/** Validates that a value is a JSON object, and of limited size unless it is stored. */
+/** Requires a JSON object of at most 10 KiB. With `isStored`, the size is not checked. */
 export function rawObjectErrors(field: string, value: unknown, isStored = false): FieldError[] {
   if (value === undefined || value === null) return [required(field)]
   if (!isStored && Buffer.byteLength(writeJSON(value)) > MaxSize) return [tooLong(field, MaxSize)]

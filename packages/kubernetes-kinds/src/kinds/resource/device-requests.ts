@@ -1,4 +1,4 @@
-/** Validates the requests of a claim. */
+/** Validates the device requests, constraints and configurations of a claim, and sets defaults of the requests. */
 import { type FieldError, invalid, notSupported, required } from '@capstan/kube'
 import { nullIfNone } from '../go-nulls.ts'
 import type {
@@ -25,7 +25,7 @@ export type RequestNames = ReadonlyMap<string, readonly string[]>
 export const requestNames = ({ requests }: DeviceClaim): RequestNames =>
   new Map((requests ?? []).map(({ name, firstAvailable = [] }) => [name, firstAvailable.map((alternative) => alternative.name)]))
 
-/** Sets defaults. Go always writes the list `requests`, so an empty list becomes null. */
+/** Sets defaults of the requests of a claim. Go always writes the list `requests`, so an empty list becomes null. */
 export function defaultRequests(claim: DeviceClaim): void {
   nullIfNone(claim, 'requests')
   for (const { exactly, firstAvailable = [] } of claim.requests ?? []) {
@@ -98,12 +98,12 @@ function constraintErrors(
   if (distinctAttribute !== undefined) {
     return [...errors, ...fullyQualifiedNameErrors(`${field}.distinctAttribute`, distinctAttribute)]
   }
-  // Upstream's text, although neither field is set.
+  // Upstream has this text, too, although neither field is set.
   const text = 'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set'
   return [...errors, required(field, text)]
 }
 
-/** Validates a configuration for some or all requests. */
+/** Validates a configuration for some or all requests of a claim. */
 export const claimConfigurationErrors = (field: string, config: DeviceClaimConfiguration, names: RequestNames): FieldError[] => [
   ...referencesErrors(`${field}.requests`, config.requests, names),
   ...configurationErrors(field, config),
@@ -118,7 +118,7 @@ const referencesErrors = (field: string, requests: readonly string[] | undefined
     (name) => name,
   )
 
-/** Validates a reference: `request` or `request/subrequest`. */
+/** Validates a reference to a request of a claim: `request` or `request/subrequest`. */
 export function referenceErrors(field: string, name: string, names: RequestNames): FieldError[] {
   const unknown = invalid(
     field,

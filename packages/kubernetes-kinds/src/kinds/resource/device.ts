@@ -16,7 +16,7 @@ const MaxTaints = 16
 const MaxConsumptions = 2
 const MaxText = 64
 
-/** Validates a device. `old`: the stored device of the same name; `choosesNode`: each device of the slice selects its own nodes. */
+/** Validates a device. `old`: the stored device of the same name; `choosesNode`: whether each device of the slice selects its own nodes. */
 export function deviceErrors(field: string, device: Device, old: Device | undefined, choosesNode: boolean): FieldError[] {
   const { attributes = {}, capacity = {}, taints, consumesCounters } = device
   const members = Object.keys(attributes).length + Object.keys(capacity).length
@@ -44,13 +44,13 @@ export function deviceErrors(field: string, device: Device, old: Device | undefi
 
 const nameLimits = { shownKey: MaxQualifiedName }
 
-/** Requires exactly one value. Lists of values, a feature that upstream disables by default, have been dropped before. */
+/** Requires exactly one value. Lists of values, a feature that upstream disables by default, were dropped before validation. */
 function attributeErrors(field: string, attribute: DeviceAttribute): FieldError[] {
   const { int = null, bool = null, string = null, version = null } = attribute
   const valueCount = [int, bool, string, version].filter((value) => value !== null).length
   const text = 'exactly one value must be specified'
   // Upstream prints its Go struct.
-  const inGo = {
+  const goStruct = {
     IntValue: int,
     BoolValue: bool,
     StringValue: string,
@@ -63,7 +63,7 @@ function attributeErrors(field: string, attribute: DeviceAttribute): FieldError[
   return [
     ...textErrors(`${field}.string`, string ?? ''),
     ...(version === null ? [] : versionErrors(`${field}.version`, version)),
-    ...(valueCount === 1 ? [] : [invalid(field, valueCount === 0 ? '' : inGo, text)]),
+    ...(valueCount === 1 ? [] : [invalid(field, valueCount === 0 ? '' : goStruct, text)]),
   ]
 }
 

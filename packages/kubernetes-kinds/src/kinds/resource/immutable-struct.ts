@@ -22,9 +22,10 @@ function inGo(message: string, value: Struct | object): object {
   const result: { [name: string]: unknown } = {}
   for (const declaration of (messages[message] ?? '').split(', ')) {
     const [, name = '', type = '', zeroFlag] = declaration.split(' ')
-    // Fields of embedded types are in the outer struct; metadata has its JSON names.
+    // Fields of embedded types are printed in the outer struct; the fields of metadata with their JSON names.
     if (name === '.') Object.assign(result, inGo(type, struct))
     else if (name === 'metadata') Object.assign(result, struct.metadata)
+    // The flag marks pointers, and required fields, which are never absent.
     else if (name !== '') result[goName(name)] = memberInGo(type, struct[name] ?? undefined, zeroFlag !== undefined)
   }
   return result

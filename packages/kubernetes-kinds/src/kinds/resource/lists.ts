@@ -1,4 +1,4 @@
-/** Validates lists and maps with a maximum size. If a list or map exceeds its maximum, that is the only error. */
+/** Validates lists and maps with a maximum size. The items of a list or map that exceeds its maximum are not validated. */
 import { duplicate, type FieldError, tooMany, writeJSON } from '@capstan/kube'
 
 type Check<T> = (field: string, item: T) => FieldError[]

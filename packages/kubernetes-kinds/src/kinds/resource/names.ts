@@ -6,7 +6,7 @@ import { csiDriverNameErrors } from '../storage/csi-node.ts'
 export const MaxName = 63
 const MaxId = 32
 const MaxPoolName = 253
-/** Maximum length of a name with a domain. */
+/** Maximum length of `domain/name`. */
 export const MaxQualifiedName = MaxName + 1 + MaxId
 
 /** Validates names of requests, devices and counter sets. */
@@ -21,7 +21,7 @@ export const classNameErrors = (field: string, name: string): FieldError[] =>
 /** Names of drivers follow the rules for CSI drivers. */
 export const driverErrors = csiDriverNameErrors
 
-/** Validates subdomains separated by slashes. */
+/** Validates the name of a pool: subdomains separated by slashes. */
 export function poolErrors(field: string, name: string): FieldError[] {
   if (name === '') return [required(field)]
   return [
@@ -30,7 +30,7 @@ export function poolErrors(field: string, name: string): FieldError[] {
   ]
 }
 
-/** Validates `name` or `domain/name`. Upstream accepts more slashes. */
+/** Validates `name` or `domain/name`. As upstream, accepts every name with more than one slash. */
 export function qualifiedNameErrors(field: string, name: string): FieldError[] {
   const [first = '', second, ...extraSegments] = name.split('/')
   if (second === undefined) return identifierErrors(field, first)

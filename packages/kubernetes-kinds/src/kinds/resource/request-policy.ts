@@ -47,7 +47,7 @@ function valueErrors(field: string, values: readonly Amount[], defaultAmount: Am
     isMore(value, capacity)
       ? [invalid(valuePath, textOf(value), `option is larger than capacity value: ${textOf(capacity)}`)]
       : []
-  // As upstream, a list that is too long is not searched, so that it also counts as a list without the default.
+  // As upstream, a list that is too long is not searched, and therefore also has the error that it does not contain the default.
   const isListed = values.length <= MaxValues && values.some((value) => compareAmounts(value, defaultAmount) === 0)
   return [
     ...values.flatMap((value, index) =>
@@ -89,5 +89,6 @@ function rangeErrors(
   return errors
 }
 
+/** Reports whether a value is `from` plus a multiple of `step`. */
 const isReached = (value: Amount, from: Amount, step: Amount): boolean =>
   wholeOf(step) !== 0n && (wholeOf(value) - wholeOf(from)) % wholeOf(step) === 0n
