@@ -1,6 +1,6 @@
 /**
- * Checks that the validation of many kinds shares. Error texts are upstream's (v0.36), most of them from
- * k8s.io/apimachinery/pkg/util/validation.
+ * Checks of values for many kinds. They return the errors of a value, and an empty list for a valid value; functions named `…Problems`
+ * return only error texts. The texts are upstream's (v0.36), most of them from k8s.io/apimachinery/pkg/util/validation.
  */
 import { isIP } from 'node:net'
 import {
@@ -51,7 +51,7 @@ export const qualifiedName = (field: string, value: string): FieldError[] => pro
 
 export const portNumber = (field: string, value: number): FieldError[] => inRange(field, value, 1, 65535)
 
-/** Upstream: IsValidPortName. */
+/** Validates the name of a port. Upstream: IsValidPortName. */
 export function portNameProblems(name: string): string[] {
   const texts: string[] = []
   if (name.length > 15) texts.push('must be no more than 15 characters')
@@ -113,17 +113,18 @@ export const isEmptySelector = ({ matchLabels = {}, matchExpressions = [] }: Lab
 export const compareAmounts = (a: string | number, b: string | number): number =>
   compareQuantities(parseQuantity(String(a)), parseQuantity(String(b)))
 
-/** Requires a relative path without `..`. Upstream: validateLocalDescendingPath. */
+/** Requires a relative path without an element `..`. Upstream: validateLocalDescendingPath. */
 export function descendingPath(field: string, path: string): FieldError[] {
   return [...(path.startsWith('/') ? [invalid(field, path, 'must be a relative path')] : []), ...noBacksteps(field, path)]
 }
 
+/** Reports whether a path has an element `..`. */
 export const hasBackstep = (path: string): boolean => path.includes('..') && path.split('/').includes('..')
 
 export const noBacksteps = (field: string, path: string): FieldError[] =>
   hasBackstep(path) ? [invalid(field, path, "must not contain '..'")] : []
 
-/** Requires a relative path without `..` that does not begin with two dots. Upstream: ValidateLocalNonReservedPath. */
+/** Like `descendingPath`, but also rejects a path that begins with two dots. Upstream: ValidateLocalNonReservedPath. */
 export function localPath(field: string, path: string): FieldError[] {
   const errors = descendingPath(field, path)
   // The kubelet reserves names that begin with two dots, such as `..data`. For `../`, descendingPath has already returned an error.

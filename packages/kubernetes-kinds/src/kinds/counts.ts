@@ -3,7 +3,7 @@ import { type FieldError, invalid, isNumeric, tooMany } from '@capstan/kube'
 
 export const atLeastZero = 'must be greater than or equal to 0'
 
-/** Returns the errors of fields of an object that must not be negative, in the given order; `field` is empty for the object itself. */
+/** Returns an error for each named field of `object` that is negative. `field` is the path of `object`; empty for the whole API object. */
 export function nonNegative<T extends object>(field: string, object: T, ...names: (keyof T & string)[]): FieldError[] {
   return names.flatMap((name) => {
     const value = object[name]
@@ -11,7 +11,7 @@ export function nonNegative<T extends object>(field: string, object: T, ...names
   })
 }
 
-/** Returns the errors of fields that must not exceed the field `limit`, such as readyReplicas, which must not exceed replicas. */
+/** Returns an error for each named field of `object` that exceeds its field `limit`: for example, readyReplicas must not exceed replicas. */
 export function notAbove<T extends object>(
   field: string,
   object: T,
@@ -26,7 +26,7 @@ export function notAbove<T extends object>(
   })
 }
 
-/** Upstream: IsDecremented. */
+/** Requires a value that is not less than the old value. Upstream: IsDecremented. */
 export const notDecremented = (field: string, value: number | undefined, old: number | undefined): FieldError[] =>
   old !== undefined && (value === undefined || value < old) ? [invalid(field, value ?? 0, 'cannot be decremented')] : []
 
@@ -47,7 +47,7 @@ export function intOrPercentErrors(field: string, value: number | string | undef
 export const atMostHundredPercent = (field: string, value: number | string | undefined): FieldError[] =>
   isPercent(value) && Number.parseInt(value, 10) > 100 ? [invalid(field, value, 'must not be greater than 100%')] : []
 
-/** Returns the number; for a percentage, the number before the percent sign; 0 for an absent or malformed value. */
+/** Returns a value as a number: a percentage without its percent sign, and 0 for an absent or malformed value. */
 export function numberOf(value: number | string | undefined): number {
   if (typeof value === 'number') return value
   return isPercent(value) || /^[+-]?\d+$/.test(value ?? '') ? Number.parseInt(value!, 10) : 0

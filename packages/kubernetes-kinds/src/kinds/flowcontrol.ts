@@ -107,7 +107,7 @@ function ruleErrors(path: string, { subjects, resourceRules, nonResourceRules }:
   ]
 }
 
-/** Validates a list of names, or the single entry `*` for all. */
+/** Requires at least one entry, and no other entries beside `*`. `none` is the error text for an empty list, `noun` names the entries. */
 function someOf(path: string, values: readonly string[] = [], none: string, noun: string): FieldError[] {
   if (values.length === 0) return [required(path, none)]
   if (values.length === 1 || !values.includes('*')) return []
@@ -125,6 +125,7 @@ function namespaceErrors(path: string, namespaces: readonly string[], isClusterS
   )
 }
 
+/** Member of a subject for each kind of subject. */
 const members = { ServiceAccount: 'serviceAccount', User: 'user', Group: 'group' } as const
 
 function subjectErrors(path: string, subject: Subject): FieldError[] {
@@ -205,23 +206,24 @@ function levelErrors(name: string, { type, limited, exempt }: PriorityLevelConfi
 function limitErrors(path: string, limited: LimitedPriorityLevelConfiguration): FieldError[] {
   const { nominalConcurrencyShares: shares = 0, lendablePercent: percent = 0, limitResponse } = limited
   const { type, queuing } = limitResponse
-  const queues = `${path}.limitResponse.queuing`
+  const queuingPath = `${path}.limitResponse.queuing`
   const errors: FieldError[] = []
   if (shares < 0) errors.push(invalid(`${path}.nominalConcurrencyShares`, shares, 'must be a non-negative integer'))
   appendAll(errors, oneOf(`${path}.limitResponse.type`, type, ['Queue', 'Reject']))
-  if (type === 'Reject' && queuing) errors.push(forbidden(queues, 'must be nil if limited.limitResponse.type is not Limited'))
+  if (type === 'Reject' && queuing)
+    errors.push(forbidden(queuingPath, 'must be nil if limited.limitResponse.type is not Limited'))
   if (type === 'Queue' && !queuing) {
-    errors.push(required(queues, 'must not be empty if limited.limitResponse.type is Limited'))
+    errors.push(required(queuingPath, 'must not be empty if limited.limitResponse.type is Limited'))
   }
   for (const field of ['queueLengthLimit', 'queues', 'handSize'] as const) {
     const value = queuing?.[field]
     if (value === undefined) continue
-    if (value <= 0) errors.push(invalid(`${queues}.${field}`, value, 'must be positive'))
+    if (value <= 0) errors.push(invalid(`${queuingPath}.${field}`, value, 'must be positive'))
     if (field === 'queues' && value > MaxQueues) {
-      errors.push(invalid(`${queues}.${field}`, value, `must not be greater than ${MaxQueues}`))
+      errors.push(invalid(`${queuingPath}.${field}`, value, `must not be greater than ${MaxQueues}`))
     }
     if (field === 'handSize' && value > (queuing!.queues ?? 0)) {
-      errors.push(invalid(`${queues}.${field}`, value, `should not be greater than queues (${queuing!.queues})`))
+      errors.push(invalid(`${queuingPath}.${field}`, value, `should not be greater than queues (${queuing!.queues})`))
     }
   }
   if (percent < 0 || percent > 100) {

@@ -1,15 +1,17 @@
-/** Parses certificate signing requests (PKCS #10), as far as the server reads them, and validates certificates in PEM. */
+/** Parses the parts of certificate signing requests (PKCS #10) that the server uses, and validates certificates in PEM. */
 import { createPublicKey, verify, X509Certificate } from 'node:crypto'
 import { messageOf } from '@capstan/kube'
 
+/** The parts of a certificate signing request that the server uses. */
 export interface SigningRequest {
+  /** Organizations (O) of the subject: the groups of the user. */
   readonly organizations: readonly string[]
 }
 
 /** Decodes a field with base64-encoded PEM. */
 export const decodedPem = (base64: string): string => Buffer.from(base64, 'base64').toString('latin1')
 
-/** Parses a request and verifies its signature. @throws Error with the reason */
+/** Parses a request in PEM and verifies its signature. @throws Error with the reason */
 export function parseSigningRequest(pem: string): SigningRequest {
   const [block] = blocksOf(pem)
   if (block?.type !== 'CERTIFICATE REQUEST') throw new Error('PEM block type must be CERTIFICATE REQUEST')
@@ -25,10 +27,10 @@ export function parseSigningRequest(pem: string): SigningRequest {
 function parseRequest(bytes: Buffer): SigningRequest {
   const [signed, algorithm, signature] = membersOf(bytes)
   const [, subject, publicKey] = membersOf(signed!.encoded)
-  const digest = digests[textOf(membersOf(algorithm!.encoded)[0]!.content)]
+  const digest = digests[hexOf(membersOf(algorithm!.encoded)[0]!.content)]
   if (digest === undefined) throw new Error('x509: cannot verify signature: algorithm unimplemented')
   const key = createPublicKey({ key: publicKey!.encoded, format: 'der', type: 'spki' })
-  // The first byte of a bit string is the number of unused bits: zero.
+  // Skips the first byte of the bit string, which is the number of its unused bits: zero.
   const isSigned = verify(digest === '' ? undefined : digest, signed!.encoded, key, signature!.content.subarray(1))
   if (!isSigned) throw new Error(failures[key.asymmetricKeyType ?? ''] ?? 'x509: verification failure')
   return { organizations: valuesOf(subject!.encoded, organization) }
@@ -99,10 +101,10 @@ const valuesOf = (name: Buffer, attribute: string): string[] =>
   membersOf(name)
     .flatMap(({ encoded }) => membersOf(encoded))
     .map(({ encoded }) => membersOf(encoded))
-    .filter(([type]) => textOf(type!.content) === attribute)
+    .filter(([type]) => hexOf(type!.content) === attribute)
     .map(([, value]) => value!.content.toString('utf8'))
 
-const textOf = (identifier: Buffer): string => identifier.toString('hex')
+const hexOf = (identifier: Buffer): string => identifier.toString('hex')
 
 /** Object identifier of the attribute organizationName, in hexadecimal. */
 const organization = '55040a'

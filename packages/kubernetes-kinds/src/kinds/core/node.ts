@@ -49,7 +49,7 @@ export const nodes: BuiltinKind<Node> = {
     const errors = [
       ...amounts('status.capacity', status.capacity),
       ...amounts('status.allocatable', status.allocatable),
-      // Upstream reports the wrong path.
+      // Upstream reports this path instead of `spec.taints`.
       ...taintErrors('metadata.taints', spec.taints ?? []),
     ]
     if (!old) {

@@ -52,7 +52,8 @@ export const pods: BuiltinKind<Pod> = {
     }
   },
   gracePeriod({ spec, status }, requested) {
-    // Upstream: pods without a node have not started, and finished pods need no grace period. A negative period counts as one second.
+    // A pod without a node has not started, and a finished pod needs no grace period. A negative period counts as one second.
+    // Upstream: CheckGracefulDelete.
     if (!spec.nodeName || status.phase === 'Failed' || status.phase === 'Succeeded') return 0
     const period = requested ?? Number(spec.terminationGracePeriodSeconds ?? 0)
     return period < 0 ? 1 : period
@@ -98,7 +99,7 @@ function restore(pod: Pod, old: Pod): void {
   pod.status = old.status
 }
 
-/** Returns the old containers with the resources and resizePolicy of the new containers. */
+/** Returns the old containers with the resources and resizePolicy of the new containers of the same names. */
 function withNewResources(old: readonly Container[], updated: readonly Container[]): Container[] {
   // Reversed, so that the first of several containers with the same name is used.
   const byName = new Map(updated.toReversed().map((container) => [container.name, container]))

@@ -49,11 +49,11 @@ export const resourcequotas: BuiltinKind<ResourceQuota> = {
     const scopes = spec.scopes ?? []
     const quotableNames = Object.keys(spec.hard ?? {}).filter(isQuotable)
     for (const scope of scopes) {
-      // Limits the work, because `hard` can contain any number of `hugepages-` names. A response contains fewer errors than this.
+      // Limits the work, because `hard` can contain any number of `hugepages-` names. A response contains at most 10,000 errors.
       if (errors.length > 20_000) break
       if (!Scopes.includes(scope)) errors.push(invalid('spec.scopes', scopes, 'unsupported scope'))
       for (const name of quotableNames)
-        if (!isScoped(scope, name)) errors.push(invalid('spec.scopes', scopes, 'unsupported scope applied to resource'))
+        if (!scopeApplies(scope, name)) errors.push(invalid('spec.scopes', scopes, 'unsupported scope applied to resource'))
     }
     for (const [scope, other] of [
       ['BestEffort', 'NotBestEffort'],
@@ -102,7 +102,7 @@ const isQuotable = (name: string): boolean =>
   Quotable.has(name) || name.startsWith('hugepages-') || name.startsWith('requests.hugepages-')
 
 /** Upstream: IsResourceQuotaScopeValidForResource. */
-function isScoped(scope: string, name: string): boolean {
+function scopeApplies(scope: string, name: string): boolean {
   if (scope === 'BestEffort') return name === 'pods'
   if (scope === 'VolumeAttributesClass') return claimQuotas.includes(name)
   return !Scopes.includes(scope) || name === 'pods' || podQuotas.includes(name)
@@ -137,7 +137,7 @@ export const limitranges: BuiltinKind<LimitRange> = {
     for (const limit of spec.limits ?? []) if (limit.type === 'Container') defaultContainerLimits(limit)
   },
   prepare({ metadata }, old, { server }) {
-    // Upstream: a LimitRange without a name gets a random name, unlike other kinds.
+    // As upstream, a LimitRange without a name gets a random name, unlike objects of other kinds.
     if (!old && !metadata.name) metadata.name = randomUUID(server.random)
   },
   validate({ spec }) {
@@ -199,37 +199,38 @@ function limitErrors(field: string, limit: LimitRangeItem): FieldError[] {
   }
   const names = new Set([max, min, limits, requests, ratios].flatMap((amounts) => Object.keys(amounts)))
   for (const name of [...names].sort()) {
-    const compare = (member: string, value: unknown, low: unknown, high: unknown, text: string) => {
+    /** Adds an error if `low` is greater than `high`. */
+    const requireOrder = (member: string, value: unknown, low: unknown, high: unknown, text: string) => {
       if (low === undefined || high === undefined || compareAmounts(low as string, high as string) <= 0) return
       errors.push(invalid(`${field}.${member}[${name}]`, String(value as string), text))
     }
     const [minimum, maximum, ratio] = [min[name], max[name], ratios[name]]
-    // Limits of pods must not have defaults; another error reports them.
+    // For the type Pod, the loop above has already rejected all defaults.
     const [defaultLimit, defaultRequest] = isPod ? [] : [limits[name], requests[name]]
-    compare('min', minimum, minimum, maximum, `min value ${minimum} is greater than max value ${maximum}`)
-    compare(
+    requireOrder('min', minimum, minimum, maximum, `min value ${minimum} is greater than max value ${maximum}`)
+    requireOrder(
       'defaultRequest',
       defaultRequest,
       minimum,
       defaultRequest,
       `min value ${minimum} is greater than default request value ${defaultRequest}`,
     )
-    compare(
+    requireOrder(
       'defaultRequest',
       defaultRequest,
       defaultRequest,
       maximum,
       `default request value ${defaultRequest} is greater than max value ${maximum}`,
     )
-    compare(
+    requireOrder(
       'defaultRequest',
       defaultRequest,
       defaultRequest,
       defaultLimit,
       `default request value ${defaultRequest} is greater than default limit value ${defaultLimit}`,
     )
-    compare('default', minimum, minimum, defaultLimit, `min value ${minimum} is greater than default value ${defaultLimit}`)
-    compare('default', maximum, defaultLimit, maximum, `default value ${defaultLimit} is greater than max value ${maximum}`)
+    requireOrder('default', minimum, minimum, defaultLimit, `min value ${minimum} is greater than default value ${defaultLimit}`)
+    requireOrder('default', maximum, defaultLimit, maximum, `default value ${defaultLimit} is greater than max value ${maximum}`)
     if (ratio !== undefined && compareAmounts(ratio, 1) < 0) {
       errors.push(invalid(`${field}.maxLimitRequestRatio[${name}]`, String(ratio), `ratio ${ratio} is less than 1`))
     }

@@ -137,8 +137,8 @@ function keepAllocated(spec: ServiceSpec, old: ServiceSpec): void {
 }
 
 /**
- * Sets clusterIPs for clients that know only clusterIP: restores omitted clusterIPs, and applies a change of clusterIP to clusterIPs that
- * did not change. Upstream: normalizeClusterIPs.
+ * Sets clusterIPs for clients that know only clusterIP: restores omitted clusterIPs if clusterIP is unchanged; if only clusterIP was
+ * changed, sets clusterIPs to it. Upstream: normalizeClusterIPs.
  */
 function linkAddresses(spec: ServiceSpec, old: ServiceSpec): void {
   const isSame = equal(spec.clusterIPs ?? [], old.clusterIPs ?? [])

@@ -100,7 +100,7 @@ const NonSourceMembers = new Set([
 const sourceOf = (spec: PersistentVolumeSpec): object =>
   Object.fromEntries(Object.entries(spec).filter(([member]) => !NonSourceMembers.has(member)))
 
-/** Volume sources in upstream's order; the first existing source is validated. */
+/** Volume sources in upstream's order. Only the first source of a volume is validated; each further source is an error. */
 const VolumeSources = [
   'hostPath',
   'gcePersistentDisk',

@@ -1,7 +1,7 @@
 /** Converts Events between the core group, in which they are stored, and `events.k8s.io`. Upstream: pkg/apis/events/v1. */
 import type { UnknownObject } from '@capstan/kube'
 
-/** Field names in the core group and in `events.k8s.io`. */
+/** Fields whose names differ: the name in the core group and in `events.k8s.io`. */
 const names = [
   ['involvedObject', 'regarding'],
   ['message', 'note'],

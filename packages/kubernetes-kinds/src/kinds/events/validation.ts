@@ -4,8 +4,8 @@ import { problems } from '../checks.ts'
 import { immutable } from '../same.ts'
 
 /**
- * Validates an Event of the core group or of `events.k8s.io`. Both have a field with the reporting controller; `reporter` is its name in the
- * group: `reportingComponent` or `reportingController`.
+ * Validates an Event of the core group, or an Event of `events.k8s.io` that has been converted to it. `reporter` is the name that errors use
+ * for the field with the reporting controller: `reportingComponent` for the core group, `reportingController` for `events.k8s.io`.
  */
 export function commonErrors(event: Event, reporter: string): FieldError[] {
   const { namespace: involvedNamespace = '' } = event.involvedObject
@@ -32,7 +32,7 @@ function shortTextErrors(field: string, text: string): FieldError[] {
   return Buffer.byteLength(text) > 128 ? [invalid(field, '', 'can have at most 128 characters')] : []
 }
 
-/** Additional validation of new events in `events.k8s.io`. */
+/** Returns further errors for a new Event of `events.k8s.io`, which has been converted to the core group. */
 export function newEventErrors(event: Event): FieldError[] {
   const { type = '', eventTime, firstTimestamp, lastTimestamp, count, source } = event
   const unset = (field: string, value: unknown): FieldError[] => (value ? [invalid(field, '', 'needs to be unset')] : [])
@@ -71,7 +71,7 @@ const immutableFields = [
   'reportingInstance',
 ] as const
 
-/** Validates updates in `events.k8s.io`, which may change only the series. */
+/** Returns further errors for an update of an Event of `events.k8s.io`. The update may change only the series. */
 export function changedEventErrors(event: Event, old: Event): FieldError[] {
   const isSameSeries = immutable('series', event.series, old.series).length === 0
   return [

@@ -26,7 +26,7 @@ function serviceErrors(path: string, { name, port }: IngressServiceBackend): Fie
   return errors
 }
 
-/** Validates a reference to an object of any kind by name. */
+/** Validates a reference, by name, to an object of any kind. */
 export function referenceErrors(
   path: string,
   { apiGroup, kind, name }: { apiGroup?: string | null; kind: string; name: string },

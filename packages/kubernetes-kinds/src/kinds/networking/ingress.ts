@@ -32,7 +32,7 @@ export const ingresses: BuiltinKind<Ingress> = {
     nameColumn,
     column('Class', (o) => orNone(text(o, 'spec', 'ingressClassName'))),
     column('Hosts', (o) => hosts(list<IngressRule>(o, 'spec', 'rules'))),
-    column('Address', (o) => balancers(list<IngressLoadBalancerIngress>(o, 'status', 'loadBalancer', 'ingress'))),
+    column('Address', (o) => loadBalancerAddresses(list<IngressLoadBalancerIngress>(o, 'status', 'loadBalancer', 'ingress'))),
     column('Ports', (o) => (list(o, 'spec', 'tls').length > 0 ? '80, 443' : '80')),
     ageColumn,
   ],
@@ -41,7 +41,7 @@ export const ingresses: BuiltinKind<Ingress> = {
       ? [`annotation "${classAnnotation}" is deprecated, please use 'spec.ingressClassName' instead`]
       : [],
   validate({ metadata, spec, status }, old, { subresource }) {
-    if (subresource === 'status') return (status.loadBalancer.ingress ?? []).flatMap(balancerErrors)
+    if (subresource === 'status') return (status.loadBalancer.ingress ?? []).flatMap(loadBalancerErrors)
     const named = metadata.annotations?.[classAnnotation]
     const { ingressClassName: name } = spec
     return [
@@ -57,14 +57,14 @@ function hosts(rules: readonly IngressRule[]): string {
   const named = rules.flatMap(({ host }, index) => (host ? [{ host, index }] : []))
   const listed = named.slice(0, 3)
   if (listed.length === 0) return '*'
-  const isMore = listed.length === 3 && listed[2]!.index < rules.length - 1
-  return `${listed.map(({ host }) => host).join(',')}${isMore ? ` + ${rules.length - 3} more...` : ''}`
+  const hasMore = listed.length === 3 && listed[2]!.index < rules.length - 1
+  return `${listed.map(({ host }) => host).join(',')}${hasMore ? ` + ${rules.length - 3} more...` : ''}`
 }
 
-const balancers = (ingress: readonly IngressLoadBalancerIngress[]): string =>
+const loadBalancerAddresses = (ingress: readonly IngressLoadBalancerIngress[]): string =>
   [...new Set(ingress.map(({ ip, hostname }) => ip || hostname || '').filter(Boolean))].toSorted().join(',')
 
-function balancerErrors({ ip, hostname }: IngressLoadBalancerIngress, index: number): FieldError[] {
+function loadBalancerErrors({ ip, hostname }: IngressLoadBalancerIngress, index: number): FieldError[] {
   const path = `status.loadBalancer.ingress[${index}]`
   return [
     ...(ip ? addressErrors(`${path}.ip`, ip) : []),

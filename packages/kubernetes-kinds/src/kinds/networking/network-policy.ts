@@ -44,18 +44,18 @@ function ruleErrors(
 
 function portErrors(path: string, { protocol, port, endPort: end }: NetworkPolicyPort): FieldError[] {
   const errors = protocol === undefined ? [] : oneOf(`${path}.protocol`, protocol, ['TCP', 'UDP', 'SCTP'])
-  const wrongEnd = (value: number, text: string) => errors.push(invalid(`${path}.endPort`, value, text))
+  const addEndPortError = (value: number, text: string) => errors.push(invalid(`${path}.endPort`, value, text))
   if (typeof port === 'number') {
     appendAll(errors, portNumber(`${path}.port`, port))
     if (end !== undefined) {
       // As upstream, this error contains the value of `port`.
-      if (end < port) wrongEnd(port, 'must be greater than or equal to `port`')
+      if (end < port) addEndPortError(port, 'must be greater than or equal to `port`')
       appendAll(errors, portNumber(`${path}.endPort`, end))
     }
   } else if (port === undefined) {
-    if (end !== undefined) wrongEnd(end, 'may not be specified when `port` is not specified')
+    if (end !== undefined) addEndPortError(end, 'may not be specified when `port` is not specified')
   } else {
-    if (end !== undefined) wrongEnd(end, 'may not be specified when `port` is non-numeric')
+    if (end !== undefined) addEndPortError(end, 'may not be specified when `port` is non-numeric')
     appendAll(errors, problems(`${path}.port`, port, portNameProblems(port)))
   }
   return errors

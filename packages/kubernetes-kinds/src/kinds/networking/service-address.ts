@@ -64,7 +64,7 @@ function specErrors({ cidrs = [] }: ServiceCIDRSpec): FieldError[] {
   ]
 }
 
-/** The only allowed change is to add a second IP family. */
+/** Returns errors for all changes of the CIDRs except the addition of a second IP family. */
 function changedErrors(spec: ServiceCIDRSpec, { cidrs: old = [] }: ServiceCIDRSpec): FieldError[] {
   const { cidrs = [] } = spec
   const isAddition = old.length === 1 && cidrs.length === 2
