@@ -1,11 +1,11 @@
 /**
- * Adds tolerations of limited duration for nodes that are not ready or unreachable, unless the pod has its own. Upstream:
+ * Adds tolerations of limited duration for nodes that are unreachable or not ready, unless the pod has its own. Upstream:
  * plugin/pkg/admission/defaulttolerationseconds.
  */
 import type { Pod, Toleration } from '../kinds/schemas/types.ts'
 import type { Plugin } from '@capstan/apiserver/kinds'
 
-/** tolerationSeconds of the added tolerations; default: 300 each. */
+/** Values of `tolerationSeconds` in the added tolerations; default: 300 each. */
 export interface TolerationSeconds {
   readonly notReady?: number
   readonly unreachable?: number

@@ -1,4 +1,4 @@
-/** Sets the priority of a pod from its class, and allows at most one default class. Upstream: plugin/pkg/admission/priority. */
+/** Sets the priority of a pod from its PriorityClass, and allows one default PriorityClass. Upstream: plugin/pkg/admission/priority. */
 import type { PriorityClass, Pod } from '../kinds/schemas/types.ts'
 import { systemPriorityClasses } from '../kinds/scheduling.ts'
 import { type Store, forbidden, type Plugin, type PluginWrite } from '@capstan/apiserver/kinds'
@@ -66,7 +66,7 @@ function classOf(write: PluginWrite, name: string): Priority {
   }
   const priorityClass = store.get({ resource: storage, namespace: '', name }) as unknown as PriorityClass | undefined
   if (priorityClass) return priorityOf(priorityClass)
-  // System priority classes exist even when their objects do not.
+  // System priority classes can be used even when their objects do not exist.
   const systemClass = systemPriorityClasses.find((candidate) => candidate.name === name)
   if (systemClass) return { name, value: systemClass.value, preemptionPolicy: preempting }
   throw forbidden(write, `no PriorityClass with name ${name} was found`)

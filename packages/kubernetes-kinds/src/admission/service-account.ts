@@ -1,8 +1,11 @@
 /**
- * Sets the service account of pods, and requires that it exists. Copies its imagePullSecrets to pods without any, and mounts
- * its token where client libraries read it, unless the pod or the account disables that. Rejects mirror pods with service
- * accounts or Secrets. If the account has the annotation `kubernetes.io/enforce-mountable-secrets: "true"`, rejects pods with
- * Secrets that it does not list. Upstream: plugin/pkg/admission/serviceaccount.
+ * Admission plugin for the service accounts of new pods. Upstream: plugin/pkg/admission/serviceaccount.
+ * - Sets the service account `default` in a pod that names none, and requires that the service account exists.
+ * - Mounts a token of the service account into the containers of a pod, unless the pod or the service account disables this.
+ * - Copies the imagePullSecrets of the service account to a pod that has none.
+ * - Rejects a mirror pod that references a service account or a Secret.
+ * - If the service account has the annotation `kubernetes.io/enforce-mountable-secrets: "true"`, rejects a pod with a Secret that the
+ *   service account does not list.
  */
 import { type Clock, isRecord, type KubeObject, notFound, randomSuffix, type UnknownObject } from '@capstan/kube'
 import { type Store, forbidden, type Plugin, type PluginWrite } from '@capstan/apiserver/kinds'

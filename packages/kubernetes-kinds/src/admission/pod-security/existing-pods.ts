@@ -1,4 +1,7 @@
-/** Warnings about existing pods of a namespace that violate its new enforced standard. Upstream: EvaluatePodsInNamespace, v0.36. */
+/**
+ * Warnings about existing pods of a namespace that violate its new enforced standard. Upstream:
+ * EvaluatePodsInNamespace of k8s.io/pod-security-admission/admission, v0.36.
+ */
 import { controllerOf } from '@capstan/kube'
 import type { Pod } from '../../kinds/schemas/types.ts'
 import { type Standard, standardText } from './policy.ts'
@@ -6,7 +9,10 @@ import { findings, reasonsOf } from './standards.ts'
 
 const maxCheckedPods = 3000
 
-/** @param isTimeOver called after each pod; returns true when the time for the check is over */
+/**
+ * Checks at most 3000 pods and returns warnings. Pods with the same violations share one warning.
+ * @param isTimeOver called after each pod; returns true when the time for the check is over
+ */
 export function existingPodWarnings(
   namespace: string,
   pods: readonly Pod[],

@@ -120,7 +120,7 @@ describe('pod templates', () => {
     ['apps/v1', 'DaemonSet', 'daemonsets', { spec: replicated }],
     ['batch/v1', 'Job', 'jobs', { spec: job }],
     ['batch/v1', 'CronJob', 'cronjobs', { spec: { schedule: '* * * * *', jobTemplate: { spec: job } } }],
-  ])('%s %s is accepted with a warning', async (apiVersion, kind, plural, fields) => {
+  ])('%s %s whose template violates the enforced level is accepted with a warning', async (apiVersion, kind, plural, fields) => {
     await labelled({ [`${label}/enforce`]: 'baseline' })
     const object = { apiVersion, kind, metadata: at('x'), ...fields }
     const text = `would violate PodSecurity "baseline:latest": ${hostPID}`

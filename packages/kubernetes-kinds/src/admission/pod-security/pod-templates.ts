@@ -1,4 +1,7 @@
-/** Pod templates of the kinds that have a template. Upstream: DefaultPodSpecExtractor, v0.36. */
+/**
+ * Pod templates of workloads, and changes of a pod's containers. Upstream: DefaultPodSpecExtractor and isSignificantPodUpdate of
+ * k8s.io/pod-security-admission/admission, v0.36.
+ */
 import type { CronJob, Pod, PodTemplate, PodTemplateSpec } from '../../kinds/schemas/types.ts'
 import type { PodLike } from './check.ts'
 
@@ -18,8 +21,8 @@ export const podTemplates: ReadonlyMap<string, (object: unknown) => PodLike | un
 ])
 
 /**
- * Reports whether an update changes the number or the images of a pod's containers. Only such updates are checked against the enforced
- * standard.
+ * Reports whether an update changes the number or the images of a pod's containers. Only such updates are checked against the policy of
+ * the namespace.
  */
 export function changesContainers({ spec }: Pod, { spec: old }: Pod): boolean {
   const lists = [

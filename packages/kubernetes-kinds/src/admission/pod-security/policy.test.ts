@@ -34,12 +34,12 @@ describe('labels of a namespace', () => {
     ['enforce=strict warn=baseline', 'restricted:latest', 'baseline:latest'],
     ['enforce=baseline enforce-version=1.20', 'baseline:latest', 'baseline:latest'],
     ['enforce=baseline warn=strict', 'baseline:latest', 'privileged:latest'],
-  ])('the labels %s enforce %s and warn of %s', (labels, enforce, warn) => {
+  ])('%s: the standard for enforcement is %s, and the standard for warnings is %s', (labels, enforce, warn) => {
     const { policy } = policyOf(labelsOf(labels))
     expect([policy.enforce, policy.warn].map(standardText)).toEqual([enforce, warn])
   })
 
-  test('without pod security labels require no standard', () => {
+  test('that include no pod security label require no standard', () => {
     const open = policyOf(undefined)
     expect(open.errors).toEqual([])
     expect(policyOf({ 'kubernetes.io/metadata.name': 'a' })).toEqual(open)

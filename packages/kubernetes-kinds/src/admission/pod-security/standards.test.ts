@@ -28,7 +28,7 @@ const evaluation = (pod: PodFixture, standard: string): string => {
   return detailsOf(findings(podOf(pod), { level, version }))
 }
 
-/** A security context. */
+/** Returns the field `securityContext` of a pod or container. */
 const sc = (securityContext: object) => ({ securityContext })
 /** A pod that satisfies `restricted:latest`. */
 const good: PodFixture = {
@@ -60,7 +60,7 @@ test.each<[string, PodFixture, string, string]>([
       'seccompProfile (pod or container "a" must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost")',
   ],
   ['host namespaces', { hostNetwork: true, hostIPC: true }, 'baseline:v1.0', 'host namespaces (hostNetwork=true, hostIPC=true)'],
-  ['its own namespaces', { hostNetwork: false, hostPID: false }, 'baseline:v1.0', ''],
+  ['host namespaces set to false', { hostNetwork: false, hostPID: false }, 'baseline:v1.0', ''],
   [
     'privileged containers of every type',
     {
@@ -103,7 +103,7 @@ test.each<[string, PodFixture, string, string]>([
     'hostPath volumes (volumes "v", "w")',
   ],
   [
-    'hostPath volumes, which restricted reports only as volumes of a restricted type',
+    'hostPath volumes, which the level restricted reports only as a restricted volume type',
     {
       ...good,
       volumes: [
@@ -122,7 +122,7 @@ test.each<[string, PodFixture, string, string]>([
     'restricted volume types (volume "v" uses restricted volume type "unknown")',
   ],
   [
-    'host ports, sorted as strings',
+    'host ports, which are sorted as strings',
     { containers: [{ ports: [{ hostPort: 9080 }, { hostPort: 0 }, {}] }, { ports: [{ hostPort: 10080 }, { hostPort: 9080 }] }] },
     'baseline:latest',
     'hostPort (containers "a", "b" use hostPorts 10080, 9080)',
@@ -223,7 +223,9 @@ test.each<[string, PodFixture, string, string]>([
     'restricted:latest',
     'runAsNonRoot != true (pod must not set securityContext.runAsNonRoot=false), runAsUser=0 (pod and container "a" must not set runAsUser=0)',
   ],
-])('%s (%j): reports the violations of %s', (_, pod, standard, expected) => expect(evaluation(pod, standard)).toBe(expected))
+])('the expected violations are reported for %s (%j) and the standard %s', (_, pod, standard, expected) =>
+  expect(evaluation(pod, standard)).toBe(expected),
+)
 
 describe('a check applies the rules of the requested version', () => {
   test.each<[string, Level, PodFixture, string, string]>([
@@ -233,7 +235,7 @@ describe('a check applies the rules of the requested version', () => {
     ['seccompProfile', 'restricted', noSeccomp, 'v1.18', 'v1.19'],
     ['runAsUser=0', 'restricted', root, 'v1.22', 'v1.23'],
     ['probe or lifecycle host', 'baseline', { containers: [probeWithHost] }, 'v1.33', 'v1.34'],
-  ])('%s of %s does not report %j in %s, but in %s', (reason, level, pod, before, since) => {
+  ])('"%s" of the level %s is not reported for %j in %s, but is reported in %s', (reason, level, pod, before, since) => {
     expect(reasons(level, pod, before)).not.toContain(reason)
     expect(reasons(level, pod, since)).toContain(reason)
     expect(reasons(level, pod, 'latest')).toContain(reason)
@@ -252,19 +254,19 @@ describe('a check applies the rules of the requested version', () => {
     ['procMount', 'baseline', { ...unmasked, hostUsers: false }, 'v1.34', 'v1.35'],
     ['runAsNonRoot != true', 'restricted', { ...root, hostUsers: false }, 'v1.34', 'v1.35'],
     ['runAsUser=0', 'restricted', { ...root, hostUsers: false }, 'v1.34', 'v1.35'],
-  ])('%s of %s reports %j in %s, but no longer in %s', (reason, level, pod, before, since) => {
+  ])('"%s" of the level %s is reported for %j in %s, but not in %s', (reason, level, pod, before, since) => {
     expect(reasons(level, pod, before)).toContain(reason)
     expect(reasons(level, pod, since)).not.toContain(reason)
   })
 
-  test('restricted rejects an unmasked /proc also in a user namespace', () => {
+  test('restricted reports an unmasked /proc once, even in a user namespace, and baseline reports it without a user namespace', () => {
     expect(
       reasons('restricted', { ...unmasked, hostUsers: false }, 'v1.35').filter((reason) => reason === 'procMount'),
     ).toHaveLength(1)
     expect(reasons('baseline', unmasked, 'latest')).toEqual(['procMount'])
   })
 
-  test('future versions have the same rules as the latest version', () => {
+  test('all versions since the last change of a rule have the rules of latest', () => {
     for (const version of ['v1.35', 'v1.36', 'v1.99', 'v1.9223372036854775807']) {
       expect(evaluation({ hostPID: true, containers: [probeWithHost] }, `restricted:${version}`)).toBe(
         evaluation({ hostPID: true, containers: [probeWithHost] }, 'restricted:latest'),
@@ -281,7 +283,7 @@ test('sysctls are reported in the order of the pod', () => {
   expect(evaluation(pod, 'baseline:latest')).toBe('forbidden sysctls (kernel.msgmax, a.b)')
 })
 
-test('the short form of findings contains only their reasons', () => {
+test('reasonsOf joins the reasons of findings, without details', () => {
   expect(reasonsOf(findings(podOf({ hostPID: true, ...unmasked }), { level: 'baseline', version: 'latest' }))).toBe(
     'host namespaces, procMount',
   )

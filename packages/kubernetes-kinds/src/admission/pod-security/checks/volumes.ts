@@ -31,8 +31,8 @@ const allowed = [
   'secret',
 ] as const satisfies readonly Source[]
 
-/** Types that the details of a violation name. All other types that are not allowed are called `unknown`. */
-const restricted = [
+/** Forbidden volume types that error texts name; they call every other forbidden type `unknown`. */
+const namedTypes = [
   'hostPath',
   'gcePersistentDisk',
   'awsElasticBlockStore',
@@ -67,7 +67,7 @@ export const restrictedVolumes: Check = {
         const violators = (spec.volumes ?? []).filter((volume) => !allowed.some((source) => volume[source]))
         if (violators.length === 0) return undefined
         const names = violators.map(({ name }) => name)
-        const sources = sorted(violators.map((volume) => restricted.find((source) => volume[source]) ?? 'unknown'))
+        const sources = sorted(violators.map((volume) => namedTypes.find((source) => volume[source]) ?? 'unknown'))
         const predicate = names.length === 1 ? 'uses' : 'use'
         const detail = `${plural('volume', names)} ${quoted(names)} ${predicate} ${plural('restricted volume type', sources)} ${quoted(sources)}`
         return { reason: 'restricted volume types', detail }
