@@ -7,7 +7,7 @@ const autoupdate = 'rbac.authorization.kubernetes.io/autoupdate'
 const rule = { apiGroups: ['shop.example.com'], resources: ['widgets'], verbs: ['get'] }
 const selector = (label: string) => ({ matchLabels: { [`rbac.authorization.k8s.io/${label}`]: 'true' } })
 
-/** Returns a client of a server that creates no default roles, and functions that create and read ClusterRoles of this server. */
+/** Starts a server without default roles. `bootstrapped` runs bootstrapRBAC and then returns a ClusterRole. */
 async function setup() {
   const { client } = await testServer()
   return {
@@ -32,7 +32,7 @@ test('an existing default role gets the missing selectors of its aggregation rul
   })
 })
 
-test('an existing default role loses an aggregation rule that the default has not', async () => {
+test('an existing default role gets missing rules, and loses an aggregation rule that it does not have by default', async () => {
   const { create, bootstrapped } = await setup()
   await create('cluster-admin', { aggregationRule: { clusterRoleSelectors: [selector('mine')] } })
   const role = await bootstrapped('cluster-admin')
@@ -40,7 +40,7 @@ test('an existing default role loses an aggregation rule that the default has no
   expect(role.rules).toContainEqual({ apiGroups: ['*'], resources: ['*'], verbs: ['*'] })
 })
 
-test('existing default roles and bindings get missing labels and annotations, and keep values of users', async () => {
+test('existing default roles and bindings get missing labels, annotations and subjects, and keep values of users', async () => {
   const { client, create, bootstrapped } = await setup()
   const labels = { 'kubernetes.io/bootstrapping': 'mine' }
   await create('view', {}, { labels })

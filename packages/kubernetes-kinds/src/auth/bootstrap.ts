@@ -1,7 +1,7 @@
 /**
  * Creates and completes the roles and bindings of `bootstrap-roles.ts` at start. Keeps rules, subjects, labels and annotations
  * that a user added, and selectors that a user added to a default aggregation rule. Removes an aggregation rule from a role
- * without one by default, and replaces a binding that refers to another role than the default binding. Does not change objects
+ * that has none by default, and replaces a binding that refers to another role than the default binding. Does not change objects
  * with the annotation `rbac.authorization.kubernetes.io/autoupdate: "false"`.
  * Upstream: k8s.io/component-helpers/auth/rbac/reconciliation.
  */
@@ -64,7 +64,7 @@ async function ensureRole(client: Client, role: BootstrapRole): Promise<void> {
 
 type Aggregation = ClusterRole['aggregationRule']
 
-/** Adds the missing selectors of `expected` to the stored aggregation rule. As upstream, removes it without `expected`. */
+/** Adds the missing selectors of `expected` to the stored aggregation rule. Without `expected`, removes the rule, as upstream. */
 function completedAggregation(stored: Aggregation, expected: Aggregation): Aggregation {
   if (!expected) return undefined
   const selectors = stored?.clusterRoleSelectors ?? []

@@ -1,4 +1,4 @@
-/** RBAC on the objects of a store: which bindings apply to a user, and which rules they grant. */
+/** RBAC authorizer: finds the bindings in a store that apply to a user, and the rules that they grant. */
 import {
   type ClusterRole,
   type ClusterRoleBinding,
@@ -18,7 +18,7 @@ const storageName = (plural: string): string => `${plural}.${rbacGroup}`
 interface Grant {
   readonly rules: readonly PolicyRule[]
   readonly error?: string
-  /** `ClusterRoleBinding "x" of ClusterRole "y" to User "z"` */
+  /** Returns a text such as `ClusterRoleBinding "x" of ClusterRole "y" to User "z"`. */
   describe(): string
 }
 

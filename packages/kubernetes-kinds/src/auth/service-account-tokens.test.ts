@@ -212,7 +212,7 @@ test('a modified token is rejected', async () => {
   }
 })
 
-test('a token for other audiences is rejected', async () => {
+test('a token for other audiences is rejected, except in a TokenReview for one of them', async () => {
   const t = await start()
   const token = await tokenOf(t, { audiences: ['vault'] })
   expect(authenticateToken(t, token)).toEqual(rejected)
@@ -245,7 +245,7 @@ test('an empty token request is accepted', async () => {
 
 test.each<[string, object, string, string]>([
   [
-    'is too short',
+    'would be valid for less than 10 minutes',
     { expirationSeconds: 599 },
     'robot',
     'Invalid: TokenRequest.authentication.k8s.io "" is invalid: spec.expirationSeconds: Invalid value: 599: may not specify a duration less than 10 minutes',
@@ -343,11 +343,13 @@ test('every namespace has a service account and the CA certificate, and its serv
   expect(await accountAndCA()).toEqual(['default', 'kube-root-ca.crt'])
 })
 
-test('a token with the default lifetime of pods is valid for a year unless extendExpiration is false; the maximum limits a requested lifetime', async () => {
+test('maxExpirationSeconds limits the requested lifetime of a token', async () => {
   const limited = await start({ serviceAccountTokens: { maxExpirationSeconds: 3600 } })
   const { spec, status } = await request(limited, { expirationSeconds: 7200 })
   expect([spec.expirationSeconds, claimsOf(status!.token).exp]).toEqual([3600, limited.clock.now() / 1000 + 3600])
+})
 
+test('a pod token with the default lifetime is valid for a year, unless extendExpiration is false', async () => {
   const pod = {
     metadata: { name: 'p', namespace },
     spec: { serviceAccountName: 'robot', containers: [{ name: 'c', image: 'i' }] },
@@ -368,7 +370,7 @@ test('a token with the default lifetime of pods is valid for a year unless exten
   }
 })
 
-test('a token request whose metadata names another account than its path is rejected', async () => {
+test('a token request whose metadata has another name or uid than the service account in its path is rejected', async () => {
   const t = await start()
   const { uid } = (await t.client.get(ServiceAccount, robot)).metadata
   const requestToken = (metadata: object) =>

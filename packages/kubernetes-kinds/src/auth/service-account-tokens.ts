@@ -1,6 +1,6 @@
 /**
- * Service account tokens: JSON Web Tokens that the server signs, and accepts as long as the objects that they are bound to exist. Upstream:
- * pkg/serviceaccount, v1.36.
+ * Service account tokens: JSON Web Tokens that the server signs, and accepts until they expire or an object that they are bound to is
+ * deleted. Upstream: pkg/serviceaccount, v1.36.
  */
 import {
   createHash,
@@ -58,8 +58,9 @@ export interface ServiceAccountTokenOptions {
    */
   readonly maxExpirationSeconds?: number
   /**
-   * Whether tokens of pods with the default lifetime of about an hour, and only audiences of this server, are valid for a year.
-   * The response still contains the requested expiration, so that pods renew their tokens within the hour. Default: true.
+   * Whether a token is valid for a year if it is bound to a pod, its requested lifetime is the default of pods (3607 seconds), and it has
+   * only audiences of this server. The response still contains the requested expiration, so that pods renew their tokens within the hour.
+   * Default: true.
    * Upstream: --service-account-extend-token-expiration.
    */
   readonly extendExpiration?: boolean
@@ -98,7 +99,7 @@ export interface ServiceAccountTokens extends TokenIssuer {
 /** Default issuer of most Kubernetes distributions. */
 const usualIssuer = 'https://kubernetes.default.svc.cluster.local'
 
-/** Creates the issuer and verifier of tokens. @throws Error when a key cannot be read, or cannot sign tokens */
+/** Creates the issuer and verifier of tokens. @throws Error when a key cannot be read, or its type is not supported */
 export function serviceAccountTokens(
   { store, clock, random }: { store: Store; clock: Clock; random: Random },
   options: ServiceAccountTokenOptions = {},
@@ -408,7 +409,7 @@ function userOf({ 'kubernetes.io': claim, jti }: Parsed['claims'], context: Toke
   for (const kind of ['secret', 'pod', 'node'] as const) {
     const reference = referenceOf(references[kind])
     if (!reference) continue
-    // A node that is referenced through the pod may be deleted before the pod.
+    // A token that is bound to a pod also names the node of the pod. It stays valid when the node is deleted.
     const isOfPod = kind === 'node' && references.pod !== undefined
     const bound = isOfPod ? undefined : lookUp(context.store, `${kind}s`, kind === 'node' ? '' : namespace, reference.name)
     if (!isOfPod && (!bound || isInvalidated(bound, context.clock))) return 'service account token has been invalidated'
