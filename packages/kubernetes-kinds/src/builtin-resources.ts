@@ -1,4 +1,4 @@
-/** Built-in resources: upstream's catalog joined with the declarations in `kinds/`. */
+/** Built-in resources: upstream's discovery data and schemas (`kinds/catalog.ts`), joined with the declarations in `kinds/`. */
 import {
   apiVersionOf,
   maskTrailingDash,
@@ -141,7 +141,7 @@ const strategyOf = (component: string, declared: BuiltinKind): Strategy =>
 
 const idOf = (group: string, version: string, plural: string): string => `${group}/${version}/${plural}`
 
-/** Paths in etcd, by `plural.group`, of resources whose path upstream is not just their plural. */
+/** Paths of resources in upstream's etcd, by `plural.group`, where the path is not the plural. */
 const storagePaths: { readonly [resource: string]: string } = {
   'services.': 'services/specs',
   'endpoints.': 'services/endpoints',
@@ -161,7 +161,7 @@ const goTypeOf = (component: string): GoType => ({
   zeroValue: () => zeroValueOf(component),
 })
 
-/** Kind of `serviceaccounts/token`. It is not a resource, so it cannot be looked up by name. */
+/** Kind TokenRequest of the subresource `serviceaccounts/token`. Not in `builtins.all`, because it is not a resource of its own. */
 export const tokenRequest: ResourceInfo = infoOf(
   'authentication.k8s.io/v1',
   'tokenrequests',
@@ -169,7 +169,10 @@ export const tokenRequest: ResourceInfo = infoOf(
   tokenRequests as BuiltinKind,
 )
 
-/** Kind Scale, for namespaced and for cluster-scoped resources. It is not a resource, so it cannot be looked up by name. */
+/**
+ * Kind Scale of the subresource `scale`, for namespaced and for cluster-scoped resources. Not in `all`, because it is not a resource of its
+ * own.
+ */
 const scaleIn: { readonly [scope in 'namespace' | 'cluster']: ResourceInfo } = {
   namespace: scaleOfScope(true),
   cluster: scaleOfScope(false),
@@ -195,7 +198,7 @@ const byId: ReadonlyMap<string, ResourceInfo> = new Map(all.map((info) => [idOf(
 /** Returns the built-in resource of `group/version/plural`. */
 export const builtinResource = (id: string): ResourceInfo | undefined => byId.get(id)
 
-/** Shared by all servers of a process; immutable. */
+/** All built-in resources. Immutable, and shared by all servers of a process. */
 export const builtins: BuiltinResources = {
   all,
   scale: scaleIn,

@@ -18,6 +18,6 @@ export const flowTable: FlowTable = {
     },
     { level: 'workload-low', group: 'system:serviceaccounts' },
   ],
-  // For the same reason, requests for Leases are served even when memory is nearly used up.
+  // Requests for Leases are served even when memory is nearly used up, so that controllers do not lose their Leases.
   urgent: [leases],
 }

@@ -1,6 +1,6 @@
 /**
  * Order of API groups and their versions. Clients that look up a kind by name use the first match. Upstream:
- * pkg/controlplane/apiserver/aggregator.go, v1.36.
+ * pkg/controlplane/apiserver/aggregator.go and cmd/kube-apiserver/app/aggregator.go, v1.36.
  */
 
 /** Priorities of an API group and of one of its versions. Higher priorities come first. */

@@ -2,7 +2,7 @@
 import { BlockList, isIP, isIPv4 } from 'node:net'
 import { type FieldError, invalid } from '@capstan/kube'
 
-/** Returns the error texts of an address. */
+/** Validates an IP address; returns error texts. */
 export function addressProblems(address: string): string[] {
   if (isIP(address) !== 0 && !address.includes('%')) return []
   // Leading zeros, which older servers accepted, have their own error text.
@@ -30,7 +30,7 @@ const rangeOf = (text: string, ...subnets: readonly (readonly [string, number])[
 const ranges = [
   rangeOf('loopback range (127.0.0.0/8, ::1/128)', ['127.0.0.0', 8], ['::1', 128]),
   rangeOf('link-local range (169.254.0.0/16, fe80::/10)', ['169.254.0.0', 16], ['fe80::', 10]),
-  // The text is upstream's; Go's check covers ff02::/16.
+  // Upstream's text names ff02::/10, but its check covers ff02::/16.
   rangeOf('link-local multicast range (224.0.0.0/24, ff02::/10)', ['224.0.0.0', 24], ['ff02::', 16]),
 ]
 
@@ -73,6 +73,7 @@ export function bitsOf(address: string): bigint {
   return filled.reduce((sum, group) => sum * 65_536n + BigInt(`0x${group}`), 0n)
 }
 
+/** Converts an IPv4 address at the end of an IPv6 address to two groups of the IPv6 address. */
 function halves(address: string): string[] {
   const bits = bitsOf(address)
   return [(bits >> 16n).toString(16), (bits & 0xffffn).toString(16)]

@@ -1,5 +1,5 @@
 /**
- * Declares built-in kinds. Names, scope, verbs, subresources and structure come from the catalog (`catalog.ts`); a declaration adds the
+ * Declares built-in kinds. Names, scope, verbs, subresources and schemas come from the catalog (`catalog.ts`); a declaration adds the
  * behaviour that only code can express. Each group has a table of declarations by resource, and `builtin-resources.ts` joins the tables.
  */
 import type { FieldError, JSONSchema, KubeObject, ScaleSubresource, UnknownObject } from '@capstan/kube'
@@ -36,7 +36,7 @@ export interface BuiltinKind<T = UnknownObject> extends Omit<Strategy<T>, 'nameP
   readonly deprecation?: string
 }
 
-/** Kinds of one group version, by plural. The types of objects are unchecked here; the catalog guarantees them. */
+/** Kinds of one group version, by plural. `never`, because each kind has its own type of objects. */
 export interface KindTable {
   readonly [plural: string]: BuiltinKind<never>
 }

@@ -60,7 +60,7 @@ export function recordedColumns(groupVersion: string, plural: string): readonly 
 }
 let columns: { readonly [resource: string]: readonly RecordedColumn[] } | undefined
 
-/** Returns the published schema of a name such as `io.k8s.api.core.v1.Pod`. */
+/** Returns the published schema with a name such as `io.k8s.api.core.v1.Pod`. */
 export function componentOf(name: string): Component | undefined {
   const [, , project = '', group = ''] = name.split('.')
   const file = project === 'api' ? group : project
@@ -162,8 +162,8 @@ function resolve(component: Component): JSONSchema {
 }
 
 /**
- * Returns the zero value of a Go type in its JSON form: its structs, its scalars with a published zero default, and those lists
- * and maps that Go's encoder does not omit, as `null`. Creating an object does not make its manager the owner of these fields.
+ * Returns the zero value of a Go type in its JSON form: its structs, its scalars with a published zero default, and those lists and maps
+ * that Go's encoder does not omit, as `null`. The field manager that creates an object does not own the fields that have these values.
  */
 export function zeroValueOf(name: string): object {
   let zeroValue = zeroValues.get(name)

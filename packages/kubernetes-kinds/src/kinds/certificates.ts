@@ -183,7 +183,7 @@ function specErrors(spec: CertificateSigningRequestSpec, oldSigner: string | und
   return errors
 }
 
-/** Upstream: ValidateSignerName. */
+/** Validates the name of a signer. Upstream: ValidateSignerName. */
 function signerErrors(path: string, signer: string): FieldError[] {
   if (signer === '') return [required(path)]
   const [domain = '', name = '', ...extraSegments] = signer.split('/')

@@ -64,6 +64,7 @@ function* specErrors(spec: DeploymentSpec): Work<FieldError[]> {
       ? [
           ...templateLabelErrors(selector, template),
           ...(yield* validatePodTemplate('spec.template', template)),
+          // Upstream's text names a ReplicaSet also for a Deployment.
           ...longRunningErrors(template, 'ReplicaSet'),
         ]
       : [invalid('spec.selector', selector, 'invalid label selector')]),

@@ -41,7 +41,7 @@ function* specErrors(spec: ReplicaSetSpec): Work<FieldError[]> {
   const isUsable = !selector || usableSelector(selector) !== undefined
   return [
     ...nonNegative('spec', spec, 'replicas', 'minReadySeconds'),
-    // Upstream's text names a deployment here, too.
+    // Upstream's text names a deployment also for a ReplicaSet.
     ...requiredSelectorErrors(selector, 'deployment'),
     ...(isUsable
       ? [

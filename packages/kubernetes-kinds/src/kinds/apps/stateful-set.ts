@@ -47,7 +47,7 @@ export const statefulsets: BuiltinKind<StatefulSet> = {
     spec.revisionHistoryLimit ??= 10
   },
   prepare({ spec: { updateStrategy } }, old) {
-    // Upstream drops the field, because the feature MaxUnavailableStatefulSet is off, unless the stored object has it.
+    // As upstream, drops maxUnavailable if the stored object does not have it: the feature MaxUnavailableStatefulSet is off by default.
     if (old?.spec.updateStrategy.rollingUpdate?.maxUnavailable === undefined) delete updateStrategy.rollingUpdate?.maxUnavailable
   },
   warnings: (set, old) => [

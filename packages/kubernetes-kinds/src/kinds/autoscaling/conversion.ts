@@ -15,7 +15,7 @@ const annotationNames = {
 
 type Fields = { [name: string]: any }
 
-/** Default metric of an autoscaler. */
+/** Returns a metric for CPU utilization; without an argument, the default metric of an autoscaler. */
 export const defaultMetric = (averageUtilization = 80): MetricSpec => ({
   type: 'Resource',
   resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization } },
@@ -66,12 +66,13 @@ export function toV2(autoscaler: UnknownObject): void {
     ...(behavior ? { behavior } : {}),
   }
   const cpuStatus = { type: 'Resource', resource: { name: 'cpu', current: { averageUtilization: currentCPU } } }
+  const currentMetrics = current ?? (currentCPU === undefined ? undefined : [cpuStatus])
   autoscaler.status = {
     ...status,
-    ...(current ? { currentMetrics: current } : currentCPU === undefined ? {} : { currentMetrics: [cpuStatus] }),
+    ...(currentMetrics ? { currentMetrics } : {}),
     ...(conditions ? { conditions } : {}),
   }
-  // Go's encoder omits 0 in v2, but not in v1.
+  // Go's encoder omits a currentReplicas of 0 in v2, but not in v1.
   if ((autoscaler.status as Fields).currentReplicas === 0) delete (autoscaler.status as Fields).currentReplicas
   setAnnotations(autoscaler, withoutV1Annotations(autoscaler))
 }
@@ -86,7 +87,7 @@ function setAnnotations({ metadata }: UnknownObject, annotations: { [key: string
   else delete metadata.annotations
 }
 
-/** Parses an annotation. An annotation in another format is treated as absent. */
+/** Parses an annotation; returns `undefined` for an absent or malformed annotation. */
 function parseAnnotation<T>(text: string | undefined, read: (value: Fields) => T): T | undefined {
   try {
     return text === undefined ? undefined : read(JSON.parse(text) as Fields)

@@ -30,8 +30,8 @@ export function specErrors(
   old: Spec | undefined,
 ): FieldError[] {
   const path = 'spec.maxReplicas'
-  const scalesToZero = metrics.some(({ type }) => type === 'Object' || type === 'External')
-  const none = 'must specify at least one Object or External metric to support scaling to zero replicas'
+  const canScaleToZero = metrics.some(({ type }) => type === 'Object' || type === 'External')
+  const problem = 'must specify at least one Object or External metric to support scaling to zero replicas'
   return [
     ...(minReplicas !== undefined && minReplicas < 1
       ? [invalid('spec.minReplicas', minReplicas, 'must be greater than or equal to 1')]
@@ -43,7 +43,7 @@ export function specErrors(
       : []),
     ...referenceErrors('spec.scaleTargetRef', scaleTargetRef, targetVersion(scaleTargetRef, old?.scaleTargetRef)),
     ...metrics.flatMap((metric, index) => metricErrors(`spec.metrics[${index}]`, metric)),
-    ...(minReplicas === 0 && !scalesToZero ? [forbidden('spec.metrics', none)] : []),
+    ...(minReplicas === 0 && !canScaleToZero ? [forbidden('spec.metrics', problem)] : []),
     ...(behavior?.scaleUp ? scalingErrors('spec.behavior.scaleUp', behavior.scaleUp) : []),
     ...(behavior?.scaleDown ? scalingErrors('spec.behavior.scaleDown', behavior.scaleDown) : []),
   ]
@@ -52,7 +52,10 @@ export function specErrors(
 /** Allowed API versions of a reference. `any` allows any text; `group` does not allow the core group. */
 type AllowedVersion = 'any' | 'group or core' | 'group'
 
-/** Upstream: ReplicationController is the only kind of the core group with a scale, and an update may keep its stored version. */
+/**
+ * Returns the allowed API versions of the scale target. An update may keep a stored kind and apiVersion, even if they are invalid. As
+ * upstream, ReplicationController is the only kind of the core group with a scale.
+ */
 function targetVersion(target: Reference, old: Reference | undefined): AllowedVersion {
   if (old && old.kind === target.kind && old.apiVersion === target.apiVersion) return 'any'
   return target.kind === 'ReplicationController' ? 'group or core' : 'group'
@@ -140,8 +143,8 @@ function sourceErrors(path: string, metric: MetricSpec, source: (typeof sources)
     }
     case 'resource': {
       const { name, target } = metric.resource!
-      const unnamed = name === '' ? [required(`${path}.name`, 'must specify a resource name')] : []
-      return [...unnamed, ...resourceTargetErrors(`${path}.target`, target)]
+      const nameErrors = name === '' ? [required(`${path}.name`, 'must specify a resource name')] : []
+      return [...nameErrors, ...resourceTargetErrors(`${path}.target`, target)]
     }
     case 'containerResource': {
       const { name, container, target } = metric.containerResource!

@@ -10,7 +10,7 @@ import { defaultJobTemplate, jobSpecErrors } from './job-spec.ts'
 import { scheduleProblem } from './schedule.ts'
 import { templateWarnings } from '../pod/warnings.ts'
 
-/** Maximum length of a CronJob's name: the name of its Job consists of this name and the scheduled minute. */
+/** Maximum length of a CronJob's name. The name of each of its Jobs consists of this name and the scheduled minute. */
 const MaxName = 52
 
 /** Upstream: pkg/apis/batch and pkg/registry/batch/cronjob, v1.36. */
@@ -69,7 +69,7 @@ function scheduleErrors({ schedule, timeZone }: CronJobSpec, old: CronJobSpec | 
   const problem = scheduleProblem(schedule)
   const errors = problem === undefined ? [] : [invalid('spec.schedule', schedule, problem)]
   if (!schedule.includes('TZ')) return errors
-  // Schedules that already contain a time zone may keep it.
+  // A stored schedule that contains a time zone may keep it.
   if (!old?.schedule.includes('TZ')) {
     const text = 'cannot use TZ or CRON_TZ in schedule, use timeZone field instead'
     errors.push(invalid('spec.schedule', schedule, text))

@@ -16,9 +16,10 @@ import type {
 import { countIndexes } from './indexes.ts'
 
 const MaxParallelismIndexed = 100_000
+/** Jobs with backoffLimitPerIndex and more completions than this have lower limits for parallelism and failed indexes. */
 const ManyCompletions = 100_000
-const MaxParallelismOfMany = 10_000
-const MaxFailedOfMany = 10_000
+const MaxParallelismForManyCompletions = 10_000
+const MaxFailedIndexesForManyCompletions = 10_000
 const MaxIndexesText = 64 * 1024
 
 export function defaultJobTemplate({ template, podFailurePolicy }: JobSpec): void {
@@ -66,29 +67,37 @@ function indexedErrors(
   { completions, parallelism = 0, maxFailedIndexes, backoffLimitPerIndex }: JobSpec,
 ): FieldError[] {
   const errors: FieldError[] = []
-  const tooMuch = (field: string, value: number, text: string) => errors.push(invalid(`${path}.${field}`, value, text))
+  const addLimitError = (field: string, value: number, text: string) => errors.push(invalid(`${path}.${field}`, value, text))
   if (completions === undefined) errors.push(required(`${path}.completions`, 'when completion mode is Indexed'))
   if (parallelism > MaxParallelismIndexed) {
-    tooMuch('parallelism', parallelism, `must be less than or equal to ${MaxParallelismIndexed} when completion mode is Indexed`)
+    addLimitError(
+      'parallelism',
+      parallelism,
+      `must be less than or equal to ${MaxParallelismIndexed} when completion mode is Indexed`,
+    )
   }
   if (maxFailedIndexes !== undefined) {
     if (completions !== undefined && maxFailedIndexes > completions) {
-      tooMuch('maxFailedIndexes', maxFailedIndexes, 'must be less than or equal to completions')
+      addLimitError('maxFailedIndexes', maxFailedIndexes, 'must be less than or equal to completions')
     }
     if (maxFailedIndexes > MaxParallelismIndexed) {
-      tooMuch('maxFailedIndexes', maxFailedIndexes, `must be less than or equal to ${MaxParallelismIndexed}`)
+      addLimitError('maxFailedIndexes', maxFailedIndexes, `must be less than or equal to ${MaxParallelismIndexed}`)
     }
   }
   if ((completions ?? 0) <= ManyCompletions || backoffLimitPerIndex === undefined) return errors
-  const many = `when completions are above ${ManyCompletions} and used with backoff limit per index`
+  const condition = `when completions are above ${ManyCompletions} and used with backoff limit per index`
   if (maxFailedIndexes === undefined) {
     errors.push(required(`${path}.maxFailedIndexes`, `must be specified when completions is above ${ManyCompletions}`))
   }
-  if (parallelism > MaxParallelismOfMany) {
-    tooMuch('parallelism', parallelism, `must be less than or equal to ${MaxParallelismOfMany} ${many}`)
+  if (parallelism > MaxParallelismForManyCompletions) {
+    addLimitError('parallelism', parallelism, `must be less than or equal to ${MaxParallelismForManyCompletions} ${condition}`)
   }
-  if (maxFailedIndexes !== undefined && maxFailedIndexes > MaxFailedOfMany) {
-    tooMuch('maxFailedIndexes', maxFailedIndexes, `must be less than or equal to ${MaxFailedOfMany} ${many}`)
+  if (maxFailedIndexes !== undefined && maxFailedIndexes > MaxFailedIndexesForManyCompletions) {
+    addLimitError(
+      'maxFailedIndexes',
+      maxFailedIndexes,
+      `must be less than or equal to ${MaxFailedIndexesForManyCompletions} ${condition}`,
+    )
   }
   return errors
 }
@@ -193,9 +202,9 @@ function conditionErrors(path: string, conditions: readonly PodConditions[]): Fi
 
 function successPolicyErrors(path: string, { successPolicy, completions = 0 }: JobSpec): FieldError[] {
   const rules = successPolicy?.rules ?? []
-  const none = 'at least one rules must be specified when the successPolicy is specified'
+  const problem = 'at least one rules must be specified when the successPolicy is specified'
   return [
-    ...(rules.length === 0 ? [required(path, none)] : []),
+    ...(rules.length === 0 ? [required(path, problem)] : []),
     ...noMoreThan(path, rules, 20),
     ...rules.flatMap((rule, index) => successRuleErrors(`${path}[${index}]`, rule, completions)),
   ]
@@ -218,10 +227,10 @@ function successRuleErrors(
     else errors.push(invalid(`${path}.succeededIndexes`, text, `error parsing succeededIndexes: ${counted.error}`))
   }
   if (count === undefined) return errors
-  const limit = (maximum: number, noun: string) =>
+  const addLimitError = (maximum: number, noun: string) =>
     errors.push(invalid(`${path}.succeededCount`, count, `must be less than or equal to ${maximum} (the number of ${noun})`))
   if (count < 0) errors.push(invalid(`${path}.succeededCount`, count, 'must be greater than or equal to 0'))
-  if (count > completions) limit(completions, 'specified completions')
-  if (text !== undefined && count > indexes) limit(indexes, 'indexes in the specified succeededIndexes field')
+  if (count > completions) addLimitError(completions, 'specified completions')
+  if (text !== undefined && count > indexes) addLimitError(indexes, 'indexes in the specified succeededIndexes field')
   return errors
 }

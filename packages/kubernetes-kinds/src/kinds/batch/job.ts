@@ -59,8 +59,8 @@ export const jobs: BuiltinKind<Job> = {
     // Label that identifies the pods of this job.
     const uidLabel = 'batch.kubernetes.io/controller-uid'
     spec.selector = { ...spec.selector, matchLabels: inOrder({ [uidLabel]: metadata.uid!, ...spec.selector?.matchLabels })! }
-    // The name of the job is now a label of the template. An invalid name is an error of the template, and is not
-    // copied to the labels of the job.
+    // The labels of the template include the name of the job. If the name is not a valid label value, validation reports it for the
+    // template, and the labels are not copied to the job.
     if (labelValueProblems(metadata.name).length === 0) copyPodLabels(job, metadata.labels)
   },
   warnings: (job, old) => [
@@ -103,7 +103,7 @@ function duration(job: UnknownObject, now: number): string {
   return start === '' ? '' : humanDuration((end === '' ? now : Date.parse(end)) - Date.parse(start))
 }
 
-/** Returns errors of labels that differ from the generated labels. */
+/** Returns errors for labels and a selector that differ from the generated ones. */
 function generatedErrors({ metadata, spec }: Job): FieldError[] {
   const { selector, template } = spec
   if (spec.manualSelector || !selector) return []
