@@ -13,7 +13,7 @@ const published = async (client: Client) => ({
   slice: await client.get(slices, key),
 })
 
-test('publishes the server as the endpoint of the Service `kubernetes`, whose cluster IP is the first of the range', async () => {
+test('the server is published as the endpoint of the Service `kubernetes`, whose cluster IP is the first address of the range', async () => {
   const { server, client } = await testServer({ serviceClusterIPRange: '10.96.0.0/16' })
   await server.advertise({ address: '192.0.2.7', port: 6443 })
   const ports = [{ name: 'https', port: 6443, protocol: 'TCP' }]

@@ -20,8 +20,8 @@ const slices = unknownKind({ apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointS
 const key: ObjectKey = { namespace: 'default', name: 'kubernetes' }
 
 /**
- * Creates the objects, or corrects the ports of the Service and the addresses and ports of its endpoints. Writes only the Service if pods
- * cannot reach the address, such as 127.0.0.1.
+ * Creates the Service and its endpoints. If they exist, corrects the ports of the Service, and the addresses and ports of the endpoints.
+ * Writes only the Service if pods cannot reach the address, for example 127.0.0.1.
  */
 export async function publishService(client: Client, range: AddressRange, { address, port }: AdvertisedEndpoint): Promise<void> {
   const httpsPort = { name: 'https', protocol: 'TCP' }

@@ -53,7 +53,7 @@ import { type AdvertisedEndpoint, publishService } from './kubernetes-service.ts
 export interface ApiServerOptions {
   readonly clock: Clock
   readonly random: Random
-  /** Store of all state; default: in memory, until `close`. The `close` of the server closes the store. */
+  /** Store of all state; default: a store in memory. `close` of the server also closes the store. */
   readonly store?: Store
   /** Validation and defaulting of kinds beyond their schemas. */
   readonly admission?: readonly Admission[]
@@ -94,7 +94,7 @@ export interface ApiServerOptions {
   readonly tolerationSeconds?: TolerationSeconds
   /**
    * Whether pods that are bound to a node stay until the kubelet confirms their deletion, as on a real server; default: true. Set it to
-   * false when the server has no kubelets: it then deletes pods at once.
+   * false when the server has no kubelets: the server then deletes pods at once.
    */
   readonly gracefulDeletion?: boolean
   /** Range of IPv4 addresses for Services; default 10.0.0.0/24. Upstream: --service-cluster-ip-range. */

@@ -46,7 +46,7 @@ export function unique(values: readonly unknown[], fieldOf: (index: number) => s
 export const inOrder = <T>(map: { readonly [key: string]: T } | undefined): { [key: string]: T } | undefined =>
   map && Object.fromEntries(Object.entries(map).sort(([a], [b]) => (a < b ? -1 : 1)))
 
-/** Returns a selector in the form in which error texts contain it. */
+/** Returns a selector as error texts print it: with sorted `matchLabels`. */
 export const printedSelector = (selector: LabelSelector | undefined): LabelSelector | undefined =>
   selector?.matchLabels ? { ...selector, matchLabels: inOrder(selector.matchLabels)! } : selector
 

@@ -1,4 +1,4 @@
-/** POST pods/x/binding, and bindings: a scheduler assigns a pod to a node. Upstream: BindingREST and assignPod, v1.36. */
+/** POST pods/x/binding and POST bindings: a scheduler assigns a pod to a node. Upstream: BindingREST and assignPod, v1.36. */
 import { badRequest, conflict, draft, isRecord, type Status, StatusError, timestamp } from '@capstan/kube'
 import { bindingErrors } from '../kinds/pod/changes.ts'
 import type { Pod, PodCondition } from '../kinds/schemas/types.ts'

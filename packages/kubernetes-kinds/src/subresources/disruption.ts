@@ -8,7 +8,7 @@ import type { Condition, Pod, PodDisruptionBudget, PodDisruptionBudgetStatus } f
 /** Maximum number of evictions that the controller has not confirmed. */
 const MaxDisruptedPods = 2000
 
-/** Reports whether the eviction of a pod needs a budget: not if the pod is being deleted, has finished or has not started. */
+/** Reports whether a budget limits the eviction of a pod: not if the pod is being deleted, has finished or has not started. */
 export const needsBudget = ({ metadata, status }: Pod): boolean =>
   metadata.deletionTimestamp === undefined && !['Succeeded', 'Failed', 'Pending'].includes(status.phase ?? '')
 

@@ -150,7 +150,7 @@ describe('connections', () => {
     expect(await rejection(send('get', 'p', subresource, options))).toContain(text)
   })
 
-  test('return the empty log of a pod that has not started', async () => {
+  test('return the empty log of a pod without a node', async () => {
     await t.client.create(pods, aPod('p'))
     expect(await send('get', 'p', 'log')).toMatchObject({ status: 'Success', code: 204 })
   })

@@ -52,20 +52,24 @@ export async function review(server: ServerContext, context: RequestContext): Pr
   const { info, request } = context
   const decoded = decode(context, draftOf(info, request.body), 'body')
   delete decoded.status
-  const isAboutSelf = info.storage === resourceName(SelfSubjectReview)
-  const object = isAboutSelf ? decoded : await trackFields(server, context, decoded, undefined)
+  const isSelfSubjectReview = info.storage === resourceName(SelfSubjectReview)
+  const object = isSelfSubjectReview ? decoded : await trackFields(server, context, decoded, undefined)
   const errors = [
     ...info.structural.validate(object, undefined),
     ...(await listInPieces(server.clock, info.strategy.validate?.(object, undefined, writeContext(server, context)) ?? [])),
   ]
-  // Upstream: errors of access reviews contain only their group.
+  // Upstream: errors of access reviews contain their group, but not their kind.
   const { group } = info
   if (errors.length > 0) throw invalidObject(group === SubjectAccessReview.group ? { group, kind: '' } : info, '', errors)
   const status = reviewers[info.storage]!(server, context, object as never)
   // Upstream: only SelfSubjectReview has a creation time, and SelfSubjectRulesReview returns neither its metadata nor its spec.
-  const isAboutRules = info.storage === resourceName(SelfSubjectRulesReview)
-  const metadata = isAboutSelf ? { creationTimestamp: timestamp(server.clock.now()) } : isAboutRules ? {} : object.metadata
-  const spec = isAboutRules ? { spec: {} } : {}
+  const isRulesReview = info.storage === resourceName(SelfSubjectRulesReview)
+  const metadata = isSelfSubjectReview
+    ? { creationTimestamp: timestamp(server.clock.now()) }
+    : isRulesReview
+      ? {}
+      : object.metadata
+  const spec = isRulesReview ? { spec: {} } : {}
   return { ...object, ...spec, metadata, status: statusOf(status) } as UnknownObject
 }
 

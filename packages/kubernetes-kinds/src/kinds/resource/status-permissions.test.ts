@@ -105,7 +105,7 @@ describe('writing the status of a claim', () => {
     expect(checkStatus(now, before, caller, permissions.slice(-1)).errors).toEqual([])
   })
 
-  test('without the permission is rejected with an error that names it', () => {
+  test('without the required permissions is rejected with errors that name them', () => {
     const { errors } = checkStatus({ allocation, devices: [changedDevice] }, {}, driverOn('node-1'))
     expect(errors).toEqual([
       'status.allocation: Forbidden: changing status.allocation or status.reservedFor requires resource="resourceclaims/binding", verb="patch" permission: resourceclaims.resource.k8s.io is forbidden: User "system:serviceaccount:drivers:gpu" cannot patch resource "resourceclaims/binding" in API group "resource.k8s.io" at the cluster scope',

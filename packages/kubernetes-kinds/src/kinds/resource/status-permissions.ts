@@ -8,6 +8,7 @@ import { denialOf, type ResourceAttributes, type User, type WriteContext } from 
 import { same, sameKey } from '../same.ts'
 import type { AllocationResult, ResourceClaimStatus, ResourceV1ResourceClaim as ResourceClaim } from '../schemas/types.ts'
 
+/** Returns an error for each change of the status for which the caller lacks permission. */
 export function statusPermissionErrors(
   { metadata, status }: ResourceClaim,
   { status: old }: ResourceClaim,
@@ -28,7 +29,7 @@ export function statusPermissionErrors(
     if (problem !== undefined) errors.push(forbidden('status.allocation', `${needed}: ${problem}`))
   }
 
-  // Without an allocation there is no device status to check.
+  // Without an allocation, the device status is not checked: a write that removes the allocation also drops the status of its devices.
   if (!status.allocation) return errors
   const isOnNode = runsOn(caller, nodeOf(status.allocation))
   const verbs = [...(isOnNode ? [`associated-node:${verb}`] : []), `arbitrary-node:${verb}`]
@@ -41,7 +42,7 @@ export function statusPermissionErrors(
   return errors
 }
 
-/** Returns the drivers whose device status changes, in order. */
+/** Returns the names of the drivers whose device status changes, sorted. */
 function changedDrivers({ devices: now = [] }: ResourceClaimStatus, { devices: before = [] }: ResourceClaimStatus): string[] {
   const notIn = (otherDevices: typeof now) => {
     const otherKeys = new Set(otherDevices.map(sameKey))

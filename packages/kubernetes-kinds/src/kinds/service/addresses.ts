@@ -5,7 +5,7 @@ import type { PendingWrites, Store } from '@capstan/apiserver/kinds'
 import type { Service, ServiceSpec } from '../schemas/types.ts'
 import { clusterIPErrors, familyOf, isHeadless, needsHealthCheck } from './validate.ts'
 
-/** A parsed range, such as `10.0.0.0/24`. */
+/** A parsed range of IPv4 addresses, such as `10.0.0.0/24`. */
 export interface AddressRange {
   readonly text: string
   /** The first address, as a number. */
@@ -174,7 +174,7 @@ export class ServiceAddresses {
     return port
   }
 
-  /** Returns a random free value of those from `low` to `high - 1`; `undefined` when all are taken. */
+  /** Returns `make(n)` for a random `n` from `low` to `high - 1` whose value is not taken; `undefined` when all values are taken. */
   #pick<T extends string | number>(low: number, high: number, make: (n: number) => T, taken: ReadonlySet<T>): T | undefined {
     const count = high - low
     const start = Math.floor(this.#random.next() * count)

@@ -133,7 +133,12 @@ function portConflicts(type: string, ports: readonly ServicePort[]): FieldError[
     }
   }
   const takenPorts = new Set<string>()
-  const take = (key: string): boolean => (takenPorts.has(key) ? false : (takenPorts.add(key), true))
+  /** Adds the key; returns false if it was added before. */
+  const take = (key: string): boolean => {
+    if (takenPorts.has(key)) return false
+    takenPorts.add(key)
+    return true
+  }
   for (const [index, { protocol, nodePort }] of ports.entries()) {
     if (nodePort && !take(`node ${protocol} ${nodePort}`)) errors.push(duplicate(`spec.ports[${index}].nodePort`, nodePort))
   }
@@ -217,6 +222,7 @@ function familyChanges(now: ServiceSpec, before: ServiceSpec): FieldError[] {
   }
   const errors: FieldError[] = []
   if (families.length > 0 && old.length > 0 && families[0] !== old[0]) {
+    // Upstream's error contains the cluster IPs, not the families.
     errors.push(invalid('spec.ipFamilies[0]', now.clusterIPs, 'may not change once set'))
   }
   if (families.length === 1 && old.length > 1 && now.ipFamilyPolicy !== 'SingleStack') {
@@ -281,7 +287,8 @@ export function validateServiceStatus({ spec, status }: Service): FieldError[] {
 }
 
 /**
- * Returns an error for a text that is not an IP address, or for an address that is unspecified, loopback or link-local.
+ * Returns an error for a text that is not an IP address, or for an address that is unspecified, loopback, link-local or link-local
+ * multicast.
  * Upstream: ValidateEndpointIP.
  */
 export function endpointIP(field: string, ip: string): FieldError[] {

@@ -35,7 +35,7 @@ export const csidrivers: BuiltinKind<CSIDriver> = {
     spec.seLinuxMount ??= false
   },
   prepare({ metadata, spec }, old) {
-    // The generation is set with the first change.
+    // A new object has no generation: the first change of its spec sets it to 1.
     if (!old) delete metadata.generation
     // This field belongs to a disabled feature.
     delete spec.preventPodSchedulingIfMissing
@@ -49,7 +49,7 @@ export const csidrivers: BuiltinKind<CSIDriver> = {
   validate({ spec }, old) {
     return [
       ...specErrors(spec),
-      // Upstream reports this path, which is not the name of the field.
+      // The field is `attachRequired`, but upstream's error contains this path.
       ...(old ? immutable('spec.attachedRequired', spec.attachRequired, old.spec.attachRequired) : []),
       ...(old ? immutable('spec.volumeLifecycleModes', spec.volumeLifecycleModes, old.spec.volumeLifecycleModes) : []),
     ]

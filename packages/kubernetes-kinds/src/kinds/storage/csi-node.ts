@@ -62,7 +62,7 @@ export function csiDriverNameErrors(path: string, name: string): FieldError[] {
   return [...(name.length > 63 ? [tooLong(path, 63)] : []), ...problems(path, name, subdomainProblems(name.toLowerCase()))]
 }
 
-/** Validates changes of a driver, of which only the number of allocatable volumes may change. */
+/** Returns an error if a change of a driver affects more than the number of allocatable volumes. */
 function changedErrors(driver: CSINodeDriver, old: CSINodeDriver): FieldError[] {
   if (same({ ...driver, allocatable: undefined }, { ...old, allocatable: undefined })) return []
   // Upstream prints its Go struct.

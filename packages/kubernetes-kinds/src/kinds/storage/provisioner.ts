@@ -1,4 +1,4 @@
-/** Validates provisioners and parameters of storage classes. */
+/** Validates the provisioner or driver name, and the parameters, of StorageClasses and VolumeAttributesClasses. */
 import { type FieldError, invalid, qualifiedNameProblems, required, tooLong } from '@capstan/kube'
 import { problems } from '../checks.ts'
 
