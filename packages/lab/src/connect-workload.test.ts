@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { stringify } from 'yaml'
 import { connectWorkload } from './connect-workload.ts'
 
-/** A server that responds to each get with the same Pod or Namespace, and records the paths of requests. */
+/** A server that responds to every request with a Pod or a Namespace, depending on the path, and records the paths. */
 interface Endpoint {
   readonly url: string
   readonly authority: CertifiedKey
@@ -71,7 +71,7 @@ async function readAsPod(uid: string): Promise<void> {
 
 const pod = '/api/v1/namespaces/capi-system/pods/manager'
 
-test('the cluster that runs this process is accessed from inside, with its authority', async () => {
+test('the cluster in which this process runs is accessed at its in-cluster address, with its in-cluster certificate authority', async () => {
   await readAsPod('own-uid')
   expect([outside.paths, inside.paths]).toEqual([[pod], ['/api/v1/namespaces/x']])
 })

@@ -13,7 +13,7 @@ export interface ConnectOptions {
   readonly ownPod?: OwnPod
 }
 
-/** The Pod of this process, and the address of the API server inside of its cluster. */
+/** The Pod of this process, and the in-cluster address and certificate authority of its API server. */
 export interface OwnPod extends Pick<ClusterAccess, 'server' | 'ca'> {
   readonly namespace: string
   readonly name: string
@@ -22,8 +22,8 @@ export interface OwnPod extends Pick<ClusterAccess, 'server' | 'ca'> {
 
 /**
  * Returns a function that connects to a workload cluster. For a simulated cluster it waits until the API server runs, because the
- * kubeconfig may exist earlier. A cluster in which this process itself runs is accessed from inside, as upstream does, because its
- * load balancer may not be reachable from its own Nodes.
+ * kubeconfig may exist earlier. As upstream does, the cluster in which this process runs is accessed at its in-cluster address,
+ * because the load balancer of a cluster may not be reachable from the cluster's own Nodes.
  */
 export const connectWorkload =
   (workloads: Pick<Workloads, 'whenStarted'>, { clock, random, endpoint, ownPod }: ConnectOptions) =>
@@ -41,7 +41,7 @@ export const connectWorkload =
     return clientFor({ ...withoutAuthority, server, ...(ca === undefined ? {} : { ca }) })
   }
 
-/** Whether the Pod runs in the cluster of the client. */
+/** Reports whether the Pod runs in the cluster of the client. */
 async function isClusterOf({ namespace, name, uid }: OwnPod, client: Client): Promise<boolean> {
   const pod = await orAbsent(client.get(Pod, { namespace, name }))
   return pod?.metadata.uid === uid

@@ -44,7 +44,7 @@ export interface CoreControllersOptions {
 export interface Hooks {
   /** Absent when the feature gate RuntimeSDK is disabled: no hook is called. */
   readonly runtime: RuntimeClient | undefined
-  /** Discovers handlers from ExtensionConfigs. Absent if the caller provides the handlers, or without `runtime`. */
+  /** Discovers handlers from ExtensionConfigs. Absent if the caller provides the handlers, or if RuntimeSDK is disabled. */
   readonly extensions: ExtensionClient | undefined
 }
 
@@ -60,15 +60,16 @@ export interface HooksOptions {
   readonly providerHooks?: readonly Hook[]
   /** Transport for calls of extensions. Default: HTTPS. */
   readonly hookTransport?: HookTransport
-  /** Called after each call of an extension, including discovery; not for calls of `runtime`. */
+  /** Called after each call of an extension, including discovery; not called for calls of the handlers in `runtime`. */
   readonly onCall?: CallObserver
   /**
-   * Called with each result of a hook call, including failures; not called if the hook has no handlers, or they cannot be
-   * determined.
+   * Called with each result of a hook call, including failures; not called if the hook has no handlers, or if its handlers cannot
+   * be determined.
    */
   onHookCall?(call: HookCall): void
 }
 
+/** Creates the handlers of runtime hooks that the controllers of one process share. */
 export function createHooks(options: HooksOptions): Hooks {
   const { onHookCall, gates } = options
   if (gates?.RuntimeSDK === false) return { runtime: undefined, extensions: undefined }

@@ -33,7 +33,7 @@ const lossy = (transport: Transport, random: Random, isOn: () => boolean): Trans
     const chance = random.next()
     if (chance < 0.1) throw new StatusError('ServiceUnavailable', 'the request was lost')
     const response = await transport.send(request, signal)
-    if (chance > 0.9) throw new StatusError('ServiceUnavailable', 'the answer was lost')
+    if (chance > 0.9) throw new StatusError('ServiceUnavailable', 'the response was lost')
     return response
   })
 
@@ -65,8 +65,8 @@ async function startWithLosses(seed: number) {
     list,
     maxMachines: () => maxMachines,
     /**
-     * Advances the clock, first with failing writes, then without. While writes fail, records the largest number of Machines
-     * each second.
+     * Advances the clock, first while writes fail, then without failures. While writes fail, counts the Machines each second and
+     * records the largest number.
      */
     async advanceWithLosses() {
       maxMachines = 0
@@ -93,7 +93,7 @@ test.each([3, 6, 7, 11, 42])('a cluster is created, upgraded and deleted althoug
   await management.advanceWithLosses()
   let cluster = await management.client.get(Cluster, key)
   expect(getCondition(cluster, 'Available')?.status).toBe('True')
-  // No additional Machine was recorded. The time until all Machines exist depends on the failed writes.
+  // No additional Machine was created. Depending on which writes failed, fewer Machines may have existed.
   expect(management.maxMachines()).toBeLessThanOrEqual(3)
   expect(await management.list(Machine)).toHaveLength(3)
 

@@ -29,7 +29,7 @@ test.each([
   expect(lineOf({ ...call, answer: { kind: 'failed', message } }).text).toBe(`BeforeClusterCreate ${text}`)
 })
 
-test('a failure that the failure policy ignores has its own line, and the line of the response omits its handler', async () => {
+test('a failure that the failure policy ignores has its own line, and the line of the response omits the failed handler', async () => {
   const runtime: RuntimeClient = {
     ready: true,
     handlersFor: async () => ['a.x', 'b.x'],

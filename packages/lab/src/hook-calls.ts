@@ -5,6 +5,7 @@ import type { KubeObject } from '@capstan/kube'
 import { keyOf, keyText, messageOf } from '@capstan/kube'
 import type { Line } from './narrate.ts'
 
+/** One result of a hook call, and the handlers that have this result. */
 export interface HookCall {
   readonly hook: string
   /** Registered names of the handlers with this result; for a failed call, of all handlers of the call. */
@@ -76,6 +77,7 @@ const callBoth =
     second?.(handler, error)
   }
 
+/** Formats the result of a hook call as a line of the report. */
 export function lineOf({ hook, handlers, answer, subject, cluster }: HookCall): Line {
   const called = `${hook} called on ${handlers.join(', ')}`
   const because = answer.message === '' ? '' : ` (${answer.message})`

@@ -4,7 +4,7 @@ import { afterEach, expect, test } from 'vitest'
 import { providerAdmission } from './admission.ts'
 import { lateDefaults } from './late-defaults.ts'
 
-/** Core's kinds as on an API server that does not call our admission. */
+/** The kinds of core without defaulting and validation, as on an API server that does not call our admission. */
 const kindsWithoutAdmission = coreKinds.map(({ default: _default, validate: _validate, ...kind }) => kind)
 const startEnv = (kinds = kindsWithoutAdmission) => testEnv({ kinds, controllers: lateDefaults(providerAdmission(), coreKinds) })
 

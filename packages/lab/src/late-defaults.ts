@@ -25,8 +25,8 @@ const createDefaultsController = (kind: Kind, admission: readonly Admission[]): 
     const object = cache.peek(kind, key)
     if (!object || isDeleting(object)) return proceed()
     const defaulted = draft(object)
-    for (const one of admission)
-      await one.default!(defaulted, {
+    for (const entry of admission)
+      await entry.default!(defaulted, {
         operation: 'CREATE',
         oldObject: undefined,
         dryRun: false,

@@ -15,7 +15,7 @@ import type { ProvidersOptions } from './providers.ts'
 import { createProviders, ProviderNames } from './providers.ts'
 
 export interface ManagementClusterOptions extends Omit<ProvidersOptions, 'names' | 'client'> {
-  /** Returns the transport of the controllers to the API server, for sockets or faults. Default: in-process. */
+  /** Returns the transport of the controllers to the API server, for example over a socket or with faults. Default: in-process. */
   readonly reach?: (server: ApiServer, inProcess: Transport) => Transport | Promise<Transport>
   /**
    * Clock of waits within requests of clients, such as the wait for a new ClusterClass. Default: requests do not wait, because tests advance a

@@ -130,7 +130,7 @@ function aboutMachine(previous: Machine | undefined, object: Machine | undefined
   if (!object) return [line('MachineDeleted', 'deleted')]
   const phase = object.status?.phase
   if (phase === undefined || phase === previous?.status?.phase) return []
-  // Core sets the version of the Machine of a MachinePool only once it knows the Node.
+  // Core sets spec.version of a MachinePool Machine only once the Machine has a Node.
   const version = object.spec.version ?? object.status?.nodeInfo?.kubeletVersion ?? 'unknown'
   const details = phase === 'Running' ? ` (Node ${object.status?.nodeRef?.name}, Kubernetes ${version})` : ''
   return [line(`Machine${phase}`, `${phase}${details}`)]

@@ -19,6 +19,7 @@ export type ProviderName = (typeof ProviderNames)[number]
 export const providerKinds: Readonly<Record<ProviderName, readonly DeclaredKind[]>> = { core: coreKinds, local: localKinds }
 
 export interface ProvidersOptions {
+  /** The providers that run in this process. */
   readonly names: readonly ProviderName[]
   /** Reads the labels of Namespaces, which the selectors of ExtensionConfigs need. */
   readonly client: Client
@@ -39,7 +40,7 @@ export interface ProvidersOptions {
   readonly providerHooks?: readonly Hook[]
   /** Transport for calls of extensions. Default: HTTPS. */
   readonly hookTransport?: HookTransport
-  /** Called after each call of an extension, including discovery; for tapes and traces. */
+  /** Called after each call of an extension, including discovery, for example to record the calls. */
   readonly onCall?: CallObserver
   /** Called with each result of a hook call, including failures; not called for a hook without handlers. */
   onHookCall?(call: HookCall): void
@@ -53,6 +54,7 @@ export interface Providers {
   close(): Promise<void>
 }
 
+/** Creates the controllers of the named providers, and the simulated workload clusters. */
 export function createProviders(options: ProvidersOptions): Providers {
   const { names, stores, clock, random, log, endpoint, ownPod, gates = {} } = options
   const workloads = createWorkloads({
