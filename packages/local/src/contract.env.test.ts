@@ -135,7 +135,7 @@ describe.each<ContractVersion>(['v1beta2', 'v1beta1'])('contract %s', (contract)
     await createCluster()
     const names = async () => (await cluster()).status?.failureDomains?.map(({ name }) => name)
     expect(await names()).toEqual(['a', 'b', 'c'])
-    // In contract v1beta1 the field is a map: a merge patch adds entries and removes none.
+    // Only adds a failure domain: the status field of contract v1beta1 is a map, and a merge patch with a map removes no entries.
     const failureDomains = ['a', 'b', 'c', 'd'].map((name) => ({ name, controlPlane: true }))
     await patch(LocalCluster, 'demo', { spec: { failureDomains } })
     await env.advance(seconds(5))
@@ -197,7 +197,7 @@ describe.each<ContractVersion>(['v1beta2', 'v1beta1'])('contract %s', (contract)
   }
   const worker = () => env.client.get(Machine, key('worker'))
 
-  test('a hosted control plane supplies the endpoint, has no Machines, accepts workers, and is reachable after a restart', async () => {
+  test('a hosted control plane has no Machines, supplies the endpoint, accepts workers, is reachable after a restart, and can be upgraded and deleted', async () => {
     await createCluster({ cluster: { withoutEndpoint: true }, controlPlane: { hosted: true } })
     expect((await env.client.get(LocalCluster, key('demo'))).spec?.controlPlaneEndpoint).toBeUndefined()
     expect((await env.client.get(LocalControlPlane, key('demo'))).status).toMatchObject({
@@ -244,32 +244,33 @@ describe.each<ContractVersion>(['v1beta2', 'v1beta1'])('contract %s', (contract)
     Date.parse(parseBootstrapData(await text('value', name), await text('format', name))!.expires ?? '')
   const nodeProvisioned = async () => conditionText(await env.client.get(LocalMachine, key('worker')), 'NodeProvisioned')
 
-  test.each([undefined, 'cloud-config', 'ignition'] as const)(
-    'a machine boots from bootstrap data of format %s',
-    async (format) => {
-      await createCluster({ controlPlane: { hosted: true } })
-      await createWorker('worker', {
-        config: { ...(format ? { format } : {}), nodeLabels: { 'node.cluster.x-k8s.io/tier': 'blue' } },
-      })
-      await env.advance(seconds(20))
-      const { uid } = (await env.client.get(LocalBootstrapConfig, key('worker'))).metadata
-      const secret = await dataSecret()
-      expect(secret).toMatchObject({
-        type: 'cluster.x-k8s.io/secret',
-        metadata: {
-          labels: { 'cluster.x-k8s.io/cluster-name': 'demo' },
-          ownerReferences: [
-            { apiVersion: 'bootstrap.capstan.dev/v1alpha1', kind: 'LocalBootstrapConfig', name: 'worker', uid, controller: true },
-          ],
-        },
-      })
-      expect(Object.keys(secret.data!).toSorted()).toEqual(['format', 'value'])
-      expect(await text('format')).toBe(format ?? 'cloud-config')
-      expect((await env.client.get(LocalBootstrapConfig, key('worker'))).status?.dataSecretName).toBe('worker')
-      expect((await worker()).status?.nodeRef).toEqual({ name: 'worker' })
-      expect((await node()).metadata.labels).toMatchObject({ 'node.cluster.x-k8s.io/tier': 'blue' })
-    },
-  )
+  test.each([
+    ['in the default format', undefined],
+    ['in the format cloud-config', 'cloud-config'],
+    ['in the format ignition', 'ignition'],
+  ] as const)('a machine boots from bootstrap data %s', async (_, format) => {
+    await createCluster({ controlPlane: { hosted: true } })
+    await createWorker('worker', {
+      config: { ...(format ? { format } : {}), nodeLabels: { 'node.cluster.x-k8s.io/tier': 'blue' } },
+    })
+    await env.advance(seconds(20))
+    const { uid } = (await env.client.get(LocalBootstrapConfig, key('worker'))).metadata
+    const secret = await dataSecret()
+    expect(secret).toMatchObject({
+      type: 'cluster.x-k8s.io/secret',
+      metadata: {
+        labels: { 'cluster.x-k8s.io/cluster-name': 'demo' },
+        ownerReferences: [
+          { apiVersion: 'bootstrap.capstan.dev/v1alpha1', kind: 'LocalBootstrapConfig', name: 'worker', uid, controller: true },
+        ],
+      },
+    })
+    expect(Object.keys(secret.data!).toSorted()).toEqual(['format', 'value'])
+    expect(await text('format')).toBe(format ?? 'cloud-config')
+    expect((await env.client.get(LocalBootstrapConfig, key('worker'))).status?.dataSecretName).toBe('worker')
+    expect((await worker()).status?.nodeRef).toEqual({ name: 'worker' })
+    expect((await node()).metadata.labels).toMatchObject({ 'node.cluster.x-k8s.io/tier': 'blue' })
+  })
 
   test('data are renewed at half of their TTL until the Machine has its Node, and not afterwards', async () => {
     await createCluster({ controlPlane: { hosted: true } })

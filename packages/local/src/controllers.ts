@@ -106,7 +106,8 @@ export function localControllers({ workloads, endpoint, updates }: LocalControll
         watches(Cluster, ofCluster(localControlPlanesByCluster), relevantClusterChange),
         // Deletion waits for the last worker.
         watches(Machine, sameCluster(localControlPlanesByCluster), isGone),
-        // Includes Secrets of any owner, because users may provide certificates, and replace them, without the label of the event filter.
+        // Users may provide and replace certificates in Secrets with any owner, and without the label that the manager's event filter
+        // requires. The filter therefore applies only to the control planes.
         { ...watches(Secret, sameCluster(localControlPlanesByCluster), isClusterSecretOf), filter: 'keys' },
         // Events of these kinds trigger no reconcile: reconciles read bootstrap configs, and the API versions of kinds, from the cache.
         watches(LocalBootstrapConfig, () => []),

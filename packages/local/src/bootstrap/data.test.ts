@@ -39,7 +39,7 @@ test('data in the format ignition have version 2.3, and create the sentinel file
   expect(ignition).toEqual({ version: '2.3.0' })
   const [file, ...otherFiles] = storage.files
   expect(otherFiles).toEqual([])
-  expect(file).toMatchObject({ filesystem: 'root', path: '/etc/capstan/bootstrap.json', mode: 384 })
+  expect(file).toMatchObject({ filesystem: 'root', path: '/etc/capstan/bootstrap.json', mode: 0o600 })
   expect(JSON.parse(decodeURIComponent(file.contents.source.replace(/^data:,/, '')))).toEqual(data)
   expect(systemd.units[0].contents).toContain('/run/cluster-api/bootstrap-success.complete')
 })
@@ -59,7 +59,9 @@ test.each(formats)('an invalid file in the format %s leads to an error that does
     'mine',
     format === 'ignition' ? '%22' : '\\"',
   )
-  expect(() => parseBootstrapData(value, format)).toThrow('Cannot read bootstrap data: /etc/capstan/bootstrap.json is not JSON')
+  expect(() => parseBootstrapData(value, format)).toThrow(
+    new Error('Cannot read bootstrap data: /etc/capstan/bootstrap.json is not JSON'),
+  )
 })
 
 describe('bootstrap data', () => {
@@ -86,7 +88,7 @@ describe('bootstrap data', () => {
     ],
     ['of control plane machines do not wait for the control plane', controlPlane, cluster(provisioned, endpoint), undefined],
     ['of workers do not wait after the control plane is initialized', worker, cluster(initialized, endpoint), undefined],
-  ])('%s', (_, ownerInput, owner, expected) => {
-    expect(missingFor({ ...ownerInput, endpoint: endpointOf(undefined, owner) }, owner)).toBe(expected)
+  ])('%s', (_, role, owningCluster, expected) => {
+    expect(missingFor({ ...role, endpoint: endpointOf(undefined, owningCluster) }, owningCluster)).toBe(expected)
   })
 })

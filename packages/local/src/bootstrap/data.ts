@@ -1,4 +1,4 @@
-/** Formats and parses bootstrap data, which the controller of LocalBootstrapConfigs writes and that of LocalMachines reads. */
+/** Formats and parses bootstrap data, which the controller of LocalBootstrapConfigs writes and the controller of LocalMachines reads. */
 import type { LocalBootstrapConfig } from '../kinds/local-bootstrap-config.ts'
 
 type Spec = NonNullable<LocalBootstrapConfig['spec']>
@@ -13,8 +13,8 @@ export interface BootstrapData {
   /** Address of the API server, as `host:port`. */
   readonly controlPlaneEndpoint: string
   /**
-   * Time in RFC 3339, after which no machine can join with the data. Absent for data that do not expire: those without a TTL, and those
-   * created before the control plane is initialized, because its first machine joins no existing cluster.
+   * Time in RFC 3339, after which no machine can join with the data. Absent for data that do not expire: data without a TTL, and data
+   * created before the control plane is initialized, because the first control plane machine joins no existing cluster.
    */
   readonly expires?: string
   readonly nodeLabels: { readonly [key: string]: string }

@@ -23,7 +23,7 @@ const ClusterCertificates: Readonly<Record<string, (clock: Clock) => Promise<Cer
   sa: serviceAccountKeys,
 }
 
-/** Whether a Secret with this name contains a certificate or the kubeconfig of the Cluster. */
+/** Reports whether a Secret with this name contains a certificate or the kubeconfig of the Cluster. */
 export const isClusterSecret = (name: string, cluster: string): boolean =>
   [...Object.keys(ClusterCertificates), 'kubeconfig'].some((purpose) => name === `${cluster}-${purpose}`)
 
@@ -91,6 +91,8 @@ export async function ensureCertificates(
     : { state: 'missing', purposes: missing }
 }
 
-/** Describes missing certificates, with upstream's text. */
+/** Returns the message of the condition CertificatesAvailable for missing certificates. */
 export const missingCertificates = (purposes: readonly string[]): string =>
-  `Cluster ${purposes.length === 1 ? 'certificate for' : 'certificates for'} ${purposes.join(', ')} ${purposes.length === 1 ? 'is' : 'are'} not available${purposes.length === 1 ? ', please check cluster certificate secrets' : ''}`
+  purposes.length === 1
+    ? `Cluster certificate for ${purposes[0]} is not available, please check cluster certificate secrets`
+    : `Cluster certificates for ${purposes.join(', ')} are not available`

@@ -64,7 +64,7 @@ export async function restoreHosted(
   })
 }
 
-/** Stops the API server after the last worker was deleted. */
+/** Waits until the last worker is deleted, then stops the API server and removes the finalizer. */
 export async function removeHosted(
   scope: ControlPlaneScope,
   io: ReconcileContext,

@@ -1,6 +1,7 @@
 /**
- * Updates control plane Machines in place when an extension can: if the patches of its response cover all differences, the Machine and
- * its objects are written with an annotation, and the Machine controller calls the extension to perform the update.
+ * Updates control plane Machines in place if an extension can. If the patches of the extension's response cover all differences, this
+ * provider writes the desired Machine, infrastructure and bootstrap config, with an annotation. The Machine controller of core then calls
+ * the extension to perform the update.
  * Upstream: controlplane/kubeadm/reconcilers/kubeadmcontrolplane/inplace*.go, v1.14.
  */
 import {
@@ -60,7 +61,7 @@ export interface InPlaceUpdates {
   ): Promise<ResponseOf<typeof CanUpdateMachine>>
 }
 
-/** A Machine with its current and desired objects. */
+/** A Machine, with the current and desired objects of its infrastructure and bootstrap config. */
 interface Change {
   readonly machine: Machine
   readonly infrastructureKind: Kind<UnknownObject>
@@ -175,7 +176,7 @@ async function buildRequest(
   }
 }
 
-/** An update changes the version; deletion policy, taints and gates propagate to existing Machines without an update. */
+/** Returns the Machine with the new version. Other fields of the template propagate to existing Machines without an update. */
 const desiredMachine = ({ machine }: Change, version: string): Machine => ({ ...machine, spec: { ...machine.spec, version } })
 
 const apply = (

@@ -19,7 +19,7 @@ export async function initialize(scope: ControlPlaneScope, io: ReconcileContext,
   const [firstMachine, ...otherMachines] = scope.machines.map(({ machine }) => machine)
   if (firstMachine && otherMachines.length === 0 && (isDeleting(firstMachine) || isToBeRemediated(firstMachine)))
     return wait('the only Machine to be replaced')
-  // As upstream, the ConfigMap that kubeadm writes last shows that the first control plane machine is ready.
+  // As upstream, the ConfigMap kubeadm-config shows that the first control plane machine is ready.
   if (!workload || !(await orAbsent(workload.get(ConfigMap, KubeadmConfigKey)))) return wait('API server to be reachable')
   const now = io.clock.now()
   status.timeline ??= {}

@@ -205,7 +205,7 @@ function propagatedFieldsOf({
 }: NonNullable<LocalControlPlane['spec']['machineTemplate']>['spec']): PropagatedFields {
   return {
     // The default that admission sets on Machines: without it, every reconcile would see a difference.
-    deletion: { nodeDeletionTimeoutSeconds: DefaultNodeDeletionTimeout, ...deletion },
+    deletion: { nodeDeletionTimeoutSeconds: DefaultNodeDeletionTimeoutSeconds, ...deletion },
     ...(taints === undefined ? {} : { taints }),
     ...(readinessGates === undefined ? {} : { readinessGates }),
     ...(minReadySeconds === undefined ? {} : { minReadySeconds }),
@@ -214,10 +214,10 @@ function propagatedFieldsOf({
 
 type PropagatedFields = Pick<Machine['spec'], 'deletion' | 'taints' | 'readinessGates' | 'minReadySeconds'>
 
-/** In seconds. Upstream: default of Machine spec.deletion.nodeDeletionTimeoutSeconds. */
-const DefaultNodeDeletionTimeout = 10
+/** Upstream: default of Machine spec.deletion.nodeDeletionTimeoutSeconds. */
+const DefaultNodeDeletionTimeoutSeconds = 10
 
-/** Returns labels and annotations of a new Machine and its objects. */
+/** Returns labels and annotations of a new Machine, its infrastructure and its bootstrap config. */
 export function machineMetadata({ controlPlane, cluster }: ControlPlaneScope) {
   const { labels, annotations } = templatedMetadata(machineTemplateOf(controlPlane).metadata ?? {})
   return {

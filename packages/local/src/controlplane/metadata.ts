@@ -5,7 +5,7 @@
  */
 import type { KubeObject } from '@capstan/kube'
 
-/** Annotation with the propagated keys: those of labels, a semicolon, and those of annotations. Both are sorted and separated by commas. */
+/** Annotation with the propagated keys: label keys, a semicolon, and annotation keys. The keys are sorted and separated by commas. */
 export const PropagatedAnnotation = 'controlplane.capstan.dev/propagated-metadata'
 
 export interface TemplateMetadata {

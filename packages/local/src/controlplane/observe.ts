@@ -7,7 +7,10 @@ import { byCluster } from '../owner.ts'
 import { referencedKind } from './machines.ts'
 import type { ControlPlaneScope } from './scope.ts'
 
-/** Sets the workers and, oldest first, the control plane Machines. @throws Error when one of these has another controller */
+/**
+ * Sets `workers` and, oldest first, `machines` of the scope.
+ * @throws Error when a control plane Machine has another controller
+ */
 export function observeMachines(scope: ControlPlaneScope, io: ReconcileContext): void {
   const { controlPlane, cluster } = scope
   const allMachines = io.cache.byIndex(machinesByCluster, `${cluster.metadata.namespace}/${cluster.metadata.name}`)
@@ -22,8 +25,11 @@ export function observeMachines(scope: ControlPlaneScope, io: ReconcileContext):
   }
 }
 
-const byAge = ({ metadata: a }: Machine, { metadata: b }: Machine): number =>
-  a.creationTimestamp === b.creationTimestamp ? (a.name < b.name ? -1 : 1) : a.creationTimestamp < b.creationTimestamp ? -1 : 1
+/** Sorts older Machines first, and Machines of the same age by name. */
+function byAge({ metadata: a }: Machine, { metadata: b }: Machine): number {
+  if (a.creationTimestamp === b.creationTimestamp) return a.name < b.name ? -1 : 1
+  return a.creationTimestamp < b.creationTimestamp ? -1 : 1
+}
 
 /** Reads the machine template and makes the Cluster an owner of it, so that the template is moved and deleted with the Cluster. */
 export async function observeTemplate(scope: ControlPlaneScope, io: ReconcileContext): Promise<void> {

@@ -175,7 +175,7 @@ describe('the next step', () => {
     ],
     ['uses the first of equal failure domains', [], 'create in a: first control plane machine'],
     [
-      'does not count Machines that must be replaced',
+      'uses the failure domain with the fewest Machines that need no replacement',
       [
         aMachine('m1', { failureDomain: 'a', ...old }),
         aMachine('m2', { failureDomain: 'b' }),
@@ -220,7 +220,10 @@ function machinesAfter(
   return machines.map((machine) => (machine.name === step.machine ? { ...machine, outdated: [], updatable: false } : machine))
 }
 
-/** Performs planned steps until there are none; new Machines are healthy at once. Returns one line for each step. */
+/**
+ * Performs planned steps until there are none; new Machines are healthy at once. Returns one line for each step, with the number of
+ * Machines before the step, and the resulting control plane.
+ */
 function performSteps(controlPlane: ControlPlane): { steps: string[]; controlPlane: ControlPlane } {
   const steps: string[] = []
   let serial = controlPlane.machines.length
@@ -275,7 +278,7 @@ test('a new version replaces one Machine at a time, creating before deleting', (
   `)
 })
 
-test('an in-place upgrade creates an additional Machine if maxSurge is 1, and updates Machines until only a surplus one is outdated', () => {
+test('an in-place upgrade with maxSurge 1 creates a Machine and deletes the last outdated Machine; with maxSurge 0 it updates all Machines', () => {
   const machines = three.map((machine) => ({ ...machine, ...updatable }))
   expect(`\n${performSteps(aControlPlane({ machines })).steps.join('\n')}`).toMatchInlineSnapshot(`
     "
@@ -297,7 +300,7 @@ test('an in-place upgrade creates an additional Machine if maxSurge is 1, and up
   ])
 })
 
-test('a rollout keeps between replicas - 1 and replicas + surge Machines unless it starts outside, and ends with up-to-date ones', () => {
+test('a rollout leaves the range from replicas - 1 to replicas + maxSurge Machines only if it starts outside, and ends with up-to-date Machines', () => {
   const controlPlane = fc.record({
     replicas: fc.constantFrom(1, 3, 5),
     surge: fc.constantFrom(0, 1),
