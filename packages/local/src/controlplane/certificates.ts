@@ -95,4 +95,4 @@ export async function ensureCertificates(
 export const missingCertificates = (purposes: readonly string[]): string =>
   purposes.length === 1
     ? `Cluster certificate for ${purposes[0]} is not available, please check cluster certificate secrets`
-    : `Cluster certificates for ${purposes.join(', ')} are not available`
+    : `Cluster certificates for ${purposes.join(', ')} are not available, please check cluster certificate secrets`

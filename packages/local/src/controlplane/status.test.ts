@@ -110,7 +110,7 @@ describe('condition', () => {
     [
       'CertificatesAvailable',
       { certificates: { state: 'missing', purposes: ['ca', 'etcd'] } },
-      'CertificatesAvailable False NotAvailable: Cluster certificates for ca, etcd are not available',
+      'CertificatesAvailable False NotAvailable: Cluster certificates for ca, etcd are not available, please check cluster certificate secrets',
     ],
     ['Initialized', {}, 'Initialized True Initialized'],
     [
