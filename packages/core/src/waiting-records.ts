@@ -10,7 +10,7 @@ export interface WaitingFor {
   /** Latest time of the next call, in milliseconds since the epoch; absent when an annotation blocks, and after a failed call. */
   readonly until?: number
   /** Hash of the request: a later process reuses the response for an equal request. */
-  readonly question?: string
+  readonly requestKey?: string
   /** Set when the hook fails because this ExtensionConfig was never discovered. */
   readonly extensionConfig?: string
   /** Whether this reconcile has called the hook; false, for example, while an earlier response is valid. */
@@ -36,7 +36,7 @@ export function withWaiting(
   const recorded = waitingHooks(object)
   const retained = recorded.filter(({ hook }) => isKept(hook) && !waiting.some((blocking) => blocking.hook === hook))
   const records = waiting
-    .map(({ hook, handlers, until, question, extensionConfig, called, message }): WaitingHook => {
+    .map(({ hook, handlers, until, requestKey, extensionConfig, called, message }): WaitingHook => {
       const earlier = recorded.find((record) => record.hook === hook)
       return {
         hook,
@@ -44,7 +44,7 @@ export function withWaiting(
         since: earlier?.since ?? timestamp(now),
         // Rounded up to whole seconds, so that it is never too early.
         ...(until === undefined ? {} : { until: timestamp(Math.ceil(until / 1000) * 1000) }),
-        ...(question === undefined ? {} : { question }),
+        ...(requestKey === undefined ? {} : { requestKey }),
         ...(extensionConfig === undefined ? {} : { extensionConfig }),
         calls: (earlier?.calls ?? 0) + (called ? 1 : 0),
         message: shortened(message, LongestMessage),

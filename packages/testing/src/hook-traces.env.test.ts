@@ -150,31 +150,31 @@ describe('a blocking handler', async () => {
       [...recordedStates].map(([callText, { waiting }]) => [callText, JSON.stringify(waiting)].join('\n  ')).join('\n'),
     ).toMatchInlineSnapshot(`
       "BeforeClusterCreate
-        [{"hook":"BeforeClusterCreate","handlers":["gate.beforeclustercreate"],"since":"2026-01-01T00:00:00Z","until":"2026-01-01T00:00:07Z","question":"omJHwuticVUcnkxR5d7plLutf5AlnjCJ7NYMaPEQSiM","calls":1,"message":"BeforeClusterCreate is not done"}]
+        [{"hook":"BeforeClusterCreate","handlers":["gate.beforeclustercreate"],"since":"2026-01-01T00:00:00Z","until":"2026-01-01T00:00:07Z","requestKey":"omJHwuticVUcnkxR5d7plLutf5AlnjCJ7NYMaPEQSiM","calls":1,"message":"BeforeClusterCreate is not done"}]
       AfterControlPlaneInitialized
         []
       BeforeClusterUpgrade v1.36.0
-        [{"hook":"BeforeClusterUpgrade","handlers":["gate.beforeclusterupgrade"],"since":"2026-01-01T00:00:10Z","until":"2026-01-01T00:00:17Z","question":"xwHgKbtrPncFJ5jM2Dzmt9Il1JoIkpmZhbFefN8691A","calls":1,"message":"BeforeClusterUpgrade is not done"}]
+        [{"hook":"BeforeClusterUpgrade","handlers":["gate.beforeclusterupgrade"],"since":"2026-01-01T00:00:10Z","until":"2026-01-01T00:00:17Z","requestKey":"xwHgKbtrPncFJ5jM2Dzmt9Il1JoIkpmZhbFefN8691A","calls":1,"message":"BeforeClusterUpgrade is not done"}]
       BeforeControlPlaneUpgrade v1.35.0
-        [{"hook":"BeforeControlPlaneUpgrade","handlers":["gate.beforecontrolplaneupgrade"],"since":"2026-01-01T00:00:17Z","until":"2026-01-01T00:00:24Z","question":"NHw-NmptpTbk-c1UTC7t1TuTOMRr7LVXrlrdpwqwiMs","calls":1,"message":"BeforeControlPlaneUpgrade is not done"}]
+        [{"hook":"BeforeControlPlaneUpgrade","handlers":["gate.beforecontrolplaneupgrade"],"since":"2026-01-01T00:00:17Z","until":"2026-01-01T00:00:24Z","requestKey":"NHw-NmptpTbk-c1UTC7t1TuTOMRr7LVXrlrdpwqwiMs","calls":1,"message":"BeforeControlPlaneUpgrade is not done"}]
       AfterControlPlaneUpgrade v1.35.0
-        [{"hook":"AfterControlPlaneUpgrade","handlers":["gate.aftercontrolplaneupgrade"],"since":"2026-01-01T00:00:24Z","until":"2026-01-01T00:00:32Z","question":"dhIoL0aiT8JgT-KbDPPug-HuBqsXXAa765Ub7zRvCMU","calls":1,"message":"AfterControlPlaneUpgrade is not done"}]
+        [{"hook":"AfterControlPlaneUpgrade","handlers":["gate.aftercontrolplaneupgrade"],"since":"2026-01-01T00:00:24Z","until":"2026-01-01T00:00:32Z","requestKey":"dhIoL0aiT8JgT-KbDPPug-HuBqsXXAa765Ub7zRvCMU","calls":1,"message":"AfterControlPlaneUpgrade is not done"}]
       BeforeWorkersUpgrade v1.35.0
-        [{"hook":"BeforeWorkersUpgrade","handlers":["gate.beforeworkersupgrade"],"since":"2026-01-01T00:00:31Z","until":"2026-01-01T00:00:39Z","question":"Hmzr0ovjO15HSY8W3c9zJZqgB2znETS56gAm9v7K9D4","calls":1,"message":"BeforeWorkersUpgrade is not done"}]
+        [{"hook":"BeforeWorkersUpgrade","handlers":["gate.beforeworkersupgrade"],"since":"2026-01-01T00:00:31Z","until":"2026-01-01T00:00:39Z","requestKey":"Hmzr0ovjO15HSY8W3c9zJZqgB2znETS56gAm9v7K9D4","calls":1,"message":"BeforeWorkersUpgrade is not done"}]
       AfterWorkersUpgrade v1.35.0
-        [{"hook":"AfterWorkersUpgrade","handlers":["gate.afterworkersupgrade"],"since":"2026-01-01T00:00:40Z","until":"2026-01-01T00:00:48Z","question":"r9aBJwhzQaBByeutJqF9UOMaiftHoJSqO3lw_WcJSwg","calls":1,"message":"AfterWorkersUpgrade is not done"}]
+        [{"hook":"AfterWorkersUpgrade","handlers":["gate.afterworkersupgrade"],"since":"2026-01-01T00:00:40Z","until":"2026-01-01T00:00:48Z","requestKey":"r9aBJwhzQaBByeutJqF9UOMaiftHoJSqO3lw_WcJSwg","calls":1,"message":"AfterWorkersUpgrade is not done"}]
       BeforeControlPlaneUpgrade v1.36.0
-        [{"hook":"BeforeControlPlaneUpgrade","handlers":["gate.beforecontrolplaneupgrade"],"since":"2026-01-01T00:00:47Z","until":"2026-01-01T00:00:55Z","question":"R67nOyaTyWYqt0t-xcl-4Q7MUtIPwzPg44GVzzxIdrk","calls":1,"message":"BeforeControlPlaneUpgrade is not done"}]
+        [{"hook":"BeforeControlPlaneUpgrade","handlers":["gate.beforecontrolplaneupgrade"],"since":"2026-01-01T00:00:47Z","until":"2026-01-01T00:00:55Z","requestKey":"R67nOyaTyWYqt0t-xcl-4Q7MUtIPwzPg44GVzzxIdrk","calls":1,"message":"BeforeControlPlaneUpgrade is not done"}]
       AfterControlPlaneUpgrade v1.36.0
-        [{"hook":"AfterControlPlaneUpgrade","handlers":["gate.aftercontrolplaneupgrade"],"since":"2026-01-01T00:00:55Z","until":"2026-01-01T00:01:02Z","question":"Kg1XAWyrvD4TWr3mkWOp9-hDt-UdGYordheq2ut9Vfk","calls":1,"message":"AfterControlPlaneUpgrade is not done"}]
+        [{"hook":"AfterControlPlaneUpgrade","handlers":["gate.aftercontrolplaneupgrade"],"since":"2026-01-01T00:00:55Z","until":"2026-01-01T00:01:02Z","requestKey":"Kg1XAWyrvD4TWr3mkWOp9-hDt-UdGYordheq2ut9Vfk","calls":1,"message":"AfterControlPlaneUpgrade is not done"}]
       BeforeWorkersUpgrade v1.36.0
-        [{"hook":"BeforeWorkersUpgrade","handlers":["gate.beforeworkersupgrade"],"since":"2026-01-01T00:01:02Z","until":"2026-01-01T00:01:09Z","question":"r9DdHWuxT3B_uRKFIWlx14hAAxio0NV_POo_BHzxn7o","calls":1,"message":"BeforeWorkersUpgrade is not done"}]
+        [{"hook":"BeforeWorkersUpgrade","handlers":["gate.beforeworkersupgrade"],"since":"2026-01-01T00:01:02Z","until":"2026-01-01T00:01:09Z","requestKey":"r9DdHWuxT3B_uRKFIWlx14hAAxio0NV_POo_BHzxn7o","calls":1,"message":"BeforeWorkersUpgrade is not done"}]
       AfterWorkersUpgrade v1.36.0
-        [{"hook":"AfterWorkersUpgrade","handlers":["gate.afterworkersupgrade"],"since":"2026-01-01T00:01:10Z","until":"2026-01-01T00:01:18Z","question":"N74MZ_Bl4A0pABkK7pyned860Jke-Q392A2ACrnC-Rs","calls":1,"message":"AfterWorkersUpgrade is not done"}]
+        [{"hook":"AfterWorkersUpgrade","handlers":["gate.afterworkersupgrade"],"since":"2026-01-01T00:01:10Z","until":"2026-01-01T00:01:18Z","requestKey":"N74MZ_Bl4A0pABkK7pyned860Jke-Q392A2ACrnC-Rs","calls":1,"message":"AfterWorkersUpgrade is not done"}]
       AfterClusterUpgrade v1.36.0
-        [{"hook":"AfterClusterUpgrade","handlers":["gate.afterclusterupgrade"],"since":"2026-01-01T00:01:17Z","until":"2026-01-01T00:01:25Z","question":"S1T7fKCSPXjV6jwhcelncgPTEYRXdYxEo8fUjRWHuDQ","calls":1,"message":"AfterClusterUpgrade is not done"}]
+        [{"hook":"AfterClusterUpgrade","handlers":["gate.afterclusterupgrade"],"since":"2026-01-01T00:01:17Z","until":"2026-01-01T00:01:25Z","requestKey":"S1T7fKCSPXjV6jwhcelncgPTEYRXdYxEo8fUjRWHuDQ","calls":1,"message":"AfterClusterUpgrade is not done"}]
       BeforeClusterDelete
-        [{"hook":"BeforeClusterDelete","handlers":["gate.beforeclusterdelete"],"since":"2026-01-01T00:01:25Z","until":"2026-01-01T00:01:32Z","question":"eOzqF0SqUDT-Pyk-wi5Baggtd6nzkIbm2zhYAObwF1Y","calls":1,"message":"BeforeClusterDelete is not done"}]"
+        [{"hook":"BeforeClusterDelete","handlers":["gate.beforeclusterdelete"],"since":"2026-01-01T00:01:25Z","until":"2026-01-01T00:01:32Z","requestKey":"eOzqF0SqUDT-Pyk-wi5Baggtd6nzkIbm2zhYAObwF1Y","calls":1,"message":"BeforeClusterDelete is not done"}]"
     `)
   })
 

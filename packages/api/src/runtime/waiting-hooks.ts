@@ -15,7 +15,7 @@ export interface WaitingHook {
   /** Latest time of the next call, in RFC 3339. Absent when no handler is called, and after a failure, which is retried with backoff. */
   readonly until?: string
   /** Digest of the request. After a restart, the manager does not call the hook again before `until` if the digest is the same. */
-  readonly question?: string
+  readonly requestKey?: string
   /** Name of an ExtensionConfig that was never discovered, so that its handlers are unknown. `handlers` is then empty. */
   readonly extensionConfig?: string
   /** Number of calls since `since`. */
@@ -39,7 +39,7 @@ export function waitingHooks({ metadata }: Pick<KubeObject, 'metadata'>): readon
 function isWaitingHook(value: unknown): value is WaitingHook {
   if (!isRecord(value)) return false
   const { hook, handlers, since, calls, message, ...optionalFields } = value
-  const optional = [optionalFields.until, optionalFields.question, optionalFields.extensionConfig]
+  const optional = [optionalFields.until, optionalFields.requestKey, optionalFields.extensionConfig]
   return (
     [hook, since, message].every((text) => typeof text === 'string') &&
     typeof calls === 'number' &&

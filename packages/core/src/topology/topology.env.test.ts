@@ -370,7 +370,7 @@ describe('creation', () => {
       handlers: ['beforeclustercreate.test'],
       since: record!.since,
       until: timestamp(Date.parse(record!.since) + minutes(1)),
-      question: record!.question,
+      requestKey: record!.requestKey,
       calls: 1,
       message: 'no quota',
     })

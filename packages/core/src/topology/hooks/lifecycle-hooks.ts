@@ -211,7 +211,7 @@ export class LifecycleHooks {
     if (earlierResponse && wait > 0) {
       const { message, until } = earlierResponse
       const retryAfter = Math.max(seconds(1), Math.round(wait / 1000) * 1000)
-      const cached = { message, handlers: earlierResponse.handlers, until, question: earlierResponse.requestKey }
+      const cached = { message, handlers: earlierResponse.handlers, until, requestKey: earlierResponse.requestKey }
       return { kind: 'blocked', hook: name, ...cached, retryAfter, called: false }
     }
 
@@ -245,7 +245,7 @@ export class LifecycleHooks {
       if (retryAfter <= 0) return { kind: 'proceed', hook: name, called: true }
       const blocked = { message: response.message ?? '', handlers: blocking }
       if (!call.isOutdated) cacheResponse(retryAfter, blocked)
-      return { kind: 'blocked', hook: name, ...blocked, until: now + retryAfter, question: requestKey, retryAfter, called: true }
+      return { kind: 'blocked', hook: name, ...blocked, until: now + retryAfter, requestKey, retryAfter, called: true }
     } catch (error) {
       if (signal.aborted) throw error
       const failed = { message: messageOf(error), handlers: lastHandler === undefined ? handlers : [lastHandler] }
@@ -311,7 +311,7 @@ export class LifecycleHooks {
     if (state.ignoresRecords || state.lookedUp.has(hook)) return undefined
     state.lookedUp.add(hook)
     const record = waitingHooks(cluster).find((waitingHook) => waitingHook.hook === hook)
-    if (record?.until === undefined || record.question !== requestKey) return undefined
+    if (record?.until === undefined || record.requestKey !== requestKey) return undefined
     const now = this.#clock.now()
     // The clock was set back after the response was recorded, so that the recorded time of the next call may be far away.
     if (Date.parse(record.since) > now) return undefined
