@@ -51,7 +51,7 @@ import {
 } from './desired-state/desired-state.ts'
 import { type AppliedObjects, difference, dryRunError, TopologyManager } from './differences.ts'
 import { applyHealthCheck } from './desired-state/health-checks.ts'
-import { concernedClusters } from './indexes.ts'
+import { concernedClusters } from './concerned-clusters.ts'
 import type { WorkerVersion } from './upgrade/upgrade.ts'
 
 /** Inputs of the functions that apply objects. */

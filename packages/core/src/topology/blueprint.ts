@@ -22,7 +22,7 @@ import {
 import { externalKindOf } from '../external/contract-version.ts'
 import type { External, TemplateRef } from '../external/get.ts'
 import { classKeyOf } from '../indexes.ts'
-import { concernedClusters } from './indexes.ts'
+import { concernedClusters } from './concerned-clusters.ts'
 
 export interface Blueprint {
   readonly topology: ClusterTopology

@@ -29,7 +29,7 @@ import { type ExternalKind, externalKind } from '../external/contract-version.ts
 import { type ContractRef, contractRefOf, type External } from '../external/get.ts'
 import { type Blueprint, cannotRetrieve } from './blueprint.ts'
 import { observeHealthCheck } from './desired-state/health-checks.ts'
-import { concernedClusters } from './indexes.ts'
+import { concernedClusters } from './concerned-clusters.ts'
 
 export interface CurrentState {
   readonly infrastructureCluster: External | undefined

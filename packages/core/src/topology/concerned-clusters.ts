@@ -1,4 +1,4 @@
-/** A map function that several files of this folder share. */
+/** Maps objects of providers to the Clusters whose topology they concern. */
 import { Cluster } from '@capstan/api'
 import type { MapFunction } from '@capstan/controller'
 import { ownerOfKind } from '@capstan/kube'
