@@ -23,10 +23,14 @@ export interface PlannedMachine {
   readonly deleteFirst: boolean
   /** Whether an extension may be able to update the Machine in place. */
   readonly updatable: boolean
-  /** State of an in-place update. `interrupted`: its start was not completed. `running`: the Machine controller calls the hook. */
+  /**
+   * State of an in-place update. `interrupted`: its start was not completed. `running`: the Machine controller calls the hook
+   * UpdateMachine.
+   */
   readonly update: 'none' | 'interrupted' | 'running'
 }
 
+/** State of a control plane from which `planStep` plans the next step. */
 export interface ControlPlane {
   readonly replicas: number
   /** Number of Machines above `replicas` during a rollout: 1 or 0. */
@@ -37,16 +41,16 @@ export interface ControlPlane {
   readonly certificatesAvailable: boolean
   /** Whether an unhealthy Machine was deleted and its replacement is not created yet. */
   readonly isRemediating?: boolean
-  /** The version to which the Cluster's topology upgrades the control plane next, while the control plane does not have it yet. */
+  /** Version to which the topology of the Cluster upgrades the control plane next; `undefined` when the control plane has this version. */
   readonly pendingVersion?: string | undefined
 }
 
 export type Step =
   | { readonly kind: 'create'; readonly failureDomain: string | undefined; readonly reason: string }
   | { readonly kind: 'delete'; readonly machine: string; readonly reason: string }
-  /** The Machine is updated in place when an extension can, otherwise deleted. */
+  /** Updates the Machine in place if an extension can do so; otherwise deletes the Machine. */
   | { readonly kind: 'update'; readonly machine: string; readonly reason: string }
-  /** An in-place update whose start was interrupted is continued, before any other step. */
+  /** Continues an in-place update whose start was interrupted. Planned before any other step. */
   | { readonly kind: 'resume'; readonly machine: string }
   /** The next step must wait, for the reasons in `messages`. */
   | { readonly kind: 'wait'; readonly messages: readonly string[] }
@@ -78,9 +82,9 @@ export function planStep(controlPlane: ControlPlane): Step {
 const needsRollout = ({ outdated, deleting }: PlannedMachine): boolean => outdated.length > 0 && !deleting
 
 /**
- * Updates one Machine in place, or deletes it. Called only when no additional Machine may be created first: the control plane
- * can then do without the Machine, also if the update fails. Updates only while `preflight` has no message and fewer than
- * `replicas` Machines are up to date.
+ * Returns the step that updates one Machine in place or deletes it. As upstream, an update is tried only when the rollout would otherwise
+ * delete a Machine, so that a failed update costs no more than a deletion. It is planned only if `preflight` returns no messages
+ * and fewer than `replicas` Machines are up to date.
  */
 function updateOrDelete(controlPlane: ControlPlane, reason: string): Step {
   const machine = nextToReplace(controlPlane)
@@ -103,7 +107,10 @@ function scaleDown(controlPlane: ControlPlane, reason: string): Step {
   return { kind: 'delete', machine: machine.name, reason }
 }
 
-/** Returns unmet preconditions for a Machine to join, to leave or to be updated, with upstream's texts. */
+/**
+ * Returns upstream's messages for the unmet preconditions of a change: a Machine joins, leaves, or is updated in place
+ * (`leaving: undefined`).
+ */
 function preflight(controlPlane: ControlPlane, change: 'joining' | { readonly leaving: PlannedMachine | undefined }): string[] {
   const { machines, pendingVersion, certificatesAvailable } = controlPlane
   if (machines.length === 0) return []
@@ -114,7 +121,8 @@ function preflight(controlPlane: ControlPlane, change: 'joining' | { readonly le
     return [...messages, '* waiting for a control plane Machine to complete deletion']
   }
   const leaving = change === 'joining' ? undefined : change.leaving
-  // During a remediation, other Machines may be unhealthy too: a replacement is created if one is healthy and etcd keeps its quorum.
+  // During a remediation, several Machines may be unhealthy. The replacement is created if at least one Machine is healthy and etcd keeps
+  // its quorum.
   if (controlPlane.isRemediating && change === 'joining') {
     if (!machines.some(({ healthy }) => healthy)) messages.push('* waiting for control plane components to become healthy')
     if (!keepsQuorum(machines, true)) messages.push('* waiting for etcd cluster to become healthy')
@@ -125,8 +133,8 @@ function preflight(controlPlane: ControlPlane, change: 'joining' | { readonly le
 }
 
 /**
- * Returns the failure domain for the next Machine: the domain with the fewest up-to-date Machines and, among several of these, with the
- * fewest Machines.
+ * Returns the failure domain for the next Machine: the domain with the fewest up-to-date Machines. Among several such domains, returns
+ * the one with the fewest Machines.
  */
 function domainForNext({ failureDomains, machines }: ControlPlane): string | undefined {
   const upToDate = machines.filter((machine) => machine.outdated.length === 0 && !machine.deleting)

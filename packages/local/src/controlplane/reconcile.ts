@@ -1,6 +1,6 @@
 /**
- * Reconciles LocalControlPlanes: certificates, kubeconfig and Machines. `provision` and `remove.ts` reconcile control planes with Machines,
- * `hosted.ts` reconciles those without.
+ * Reconciles LocalControlPlanes: certificates, kubeconfig and Machines. `provision` and `remove.ts` reconcile control planes with Machines;
+ * `hosted.ts` reconciles hosted control planes, which have none.
  */
 import { ConditionOrder, isPaused, pausedCondition } from '@capstan/api'
 import { mergeOutcomes, type Outcome, proceed, type ReconcileContext, reconcileObject, requeue, wait } from '@capstan/controller'
@@ -29,7 +29,7 @@ import { takeStep } from './step.ts'
 
 export interface LocalControlPlaneDependencies {
   readonly workloads: Pick<Workloads, 'clientFor' | 'join' | 'leave' | 'trust'>
-  /** Address of the listener of all workload API servers. A hosted control plane supplies it if the Cluster has no endpoint. */
+  /** Address of the listener of all workload API servers. A hosted control plane uses it as its endpoint if the Cluster has none. */
   readonly endpoint: Endpoint
   /** Extensions that update Machines in place. If absent, Machines are replaced. */
   readonly updates?: InPlaceUpdates | undefined
@@ -87,8 +87,8 @@ export async function reconcileLocalControlPlane(
 }
 
 /**
- * Creates certificates and kubeconfig, updates fields of Machines that need no replacement, reports the initialization, and performs one
- * step towards the desired Machines.
+ * Creates certificates and kubeconfig, updates the Machine fields that propagate without a rollout, reports the initialization, and performs
+ * one step towards the desired Machines.
  */
 async function provision(
   scope: ControlPlaneScope,
@@ -121,7 +121,7 @@ async function provision(
   return mergeOutcomes([stepOutcome, nextRequeue(scope, initialized, io.clock.now())])
 }
 
-/** Returns a wait or requeue for changes after which the control plane can proceed; `proceed` if it waits for none. */
+/** Returns a wait or a requeue for the change that the control plane waits for; `proceed` if it waits for no change. */
 function nextRequeue({ controlPlane, step, template }: ControlPlaneScope, initialized: Outcome, now: number): Outcome {
   if (template.state === 'missing') return wait('machine template to exist')
   if (initialized.kind !== 'proceed') return initialized

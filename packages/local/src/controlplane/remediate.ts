@@ -51,8 +51,8 @@ export async function remediate(
 }
 
 /**
- * Removes the annotation of a remediation whose replacement exists: the annotation remains when the process ends directly after the
- * replacement was created.
+ * Removes the annotation of a remediation in progress when the replacement exists already: a previous process ended after it had
+ * created the replacement, and before it removed the annotation.
  */
 function removeCompletedRecord({ controlPlane, machines }: ControlPlaneScope): void {
   const { annotations } = controlPlane.metadata
@@ -66,7 +66,7 @@ function removeCompletedRecord({ controlPlane, machines }: ControlPlaneScope): v
 const hasRecovered = (machine: Machine): boolean =>
   !isDeleting(machine) && isTrue(machine, HealthCheckSucceeded.type) && isFalse(machine, OwnerRemediated.type)
 
-/** Writes the condition OwnerRemediated of a Machine, or removes it. */
+/** Writes the condition OwnerRemediated of a Machine; removes the condition if `condition` is `undefined`. */
 async function writeOwnerRemediated(
   scope: ControlPlaneScope,
   machine: Machine,

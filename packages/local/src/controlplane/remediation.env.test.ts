@@ -1,5 +1,5 @@
 /**
- * Tests the remediation of control plane Machines that core's MachineHealthCheck finds unhealthy, on the virtual clock.
+ * Tests the remediation of control plane Machines that a MachineHealthCheck finds unhealthy, with core's controllers on the virtual clock.
  * `npm run interop -- old-contract` runs this file with contract v1beta1.
  */
 import { Cluster, Machine, MachineControlPlaneLabel, MachineHealthCheck, RemediateMachineAnnotation } from '@capstan/api'
@@ -98,7 +98,7 @@ test('an unhealthy Machine is replaced', async () => {
   expect((await (await workload()).list(Node)).items).toHaveLength(3)
 })
 
-test('a Machine that a user marks is replaced', async () => {
+test('a Machine that a user marks for remediation is replaced', async () => {
   await createControlPlane()
   const namesBefore = await names()
   const body = { metadata: { annotations: { [RemediateMachineAnnotation]: '' } } }
@@ -108,17 +108,17 @@ test('a Machine that a user marks is replaced', async () => {
   expect(await names()).not.toContain(namesBefore[1])
 })
 
-test('an unhealthy Machine whose deletion could cost the quorum of etcd is deleted only after another Machine recovers', async () => {
+test('with two unhealthy Machines of three, one is replaced only after the other recovers, so that etcd keeps its quorum', async () => {
   await createControlPlane()
   const namesBefore = await names()
   await breakMachine(namesBefore[0]!)
   await breakMachine(namesBefore[1]!)
   await env.advance(minutes(2))
   expect(await names()).toEqual(namesBefore)
-  const oldest = (await machines())
+  const oldestFirst = (await machines())
     .map(({ metadata }) => metadata)
     .sort((a, b) => (a.creationTimestamp + a.name < b.creationTimestamp + b.name ? -1 : 1))
-  const chosen = oldest.find(({ name }) => name === namesBefore[0] || name === namesBefore[1])!.name
+  const chosen = oldestFirst.find(({ name }) => name === namesBefore[0] || name === namesBefore[1])!.name
   const message =
     "LocalControlPlane can't remediate this Machine because this could result in loosing Kubernetes control plane components or in etcd quorum loss"
   expect(await ownerRemediated(chosen)).toBe(`False CannotBeRemediated: ${message}`)
@@ -158,7 +158,7 @@ test('replacements that fail as well are replaced maxRetry times', async () => {
   const knownNames = new Set(await names())
   const [first] = knownNames
   await breakMachine(first!)
-  // Running Machines are not outdated by the new template, because they are compared only with the name of their template.
+  // Running Machines stay up to date with the new template, because only the name and kind of their template are compared.
   await env.v1beta2Client.delete(LocalMachineTemplate, { namespace: 'default', name: 'machines' })
   await env.v1beta2Client.create(LocalMachineTemplate, {
     ...named('machines'),

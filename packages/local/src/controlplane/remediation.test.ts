@@ -50,7 +50,11 @@ describe('a remediation', () => {
       { machines: [aMachine('m1', { ...broken, deleting: true }), m2, m3] },
       'none',
     ],
-    ['does nothing until the last replacement exists', { inProgress: true, machines: [aMachine('m1', broken), m2, m3] }, 'none'],
+    [
+      'does nothing until the replacement of the last remediation exists',
+      { inProgress: true, machines: [aMachine('m1', broken), m2, m3] },
+      'none',
+    ],
     ['deletes an unhealthy Machine', { machines: [aMachine('m1', broken), m2, m3] }, 'delete m1, retry 0'],
     [
       'waits until the version of the topology is propagated',
@@ -78,7 +82,7 @@ describe('a remediation', () => {
       'm1 RemediationDeferred: LocalControlPlane waiting for control plane Machine deletion to complete before triggering remediation',
     ],
     [
-      'keeps the etcd quorum',
+      'is not possible when etcd could lose its quorum',
       { machines: [aMachine('m1', broken), aMachine('m2', broken), m3] },
       "m1 CannotBeRemediated: LocalControlPlane can't remediate this Machine because this could result in loosing Kubernetes control plane components or in etcd quorum loss",
     ],
@@ -131,7 +135,13 @@ describe('retries of a remediation', () => {
       { retryPeriodSeconds: 3600 },
       "m1 RemediationDeferred: LocalControlPlane can't remediate this machine because the operation already failed in the latest 1h0m0s (RetryPeriodSeconds)",
     ],
-    ['are counted from zero when the clock was set back', -7200, 7, { maxRetry: 3 }, 'delete m1, retry 0'],
+    [
+      'are counted from zero when the clock was set back by more than minHealthyPeriodSeconds',
+      -7200,
+      7,
+      { maxRetry: 3 },
+      'delete m1, retry 0',
+    ],
     [
       'do not wait for the hour by which the clock was set back',
       -3600,
@@ -151,18 +161,18 @@ describe('retries of a remediation', () => {
     expect(decide({ machines: replacement(age, retryCount), limits })).toBe(expected)
   })
 
-  test('a wait for retryPeriodSeconds has an end', () => {
+  test('the wait for retryPeriodSeconds ends when this period has passed since the last remediation', () => {
     const limits = { retryPeriodSeconds: 100 }
     const plan = planRemediation({ machines: replacement(60), initialized: true, inProgress: false, limits, now })
     expect(plan).toMatchObject({ kind: 'wait', until: now + seconds(40) })
   })
 
-  test('an annotation without the fields of a record is an error', () => {
+  test('an annotation that lacks fields of a record is an error', () => {
     expect(() => parseRecord('{"machine":"m1"}')).toThrow('Cannot read a remediation from annotation value {"machine":"m1"}')
   })
 })
 
-// Upstream: the comment of targetEtcdClusterHealthy.
+// Cases: the comment of upstream's targetEtcdClusterHealthy.
 test.each([
   { members: 2, unhealthy: 0, keeps: true },
   { members: 2, unhealthy: 1, keeps: false },
@@ -170,7 +180,7 @@ test.each([
   { members: 4, unhealthy: 2, keeps: false },
   { members: 6, unhealthy: 2, keeps: true },
   { members: 6, unhealthy: 3, keeps: false },
-])('of $members etcd members, $unhealthy may be unhealthy: $keeps', ({ members, unhealthy, keeps }) => {
+])('etcd with $members members, $unhealthy of them unhealthy, has its quorum: $keeps', ({ members, unhealthy, keeps }) => {
   const machines = Array.from({ length: members }, (_, i) => aMachine(`m${i}`, { healthy: i >= unhealthy }))
   expect(keepsQuorum(machines)).toBe(keeps)
 })
@@ -181,7 +191,10 @@ test.each([
   { members: 2, unhealthy: 1, keeps: false },
   { members: 4, unhealthy: 1, keeps: true },
   { members: 4, unhealthy: 2, keeps: false },
-])('a member may join $members members of which $unhealthy are unhealthy: $keeps', ({ members, unhealthy, keeps }) => {
-  const machines = Array.from({ length: members }, (_, i) => aMachine(`m${i}`, { healthy: i >= unhealthy }))
-  expect(keepsQuorum(machines, true)).toBe(keeps)
-})
+])(
+  'etcd with $members members, $unhealthy of them unhealthy, keeps its quorum when another member joins: $keeps',
+  ({ members, unhealthy, keeps }) => {
+    const machines = Array.from({ length: members }, (_, i) => aMachine(`m${i}`, { healthy: i >= unhealthy }))
+    expect(keepsQuorum(machines, true)).toBe(keeps)
+  },
+)

@@ -8,7 +8,7 @@ import { compareText, durationText, hours, seconds, timeLeft } from '@capstan/ku
 import type { LocalControlPlane } from '../kinds/local-control-plane.ts'
 import type { PlannedMachine } from './plan.ts'
 
-/** Record of a started remediation: an annotation of the control plane until the replacement exists, then one of the replacement. */
+/** Record of a started remediation: in an annotation of the control plane until the replacement exists, then in one of the replacement. */
 export interface RemediationRecord {
   /** Name of the deleted Machine. */
   readonly machine: string
@@ -48,19 +48,23 @@ export interface ObservedMachine extends PlannedMachine {
   readonly replaces?: RemediationRecord | undefined
 }
 
+/** Inputs of `planRemediation`. */
 export interface RemediationFacts {
   readonly machines: readonly ObservedMachine[]
   readonly initialized: boolean
   /** Whether a Machine was deleted and its replacement is not created yet. */
   readonly inProgress: boolean
+  /** Version to which the topology of the Cluster upgrades the control plane next; `undefined` when the control plane has this version. */
   readonly pendingVersion?: string | undefined
+  /** `spec.remediation` of the control plane. */
   readonly limits: NonNullable<LocalControlPlane['spec']['remediation']>
+  /** In milliseconds since the Unix epoch. */
   readonly now: number
 }
 
 export type Remediation =
   | { readonly kind: 'none' }
-  /** The deletion must wait. `until` is the time of the next decision, if no event triggers it. */
+  /** The deletion must wait. `until` is the time at which to decide again, if no watch event leads to an earlier decision. */
   | {
       readonly kind: 'wait'
       readonly machine: string
@@ -118,16 +122,18 @@ export function planRemediation(facts: RemediationFacts): Remediation {
 }
 
 /**
- * Whether the healthy etcd members of these Machines are a quorum; with `joining`, also after an unhealthy member has joined.
+ * Whether the healthy etcd members of these Machines are a quorum; with `joining`, whether they are a quorum after an unhealthy member has
+ * joined.
  * Upstream: targetEtcdClusterHealthy.
  */
 export function keepsQuorum(machines: readonly PlannedMachine[], joining = false): boolean {
   const members = machines.filter(({ hasNode }) => hasNode)
   const healthy = members.filter((member) => member.healthy).length
   const voting = members.length + (joining ? 1 : 0)
-  // Without this exception, a second member could never join: two members have a quorum only if neither fails.
-  const isBestCase = joining && members.length <= 1
-  return healthy + (isBestCase ? 1 : 0) >= Math.floor(voting / 2) + 1
+  // The first and the second member count as healthy when they join. Otherwise no second member could join, because two members have a
+  // quorum only if both are healthy.
+  const countsAsHealthy = joining && members.length <= 1
+  return healthy + (countsAsHealthy ? 1 : 0) >= Math.floor(voting / 2) + 1
 }
 
 function byRemediationOrder(a: ObservedMachine, b: ObservedMachine): number {

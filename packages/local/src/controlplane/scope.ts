@@ -4,7 +4,7 @@ import type { LocalControlPlane } from '../kinds/local-control-plane.ts'
 import type { Certificates } from './certificates.ts'
 import type { Step } from './plan.ts'
 
-/** State of one reconcile of a control plane. `unread` means that the reconcile has not read the objects. */
+/** State of one reconcile of a control plane. The state `unread` means that the reconcile has not read the objects. */
 export interface ControlPlaneScope {
   /** A private draft, changed by phases and committed once at the end. */
   readonly controlPlane: LocalControlPlane
@@ -25,7 +25,7 @@ export interface ControlPlaneScope {
   initializationIssue: string | undefined
   /** The planned step; `undefined` while none is planned. */
   step: Step | undefined
-  /** Whether a phase of the reconcile failed. Certificates that are `unread` then have an Unknown condition. */
+  /** Whether a phase of the reconcile failed. In this case, the condition of `unread` certificates is Unknown. */
   failed: boolean
   deletion: 'none' | 'waiting for workers' | 'waiting for machines' | 'completed' | 'failed'
 }

@@ -57,7 +57,7 @@ function lastRemediation(controlPlane: LocalControlPlane, machines: ControlPlane
   return last ? { lastRemediation: { machine: last.machine, time: last.timestamp, retryCount: last.retryCount } } : {}
 }
 
-/** Returns the versions of the Machines in ascending order, with their number of Machines. */
+/** Returns the versions of the Machines in ascending order, each with its number of Machines. */
 function versionsOf(machines: readonly Machine[]): NonNullable<Status['versions']> {
   const replicas = new Map<string, number>()
   for (const { spec, status } of machines) {
@@ -70,10 +70,13 @@ function versionsOf(machines: readonly Machine[]): NonNullable<Status['versions'
 }
 
 export function controlPlaneConditions(scope: ControlPlaneScope): NewCondition[] {
+  // CertificatesAvailable is not reported before the certificates were read, unless the reconcile failed.
+  const isReported = scope.certificates.state !== 'unread' || scope.failed
+  const certificatesAvailable = isReported ? [certificatesAvailableCondition(scope)] : []
   if (scope.controlPlane.spec.hosted) {
     return [
       availableCondition(scope),
-      ...(scope.certificates.state === 'unread' && !scope.failed ? [] : [certificatesAvailableCondition(scope)]),
+      ...certificatesAvailable,
       initializedCondition(scope),
       Conditions.RollingOut.false('NotRollingOut'),
       Conditions.ScalingDown.false('NotScalingDown'),
@@ -83,8 +86,7 @@ export function controlPlaneConditions(scope: ControlPlaneScope): NewCondition[]
   }
   return [
     availableCondition(scope),
-    // The condition is not reported before the certificates were read, unless the reconcile failed.
-    ...(scope.certificates.state === 'unread' && !scope.failed ? [] : [certificatesAvailableCondition(scope)]),
+    ...certificatesAvailable,
     initializedCondition(scope),
     rollingOutCondition(scope),
     scalingDownCondition(scope),
@@ -215,7 +217,7 @@ function remediatingCondition({ machines }: ControlPlaneScope): NewCondition {
   return Conditions.Remediating.false('NotRemediating', `${subject} not healthy (not to be remediated by LocalControlPlane)`)
 }
 
-/** Returns the UpToDate condition of a Machine. */
+/** Returns the UpToDate condition of a Machine. `outdated` are the reasons why the Machine must be replaced or updated in place. */
 export function upToDateCondition(machine: Machine, outdated: readonly string[]): NewCondition {
   const { UpToDate } = MachineConditions
   if (outdated.length > 0) return UpToDate.false('NotUpToDate', outdated.map((reason) => `* ${reason}`).join('\n'))

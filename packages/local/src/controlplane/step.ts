@@ -1,7 +1,6 @@
 import {
   ClusterTopologyUpgradeStepAnnotation,
   DeleteMachineAnnotation,
-  isMarkedForUpdate,
   isUpdateInProgress,
   isUpdatePending,
   Machine,
@@ -25,8 +24,8 @@ import { isHealthy, isToBeRemediated } from './status.ts'
 import { isRolloutDue } from './up-to-date.ts'
 
 /**
- * Deletes a Machine to remediate or, if none can be deleted now, performs the next planned step. Returns a requeue when no
- * event will trigger the next reconcile.
+ * Completes an interrupted start of an in-place update. Otherwise deletes a Machine to remediate or, if none can be deleted now, performs
+ * the next planned step. Returns a requeue when no watch event will trigger the next reconcile.
  */
 export async function takeStep(
   scope: ControlPlaneScope,
@@ -37,7 +36,7 @@ export async function takeStep(
   const { spec } = controlPlane
   const domains = cluster.status?.failureDomains ?? []
   const planned = machines.map((entry) => plannedMachine(entry, isRolloutDue(controlPlane, entry.machine, io.clock.now())))
-  const plan = {
+  const state = {
     replicas: spec.replicas ?? 1,
     maxSurge: spec.rollout?.strategy?.rollingUpdate?.maxSurge === 0 ? 0 : 1,
     machines: planned,
@@ -46,14 +45,13 @@ export async function takeStep(
     isRemediating: hasAnnotation(controlPlane, RemediationInProgressAnnotation),
     pendingVersion: pendingVersion(scope),
   }
-  const step = planStep(plan)
+  const step = planStep(state)
   scope.step = step
-  // An interrupted start of an in-place update is completed before any other step.
   if (step.kind === 'resume') {
     await updateInPlace(scope, machineNamed(scope, step.machine), io)
     return proceed()
   }
-  const remediation = await remediate(scope, { machines: planned, pendingVersion: plan.pendingVersion }, io)
+  const remediation = await remediate(scope, { machines: planned, pendingVersion: state.pendingVersion }, io)
   return remediation === 'deleted' ? proceed() : mergeOutcomes([remediation, await performStep(scope, step, io, updates)])
 }
 
@@ -71,7 +69,7 @@ async function performStep(
       io.log.debug('Waiting before the next step', { reasons: step.messages })
       return proceed()
     case 'create': {
-      // A machine cannot boot without certificates. A condition names the missing certificates.
+      // A machine cannot boot without certificates. Conditions report missing certificates and a missing template.
       if (scope.certificates.state !== 'available' || template.state !== 'found') return proceed()
       io.log.info('Creating control plane Machine', { reason: step.reason, failureDomain: step.failureDomain })
       try {
@@ -169,12 +167,13 @@ const plannedMachine = (
     !isRolloutDue &&
     !hasAnnotation(machine, DeleteMachineAnnotation) &&
     !hasAnnotation(machine, RemediateMachineAnnotation),
-  update: isUpdateInProgress(machine)
-    ? isMarkedForUpdate(machine) && !isUpdatePending(machine)
-      ? 'interrupted'
-      : 'running'
-    : 'none',
+  update: updateState(machine),
 })
+
+function updateState(machine: Machine): ObservedMachine['update'] {
+  if (!isUpdateInProgress(machine)) return 'none'
+  return isUpdatePending(machine) ? 'running' : 'interrupted'
+}
 
 function remediationRecordOf({ metadata }: Machine): RemediationRecord | undefined {
   const value = metadata.annotations?.[RemediationForAnnotation]
@@ -184,9 +183,9 @@ function remediationRecordOf({ metadata }: Machine): RemediationRecord | undefin
 const hasAnnotation = ({ metadata }: KubeObject, name: string): boolean => metadata.annotations?.[name] !== undefined
 
 /**
- * Returns the version to which the topology upgrades the control plane next: that of the current upgrade step or, without one, that of the
- * topology. Returns `undefined` when the control plane has this version. Until then, a control plane that has Machines neither creates,
- * deletes nor remediates any, and starts no in-place update.
+ * Returns the version to which the topology upgrades the control plane next: the version of the current upgrade step or, without such a
+ * step, of the topology. Returns `undefined` without a topology, and when the control plane has this version. While a version is pending,
+ * a control plane with Machines creates, deletes and remediates no Machine, and starts no in-place update.
  */
 function pendingVersion({ controlPlane, cluster }: ControlPlaneScope): string | undefined {
   const topologyVersion = cluster.spec.topology?.version
