@@ -17,27 +17,27 @@ const listener = { host: '127.0.0.1', port: 6443 }
 const now = Date.UTC(2026, 0, 1)
 
 test.each([
-  ['address of the listener', aLocalCluster(), aCluster(), listener],
-  ['endpoint of the Cluster', aLocalCluster(), aCluster({ host: 'lb', port: 1 }), { host: 'lb', port: 1 }],
+  ['address of the listener by default', aLocalCluster(), aCluster(), listener],
+  ['endpoint of the Cluster if it has one', aLocalCluster(), aCluster({ host: 'lb', port: 1 }), { host: 'lb', port: 1 }],
   [
-    'endpoint of the spec',
+    'endpoint of its own spec if it has one',
     aLocalCluster({ controlPlaneEndpoint: { host: 'mine', port: 2 } }),
     aCluster({ host: 'lb', port: 1 }),
     { host: 'mine', port: 2 },
   ],
   [
-    'address of the listener when the endpoint of the spec is incomplete',
+    'address of the listener if the endpoint of its own spec is incomplete',
     aLocalCluster({ controlPlaneEndpoint: { host: 'mine' } }),
     aCluster(),
     listener,
   ],
-])('a LocalCluster has the %s', (_, object, cluster, expected) => {
+])('the endpoint of a LocalCluster is the %s', (_, object, cluster, expected) => {
   provision(object, cluster, now, listener)
   expect(object.spec?.controlPlaneEndpoint).toEqual(expected)
   expect(object.status?.initialization).toEqual({ provisioned: true })
 })
 
-test('the status has the failure domains of the spec, which may change later', () => {
+test('the failure domains of the status follow the spec, also after provisioning; the default is a, b and c', () => {
   const object = aLocalCluster({ failureDomains: [{ name: 'z', controlPlane: false }] })
   provision(object, aCluster(), now, listener)
   expect(object.status?.failureDomains).toEqual([{ name: 'z', controlPlane: false }])
@@ -46,7 +46,7 @@ test('the status has the failure domains of the spec, which may change later', (
   expect(object.status?.failureDomains?.map(({ name }) => name)).toEqual(['a', 'b', 'c'])
 })
 
-test('provisioning takes the time of its delay; a failure after provisioning has no effect', () => {
+test('provisioning takes as long as its delay; a failure that is added to the spec after provisioning has no effect', () => {
   const object = aLocalCluster({ simulated: { provisioningDelay: '2s' } })
   const first = provision(object, aCluster(), now, listener)
   expect(first.outcome).toMatchObject({ kind: 'requeue', after: 2000 })

@@ -25,6 +25,7 @@ export interface LocalClusterDependencies {
   readonly endpoint: { readonly host: string; readonly port: number }
 }
 
+/** Index of LocalMachines by the Cluster that their label names, as `namespace/name`. */
 export const machinesByCluster = byCluster(LocalMachine)
 
 interface Scope {
@@ -67,7 +68,10 @@ export const reconcileLocalCluster = (
     observesGeneration: false,
   })
 
-/** Writes to the draft the state that the simulated infrastructure has at the time `now`. */
+/**
+ * Writes to the draft the state that the simulated infrastructure has at the time `now`. `fallback` is the endpoint if neither the
+ * LocalCluster nor the Cluster has one.
+ */
 export function provision(
   object: LocalCluster,
   cluster: Cluster,
@@ -99,7 +103,7 @@ export function provision(
     if (configuredEndpoint || !spec.withoutEndpoint) spec.controlPlaneEndpoint = configuredEndpoint ?? fallback
     status.initialization = { provisioned: true }
   }
-  // Failure domains may change later; `provisioned` is never reset.
+  // Failure domains may change after provisioning; `provisioned` is never reset.
   status.failureDomains = spec.failureDomains ?? ['a', 'b', 'c'].map((name) => ({ name, controlPlane: true }))
   return { outcome: proceed(), conditions: [Conditions.Ready.true('Ready'), notDeleting] }
 }

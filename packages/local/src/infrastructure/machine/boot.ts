@@ -1,9 +1,12 @@
 import { isUpdateInProgress, type Machine, MachineControlPlaneLabel } from '@capstan/api'
 import type { LocalMachine } from '../../kinds/local-machine.ts'
 
-/** Inputs of a machine's boot: from its Machine or, for a machine of a LocalMachinePool, from `spec.pool`, also without a Machine. */
+/**
+ * Inputs for the boot of a LocalMachine. They come from its Machine. For a machine of a LocalMachinePool, which may have no Machine, they
+ * come from `spec.pool`.
+ */
 export interface BootInputs {
-  /** Absent while there is no bootstrap data. */
+  /** Name of the Secret with the bootstrap data; `undefined` while it does not exist. */
   readonly dataSecretName: string | undefined
   readonly version: string | undefined
   readonly failureDomain: string | undefined

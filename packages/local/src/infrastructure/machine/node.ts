@@ -13,8 +13,8 @@ import type { Stage } from './provision.ts'
 const { NodeProvisioned } = LocalMachineConditions
 
 /**
- * Boots the provisioned machine: a control plane machine starts its API server, then the kubelet registers its Node. Of an existing Node,
- * only the status is written, when it differs; a restart of the provider thus changes nothing.
+ * Boots the provisioned machine: a control plane machine starts its API server, then the kubelet registers its Node. If the Node exists,
+ * writes only its status, and only if the status differs, so that a restart of the provider changes nothing.
  */
 export async function joinCluster(
   object: LocalMachine,
@@ -111,7 +111,7 @@ async function startApiServer(
   const key = keyOf(cluster)
   const running = workloads.clientFor(key, object.metadata.name)
   if (running) return running
-  // By the contract, cluster certificates are Secrets named after the Cluster, created by any client.
+  // By the contract, cluster certificates are Secrets named after the Cluster, which any client may create.
   const secret = await findSecret({ ...key, name: `${key.name}-ca` }, io)
   const certificate = secretText(secret, 'tls.crt')
   const caKey = secretText(secret, 'tls.key')
@@ -134,7 +134,7 @@ const kubeletOf = (object: LocalMachine, { version = '', isControlPlane }: BootI
 
 /**
  * Registers the Node with the bootstrap data, and updates its status. If the machine cannot join because the data have expired, returns the
- * expiry.
+ * time of their expiry.
  */
 async function reportNode(
   workload: Client,

@@ -35,9 +35,9 @@ export interface LocalMachineDependencies {
 }
 
 /**
- * Reconciles one LocalMachine. May be called at any time, and any number of times. Does not use `reconcileObject`, which writes
- * a finalizer in a separate patch before the phases. Here the finalizer is added when provisioning begins, before the Node is
- * created, and in one patch with the provider ID if the machine is provisioned at once.
+ * Reconciles one LocalMachine. May be called at any time, and any number of times. Does not use `reconcileObject`, which writes a finalizer
+ * in a separate patch before the phases. Here the finalizer is added when provisioning begins. It is stored before the Node is created: in
+ * the same patch as the provider ID if the machine is provisioned at once.
  */
 export async function reconcileLocalMachine(
   key: ObjectKey,
@@ -95,7 +95,7 @@ function withReady(conditions: readonly NewCondition[]): readonly NewCondition[]
   return [ready, ...conditions]
 }
 
-/** Deletes the machine with its Node. Its workload API server stops with the last control plane machine. */
+/** Deletes the machine with its Node. The workload API server stops with the last control plane machine of the cluster. */
 async function remove(object: LocalMachine, io: ReconcileContext, workloads: Workloads): Promise<PhaseReport> {
   const now = io.clock.now()
   const simulated = object.spec?.simulated

@@ -209,7 +209,7 @@ describe('a LocalMachinePool', () => {
     expect(await inDomain('b')).toHaveLength(2)
   })
 
-  test('lists machines after a delay, and provider IDs without a machine; the MachinePool has no Nodes for these', async () => {
+  test('lists the provider IDs of its machines after a delay, and IDs that belong to no machine; the MachinePool has no Nodes for these', async () => {
     await createPool({ simulated: { listDelay: '60s', ghosts: ['local:////ghost'] } })
     expect((await localPool()).spec?.providerIDList).toEqual(['local:////ghost'])
     await env.advance(seconds(60))
@@ -228,7 +228,7 @@ describe('a LocalMachinePool', () => {
     expect((await pool()).status?.phase).toBe('Running')
   })
 
-  test('writes the replicas of its own autoscaler to its MachinePool', async () => {
+  test('writes the replicas of its simulated autoscaler to its MachinePool', async () => {
     await createPool({ simulated: { replicas: 3 } }, {}, { [ReplicasManagedByAnnotation]: 'local-autoscaler' })
     expect(await pool()).toMatchObject({ spec: { replicas: 3 }, status: { phase: 'Running', replicas: 3 } })
     await patchLocalPool({ simulated: { replicas: 1 } })

@@ -39,9 +39,12 @@ describe('a pool', () => {
     [['a', 'b'], [], 'a'],
     [['a', 'b'], ['a', undefined], 'b'],
     [['a', 'b'], ['a', 'b', 'b'], 'a'],
-  ])('places the next machine in the failure domain with the fewest machines: %j %j', (domains, used, expected) => {
-    expect(leastUsedDomain(domains, used)).toBe(expected)
-  })
+  ])(
+    'places the next machine in the failure domain with the fewest machines: of %j, with machines in %j',
+    (domains, used, expected) => {
+      expect(leastUsedDomain(domains, used)).toBe(expected)
+    },
+  )
 
   test('keeps the wanted number of ready machines during a replacement, and completes it', () => {
     let current = machines('ooo')

@@ -20,8 +20,9 @@ export interface PoolStep {
 }
 
 /**
- * Scales up and down in one step. Outdated machines are replaced one by one: one machine more than `replicas` is created; then an outdated
- * machine is deleted if it is not ready, or if `replicas` ready machines remain without it.
+ * Returns the next step. All missing machines are created, and all excess machines removed, in one step. Outdated machines are replaced one
+ * by one: one machine more than `replicas` is created; then an outdated machine is removed if it is not ready, or if `replicas` ready
+ * machines remain without it.
  */
 export function planPool(machines: readonly PoolMachine[], replicas: number): PoolStep {
   const remaining = machines.filter(({ isDeleting }) => !isDeleting)
@@ -37,7 +38,8 @@ export function planPool(machines: readonly PoolMachine[], replicas: number): Po
   const remove: string[] = []
   for (const { name, isOutdated, isReady } of candidates) {
     if (remove.length === excess || !isOutdated) break
-    if (isReady && spare-- <= 0) break
+    if (isReady && spare <= 0) break
+    if (isReady) spare--
     remove.push(name)
   }
   return { create, remove }

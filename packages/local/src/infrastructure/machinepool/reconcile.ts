@@ -143,7 +143,7 @@ function provision(pool: LocalMachinePool, cluster: Cluster, now: number): Phase
   return { outcome: proceed(), conditions: [Provisioned.true('Provisioned')] }
 }
 
-/** Creates and removes machines until the pool has the wanted number with the current template, and reports the existing machines. */
+/** Performs one step towards the wanted number of machines with the current template, and reports the existing machines. */
 async function syncMachines(pool: LocalMachinePool, machinePool: MachinePool, io: ReconcileContext): Promise<PhaseReport> {
   const replicas = await syncReplicas(pool, machinePool, io)
   const machines = io.cache.byIndex(byPool, poolText(pool))
@@ -179,7 +179,7 @@ async function syncMachines(pool: LocalMachinePool, machinePool: MachinePool, io
   const condition =
     ready === replicas && machines.length === replicas
       ? Conditions.MachinesReady.true('Ready')
-      : Conditions.MachinesReady.false('NotReady', `${ready} of ${replicas} machines are ready, there are ${machines.length}`)
+      : Conditions.MachinesReady.false('NotReady', `${ready} of ${replicas} machines are ready; ${machines.length} exist`)
   return { outcome: reportOutcome, conditions: [condition] }
 }
 
@@ -197,7 +197,10 @@ async function syncReplicas(pool: LocalMachinePool, machinePool: MachinePool, io
   return simulatedReplicas
 }
 
-/** Reports provider IDs, replicas and the kind of the machines, as the contract requires. Returns a requeue for delayed IDs. */
+/**
+ * Writes provider IDs, replicas and the kind of the machines to the draft, as the contract requires, and `status.instances`. Returns a
+ * requeue for delayed provider IDs.
+ */
 function reportMachines(pool: LocalMachinePool, machines: readonly LocalMachine[], now: number): Outcome {
   const { listDelay, ghosts = [] } = pool.spec?.simulated ?? {}
   const delay = listDelay === undefined ? 0 : parseDuration(listDelay)
@@ -291,7 +294,7 @@ async function remove(pool: LocalMachinePool, io: ReconcileContext): Promise<Pha
   return { outcome: wait(message), conditions: [Conditions.Deleting.true('Deleting', message)] }
 }
 
-/** Returns the Machine that core has created for a LocalMachine. */
+/** Returns the Machine that core has created for a LocalMachine, if any. */
 const machineOf = ({ metadata }: LocalMachine, { cache }: ReconcileContext): Machine | undefined =>
   metadata.ownerReferences?.some(({ kind, controller }) => kind === Machine.kind && controller)
     ? cache.peek(Machine, { namespace: metadata.namespace!, name: metadata.name })
@@ -326,9 +329,11 @@ const byPool: Index<LocalMachine> = {
     ),
 }
 
+/** Returns the key of a MachinePool in the index `machinesByPool`. */
 const keyOfPool = ({ metadata, spec }: MachinePool): string =>
   `${metadata.namespace}/${spec.clusterName}/${labelValue(metadata.name)}`
 
+/** Index of Machines by their Cluster and the MachinePool that their label names. */
 const machinesByPool: Index<Machine> = {
   name: 'machines by pool',
   kind: Machine,
