@@ -23,7 +23,7 @@ export const bootstrapConfigSpec = s.object({
     .int32({ minimum: 0 })
     .optional()
     .doc(
-      'How long a machine can join with the data; 0 means without limit. The data are renewed after half of this time. For a Machine, this ends when the Machine has its Node; for a MachinePool, it continues as long as the MachinePool exists. Default 900.',
+      'How long a machine can join with the data; 0 means without limit. The data are renewed after half of this time. For a Machine, the renewal ends when the Machine has its Node; for a MachinePool, when the MachinePool is deleted. Default 900.',
     ),
   simulated: s
     .object({
@@ -55,7 +55,7 @@ export const LocalBootstrapConfig = defineKind({
     timeline: s
       .object({ started: s.timestamp().optional().doc('When all inputs of the bootstrap data existed.') })
       .optional()
-      .doc('Times of past steps. Simulated delays begin at them, also after a restart of the provider.'),
+      .doc('Times of past steps. Simulated delays are measured from these times, also after a restart of the provider.'),
     ...failureStatus,
     conditions: s.conditions(),
   }),

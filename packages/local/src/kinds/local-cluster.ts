@@ -13,7 +13,7 @@ const spec = s.object({
     .doc('Whether the user or the control plane supplies the endpoint, rather than this provider.'),
   failureDomains: failureDomains()
     .optional()
-    .doc('Simulated failure domains. Default: a, b and c, all of them for control plane machines too.'),
+    .doc('Simulated failure domains. Default: a, b and c, all suitable for control plane machines.'),
   simulated: s
     .object({
       provisioningDelay: duration().optional().doc('Duration of provisioning. Default 0s.'),
@@ -45,7 +45,7 @@ export const LocalCluster = defineKind({
     timeline: s
       .object({ provisioningStarted: s.timestamp().optional().doc('When provisioning began.') })
       .optional()
-      .doc('Times of past steps. Simulated delays begin at them, also after a restart of the provider.'),
+      .doc('Times of past steps. Simulated delays are measured from these times, also after a restart of the provider.'),
     ...failureStatus,
     conditions: s.conditions(),
   }),

@@ -34,7 +34,7 @@ describe('a LocalControlPlane is rejected', () => {
       'spec.version: Invalid value: "vlatest": must be a valid semantic version',
     ],
     [
-      'that skips a minor version',
+      'with a version that skips a minor version',
       { version: 'v1.38.0' },
       'spec.version: Forbidden: cannot update Kubernetes version from 1.36.0 to 1.38.0',
     ],

@@ -79,8 +79,10 @@ const common = {
   hosted: s
     .boolean()
     .optional()
-    .doc('Whether the API server runs without Machines and replicas, like that of a managed service. It should not change.'),
-  bootstrapConfigSpec: bootstrapConfigSpec.optional().doc('Spec of the LocalBootstrapConfigs. A change replaces the machines.'),
+    .doc(
+      'Whether the API server runs without Machines and replicas, like the API server of a managed service. Do not change this field later.',
+    ),
+  bootstrapConfigSpec: bootstrapConfigSpec.optional().doc('Spec of the LocalBootstrapConfigs. A change starts a rollout.'),
   simulated: s
     .object({
       initializationDelay: duration()
@@ -114,7 +116,7 @@ export const LocalControlPlane = defineKind({
           .object({
             ...propagatedMachineFields,
             readinessGates: readinessGates(),
-            infrastructureRef: contractRef().doc('Template of the infrastructure machines. A change replaces the machines.'),
+            infrastructureRef: contractRef().doc('Template of the infrastructure machines. A change starts a rollout.'),
           })
           .doc('Spec of the Machines.'),
       })
@@ -123,7 +125,7 @@ export const LocalControlPlane = defineKind({
     controlPlaneEndpoint: endpoint()
       .optional()
       .doc(
-        'Endpoint of the Cluster if neither the user nor the infrastructure sets one. The provider then sets it for a hosted control plane.',
+        'Endpoint of the Cluster if neither the user nor the infrastructure sets one. For a hosted control plane, the provider then sets this field.',
       ),
   }),
   status: s.object({
@@ -167,7 +169,7 @@ export const LocalControlPlane = defineKind({
     timeline: s
       .object({ apiServerReached: s.timestamp().optional().doc('When the API server was first reached.') })
       .optional()
-      .doc('Times of past steps. Simulated delays begin at them, also after a restart of the provider.'),
+      .doc('Times of past steps. Simulated delays are measured from these times, also after a restart of the provider.'),
     observedGeneration: s
       .int64({ minimum: 1 })
       .optional()

@@ -16,7 +16,7 @@ const spec = s.object({
   machines: s
     .boolean()
     .optional()
-    .doc('Whether core creates a Machine for each machine of the pool (MachinePool Machines). It should not change.'),
+    .doc('Whether core creates a Machine for each machine of the pool (MachinePool Machines). Do not change this field later.'),
   template: s
     .object({ simulated: simulatedMachine() })
     .optional()
@@ -26,7 +26,7 @@ const spec = s.object({
       provisioningDelay: duration().optional().doc('Time until the pool is provisioned and can have machines. Default 0s.'),
       listDelay: duration()
         .optional()
-        .doc('Delay between the start of a machine and its provider ID in providerIDList. Default 0s.'),
+        .doc('Time from the start of a machine until its provider ID is added to providerIDList. Default 0s.'),
       ghosts: s
         .list(providerID(), { maxItems: 100 })
         .atomic()
@@ -68,7 +68,7 @@ export const LocalMachinePool = defineKind({
       .optional()
       .doc('Milestones of provisioning that Cluster API waits for.'),
     replicas: s.int32().optional().doc('Number of machines.'),
-    infrastructureMachineKind: s.string().optional().doc('Kind of the infrastructure objects of the single machines.'),
+    infrastructureMachineKind: s.string().optional().doc('Kind of the infrastructure objects of the individual machines.'),
     instances: s
       .list(
         s.object({
@@ -86,7 +86,7 @@ export const LocalMachinePool = defineKind({
     timeline: s
       .object({ provisioningStarted: s.timestamp().optional().doc('When provisioning began.') })
       .optional()
-      .doc('Times of past steps. Simulated delays begin at them, also after a restart of the provider.'),
+      .doc('Times of past steps. Simulated delays are measured from these times, also after a restart of the provider.'),
     ...failureStatus,
     conditions: s.conditions(),
   }),

@@ -3,12 +3,13 @@ import { age, column, conditionTypes, defineKind, s } from '@capstan/kube'
 import { contractLabels, duration, failure, failureStatus, templateOf } from './shapes.ts'
 import { immutableTemplate } from './template.ts'
 
+/** Schema of the field `simulated` of a LocalMachine, and of the machine template in a LocalMachinePool. */
 export const simulatedMachine = () =>
   s
     .object({
       provisioningDelay: duration()
         .optional()
-        .doc('Time from the creation of the bootstrap data until the machine runs. Default 0s.'),
+        .doc('Duration of provisioning, which begins when the bootstrap data exist. Default 0s.'),
       nodeDelay: duration()
         .optional()
         .doc(
@@ -71,7 +72,7 @@ export const LocalMachine = defineKind({
         provisioned: s.timestamp().optional().doc('When the machine started to run.'),
       })
       .optional()
-      .doc('Times of past steps. Simulated delays begin at them, also after a restart of the provider.'),
+      .doc('Times of past steps. Simulated delays are measured from these times, also after a restart of the provider.'),
     ...failureStatus,
     conditions: s.conditions(),
   }),

@@ -10,17 +10,17 @@ const labelValue = '^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$'
 const conditionType =
   '^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$'
 
-/** Returns the labels of this provider's CRDs: the provider's name, and API version v1alpha1 for contract v1beta2. */
+/** Returns the labels of this provider's CRDs: name of the provider, label of clusterctl, and API version v1alpha1 for contract v1beta2. */
 export const contractLabels = (provider: 'infrastructure' | 'control-plane' | 'bootstrap') => ({
   [ProviderNameLabel]: `${provider}-local`,
   [ClusterctlLabel]: '',
   'cluster.x-k8s.io/v1beta2': 'v1alpha1',
 })
 
-/** A Go duration, such as `500ms`, `10s` or `1m30s`. */
+/** Schema of a Go duration, such as `500ms`, `10s` or `1m30s`. */
 export const duration = () => s.string({ pattern: '^([0-9]+(\\.[0-9]+)?(ms|s|m|h))+$', maxLength: 32 })
 
-/** A simulated failure. `stages` are the steps at which an object of this kind can fail. */
+/** Schema of a simulated failure. `stages` are the steps at which an object of the kind can fail. */
 export const failure = <const Stages extends readonly string[]>(...stages: Stages) =>
   s
     .object({
@@ -55,6 +55,7 @@ export const endpoint = () =>
     { minProperties: 1 },
   )
 
+/** Schema of a contract reference: API group, kind and name of an object in the same namespace. */
 export const contractRef = () =>
   s.object({
     apiGroup: s.string({ minLength: 1, maxLength: 253, pattern: dnsSubdomain }).doc('API group of the object.'),
@@ -74,7 +75,7 @@ export const templateMetadata = () =>
     .optional()
     .doc('Labels and annotations of the objects created from this template.')
 
-/** `spec` of a `…Template` kind: metadata and spec of the objects that are cloned from it. */
+/** Schema of the `spec` of a `…Template` kind: metadata and spec of the objects that are created from the template. */
 export const templateOf = <T>(spec: Schema<T>) =>
   s.object({
     template: s

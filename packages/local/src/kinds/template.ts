@@ -7,8 +7,8 @@ interface TemplateObject extends KubeObject {
 }
 
 /**
- * Rejects changes of `spec.template.spec`, except in dry runs of the topology controller. Objects created from a template refer to
- * it by name, so that a change needs a new template.
+ * Returns a `validate` function that rejects changes of `spec.template.spec`, except in dry runs of the topology controller. Controllers
+ * compare templates by reference, not by content, so a change requires a template with another name.
  */
 export const immutableTemplate =
   (kind: string) =>
