@@ -37,21 +37,22 @@ import { createWorkloads, type Workloads } from './workload/workloads.ts'
 
 const kinds = [...coreKinds, ...localKinds]
 
-interface World extends TestEnv {
+/** An environment with the local provider, core's Cluster and Machine controllers, and simulated workload clusters. */
+interface LocalEnv extends TestEnv {
   readonly workloads: Workloads
 }
 
-const openWorlds: World[] = []
+const openEnvs: LocalEnv[] = []
 afterEach(async () => {
-  for (const world of openWorlds.splice(0)) await end(world)
+  for (const env of openEnvs.splice(0)) await end(env)
 })
 
-async function end(world: World): Promise<void> {
-  await world.close()
-  await world.workloads.close()
+async function end(env: LocalEnv): Promise<void> {
+  await env.close()
+  await env.workloads.close()
 }
 
-/** Wraps a store so that it stays open when its server closes it, as if it were reopened from a data folder. */
+/** Wraps a store so that `close` has no effect, and a restarted server continues with its objects, as with a store on disk. */
 const keptOpen = (store: Store): Store => ({
   get revision() {
     return store.revision
@@ -83,11 +84,11 @@ function keptStores() {
   }
 }
 
-async function aWorld(options: Partial<TestEnvOptions> & { stores?: ReturnType<typeof keptStores> } = {}): Promise<World> {
+async function startEnv(options: Partial<TestEnvOptions> & { stores?: ReturnType<typeof keptStores> } = {}): Promise<LocalEnv> {
   const { stores = keptStores(), ...envOptions } = options
   let workloads!: Workloads
   const log = options.log ?? silent
-  const env = await testEnv({
+  const started = await testEnv({
     kinds,
     controllers: ({ clock, random }) => {
       workloads = createWorkloads({ ...stores, clock, random, log })
@@ -105,9 +106,9 @@ async function aWorld(options: Partial<TestEnvOptions> & { stores?: ReturnType<t
     providers: () => localControllers({ workloads, endpoint: { host: '127.0.0.1', port: 6443 } }),
     ...envOptions,
   })
-  const world = { ...env, workloads }
-  openWorlds.push(world)
-  return world
+  const env = { ...started, workloads }
+  openEnvs.push(env)
+  return env
 }
 
 const named = (name: string) => ({ metadata: { name, namespace: 'default' } })
@@ -120,6 +121,7 @@ interface NewCluster {
   readonly replicas?: number
   /** Whether the control plane runs without Machines. */
   readonly hosted?: boolean
+  /** `simulated` of the control plane's LocalMachines. */
   readonly simulated?: object
   /** `simulated` of the LocalControlPlane. */
   readonly simulatedControlPlane?: object
@@ -127,7 +129,7 @@ interface NewCluster {
 }
 
 async function createCluster(
-  { client }: World,
+  { client }: LocalEnv,
   { namespace = 'default', replicas = 1, hosted, simulated = {}, simulatedControlPlane = {}, port }: NewCluster = {},
 ): Promise<void> {
   const metadata = { name: 'demo', namespace }
@@ -156,25 +158,25 @@ async function createCluster(
   })
 }
 
-const machines = async ({ client }: World) => (await client.list(Machine, { namespace: 'default' })).items
-const nodes = async ({ workloads }: World) => {
+const machines = async ({ client }: LocalEnv) => (await client.list(Machine, { namespace: 'default' })).items
+const nodes = async ({ workloads }: LocalEnv) => {
   const client = workloads.clientFor(key('demo'))
   return client ? (await client.list(Node)).items : undefined
 }
-const scale = ({ client }: World, replicas: number) =>
+const scale = ({ client }: LocalEnv, replicas: number) =>
   client.patch(LocalControlPlane, key('demo'), { type: 'merge', body: { spec: { replicas } } })
-const machineTexts = async (world: World) =>
-  (await machines(world))
+const machineTexts = async (env: LocalEnv) =>
+  (await machines(env))
     .map((machine) => `${machine.status?.phase} in ${machine.status?.failureDomain} ${machine.spec.version}`)
     .sort()
 
 test('a cluster without simulated delays is provisioned at once', async () => {
-  const world = await aWorld()
-  await createCluster(world)
-  await world.advance(seconds(2))
+  const env = await startEnv()
+  await createCluster(env)
+  await env.advance(seconds(2))
 
-  expect(await machineTexts(world)).toEqual(['Running in a v1.35.0'])
-  const controlPlane = await world.client.get(LocalControlPlane, key('demo'))
+  expect(await machineTexts(env)).toEqual(['Running in a v1.35.0'])
+  const controlPlane = await env.client.get(LocalControlPlane, key('demo'))
   expect(controlPlane.status).toMatchObject({
     initialization: { controlPlaneInitialized: true },
     replicas: 1,
@@ -184,75 +186,76 @@ test('a cluster without simulated delays is provisioned at once', async () => {
     version: 'v1.35.0',
   })
   expect(isTrue(controlPlane, 'Available')).toBe(true)
-  const cluster = await world.client.get(Cluster, key('demo'))
+  const cluster = await env.client.get(Cluster, key('demo'))
   expect(cluster.spec.controlPlaneEndpoint).toEqual({ host: '127.0.0.1', port: 6443 })
   expect(cluster.status?.failureDomains?.map(({ name }) => name)).toEqual(['a', 'b', 'c'])
-  expect((await nodes(world))?.map(({ spec }) => spec?.providerID)).toEqual(
-    (await machines(world)).map(({ spec }) => spec.providerID),
+  expect((await nodes(env))?.map(({ spec }) => spec?.providerID)).toEqual(
+    (await machines(env)).map(({ spec }) => spec.providerID),
   )
 })
 
 /**
- * Performs `act`, and returns the number of control plane Machines after each change in the next two minutes, as `with the version/all`.
+ * Performs `act`, follows the Machines for two minutes, and returns their counts at the start and after each change. A count of `2/3` means
+ * that two of three Machines have the version.
  */
-async function followMachines(world: World, act: () => Promise<unknown>, version = 'v1.35.0'): Promise<string> {
-  const machineByName = new Map((await machines(world)).map((machine) => [machine.metadata.name, machine]))
+async function followMachines(env: LocalEnv, act: () => Promise<unknown>, version = 'v1.35.0'): Promise<string> {
+  const machineByName = new Map((await machines(env)).map((machine) => [machine.metadata.name, machine]))
   const count = () => `${[...machineByName.values()].filter(({ spec }) => spec.version === version).length}/${machineByName.size}`
   const counts = [count()]
-  const stop = world.store.subscribe('machines.cluster.x-k8s.io', ({ key: { name }, object }) => {
+  const stop = env.store.subscribe('machines.cluster.x-k8s.io', ({ key: { name }, object }) => {
     if (object) machineByName.set(name, object as Machine)
     else machineByName.delete(name)
     if (counts.at(-1) !== count()) counts.push(count())
   })
   await act()
-  await world.advance(minutes(2))
+  await env.advance(minutes(2))
   stop()
   return counts.join(' ')
 }
 
-test('a control plane scales 1, 3, 5, 1 one Machine at a time, spread over failure domains', async () => {
-  const world = await aWorld()
-  await createCluster(world)
-  await world.advance(seconds(5))
+test('a control plane scales from 1 to 3, to 5 and to 1, one Machine at a time, spread over failure domains; an even number is rejected', async () => {
+  const env = await startEnv()
+  await createCluster(env)
+  await env.advance(seconds(5))
   const domains = async () =>
-    (await machines(world))
+    (await machines(env))
       .map(({ status }) => status?.failureDomain ?? '')
       .sort()
       .join('')
 
-  expect(await followMachines(world, () => scale(world, 3))).toBe('1/1 2/2 3/3')
+  expect(await followMachines(env, () => scale(env, 3))).toBe('1/1 2/2 3/3')
   expect(await domains()).toBe('abc')
-  expect(await followMachines(world, () => scale(world, 5))).toBe('3/3 4/4 5/5')
+  expect(await followMachines(env, () => scale(env, 5))).toBe('3/3 4/4 5/5')
   expect(await domains()).toBe('aabbc')
-  expect(await followMachines(world, () => scale(world, 1))).toBe('5/5 4/4 3/3 2/2 1/1')
-  expect((await nodes(world))?.map(({ metadata }) => metadata.name)).toEqual(
-    (await machines(world)).map(({ metadata }) => metadata.name),
+  expect(await followMachines(env, () => scale(env, 1))).toBe('5/5 4/4 3/3 2/2 1/1')
+  expect((await nodes(env))?.map(({ metadata }) => metadata.name)).toEqual(
+    (await machines(env)).map(({ metadata }) => metadata.name),
   )
-  await expect(scale(world, 2)).rejects.toThrow('spec.replicas: Forbidden: cannot be an even number when etcd is stacked')
+  await expect(scale(env, 2)).rejects.toThrow('spec.replicas: Forbidden: cannot be an even number when etcd is stacked')
 })
 
 test('a new version replaces one Machine at a time, and the API server is reachable afterwards', async () => {
-  const world = await aWorld()
-  await createCluster(world, { replicas: 3 })
-  await world.advance(seconds(10))
+  const env = await startEnv()
+  await createCluster(env, { replicas: 3 })
+  await env.advance(seconds(10))
 
   const upgrade = () =>
-    world.client.patch(LocalControlPlane, key('demo'), { type: 'merge', body: { spec: { version: 'v1.36.0' } } })
-  expect(await followMachines(world, upgrade, 'v1.36.0')).toBe('0/3 1/4 1/3 2/4 2/3 3/4 3/3')
-  expect(await machineTexts(world)).toEqual(['Running in a v1.36.0', 'Running in b v1.36.0', 'Running in c v1.36.0'])
-  expect((await nodes(world))?.map(({ status }) => status?.nodeInfo?.kubeletVersion)).toEqual(['v1.36.0', 'v1.36.0', 'v1.36.0'])
-  const kubeadmConfig = await world.workloads
+    env.client.patch(LocalControlPlane, key('demo'), { type: 'merge', body: { spec: { version: 'v1.36.0' } } })
+  expect(await followMachines(env, upgrade, 'v1.36.0')).toBe('0/3 1/4 1/3 2/4 2/3 3/4 3/3')
+  expect(await machineTexts(env)).toEqual(['Running in a v1.36.0', 'Running in b v1.36.0', 'Running in c v1.36.0'])
+  expect((await nodes(env))?.map(({ status }) => status?.nodeInfo?.kubeletVersion)).toEqual(['v1.36.0', 'v1.36.0', 'v1.36.0'])
+  const kubeadmConfig = await env.workloads
     .clientFor(key('demo'))!
     .get(ConfigMap, { namespace: 'kube-system', name: 'kubeadm-config' })
   expect(kubeadmConfig.data?.ClusterConfiguration).toContain('kubernetesVersion: v1.36.0')
-  expect((await world.client.get(LocalControlPlane, key('demo'))).status).toMatchObject({
+  expect((await env.client.get(LocalControlPlane, key('demo'))).status).toMatchObject({
     version: 'v1.36.0',
     versions: [{ version: 'v1.36.0', replicas: 3 }],
     upToDateReplicas: 3,
   })
 })
 
-async function addWorker({ client }: World, name: string, namespace = 'default'): Promise<void> {
+async function addWorker({ client }: LocalEnv, name: string, namespace = 'default'): Promise<void> {
   const metadata = { name, namespace }
   await client.create(LocalMachine, { metadata, spec: {} })
   await client.create(LocalBootstrapConfig, { metadata, spec: { nodeLabels: { tier: 'blue' } } })
@@ -268,7 +271,7 @@ async function addWorker({ client }: World, name: string, namespace = 'default')
 }
 
 /** Returns the names of a cluster's objects in the store, as `resource/name`. */
-const objectNames = ({ store }: World) =>
+const objectNames = ({ store }: LocalEnv) =>
   [
     'clusters.cluster.x-k8s.io',
     'machines.cluster.x-k8s.io',
@@ -281,15 +284,15 @@ const objectNames = ({ store }: World) =>
 
 test('a worker waits for the control plane and joins; a deleted Cluster deletes its objects in order', async () => {
   const stores = keptStores()
-  const world = await aWorld({ stores })
-  await addWorker(world, 'worker')
-  await createCluster(world, { replicas: 3, simulated: { provisioningDelay: '10s' } })
-  await world.advance(seconds(5))
-  const worker = await world.client.get(LocalBootstrapConfig, key('worker'))
+  const env = await startEnv({ stores })
+  await addWorker(env, 'worker')
+  await createCluster(env, { replicas: 3, simulated: { provisioningDelay: '10s' } })
+  await env.advance(seconds(5))
+  const worker = await env.client.get(LocalBootstrapConfig, key('worker'))
   expect(getCondition(worker, 'Ready')?.message).toContain('Waiting for Cluster control plane to be initialized')
-  await world.advance(minutes(1))
+  await env.advance(minutes(1))
 
-  const node = (await nodes(world))?.find(({ metadata }) => metadata.name === 'worker')
+  const node = (await nodes(env))?.find(({ metadata }) => metadata.name === 'worker')
   expect(node?.metadata.labels?.tier).toBe('blue')
   expect(node?.spec?.taints ?? []).toEqual([])
 
@@ -298,48 +301,44 @@ test('a worker waits for the control plane and joins; a deleted Cluster deletes 
     if (!object) deleted.push(previous!.kind)
   }
   for (const { group, plural } of [Machine, LocalControlPlane, LocalCluster, Cluster])
-    world.store.subscribe(`${plural}.${group}`, recordDeletion)
-  await world.client.delete(Cluster, key('demo'))
-  await world.advance(minutes(2))
+    env.store.subscribe(`${plural}.${group}`, recordDeletion)
+  await env.client.delete(Cluster, key('demo'))
+  await env.advance(minutes(2))
   expect(deleted).toEqual(['Machine', 'Machine', 'Machine', 'Machine', 'LocalControlPlane', 'LocalCluster', 'Cluster'])
-  expect(objectNames(world)).toEqual([])
+  expect(objectNames(env)).toEqual([])
   expect(stores.names()).toEqual([])
 })
 
 test.each<[string, NewCluster, number]>([
-  ['of a control plane with a Machine that has not booted', { simulated: { provisioningDelay: '1h' } }, 0],
-  ['of a control plane with a Node that is not initialized', { simulatedControlPlane: { initializationDelay: '1h' } }, 0],
-  ['of an initialized control plane with Machines', { replicas: 3 }, 1],
-  [
-    'of a hosted control plane that is not initialized',
-    { hosted: true, simulatedControlPlane: { initializationDelay: '1h' } },
-    0,
-  ],
-  ['of a hosted control plane that is initialized', { hosted: true }, 1],
-])('a deleted namespace deletes all objects of a Cluster: %s', async (_, options, workers) => {
-  const world = await aWorld()
-  await world.client.create(Namespace, { metadata: { name: 'team' } })
-  await createCluster(world, { ...options, namespace: 'team' })
-  if (workers > 0) await addWorker(world, 'worker', 'team')
-  await world.advance(seconds(30))
-  const controlPlane = await world.client.get(LocalControlPlane, { namespace: 'team', name: 'demo' })
+  ['a control plane with a Machine that has not booted', { simulated: { provisioningDelay: '1h' } }, 0],
+  ['an uninitialized control plane with a Node', { simulatedControlPlane: { initializationDelay: '1h' } }, 0],
+  ['an initialized control plane with Machines', { replicas: 3 }, 1],
+  ['an uninitialized hosted control plane', { hosted: true, simulatedControlPlane: { initializationDelay: '1h' } }, 0],
+  ['an initialized hosted control plane', { hosted: true }, 1],
+])('the deletion of a namespace deletes all objects of a Cluster with %s', async (_, options, workers) => {
+  const env = await startEnv()
+  await env.client.create(Namespace, { metadata: { name: 'team' } })
+  await createCluster(env, { ...options, namespace: 'team' })
+  if (workers > 0) await addWorker(env, 'worker', 'team')
+  await env.advance(seconds(30))
+  const controlPlane = await env.client.get(LocalControlPlane, { namespace: 'team', name: 'demo' })
   expect(controlPlane.status?.initialization?.controlPlaneInitialized ?? false).toBe(workers > 0)
 
-  await world.client.delete(Namespace, { name: 'team' })
-  await world.advance(minutes(5))
-  expect(objectNames(world)).toEqual([])
-  await expect(world.client.get(Namespace, { name: 'team' })).rejects.toThrow('namespaces "team" not found')
+  await env.client.delete(Namespace, { name: 'team' })
+  await env.advance(minutes(5))
+  expect(objectNames(env)).toEqual([])
+  await expect(env.client.get(Namespace, { name: 'team' })).rejects.toThrow('namespaces "team" not found')
 })
 
 test('delays are measured from their start, even after a restart', async () => {
   const [stores, store, clock] = [keptStores(), keptOpen(memoryStore()), new VirtualClock()]
-  const world = await aWorld({ stores, store, clock })
-  await createCluster(world, { simulated: { provisioningDelay: '30s', nodeDelay: '20s' } })
-  await world.advance(seconds(29))
-  expect(await machineTexts(world)).toEqual(['Provisioning in undefined v1.35.0'])
-  await end(world)
+  const env = await startEnv({ stores, store, clock })
+  await createCluster(env, { simulated: { provisioningDelay: '30s', nodeDelay: '20s' } })
+  await env.advance(seconds(29))
+  expect(await machineTexts(env)).toEqual(['Provisioning in undefined v1.35.0'])
+  await end(env)
 
-  const restarted = await aWorld({ stores, store, clock })
+  const restarted = await startEnv({ stores, store, clock })
   await restarted.advance(seconds(2))
   expect(await machineTexts(restarted)).toEqual(['Provisioned in a v1.35.0'])
   await restarted.advance(seconds(17))
@@ -348,46 +347,46 @@ test('delays are measured from their start, even after a restart', async () => {
   expect(await machineTexts(restarted)).toEqual(['Running in a v1.35.0'])
 })
 
-test('a simulated failure is reported in conditions, and ends after its attempts', async () => {
-  const world = await aWorld()
+test('a simulated failure is reported in conditions, and ends after the configured number of attempts', async () => {
+  const env = await startEnv()
   const failure = { at: 'provisioning', message: 'no capacity in zone a', times: 2 }
-  await createCluster(world, { simulated: { provisioningDelay: '1s', failure } })
-  await world.advance(seconds(3))
-  const [machine] = await machines(world)
+  await createCluster(env, { simulated: { provisioningDelay: '1s', failure } })
+  await env.advance(seconds(3))
+  const [machine] = await machines(env)
   expect(getCondition(machine!, 'InfrastructureReady')?.message).toContain('* Provisioned: no capacity in zone a')
-  await world.advance(seconds(20))
-  expect(await machineTexts(world)).toEqual(['Running in a v1.35.0'])
+  await env.advance(seconds(20))
+  expect(await machineTexts(env)).toEqual(['Running in a v1.35.0'])
 })
 
 test('a permanent failure is not retried until it is removed from the spec', async () => {
-  const world = await aWorld()
-  await createCluster(world, { simulated: { failure: { at: 'node', message: 'kernel panic' } } })
+  const env = await startEnv()
+  await createCluster(env, { simulated: { failure: { at: 'node', message: 'kernel panic' } } })
   // Long enough for five failed attempts to connect, after which conditions report that there is no connection.
-  await world.advance(minutes(5))
-  const [machine] = await machines(world)
-  expect(getCondition(await world.client.get(LocalMachine, key(machine!.metadata.name)), 'Ready')).toMatchObject({
+  await env.advance(minutes(5))
+  const [machine] = await machines(env)
+  expect(getCondition(await env.client.get(LocalMachine, key(machine!.metadata.name)), 'Ready')).toMatchObject({
     status: 'False',
     message: '* NodeProvisioned: kernel panic',
   })
-  const { revision } = world.store
-  await world.advance(minutes(10))
-  expect(world.store.revision).toBe(revision)
+  const { revision } = env.store
+  await env.advance(minutes(10))
+  expect(env.store.revision).toBe(revision)
 
-  await world.client.patch(LocalMachine, key(machine!.metadata.name), { type: 'merge', body: { spec: { simulated: null } } })
-  await world.advance(seconds(20))
-  expect(await machineTexts(world)).toEqual(['Running in a v1.35.0'])
+  await env.client.patch(LocalMachine, key(machine!.metadata.name), { type: 'merge', body: { spec: { simulated: null } } })
+  await env.advance(seconds(20))
+  expect(await machineTexts(env)).toEqual(['Running in a v1.35.0'])
 })
 
 test('a failing kubelet of the new version blocks the rollout', async () => {
-  const world = await aWorld()
-  await createCluster(world, { replicas: 3 })
-  await world.advance(seconds(10))
+  const env = await startEnv()
+  await createCluster(env, { replicas: 3 })
+  await env.advance(seconds(10))
   const failing = { simulated: { failure: { at: 'kubelet' as const, message: 'unsupported flag' } } }
-  await world.client.create(LocalMachineTemplate, { ...named('broken'), spec: { template: { spec: failing } } })
+  await env.client.create(LocalMachineTemplate, { ...named('broken'), spec: { template: { spec: failing } } })
   const body = { spec: { version: 'v1.36.0', machineTemplate: { spec: { infrastructureRef: machineTemplate('broken') } } } }
-  const upgrade = () => world.client.patch(LocalControlPlane, key('demo'), { type: 'merge', body })
-  expect(await followMachines(world, upgrade, 'v1.36.0')).toBe('0/3 1/4')
-  const controlPlane = await world.client.get(LocalControlPlane, key('demo'))
+  const upgrade = () => env.client.patch(LocalControlPlane, key('demo'), { type: 'merge', body })
+  expect(await followMachines(env, upgrade, 'v1.36.0')).toBe('0/3 1/4')
+  const controlPlane = await env.client.get(LocalControlPlane, key('demo'))
   expect(getCondition(controlPlane, 'Available')).toMatchObject({
     status: 'True',
     message: '* 3 of 4 Machines have healthy control plane components, at least 1 required',
@@ -401,26 +400,26 @@ test('a failing kubelet of the new version blocks the rollout', async () => {
 })
 
 test('a cluster with a certificate authority of the user is provisioned, and the Secret of the authority is not changed', async () => {
-  const world = await aWorld()
-  const { certificate, key: privateKey } = await makeAuthority(world.clock, { commonName: 'ours' })
+  const env = await startEnv()
+  const { certificate, key: privateKey } = await makeAuthority(env.clock, { commonName: 'ours' })
   const data = { 'tls.crt': btoa(certificate), 'tls.key': btoa(privateKey) }
-  await world.client.create(Secret, { ...named('demo-ca'), type: 'Opaque', data })
-  await createCluster(world)
-  await world.advance(seconds(5))
-  expect(await machineTexts(world)).toEqual(['Running in a v1.35.0'])
-  const secret = await world.client.get(Secret, key('demo-ca'))
+  await env.client.create(Secret, { ...named('demo-ca'), type: 'Opaque', data })
+  await createCluster(env)
+  await env.advance(seconds(5))
+  expect(await machineTexts(env)).toEqual(['Running in a v1.35.0'])
+  const secret = await env.client.get(Secret, key('demo-ca'))
   expect(secret.data).toEqual(data)
   expect(secret.metadata.ownerReferences).toBeUndefined()
 })
 
 test('a certificate authority that is deleted after initialization is not recreated, and scaling is blocked', async () => {
-  const world = await aWorld()
-  await createCluster(world)
-  await world.advance(seconds(5))
-  await world.client.delete(Secret, key('demo-ca'))
-  await scale(world, 3)
-  await world.advance(minutes(1))
-  const controlPlane = await world.client.get(LocalControlPlane, key('demo'))
+  const env = await startEnv()
+  await createCluster(env)
+  await env.advance(seconds(5))
+  await env.client.delete(Secret, key('demo-ca'))
+  await scale(env, 3)
+  await env.advance(minutes(1))
+  const controlPlane = await env.client.get(LocalControlPlane, key('demo'))
   expect(getCondition(controlPlane, 'CertificatesAvailable')).toMatchObject({
     status: 'False',
     message: 'Cluster certificate for ca is not available, please check cluster certificate secrets',
@@ -428,115 +427,114 @@ test('a certificate authority that is deleted after initialization is not recrea
   expect(getCondition(controlPlane, 'ScalingUp')?.message).toBe(
     'Scaling up from 1 to 3 replicas is blocked because:\n* cluster certificates are missing or unknown',
   )
-  expect(await machines(world)).toHaveLength(1)
+  expect(await machines(env)).toHaveLength(1)
 })
 
 test('all certificates of a cluster are Secrets as the contract requires, and Secrets of the user are not changed', async () => {
-  const world = await aWorld()
-  const ownAuthority = await makeAuthority(world.clock, { commonName: 'ours' })
+  const env = await startEnv()
+  const ownAuthority = await makeAuthority(env.clock, { commonName: 'ours' })
   const data = { 'tls.crt': btoa(ownAuthority.certificate), 'tls.key': btoa(ownAuthority.key) }
   const labels = { 'cluster.x-k8s.io/cluster-name': 'demo' }
-  await world.client.create(Secret, {
+  await env.client.create(Secret, {
     metadata: { ...named('demo-etcd').metadata, labels },
     type: 'cluster.x-k8s.io/secret',
     data,
   })
-  await createCluster(world)
-  await world.advance(seconds(5))
+  await createCluster(env)
+  await env.advance(seconds(5))
   for (const purpose of ['ca', 'proxy', 'sa', 'kubeconfig']) {
-    expect(await world.client.get(Secret, key(`demo-${purpose}`))).toMatchObject({
+    expect(await env.client.get(Secret, key(`demo-${purpose}`))).toMatchObject({
       type: 'cluster.x-k8s.io/secret',
       metadata: { labels, ownerReferences: [{ kind: 'LocalControlPlane', name: 'demo', controller: true }] },
     })
   }
-  const etcd = await world.client.get(Secret, key('demo-etcd'))
+  const etcd = await env.client.get(Secret, key('demo-etcd'))
   expect(etcd.data).toEqual(data)
   expect(etcd.metadata.ownerReferences).toBeUndefined()
 
-  const text = async (purpose: string, name: string) =>
-    atob((await world.client.get(Secret, key(`demo-${purpose}`))).data![name]!)
+  const text = async (purpose: string, name: string) => atob((await env.client.get(Secret, key(`demo-${purpose}`))).data![name]!)
   for (const purpose of ['ca', 'proxy']) {
     const authority = new X509Certificate(await text(purpose, 'tls.crt'))
     expect([authority.ca, authority.subject]).toEqual([true, 'CN=kubernetes'])
     expect(authority.checkPrivateKey(createPrivateKey(await text(purpose, 'tls.key')))).toBe(true)
   }
-  // As upstream, the certificate of `sa` is the public key of its private key.
+  // As in upstream, `tls.crt` of the Secret `demo-sa` contains a public key instead of a certificate.
   const publicKey = createPublicKey(await text('sa', 'tls.crt'))
   expect(createPublicKey(await text('sa', 'tls.key')).equals(publicKey)).toBe(true)
 })
 
 test('a deleted kubeconfig is recreated', async () => {
-  const world = await aWorld()
-  await createCluster(world)
-  await world.advance(seconds(5))
-  const { uid } = (await world.client.get(Secret, key('demo-kubeconfig'))).metadata
-  await world.client.delete(Secret, key('demo-kubeconfig'))
-  await world.advance(seconds(5))
-  expect((await world.client.get(Secret, key('demo-kubeconfig'))).metadata.uid).not.toBe(uid)
+  const env = await startEnv()
+  await createCluster(env)
+  await env.advance(seconds(5))
+  const { uid } = (await env.client.get(Secret, key('demo-kubeconfig'))).metadata
+  await env.client.delete(Secret, key('demo-kubeconfig'))
+  await env.advance(seconds(5))
+  expect((await env.client.get(Secret, key('demo-kubeconfig'))).metadata.uid).not.toBe(uid)
 })
 
 test('an idle cluster writes nothing', async () => {
   const stores = keptStores()
-  const world = await aWorld({ stores })
-  await createCluster(world, { replicas: 3 })
-  await world.advance(minutes(1))
+  const env = await startEnv({ stores })
+  await createCluster(env, { replicas: 3 })
+  await env.advance(minutes(1))
   const workload = (await stores.openStore('workload_default_demo')).revision
-  const { revision } = world.store
-  await world.advance(minutes(30))
-  expect(world.store.revision).toBe(revision)
+  const { revision } = env.store
+  await env.advance(minutes(30))
+  expect(env.store.revision).toBe(revision)
   expect((await stores.openStore('workload_default_demo')).revision).toBe(workload)
 })
 
 test('a paused control plane is not changed', async () => {
-  const world = await aWorld()
-  await createCluster(world)
-  await world.advance(seconds(5))
+  const env = await startEnv()
+  await createCluster(env)
+  await env.advance(seconds(5))
   const paused = { metadata: { annotations: { 'cluster.x-k8s.io/paused': '' } } }
-  await world.client.patch(LocalControlPlane, key('demo'), { type: 'merge', body: paused })
-  await scale(world, 3)
-  await world.advance(minutes(1))
-  expect(await machines(world)).toHaveLength(1)
-  expect(isTrue(await world.client.get(LocalControlPlane, key('demo')), 'Paused')).toBe(true)
-  await world.client.patch(LocalControlPlane, key('demo'), { type: 'merge', body: { metadata: { annotations: null } } })
-  await world.advance(minutes(1))
-  expect(await machines(world)).toHaveLength(3)
+  await env.client.patch(LocalControlPlane, key('demo'), { type: 'merge', body: paused })
+  await scale(env, 3)
+  await env.advance(minutes(1))
+  expect(await machines(env)).toHaveLength(1)
+  expect(isTrue(await env.client.get(LocalControlPlane, key('demo')), 'Paused')).toBe(true)
+  await env.client.patch(LocalControlPlane, key('demo'), { type: 'merge', body: { metadata: { annotations: null } } })
+  await env.advance(minutes(1))
+  expect(await machines(env)).toHaveLength(3)
 })
 
 test('a paused cluster is reachable after a restart', async () => {
   const [stores, store, clock] = [keptStores(), keptOpen(memoryStore()), new VirtualClock()]
-  const world = await aWorld({ stores, store, clock })
-  await createCluster(world)
-  await world.advance(seconds(5))
-  await world.client.patch(Cluster, key('demo'), { type: 'merge', body: { spec: { paused: true } } })
-  await world.advance(seconds(5))
-  await end(openWorlds.pop()!)
+  const env = await startEnv({ stores, store, clock })
+  await createCluster(env)
+  await env.advance(seconds(5))
+  await env.client.patch(Cluster, key('demo'), { type: 'merge', body: { spec: { paused: true } } })
+  await env.advance(seconds(5))
+  await end(openEnvs.pop()!)
 
-  const restarted = await aWorld({ isInstalled: true, stores, store, clock })
+  const restarted = await startEnv({ isInstalled: true, stores, store, clock })
   await restarted.settle()
   expect(await nodes(restarted)).toHaveLength(1)
 })
 
 test('labels and deletion timeouts of the machine template propagate to existing Machines without a rollout', async () => {
-  const world = await aWorld()
-  await createCluster(world)
-  await world.advance(seconds(5))
-  const [machineBefore] = await machines(world)
+  const env = await startEnv()
+  await createCluster(env)
+  await env.advance(seconds(5))
+  const [machineBefore] = await machines(env)
   const machineTemplate = { metadata: { labels: { team: 'a' } }, spec: { deletion: { nodeDrainTimeoutSeconds: 7 } } }
-  await world.client.patch(LocalControlPlane, key('demo'), { type: 'merge', body: { spec: { machineTemplate } } })
-  await world.advance(seconds(10))
-  const [machineAfter] = await machines(world)
+  await env.client.patch(LocalControlPlane, key('demo'), { type: 'merge', body: { spec: { machineTemplate } } })
+  await env.advance(seconds(10))
+  const [machineAfter] = await machines(env)
   expect(machineAfter).toMatchObject({
     metadata: { uid: machineBefore!.metadata.uid, labels: { team: 'a' } },
     spec: { deletion: { nodeDrainTimeoutSeconds: 7 } },
   })
-  expect((await world.client.get(LocalMachine, key(machineAfter!.metadata.name))).metadata.labels?.team).toBe('a')
+  expect((await env.client.get(LocalMachine, key(machineAfter!.metadata.name))).metadata.labels?.team).toBe('a')
 })
 
-/** Returns a function that creates a store in which the kinds are installed already, for quick starts. */
+/** Returns a function that creates a store in which the kinds are already installed, so that environments start quickly. */
 async function installedStore(): Promise<() => Promise<Store>> {
-  const world = await aWorld()
+  const env = await startEnv()
   const installed = ['customresourcedefinitions.apiextensions.k8s.io', 'namespaces'].flatMap((resource) =>
-    world.store.list(resource).map((object) => ({ resource, object })),
+    env.store.list(resource).map((object) => ({ resource, object })),
   )
   return async () => {
     const store = memoryStore()
@@ -561,17 +559,17 @@ const cutOffAfter =
     watch: (request, signal) => transport.watch(request, signal),
   })
 
-test('each object is created once, whichever write of the creation of a cluster is the last before the process is stopped', async () => {
+test('after a restart, each object of a new cluster exists once, whichever write was the last before the process was stopped', async () => {
   const newStore = await installedStore()
   for (let writes = 0; ; writes++) {
     const [stores, store, clock] = [keptStores(), await newStore(), new VirtualClock()]
-    const world = await aWorld({ isInstalled: true, stores, store, clock, between: cutOffAfter(writes) })
-    await createCluster(world)
-    await world.settle()
-    const finished = (await machineTexts(world)).join() === 'Running in a v1.35.0'
-    await end(openWorlds.pop()!)
+    const env = await startEnv({ isInstalled: true, stores, store, clock, between: cutOffAfter(writes) })
+    await createCluster(env)
+    await env.settle()
+    const finished = (await machineTexts(env)).join() === 'Running in a v1.35.0'
+    await end(openEnvs.pop()!)
 
-    const restarted = await aWorld({ isInstalled: true, stores, store, clock, seed: 2 })
+    const restarted = await startEnv({ isInstalled: true, stores, store, clock, seed: 2 })
     await restarted.advance(seconds(30))
     expect([writes, ...(await machineTexts(restarted))]).toEqual([writes, 'Running in a v1.35.0'])
     const [machine] = await machines(restarted)
@@ -585,26 +583,26 @@ test('each object is created once, whichever write of the creation of a cluster 
       `localbootstrapconfigs/${name}`,
       ...[`secrets/${name}`, ...['ca', 'etcd', 'kubeconfig', 'proxy', 'sa'].map((purpose) => `secrets/demo-${purpose}`)].sort(),
     ])
-    await end(openWorlds.pop()!)
+    await end(openEnvs.pop()!)
     if (finished) break
   }
 })
 
 test.each([4, 11, 17, 23, 30, 38, 47])(
-  'a rollout that is stopped after write %d continues after the next start',
+  'a rollout continues after a restart when the process was stopped after write %d',
   async (writes) => {
     const [stores, store, clock] = [keptStores(), keptOpen(memoryStore()), new VirtualClock()]
-    const firstWorld = await aWorld({ stores, store, clock })
-    await createCluster(firstWorld, { replicas: 3 })
-    await firstWorld.advance(seconds(10))
-    await firstWorld.client.patch(LocalControlPlane, key('demo'), { type: 'merge', body: { spec: { version: 'v1.36.0' } } })
-    await end(openWorlds.pop()!)
+    const firstEnv = await startEnv({ stores, store, clock })
+    await createCluster(firstEnv, { replicas: 3 })
+    await firstEnv.advance(seconds(10))
+    await firstEnv.client.patch(LocalControlPlane, key('demo'), { type: 'merge', body: { spec: { version: 'v1.36.0' } } })
+    await end(openEnvs.pop()!)
 
-    const stopped = await aWorld({ isInstalled: true, stores, store, clock, between: cutOffAfter(writes) })
+    const stopped = await startEnv({ isInstalled: true, stores, store, clock, between: cutOffAfter(writes) })
     await stopped.advance(seconds(20))
-    await end(openWorlds.pop()!)
+    await end(openEnvs.pop()!)
 
-    const restarted = await aWorld({ isInstalled: true, stores, store, clock, seed: 2 })
+    const restarted = await startEnv({ isInstalled: true, stores, store, clock, seed: 2 })
     const counts = await followMachines(restarted, () => Promise.resolve(), 'v1.36.0')
     expect(counts).toMatch(/3\/3$/)
     expect(counts).not.toMatch(/\/[0125-9]/)
@@ -616,17 +614,17 @@ test.each([4, 11, 17, 23, 30, 38, 47])(
 test('a client connects to the workload API server over TLS with the kubeconfig of the cluster', async () => {
   // TLS checks certificates against the system clock, not the virtual clock.
   const clock = new VirtualClock(Date.now())
-  const world = await aWorld({ clock })
-  const listener = await listen({ port: 0, endpointFor: (name) => world.workloads.endpointFor(name ?? ''), clock })
+  const env = await startEnv({ clock })
+  const listener = await listen({ port: 0, endpointFor: (name) => env.workloads.endpointFor(name ?? ''), clock })
   try {
-    await createCluster(world, { port: listener.port })
-    await world.advance(seconds(5))
-    const secret = await world.client.get(Secret, key('demo-kubeconfig'))
+    await createCluster(env, { port: listener.port })
+    await env.advance(seconds(5))
+    const secret = await env.client.get(Secret, key('demo-kubeconfig'))
     const access = await resolveKubeconfig(parseKubeconfig(Buffer.from(secret.data!.value!, 'base64').toString('utf8')))
     expect(access).toMatchObject({ server: listener.url, servername: 'demo.default.clusters.capstan.dev' })
     const transport = httpsTransport(access, { clock, random: seededRandom(1) })
     const { items } = await createClient(transport).list(Node)
-    expect(items.map(({ metadata }) => metadata.name)).toEqual((await machines(world)).map(({ metadata }) => metadata.name))
+    expect(items.map(({ metadata }) => metadata.name)).toEqual((await machines(env)).map(({ metadata }) => metadata.name))
     transport.close()
   } finally {
     await listener.close(0)
@@ -635,10 +633,10 @@ test('a client connects to the workload API server over TLS with the kubeconfig 
 
 test('when a user replaces the certificate authority, the kubeconfig and the workload API server use the new authority', async () => {
   const clock = new VirtualClock(Date.now())
-  const world = await aWorld({ clock })
-  const listener = await listen({ port: 0, endpointFor: (name) => world.workloads.endpointFor(name ?? ''), clock })
+  const env = await startEnv({ clock })
+  const listener = await listen({ port: 0, endpointFor: (name) => env.workloads.endpointFor(name ?? ''), clock })
   const access = async () => {
-    const secret = await world.client.get(Secret, key('demo-kubeconfig'))
+    const secret = await env.client.get(Secret, key('demo-kubeconfig'))
     return resolveKubeconfig(parseKubeconfig(Buffer.from(secret.data!.value!, 'base64').toString('utf8')))
   }
   const nodesWith = async (kubeconfig: Awaited<ReturnType<typeof access>>) => {
@@ -650,15 +648,15 @@ test('when a user replaces the certificate authority, the kubeconfig and the wor
     }
   }
   try {
-    await createCluster(world, { port: listener.port })
-    await world.advance(seconds(5))
+    await createCluster(env, { port: listener.port })
+    await env.advance(seconds(5))
     const oldAccess = await access()
     expect(await nodesWith(oldAccess)).toBe(1)
 
     const newAuthority = await makeAuthority(clock, { commonName: 'next' })
     const data = { 'tls.crt': btoa(newAuthority.certificate), 'tls.key': btoa(newAuthority.key) }
-    await world.client.patch(Secret, key('demo-ca'), { type: 'merge', body: { data } })
-    await world.settle()
+    await env.client.patch(Secret, key('demo-ca'), { type: 'merge', body: { data } })
+    await env.settle()
     expect(await nodesWith(await access())).toBe(1)
     await expect(nodesWith(oldAccess)).rejects.toThrow(/certificate/)
   } finally {

@@ -38,7 +38,7 @@ export function owningPool(cache: Cache, object: KubeObject): LocalMachinePool |
   return owner && cache.peek(LocalMachinePool, sibling(object, owner.name))
 }
 
-/** Returns the Cluster that the label of the object names. */
+/** Returns the Cluster that the cluster-name label of the object names. */
 export function labelledCluster(cache: Cache, object: KubeObject): Cluster | undefined {
   const name = object.metadata.labels?.[ClusterNameLabel]
   return name === undefined ? undefined : cache.peek(Cluster, sibling(object, name))
@@ -79,7 +79,8 @@ export const relevantClusterChange = whenChanged(({ metadata, spec, status }: Cl
 ])
 
 /**
- * Accepts changes of a Machine that its infrastructure and bootstrap config use. Ignores its status, which core computes from their status.
+ * Accepts changes of the Machine fields that the Machine's infrastructure and bootstrap config use. Ignores the status of the Machine, which
+ * core computes from the status of these objects.
  */
 export const relevantMachineChange = whenChanged((machine: Machine) => [
   machine.spec,
@@ -87,7 +88,10 @@ export const relevantMachineChange = whenChanged((machine: Machine) => [
   isUpdateInProgress(machine),
 ])
 
-/** Accepts changes of a MachinePool that its infrastructure and bootstrap config use. Ignores `spec.providerIDList`, which core copies. */
+/**
+ * Accepts changes of the MachinePool fields that its infrastructure and bootstrap config use. Ignores `spec.providerIDList`, which core
+ * copies from the infrastructure.
+ */
 export const relevantMachinePoolChange = whenChanged(({ metadata, spec }: MachinePool) => [
   spec.replicas,
   spec.template,

@@ -12,12 +12,12 @@ export const secretData = (texts: Readonly<Record<string, string>>): Record<stri
   Object.fromEntries(Object.entries(texts).map(([key, text]) => [key, Buffer.from(text, 'utf8').toString('base64')]))
 
 /**
- * Reads a Secret from the cache. If it is not there, reads it from the server, so that an existing Secret is not taken for a missing one.
+ * Reads a Secret from the cache. If the cache does not have it, reads it from the server, because the cache may be stale.
  */
 export const findSecret = async (key: ObjectKey, io: ReconcileContext): Promise<Secret | undefined> =>
   io.cache.peek(Secret, key) ?? (await orAbsent(io.client.get(Secret, key)))
 
-/** Creates a Secret. Returns the existing Secret if another client has created it, so that callers need not read it first. */
+/** Creates a Secret. Returns the existing Secret if another client has created it, so that callers need no read before the create. */
 export async function createSecret(
   secret: Input<Secret>,
   { client }: ReconcileContext,

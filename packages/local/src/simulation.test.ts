@@ -19,7 +19,7 @@ test.each([
   ],
   ['fails permanently at any later time', 900_000, { delay: '2s', failure }, { state: 'failed', message: 'no capacity' }],
   [
-    'fails with the time of the retry when it fails once',
+    'fails with a retry time when only the first attempt fails',
     3000,
     { delay: '2s', failure: once },
     { state: 'failed', message: 'no capacity', retryAt: 7000 },
@@ -44,7 +44,7 @@ test.each([
   expect(progress(0, now, script)).toEqual(expected)
 })
 
-test('only the stage of the failure fails', () => {
+test('a simulated failure affects only its own stage', () => {
   const scripted: { at: 'provisioning' | 'node'; message: string } = { at: 'node', message: 'no capacity' }
   expect(failureAt(scripted, 'node')).toBe(scripted)
   expect(failureAt(scripted, 'provisioning')).toBeUndefined()

@@ -21,6 +21,7 @@ export function reportTerminal(
   status.failureMessage = failure.message
 }
 
+/** Progress of a simulated step. Times are in milliseconds since the Unix epoch. */
 export type Progress =
   | { readonly state: 'running'; readonly until: number }
   /** `retryAt` is absent when there is no retry until the spec changes. */
@@ -32,8 +33,8 @@ const RetryDelay = seconds(5)
 
 /**
  * Returns the progress of a step that began at `started`. Each attempt takes `delay`; a failed attempt is retried after `RetryDelay`,
- * unless the failure is permanent. A start time further in the future than the duration of the step was recorded before the clock was set
- * back: the duration then counts as over.
+ * unless the failure is permanent. If `started` is further in the future than the step lasts, the clock was set back after the start: the
+ * duration then counts as over.
  *
  * @example progress(started, clock.now(), { delay: '2s', failure: { message: 'no capacity', times: 1 } })
  */

@@ -6,8 +6,12 @@ import { ConfigMap, isReason, orAbsent } from '@capstan/kube'
 export const KubeadmConfigKey = { namespace: 'kube-system', name: 'kubeadm-config' } as const
 
 /** Creates missing objects. May be called repeatedly, and for several machines concurrently. */
-export async function ensureBasics(client: Client, clusterName: string, kubernetesVersion: string | undefined): Promise<void> {
-  for (const configMap of basics(clusterName, kubernetesVersion)) {
+export async function ensureKubeadmObjects(
+  client: Client,
+  clusterName: string,
+  kubernetesVersion: string | undefined,
+): Promise<void> {
+  for (const configMap of kubeadmObjects(clusterName, kubernetesVersion)) {
     try {
       await client.create(ConfigMap, configMap)
     } catch (err) {
@@ -16,7 +20,7 @@ export async function ensureBasics(client: Client, clusterName: string, kubernet
   }
 }
 
-/** Writes the target version of the control plane to kubeadm-config if it differs. As upstream, called before the Machines are updated. */
+/** Writes the target version of the control plane to kubeadm-config if it differs. Called before the Machines are updated, as in upstream. */
 export async function recordVersion(client: Client, kubernetesVersion: string): Promise<void> {
   const configMap = await orAbsent(client.get(ConfigMap, KubeadmConfigKey))
   const configuration = configMap?.data?.ClusterConfiguration
@@ -26,7 +30,7 @@ export async function recordVersion(client: Client, kubernetesVersion: string): 
 }
 
 // kubeadm-config is created last: when it exists, all other objects exist.
-const basics = (clusterName: string, kubernetesVersion = ''): readonly Input<ConfigMap>[] => [
+const kubeadmObjects = (clusterName: string, kubernetesVersion = ''): readonly Input<ConfigMap>[] => [
   { metadata: { namespace: 'kube-system', name: 'coredns' }, data: { Corefile: '.:53 {\n    errors\n    ready\n}\n' } },
   {
     metadata: { namespace: 'kube-system', name: 'kube-proxy' },

@@ -1,4 +1,4 @@
-/** Tests many API servers in one process behind one port: what they share, and their isolation. */
+/** Tests many API servers in one process: their shared port, and their isolation from one another. */
 import { request } from 'node:https'
 import { type Listener, listen, memoryStore } from '@capstan/apiserver'
 import { ConfigMap, ServiceAccount, seededRandom, silent, systemClock, VirtualClock } from '@capstan/kube'
@@ -47,7 +47,7 @@ interface RequestOptions {
   /** Index of the cluster whose client certificate is used. */
   readonly as?: number
   readonly token?: string
-  /** Index of the cluster whose serving certificate is trusted. */
+  /** Index of the cluster whose certificate authority the client trusts. */
   readonly trusts?: number
   readonly headers?: object
 }
@@ -88,7 +88,7 @@ test('all API servers share one port, and each has its own objects', async () =>
   )
 })
 
-test('a cluster rejects the credentials of another cluster, and requests without credentials', async () => {
+test('a cluster rejects credentials of another cluster and requests without credentials, and has its own certificate authority', async () => {
   const [first, second] = [workloads.clientFor(clusters[0]!.key)!, workloads.clientFor(clusters[1]!.key)!]
   const account = { namespace: 'default', name: 'robot' }
   await Promise.all([first, second].map((client) => client.create(ServiceAccount, { metadata: account })))
@@ -110,7 +110,7 @@ test('a cluster rejects the credentials of another cluster, and requests without
     send(path, { cluster: 1, as: 0 }),
     send(path, { cluster: 1, token }),
     send(path, { cluster: 1 }),
-    // The TLS server name selects the API server, not the Host header.
+    // The TLS server name, not the Host header, selects the API server.
     send(path, { cluster: 1, as: 0, headers: { host: serverNameOf(clusters[0]!.key) } }),
   ])
   expect(rejected.map(({ code }) => code)).toEqual([401, 401, 401, 401])

@@ -41,7 +41,7 @@ test('a failing kubelet reports NotReady once, and does not change other conditi
   expect(nodeStatus({ ...node, status: status! }, kubelet({ failureMessage: 'disk full' }), later + 1000)).toBeUndefined()
 })
 
-test('conditions of other writers stay', () => {
+test('a status report preserves conditions of other writers', () => {
   const node = registered()
   node.status!.conditions!.push({ type: 'NetworkUnavailable', status: 'False' })
   const status = nodeStatus(node, kubelet({ version: 'v1.36.1' }), later)

@@ -4,6 +4,7 @@ import type { Input, Node } from '@capstan/kube'
 import { equal, timestamp } from '@capstan/kube'
 import type { Registration } from '../bootstrap/data.ts'
 
+/** Properties of a simulated kubelet. */
 export interface Kubelet {
   readonly nodeName: string
   readonly providerID: string
@@ -17,7 +18,10 @@ export interface Kubelet {
 
 const ControlPlaneRole = 'node-role.kubernetes.io/control-plane'
 
-/** Returns the taint with which a Node registers, as with kubeadm. Workers have the taint `uninitialized`, which core removes. */
+/**
+ * Returns the taint with which a Node registers: for a control plane, kubeadm's taint of the role; for a worker, the contract's taint
+ * `node.cluster.x-k8s.io/uninitialized`, which core removes.
+ */
 export const roleTaint = (role: Kubelet['role']) =>
   role === 'control-plane' ? { key: ControlPlaneRole, effect: 'NoSchedule' as const } : NodeUninitializedTaint
 

@@ -1,7 +1,6 @@
 /**
- * Runs the simulated workload clusters: one embedded API server per cluster, with shared kinds and schemas. An API server runs while at
- * least one control plane machine of its cluster runs, or a hosted control plane. It has its own store, which keeps its objects across
- * restarts of the process.
+ * Runs the simulated workload clusters: one embedded API server per cluster. An API server runs as long as its cluster has a running control
+ * plane machine or a hosted control plane. It has its own store, which preserves the objects across restarts of the process.
  */
 import { createHandler, type Endpoint, type HttpHandler, type Store } from '@capstan/apiserver'
 import { type ApiServer, createApiServer } from '@capstan/kubernetes-kinds'
@@ -9,7 +8,7 @@ import { compareVersions } from '@capstan/api'
 import type { Client, Clock, Logger, ObjectKey, Random, Transport } from '@capstan/kube'
 import { createClient, keyText, StatusError } from '@capstan/kube'
 import type { CertifiedKey } from '@capstan/kube/node'
-import { ensureBasics } from './basics.ts'
+import { ensureKubeadmObjects } from './basics.ts'
 import { serverNameOf } from './server-name.ts'
 import { servingCertificate } from './serving-certificate.ts'
 
@@ -21,7 +20,7 @@ export interface WorkloadsOptions {
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
-  /** Whether evicted and deleted Pods exist until their kubelet has ended them. Default: false, because kubelets are only simulated. */
+  /** Whether evicted and deleted Pods exist until their kubelet has stopped them. Default: false, because kubelets are only simulated. */
   readonly gracefulDeletion?: boolean
 }
 
@@ -35,8 +34,9 @@ export interface Boot {
   readonly kubernetesVersion: string | undefined
 }
 
+/** The API servers of the simulated workload clusters of this process. */
 export interface Workloads {
-  /** Starts the API server of a cluster, or adds this machine to the running API server. May be called repeatedly. */
+  /** Starts the API server of a cluster on its first machine, or adds the machine to the running API server. May be called repeatedly. */
   join(cluster: ObjectKey, machine: string, boot: Boot): Promise<Client>
   /**
    * Replaces the certificate authority of a running API server: later connections use the new authority for the serving certificate and for
@@ -45,7 +45,7 @@ export interface Workloads {
   trust(cluster: ObjectKey, authority: CertifiedKey): void
   /** Removes a machine. With the last machine, the API server stops. Its data are kept. */
   leave(cluster: ObjectKey, machine: string): Promise<void>
-  /** Removes a cluster with its data. */
+  /** Stops the API server of a cluster, and deletes the store of the cluster with `removeStore`. */
   remove(cluster: ObjectKey): Promise<void>
   /** Returns a client of a running API server; with `machine`, only if that machine is one of its machines. */
   clientFor(cluster: ObjectKey, machine?: string): Client | undefined
@@ -86,7 +86,7 @@ export function createWorkloads(options: WorkloadsOptions): Workloads {
   const servers = new Map<string, RunningServer>()
   const startWaiters = new Map<string, { promise: Promise<Transport>; resolve: (transport: Transport) => void }>()
   const listeners = new Set<(cluster: ObjectKey) => void>()
-  /** Serializes starts and stops of each API server. */
+  /** The last queued start or stop of each API server, by server name. They run one after the other. */
   const turns = new Map<string, Promise<unknown>>()
 
   function inTurn<T>(name: string, act: () => Promise<T>): Promise<T> {
@@ -105,7 +105,7 @@ export function createWorkloads(options: WorkloadsOptions): Workloads {
     try {
       await server.ready
       const client = createClient(server.transport({ agent: 'kubelet' }))
-      await ensureBasics(client, cluster.name, boot.kubernetesVersion)
+      await ensureKubeadmObjects(client, cluster.name, boot.kubernetesVersion)
       // In-process clients act as the user of the kubeconfig, and fail once the server has stopped.
       const transport = whileRunning(server.transport({ name: 'kubernetes-admin', agent: 'capstan' }), () => !running.stopped)
       const running: RunningServer = {
@@ -128,7 +128,7 @@ export function createWorkloads(options: WorkloadsOptions): Workloads {
   }
 
   const endpointOf = (running: () => RunningServer, boot: Boot): Endpoint => ({
-    // The endpoint stays the same when the version, and with it the handler, changes.
+    // A new version changes the handler, but not the endpoint.
     handler: (request, identity) => running().handler(request, identity),
     authenticate: (token) => running().server.authenticate(token),
     clientCA: boot.authority.certificate,
@@ -177,7 +177,7 @@ export function createWorkloads(options: WorkloadsOptions): Workloads {
       if (!running || running.boot.authority.certificate === authority.certificate) return
       running.boot = { ...running.boot, authority }
       running.endpoint = endpointOf(() => running, running.boot)
-      log.info('Workload API server has another certificate authority', { Cluster: keyText(cluster) })
+      log.info('Workload API server uses another certificate authority', { Cluster: keyText(cluster) })
     },
     leave(cluster, machine) {
       const name = serverNameOf(cluster)
