@@ -1,8 +1,8 @@
 import { type Transport, withSend } from '@capstan/kube'
 
 /**
- * Rejects requests of controllers that have no abort signal: such requests would continue after the reconcile's timeout and after
- * the manager has stopped. Accepts Events without a signal, because they are written after the reconcile.
+ * Wraps the transport of controllers so that requests without an abort signal are rejected: such requests would continue after the
+ * reconcile's timeout and after the manager has stopped. Accepts Events without a signal, because they are written after the reconcile.
  */
 export const abortable = (transport: Transport): Transport =>
   withSend(transport, (request, signal) => {

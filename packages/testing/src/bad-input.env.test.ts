@@ -49,7 +49,7 @@ async function create(body: object, options: { fieldValidation?: 'Strict' | 'Ign
 const rulesNotChecked =
   '<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation'
 
-/** Returns copies of the object, each with its spec, or one value in it, removed or replaced. */
+/** Yields copies of the object with one mistake each: `spec`, or one value inside `spec`, is removed or replaced by another value. */
 function* mistakes(whole: Json, parentPath: readonly string[] = []): Generator<[path: string, broken: Json]> {
   const parts = Array.isArray(whole) ? whole.map((value, i) => [String(i), value] as const) : Object.entries(whole as object)
   for (const [name, value] of parts as [string, Json][]) {
@@ -80,7 +80,7 @@ describe('a Cluster', () => {
   describe('with unknown fields', () => {
     const typo = { ...aCluster({ verison: 'v1.36.1' }), sepc: {} }
 
-    test('is rejected with strict validation, with the name of every field', async () => {
+    test('is rejected with strict validation, with an error that names every unknown field', async () => {
       expect(await create(typo, { fieldValidation: 'Strict' })).toMatchObject({
         code: 400,
         reason: 'BadRequest',
@@ -155,7 +155,7 @@ describe('a Cluster', () => {
     expect(await reconciled()).toBe('True ReconcileSucceeded')
   })
 
-  test('of a class with a missing template has a message that names the template and the class', async () => {
+  test('of a class with a missing template has a condition that names the template and the class', async () => {
     await withClass()
     await env.client.delete(LocalMachineTemplate, { namespace: 'default', name: 'demo-worker' })
     await env.settle()
@@ -168,7 +168,7 @@ describe('a Cluster', () => {
     )
   })
 
-  test('of a class whose patch does not apply has a message that names the patch and the path', async () => {
+  test('of a class whose patch does not apply has a condition that names the patch and the path', async () => {
     await withClass()
     const path = '/spec/patches/0/definitions/0/jsonPatches/0/path'
     const operation = { op: 'replace' as const, path, value: '/spec/template/spec/nowhere/nodeDelay' }
@@ -232,7 +232,7 @@ describe('a runtime extension', () => {
     return `${server.url}/hooks.runtime.cluster.x-k8s.io/v1alpha1`
   }
 
-  test('behind a certificate of another authority is not discovered', async () => {
+  test('with a certificate of another authority is not discovered', async () => {
     const url = await register(rejects, await makeAuthority(systemClock, { commonName: 'other' }))
     expect(await discovered()).toBe(
       `False NotDiscovered: UnknownAuthority: Error in discovery: failed to discover extension "ext": http call failed: Post "${url}/discovery?timeout=10s": ` +
@@ -306,7 +306,7 @@ describe('a runtime extension', () => {
       answer: async () => new Response('oops', { status: 500 }),
       expectedText: 'http call failed: got response with status code 500 != 200: response : "oops"',
     },
-  ])('that responds to a hook with $name blocks the Cluster, which reports it', async ({ answer, expectedText }) => {
+  ])('that responds to a hook with $name blocks the Cluster, which reports the error', async ({ answer, expectedText }) => {
     await register(async (request) => (isDiscovery(request) ? rejects(request) : answer(request)))
     expect(await discovered()).toBe('True Discovered')
     await create(aCluster())

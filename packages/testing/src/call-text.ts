@@ -2,7 +2,7 @@
 import type { ObservedCall } from '@capstan/extension'
 import { isRecord } from '@capstan/kube'
 
-/** Formats a call such as `BeforeClusterUpgrade of gate, v1.34.0 to v1.36.0: wait 30 s (backing up)`. */
+/** Formats a call, for example as `BeforeClusterUpgrade of gate, v1.34.0 to v1.36.0: wait 30 s (backing up)`. */
 export function callText(call: ObservedCall): string {
   const { hook, handler, extensionConfig, outcome } = call
   const handlerText = handler === undefined ? '' : ` of ${handler.slice(0, -extensionConfig.length - 1)}`
@@ -61,12 +61,13 @@ function contentText(hook: string, request: Fields, response: Fields): string {
   }
 }
 
-/** Formats `patches 2 of 4 templates: LocalMachineTemplate of MachineDeployment demo-a, …`. */
-function patchesText(items: readonly Fields[], answers: readonly Fields[]): string {
-  if (answers.length === 0) return 'no patches'
-  const patched = items.filter(({ uid }) => answers.some((answer) => answer.uid === uid))
+/** Formats patches, for example as `patches 2 of 4 templates: LocalMachineTemplate of MachineDeployment demo-a, …`. */
+function patchesText(items: readonly Fields[], responseItems: readonly Fields[]): string {
+  if (responseItems.length === 0) return 'no patches'
+  const patched = items.filter(({ uid }) => responseItems.some((item) => item.uid === uid))
   const names = patched.map(({ object, holderReference }) => {
-    const [{ kind }, holder] = [object as Named, holderReference as { kind: string; name: string }]
+    const { kind } = object as Named
+    const holder = holderReference as { kind: string; name: string }
     return `${kind} of ${holder.kind} ${holder.name}`
   })
   return `patches ${patched.length} of ${items.length} templates: ${names.join(', ')}`

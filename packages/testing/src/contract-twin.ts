@@ -1,9 +1,9 @@
 /**
- * Twins of the provider kinds of a test, for contract v1beta1. A test acts as a provider of contract v1beta2. With twins, the kinds have
- * the label of contract v1beta1, and the requests of the test's client and their responses are converted. Core's requests are not
- * converted, so core reads only contract v1beta1.
+ * Runs a test with contract v1beta1, although the test acts as a provider of contract v1beta2. Each kind of a provider is replaced by a
+ * twin: the same kind with the label and the fields of contract v1beta1. The requests of the test's client and their responses are
+ * converted. Core's requests are not converted, so core reads only contract v1beta1.
  *
- * This file does not use `@capstan/api/contract`, because that module is under test.
+ * This file does not use the paths of `@capstan/api/contract`, because that module is under test.
  * Upstream: docs/book/src/developer/providers/contracts, v1.14, "Compatibility with the deprecated v1beta1 contract".
  */
 import type { ContractVersion } from '@capstan/api/contract'
@@ -25,31 +25,31 @@ const isProvider = ({ group, labels }: DeclaredKind): boolean =>
 /** A field that has a different path or type in contract v1beta1. */
 interface MovedField {
   /** Path in contract v1beta2. */
-  readonly now: string
+  readonly newPath: string
   /** Path in contract v1beta1. */
-  readonly before: string
+  readonly oldPath: string
   /** Converts a value to contract v1beta1. Default: the same value. */
   toOld?(value: Any, object: Any): unknown
   /** Converts a value to contract v1beta2. Default: the same value. */
   toNew?(value: Any, object: Any): unknown
   /** The schema of the field in contract v1beta1. Default: the same schema. */
-  schema?(now: JSONSchema): JSONSchema
+  schema?(schema: JSONSchema): JSONSchema
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: objects of any shape
 type Any = any
 
 const initializationField = (name: string, oldName = 'ready'): MovedField => ({
-  now: `status.initialization.${name}`,
-  before: `status.${oldName}`,
+  newPath: `status.initialization.${name}`,
+  oldPath: `status.${oldName}`,
 })
 
 const withoutUndefined = (object: Record<string, unknown>) =>
   Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined))
 
 const failureDomains: MovedField = {
-  now: 'status.failureDomains',
-  before: 'status.failureDomains',
+  newPath: 'status.failureDomains',
+  oldPath: 'status.failureDomains',
   // A value of any other type is invalid in both contracts, and is not converted.
   toOld: (list: Any) => (Array.isArray(list) ? Object.fromEntries(list.map(({ name, ...domain }) => [name, domain])) : list),
   toNew: (map: Any) => Object.entries(map).map(([name, domain]) => ({ name, ...(domain as object) })),
@@ -60,8 +60,8 @@ const failureDomains: MovedField = {
 }
 
 const timeoutField = (name: string): MovedField => ({
-  now: `spec.machineTemplate.spec.deletion.${name}Seconds`,
-  before: `spec.machineTemplate.${name}`,
+  newPath: `spec.machineTemplate.spec.deletion.${name}Seconds`,
+  oldPath: `spec.machineTemplate.${name}`,
   toOld: (value: number) => `${value}s`,
   schema: () => ({ type: 'string' }),
   toNew: (text: string) =>
@@ -78,27 +78,27 @@ const movesByKindSuffix: readonly (readonly [RegExp, readonly MovedField[]])[] =
     /ControlPlane$/,
     [
       initializationField('controlPlaneInitialized', 'initialized'),
-      { now: 'status.upToDateReplicas', before: 'status.updatedReplicas' },
+      { newPath: 'status.upToDateReplicas', oldPath: 'status.updatedReplicas' },
       {
-        now: 'status.availableReplicas',
-        before: 'status.unavailableReplicas',
+        newPath: 'status.availableReplicas',
+        oldPath: 'status.unavailableReplicas',
         // In v1beta1 the field is the number of unavailable replicas, which also depends on the spec.
         toOld: (available: number, { spec, status }: Any) => (spec?.replicas ?? status?.replicas ?? available) - available,
         toNew: (unavailable: number, { spec, status }: Any) => (spec?.replicas ?? status?.replicas ?? unavailable) - unavailable,
       },
       ...['nodeDrainTimeout', 'nodeVolumeDetachTimeout', 'nodeDeletionTimeout'].map(timeoutField),
       ...['readinessGates', 'taints'].map((name) => ({
-        now: `spec.machineTemplate.spec.${name}`,
-        before: `spec.machineTemplate.${name}`,
+        newPath: `spec.machineTemplate.spec.${name}`,
+        oldPath: `spec.machineTemplate.${name}`,
       })),
     ],
   ],
 ]
 
-/** A reference of contract v1beta1 has a version and a namespace. */
+/** Reference to the machine template of a control plane. In contract v1beta1 it has a version and a namespace. */
 const infrastructureRef = (kinds: readonly DeclaredKind[]): MovedField => ({
-  now: 'spec.machineTemplate.spec.infrastructureRef',
-  before: 'spec.machineTemplate.infrastructureRef',
+  newPath: 'spec.machineTemplate.spec.infrastructureRef',
+  oldPath: 'spec.machineTemplate.infrastructureRef',
   toOld: ({ apiGroup, kind, name }: Any, { metadata }: Any) => {
     const version = kinds.find((candidate) => candidate.group === apiGroup && candidate.kind === kind)?.version
     return withoutUndefined({ apiVersion: `${apiGroup}/${version}`, kind, name, namespace: metadata?.namespace })
@@ -130,15 +130,17 @@ function put(object: Any, path: readonly string[], value: unknown): void {
   else put((object[name!] ??= {}), rest, value)
 }
 
+/** Converts an object, or a part of one, to the other contract version. */
 function translate(object: Any, moves: readonly MovedField[], to: ContractVersion): Any {
   const draft = structuredClone(object)
-  for (const { now, before, toOld, toNew } of moves) {
-    const [from, into] = to === 'v1beta1' ? [now, before] : [before, now]
+  for (const { newPath, oldPath, toOld, toNew } of moves) {
+    const [from, into] = to === 'v1beta1' ? [newPath, oldPath] : [oldPath, newPath]
     const change = to === 'v1beta1' ? toOld : toNew
     const value = take(draft, from.split('.'))
     if (value === undefined) continue
-    const isWellFormed = typeof value === 'object' || !change || typeof value === 'number' || typeof value === 'string'
-    const changed = value === null || !change || !isWellFormed ? value : change(value, object)
+    // Values of other types are invalid, and stay the same.
+    const isConvertible = value !== null && ['object', 'number', 'string'].includes(typeof value)
+    const changed = change && isConvertible ? change(value, object) : value
     if (changed !== undefined) put(draft, into.split('.'), changed)
   }
   return draft
@@ -158,8 +160,8 @@ const schemaPath = (path: string): string[] => path.split('.').flatMap((name) =>
 
 function oldSchema(schema: JSONSchema, moves: readonly MovedField[]): JSONSchema {
   const draft: Any = structuredClone(schema)
-  for (const { now, before, schema: change } of moves) {
-    const names = schemaPath(now)
+  for (const { newPath, oldPath, schema: change } of moves) {
+    const names = schemaPath(newPath)
     const field = take(draft, names)
     if (field === undefined) continue
     // The parents must not require the moved field, or a minimum number of fields.
@@ -169,7 +171,7 @@ function oldSchema(schema: JSONSchema, moves: readonly MovedField[]): JSONSchema
       delete parent.required
       delete parent.minProperties
     }
-    put(draft, schemaPath(before), change ? change(field as JSONSchema) : field)
+    put(draft, schemaPath(oldPath), change ? change(field as JSONSchema) : field)
   }
   return draft
 }
@@ -185,7 +187,7 @@ function oldTwin(kind: DeclaredKind, kinds: readonly DeclaredKind[]): DeclaredKi
     schema: oldSchema(kind.schema, moves),
     columns: kind.columns.map((column) => ({
       ...column,
-      jsonPath: moves.reduce((path, { now, before }) => path.replace(`.${now}`, `.${before}`), column.jsonPath),
+      jsonPath: moves.reduce((path, { newPath, oldPath }) => path.replace(`.${newPath}`, `.${oldPath}`), column.jsonPath),
     })),
     ...(setDefaults && {
       default(object: KubeObject, context: Any) {
@@ -203,13 +205,13 @@ function oldTwin(kind: DeclaredKind, kinds: readonly DeclaredKind[]): DeclaredKi
   }
 }
 
-/** Returns the kinds, with the label and the fields of contract v1beta1 in kinds of providers. */
+/** Returns the kinds, with each kind of a provider replaced by its twin of contract v1beta1. */
 export const oldTwins = (kinds: readonly DeclaredKind[]): DeclaredKind[] =>
   kinds.map((kind) => (isProvider(kind) ? oldTwin(kind, kinds) : kind))
 
 /**
- * Converts the requests of a client that uses contract v1beta2, their responses and watch events, for kinds that are twins of
- * contract v1beta1. JSON patches are sent unchanged.
+ * Wraps the transport of a client that uses contract v1beta2, for a server that has the twins of `kinds`: converts requests to contract
+ * v1beta1, and responses and watch events to contract v1beta2. JSON patches are sent unchanged.
  */
 export function translateRequests(transport: Transport, kinds: readonly DeclaredKind[]): Transport {
   const providers = kinds.filter(isProvider)

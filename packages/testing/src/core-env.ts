@@ -47,9 +47,9 @@ export interface CoreEnv extends TestEnv {
   /** Patches an object and its status, then settles. */
   patch<T extends KubeObject>(kind: Kind<T>, name: string, body: { status?: object; [field: string]: unknown }): Promise<void>
   get<T extends KubeObject>(kind: Kind<T>, name: string): Promise<T>
-  /** Creates the Cluster `demo`, the objects of its provider and its kubeconfig Secret. */
+  /** Creates the Cluster `demo`, the objects of its provider, which report that they are provisioned, and its kubeconfig Secret. */
   provisionCluster(spec?: Partial<Cluster['spec']>): Promise<void>
-  /** Creates a Machine with its bootstrap config, infrastructure machine and Node. */
+  /** Creates a Machine with its bootstrap config and infrastructure machine, which report that they are provisioned, and its Node. */
   provisionMachine(name: string, options?: { labels?: { [key: string]: string }; spec?: Partial<Machine['spec']> }): Promise<void>
 }
 

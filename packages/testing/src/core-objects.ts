@@ -1,4 +1,4 @@
-/** Builders of valid Cluster API objects. Their arguments are the fields that a test needs. */
+/** Builders of valid Cluster API objects. Their arguments are fields that replace the defaults. */
 import type { Cluster, Machine, MachineDeployment, MachinePool, MachineSet } from '@capstan/api'
 import { type Condition, type Node, type ObjectMeta, type UnknownObject, unknownKind } from '@capstan/kube'
 
@@ -95,11 +95,11 @@ export function aNode({ metadata, spec, status }: Overrides<Node> = {}): Node {
   }
 }
 
-/** Returns the Node conditions of a healthy kubelet, with overrides. */
+/** Returns the Node conditions of a healthy kubelet. `overrides` replaces or adds conditions, by type. */
 export const nodeConditions = (
-  wrong: { [type: string]: string | { status: string; message: string } } = {},
+  overrides: { [type: string]: string | { status: string; message: string } } = {},
 ): { type: string; status: string; message: string; lastTransitionTime: string }[] =>
-  Object.entries({ Ready: 'True', MemoryPressure: 'False', DiskPressure: 'False', PIDPressure: 'False', ...wrong }).map(
+  Object.entries({ Ready: 'True', MemoryPressure: 'False', DiskPressure: 'False', PIDPressure: 'False', ...overrides }).map(
     ([type, value]) => ({
       type,
       lastTransitionTime: TestTime,

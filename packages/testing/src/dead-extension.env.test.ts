@@ -24,7 +24,7 @@ beforeEach(() => {
 })
 afterEach(() => env.close())
 
-/** Two servers by host. The test sets the mode of one server. */
+/** Returns a transport to the extensions `good` and `dead`, by the host of the URL. `mode` determines how `dead` behaves. */
 const transport = (): HookTransport => {
   const serverOf = (name: string) =>
     inProcess(
@@ -97,32 +97,36 @@ describe('a restarted manager with one extension that', () => {
   test.each<[string, Mode]>([
     ['refuses connections', 'refuses'],
     ['does not respond', 'hangs'],
-  ])('%s reconciles other Clusters; hooks of Clusters that the extension selects fail with its name', async (_, dead) => {
-    mode = 'answers'
-    await start()
-    await prepare()
-    await env.close()
+  ])(
+    '%s reconciles other Clusters; hooks of Clusters that the extension selects fail with an error that names it',
+    async (_, dead) => {
+      mode = 'answers'
+      await start()
+      await prepare()
+      await env.close()
 
-    mode = dead
-    await start()
-    // The timeout of discovery. Afterwards the extension refuses connections, because each additional timeout would take real time.
-    await env.advance(seconds(10))
-    mode = 'refuses'
-    await clusterIn('default')
-    await env.advance(seconds(15))
-    expect(await condition('default', 'Available')).toMatch(/^True/)
-    await clusterIn('guarded')
-    await env.advance(seconds(11))
-    expect(await condition('guarded', 'TopologyReconciled')).toMatch(
-      /^False ReconcileFailed: .*failed to call extension handler "gate\.dead": .*connection refused$/,
-    )
-    expect(called).toEqual(['good for default'])
+      mode = dead
+      await start()
+      // Discovery times out after ten seconds. From then on the extension refuses connections, because each further timeout would take real
+      // time.
+      await env.advance(seconds(10))
+      mode = 'refuses'
+      await clusterIn('default')
+      await env.advance(seconds(15))
+      expect(await condition('default', 'Available')).toMatch(/^True/)
+      await clusterIn('guarded')
+      await env.advance(seconds(11))
+      expect(await condition('guarded', 'TopologyReconciled')).toMatch(
+        /^False ReconcileFailed: .*failed to call extension handler "gate\.dead": .*connection refused$/,
+      )
+      expect(called).toEqual(['good for default'])
 
-    mode = 'answers'
-    await env.advance(minutes(2))
-    expect(await condition('guarded', 'Available')).toMatch(/^True/)
-    expect(called).toEqual(['good for default', 'dead for guarded', 'good for guarded'])
-  })
+      mode = 'answers'
+      await env.advance(minutes(2))
+      expect(await condition('guarded', 'Available')).toMatch(/^True/)
+      expect(called).toEqual(['good for default', 'dead for guarded', 'good for guarded'])
+    },
+  )
 })
 
 describe('an extension that was never reachable', () => {
@@ -141,7 +145,7 @@ describe('an extension that was never reachable', () => {
     expect(records).toMatchObject([{ hook: 'BeforeClusterCreate', handlers: [], extensionConfig: 'dead', calls: 0 }])
 
     mode = 'answers'
-    // Discovery is retried every half minute, so Clusters wait for it at most for that time.
+    // Discovery is retried every half minute, so the Cluster waits at most half a minute for it.
     await env.advance(seconds(45))
     expect(await condition('guarded', 'Available')).toMatch(/^True/)
     expect(called).toEqual(['good for default', 'dead for guarded', 'good for guarded'])
@@ -205,8 +209,8 @@ describe('an unresponsive extension', () => {
 })
 
 describe('an extension that is removed while it is called', () => {
-  /** Creates a Cluster whose call hangs, then deletes the ExtensionConfig. */
-  async function aHangingCall(): Promise<void> {
+  /** Creates a Cluster whose hook call hangs, then deletes the ExtensionConfig. */
+  async function removeDuringCall(): Promise<void> {
     mode = 'answers'
     await start()
     await prepare()
@@ -220,7 +224,7 @@ describe('an extension that is removed while it is called', () => {
   }
 
   test('delays its Clusters only until the call ends', async () => {
-    await aHangingCall()
+    await removeDuringCall()
     expect((await env.client.get(Cluster, { name: 'demo', namespace: 'guarded' })).spec.infrastructureRef).toBeUndefined()
     hanging[0]!()
     await env.advance(seconds(15))
@@ -232,7 +236,7 @@ describe('an extension that is removed while it is called', () => {
   })
 
   test('delays no other Cluster', async () => {
-    await aHangingCall()
+    await removeDuringCall()
     await clusterIn('default')
     await env.advance(seconds(15))
     expect(await condition('default', 'Available')).toMatch(/^True/)

@@ -1,5 +1,6 @@
 /**
- * Tests the webhook that protects dependents from deletion: the users for which it is called, and deletions while no manager runs.
+ * Tests the webhook that protects dependents of a Cluster from deletion: the users for which it is called, and deletions while no manager
+ * runs.
  */
 import { Cluster, coreKinds, Machine, OkToDeleteAnnotation } from '@capstan/api'
 import type { WebhookTransport } from '@capstan/apiserver'
@@ -62,7 +63,7 @@ async function aServer() {
 const path = '/validate-cluster-x-k8s-io-v1beta2-machine-dependents'
 
 test.each([account('generic-garbage-collector'), account('namespace-controller'), 'system:kube-controller-manager'])(
-  'the webhook rejects the deletion by %s until BeforeClusterDelete allows it',
+  'the webhook rejects the deletion of a Machine by %s until BeforeClusterDelete allows it',
   async (collector) => {
     const { client, called, startManager, deleteAs, close } = await aServer()
     startManager()
@@ -77,7 +78,7 @@ test.each([account('generic-garbage-collector'), account('namespace-controller')
 )
 
 test.each(['system:admin', 'jane', account('deployment-controller'), 'system:serviceaccount:capi-system:capi-manager'])(
-  'the deletion by %s calls no webhook',
+  'the deletion of a Machine by %s calls no webhook',
   async (user) => {
     const { called, startManager, deleteAs, close } = await aServer()
     startManager()

@@ -50,7 +50,10 @@ export interface TestEnvOptions {
   readonly limits?: Pick<ManagerOptions, 'namespace' | 'eventFilter'>
   /** Wraps the transport between the controllers and the server, for example with faults. */
   readonly between?: (transport: Transport) => Transport
-  /** The contract version of the providers' kinds; see `contract-twin.ts`. Default: the contract version of this test run. */
+  /**
+   * The contract version of the providers' kinds; see `contract-twin.ts`. Default: the value of the environment variable
+   * CAPSTAN_TEST_CONTRACT, otherwise v1beta2.
+   */
   readonly contract?: ContractVersion
 }
 
@@ -88,6 +91,7 @@ export interface Host {
   close(): Promise<void>
 }
 
+/** Starts an API server, installs the kinds and starts the managers. Returns when no work is due. */
 export async function testEnv(options: TestEnvOptions): Promise<TestEnv> {
   const clock = options.clock ?? new VirtualClock()
   const random = seededRandom(options.seed ?? 1)
@@ -96,7 +100,7 @@ export async function testEnv(options: TestEnvOptions): Promise<TestEnv> {
   const kinds = isOld ? oldTwins(options.kinds) : options.kinds
   const admission = [...admissionOf(kinds), ...(options.admission ?? [])]
   const asTest = (transport: Transport) => (isOld ? translateRequests(transport, options.kinds) : transport)
-  // `npm run interop -- controllers` runs tests that are written for the embedded server on a real one.
+  // `npm run interop -- controllers` sets the variable, to run the same tests on a real server.
   const kubeconfig = process.env.CAPSTAN_TEST_KUBECONFIG
   const host: Host =
     kubeconfig === undefined
