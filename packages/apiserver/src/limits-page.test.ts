@@ -18,7 +18,7 @@ const unlisted = new Set([
   'MaxBatch',
   'MaxPause',
   'MaxPrefix',
-  'MaxUnsettled',
+  'MaxUnsorted',
   'MaxMembers',
   'MaxTypes',
   'MaxGetters',
