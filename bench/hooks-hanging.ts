@@ -1,4 +1,4 @@
-/** Measures how an unresponsive extension delays Clusters that it does not select. */
+/** Measures how a hanging extension delays Clusters that its ExtensionConfig does not select. */
 import { BeforeClusterCreate, Cluster } from '@capstan/api'
 import { defineExtension, on } from '@capstan/extension'
 import { Namespace } from '@capstan/kube'
@@ -7,8 +7,8 @@ import { median, now } from './figure.ts'
 import { aHookedCluster, startHooksManagement } from './hooks-management.ts'
 
 /**
- * Creates Clusters in one namespace, alternately alone and together with other Clusters whose BeforeClusterCreate hangs for 30 s.
- * The first run is a warm-up and is not counted.
+ * Creates Clusters in one namespace, alternately alone and together with other Clusters whose BeforeClusterCreate hook hangs until
+ * its timeout of 30 s. The first run is a warm-up and is not counted.
  */
 export async function* hangingExtension(short: boolean): AsyncIterable<Figure> {
   const [hanging, outside, rounds] = short ? [40, 10, 1] : [200, 50, 5]
@@ -21,19 +21,22 @@ export async function* hangingExtension(short: boolean): AsyncIterable<Figure> {
   }
   for (const [name, statistic] of [
     ['median', median],
-    ['last', (values: readonly number[]) => Math.max(...values)],
+    ['longest', (values: readonly number[]) => Math.max(...values)],
   ] as const) {
     const typical = (all: readonly number[][]) => median(all.map(statistic)) / 1000
     yield {
-      name: `${outside} Clusters beside ${hanging} under a hanging extension, ${name} Available`,
+      name: `${outside} Clusters beside ${hanging} with a hanging hook, ${name} time to Available`,
       value: typical(beside),
       unit: 's',
     }
-    yield { name: `${outside} Clusters without them, ${name} Available`, value: typical(alone), unit: 's' }
+    yield { name: `${outside} Clusters alone, ${name} time to Available`, value: typical(alone), unit: 's' }
   }
 }
 
-/** Milliseconds from creation to Available of each of the `outside` Clusters. */
+/**
+ * Creates `hanging` Clusters whose hook hangs, then `outside` other Clusters. Returns the milliseconds from creation to Available of each of
+ * the other Clusters.
+ */
 async function timesToAvailable(hanging: number, outside: number): Promise<number[]> {
   const called = Promise.withResolvers<void>()
   const never = new Promise<never>(() => {})

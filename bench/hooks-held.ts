@@ -6,8 +6,9 @@ import { inParallel, median, now } from './figure.ts'
 import { aHookedCluster, EventTimes, startHooksManagement } from './hooks-management.ts'
 
 /**
- * A hook blocks the creation of each Cluster for a second, until core's next call. Another hook blocks its upgrade for an hour, and allows
- * it when core calls again because of the annotation that `capstan hooks retry` sets.
+ * BeforeClusterCreate blocks each Cluster for one second, and allows the creation in core's next call. BeforeClusterUpgrade blocks for an
+ * hour. The bench then sets the annotation that `capstan hooks retry` sets, so that core calls the hook again. The hook then allows the
+ * upgrade.
  */
 export async function* blockedClusters(short: boolean): AsyncIterable<Figure> {
   const count = short ? 3 : 40
@@ -23,13 +24,13 @@ export async function* blockedClusters(short: boolean): AsyncIterable<Figure> {
           calledBefore.add(name)
           return holdFor(1, 'not yet')
         }
-        moments.record(`go ${name}`)
+        moments.record(`creation allowed ${name}`)
         return proceedNow()
       }),
       on(BeforeClusterUpgrade, { name: 'upgrade' }, ({ request: { cluster } }) => {
         const { name } = cluster.metadata
         if (!allowedUpgrades.has(name)) return holdFor(3600, 'not yet')
-        moments.record(`upgrade ${name}`)
+        moments.record(`upgrade allowed ${name}`)
         return proceedNow()
       }),
     ],
@@ -44,8 +45,11 @@ export async function* blockedClusters(short: boolean): AsyncIterable<Figure> {
     await inParallel(count, 3, async (index) => {
       const name = `held-${index}`
       await management.client.create(Cluster, aHookedCluster(name, 0))
-      const [go, infrastructure] = await Promise.all([moments.of(`go ${name}`), moments.of(`infrastructure ${name}`)])
-      created.push(infrastructure - go)
+      const [allowed, infrastructure] = await Promise.all([
+        moments.of(`creation allowed ${name}`),
+        moments.of(`infrastructure ${name}`),
+      ])
+      created.push(infrastructure - allowed)
 
       await moments.of(`Available ${name}`)
       await patch(name, { spec: { topology: { version: 'v1.36.1' } } })
@@ -53,8 +57,11 @@ export async function* blockedClusters(short: boolean): AsyncIterable<Figure> {
       allowedUpgrades.add(name)
       const retryRequested = now()
       await patch(name, { metadata: { annotations: { [RetryHooksAnnotation]: new Date().toISOString() } } })
-      const [proceeded, written] = await Promise.all([moments.of(`upgrade ${name}`), moments.of(`control plane ${name} v1.36.1`)])
-      upgraded.push(written - proceeded)
+      const [allowedUpgrade, written] = await Promise.all([
+        moments.of(`upgrade allowed ${name}`),
+        moments.of(`control plane ${name} v1.36.1`),
+      ])
+      upgraded.push(written - allowedUpgrade)
       retried.push(written - retryRequested)
     })
   } finally {

@@ -20,13 +20,13 @@ export interface HooksManagement {
   readonly client: Client
   /**
    * Times of events, by name. For a Cluster `c`: `Available c`, `gone c` (deleted), `waits for HOOK c`, `infrastructure c` (its
-   * LocalCluster exists) and `control plane c v1` (the spec of its LocalControlPlane has version v1). Benches record additional events.
+   * LocalCluster exists) and `control plane c v1.36.0` (the spec of its LocalControlPlane has this version). Benches record additional events.
    */
   readonly moments: EventTimes
   close(): Promise<void>
 }
 
-/** First occurrence of each event, in milliseconds of `now()`. */
+/** Times at which events occurred first, in milliseconds of `now()`. */
 export class EventTimes {
   readonly #known = new Map<string, PromiseWithResolvers<number>>()
 
@@ -89,7 +89,7 @@ export async function startHooksManagement(
         for (const event of momentsOf(object, type === 'DELETED')) if (event !== false) moments.record(event)
       }
     }
-    // Ends when the management cluster is closed.
+    // Ends when `close` aborts the watch.
     void read().catch(() => {})
   }
   const isTrue = (object: Parameters<typeof getCondition>[0], type: string) => getCondition(object, type)?.status === 'True'

@@ -1,4 +1,4 @@
-/** The server that the bench of hooks calls, as a child process. */
+/** The extension that the bench `hooks` calls. Runs in a child process. */
 import { BeforeClusterCreate } from '@capstan/api'
 import { defineExtension, on, proceedNow, runExtension } from '@capstan/extension'
 

@@ -11,6 +11,7 @@ import { hangingExtension } from './hooks-hanging.ts'
 import { blockedClusters } from './hooks-held.ts'
 import { type Calls, ourCaller, startHooksServer, upstreamCaller } from './hook-callers.ts'
 
+/** Measures the delay after an extension allows a step, the number of calls, and the cost of a call. */
 export async function* hooksBench({ short }: BenchOptions): AsyncIterable<Figure> {
   yield* blockedClusters(short)
   for (const count of short ? [20] : [100, 1000]) yield* countedCalls(count, short ? 0 : 1)
@@ -22,7 +23,10 @@ export async function* hangingHooksBench({ short }: BenchOptions): AsyncIterable
   yield* hangingExtension(short)
 }
 
-/** Calls one handler in a child process alternately with both clients, so that other load of the machine affects both equally. */
+/**
+ * Calls one handler in a child process, in turn with Capstan's and with upstream's client, so that other load of the machine affects both
+ * clients equally.
+ */
 async function* calls(short: boolean): AsyncIterable<Figure> {
   const [program] = await toolPaths('hooks-client').catch((err: unknown) => {
     throw new CannotRun(messageOf(err))
@@ -33,7 +37,7 @@ async function* calls(short: boolean): AsyncIterable<Figure> {
   try {
     const rounds = short ? 2 : 10
     const perRound = short ? 150 : 1000
-    // The first calls compile code.
+    // Warm-up: V8 compiles the code during the first calls.
     for (const caller of [ours, theirs, ours]) await caller.call(perRound * 2, 16)
     for (const inFlight of [1, 16, 64]) {
       const measured: [Calls[], Calls[]] = [[], []]

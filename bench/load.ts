@@ -1,14 +1,14 @@
 /**
  * A load generator that must use little CPU, because it shares the cores with the server. Requests are encoded before the measurement starts,
- * each connection has one request in flight, and only the status and the end of a response are parsed. It is the same for every
- * server.
+ * each connection has one request in flight, and only the status and the end of a response are parsed. Every
+ * measured server gets its load from this generator.
  */
 import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls'
 import { type ApiRequest, methodOf, urlOf } from '@capstan/kube'
 import { type ClusterAccess, loadKubeconfig } from '@capstan/kube/node'
 import { now } from './figure.ts'
 
-/** A client with the credentials of a kubeconfig file, on connections that stay open until it is closed. */
+/** Sends requests with the credentials of a kubeconfig file. Its connections stay open between runs, until `close`. */
 export class Load {
   readonly #access: ClusterAccess
   #connections: Connection[] = []
@@ -24,7 +24,7 @@ export class Load {
   /**
    * Sends all requests, at most `inFlight` at once.
    * @returns seconds until the last response
-   * @throws Error for a response with another status than `status`
+   * @throws Error for a response whose status is not `status`
    */
   async run(requests: readonly ApiRequest[], inFlight: number, status: number): Promise<number> {
     const bytes = requests.map((request) => this.#bytesOf(request))
@@ -70,7 +70,7 @@ export class Load {
       `host: ${host}`,
       'user-agent: bench',
       'accept: application/json',
-      // A watch ends when its connection is closed.
+      // With this header the server closes the connection at the end of a watch, so that `Connection` detects the end.
       ...(verb === 'watch' ? ['connection: close'] : []),
       ...(body === undefined
         ? []
@@ -138,7 +138,10 @@ class Watches {
   }
 }
 
-/** Counts events in a chunked response: lines other than the lines of the chunk format. Stores the last line. */
+/**
+ * Counts events in a chunked response, and stores the last one. Each line is an event, except lines that end with CRLF, which belong to the
+ * chunk format.
+ */
 class Lines {
   readonly #counted: (count: number) => void
   /** The received part of an incomplete line. */
@@ -159,27 +162,28 @@ class Lines {
 
   take(bytes: Buffer): void {
     let count = 0
-    let start = 0
-    let before = 0
+    let nextLine = 0
+    let lastLine = 0
     for (let index = bytes.indexOf(LineFeed); index >= 0; index = bytes.indexOf(LineFeed, index + 1)) {
       if ((index > 0 ? bytes[index - 1] : this.#rest.at(-1)) === CarriageReturn) continue
       count++
-      before = start
-      start = index + 1
+      lastLine = nextLine
+      nextLine = index + 1
     }
-    const line = bytes.subarray(before, start)
+    const line = bytes.subarray(lastLine, nextLine)
     if (count > 0) this.#last = count > 1 ? Buffer.from(line) : Buffer.concat([this.#rest, line])
-    const incompleteLine = bytes.subarray(start)
+    const incompleteLine = bytes.subarray(nextLine)
     this.#rest = count > 0 ? Buffer.from(incompleteLine) : Buffer.concat([this.#rest, incompleteLine])
     if (count > 0) this.#counted(count)
   }
 }
 
+/** Returns the first resourceVersion in an event. The header of a chunk may interrupt the line. */
 function revisionIn(line: string): string | undefined {
   return /"resourceVersion":"(\d+)"/.exec(line.replaceAll(/\r\n[0-9a-f]+\r\n/g, ''))?.[1]
 }
 
-/** Buffer shared by all connections: data is processed before the next read. */
+/** Buffer for reads of all connections. They can share it, because data is processed before the next read. */
 const sharedBuffer = Buffer.allocUnsafe(64 * 1024)
 
 /** HTTP/1.1 over TLS, one request after another. */
@@ -227,9 +231,9 @@ class Connection {
   exchange(request: Buffer): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       this.#fail = reject
-      const answer = new ResponseState()
+      const response = new ResponseState()
       this.#receive = (bytes) => {
-        if (answer.take(bytes)) resolve(answer.all())
+        if (response.take(bytes)) resolve(response.all())
       }
       this.#socket.write(request, (err) => err && reject(err))
     })
@@ -265,22 +269,24 @@ const LastChunk = Buffer.from('\r\n0\r\n\r\n')
 
 const statusOf = (response: Buffer): number => Number(response.toString('latin1', 9, 12))
 
-function endOfHead(answer: Buffer): number {
-  const end = answer.indexOf('\r\n\r\n')
+/** Returns the number of bytes of the head; -1 while the head is incomplete. */
+function endOfHead(response: Buffer): number {
+  const end = response.indexOf('\r\n\r\n')
   return end < 0 ? -1 : end + 4
 }
 
-/** State of a response that is being received, in one or many chunks. */
+/** A response that is being received, in one or many reads. */
 class ResponseState {
   readonly #pieces: Buffer[] = []
   #length = 0
-  /** Set after the head: the end of the response, if it has a length. */
-  #end: number | undefined
+  /** Length of the response in bytes. `undefined` before the end of the head, and for a response without Content-Length. */
+  #expectedLength: number | undefined
   #headEnded = false
 
   /**
-   * @returns whether the response is complete, by its length or its last chunk. JSON never contains the bytes of the last chunk, because
-   * it has no such line breaks.
+   * Adds received bytes.
+   * @returns whether the response is complete, according to its Content-Length or its last chunk. The bytes of the last chunk occur in no body,
+   *   because the servers' JSON has no CRLF.
    */
   take(bytes: Buffer): boolean {
     this.#pieces.push(Buffer.from(bytes))
@@ -291,9 +297,9 @@ class ResponseState {
       if (end < 0) return false
       this.#headEnded = true
       const length = /\r\ncontent-length: *(\d+)/i.exec(head.toString('latin1', 0, end))?.[1]
-      if (length !== undefined) this.#end = end + Number(length)
+      if (length !== undefined) this.#expectedLength = end + Number(length)
     }
-    if (this.#end !== undefined) return this.#length >= this.#end
+    if (this.#expectedLength !== undefined) return this.#length >= this.#expectedLength
     return this.#tail().equals(LastChunk)
   }
 

@@ -1,9 +1,9 @@
 /**
  * Measures `capstan manager`, then upstream's Go managers, each on its own kube-apiserver with etcd. Clusters have one
- * control plane machine and two workers. It measures the time from apply to Available, an upgrade of all Clusters, the idle
- * managers, and the deletion. Requests are counted in the API server's audit log. With `--managers N,…` it measures N core managers
- * of Capstan that share the Clusters instead, without an upgrade. `--sides one-process` measures one process with all providers and without
- * webhooks.
+ * control plane machine and two workers. The bench measures the time from apply to Available, an upgrade of all Clusters, the idle
+ * managers, and the deletion. Requests are counted in the API server's audit log. `--managers N,…` instead makes one run for each N, with
+ * N core managers of Capstan that share the Clusters, without an upgrade. `--sides one-process` measures one process with all providers
+ * and without webhooks.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -24,7 +24,7 @@ import { allowManagers, components, managersUser, startManagers } from '../inter
 import type { BenchOptions, Figure } from './figure.ts'
 import { inParallel, megabytes, now } from './figure.ts'
 
-/** The managers to run, and the objects of their Clusters. */
+/** Managers to measure together, and the class and namespaces of their Clusters. */
 interface Side {
   readonly name: string
   readonly className: string
@@ -55,7 +55,7 @@ const capstan: Side = {
   start: (apiServer) => startCapstanManagers(apiServer, [withWebhooks('core'), withWebhooks('local')]),
 }
 
-/** One process with all providers, and without webhooks: kube-apiserver then neither calls admission nor converts objects. */
+/** One process with all providers, and without webhooks: kube-apiserver then calls no admission webhook and converts no object. */
 const oneProcess: Side = {
   ...capstan,
   name: 'one-process',
@@ -105,13 +105,13 @@ async function startCapstanManagers(
     processes.push(await startCapstan(['manager', ...flags, ...common, '--log-level', 'warn'], /Manager ready/))
   return {
     pids: processes.map(({ pid }) => pid),
-    missedWrites: () => sum(processes.map((managerProcess) => managerProcess.stderr().split(MissedWrites).length - 1)),
+    missedWrites: () => sum(processes.map((managerProcess) => managerProcess.stderr().split(MissedWritesText).length - 1)),
     stop: async () => void (await Promise.all(processes.map((managerProcess) => managerProcess.stop()))),
   }
 }
 
-/** Part of the log entry of `packages/controller/src/loop.ts`. */
-const MissedWrites = 'Own writes have not been seen'
+/** Part of the log entry that `packages/controller/src/loop.ts` writes when own writes do not arrive in the cache in time. */
+const MissedWritesText = 'Own writes have not been seen'
 
 const upstream: Side = {
   name: 'upstream',
@@ -165,7 +165,7 @@ async function* measure(side: Side, { count, short, upgrades }: Scale): AsyncIte
   const audit = join(folder, 'audit.log')
   const policy = join(folder, 'policy.json')
   writeFileSync(policy, JSON.stringify(auditPolicy([managersUser.name])))
-  // A second log file, from 100 MB by default, would begin in the middle of a measurement.
+  // By default, kube-apiserver begins a second log file after 100 MB, possibly in the middle of a measurement.
   const flags = [`--audit-policy-file=${policy}`, `--audit-log-path=${audit}`, '--audit-log-maxsize=400']
   await using apiServer = await startRealApiServer({ users: [managersUser], flags })
   const running = await side.start(apiServer)
@@ -214,7 +214,7 @@ async function* measure(side: Side, { count, short, upgrades }: Scale): AsyncIte
   }
 }
 
-/** Waits until this number of Clusters fulfil a condition. Reports how many do, every 15 seconds. */
+/** Waits until `count` Clusters fulfil a condition. Prints how many do, at most every 15 seconds. */
 async function untilAll(client: Client, count: number, what: string, isReached: (cluster: Cluster) => boolean): Promise<void> {
   let reportedAt = now()
   await until(
@@ -265,12 +265,12 @@ interface Reading {
   readonly managers: number
   /** CPU seconds of kube-apiserver, etcd and kube-controller-manager so far. */
   readonly server: number
-  /** Requests so far. */
+  /** Number of requests so far. */
   readonly events: number
   readonly missedWrites: number
 }
 
-/** Reads CPU time, memory and the audit log. */
+/** Reads the CPU time of the managers and the server, the memory of the managers, and the audit log. */
 class Meter {
   readonly #running: Running
   readonly #apiServer: RunningApiServer

@@ -98,8 +98,10 @@ export const aWidget = (name: string) => ({
   },
 })
 
+/** The collection of Widgets in the namespace `default`, as fields of an `ApiRequest`. */
 export const widgets = { group: Widget.group, version: Widget.version, plural: Widget.plural, namespace: 'default' }
 
+/** Returns the request that creates a Widget. */
 export const creation = (name: string): ApiRequest => ({
   verb: 'create',
   ...widgets,

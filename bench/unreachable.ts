@@ -16,6 +16,7 @@ import { type BenchOptions, type Figure, inParallel, median, now } from './figur
 import { startManagement } from './management.ts'
 
 const machinesOfCluster = 3
+/** Milliseconds after which the slow API server responds. */
 const Delay = seconds(8)
 /** Time limit of a step in seconds. */
 const Limit = 600
@@ -44,8 +45,8 @@ interface Scale {
   /** Number of other Clusters, which exist before the measurement. */
   readonly others: number
   /**
-   * Kubeconfigs with unreachable API servers, used for the other Clusters in turn. Empty: these get kubeconfigs of the local
-   * provider.
+   * Kubeconfigs with unreachable API servers, used for the other Clusters in turn. Without any, the other Clusters get kubeconfigs from the
+   * local provider.
    */
   readonly kubeconfigs: readonly string[]
   /**

@@ -25,7 +25,7 @@ export async function* watchBench({ short }: BenchOptions): AsyncIterable<Figure
  */
 const Burst = 100
 
-/** Creates `changes` objects and returns the rate of events that `watchers` watchers receive, per second. */
+/** Creates `changes` objects after a warm-up. Returns how many events per second `watchers` watchers receive together. */
 export async function measureDelivery(client: Client, load: Load, watchers: number, changes: number): Promise<number> {
   const { metadata } = await client.list(Widget, { limit: 1 })
   const { resourceVersion } = metadata

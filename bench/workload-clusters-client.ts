@@ -6,11 +6,13 @@ import { request } from 'node:https'
 import type { CertifiedKey } from '@capstan/kube/node'
 import { inParallel } from './figure.ts'
 
+/** Message to this process: the API servers to read from, all on one port. */
 export interface ReadRequest {
   readonly port: number
   readonly servers: readonly { readonly servername: string; readonly authority: string; readonly admin: CertifiedKey }[]
 }
 
+/** Response of this process: the duration of all reads together, or the error of the first failed read. */
 export type Reply = { readonly seconds: number } | { readonly error: string }
 
 process.on('message', ({ port, servers }: ReadRequest) => {

@@ -51,8 +51,8 @@ export async function* workloadClustersBench({ short }: BenchOptions): AsyncIter
   const clusters = await createClusters('c', count)
   const perCluster = () => ({ elapsed: (now() - started) / count, cpu: cpuMilliseconds(used) / count })
   const certificates = perCluster()
-  yield { name: 'authority and kubeconfig of a workload API server', value: certificates.elapsed, unit: 'ms' }
-  yield { name: 'authority and kubeconfig of a workload API server, CPU', value: certificates.cpu, unit: 'ms' }
+  yield { name: 'authority and admin certificate of a workload API server', value: certificates.elapsed, unit: 'ms' }
+  yield { name: 'authority and admin certificate of a workload API server, CPU', value: certificates.cpu, unit: 'ms' }
   ;[started, used] = [now(), process.cpuUsage()]
   for (const cluster of clusters) await join(cluster)
   const creation = perCluster()
@@ -98,7 +98,7 @@ async function aCluster(name: string): Promise<Cluster> {
   return { key: { namespace: 'default', name }, authority, admin }
 }
 
-/** Starts a process that gets an object from each server. `readFromAll` resolves with the rate, in servers per second. */
+/** Starts a process for reads. Its `readFromAll` gets an object from each server, and resolves with the rate, in servers per second. */
 function startClient(port: number) {
   const child = fork(fileURLToPath(new URL('workload-clusters-client.ts', import.meta.url)))
   return {
