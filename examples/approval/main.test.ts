@@ -11,7 +11,7 @@ import { expect, it } from 'vitest'
 const program = fileURLToPath(new URL('main.ts', import.meta.url))
 const source = readFileSync(program, 'utf8')
 
-it('the program is a complete extension in under 15 lines, and equals the one in the README of the package', () => {
+it('the program is a complete extension in under 15 lines, and equals the program in the README of packages/extension', () => {
   expect(source.trimEnd().split('\n').length).toBeLessThan(15)
   const readme = readFileSync(new URL('../../packages/extension/README.md', import.meta.url), 'utf8')
   expect(readme.split('```ts\n')[1]!.split('```')[0]).toBe(source)

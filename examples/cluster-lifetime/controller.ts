@@ -12,7 +12,7 @@ async function reconcile(key: ObjectKey, io: ReconcileContext): Promise<Outcome>
   const before = io.cache.peek(Lifetime, key)
   if (!before || isDeleting(before)) return proceed()
 
-  const { condition, outcome } = await observe(before, io)
+  const { condition, outcome } = await deleteExpired(before, io)
   const after = draft(before)
   after.status = {
     conditions: setConditions(before.status?.conditions, [condition], {
@@ -25,7 +25,8 @@ async function reconcile(key: ObjectKey, io: ReconcileContext): Promise<Outcome>
   return outcome
 }
 
-async function observe(
+/** Deletes the Cluster if the lifetime has ended. */
+async function deleteExpired(
   { metadata, spec }: Lifetime,
   { client, clock, signal }: ReconcileContext,
 ): Promise<{ condition: NewCondition; outcome: Outcome }> {

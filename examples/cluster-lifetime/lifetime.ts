@@ -7,7 +7,7 @@ export const Lifetime = defineKind({
   kind: 'Lifetime',
   plural: 'lifetimes',
   scope: 'Namespaced',
-  doc: 'Deletes a Cluster when it has lived long enough.',
+  doc: 'Lifetime deletes a Cluster after a number of minutes.',
   spec: s.object({
     clusterName: s.string({ minLength: 1 }).doc('Name of the Cluster, in the same namespace.'),
     minutes: s

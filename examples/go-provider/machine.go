@@ -42,7 +42,7 @@ func (r *MachineReconciler) Reconcile(ctx context.Context, request ctrl.Request)
 		return ctrl.Result{}, err
 	}
 	isDeleted := !object.DeletionTimestamp.IsZero()
-	// Core sets the owner. Deletion needs none.
+	// Core sets the owner. A deletion needs no owner.
 	if machine == nil && !isDeleted {
 		return ctrl.Result{}, nil
 	}

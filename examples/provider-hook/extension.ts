@@ -2,10 +2,13 @@
 import { defineExtension, type Extension, holdFor, on, proceedNow } from '@capstan/extension'
 import { BeforeHostProvision, BeforeHostProvisionV1beta1 } from './hooks.ts'
 
-/** Version of the hook for which the inventory registers. */
+/** Version of the hook for which the handler `inventory` registers. */
 export type InventoryVersion = 'v1beta1' | 'v1'
 
-/** @param inventory known hosts, as `<namespace>/<name>` */
+/**
+ * Returns the extension.
+ * @param inventory known hosts, as `<namespace>/<name>`
+ */
 export const hostExtension = (inventory: ReadonlySet<string>, version: InventoryVersion = 'v1beta1'): Extension =>
   defineExtension({
     name: 'cellar',

@@ -16,7 +16,7 @@ import { BeforeHostProvision } from './hooks.ts'
 import { Host, HostConditions } from './host.ts'
 
 export interface HostOptions {
-  /** Calls the handlers of ExtensionConfigs, or functions in a test. */
+  /** Calls the handlers of ExtensionConfigs. In a test, it may call functions instead. */
   readonly runtime: RuntimeClient
 }
 
@@ -39,7 +39,7 @@ export const createHostController = ({ runtime }: HostOptions): Controller =>
     reconcile: (key, io) => reconcileHost(key, io, runtime),
   })
 
-/** Ignores the controller's own status writes. A change of an annotation is relevant, so that users can repeat the hook call at once. */
+/** Ignores the controller's own status writes. Accepts changes of annotations, so that users can repeat the hook call at once. */
 const hostMatters: Predicate<Host> = ({ previous, object }) => !equal(factsOf(previous), factsOf(object))
 
 const factsOf = (host: Host | undefined) =>
@@ -63,7 +63,7 @@ async function reconcileHost(key: ObjectKey, io: ReconcileContext, runtime: Runt
   const before = io.cache.peek(Host, key)
   if (!before || isDeleting(before) || before.status?.provisioned) return proceed()
   // Until every extension has been discovered once, the list of handlers is incomplete.
-  if (!runtime.ready) return requeue(seconds(1), 'extensions to be known')
+  if (!runtime.ready) return requeue(seconds(1), 'extensions to be discovered')
 
   const { condition, outcome, failure } = await callHook(before, io.signal, runtime)
   const after = draft(before)

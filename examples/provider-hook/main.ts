@@ -1,4 +1,7 @@
-/** Serves the extension over TLS. `INVENTORY` lists the known hosts, `INVENTORY_VERSION=v1` registers the upgraded handler. */
+/**
+ * Serves the extension over TLS. `INVENTORY` lists the known hosts, separated by commas.
+ * `INVENTORY_VERSION=v1` registers the upgraded handler.
+ */
 import { runExtension } from '@capstan/extension'
 import { hostExtension } from './extension.ts'
 

@@ -137,7 +137,7 @@ it('a Host waits for the retry time of the handlers, and is provisioned when non
   expect(provider.calls).toHaveLength(4)
   expect(await provider.state('a')).toEqual(['False', 'Blocked', 'BeforeHostProvision: 32 cores are more than 16'])
 
-  // Changed settings lead to a call at once.
+  // The controller calls the hook at once after a change of the settings.
   const body = { spec: { settings: { coresAtMost: '32' } } }
   await provider.client.patch(ExtensionConfig, { name: 'cellar' }, { type: 'merge', body })
   await provider.settle()

@@ -98,13 +98,13 @@ describe('the program', () => {
       1,
       "sample: Cannot serve without a certificate: ENOENT: no such file or directory, open '/nowhere/tls.crt' (--dev makes one)\n",
     ],
-  ])('reports the problem of %j', async (flags, code, complaint) => {
+  ])('reports the problem of %j', async (flags, code, message) => {
     start(...flags)
     let text = ''
     child.stderr!.setEncoding('utf8').on('data', (chunk: string) => {
       text += chunk
     })
     expect(await once(child, 'close')).toEqual([code, null])
-    expect(text).toBe(complaint)
+    expect(text).toBe(message)
   })
 })
