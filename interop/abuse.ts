@@ -19,13 +19,13 @@ export const abuseSuite: Suite = {
   run,
 }
 
-/** Without flags, as in CI, one sixth of the inputs of `hostileInputs` is sent, chosen by the commit. */
+/** Without flags, as in CI, about 1 / `CommitParts` of the inputs of `hostileInputs` is sent, chosen by the commit. */
 const CommitParts = 6
 
-/** Memory of the real server in bytes beyond which it is restarted. It grows with each input, with the largest to more than 20 GB. */
+/** Memory of the real server in bytes beyond which it is restarted. Each input adds memory; the largest inputs need more than 20 GB. */
 const MemoryOfRealServer = 4 * 2 ** 30
 
-/** Time limit for a request at the real server, a third of its default: it takes minutes for some of the largest inputs. */
+/** Time limit for a request at the real server: a third of its default, because some of the largest inputs take minutes. */
 const RealServerFlags = ['--request-timeout=20s']
 
 /** Number of inputs between two progress messages. */
@@ -34,15 +34,10 @@ const ProgressInterval = 50
 /** Delay of another user in milliseconds that the suite always accepts, even if it is more than twice that of the real server. */
 const ToleratedDelay = 250
 
-async function run({ only, all = false }: SuiteOptions = {}): Promise<Outcome> {
+async function run(options: SuiteOptions = {}): Promise<Outcome> {
   const hostile = hostileInputs()
   const allInputs = [...hostile, ...largestInputs()]
-  const names =
-    only !== undefined
-      ? namesWith(namesOf(allInputs), only)
-      : all
-        ? namesOf(allInputs)
-        : chosenByCommit(namesOf(hostile), CommitParts)
+  const names = chosenNames(namesOf(hostile), namesOf(allInputs), options)
   const inputs = allInputs.filter(({ name }) => names.includes(name))
   console.log(`${inputs.length} of ${allInputs.length} inputs`)
   const users = { users: [{ name: 'other' }] }
@@ -75,8 +70,8 @@ async function run({ only, all = false }: SuiteOptions = {}): Promise<Outcome> {
       if (problems.length > 0) console.log(`${input.name}: ${problems.join('; ')}`)
       checkStillRunning(realObserver)
       if (sent % ProgressInterval === 0) console.log(`${sent} of ${inputs.length} inputs sent`)
-      // After its timeout (504, or 0: the connection has ended), the real server continues to work on the request. A new server then
-      // replaces it.
+      // A real server whose request timed out continues to work on the request, so a new server replaces it. A timeout leads to status
+      // 504, or to 0 if the connection ends.
       isUsable = realStatus !== 504 && realStatus !== 0 && residentBytes(realObserver.server.pid) < MemoryOfRealServer
     }
     realObserver.close()
@@ -89,6 +84,12 @@ async function run({ only, all = false }: SuiteOptions = {}): Promise<Outcome> {
   for (const [name, { cpuSeconds, memory }] of Object.entries(totals))
     console.log(`${name}: ${cpuSeconds.toFixed(1)} s of CPU for all inputs, at most ${Math.round(memory / 2 ** 20)} MB of memory`)
   return { passed, failed }
+}
+
+/** Returns the names of the inputs to send: those that `only` selects, all with `all`, otherwise a part of the hostile inputs. */
+function chosenNames(hostile: readonly string[], all: readonly string[], options: SuiteOptions): readonly string[] {
+  if (options.only !== undefined) return namesWith(all, options.only)
+  return options.all ? all : chosenByCommit(hostile, CommitParts)
 }
 
 interface Comparison {

@@ -61,8 +61,8 @@ async function runLifecycleOn(started: RunningApiServer, checks: Checks): Promis
     console.log(`${apiServer.name}: clusterctl ${args.join(' ')} took ${((performance.now() - startedAt) / 1000).toFixed(1)} s`)
     return out + stderr
   }
-  const check = (description: string, holds: boolean, actual?: unknown) =>
-    checks.check(`${apiServer.name}: ${description}`, holds, actual)
+  const check = (description: string, isTrue: boolean, actual?: unknown) =>
+    checks.check(`${apiServer.name}: ${description}`, isTrue, actual)
 
   const [first, second] = releases
   const firstReleases = providers.map(({ name }) => `${name}:${first}`)
@@ -119,7 +119,7 @@ async function runLifecycleOn(started: RunningApiServer, checks: Checks): Promis
   await run('delete', '--all')
   check('delete removes both providers', (await installed(client)).length === 0, await installed(client))
   const remaining = (await client.list(Deployment)).items.map(({ metadata }) => metadata.name)
-  check('delete removes their Deployments', remaining.length === 0, remaining)
+  check('delete removes the Deployments of both providers', remaining.length === 0, remaining)
 }
 
 const equalLists = (a: readonly string[], b: readonly string[]): boolean => a.join() === b.join()

@@ -1,5 +1,5 @@
 /**
- * clusterctl installs upstream's Cluster API from a folder with upstream's manifests, plans an upgrade, and deletes all providers without
+ * clusterctl installs upstream's Cluster API from a folder with upstream's manifests, plans an upgrade, and deletes all providers but not
  * their CRDs, on the embedded API server and on the real API server. Output and objects must be the same. Pods do not run.
  */
 import { chmodSync, copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
@@ -51,8 +51,8 @@ export const clusterctlSuite: Suite = {
       for (const [name, object] of objects) {
         const ourObject = ourStep.objects.get(name)
         if (ourObject !== undefined && !equal(ourObject, object))
-          checks.check(`${step}: ${name}`, false, differences(ourObject, object))
-        else checks.check(`${step}: ${name}`, true)
+          checks.check(`${step}: ${name} is the same`, false, differences(ourObject, object))
+        else checks.check(`${step}: ${name} is the same`, true)
       }
     }
     return checks

@@ -29,19 +29,20 @@ export const conformSuite: Suite = {
   },
   async run({ only, all = false } = {}) {
     const checks = new Checks()
-    // All mutants take ten minutes of CPU time. `npm test` runs one mutant of each rule.
+    // A mutant is a provider that violates one rule on purpose. The tests check that the violation is detected. All mutants take ten
+    // minutes of CPU time. `npm test` runs one mutant of each rule.
     if (only === undefined && !all) console.log('mutants of the local provider: not run without --all or --only mutants')
     if (all || only?.includes('mutants')) {
       const tests = await runTests(['packages/conformance/src/mutants'], { CAPSTAN_MUTANTS: '1' })
       for (const [name, status] of tests) checks.check(name, status === 'passed', status)
     }
     const isChosen = (provider: string) => only === undefined || only.includes(provider)
-    const onOwn = async () => {
+    const onOwnProviders = async () => {
       if (isChosen('local')) await onLocalProvider(checks)
       if (isChosen('ipam')) await onPoolProvider(checks)
     }
     // Concurrently, because upstream's managers spend most of the time waiting.
-    await Promise.all([onOwn(), isChosen('upstream') ? onUpstream(checks) : undefined])
+    await Promise.all([onOwnProviders(), isChosen('upstream') ? onUpstream(checks) : undefined])
     return checks
   },
 }

@@ -1,6 +1,6 @@
 /**
- * Runs Capstan's controllers on a real kube-apiserver. The tests for the embedded server and a virtual clock run unchanged.
- * The log lines about the changes in a cluster's whole lifecycle must be the same as on the embedded server.
+ * Runs tests of Capstan's controllers, which are written for the embedded server and a virtual clock, unchanged on a real kube-apiserver.
+ * One of them records a line for each change in a cluster's whole lifecycle. The lines must be the same as on the embedded server.
  */
 import { Checks } from './processes/capstan-process.ts'
 import { startRealApiServer } from './processes/real-api-server.ts'
@@ -37,7 +37,7 @@ const embeddedOnly: { readonly [test: string]: string } = {
   'a MachineDeployment > creates a MachineSet and reports progress':
     'its texts contain generated names, which depend on the order in which events arrive',
   'a MachineSet > creates Machines with their objects, and reports progress': 'its texts contain generated names, too',
-  'commitChanges > merges conditions of v1beta1 the same way, and writes all of status at once':
+  'commitChanges > keeps concurrent v1beta1 conditions of other writers, and writes the whole status in one patch':
     'it counts revisions between two writes',
   'a reconcile does not wait forever for a kind that is not served':
     'it counts turns of the event loop, and requests over a socket need more turns',

@@ -68,7 +68,7 @@ async function comparePair(
   { each, seed, checks }: Comparison,
 ): Promise<number> {
   const [old, stored] = [apiVersionOf(version.kind), apiVersionOf(kind)]
-  let converted = 0
+  let conversions = 0
   const compare = async (object: KubeObject, apiVersion: string): Promise<KubeObject | undefined> => {
     const theirs = await peer.convert(object, apiVersion)
     const ours = convertedByUs(kind, version, object, apiVersion)
@@ -78,22 +78,22 @@ async function comparePair(
       theirs,
       ours,
     })
-    converted++
+    conversions++
     return 'object' in theirs ? theirs.object : undefined
   }
   for (const object of fc.sample(objectsOf(version.kind), { seed, numRuns: each })) await compare(object, stored)
   for (const [index, object] of fc.sample(objectsOf(kind), { seed, numRuns: each }).entries()) {
-    const converted = await compare(object, old)
-    if (!converted) continue
-    await compare(converted, stored)
-    await compare(changed(converted, index), stored)
+    const inOldVersion = await compare(object, old)
+    if (!inOldVersion) continue
+    await compare(inOldVersion, stored)
+    await compare(changed(inOldVersion, index), stored)
   }
-  return converted
+  return conversions
 }
 
 type Outcome = { readonly object: KubeObject } | { readonly error: string }
 
-/** Converts with Capstan. References get the same fictitious version as in upstream's response. */
+/** Converts with Capstan. References get the same fictitious version as in the response of conversion-peer. */
 function convertedByUs(kind: DeclaredKind, version: KindVersion, object: KubeObject, apiVersion: string): Outcome {
   const apiVersionOf = ({ group }: GroupKind) => (group === '' ? 'v1beta9' : `${group}/v1beta9`)
   try {
@@ -129,16 +129,16 @@ function changed(object: KubeObject, seed: number): KubeObject {
 /** Runs upstream's conversions in a child process, with one line of JSON for each request and response. */
 class Peer {
   readonly #child
-  readonly #answers
+  readonly #responses
 
   constructor(program: string) {
     this.#child = spawn(program, [], { stdio: ['pipe', 'pipe', 'inherit'] })
-    this.#answers = createInterface(this.#child.stdout)[Symbol.asyncIterator]()
+    this.#responses = createInterface(this.#child.stdout)[Symbol.asyncIterator]()
   }
 
   async convert(object: KubeObject, apiVersion: string): Promise<Outcome> {
     this.#child.stdin.write(`${JSON.stringify({ apiVersion, object })}\n`)
-    const { value, done } = await this.#answers.next()
+    const { value, done } = await this.#responses.next()
     if (done) throw new Error('conversion-peer ended before it responded')
     return JSON.parse(value as string) as Outcome
   }

@@ -106,7 +106,7 @@ async function compareOn(start: StartApiServer, chosen: Cases, { all = false }: 
     await until(
       ourApiServer.client(),
       ValidatingWebhookConfiguration,
-      'webhooks of ours',
+      "webhooks of Capstan's core",
       (configurations) => configurations.length > 0,
     )
     await using theirs = await Side.open('theirs', theirApiServer, await servedBy(theirApiServer))
@@ -131,7 +131,7 @@ async function compareOn(start: StartApiServer, chosen: Cases, { all = false }: 
     outcome.print()
     if (all) for (const line of unreachedReasons(sides.map((side) => side.reachedReasons))) console.log(`no case reached ${line}`)
     console.log(`${Object.keys(chosen).length} cases in ${((performance.now() - startedAt) / 1000).toFixed(0)} s`)
-    // Earlier managers in this list were killed by the interruption.
+    // The list begins with the managers that interruptions killed. Only the last ones should still run.
     for (const program of managers.programs.slice(-core.length))
       if (program.ending) console.log(`${program.name} ${program.ending}\n${program.tail()}`)
     return outcome
@@ -140,11 +140,12 @@ async function compareOn(start: StartApiServer, chosen: Cases, { all = false }: 
   }
 }
 
+/** Returns the names of the CustomResourceDefinitions with version v1beta2 (kinds of core) or v1 (stub kinds). */
 async function servedBy(apiServer: RunningApiServer): Promise<ReadonlySet<string>> {
   const { items } = await apiServer.client().list(CustomResourceDefinition)
-  const isServed = (name: string) => name === 'v1beta2' || name === 'v1'
+  const isComparedVersion = (name: string) => name === 'v1beta2' || name === 'v1'
   return new Set(
-    items.filter(({ spec }) => spec.versions.some(({ name }) => isServed(name))).map(({ metadata }) => metadata.name),
+    items.filter(({ spec }) => spec.versions.some(({ name }) => isComparedVersion(name))).map(({ metadata }) => metadata.name),
   )
 }
 
@@ -160,12 +161,13 @@ class Outcomes {
   passed = 0
   /** Names of cases with differences that are neither explained nor listed in `differing.ts`. */
   readonly differing: string[] = []
-  /** Number of cases with differences that `differing.ts` lists. */
+  /** Number of cases that have differences and are listed in `differing.ts`. */
   known = 0
   /** Number of compared admission responses. */
   comparedResponses = 0
   /**
-   * Steps in which our side needed a refresh, as `CASE: STEP`: both cores, or only ours, missed a change before the refresh.
+   * Steps in which the sides became equal only after objects were also refreshed for Capstan's core, as `CASE: STEP`. Before the refresh,
+   * both cores, or only Capstan's, had missed a change.
    */
   readonly refreshedSteps: string[] = []
   /** Names of cases by the explanation that they needed. */

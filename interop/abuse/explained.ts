@@ -1,4 +1,4 @@
-/** Intended differences between the HTTP statuses of both servers, with reasons. */
+/** Intended differences between the HTTP statuses of Capstan's server and the real server, with reasons. */
 import type { HostileInput } from './inputs.ts'
 
 const reasons: readonly { readonly why: string; is(input: HostileInput, ours: number, real: number): boolean }[] = [
@@ -19,7 +19,7 @@ const reasons: readonly { readonly why: string; is(input: HostileInput, ours: nu
     is: ({ name }, ours, real) => name.includes('aliases') && ours === 400 && real === 422,
   },
   {
-    why: 'Reading YAML is limited to 10 seconds and 512 MB, see docs/reference/limits.md; 3 MB of pairs need more.',
+    why: 'Reading YAML is limited to 10 seconds and 512 MB, see docs/reference/limits.md; 3 MB of key-value pairs need more.',
     is: ({ name }, ours, real) => name.includes('equal keys as application/yaml') && ours === 400 && real === 422,
   },
   {
@@ -28,5 +28,6 @@ const reasons: readonly { readonly why: string; is(input: HostileInput, ours: nu
   },
 ]
 
+/** Whether one of the reasons applies to an input with these HTTP statuses of Capstan's server and the real server. */
 export const explained = (input: HostileInput, ours: number, real: number): boolean =>
   reasons.some(({ is }) => is(input, ours, real))

@@ -270,7 +270,7 @@ const texts: readonly (readonly [what: string, make: (size: number) => string])[
   ['nested aliases of an empty list', (n) => nestedAliases(Math.min(9, Math.ceil(Math.log10(n))))],
 ]
 
-/** Returns a short document whose aliases expand to ten empty lists, a hundred, and so on: to 10 to the power of `depth`. */
+/** Returns a short YAML document. Its aliases expand to ten empty lists, a hundred, and so on, up to 10 to the power of `depth`. */
 const nestedAliases = (depth: number): string =>
   ['a0: &a0 []', ...many(depth, (i) => `a${i + 1}: &a${i + 1} [${many(10, () => `*a${i}`).join(', ')}]`)].join('\n')
 
@@ -342,10 +342,10 @@ const QuerySizes = [1, 30, 100, 500, 1_500]
 /** Size limit of a request body, in bytes. */
 const MaxBytes = 3 * 2 ** 20
 
-/** Returns a body of this shape with at most `limit` bytes. It is close to the limit, unless the shape itself is limited. */
+/** Returns a body of this shape with at most `limit` bytes. It is close to the limit, unless `make` limits the length itself. */
 function largest(limit: number, make: (size: number) => string): string {
   const perItem = (make(200).length - make(100).length) / 100
-  // Indexes have more digits in a longer list, so the estimate may be too high.
+  // Indexes have more digits in a longer list, so the first `size` may be too high.
   for (let size = Math.floor((limit * 0.85) / Math.max(perItem, 0.5)); ; size = Math.floor(size * 0.9)) {
     const body = make(size)
     if (body.length <= limit) return body
@@ -358,7 +358,7 @@ const dryRun = (path: string): string => `${path}${path.includes('?') ? '&' : '?
  * Returns inputs in which a list, map or text is as long as a request may be, and which therefore cause the most work for the
  * server.
  */
-export function largestInputs(most = MaxBytes): HostileInput[] {
+export function largestInputs(maxBytes = MaxBytes): HostileInput[] {
   return [
     ...objects.map(
       ([what, path, make]): HostileInput => ({
@@ -366,7 +366,7 @@ export function largestInputs(most = MaxBytes): HostileInput[] {
         method: 'POST',
         path: path === reviews ? path : dryRun(path),
         type: 'application/json',
-        body: largest(most, (size) => JSON.stringify(make(size))),
+        body: largest(maxBytes, (size) => JSON.stringify(make(size))),
       }),
     ),
     ...texts.flatMap(([what, make]) =>
@@ -376,7 +376,7 @@ export function largestInputs(most = MaxBytes): HostileInput[] {
           method: 'POST',
           path: reviews,
           type,
-          body: largest(most, make),
+          body: largest(maxBytes, make),
         }),
       ),
     ),
@@ -386,7 +386,7 @@ export function largestInputs(most = MaxBytes): HostileInput[] {
         method: 'PATCH',
         path: dryRun(`${namespace}/configmaps/target?fieldManager=hostile`),
         type,
-        body: largest(most, (size) => JSON.stringify(make(size))),
+        body: largest(maxBytes, (size) => JSON.stringify(make(size))),
       }),
     ),
   ]

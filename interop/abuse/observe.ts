@@ -16,7 +16,7 @@ export interface Observed {
    * not counted, so that the result does not depend on other processes of the machine.
    */
   readonly delay: number
-  /** Longest CPU time of the server's main thread during such a request, in milliseconds. This depends least on other processes. */
+  /** Longest CPU time of the server's main thread during a small request, in milliseconds. This depends least on other processes. */
   readonly cpu: number
   /** CPU time of all threads of the server for the input and the small requests beside it, in seconds. */
   readonly cpuSeconds: number
@@ -34,7 +34,7 @@ export interface Observer {
 
 const lease = '/apis/coordination.k8s.io/v1/namespaces/default/leases/other'
 
-/** Small requests of another user, who may renew a Lease. */
+/** Small requests of another user, who has permission to read and renew a Lease. */
 const smallRequests: readonly HostileInput[] = [
   { name: 'health', method: 'GET', path: '/readyz' },
   { name: 'version', method: 'GET', path: '/version' },
@@ -59,7 +59,7 @@ const smallRequests: readonly HostileInput[] = [
   },
 ]
 
-async function createLease(apiServer: RunningApiServer): Promise<void> {
+async function createLeaseAndPermissions(apiServer: RunningApiServer): Promise<void> {
   const client = apiServer.client()
   const metadata = { name: 'other', namespace: 'default' }
   await client.create(Lease, { metadata, spec: { holderIdentity: 'other' } })
@@ -77,7 +77,7 @@ async function createLease(apiServer: RunningApiServer): Promise<void> {
 /** Prepares measurements on a server that has the user `other`. */
 export async function prepareObserver(apiServer: RunningApiServer): Promise<Observer> {
   await apiServer.client().create(ConfigMap, { metadata: { name: 'target', namespace: 'default' }, data: { a: '1' } })
-  await createLease(apiServer)
+  await createLeaseAndPermissions(apiServer)
   const agents = [new Agent({ ca: apiServer.ca, keepAlive: true }), new Agent({ ca: apiServer.ca, keepAlive: true })] as const
   const server = apiServer.programs.find(({ name }) => name === 'apiserver')!
   const waitedForCpu = () => schedulingOf(process.pid).waited + schedulingOf(server.pid).waited
@@ -113,7 +113,7 @@ export async function prepareObserver(apiServer: RunningApiServer): Promise<Obse
 
 /**
  * Returns how long the main thread of a process computed and how long it waited for a CPU, in milliseconds; 0 if the system does
- * not count it.
+ * not report this.
  */
 function schedulingOf(pid: number): { readonly computed: number; readonly waited: number } {
   try {
