@@ -1,4 +1,4 @@
-/** Cases in which the kind of bootstrap objects changes. */
+/** Cases in which the kind of bootstrap objects or of infrastructure objects changes. */
 import { Cluster, ClusterClass, Machine, MachineDeployment } from '@capstan/api'
 import type { KubeObject } from '@capstan/kube'
 import { clusterName, machineDeployment, named } from '../objects.ts'
@@ -10,6 +10,7 @@ import { createWorkerTemplates, machinesIn } from './machine-set.ts'
 import { createPoolTopology, poolClass, poolReport, poolTopology, reports } from './topology-pools.ts'
 import { aClass, createTopology } from './topology.ts'
 
+/** Makes the stub bootstrap providers report the status fields of both contract versions. */
 const reportBothContracts = (twin: Twin) =>
   twin.setReports({
     config: (object, objects) => {
@@ -52,7 +53,10 @@ const ofDeployment: Case = async (twin) => {
   await twin.settle('the Machine is replaced', usesGroup(oldStub.group))
 }
 
-/** A ClusterClass changes to another kind of bootstrap templates. Upstream's dry run rejects the change. */
+/**
+ * A ClusterClass changes to another kind of bootstrap templates. The change fails in a dry run, in which core applies the new template with
+ * the UID of the current one.
+ */
 const ofClass =
   (template: typeof stub.configTemplate): Case =>
   async (twin) => {

@@ -1,3 +1,4 @@
+/** Cases of Clusters without a class. */
 import { X509Certificate } from 'node:crypto'
 import { Cluster, Machine, MachineDeployment, MachinePool, MachineSet } from '@capstan/api'
 import { getCondition, hours, isTrue, type KubeObject, Secret, systemClock } from '@capstan/kube'
@@ -9,7 +10,7 @@ import type { Report } from '../side.ts'
 import { oldStub, stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
 
-/** Returns whether the provider object has an owner. Upstream looks for a missing object only every 30 s. */
+/** Returns whether the provider object has an owner. Cases wait for this, because upstream looks for a missing object only every 30 s. */
 const adopted = (kind: string) => (objects: readonly KubeObject[]) =>
   objects.some((object) => object.kind === kind && (object.metadata.ownerReferences ?? []).length > 0)
 
@@ -62,7 +63,7 @@ const withoutControlPlane: Case = async (twin) => {
   await twin.settle('the Cluster is deleted')
 }
 
-/** A Cluster whose infrastructure no provider manages. */
+/** A Cluster without an `infrastructureRef`. */
 const withoutInfrastructure: Case = async (twin) => {
   await twin.startWorkload(clusterName)
   await twin.create(stub.controlPlane, named(clusterName, { spec: {} }))
@@ -94,27 +95,30 @@ const conditions: { readonly [name: string]: object } = {
   nonsense: { status: 'Maybe', reason: 'Odd' },
 }
 
-/** The infrastructure or control plane provider reports a condition, which core mirrors. */
+/**
+ * The infrastructure or control plane provider reports a condition, which core mirrors. Both providers have reached their milestones: the
+ * fields that report provisioned infrastructure and an initialized control plane are true.
+ */
 const mirroring =
   (role: 'cluster' | 'controlPlane', type: string, reported: object, kinds = stub): Case =>
   async (twin) => {
     await twin.startWorkload(clusterName)
-    const milestone =
+    const milestones =
       kinds.contract === 'v1beta1'
         ? { ready: true, initialized: true }
         : { initialization: { provisioned: true, controlPlaneInitialized: true } }
     await twin.setReports({
-      cluster: () => ({ status: milestone }),
-      controlPlane: () => ({ status: milestone }),
-      [role]: () => ({ status: { ...milestone, ...condition(type, 'True', reported) } }),
+      cluster: () => ({ status: milestones }),
+      controlPlane: () => ({ status: milestones }),
+      [role]: () => ({ status: { ...milestones, ...condition(type, 'True', reported) } }),
     })
     await createWithProviders(twin, kinds)
     await twin.settle('the condition is reported')
-    await twin.setReports({ [role]: () => ({ status: { ...milestone, conditions: [] } }) })
+    await twin.setReports({ [role]: () => ({ status: { ...milestones, conditions: [] } }) })
     await twin.settle('the condition is no longer reported')
   }
 
-/** Providers set milestones back to false. */
+/** Providers set the milestones `provisioned` and `controlPlaneInitialized` back to false. */
 const takenBack: Case = async (twin) => {
   await createWithProviders(twin)
   await twin.settle('the Cluster is ready')
@@ -125,7 +129,7 @@ const takenBack: Case = async (twin) => {
   await twin.settle('the milestones are false again')
 }
 
-/** Providers report milestones that are not booleans: before the milestones are reached, or afterwards. */
+/** Providers report milestones that are texts instead of booleans, from the beginning or after the milestones were true. */
 const milestonesOfWrongType =
   (isReady: boolean): Case =>
   async (twin) => {
@@ -173,7 +177,7 @@ const controlPlaneReports = reportsOf('controlPlane')
 const provisioned = { initialization: { provisioned: true } }
 const initialized = { initialization: { controlPlaneInitialized: true } }
 
-/** The control plane reports the endpoint, before and after it is initialized. */
+/** The control plane provider reports the endpoint, before and after the control plane is initialized. */
 const endpointOfControlPlane: Case = async (twin) => {
   const spec = { controlPlaneEndpoint: { host: 'cp', port: 6443 } }
   await twin.setReports({ cluster: () => ({ status: provisioned }), controlPlane: () => ({ spec }) })
@@ -250,12 +254,12 @@ const gates: Case = async (twin) => {
   await twin.settle('no condition is reported for an availability gate')
 }
 
-/** An availability gate names the condition that it contributes to. */
+/** An availability gate names Available, the condition to which gates contribute. */
 const gateOfItself: Case = async (twin) => {
   await createWithProviders(twin)
   await twin.settle('the Cluster is ready')
   await twin.patch(Cluster, clusterName, { spec: { availabilityGates: [{ conditionType: 'Available' }] } })
-  await twin.settle('the Cluster cannot be summarized')
+  await twin.settle('Available cannot be computed')
   await twin.delete(Cluster, clusterName)
   await twin.settle('the Cluster is deleted')
 }
@@ -380,7 +384,7 @@ const unknownControlPlaneKind: Case = async (twin) => {
   await twin.settle('the kind prevents the deletion', clusterHas('Deleting', 'InternalError'))
 }
 
-/** Workers that are paused from the beginning report no conditions. */
+/** Workers and a control plane Machine that are paused from the beginning report no conditions. */
 const pausedWorkers: Case = async (twin) => {
   const annotations = { 'cluster.x-k8s.io/paused': '' }
   await createWithProviders(twin)
@@ -458,7 +462,7 @@ const withFinalizers = (finalizers: readonly string[] | null) => ({ metadata: { 
 const deletedWithWorkers: Case = async (twin) => {
   await twin.startWorkload(clusterName)
   await createWithProviders(twin)
-  await twin.settle('both are connected to the workload cluster', (objects) =>
+  await twin.settle('both cores are connected to the workload cluster', (objects) =>
     objects.some((object) => object.kind === 'Cluster' && isTrue(object as Cluster, 'RemoteConnectionProbe')),
   )
   const spec = { template: { spec: {} } }
@@ -489,11 +493,11 @@ const deletedWithWorkers: Case = async (twin) => {
   await twin.settle('the Cluster is deleted')
 }
 
-/** Core counts a single Machine and those of a MachineSet and a MachineDeployment, and aggregates the conditions of all three. */
+/** Core counts a standalone Machine and the Machines of a MachineSet and of a MachineDeployment, and aggregates the conditions of all. */
 const counted: Case = async (twin) => {
   await twin.startWorkload(clusterName)
   await createWithProviders(twin)
-  await twin.settle('both are connected to the workload cluster', (objects) =>
+  await twin.settle('both cores are connected to the workload cluster', (objects) =>
     objects.some((object) => object.kind === 'Cluster' && isTrue(object as Cluster, 'RemoteConnectionProbe')),
   )
   const spec = { template: { spec: {} } }

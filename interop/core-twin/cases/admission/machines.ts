@@ -58,7 +58,7 @@ const machinePool: Input<MachinePool> = {
   spec: { clusterName, replicas: 1, template: { spec: poolSpec } },
 }
 
-/** Several errors, whose order is compared. */
+/** Causes several errors, so that their order is compared, too. */
 const severalErrors: Change = [
   'several errors',
   {

@@ -34,6 +34,7 @@ const selectors: readonly unknown[] = [
 ]
 
 const intOrPercent = [0, 1, -1, '0%', '10%', '110%', 'ten', '10', '-5%', '']
+/** Returns a function that returns a merge patch with its argument at a path. */
 const patchAt = (path: string) => (value: unknown) =>
   path.split('.').reduceRight<unknown>((inner, name) => ({ [name]: inner }), value) as object
 const condition = (fields: object = {}) => ({ type: 'Ready', status: 'False', timeoutSeconds: 30, ...fields })
@@ -138,10 +139,10 @@ export const otherAdmissionCases: Cases = {
       ...each('namespaces', selectors, (namespaceSelector) => ({ spec: { pods: [{ namespaceSelector }] } })),
       ...each('machines', selectors, (selector) => ({ spec: { machines: [{ selector }] } })),
       ...each('clusters', selectors, (clusterSelector) => ({ spec: { machines: [{ clusterSelector }] } })),
-      ...each('two alike', ['pods', 'machines'], (list) => ({
+      ...each('two equal entries of', ['pods', 'machines'], (list) => ({
         spec: { [String(list)]: [{ selector: anySelector }, { selector: anySelector }] },
       })),
-      ...each('none', ['pods', 'machines'], (list) => ({ spec: { [String(list)]: [] } })),
+      ...each('an empty list of', ['pods', 'machines'], (list) => ({ spec: { [String(list)]: [] } })),
     ],
   }),
   'admission-clusterresourceset': admission({
@@ -153,7 +154,7 @@ export const otherAdmissionCases: Cases = {
     changes: [
       ...metadataChanges,
       ...each('clusterSelector', selectors, patchAt('spec.clusterSelector')),
-      ...each('clusterSelector of other labels', ['a', 'b', 'c'], (name) => ({
+      ...each('clusterSelector with label', ['a', 'b', 'c'], (name) => ({
         spec: { clusterSelector: { matchLabels: { [String(name)]: 'x' } } },
       })),
       ...each('strategy', ['ApplyOnce', 'Reconcile', 'Odd', '', null], patchAt('spec.strategy')),
@@ -297,7 +298,7 @@ export const otherAdmissionCases: Cases = {
         { namespace: null },
       ].map(service),
       ['url and service', { spec: { clientConfig: { service: { name: 'svc', namespace: 'default' } } } }],
-      ['neither', { spec: { clientConfig: { url: null, caBundle: 'Q0E=' } } }],
+      ['neither url nor service', { spec: { clientConfig: { url: null, caBundle: 'Q0E=' } } }],
       ['an empty clientConfig', { spec: { clientConfig: null } }],
       ...each('caBundle', ['Q0E=', 'not base64!', ''], patchAt('spec.clientConfig.caBundle')),
       ...each('namespaceSelector', selectors, patchAt('spec.namespaceSelector')),

@@ -1,6 +1,6 @@
 /**
- * Inputs whose admission depends on the state of a Cluster, of its class or of Clusters of a class; and inputs for the
- * admission of ClusterClasses: MachinePool classes and schemas of variables.
+ * Inputs whose admission depends on existing objects: on the Cluster, on its class, or on the Clusters of a class. Also inputs for the
+ * admission of ClusterClasses with MachinePool classes and with schemas of variables.
  */
 import { Cluster, ClusterClass, Machine, MachineDeployment } from '@capstan/api'
 import type { Input } from '@capstan/kube'
@@ -156,13 +156,16 @@ const withoutMachineInfrastructure: Case = async (twin) => {
     ),
   )
   await twin.compareDryRuns(ClusterClass, [
-    toCreate('a health check', named(aClass({ controlPlane: { machineInfrastructure: undefined, healthCheck: { checks } } }))),
+    toCreate(
+      'a health check',
+      withNewName(aClass({ controlPlane: { machineInfrastructure: undefined, healthCheck: { checks } } })),
+    ),
     toUpdate('a health check', { spec: { controlPlane: { healthCheck: { checks } } } }, 'quick'),
   ])
   await twin.settle('the responses are compared')
 }
 
-const named = (object: Input<ClusterClass>): object => ({ ...object, metadata: { name: 'new' } })
+const withNewName = (object: Input<ClusterClass>): object => ({ ...object, metadata: { name: 'new' } })
 
 const checks = { nodeStartupTimeoutSeconds: 300 }
 const second = { ...aClass().spec.workers!.machineDeployments![0]!, class: 'second' }
@@ -306,6 +309,7 @@ const unbounded = { type: 'array', items: { type: 'string' } }
 const listOf = (fields: object) => ({ type: 'array', items: { type: 'object', properties: { k: string }, ...fields } })
 const objectWith = (name: string, schema: object) => ({ type: 'object', properties: { [name]: schema } })
 
+/** Schemas of variables, in addition to those of `clusters.ts`. */
 const furtherSchemas = [
   rule({ rule: 'self.all(a, self.all(b, self.all(c, a == b || b == c)))' }, unbounded),
   rule(
