@@ -1,4 +1,7 @@
-/** Cases in which a policy of the management cluster denies a write of core. */
+/**
+ * Cases in which a policy of the management cluster denies a write of core.
+ * Every case does the same with upstream's core and with Capstan's, and compares all objects after each step (`settle`).
+ */
 import {
   Cluster,
   ClusterClass,
@@ -17,44 +20,45 @@ import type { Case, Cases, Twin } from '../twin.ts'
 import { createReadyCluster, createReadyMachine, isGone } from './machine.ts'
 import { version } from './machine-deployment.ts'
 import { createWorkerTemplates, deny } from './machine-set.ts'
-import { type DeniedRequests, endPolicy } from './policy.ts'
+import { denialMessage, type DeniedRequests, endPolicy } from './policy.ts'
 import { createLabelledCluster, createSource, manifest, resourceSet } from './resource-set.ts'
 import { reports } from './topology-pools.ts'
 import { aClass, checks, createTemplates, createTopology, worker, workers } from './topology.ts'
 
-const allow = (twin: Twin) => twin.runOnBoth('delete the policy', (client) => endPolicy(client, twin.namespace))
+const endDenial = (twin: Twin) => twin.runOnBoth('end the policy', (client) => endPolicy(client, twin.namespace))
 const hasEvent = (reason: string) => (objects: readonly KubeObject[]) =>
   objects.some((object) => object.kind === 'Event' && (object as { reason?: string }).reason === reason)
 
+/** A change of a Cluster with a class, and the denied write that the change requires. */
 interface DeniedChange extends Omit<DeniedRequests, 'group' | 'resource' | 'namespace'> {
   /** Kind of the denied object. */
   readonly kind: { readonly group: string; readonly plural: string }
-  /** Names of the workers before the change. */
+  /** Names of the MachineDeployments in the topology before the change. */
   readonly before: readonly string[]
   readonly change: (twin: Twin) => Promise<void>
 }
 
-/** Changes a Cluster with a class, and denies a write that the change requires. */
-const ofTopology =
+/** A Cluster with a class changes while a policy denies a write that the change requires. */
+const topologyWriteDenied =
   ({ kind, before, change, ...denied }: DeniedChange): Case =>
   async (twin) => {
     await createTopology(twin, { worker: { healthCheck: { checks } } }, { workers: before.map((name) => worker(name)) })
     await deny(twin, { ...denied, group: kind.group, resource: kind.plural })
     await change(twin)
-    await twin.settleRetries('the write fails', reports('ReconcileFailed', 'not here'))
-    await allow(twin)
+    await twin.settleRetries('the write fails', reports('ReconcileFailed', denialMessage))
+    await endDenial(twin)
     await twin.touch(Cluster, clusterName)
     await twin.settle('the write succeeds', reports('ReconcileSucceeded'))
   }
 
-const toWorkers =
+const setWorkers =
   (...names: readonly string[]) =>
   (twin: Twin) =>
     twin.patch(Cluster, clusterName, workers(...names.map((name) => worker(name))))
 
 const longerStartup = { enabled: true, checks: { ...checks, nodeStartupTimeoutSeconds: 900 } }
 
-/** The policy denies changes of the bootstrap template of a class, so that the class cannot become its owner. */
+/** The policy denies updates of the bootstrap template of a class, so that the class cannot become an owner of the template. */
 const adoption: Case = async (twin) => {
   await createTemplates(twin)
   const { group, plural } = stub.configTemplate
@@ -66,7 +70,7 @@ const adoption: Case = async (twin) => {
         object.kind === 'ClusterClass' && getCondition(object as ClusterClass, 'RefVersionsUpToDate')?.reason === 'InternalError',
     ),
   )
-  await allow(twin)
+  await endDenial(twin)
   await twin.touch(ClusterClass, 'quick')
   await twin.settle('all templates are adopted', (objects) =>
     objects.some(({ kind, metadata }) => kind === stub.configTemplate.kind && metadata.ownerReferences !== undefined),
@@ -86,7 +90,7 @@ async function pauseRollout(twin: Twin): Promise<void> {
   await twin.settle('the rollout is paused')
 }
 
-/** A paused MachineDeployment with two MachineSets cannot be scaled. */
+/** The policy prevents a paused MachineDeployment from scaling its two MachineSets. */
 const scaling: Case = async (twin) => {
   await pauseRollout(twin)
   await deny(twin, {
@@ -97,13 +101,13 @@ const scaling: Case = async (twin) => {
   })
   await twin.patch(MachineDeployment, 'md', { spec: { replicas: 6 } })
   await twin.settle('the MachineSets cannot be scaled', hasEvent('FailedScale'))
-  await allow(twin)
+  await endDenial(twin)
   await twin.touch(MachineDeployment, 'md')
   await twin.settle('the MachineSets are scaled', hasEvent('SuccessfulScale'))
 }
 
-/** The policy denies changes of the Machine itself, but not of its status. */
-const specDenied: Case = async (twin) => {
+/** The policy denies the update that sets `spec.providerID` of the Machine, but not updates of its status. */
+const providerIDDenied: Case = async (twin) => {
   await twin.setReports({ machine: noReport })
   await createReadyCluster(twin)
   await twin.create(stub.config, named('m', { spec: {} }))
@@ -116,7 +120,7 @@ const specDenied: Case = async (twin) => {
   await twin.settleRetries('the provider ID cannot be written', (objects) =>
     objects.some((object) => object.kind === 'Machine' && isTrue(object as Machine, 'InfrastructureReady')),
   )
-  await allow(twin)
+  await endDenial(twin)
   await twin.touch(Machine, 'm')
   await twin.settle('the provider ID is written', (objects) =>
     objects.some((object) => object.kind === 'Machine' && (object as Machine).spec.providerID !== undefined),
@@ -131,21 +135,23 @@ const statusDenied: Case = async (twin) => {
   await twin.settle('the Machine is deleted', isGone('Machine'))
 }
 
-/** Of two MachineSets of a paused MachineDeployment, the larger one cannot be scaled down. */
+/** A paused MachineDeployment has two MachineSets, and the policy denies scaling down the larger one. */
 const scalingDown: Case = async (twin) => {
   await pauseRollout(twin)
   const accepted = 'object.spec.replicas == oldObject.spec.replicas || oldObject.spec.replicas < 2'
   await deny(twin, { group: MachineSet.group, resource: MachineSet.plural, operation: 'UPDATE', accepted })
   await twin.patch(MachineDeployment, 'md', { spec: { replicas: 0 } })
   await twin.settle('neither MachineSet is scaled', hasEvent('FailedScale'))
-  await allow(twin)
+  await endDenial(twin)
   await twin.touch(MachineDeployment, 'md')
   await twin.settle('both MachineSets are scaled', hasEvent('SuccessfulScale'))
 }
 
+/** A denied write of core for a ClusterResourceSet. */
 interface DeniedApply extends Pick<DeniedRequests, 'group' | 'resource' | 'operation'> {
   /** Condition of the ClusterResourceSet that core sets just before the first denied write, or just after it. */
   readonly condition: 'Paused' | 'ResourcesApplied'
+  /** Whether an object shows that the write has succeeded. */
   readonly isWritten: (object: KubeObject) => boolean
 }
 
@@ -154,8 +160,8 @@ const hasCondition = (type: string) => (objects: readonly KubeObject[]) =>
     (object) => object.kind === ClusterResourceSet.kind && getCondition(object as ClusterResourceSet, type) !== undefined,
   )
 
-/** A ClusterResourceSet cannot write an object in the management cluster. */
-const ofResourceSet =
+/** The policy denies a write that core makes in the management cluster for a ClusterResourceSet. */
+const resourceSetWriteDenied =
   ({ condition, isWritten, ...denied }: DeniedApply): Case =>
   async (twin) => {
     await createLabelledCluster(twin)
@@ -164,45 +170,45 @@ const ofResourceSet =
     await twin.create(ClusterResourceSet, resourceSet('crs', [{ kind: 'ConfigMap', name: 'a' }]))
     // No object shows that the write failed, so the step waits for `condition`.
     await twin.settleRetries('the write fails', hasCondition(condition))
-    await allow(twin)
+    await endDenial(twin)
     await twin.touch(ClusterResourceSet, 'crs')
     await twin.settle('the write succeeds', (objects) => objects.some(isWritten))
   }
 
 export const deniedWriteCases: Cases = {
-  'topology-health-check-creation-denied': ofTopology({
+  'topology-health-check-creation-denied': topologyWriteDenied({
     kind: MachineHealthCheck,
     operation: 'CREATE',
     before: ['a'],
-    change: toWorkers('a', 'b'),
+    change: setWorkers('a', 'b'),
   }),
-  'topology-health-check-update-denied': ofTopology({
+  'topology-health-check-update-denied': topologyWriteDenied({
     kind: MachineHealthCheck,
     operation: 'UPDATE',
     before: ['a'],
     change: (twin) => twin.patch(Cluster, clusterName, workers(worker('a', { healthCheck: longerStartup }))),
   }),
-  'topology-health-check-deletion-denied': ofTopology({
+  'topology-health-check-deletion-denied': topologyWriteDenied({
     kind: MachineHealthCheck,
     operation: 'DELETE',
     before: ['a', 'b'],
-    change: toWorkers('a'),
+    change: setWorkers('a'),
   }),
-  'topology-deployment-deletion-denied': ofTopology({
+  'topology-deployment-deletion-denied': topologyWriteDenied({
     kind: MachineDeployment,
     operation: 'DELETE',
     before: ['a', 'b'],
-    change: toWorkers('a'),
+    change: setWorkers('a'),
   }),
-  // New MachineDeployments are created before others are updated.
-  'topology-deployment-update-denied': ofTopology({
+  // Core creates new MachineDeployments before it updates existing ones.
+  'topology-deployment-update-denied': topologyWriteDenied({
     kind: MachineDeployment,
     operation: 'UPDATE',
     accepted: 'object.spec.replicas != 2',
     before: ['a'],
     change: (twin) => twin.patch(Cluster, clusterName, workers(worker('a', { replicas: 2 }), worker('b'))),
   }),
-  'topology-template-update-denied': ofTopology({
+  'topology-template-update-denied': topologyWriteDenied({
     kind: stub.machineTemplate,
     operation: 'UPDATE',
     accepted: 'object.metadata.name.startsWith("quick")',
@@ -213,25 +219,25 @@ export const deniedWriteCases: Cases = {
     },
   }),
   'topology-class-adoption-denied': adoption,
-  'machine-update-denied': specDenied,
+  'machine-update-denied': providerIDDenied,
   'machine-status-denied': statusDenied,
   'machinedeployment-scaling-denied': scaling,
   'machinedeployment-scaling-down-denied': scalingDown,
-  'resourceset-source-denied': ofResourceSet({
+  'resourceset-source-denied': resourceSetWriteDenied({
     group: '',
     resource: 'configmaps',
     operation: 'UPDATE',
     condition: 'Paused',
     isWritten: ({ kind, metadata }) => kind === 'ConfigMap' && metadata.ownerReferences !== undefined,
   }),
-  'resourceset-binding-denied': ofResourceSet({
+  'resourceset-binding-denied': resourceSetWriteDenied({
     group: ClusterResourceSetBinding.group,
     resource: ClusterResourceSetBinding.plural,
     operation: 'CREATE',
     condition: 'Paused',
     isWritten: ({ kind }) => kind === ClusterResourceSetBinding.kind,
   }),
-  'resourceset-binding-update-denied': ofResourceSet({
+  'resourceset-binding-update-denied': resourceSetWriteDenied({
     group: ClusterResourceSetBinding.group,
     resource: ClusterResourceSetBinding.plural,
     operation: 'UPDATE',

@@ -1,4 +1,7 @@
-/** Cases of the drain of a Machine's Node, and of the volumes that the deletion of a Machine waits for. */
+/**
+ * Cases of the drain of a Machine's Node, and of the volumes that the deletion of a Machine waits for.
+ * Every case does the same with upstream's core and with Capstan's, and compares all objects after each step (`settle`).
+ */
 import { Cluster, Machine, MachineDrainRule, MachineSet } from '@capstan/api'
 import {
   type Client,
@@ -37,6 +40,7 @@ const PersistentVolume = unknownKind({
   scope: 'Cluster',
 })
 
+/** Returns a Pod of the namespace `default`, by default on the Node `m`. */
 export const pod = (name: string, fields: { metadata?: object; spec?: object } = {}): Input<Pod> =>
   ({
     metadata: { name, namespace: 'default', ...fields.metadata },
@@ -52,7 +56,7 @@ export const createInWorkload = <T extends KubeObject>(twin: Twin, kind: Kind<T>
     for (const object of objects) await client.create(kind, object)
   })
 
-/** Removes all Pods that are being deleted, as the kubelet does when they have ended. */
+/** Removes all Pods that are being deleted, as the kubelet does when their containers have stopped. */
 export const removeEndedPods = (twin: Twin) =>
   twin.inWorkload(clusterName, async (client: Client) => {
     const { items } = await client.list(Pod)
@@ -61,8 +65,9 @@ export const removeEndedPods = (twin: Twin) =>
         await client.delete(Pod, { namespace: metadata.namespace!, name: metadata.name }, { gracePeriodSeconds: 0 })
   })
 
-/** A state in which the drain waits, and what ends it. */
+/** A state in which the drain waits, and the action after which the drain continues. */
 interface Stage {
+  /** Name of the compared step. */
   readonly step: string
   /** Part of the message of the Deleting condition. */
   readonly message: string
@@ -72,7 +77,7 @@ interface Stage {
 const podsText = (names: readonly string[]) =>
   `${names.length === 1 ? 'Pod' : 'Pods'} ${names.map((name) => `default/${name}`).join(', ')}`
 
-/** Pods are evicted. Then the kubelet ends them. */
+/** The drain evicts Pods. Then the kubelet removes them. */
 const evicts = (...names: readonly string[]): Stage => ({
   step: `evicts ${names.join(', ')}`,
   message: `* ${podsText(names)}: deletionTimestamp set`,
@@ -93,15 +98,17 @@ interface DrainScenario {
   readonly pods: readonly Input<Pod>[]
   /** Specs of the MachineDrainRules. Default: none. */
   readonly rules?: readonly object[]
+  /** Annotations of the Machine. Default: none. */
   readonly annotations?: { [key: string]: string }
   /** Further fields of the Machine's spec. */
   readonly spec?: object
+  /** Called after the Pods are created and before the Machine is deleted. */
   readonly before?: (twin: Twin) => Promise<void>
-  /** States of the drain, in their order. Default: none. */
+  /** States of the drain, in order. Default: none. */
   readonly stages?: readonly Stage[]
   /** Reason of an event that the deletion records. Default: SuccessfulDrainNode. */
   readonly event?: string
-  /** Names, in alphabetical order, of the Pods that are not evicted. Default: none. */
+  /** Names of the Pods that are not evicted, in alphabetical order. Default: none. */
   readonly remaining?: readonly string[]
 }
 
@@ -125,7 +132,7 @@ const drained =
     await before?.(twin)
     for (const [index, rule] of rules.entries())
       await twin.create(MachineDrainRule, { metadata: { name: `rule-${index}` }, spec: rule } as never)
-    await twin.settle('Pods run')
+    await twin.settle('the Pods and MachineDrainRules are created')
     await twin.delete(Machine, 'm')
     for (const { step, message, end } of stages) {
       await twin.settle(step, isInStage('DrainingNode', message))
@@ -157,8 +164,8 @@ export const deleteBudget = (twin: Twin, name = 'pdb') =>
   twin.inWorkload(clusterName, (client) => client.delete(PodDisruptionBudget, { namespace: 'default', name }))
 
 /**
- * Creates a PodDisruptionBudget that allows no eviction, and makes all Pods of the namespace `default` ready, because this
- * budget blocks the eviction of ready Pods only.
+ * Creates a PodDisruptionBudget that blocks the eviction of ready Pods with the label `app: web`, and makes all Pods of the
+ * namespace `default` ready.
  */
 export const createBudget = (twin: Twin, name = 'pdb') =>
   twin.inWorkload(clusterName, async (client) => {
@@ -167,8 +174,8 @@ export const createBudget = (twin: Twin, name = 'pdb') =>
       spec: { maxUnavailable: 0, selector: { matchLabels: { app: 'web' } } },
     } as never)
     const counts = { disruptionsAllowed: 0, currentHealthy: 1, desiredHealthy: 1, expectedPods: 1 }
-    const budget = { type: 'merge', body: { status: { observedGeneration: 1, ...counts } } } as const
-    await client.patch(PodDisruptionBudget, { namespace: 'default', name }, budget, { subresource: 'status' })
+    const budgetStatus = { type: 'merge', body: { status: { observedGeneration: 1, ...counts } } } as const
+    await client.patch(PodDisruptionBudget, { namespace: 'default', name }, budgetStatus, { subresource: 'status' })
     const ready = {
       type: 'merge',
       body: { status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] } },
@@ -201,7 +208,12 @@ const volume = (fields: object = {}): Input<KubeObject> =>
 
 const claimRef = { apiVersion: 'v1', kind: 'PersistentVolumeClaim', namespace: 'default', name: 'data' }
 
-/** A VolumeAttachment of the PersistentVolume `pv` exists, and the PersistentVolumes `volumes`. Then the volume is detached. */
+/**
+ * A VolumeAttachment of the PersistentVolume `pv` blocks the deletion of a Machine until the volume is detached.
+ *
+ * @param message part of the message of the Deleting condition
+ * @param volumes the PersistentVolumes that exist
+ */
 const attached =
   (message: string, ...volumes: readonly Input<KubeObject>[]): Case =>
   async (twin) => {
@@ -236,7 +248,7 @@ export const createDaemonSetPod = async (twin: Twin, spec: object = {}): Promise
 
 const withClaim = { volumes: [{ name: 'v', persistentVolumeClaim: { claimName: 'data' } }] }
 
-/** A volume stays attached because drain skips the Pod that uses it. */
+/** A volume stays attached, because the drain skips the Pod that uses it. The volume does not block the deletion of the Machine. */
 const volumeOfSkippedPod =
   (start: (twin: Twin) => Promise<void>): Case =>
   async (twin) => {
@@ -258,15 +270,18 @@ const attachVolume = async (client: Client, source: object = { persistentVolumeN
 }
 
 /**
- * The kubelet reports that the volume `name` is attached. The PersistentVolumes `volumes` exist. Then the volume is detached.
+ * The status of a Node lists the attached volume `name`, which blocks the deletion of the Machine until the volume is detached.
+ *
+ * @param message part of the message of the Deleting condition
+ * @param volumes the PersistentVolumes that exist
  */
-const inUse =
+const attachedInNodeStatus =
   (name: string, message: string, ...volumes: readonly Input<KubeObject>[]): Case =>
   async (twin) => {
     await createDrainableMachine(twin)
     await createInWorkload(twin, PersistentVolume, ...volumes)
     await patchNodeStatus(twin, { volumesAttached: [{ name, devicePath: '' }], volumesInUse: [name] })
-    await twin.settle('the kubelet reports an attached volume')
+    await twin.settle('the Node reports an attached volume')
     await twin.delete(Machine, 'm')
     await twin.settle('a volume is attached', isInStage('WaitingForVolumeDetach', message))
     await patchNodeStatus(twin, { volumesAttached: null })
@@ -276,20 +291,20 @@ const inUse =
 const patchNodeStatus = (twin: Twin, status: object) =>
   twin.inWorkload(clusterName, (client) => reportNodeStatus(client, 'm', status))
 
-/** The node controller reports that the kubelet has stopped. */
+/** Writes the Node conditions that the node controller writes when the kubelet has stopped. */
 const stopKubelet = async (twin: Twin) => {
   const report = { reason: 'NodeStatusUnknown', message: 'Kubelet stopped posting node status.' }
   const conditions = ['MemoryPressure', 'DiskPressure', 'PIDPressure', 'Ready'].map((type) =>
     nodeCondition(type, 'Unknown', report),
   )
   await patchNodeStatus(twin, { conditions })
-  await twin.settle('the Node is unreachable', (objects) => objects.some(isUnreachable))
+  await twin.settle('the Node is unreachable', (objects) => objects.some(hasUnreachableNode))
 }
 
-const isUnreachable = (object: KubeObject): boolean =>
+const hasUnreachableNode = (object: KubeObject): boolean =>
   object.kind === 'Machine' && getCondition(object as Machine, 'NodeReady')?.status === 'Unknown'
 
-/** Pods of an unreachable Node never end, and its volumes stay attached. */
+/** The Pods of an unreachable Node never terminate, and its volumes stay attached, but the Machine is deleted. */
 const unreachable: Case = async (twin) => {
   await createDrainableMachine(twin)
   await createInWorkload(twin, Pod, withGrace('a'))
@@ -310,7 +325,7 @@ const taintUnreachable = (twin: Twin) =>
     ),
   )
 
-/** Creates a Pod, then deletes its namespace, whose controller cannot delete the Pod because of a policy. */
+/** Creates a Pod, then deletes its namespace. A policy prevents the namespace controller from deleting the Pod. */
 const createTerminatingNamespace = (twin: Twin) =>
   twin.inWorkload(clusterName, async (client) => {
     const denied = { group: '', resource: 'pods', operation: 'DELETE', namespace: 'terminating' } as const
@@ -321,7 +336,7 @@ const createTerminatingNamespace = (twin: Twin) =>
   })
 
 const namespaceIsTerminating: Stage = {
-  step: 'the namespace of a Pod is being deleted',
+  step: 'a Pod in a terminating namespace cannot be evicted',
   message: '* Pod terminating/held: failed to evict Pod, Cannot evict pod from terminating namespace',
   end: (twin) =>
     twin.inWorkload(clusterName, async (client) => {
@@ -330,8 +345,8 @@ const namespaceIsTerminating: Stage = {
     }),
 }
 
-const endsWithNamespace: Stage = {
-  step: 'the controller of the namespace deletes the Pod',
+const bothPodsAreDeleted: Stage = {
+  step: 'both Pods are being deleted',
   message: '* Pods default/a, terminating/held: deletionTimestamp set',
   end: removeEndedPods,
 }
@@ -411,7 +426,7 @@ const inlineVolume: Case = async (twin) => {
   await twin.settle('the volume is detached', isDeletedAfter('NodeVolumesDetached'))
 }
 
-/** A user deletes the infrastructure of a Machine, with a finalizer or without one, then the Machine. */
+/** Sets `finalizers` on the infrastructure of a Machine. Then a user deletes the infrastructure, and after it the Machine. */
 const infrastructureDeleted =
   (finalizers: readonly string[]): Case =>
   async (twin) => {
@@ -431,7 +446,7 @@ const infrastructureDeleted =
     )
   }
 
-/** Neither Pods nor volumes block the deletion; the infrastructure blocks it. */
+/** The infrastructure of a Machine blocks the deletion of the Machine, but Pods and volumes do not. */
 const infrastructureBlocks =
   (metadata: object, spec: object): Case =>
   async (twin) => {
@@ -521,7 +536,7 @@ export const drainCases: Cases = {
     pods: [pod('a'), pod('b', { metadata: ownedBy('ReplicaSet') })],
     stages: [evicts('a', 'b')],
   }),
-  'drain-nothing': drained({ pods: [] }),
+  'drain-no-pods': drained({ pods: [] }),
   'drain-pod-of-another-node': drained({ pods: [pod('a', { spec: { nodeName: 'other' } })], remaining: ['a'] }),
   'drain-many-pods': drained({
     pods: Array.from({ length: 7 }, (_, index) => pod(`p${index}`)),
@@ -554,7 +569,7 @@ export const drainCases: Cases = {
     pods: [pod('a', labelled({ 'cluster.x-k8s.io/drain': 'perhaps' }))],
     stages: [evicts('a')],
   }),
-  'drain-label-before-rule': drained({
+  'drain-label-overrides-rule': drained({
     pods: [pod('a', labelled({ app: 'web', 'cluster.x-k8s.io/drain': 'skip' }))],
     rules: [drainRule('WaitCompleted', web)],
     remaining: ['a'],
@@ -575,7 +590,7 @@ export const drainCases: Cases = {
     rules: orderedRules,
     stages: [evicts('a'), evicts('b'), evicts('c')],
   }),
-  'drain-rule-wait-later': drained({
+  'drain-rule-before-wait-label': drained({
     pods: [pod('a', labelled({ app: 'web' })), pod('b', labelled({ 'cluster.x-k8s.io/drain': 'wait-completed' }))],
     rules: [drainRule('Drain', web, -5)],
     stages: [evicts('a'), waitsFor('b')],
@@ -672,7 +687,7 @@ export const drainCases: Cases = {
   'drain-terminating-namespace': drained({
     pods: [pod('a')],
     before: createTerminatingNamespace,
-    stages: [namespaceIsTerminating, endsWithNamespace],
+    stages: [namespaceIsTerminating, bothPodsAreDeleted],
   }),
   'drain-grace-period': drained({ pods: [withGrace('a'), withGrace('b')], stages: [evicts('a', 'b')] }),
   'drain-finished-pod': drained({ pods: [pod('a')], before: finishPod }),
@@ -689,11 +704,11 @@ export const drainCases: Cases = {
     await twin.delete(stub.controlPlane, clusterName)
     await twin.settle('the control plane is deleted', isGone('StubControlPlane'))
   }),
-  'drain-timeouts-held': infrastructureBlocks(
+  'drain-timeouts-infrastructure-blocks': infrastructureBlocks(
     {},
     { deletion: { nodeDrainTimeoutSeconds: 1, nodeVolumeDetachTimeoutSeconds: 1 } },
   ),
-  'drain-excluded-held': infrastructureBlocks({ annotations: { [excluded]: '', [volumesExcluded]: '' } }, {}),
+  'drain-excluded-infrastructure-blocks': infrastructureBlocks({ annotations: { [excluded]: '', [volumesExcluded]: '' } }, {}),
   'drain-infrastructure-gone': infrastructureDeleted([]),
   'drain-infrastructure-deleting': infrastructureDeleted(['twin.capstan.dev/hold']),
   'drain-paused': paused,
@@ -709,15 +724,15 @@ export const drainCases: Cases = {
   'drain-volume-of-skipped-pod': volumeOfSkippedPod((twin) =>
     createInWorkload(twin, Pod, pod('a', { ...labelled({ 'cluster.x-k8s.io/drain': 'skip' }), spec: withClaim })),
   ),
-  'drain-volume-in-use': inUse(
+  'drain-volume-in-use': attachedInNodeStatus(
     'kubernetes.io/csi/csi^handle',
     '* Node with .status.volumesAttached entries not matching a PersistentVolume: kubernetes.io/csi/csi^handle',
   ),
-  'drain-volume-in-use-of-claim': inUse(
+  'drain-volume-in-use-of-claim': attachedInNodeStatus(
     'kubernetes.io/csi/csi^handle',
     '* PersistentVolumeClaims: default/data',
     volume({ claimRef }),
   ),
-  'drain-volume-of-another-plugin': inUse('kubernetes.io/nfs/x', ': kubernetes.io/nfs/x', volume({ claimRef })),
+  'drain-volume-of-another-plugin': attachedInNodeStatus('kubernetes.io/nfs/x', ': kubernetes.io/nfs/x', volume({ claimRef })),
   'drain-volume-timeout': volumeTimeout,
 }

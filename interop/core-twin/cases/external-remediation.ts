@@ -1,10 +1,14 @@
-/** Cases in which a MachineHealthCheck requests remediation: it creates an object, the request, from a template. */
+/**
+ * Cases of external remediation: for an unhealthy Machine, core creates a request from the template that
+ * `spec.remediation.templateRef` of the MachineHealthCheck names.
+ * Every case does the same with upstream's core and with Capstan's, and compares all objects after each step (`settle`).
+ */
 import { Machine, MachineHealthCheck } from '@capstan/api'
 import { ConfigMap, getCondition, isDeleting, type KubeObject, ownerReference } from '@capstan/kube'
 import { named } from '../objects.ts'
 import { stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
-import { createLoneMachine, healthCheck, reportNodesReady } from './health-check.ts'
+import { createStandAloneMachine, healthCheck, reportNodesReady } from './health-check.ts'
 import { createReadyCluster } from './machine.ts'
 import { deny } from './machine-set.ts'
 import { createOwner } from './owners.ts'
@@ -12,11 +16,11 @@ import { endPolicy } from './policy.ts'
 
 const templateRef = { apiVersion: `${stub.group}/v1`, kind: 'StubRemediationTemplate', name: 'r' }
 
-/** Creates a healthy Machine that is checked, and the remediation template. */
+/** Creates the remediation template, and a healthy Machine with a MachineHealthCheck. */
 async function createCheckedMachine(twin: Twin, template: object = { template: { spec: { how: 'x' } } }): Promise<void> {
   await twin.create(stub.remediationTemplate, named('r', { spec: template }))
   await createReadyCluster(twin)
-  await createLoneMachine(twin)
+  await createStandAloneMachine(twin)
   await twin.settle('the Machine runs')
   await twin.create(MachineHealthCheck, healthCheck({ remediation: { templateRef } }) as never)
   await twin.settle('the Machine is healthy', hasHealthy(1))
@@ -42,7 +46,7 @@ const creationDenied: Case = async (twin) => {
         ),
     ),
   )
-  await twin.runOnBoth('delete the policy', (client) => endPolicy(client, twin.namespace))
+  await twin.runOnBoth('end the policy', (client) => endPolicy(client, twin.namespace))
   await twin.settle('the request is created', (objects) => objects.some(isRequest))
 }
 
@@ -64,7 +68,7 @@ const requestExists: Case = async (twin) => {
   await twin.settle('the request is deleted', (objects) => !objects.some(isRequest))
 }
 
-/** The Machine stays unhealthy, and the remediation controller deletes the request. */
+/** The request is deleted while the Machine is still unhealthy. */
 const requestDeleted: Case = async (twin) => {
   await createCheckedMachine(twin)
   await reportNodesReady(twin, 'False')
@@ -84,11 +88,11 @@ const emptyTemplate: Case = async (twin) => {
   await twin.settle('no request is created', hasHealthy(0))
 }
 
-/** Creates a Machine that is unhealthy when its health check is created. */
+/** Creates a Machine whose Node is not ready, and then a MachineHealthCheck that selects the Machine. */
 async function createUnhealthyMachine(twin: Twin, remediation: object): Promise<void> {
   await twin.create(stub.remediationTemplate, named('r', { spec: { template: { spec: { how: 'x' } } } }))
   await createReadyCluster(twin)
-  await createLoneMachine(twin)
+  await createStandAloneMachine(twin)
   await twin.settle('the Machine runs')
   await reportNodesReady(twin, 'False')
   await twin.settle('the Node is not ready')

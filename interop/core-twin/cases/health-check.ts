@@ -1,4 +1,7 @@
-/** Cases of MachineHealthChecks. */
+/**
+ * Cases of MachineHealthChecks.
+ * Every case does the same with upstream's core and with Capstan's, and compares all objects after each step (`settle`).
+ */
 import { Cluster, Machine, MachineDeployment, MachineHealthCheck, MachineSet } from '@capstan/api'
 import { type Client, getCondition, type KubeObject, Node, seconds, sleep, systemClock, timestamp } from '@capstan/kube'
 import { cluster, clusterName, machine, machineDeployment, machineSet, named, longAgo, nodeCondition } from '../objects.ts'
@@ -15,6 +18,7 @@ const checks = {
   unhealthyNodeConditions: [{ type: 'Ready', status: 'False', timeoutSeconds: 0 }],
 }
 
+/** Returns the MachineHealthCheck `mhc`, by default for Machines with the label `set: ms`. */
 export const healthCheck = (spec: object = {}, metadata: object = {}) => ({
   metadata: { name: 'mhc', ...metadata },
   spec: { clusterName, selector, checks, ...spec },
@@ -30,14 +34,14 @@ async function createCheckedMachines(twin: Twin, spec: object = {}, replicas = 2
   await twin.settle('the Machines are checked')
 }
 
-const reported = (ready: string, time?: string) => ({
+const nodeStatus = (ready: string, time?: string) => ({
   conditions: [
     ...['MemoryPressure', 'DiskPressure', 'PIDPressure'].map((type) => nodeCondition(type, 'False')),
     nodeCondition('Ready', ready, time === undefined ? {} : { time }),
   ],
 })
 
-/** Sets the Ready condition of the first `count` Nodes. */
+/** Sets the status of the Ready condition of the first `count` Nodes to `ready`. */
 export async function reportNodesReady(twin: Twin, ready: string, count = 1, time?: string): Promise<void> {
   await twin.inWorkload(clusterName, async (client) => {
     const { items } = await client.list(Node)
@@ -45,11 +49,11 @@ export async function reportNodesReady(twin: Twin, ready: string, count = 1, tim
   })
 }
 
-/** Sets the Ready condition of a Node, as its kubelet does. */
+/** Sets the status of the Ready condition of a Node to `ready`, as its kubelet does. */
 export const reportNodeReady = (client: Client, name: string, ready: string, time?: string): Promise<Node> =>
-  reportNodeStatus(client, name, reported(ready, time))
+  reportNodeStatus(client, name, nodeStatus(ready, time))
 
-/** Sets the Ready condition of `count` Nodes while the health check is paused, so that both sides evaluate all reports together. */
+/** As `reportNodesReady`, but while the health check is paused, so that both cores evaluate all Nodes together. */
 async function reportNodesReadyAtOnce(twin: Twin, ready: string, count: number): Promise<void> {
   await twin.patch(MachineHealthCheck, 'mhc', { metadata: { annotations: { 'cluster.x-k8s.io/paused': '' } } })
   await twin.settle('checks are paused')
@@ -58,12 +62,13 @@ async function reportNodesReadyAtOnce(twin: Twin, ready: string, count: number):
   await twin.patch(MachineHealthCheck, 'mhc', { metadata: { annotations: { 'cluster.x-k8s.io/paused': null } } })
 }
 
-const remediated =
+/** The Nodes of `count` checked Machines become not ready. */
+const nodesNotReady =
   (spec: object = {}, replicas = 2, count = 1): Case =>
   async (twin) => {
     await createCheckedMachines(twin, spec, replicas)
     await reportNodesReadyAtOnce(twin, 'False', count)
-    await twin.settle('a Node is not ready')
+    await twin.settle('the Nodes are not ready')
   }
 
 const marked: Case = async (twin) => {
@@ -80,7 +85,7 @@ const notRemediated =
       await twin.patch(Machine, (objects) => objects.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))[index], {
         metadata: { annotations: { [`cluster.x-k8s.io/${annotation}`]: '' } },
       })
-    // Otherwise it depends on timing whether a core evaluates the Node before it reads that its Machine is paused.
+    // Otherwise a core may evaluate a Node before it reads the annotation of the Machine.
     await twin.settle('the Machines are annotated')
     await reportNodesReady(twin, 'False', 2)
     await twin.settle('the Machines are not remediated')
@@ -110,7 +115,7 @@ const external =
     const templateRef = { apiVersion: `${stub.group}/v1`, kind: 'StubRemediationTemplate', name: 'r' }
     await createCheckedMachines(twin, { remediation: { templateRef } }, 1)
     await reportNodesReady(twin, 'False')
-    await twin.settle('the Machine is marked for external remediation')
+    await twin.settle('the Machine is unhealthy')
     await reportNodesReady(twin, 'True')
     await twin.settle('the Machine is healthy again')
   }
@@ -123,12 +128,12 @@ const paused: Case = async (twin) => {
 
 const machineConditions: Case = async (twin) => {
   const unhealthyMachineConditions = [{ type: 'NodeReady', status: 'False', timeoutSeconds: 0 }]
-  await remediated({ checks: { nodeStartupTimeoutSeconds: 30, unhealthyMachineConditions } })(twin)
+  await nodesNotReady({ checks: { nodeStartupTimeoutSeconds: 30, unhealthyMachineConditions } })(twin)
 }
 
 const bothConditions: Case = async (twin) => {
   const unhealthyMachineConditions = [{ type: 'NodeReady', status: 'False', timeoutSeconds: 0 }]
-  await remediated({
+  await nodesNotReady({
     checks: { ...checks, unhealthyMachineConditions },
     remediation: { triggerIf: { unhealthyLessThanOrEqualTo: 0 } },
   })(twin)
@@ -158,7 +163,7 @@ const matchesNothing: Case = async (twin) => {
   await twin.settle('the health check is deleted')
 }
 
-/** Remediates Machines of a MachineDeployment that limits the number of concurrent remediations. */
+/** A Machine of a MachineDeployment that limits the number of concurrent remediations becomes unhealthy. */
 const ofDeployment =
   (maxInFlight: number | string): Case =>
   async (twin) => {
@@ -172,7 +177,7 @@ const ofDeployment =
     await twin.settle('a Node is not ready')
   }
 
-const remediatedWithin = (triggerIf: object, count: number): Case => remediated({ remediation: { triggerIf } }, 2, count)
+const nodesNotReadyWithLimit = (triggerIf: object, count: number): Case => nodesNotReady({ remediation: { triggerIf } }, 2, count)
 
 const noCluster: Case = async (twin) => {
   await twin.create(MachineHealthCheck, healthCheck() as never)
@@ -234,38 +239,38 @@ const preflightFails: Case = async (twin) => {
   await twin.settle('remediation waits for the preflight checks')
 }
 
-const noInfrastructure: Case = async (twin) => {
+const infrastructureNotReady: Case = async (twin) => {
   await createReadyCluster(twin)
   await createWorkerTemplates(twin)
   await twin.setReports({
-    cluster: () => ({ status: { initialization: { provisioned: true }, conditions: [infrastructureFails] } }),
+    cluster: () => ({ status: { initialization: { provisioned: true }, conditions: [infrastructureCondition] } }),
   })
   await twin.create(MachineSet, machineSet('ms'))
   await twin.settle('the infrastructure of the Cluster is not ready')
   await twin.create(MachineHealthCheck, healthCheck() as never)
   await twin.settle('Machines are not checked')
 }
-const infrastructureFails = { type: 'Ready', status: 'False', reason: 'Broken', message: 'm', lastTransitionTime: longAgo }
+const infrastructureCondition = { type: 'Ready', status: 'False', reason: 'Broken', message: 'm', lastTransitionTime: longAgo }
 
 const healthOf = (reason: string) => (objects: readonly KubeObject[]) =>
   objects.some(
     (object) => object.kind === 'Machine' && getCondition(object as Machine, 'HealthCheckSucceeded')?.reason === reason,
   )
 
-/** Creates a Machine without an owner that would remediate it, and its provider objects. */
-export async function createLoneMachine(twin: Twin, labels: object = {}): Promise<void> {
+/** Creates the Machine `m`, which no MachineSet or control plane owns, and its provider objects. */
+export async function createStandAloneMachine(twin: Twin, labels: object = {}): Promise<void> {
   await twin.create(stub.config, named('m', { spec: {} }))
   await twin.create(stub.machine, named('m', { spec: {} }))
   const { metadata, ...body } = machine('m')
   await twin.create(Machine, { ...body, metadata: { ...metadata, labels: { set: 'ms', ...labels } } })
 }
 
-/** The Node stops being ready; the Machine counts as not healthy at once, and is unhealthy after a timeout. */
+/** The Node becomes not ready. The Machine no longer counts as healthy, but becomes unhealthy only after a timeout. */
 const pending =
   (checks: object, reason: string): Case =>
   async (twin) => {
     await createReadyCluster(twin)
-    await createLoneMachine(twin)
+    await createStandAloneMachine(twin)
     await twin.settle('the Machine runs')
     await twin.create(MachineHealthCheck, healthCheck({ checks }) as never)
     await twin.settle('the Machine is healthy', healthOf('HealthCheckSucceeded'))
@@ -287,14 +292,14 @@ const timeoutSeconds = 60
 const nodeNotReady = { unhealthyNodeConditions: [{ type: 'Ready', status: 'False', timeoutSeconds }] }
 const machineNotReady = { unhealthyMachineConditions: [{ type: 'NodeReady', status: 'False', timeoutSeconds }] }
 
-/** Control plane Machines are checked before the control plane is initialized. */
+/** A control plane Machine is checked before the control plane is initialized. */
 const beforeInitialization: Case = async (twin) => {
   await twin.setReports({ controlPlane: noReport, machine: noReport })
   await twin.create(stub.cluster, named(clusterName, { spec: {} }))
   await twin.create(stub.controlPlane, named(clusterName, { spec: {} }))
   await twin.create(Cluster, cluster())
   await twin.settle('the control plane is not initialized')
-  await createLoneMachine(twin, { 'cluster.x-k8s.io/control-plane': '' })
+  await createStandAloneMachine(twin, { 'cluster.x-k8s.io/control-plane': '' })
   await twin.settle('the Machine does not start')
   const remediation = { triggerIf: { unhealthyLessThanOrEqualTo: 1 } }
   await twin.create(MachineHealthCheck, healthCheck({ remediation }) as never)
@@ -313,7 +318,7 @@ const invalidRange: Case = async (twin) => {
 /** The infrastructure provider blocks the deletion of a Machine that becomes unhealthy. */
 const deletingMachine: Case = async (twin) => {
   await createReadyCluster(twin)
-  await createLoneMachine(twin)
+  await createStandAloneMachine(twin)
   await twin.settle('the Machine runs')
   await twin.create(MachineHealthCheck, healthCheck() as never)
   await twin.settle('the Machine is healthy', healthOf('HealthCheckSucceeded'))
@@ -341,11 +346,11 @@ export const healthCheckCases: Cases = {
   'healthcheck-invalid-range': invalidRange,
   'healthcheck-machine-deleted': deletingMachine,
   'healthcheck-cluster-paused': pausedCluster,
-  'healthcheck-remediates': remediated(),
-  'healthcheck-all-unhealthy': remediated({}, 1),
-  'healthcheck-too-many': remediatedWithin({ unhealthyLessThanOrEqualTo: 0 }, 1),
-  'healthcheck-too-many-percent': remediatedWithin({ unhealthyLessThanOrEqualTo: '40%' }, 2),
-  'healthcheck-outside-of-range': remediatedWithin({ unhealthyInRange: '[2-5]' }, 1),
+  'healthcheck-remediates': nodesNotReady(),
+  'healthcheck-all-unhealthy': nodesNotReady({}, 1),
+  'healthcheck-too-many': nodesNotReadyWithLimit({ unhealthyLessThanOrEqualTo: 0 }, 1),
+  'healthcheck-too-many-percent': nodesNotReadyWithLimit({ unhealthyLessThanOrEqualTo: '40%' }, 2),
+  'healthcheck-outside-of-range': nodesNotReadyWithLimit({ unhealthyInRange: '[2-5]' }, 1),
   'healthcheck-marked': marked,
   'healthcheck-skipped': notRemediated('skip-remediation'),
   'healthcheck-paused-machines': notRemediated('paused'),
@@ -365,12 +370,12 @@ export const healthCheckCases: Cases = {
   'healthcheck-stand-alone-machines': standAlone,
   'healthcheck-marked-and-unmarked': remediationReset,
   'healthcheck-preflight-fails': preflightFails,
-  'healthcheck-infrastructure-not-ready': noInfrastructure,
-  'healthcheck-inside-of-range': remediatedWithin({ unhealthyInRange: '[1-1]' }, 1),
+  'healthcheck-infrastructure-not-ready': infrastructureNotReady,
+  'healthcheck-inside-of-range': nodesNotReadyWithLimit({ unhealthyInRange: '[1-1]' }, 1),
   'healthcheck-node-pending': pending(nodeNotReady, 'UnhealthyNode'),
   'healthcheck-machine-pending': pending(machineNotReady, 'UnhealthyMachine'),
   'healthcheck-control-plane-not-initialized': beforeInitialization,
-  'healthcheck-unknown-condition': remediated({
+  'healthcheck-two-node-conditions': nodesNotReady({
     checks: {
       nodeStartupTimeoutSeconds: 0,
       unhealthyNodeConditions: [

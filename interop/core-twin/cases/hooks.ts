@@ -1,4 +1,7 @@
-/** Cases in which hooks of a runtime extension block, fail, patch, and update in place. */
+/**
+ * Cases in which hooks of a runtime extension block, fail, patch, and update in place.
+ * Every case does the same with upstream's core and with Capstan's, and compares all objects after each step (`settle`).
+ */
 import {
   Cluster,
   ClusterClass,
@@ -10,20 +13,17 @@ import {
   UpdateInProgressAnnotation,
 } from '@capstan/api'
 import { fail, holdFor, proceedNow, proceedWith } from '@capstan/extension'
-import type { KubeObject } from '@capstan/kube'
 import { clusterName, machineDeployment } from '../objects.ts'
 import type { ScriptedResponse } from '../../runtime-extension/extension-host.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
 import { version } from './machine-deployment.ts'
 import { stub } from '../stub-kinds.ts'
-import { connected, createReadyCluster, createReadyMachine } from './machine.ts'
+import { connected, createReadyCluster, createReadyMachine, isGone } from './machine.ts'
 import { createWorkerTemplates } from './machine-set.ts'
 import { aClass, aCluster, createTopology, isUpgraded, createTemplates, topology, worker, workers } from './topology.ts'
 
 const blocked = (hook: string) => holdFor(1, `blocked by ${hook}`)
 const failed = (hook: string) => fail(`failed by ${hook}`)
-
-const isDeleted = (objects: readonly KubeObject[]) => !objects.some(({ kind }) => kind === 'Cluster')
 
 /** BeforeClusterCreate of a new Cluster blocks or fails. */
 const beforeCreate =
@@ -98,11 +98,11 @@ const beforeDelete =
     await twin.delete(Cluster, clusterName)
     await twin.settle('the Cluster is not deleted')
     twin.setResponse('BeforeClusterDelete', undefined)
-    await twin.settle('the Cluster is deleted', isDeleted)
+    await twin.settle('the Cluster is deleted', isGone('Cluster'))
   }
 
-/** The extension is removed while it blocks. */
-const removed: Case = async (twin) => {
+/** The ExtensionConfig is deleted while the extension blocks an upgrade. */
+const extensionRemoved: Case = async (twin) => {
   await twin.registerExtension()
   await createTopology(twin)
   twin.setResponse('BeforeClusterUpgrade', () => blocked('BeforeClusterUpgrade'))
@@ -122,12 +122,13 @@ const base64 = (value: unknown): string => Buffer.from(JSON.stringify(value)).to
 const region = [{ op: 'add', path: '/spec/template/spec/region', value: 'eu' }]
 
 /** Returns patches that add a region to every template. */
-const regions = ({ request }: { request: object }): ScriptedResponse => {
+const addRegion = ({ request }: { request: object }): ScriptedResponse => {
   const { items } = request as PatchRequest
   return proceedWith({ items: items.map(({ uid }) => ({ uid, patchType: 'JSONPatch', patch: base64(region) })) } as never)
 }
 
-const external = (twin: Twin, handlers: object) => ({
+/** Returns options of a ClusterClass with an external patch. `handlers` maps fields of the patch to handlers of the case's extension. */
+const externalPatch = (twin: Twin, handlers: object) => ({
   spec: {
     patches: [
       {
@@ -140,11 +141,11 @@ const external = (twin: Twin, handlers: object) => ({
 
 const patches: Case = async (twin) => {
   await twin.registerExtension()
-  twin.setResponse('GeneratePatches', regions)
-  await createTopology(twin, external(twin, { generatePatchesExtension: 'generate-patches' }))
+  twin.setResponse('GeneratePatches', addRegion)
+  await createTopology(twin, externalPatch(twin, { generatePatchesExtension: 'generate-patches' }))
   twin.setResponse('GeneratePatches', () => proceedWith({ items: [] } as never))
   await twin.touch(Cluster, clusterName)
-  await twin.settle('the patch is removed')
+  await twin.settle('the extension returns no patches')
 }
 
 /** GeneratePatches or ValidateTopology fails for an existing Cluster. */
@@ -152,7 +153,7 @@ const topologyHookFails =
   (hook: 'GeneratePatches' | 'ValidateTopology', handlers: object): Case =>
   async (twin) => {
     await twin.registerExtension()
-    await createTopology(twin, external(twin, handlers))
+    await createTopology(twin, externalPatch(twin, handlers))
     twin.setResponse(hook, () => failed(hook))
     await twin.patch(Cluster, clusterName, topology({ controlPlane: { replicas: 3 } }))
     await twin.settle('the control plane is not scaled')
@@ -168,7 +169,7 @@ const variables: Case = async (twin) => {
   twin.setResponse('DiscoverVariables', () => proceedWith({ variables: [regionVariable] } as never))
   await createTopology(
     twin,
-    external(twin, { discoverVariablesExtension: 'discover-variables', generatePatchesExtension: 'generate-patches' }),
+    externalPatch(twin, { discoverVariablesExtension: 'discover-variables', generatePatchesExtension: 'generate-patches' }),
   )
   await twin.patch(Cluster, clusterName, topology({ variables: [{ name: 'region', value: 'us' }] }))
   await twin.settle('the variable region is set')
@@ -180,7 +181,7 @@ const variablesFail: Case = async (twin) => {
   await twin.registerExtension()
   twin.setResponse('DiscoverVariables', () => failed('DiscoverVariables'))
   await createTemplates(twin)
-  await twin.create(ClusterClass, aClass(external(twin, { discoverVariablesExtension: 'discover-variables' })))
+  await twin.create(ClusterClass, aClass(externalPatch(twin, { discoverVariablesExtension: 'discover-variables' })))
   await twin.settle('the class has no variables')
 }
 
@@ -188,7 +189,7 @@ const variablesFail: Case = async (twin) => {
 const unknownHandler: Case = async (twin) => {
   await twin.registerExtension()
   await createTemplates(twin)
-  await twin.create(ClusterClass, aClass(external(twin, { generatePatchesExtension: 'nothing' })))
+  await twin.create(ClusterClass, aClass(externalPatch(twin, { generatePatchesExtension: 'nothing' })))
   await twin.settle('the class is reconciled')
   await twin.create(Cluster, aCluster())
   await twin.settle('no object of the topology is created')
@@ -220,7 +221,7 @@ const upgradePlanFails: Case = async (twin) => {
   await twin.settle('the rollout does not begin')
 }
 
-/** The extension covers no change of a rollout, so that Machines are replaced. */
+/** The extension cannot make the changes of a rollout in place, so that Machines are replaced. */
 const notInPlace: Case = async (twin) => {
   await twin.registerExtension()
   await createReadyCluster(twin)
@@ -249,7 +250,7 @@ const updateMachine: Case = async (twin) => {
   await twin.registerExtension()
   await createReadyMachine(twin)
   twin.setResponse('UpdateMachine', () => blocked('UpdateMachine'))
-  // The writes of a control plane provider, in its order.
+  // A control plane provider makes these writes in this order.
   await twin.patch(Machine, 'm', inProgress)
   await twin.patch(stub.machine, 'm', inProgress)
   await twin.patch(stub.config, 'm', inProgress)
@@ -271,17 +272,17 @@ const upgradeHooks = {
   'after-cluster-upgrade': 'AfterClusterUpgrade',
 }
 
-const table: { [name: string]: Case } = {}
+const upgradeCases: { [name: string]: Case } = {}
 for (const [name, hook] of Object.entries(upgradeHooks)) {
-  table[`hooks-${name}-blocks`] = upgrade(hook, blocked)
-  table[`hooks-${name}-fails`] = upgrade(hook, failed)
+  upgradeCases[`hooks-${name}-blocks`] = upgrade(hook, blocked)
+  upgradeCases[`hooks-${name}-fails`] = upgrade(hook, failed)
 }
 
 /** A patch of the class has only a handler for ValidateTopology. */
 const onlyValidates: Case = async (twin) => {
   await twin.registerExtension()
   await createTemplates(twin)
-  await twin.create(ClusterClass, aClass(external(twin, { validateTopologyExtension: 'validate-topology' })))
+  await twin.create(ClusterClass, aClass(externalPatch(twin, { validateTopologyExtension: 'validate-topology' })))
   await twin.settle('the class is reconciled')
   await twin.create(Cluster, aCluster())
   await twin.settle('a Cluster of the class is created')
@@ -290,13 +291,13 @@ const onlyValidates: Case = async (twin) => {
 /** An external patch has `enabledIf: 'false'`. */
 const externalDisabled: Case = async (twin) => {
   await twin.registerExtension()
-  twin.setResponse('GeneratePatches', regions)
-  const { spec } = external(twin, {
+  twin.setResponse('GeneratePatches', addRegion)
+  const { spec } = externalPatch(twin, {
     generatePatchesExtension: 'generate-patches',
     validateTopologyExtension: 'validate-topology',
   })
   await createTopology(twin, {
-    spec: { patches: spec.patches.map((externalPatch) => ({ ...externalPatch, enabledIf: 'false' })) },
+    spec: { patches: spec.patches.map((patch) => ({ ...patch, enabledIf: 'false' })) },
   })
   twin.setResponse('ValidateTopology', () => failed('ValidateTopology'))
   await twin.patch(Cluster, clusterName, topology({ controlPlane: { replicas: 3 } }))
@@ -316,7 +317,7 @@ const mergePatch = ({ request }: { request: object }): ScriptedResponse => {
 const mergePatches: Case = async (twin) => {
   await twin.registerExtension()
   twin.setResponse('GeneratePatches', mergePatch)
-  await createTopology(twin, external(twin, { generatePatchesExtension: 'generate-patches' }))
+  await createTopology(twin, externalPatch(twin, { generatePatchesExtension: 'generate-patches' }))
 }
 
 /** A Cluster is deleted while its creation is blocked. */
@@ -329,7 +330,7 @@ const creationCancelled: Case = async (twin) => {
   await twin.create(Cluster, aCluster())
   await twin.settle('no object of the topology is created')
   await twin.delete(Cluster, clusterName)
-  await twin.settle('the Cluster is deleted', isDeleted)
+  await twin.settle('the Cluster is deleted', isGone('Cluster'))
 }
 
 /** Starts an upgrade that a hook blocks. */
@@ -364,7 +365,7 @@ const pendingChanged =
 const deletedInUpgrade: Case = async (twin) => {
   await blockUpgrade(twin)
   await twin.delete(Cluster, clusterName)
-  await twin.settle('the Cluster is deleted', isDeleted)
+  await twin.settle('the Cluster is deleted', isGone('Cluster'))
 }
 
 /** A user adds a pending hook to a Cluster that is not being upgraded. */
@@ -377,7 +378,7 @@ const pendingAdded =
     await twin.settle('the pending hook was called')
   }
 
-/** Hooks block without message. */
+/** Hooks block without a message. */
 const withoutMessage: Case = async (twin) => {
   await twin.registerExtension()
   await createTopology(twin)
@@ -391,7 +392,7 @@ const withoutMessage: Case = async (twin) => {
   await twin.settle('the Cluster is not deleted')
 }
 
-/** The Cluster is paused, and resumed when the hook does not block any more. */
+/** The Cluster is paused while a hook blocks, and resumed when the hook no longer blocks. */
 const pausedWhileBlocked: Case = async (twin) => {
   await blockUpgrade(twin)
   await twin.patch(Cluster, clusterName, { spec: { paused: true } })
@@ -443,11 +444,11 @@ const deletionAllowed: Case = async (twin) => {
   await twin.delete(Cluster, clusterName)
   await twin.settle('the Cluster is not deleted')
   await twin.patch(Cluster, clusterName, { metadata: { annotations: { [OkToDeleteAnnotation]: 'yes' } } })
-  await twin.settle('the Cluster is deleted', isDeleted)
+  await twin.settle('the Cluster is deleted', isGone('Cluster'))
 }
 
 export const hookCases: Cases = {
-  ...table,
+  ...upgradeCases,
   'hooks-before-create-blocks': beforeCreate(blocked),
   'hooks-before-create-fails': beforeCreate(failed),
   'hooks-after-initialized-fails': afterInitialized(failed),
@@ -455,7 +456,7 @@ export const hookCases: Cases = {
   'hooks-before-delete-fails': beforeDelete(failed),
   'hooks-before-control-plane-upgrade-scales': workersWhileBlocked,
   'hooks-second-upgrade': secondUpgrade,
-  'hooks-removed': removed,
+  'hooks-extension-removed': extensionRemoved,
   'hooks-patches': patches,
   'hooks-patches-fail': topologyHookFails('GeneratePatches', { generatePatchesExtension: 'generate-patches' }),
   'hooks-validation-fails': topologyHookFails('ValidateTopology', {

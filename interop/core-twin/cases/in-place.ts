@@ -1,4 +1,7 @@
-/** Cases in which Machines of a MachineDeployment move to another MachineSet and are updated in place. */
+/**
+ * Cases in which Machines of a MachineDeployment move to another MachineSet and are updated in place.
+ * Every case does the same with upstream's core and with Capstan's, and compares all objects after each step (`settle`).
+ */
 import {
   AcknowledgedMoveAnnotation,
   ExtensionConfig,
@@ -35,7 +38,7 @@ const mergePatch = (value: object) => ({
   patch: Buffer.from(JSON.stringify(value)).toString('base64'),
 })
 
-/** Returns patches that cover every change. */
+/** Responds to CanUpdateMachineSet that every change can be made in place. */
 const coverAll = ({ request }: { request: object }): ScriptedResponse => {
   const { machineSet, infrastructureMachineTemplate, bootstrapConfigTemplate } = (request as CanUpdateRequest).desired
   return proceedWith({
@@ -52,7 +55,10 @@ interface Options {
 
 const noSurge = { maxSurge: 0, maxUnavailable: 1 }
 
-/** Creates a MachineDeployment whose changes an extension covers. UpdateMachine blocks. */
+/**
+ * Creates a MachineDeployment, whose Machines get the label `old`, and registers an extension that can make every change in place.
+ * The hook UpdateMachine blocks.
+ */
 async function createUpdatable(twin: Twin, { replicas, rollingUpdate }: Options): Promise<void> {
   await twin.registerExtension()
   twin.setResponse('CanUpdateMachineSet', coverAll)
@@ -121,13 +127,13 @@ const oneByOne: Case = async (twin) => {
   await twin.settle('both Machines are updated', updated(2, 2))
 }
 
-/** A surge Machine is created first, and old Machines are updated while it is available. */
+/** Core creates a surge Machine first, and updates old Machines when the surge Machine is available. */
 const surge: Case = async (twin) => {
   const limit = new ProvisioningLimit()
   await limit.set(twin, 2)
   await createUpdatable(twin, { replicas: 2, rollingUpdate: { maxSurge: 2, maxUnavailable: 0 } })
   await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
-  await twin.settle('one Machine more is created', (objects) => machinesIn(objects).length === 3)
+  await twin.settle('a third Machine is created', (objects) => machinesIn(objects).length === 3)
   await limit.set(twin, 3)
   await twin.settle('an old Machine is being updated', (objects) => updatesOf(objects) === 1)
   await completeUpdates(twin)
@@ -141,11 +147,14 @@ const expectsMoves = (object: KubeObject) =>
   object.kind === MachineSet.kind &&
   (object.metadata.annotations?.[MachineSetReceiveMachinesFromMachineSetsAnnotation] ?? '') !== ''
 
-/** Changes the version. Machines move while the MachineDeployment is paused, so that it has not acknowledged any of them. */
+/**
+ * Changes the version, and pauses the MachineDeployment before `count` Machines move to the new MachineSet, so that the
+ * MachineDeployment does not acknowledge these Machines. Then resumes the MachineDeployment.
+ */
 async function moveUnacknowledged(twin: Twin, count: number, beforeResume?: () => Promise<void>): Promise<void> {
   await twin.patch(MachineSet, byName(0), pauseValue(''))
   await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
-  await twin.settle('the old MachineSet is paused', (objects) => objects.some(expectsMoves))
+  await twin.settle('the new MachineSet waits for Machines of the paused one', (objects) => objects.some(expectsMoves))
   await twin.patch(MachineDeployment, 'md', pauseValue(''))
   await twin.settle('the MachineDeployment is paused')
   await twin.patch(MachineSet, (sets) => sets.find(isPaused), pauseValue(null))
@@ -178,7 +187,7 @@ const reverted: Case = async (twin) => {
   await twin.settle('the Machine is updated back', updated(1, 1))
 }
 
-/** The Machine to move is unhealthy, and a health check has requested its remediation. */
+/** One of the Machines to update is unhealthy, and a health check has requested its remediation. */
 const unhealthy: Case = async (twin) => {
   await createUpdatable(twin, { replicas: 2, rollingUpdate: noSurge })
   await twin.patch(MachineSet, byName(0), pauseValue(''))
@@ -192,7 +201,7 @@ const unhealthy: Case = async (twin) => {
   await twin.settle('the unhealthy Machine is replaced', updated(2, 1))
 }
 
-/** A Machine without Node is not moved. */
+/** A Machine without a Node is not moved. */
 const notProvisioned: Case = async (twin) => {
   await createUpdatable(twin, { replicas: 1, rollingUpdate: { maxSurge: 0, maxUnavailable: 2 } })
   await twin.setReports({ machine: noReport })
@@ -218,10 +227,13 @@ const deletedMachine: Case = async (twin) => {
   await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
   await twin.settle('the Machine is being updated', (objects) => updatesOf(objects) === 1)
   await twin.delete(Machine, byName(0))
-  await twin.settle('a new Machine replaces it', (objects) => updated(1, 0)(objects) && !machinesIn(objects).some(isDeleting))
+  await twin.settle(
+    'a new Machine replaces the deleted one',
+    (objects) => updated(1, 0)(objects) && !machinesIn(objects).some(isDeleting),
+  )
 }
 
-/** Two extensions have a handler for each hook. */
+/** A second ExtensionConfig registers the extension again, so that each hook has two handlers. */
 const twoExtensions: Case = async (twin) => {
   await createUpdatable(twin, { replicas: 1, rollingUpdate: noSurge })
   await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
@@ -244,10 +256,13 @@ const deletedBeforeUpdate: Case = async (twin) => {
     objects.some(isEvent('SuccessfulStartInPlaceUpdate')),
   )
   await twin.patch(stub.machine, (machines) => machines.find(isDeleting), { metadata: { finalizers: null } })
-  await twin.settle('a new Machine replaces it', (objects) => isRolledOut(1)(objects) && !machinesIn(objects).some(isDeleting))
+  await twin.settle(
+    'a new Machine replaces the deleted one',
+    (objects) => isRolledOut(1)(objects) && !machinesIn(objects).some(isDeleting),
+  )
 }
 
-/** The template of the old MachineSet does not exist when the rollout begins. */
+/** The infrastructure template of the old MachineSet is deleted before the MachineDeployment changes. */
 const oldTemplateDeleted: Case = async (twin) => {
   await createUpdatable(twin, { replicas: 1, rollingUpdate: noSurge })
   const template = { template: { spec: { made: 'from the template', size: 'large' } } }
@@ -297,7 +312,7 @@ const markRemoved: Case = async (twin) => {
   await twin.settle('the hook is not pending', (objects) => !machinesIn(objects).some(isHookPending))
 }
 
-/** The infrastructure of an updating Machine loses the annotation with which its owner started the update. */
+/** A user removes the annotation that marks the infrastructure of a Machine as being updated. */
 const infrastructureUnmarked: Case = async (twin) => {
   await createUpdatable(twin, { replicas: 1, rollingUpdate: noSurge })
   await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
@@ -338,12 +353,12 @@ const deploymentDeleted: Case = async (twin) => {
   await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
   await twin.settle('the first Machine is being updated', (objects) => updatesOf(objects) === 1)
   await twin.delete(MachineDeployment, 'md')
-  await twin.settle('all objects are deleted', (objects) => !objects.some(({ kind }) => kind === MachineDeployment.kind))
+  await twin.settle('the MachineDeployment is deleted', (objects) => !objects.some(({ kind }) => kind === MachineDeployment.kind))
 }
 
 /**
- * The new template of a part is of another kind, and the extension covers its spec. Upstream moves the Machine, and cannot update it;
- * Capstan replaces it.
+ * The new infrastructure or bootstrap template has a kind of another API group, and the extension can make the change of its spec in
+ * place. Upstream moves the Machine, and then cannot update it. Capstan replaces the Machine.
  */
 const otherKind =
   (part: 'infrastructure' | 'bootstrap'): Case =>
@@ -371,7 +386,7 @@ const otherKind =
     })
   }
 
-/** `rollout.after` requires the replacement of all Machines, although the extension covers every change. */
+/** `rollout.after` requires the replacement of all Machines, although the extension can make every change in place. */
 const rolloutAfter: Case = async (twin) => {
   await createUpdatable(twin, { replicas: 1, rollingUpdate: noSurge })
   const after = timestamp(Date.now() + 2_000)

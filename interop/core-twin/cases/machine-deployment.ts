@@ -1,4 +1,7 @@
-/** Cases of MachineDeployments. */
+/**
+ * Cases of MachineDeployments.
+ * Every case does the same with upstream's core and with Capstan's, and compares all objects after each step (`settle`).
+ */
 import { Machine, MachineDeployment, MachineSet } from '@capstan/api'
 import { getCondition, isDeleting, isTrue, keyOf, type KubeObject, Node, sleep, systemClock, timestamp } from '@capstan/kube'
 import { clusterName, machineDeployment, machineSet } from '../objects.ts'
@@ -55,7 +58,7 @@ const noTemplates: Case = async (twin) => {
   await twin.settle('the MachineDeployment is deleted')
 }
 
-/** A rollout does not end, because its Machines are never provisioned. */
+/** A rollout does not end, because the new Machines are never provisioned. */
 const stuck: Case = async (twin) => {
   await createReadyCluster(twin)
   await createWorkerTemplates(twin)
@@ -72,16 +75,16 @@ const stuck: Case = async (twin) => {
   await twin.settle('the rollout is resumed')
 }
 
-/** Limits the number of provisioned machines, so that both sides perform the same steps. */
+/** Limits the number of provisioned machines, so that both cores take the same steps. */
 export class ProvisioningLimit {
   #limit = 0
-  /** UIDs of the provisioned machines, by UID of the Cluster: each side has its own Cluster object. */
+  /** UIDs of the provisioned machines, by UID of the Cluster: the Clusters of the two cores have different UIDs. */
   readonly #provisioned = new Map<string, Set<string>>()
 
   readonly behaviour: Behaviour = (object, objects) => {
-    const side = objects.find(({ kind }) => kind === 'Cluster')?.metadata.uid ?? ''
-    const provisioned = this.#provisioned.get(side) ?? new Set()
-    this.#provisioned.set(side, provisioned)
+    const clusterUID = objects.find(({ kind }) => kind === 'Cluster')?.metadata.uid ?? ''
+    const provisioned = this.#provisioned.get(clusterUID) ?? new Set()
+    this.#provisioned.set(clusterUID, provisioned)
     const { uid } = object.metadata
     if (provisioned.size < this.#limit) provisioned.add(uid)
     return provisioned.has(uid) ? everythingReady.machine(object, objects) : undefined
@@ -115,8 +118,8 @@ const inSteps =
   }
 
 /**
- * In a rollout, the new Machine is available, and one of the old Machines is not. No Machine can be deleted or created within the limits of
- * the rollout, so core deletes the unavailable Machine nevertheless.
+ * During a rollout, the new Machine is available, and one of the old Machines is not. `maxSurge` and `maxUnavailable` allow neither
+ * creating nor deleting a Machine. Core deletes the unavailable Machine nevertheless, to end the deadlock.
  */
 const deadlock: Case = async (twin) => {
   const limit = new ProvisioningLimit()
@@ -125,7 +128,7 @@ const deadlock: Case = async (twin) => {
   await limit.set(twin, 3)
   await twin.create(MachineDeployment, machineDeployment('md', { replicas: 3 }))
   await twin.settle('three Machines run', (objects) => machinesIn(objects).length === 3)
-  // Of Machines with the same priority, the one with the first name would be deleted.
+  // Of Machines with the same priority, core would delete the Machine with the first name.
   await twin.patch(Machine, byName(2), labels('unhealthy'))
   await twin.inWorkload(clusterName, async (client, side) => {
     const { name } = byName(2)(side.objects(twin.namespace, Machine))!.status!.nodeRef!
@@ -179,7 +182,7 @@ const adoptionFails: Case = async (twin) => {
 export const isEvent = (reason: string) => (object: KubeObject) =>
   object.kind === 'Event' && (object as { reason?: string }).reason === reason
 
-/** The MachineSets cannot be deleted, neither after a rollout nor with the MachineDeployment. */
+/** A policy denies the deletion of MachineSets, after a rollout and when the MachineDeployment is deleted. */
 const deletionDenied: Case = async (twin) => {
   await createReadyCluster(twin)
   await createWorkerTemplates(twin)
@@ -194,7 +197,7 @@ const deletionDenied: Case = async (twin) => {
 
 const withFinalizers = (finalizers: readonly string[] | null) => ({ metadata: { finalizers } })
 
-/** All old Machines are deleted at once. Their infrastructure is removed one by one, so that both sides see the same counts. */
+/** All old Machines are deleted at once. Their infrastructure is removed one by one, so that both cores observe the same counts. */
 const allAtOnce: Case = async (twin) => {
   const replicas = 3
   const limit = new ProvisioningLimit()
@@ -222,7 +225,7 @@ const allAtOnce: Case = async (twin) => {
   await twin.settle('the new Machines are available')
 }
 
-const setDenied =
+const machineSetDenied =
   (operation: 'CREATE' | 'UPDATE'): Case =>
   async (twin) => {
     await createReadyCluster(twin)
@@ -237,7 +240,7 @@ const setDenied =
     await twin.settle('the write of the MachineSet is denied')
   }
 
-/** The infrastructure of a Machine blocks its deletion. */
+/** The infrastructure of a Machine blocks the deletion of the MachineDeployment. */
 const deletionBlocked: Case = async (twin) => {
   await createReadyCluster(twin)
   await createWorkerTemplates(twin)
@@ -283,12 +286,12 @@ const metadata: Case = async (twin) => {
 }
 
 /** A user changes the MachineSet of a MachineDeployment. */
-const setChanged: Case = async (twin) => {
+const machineSetChanged: Case = async (twin) => {
   await createReadyCluster(twin)
   await createWorkerTemplates(twin)
   await twin.create(MachineDeployment, machineDeployment('md'))
   await twin.settle('the MachineDeployment is created')
-  // The additional Machines are deleted at once. Whether they would have a Node with labels by then depends on timing.
+  // Core deletes the additional Machines at once. If they registered Nodes, it would depend on timing whether core labels these Nodes.
   await twin.setReports({ machine: noReport })
   await twin.patch(MachineSet, ([first]) => first, {
     metadata: { labels: { extra: 'a' }, annotations: { extra: 'b', 'machinedeployment.clusters.x-k8s.io/revision': '7' } },
@@ -306,17 +309,17 @@ const revisionNonsense: Case = async (twin) => {
   await createReadyCluster(twin)
   await createWorkerTemplates(twin)
   await twin.create(MachineDeployment, machineDeployment('md', { replicas: 1, ...strategy('OnDelete') } as never))
-  await twin.settle('a Machine runs', machinesAre('UpToDate', ''))
+  await twin.settle('a Machine runs', someMachineIs('UpToDate', ''))
   await twin.patch(MachineSet, ([first]) => first, revision('x'))
   await twin.settle('the current revision is not a number')
   await twin.patch(MachineSet, ([first]) => first, revision('3'))
   await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
-  await twin.settle('the Machine is outdated', machinesAre('NotUpToDate', 'Version'))
+  await twin.settle('the Machine is outdated', someMachineIs('NotUpToDate', 'Version'))
   await twin.patch(MachineSet, (sets) => sets.find(({ spec }) => spec.replicas === 1), revision('y'))
   await twin.settle('the old revision is not a number')
 }
 
-const setDeleted: Case = async (twin) => {
+const machineSetDeleted: Case = async (twin) => {
   await createReadyCluster(twin)
   await createWorkerTemplates(twin)
   await twin.create(MachineDeployment, machineDeployment('md'))
@@ -365,7 +368,8 @@ const templateDeleted: Case = async (twin) => {
   await twin.settle('the version changes')
 }
 
-const machinesAre = (reason: string, message: string) => (objects: readonly KubeObject[]) =>
+/** Returns whether the condition UpToDate of a Machine has this reason, and a message that contains `message`. */
+const someMachineIs = (reason: string, message: string) => (objects: readonly KubeObject[]) =>
   objects.some((object) => {
     const condition = object.kind === 'Machine' ? getCondition(object as Machine, 'UpToDate') : undefined
     return condition?.reason === reason && condition.message?.includes(message)
@@ -376,28 +380,28 @@ const otherKubelet: Case = async (twin) => {
   await createReadyCluster(twin)
   await createWorkerTemplates(twin)
   await twin.create(MachineDeployment, machineDeployment('md', { replicas: 1 }))
-  await twin.settle('a Machine runs', machinesAre('UpToDate', ''))
+  await twin.settle('a Machine runs', someMachineIs('UpToDate', ''))
   const report = (kubeletVersion: string) =>
     twin.inWorkload(clusterName, async (client) => {
       const [node] = (await client.list(Node)).items
       await reportNodeStatus(client, node!.metadata.name, { nodeInfo: nodeInfoOf(kubeletVersion) })
     })
   await report('v1.34.0')
-  await twin.settle('the kubelet is older', machinesAre('Updating', 'kubeletVersion v1.34.0, v1.35.0 required'))
+  await twin.settle('the kubelet is older', someMachineIs('Updating', 'kubeletVersion v1.34.0, v1.35.0 required'))
   await report('v1.35.0+build')
-  await twin.settle('the kubelet has build metadata', machinesAre('Updating', 'kubeletVersion v1.35.0+build, v1.35.0 required'))
+  await twin.settle('the kubelet has build metadata', someMachineIs('Updating', 'kubeletVersion v1.35.0+build, v1.35.0 required'))
   await report('v1.35.0')
-  await twin.settle('the kubelet has the version', machinesAre('UpToDate', ''))
+  await twin.settle('the kubelet has the version', someMachineIs('UpToDate', ''))
 }
 
-/** Another client adds a taint to the Node of an outdated Machine, and removes the revision of the old MachineSet. */
+/** Another client adds a taint to the Node of an outdated Machine, and removes the revision annotation of the old MachineSet. */
 const outdatedNode: Case = async (twin) => {
   await createReadyCluster(twin)
   await createWorkerTemplates(twin)
   await twin.create(MachineDeployment, machineDeployment('md', { replicas: 1, ...strategy('OnDelete') } as never))
-  await twin.settle('a Machine runs', machinesAre('UpToDate', ''))
+  await twin.settle('a Machine runs', someMachineIs('UpToDate', ''))
   await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
-  await twin.settle('the Machine is outdated', machinesAre('NotUpToDate', 'Version'))
+  await twin.settle('the Machine is outdated', someMachineIs('NotUpToDate', 'Version'))
   await twin.inWorkload(clusterName, async (client) => {
     const [node] = (await client.list(Node)).items
     const body = { spec: { taints: [...node!.spec!.taints!, { key: 'theirs', effect: 'NoSchedule' }] } }
@@ -418,7 +422,7 @@ const noVersion: Case = async (twin) => {
   const { metadata, spec } = machineDeployment('md', { replicas: 1 })
   const { version: _version, ...machineSpec } = spec.template.spec
   await twin.create(MachineDeployment, { metadata, spec: { ...spec, template: { ...spec.template, spec: machineSpec } } })
-  await twin.settle('a Machine runs', machinesAre('Updating', 'kubeletVersion v1.35.0,  required'))
+  await twin.settle('a Machine runs', someMachineIs('Updating', 'kubeletVersion v1.35.0,  required'))
 }
 
 /** A rollout is due, but the strategy OnDelete does not replace the Machine. */
@@ -426,17 +430,17 @@ const rolloutAfterExpired: Case = async (twin) => {
   await createReadyCluster(twin)
   await createWorkerTemplates(twin)
   await twin.create(MachineDeployment, machineDeployment('md', { replicas: 1, ...strategy('OnDelete') } as never))
-  await twin.settle('a Machine runs', machinesAre('UpToDate', ''))
+  await twin.settle('a Machine runs', someMachineIs('UpToDate', ''))
   const after = timestamp(Date.now() + 2_000)
   await sleep(systemClock, 3_000)
   await twin.patch(MachineDeployment, 'md', { spec: { rollout: { after } } })
-  await twin.settle('the rollout is due', machinesAre('NotUpToDate', 'MachineDeployment spec.rolloutAfter expired'))
+  await twin.settle('the rollout is due', someMachineIs('NotUpToDate', 'MachineDeployment spec.rolloutAfter expired'))
   await twin.delete(Machine, ([first]) => first)
-  await twin.settle('the Machine is replaced', machinesAre('UpToDate', ''))
+  await twin.settle('the Machine is replaced', someMachineIs('UpToDate', ''))
 }
 
 /** The infrastructure of a Machine blocks the deletion of the current MachineSet. */
-const setDeletionBlocked: Case = async (twin) => {
+const machineSetDeletionBlocked: Case = async (twin) => {
   await createReadyCluster(twin)
   await createWorkerTemplates(twin)
   await twin.create(MachineDeployment, machineDeployment('md'))
@@ -445,23 +449,23 @@ const setDeletionBlocked: Case = async (twin) => {
   await twin.delete(MachineSet, byName(0))
   await twin.settle('the MachineSet is being deleted', (objects) => machinesIn(objects).some(isDeleting))
   await twin.patch(MachineDeployment, 'md', { spec: { replicas: 2, template: { metadata: { labels: { extra: 'a' } } } } })
-  await twin.settle('the MachineSet has the new label', (objects) => objects.some(isSetWith('extra')))
+  await twin.settle('the MachineSet has the new label', (objects) => objects.some(isMachineSetWith('extra')))
   await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
   await twin.settle('the version changes', (objects) => machinesIn(objects).length === 3)
   await twin.patch(stub.machine, (machines) => machines.find(isDeleting), withFinalizers(null))
   await twin.settle('the rollout is complete', isRolledOut(2))
 }
 
-const isSetWith = (name: string) => (object: KubeObject) => object.kind === MachineSet.kind && hasLabel(name)(object)
+const isMachineSetWith = (name: string) => (object: KubeObject) => object.kind === MachineSet.kind && hasLabel(name)(object)
 
-/** A user removes the label with which a MachineSet distinguishes its Machines. */
-const setUnlabelled: Case = async (twin) => {
+/** A user removes the label `machine-template-hash` of a MachineSet. */
+const machineSetUnlabelled: Case = async (twin) => {
   await createReadyCluster(twin)
   await createWorkerTemplates(twin)
   await twin.create(MachineDeployment, machineDeployment('md'))
   await twin.settle('the MachineDeployment is created')
   await twin.patch(MachineSet, byName(0), { metadata: { labels: { 'machine-template-hash': null } } })
-  await twin.settle('the MachineSet has no label', (objects) => !objects.some(isSetWith('machine-template-hash')))
+  await twin.settle('the MachineSet has no label', (objects) => !objects.some(isMachineSetWith('machine-template-hash')))
   await twin.patch(MachineDeployment, 'md', { spec: { replicas: 2 } })
   await twin.settle('the MachineDeployment is not scaled', isDeploymentPhase('ScalingUp'))
   await twin.patch(MachineDeployment, 'md', { spec: version('v1.35.1') })
@@ -470,7 +474,7 @@ const setUnlabelled: Case = async (twin) => {
 
 const isDeploymentPhase = (phase: string) => (objects: readonly KubeObject[]) => deploymentIn(objects)?.status?.phase === phase
 
-/** The selector cannot be converted to labels. */
+/** The selector has an expression that core cannot convert to labels. */
 const selectorExpression: Case = async (twin) => {
   await createReadyCluster(twin)
   await createWorkerTemplates(twin)
@@ -479,7 +483,7 @@ const selectorExpression: Case = async (twin) => {
   await twin.settle('the MachineDeployment is created')
 }
 
-/** A Machine without MachineSet has the labels that the MachineDeployment selects. */
+/** A Machine without a MachineSet has the labels that the MachineDeployment selects. */
 const otherMachine: Case = async (twin) => {
   await createReadyCluster(twin)
   await createWorkerTemplates(twin)
@@ -510,10 +514,10 @@ const unknownKind: Case = async (twin) => {
 }
 
 export const machineDeploymentCases: Cases = {
-  'machinedeployment-machineset-deletion-held': setDeletionBlocked,
+  'machinedeployment-machineset-deletion-blocked': machineSetDeletionBlocked,
   'machinedeployment-revision-nonsense': revisionNonsense,
   'machinedeployment-unknown-kind': unknownKind,
-  'machinedeployment-machineset-unlabelled': setUnlabelled,
+  'machinedeployment-machineset-unlabelled': machineSetUnlabelled,
   'machinedeployment-selector-exists': selectorExpression,
   'machinedeployment-other-machine': otherMachine,
   'machinedeployment-deadlock': deadlock,
@@ -549,7 +553,7 @@ export const machineDeploymentCases: Cases = {
     ['scaled down', { replicas: 1 }],
   ),
   'machinedeployment-outdated-node': outdatedNode,
-  'machinedeployment-back': changes(
+  'machinedeployment-version-changes-back': changes(
     { replicas: 1 },
     ['the version changes', version('v1.35.1')],
     ['the version changes back', version('v1.35.0')],
@@ -587,21 +591,27 @@ export const machineDeploymentCases: Cases = {
       { template: { metadata: { labels: { extra: null }, annotations: { note: null } }, spec: { taints: null } } },
     ],
   ),
-  'machinedeployment-failure-domain': changes({ replicas: 1 }, ['moved', { template: { spec: { failureDomain: 'b' } } }]),
+  'machinedeployment-failure-domain': changes({ replicas: 1 }, [
+    'the failure domain changes',
+    { template: { spec: { failureDomain: 'b' } } },
+  ]),
   'machinedeployment-data-secret': changes({ replicas: 1 }, [
     'the bootstrap data Secret is set beside the reference',
     { template: { spec: { bootstrap: { dataSecretName: 'mine' } } } },
   ]),
-  'machinedeployment-rollout-after': changes({ replicas: 1 }, ['long ago', { rollout: { after: '2020-01-01T00:00:00Z' } }]),
+  'machinedeployment-rollout-after': changes({ replicas: 1 }, [
+    'the rollout time is in the past',
+    { rollout: { after: '2020-01-01T00:00:00Z' } },
+  ]),
   'machinedeployment-no-templates': noTemplates,
   'machinedeployment-stuck': stuck,
-  'machinedeployment-machineset-denied': setDenied('CREATE'),
-  'machinedeployment-scaling-denied': setDenied('UPDATE'),
-  'machinedeployment-deletion-held': deletionBlocked,
+  'machinedeployment-machineset-denied': machineSetDenied('CREATE'),
+  'machinedeployment-scaling-denied': machineSetDenied('UPDATE'),
+  'machinedeployment-deletion-blocked': deletionBlocked,
   'machinedeployment-rollout': rollout,
   'machinedeployment-metadata': metadata,
-  'machinedeployment-machineset-changed': setChanged,
-  'machinedeployment-machineset-deleted': setDeleted,
+  'machinedeployment-machineset-changed': machineSetChanged,
+  'machinedeployment-machineset-deleted': machineSetDeleted,
   'machinedeployment-paused-by-annotation': pausedByAnnotation,
   'machinedeployment-selector-changed': selectorChanged,
   'machinedeployment-template-deleted': templateDeleted,

@@ -1,4 +1,7 @@
-/** Cases of MachinePools. */
+/**
+ * Cases of MachinePools.
+ * Every case does the same with upstream's core and with Capstan's, and compares all objects after each step (`settle`).
+ */
 import { Cluster, Machine, MachineHealthCheck, MachinePool } from '@capstan/api'
 import { getCondition, type Input, type KubeObject, Node, seconds, sleep, systemClock, timestamp } from '@capstan/kube'
 import { clusterName, machine, named, nodeCondition } from '../objects.ts'
@@ -12,6 +15,7 @@ import * as managed from './topology.ts'
 
 const ref = (kind: string, { group } = stub) => ({ apiGroup: group, kind, name: 'p' })
 
+/** Returns the MachinePool `p`. The arguments are further fields of its spec, of the spec of its template, and of its metadata. */
 export const pool = (spec: object = {}, template: object = {}, metadata: object = {}): Input<MachinePool> =>
   ({
     metadata: { name: 'p', ...metadata },
@@ -31,7 +35,7 @@ export const pool = (spec: object = {}, template: object = {}, metadata: object 
     },
   }) as Input<MachinePool>
 
-/** Returns a report of the pool's provider. */
+/** Returns the report of a pool's infrastructure provider about machines with these provider IDs. */
 const reported = (ids: readonly string[], fields: object = {}): Report => ({
   spec: { providerIDList: ids },
   status: { ready: true, initialization: { provisioned: true }, replicas: ids.length, ...fields },
@@ -52,7 +56,7 @@ const lifecycle: Case = async (twin) => {
   await twin.settle('the MachinePool is deleted')
 }
 
-const late: Case = async (twin) => {
+const lateProviders: Case = async (twin) => {
   await createReadyCluster(twin)
   await twin.setReports({ machine: noReport, config: noReport })
   await twin.create(MachinePool, pool())
@@ -88,7 +92,7 @@ const takenBack: Case = async (twin) => {
   await twin.settle('the infrastructure is no longer provisioned')
 }
 
-const deletedBehind: Case = async (twin) => {
+const infrastructureDeleted: Case = async (twin) => {
   await createPool(twin, reported([]), pool({ replicas: 0 }))
   await twin.delete(stub.machine, 'p')
   await twin.settle('the infrastructure is deleted by another client')
@@ -104,7 +108,7 @@ const withMachines: Case = async (twin) => {
   await twin.settle('the Machines of the pool are listed')
 }
 
-/** The infrastructure reports a status, one per step. */
+/** The infrastructure provider reports a status, one report per step. */
 const reports =
   (...steps: readonly (readonly [name: string, status: object])[]): Case =>
   async (twin) => {
@@ -119,6 +123,7 @@ const readyIs = (status: string, fields: object) => ({
   conditions: [{ type: 'Ready', status, lastTransitionTime: '2026-01-01T00:00:00Z', ...fields }],
 })
 
+/** Returns the provider ID of the machine whose Node has this name. */
 export const idOf = (name: string) => `twin://${name}`
 const withNodes = (...names: readonly string[]) => reported(names.map(idOf))
 
@@ -161,7 +166,10 @@ const idWithoutNode: Case = async (twin) => {
   await twin.settle('the Node of the machine has joined')
 }
 
-/** Another machine's Node registers with the name of a deleted Node, so that its UID and provider ID differ. */
+/**
+ * A Node is deleted, and the Node of another machine registers with the same name. Core deletes this Node, because the pool does
+ * not list its provider ID. Then the Node of the first machine registers again.
+ */
 const nodeReplaced: Case = async (twin) => {
   await createPool(twin, reported([]), pool({ replicas: 1 }))
   await registerNodes(twin, 'a')
@@ -173,7 +181,7 @@ const nodeReplaced: Case = async (twin) => {
   await twin.inWorkload(clusterName, (client) =>
     client.create(Node, { metadata: { name: 'a' }, spec: { providerID: idOf('other') } }, { fieldManager: 'kubelet' }),
   )
-  await twin.settle('a Node of the same name has registered')
+  await twin.settle('the Node of another machine is deleted')
   await compareNodes(twin)
   await registerNodes(twin, 'a')
   await twin.settle('the Node has joined again', allAvailable(1))
@@ -182,7 +190,7 @@ const nodeReplaced: Case = async (twin) => {
 
 const hasVersions = (isExpected: boolean) => poolIs(({ versions }) => (versions !== undefined) === isExpected)
 
-const toZero: Case = async (twin) => {
+const scaledToZero: Case = async (twin) => {
   await createPool(twin, reported([]), pool({ replicas: 1 }))
   await registerNodes(twin, 'a')
   await twin.setReports({ machine: () => withNodes('a') })
@@ -224,7 +232,7 @@ const ofClass: Case = async (twin) => {
   const steps: readonly (readonly [name: string, topology: object])[] = [
     ['metadata is set', pools(poolTopology({ metadata: { labels: { tier: 'one' }, annotations: { note: 'two' } } }))],
     ['the Cluster is upgraded', { version: 'v1.35.0' }],
-    ['a second pool', pools(poolTopology(), poolTopology({ name: 'q' }))],
+    ['a second pool is added', pools(poolTopology(), poolTopology({ name: 'q' }))],
     ['the first pool is removed', pools(poolTopology({ name: 'q' }))],
   ]
   for (const [name, topology] of steps) {
@@ -251,11 +259,15 @@ const reportMachines = (twin: Twin, ids: readonly string[], status: object = {})
         : everythingReady.machine(object, []),
   })
 
-/** The provider reports the machines only after their Nodes have joined, because core would record an event for each Node otherwise. */
+/**
+ * Status that the provider reports until the Nodes of all machines have registered. If it reported the machines earlier, core would
+ * record an event for each Node.
+ */
 const notProvisioned = { ready: false, initialization: { provisioned: false } }
 
 const machineLabels = { 'cluster.x-k8s.io/cluster-name': clusterName, 'cluster.x-k8s.io/pool-name': 'p' }
 
+/** Creates an infrastructure machine of the pool. */
 export const createInfraMachine = (twin: Twin, name: string, metadata: object = {}) =>
   twin.create(stub.machine, named(name, { metadata: { name, labels: machineLabels, ...metadata }, spec: {} }))
 
@@ -265,11 +277,11 @@ const allAvailable = (count: number) =>
       availableReplicas === count && nodeRefs.length === count && phase === 'Running',
   )
 
-/** Returns whether a number of Machines have Nodes. */
+/** Returns whether exactly `count` Machines have a Node. */
 const machinesRun = (count: number) => (objects: readonly KubeObject[]) =>
   objects.filter((object) => isMachine(object) && object.status?.nodeRef !== undefined).length === count
 
-/** Creates a pool whose two machines, a and b, have objects of the provider, and thus Machines. */
+/** Creates a pool with two machines, `a` and `b`. Each has an infrastructure machine, so that core creates a Machine for it. */
 async function createPoolWithMachines(twin: Twin, object = pool({ replicas: 2 })): Promise<void> {
   await createReadyCluster(twin)
   await reportMachines(twin, [], notProvisioned)
@@ -349,7 +361,7 @@ const machineMetadata: Case = async (twin) => {
   )
 }
 
-/** A Machine of an infrastructure machine exists before its pool, without a controller in its owner references. */
+/** A Machine without a controller refers to an infrastructure machine of a pool, and exists before the pool, which adopts the Machine. */
 const machineAdopted: Case = async (twin) => {
   await createReadyCluster(twin)
   await reportMachines(twin, [], notProvisioned)
@@ -402,10 +414,11 @@ const deletedWithMachines: Case = async (twin) => {
 
 /**
  * A provider ID is removed from a pool that is being deleted, so that core must delete the Node with this ID, unless the Node
- * deletion timeout has expired. The infrastructure blocks the deletion of the pool for at least `timeout` seconds.
+ * deletion timeout has expired. The infrastructure blocks the deletion of the pool for
+ * at least `blockedSeconds`.
  */
 const deletedWithNodes =
-  (deletion: object, timeout = 0): Case =>
+  (deletion: object, blockedSeconds = 0): Case =>
   async (twin) => {
     await createPool(twin, reported([]), pool({ replicas: 2 }, { deletion }))
     await registerNodes(twin, 'a', 'b')
@@ -424,7 +437,7 @@ const deletedWithNodes =
     await twin.patch(MachinePool, 'p', { spec: { providerIDList: [idOf('a')] } })
     // Both cores read the list from a cache, which must have this change before the infrastructure is gone.
     await twin.settle('the pool has one Node in its list')
-    await sleep(systemClock, seconds(timeout))
+    await sleep(systemClock, seconds(blockedSeconds))
     await twin.patch(stub.machine, 'p', finalizers(null))
     await twin.settle('the pool is deleted', (objects) => !objects.some(isPool))
     await compareNodes(twin)
@@ -440,7 +453,7 @@ const dataSecretChanges: Case = async (twin) => {
   await twin.settle('the name of the Secret changes', nameIs('another'))
   await config(false, 'another')
   await twin.settle(
-    'the Secret is taken back',
+    'the provider reports that the Secret is not created',
     poolIs(({ initialization }) => initialization?.bootstrapDataSecretCreated === false),
   )
   await config(true, 'third')
@@ -515,7 +528,7 @@ const oldContract: Case = async (twin) => {
   await twin.settle('the MachinePool is deleted', (objects) => !objects.some(isPool))
 }
 
-/** A policy denies the creation of eleven Machines of a pool, and allows that of a twelfth, whose name is the last. */
+/** A policy denies the creation of eleven Machines of a pool, but not of the twelfth, whose name is last in alphabetical order. */
 const machinesDenied: Case = async (twin) => {
   await createReadyCluster(twin)
   await reportMachines(twin, [], notProvisioned)
@@ -649,12 +662,12 @@ const withoutMachinesAgain: Case = async (twin) => {
 
 export const machinePoolCases: Cases = {
   'machinepool-life': lifecycle,
-  'machinepool-late': late,
+  'machinepool-late': lateProviders,
   'machinepool-paused': paused,
   'machinepool-data-secret': dataSecret,
   'machinepool-no-cluster': noCluster,
   'machinepool-taken-back': takenBack,
-  'machinepool-deleted-behind': deletedBehind,
+  'machinepool-infrastructure-deleted': infrastructureDeleted,
   'machinepool-machines': withMachines,
   'machinepool-infrastructure-ready': reports(
     ['the condition is true', readyIs('True', { reason: 'Fine' })],
@@ -669,7 +682,7 @@ export const machinePoolCases: Cases = {
   'machinepool-ids-of-nodes': idsOfNodes,
   'machinepool-id-without-node': idWithoutNode,
   'machinepool-node-replaced': nodeReplaced,
-  'machinepool-to-zero': toZero,
+  'machinepool-to-zero': scaledToZero,
   'machinepool-paused-references': pausedReferences,
   'machinepool-of-class': ofClass,
   'machinepool-machines-denied': machinesDenied,

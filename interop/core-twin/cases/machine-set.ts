@@ -1,4 +1,7 @@
-/** Cases of MachineSets. */
+/**
+ * Cases of MachineSets.
+ * Every case does the same with upstream's core and with Capstan's, and compares all objects after each step (`settle`).
+ */
 import { Cluster, Machine, MachineDeployment, MachineSet, PendingHooksAnnotation, UpdateInProgressAnnotation } from '@capstan/api'
 import { holdFor } from '@capstan/extension'
 import { isDeleting, isTrue, type Kind, keyOf, type KubeObject, ownerReference } from '@capstan/kube'
@@ -86,16 +89,14 @@ const adoptionOfDataSecret: Case = async (twin) => {
   await twin.create(MachineSet, machineSet('ms'))
   await twin.settle('the Machine is adopted')
   await twin.patch(MachineSet, 'ms', { spec: { replicas: 0 } })
-  await twin.settle('the Machine is deleted, and its template stays', (objects) =>
-    objects.every(({ kind }) => kind !== 'Machine'),
-  )
+  await twin.settle('the Machine is deleted', (objects) => objects.every(({ kind }) => kind !== 'Machine'))
 }
 
 /** Creates a policy that rejects requests in the namespace of the case. */
 export const deny = (twin: Twin, denied: DeniedRequests): Promise<void> =>
   twin.runOnBoth('create the policy', (client) => createPolicy(client, twin.namespace, { ...denied, namespace: twin.namespace }))
 
-/** A user removes the controller of a Machine, and another MachineSet adopts the Machine. The Node names the controller. */
+/** A user removes the controller of a Machine, and another MachineSet adopts the Machine. Annotations of the Node name the controller. */
 const controllerRemoved: Case = async (twin) => {
   await createReadyCluster(twin)
   await createWorkerTemplates(twin)
@@ -113,7 +114,7 @@ const controllerRemoved: Case = async (twin) => {
   await twin.settle('the Node names another controller', (objects) => objects.some(isNodeOf('MachineSet', 'other')))
 }
 
-/** A user removes the owner of a Machine, whose label still names its MachineSet. */
+/** A user removes the owner of a Machine. A label of the Machine still names the MachineSet. */
 const ownerRemoved: Case = async (twin) => {
   await createReadyCluster(twin)
   await createWorkerTemplates(twin)
@@ -149,9 +150,9 @@ const adoptionFails: Case = async (twin) => {
 }
 
 /**
- * An object of a new Machine cannot be created, and each retry deletes the objects that it created before. The condition contains
- * the name of the Machine, so upstream writes the status in each retry, which triggers the next retry a second later. Upstream is
- * therefore never idle.
+ * The policy denies the creation of Machines, of their infrastructure or of their bootstrap configs. Each retry uses a new name, and
+ * deletes the objects that it has created. The condition MachinesCreated contains the name, so upstream writes the status in each
+ * retry, and this write triggers the next retry a second later. Upstream is therefore never idle.
  */
 const creationFails =
   (group: string, resource: string): Case =>
@@ -169,7 +170,7 @@ const cannotCreate = (object: KubeObject): boolean =>
     ({ type, status }) => type === 'MachinesCreated' && status === 'False',
   )
 
-const selector =
+const withSelector =
   (requirement: object): Case =>
   async (twin) => {
     await createReadyCluster(twin)
@@ -178,14 +179,14 @@ const selector =
     await twin.settle('the MachineSet is reconciled')
   }
 
-/** A MachineSet whose selector cannot be used is deleted. */
+/** A MachineSet is deleted. Core cannot convert its selector to labels. */
 const selectorDeleted: Case = async (twin) => {
-  await selector({ key: 'set', operator: 'Exists' })(twin)
+  await withSelector({ key: 'set', operator: 'Exists' })(twin)
   await twin.delete(MachineSet, 'ms')
   await twin.settle('the MachineSet is deleted', (objects) => objects.every(({ kind }) => kind !== MachineSet.kind))
 }
 
-/** The Cluster cannot be made an owner of the templates. */
+/** A policy prevents the Cluster from becoming an owner of the templates. */
 const templateOwnerDenied: Case = async (twin) => {
   await createReadyCluster(twin)
   await createWorkerTemplates(twin)
@@ -202,7 +203,7 @@ const templateOwnerDenied: Case = async (twin) => {
   await twin.settleRetries('a Machine is created', (objects) => machinesIn(objects).length === 1)
 }
 
-/** An unhealthy Machine cannot be replaced, because the bootstrap template is gone. */
+/** An unhealthy Machine cannot be replaced, because the bootstrap template does not exist. */
 const remediationWithoutTemplate: Case = async (twin) => {
   await createReadyCluster(twin)
   await createWorkerTemplates(twin)
@@ -243,7 +244,7 @@ const inPlace: Case = async (twin) => {
     spec: { taints: null, deletion: { nodeDrainTimeoutSeconds: null } },
   }
   await twin.patch(MachineSet, 'ms', { spec: { template: removed } })
-  await twin.settle('the changes are reverted')
+  await twin.settle('some of the changes are reverted')
 }
 
 const paused: Case = async (twin) => {
@@ -256,11 +257,12 @@ const paused: Case = async (twin) => {
   await twin.settle('the MachineSet is resumed')
 }
 
+/** Returns a patch that adds labels with empty values. */
 export const labels = (...names: readonly string[]) => ({
   metadata: { labels: Object.fromEntries(names.map((name) => [name, ''])) },
 })
 export const hasLabel = (name: string) => (object: KubeObject) => object.metadata.labels?.[name] !== undefined
-/** Target of an action: the object with this position among the objects of its kind, in the order of their names. */
+/** Returns a target that selects the object at this position among the objects of the kind, in the order of their names. */
 export const byName =
   (index: number) =>
   <T extends KubeObject>(objects: readonly T[]): T | undefined =>
@@ -307,9 +309,9 @@ const deletesByAge =
     await twin.settle('scaled down', remain(order === 'Newest' ? 'old' : 'new'))
   }
 
-const held = (finalizers: readonly string[] | null) => ({ metadata: { finalizers } })
-const hold = held(['twin.capstan.dev/hold'])
-const release = held(null)
+const withFinalizers = (finalizers: readonly string[] | null) => ({ metadata: { finalizers } })
+const blockDeletion = withFinalizers(['twin.capstan.dev/hold'])
+const allowDeletion = withFinalizers(null)
 
 /** Adds a condition to the status of a Machine. */
 export const addCondition = (twin: Twin, machine: (machines: readonly Machine[]) => Machine | undefined, condition: object) =>
@@ -324,7 +326,7 @@ export const addCondition = (twin: Twin, machine: (machines: readonly Machine[])
     )
   })
 
-/** A MachineSet with a healthy, an unhealthy, an updating and a deleted Machine is scaled down in steps. */
+/** A MachineSet is scaled down in steps. One of its Machines is healthy, one unhealthy, one is updating, and one is being deleted. */
 const deletesByPriority: Case = async (twin) => {
   const inProgress = { metadata: { annotations: { [UpdateInProgressAnnotation]: '' } } }
   await twin.registerExtension()
@@ -341,14 +343,14 @@ const deletesByPriority: Case = async (twin) => {
   await twin.patch(Machine, byName(2), {
     metadata: { annotations: { ...inProgress.metadata.annotations, [PendingHooksAnnotation]: 'UpdateMachine' } },
   })
-  await twin.patch(stub.machine, byName(3), hold)
+  await twin.patch(stub.machine, byName(3), blockDeletion)
   await twin.delete(Machine, byName(3))
   await twin.settle('one Machine is updating, and one is being deleted', remain('healthy', 'unhealthy', 'updating'))
   await twin.patch(MachineSet, 'ms', { spec: { replicas: 3 } })
   await twin.settle('no further Machine is deleted', remain('healthy', 'unhealthy', 'updating'))
   await twin.patch(MachineSet, 'ms', { spec: { replicas: 2 } })
   await twin.settle('the updating Machine is deleted', remain('healthy', 'unhealthy'))
-  await twin.patch(stub.machine, (machines) => machines.find(isDeleting), release)
+  await twin.patch(stub.machine, (machines) => machines.find(isDeleting), allowDeletion)
   await twin.settle('two Machines are left', (objects) => machinesIn(objects).length === 2)
   await twin.patch(MachineSet, 'ms', { spec: { replicas: 1 } })
   await twin.settle('the unhealthy Machine is deleted', remain('healthy'))
@@ -360,7 +362,7 @@ const deletingMachineChanged: Case = async (twin) => {
   await createWorkerTemplates(twin)
   await twin.create(MachineSet, machineSet('ms'))
   await twin.settle('one Machine runs')
-  await twin.patch(stub.machine, byName(0), hold)
+  await twin.patch(stub.machine, byName(0), blockDeletion)
   await twin.delete(Machine, byName(0))
   await twin.settle('the Machine is being deleted', (objects) => machinesIn(objects).some(isDeleting))
   const template = {
@@ -380,7 +382,7 @@ const deletingMachineChanged: Case = async (twin) => {
   )
   const removed = { deletion: { nodeDrainTimeoutSeconds: null, nodeDeletionTimeoutSeconds: null }, taints: null }
   await twin.patch(MachineSet, 'ms', { spec: { template: { spec: removed } } })
-  await twin.settle('the changes are reverted', (objects) => !machinesIn(objects).some(hasTimeouts))
+  await twin.settle('some of the changes are reverted', (objects) => !machinesIn(objects).some(hasTimeouts))
 }
 
 /** The Machines of a MachineSet cannot be deleted. */
@@ -396,13 +398,13 @@ const deletionDenied: Case = async (twin) => {
   await twin.settle('the MachineSet cannot be deleted')
 }
 
-/** Objects of Machines that do not exist, as after a failed creation. */
+/** Provider objects exist without their Machines, as after a failed creation. */
 const orphanedObjects: Case = async (twin) => {
   await createReadyCluster(twin)
   await createWorkerTemplates(twin)
   await twin.create(MachineSet, machineSet('ms'))
   await twin.settle('one Machine runs')
-  await twin.runOnBoth('create objects of Machines that do not exist', async (client) => {
+  await twin.runOnBoth('create provider objects without Machines', async (client) => {
     const set = await client.get(MachineSet, { namespace: twin.namespace, name: 'ms' })
     const create = (kind: Kind, name: string, owned: Partial<KubeObject['metadata']>) =>
       client.create(kind, { metadata: { namespace: twin.namespace, name, ...owned }, spec: {} } as never)
@@ -418,7 +420,7 @@ const orphanedObjects: Case = async (twin) => {
   await twin.settle('the orphaned objects are deleted', (objects) => !objects.some(({ metadata }) => metadata.name === 'orphan'))
 }
 
-/** The infrastructure template of an old MachineSet is deleted, and an object of a Machine that does not exist is left. */
+/** The infrastructure template of an old MachineSet is deleted, and an infrastructure machine exists without its Machine. */
 const orphanOfDeletedTemplate: Case = async (twin) => {
   await createReadyCluster(twin)
   await createWorkerTemplates(twin)
@@ -431,7 +433,7 @@ const orphanOfDeletedTemplate: Case = async (twin) => {
   await twin.settle('there are two MachineSets', (objects) => objects.filter(({ kind }) => kind === 'MachineSet').length === 2)
   await twin.delete(stub.machineTemplate, 'worker')
   const isOld = ({ spec }: MachineSet) => spec.template.spec.infrastructureRef.name === 'worker'
-  await twin.runOnBoth('create an object of a Machine that does not exist', async (client) => {
+  await twin.runOnBoth('create an infrastructure machine without a Machine', async (client) => {
     const { items } = await client.list(MachineSet, { namespace: twin.namespace })
     const old = items.find(isOld)!
     const labels = { 'cluster.x-k8s.io/cluster-name': clusterName, ...old.spec.selector.matchLabels }
@@ -521,7 +523,7 @@ const versionless: Case = async (twin) => {
   const { metadata, spec } = machineSet('ms')
   const { version: _version, ...rest } = spec.template.spec
   await twin.create(MachineSet, { metadata, spec: { ...spec, template: { ...spec.template, spec: rest } } })
-  await twin.settle('a Machine without version runs')
+  await twin.settle('a Machine without a version runs')
 }
 
 /** A MachineSet first fails a preflight check, and passes it when the check is repeated after 15 s. */
@@ -676,12 +678,12 @@ const infrastructureGone: Case = async (twin) => {
   await createWorkerTemplates(twin)
   await twin.create(MachineSet, machineSet('ms'))
   await twin.settle('one Machine runs')
-  await twin.patch(stub.machine, byName(0), hold)
+  await twin.patch(stub.machine, byName(0), blockDeletion)
   await twin.delete(stub.machine, byName(0))
   await twin.settle('the infrastructure is being deleted')
   await twin.patch(MachineSet, 'ms', label('a'))
   await twin.settle('the bootstrap config has the new label', has('StubConfig', 'a'))
-  await twin.patch(stub.machine, byName(0), release)
+  await twin.patch(stub.machine, byName(0), allowDeletion)
   await twin.settle('the infrastructure is gone', (objects) => !objects.some(({ kind }) => kind === 'StubMachine'))
   await twin.patch(MachineSet, 'ms', label('b'))
   await twin.settle('the Machine has the new label', has('Machine', 'b'))
@@ -731,9 +733,9 @@ export const machineSetCases: Cases = {
   'machineset-machine-denied': creationFails('cluster.x-k8s.io', 'machines'),
   'machineset-infrastructure-denied': creationFails(stub.group, 'stubmachines'),
   'machineset-bootstrap-denied': creationFails(stub.group, 'stubconfigs'),
-  'machineset-selector-in-one': selector({ key: 'set', operator: 'In', values: ['ms'] }),
-  'machineset-selector-in-two': selector({ key: 'set', operator: 'In', values: ['ms', 'other'] }),
-  'machineset-selector-exists': selector({ key: 'set', operator: 'Exists' }),
+  'machineset-selector-in-one': withSelector({ key: 'set', operator: 'In', values: ['ms'] }),
+  'machineset-selector-in-two': withSelector({ key: 'set', operator: 'In', values: ['ms', 'other'] }),
+  'machineset-selector-exists': withSelector({ key: 'set', operator: 'Exists' }),
   'machineset-selector-deleted': selectorDeleted,
   'machineset-template-owner-denied': templateOwnerDenied,
   'machineset-remediation-without-template': remediationWithoutTemplate,

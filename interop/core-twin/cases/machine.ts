@@ -1,4 +1,7 @@
-/** Cases of Machines, and functions by which other cases create Clusters and Machines. */
+/**
+ * Cases of Machines, and functions with which other cases create Clusters and Machines.
+ * Every case does the same with upstream's core and with Capstan's, and compares all objects after each step (`settle`).
+ */
 import { Cluster, Machine } from '@capstan/api'
 import { Event, getCondition, isTrue, type KubeObject, Node, Pod, seconds, sleep, systemClock } from '@capstan/kube'
 import { cluster, clusterName, machine, named, nodeCondition } from '../objects.ts'
@@ -14,7 +17,7 @@ export async function createReadyCluster(twin: Twin): Promise<void> {
   await twin.create(stub.cluster, named(clusterName, { spec: {} }))
   await twin.create(stub.controlPlane, named(clusterName, { spec: {} }))
   await twin.create(Cluster, cluster())
-  await twin.settle('both are connected to the workload cluster', connected)
+  await twin.settle('both cores are connected to the workload cluster', connected)
 }
 
 /** Returns whether core is connected to the workload cluster. Upstream retries a failed first attempt only after 30 s. */
@@ -40,9 +43,12 @@ const lifecycle: Case = async (twin) => {
   await twin.settle('the Cluster is deleted')
 }
 
-/** Providers report milestones that are not booleans: before the milestones are reached, or afterwards. */
+/**
+ * Providers report texts instead of booleans in `status.initialization`, either from the start or after they have reported `true`
+ * (`isLater`).
+ */
 const milestonesOfWrongType =
-  (isReady: boolean): Case =>
+  (isLater: boolean): Case =>
   async (twin) => {
     await createReadyCluster(twin)
     const reportWrongTypes = () =>
@@ -50,14 +56,14 @@ const milestonesOfWrongType =
         machine: () => ({ spec: { providerID: 'twin://m' }, status: { initialization: { provisioned: 'yes' } } }),
         config: () => ({ status: { initialization: { dataSecretCreated: 'yes' }, dataSecretName: 'data' } }),
       })
-    if (!isReady) await reportWrongTypes()
+    if (!isLater) await reportWrongTypes()
     await twin.create(stub.config, named('m', { spec: {} }))
     await twin.create(stub.machine, named('m', { spec: {} }))
     await twin.create(Machine, machine('m'))
     await twin.settle('the Machine is created', adopted)
     await reportWrongTypes()
     await twin.touch(Machine, 'm')
-    await twin.settle('the milestones are texts')
+    await twin.settle('the milestones are not booleans')
     await twin.delete(Machine, 'm')
     await twin.settle('the Machine is deleted')
   }
@@ -82,7 +88,7 @@ const lateProviders: Case = async (twin) => {
   await twin.settle('the infrastructure is deleted by another client')
 }
 
-/** Creates a Machine of a ready Cluster, with its provider objects. */
+/** Creates a ready Cluster, a Machine of the Cluster, and the provider objects of the Machine. */
 export async function createReadyMachine(twin: Twin, metadata: object = {}, spec: object = {}): Promise<void> {
   await createReadyCluster(twin)
   await twin.create(stub.config, named('m', { spec: {} }))
@@ -144,7 +150,7 @@ const configReports =
     }
   }
 
-const conditionOf = (status: string, fields: object = {}) => ({
+const readyIs = (status: string, fields: object = {}) => ({
   conditions: [{ type: 'Ready', status, lastTransitionTime: '2026-01-01T00:00:00Z', ...fields }],
 })
 
@@ -175,7 +181,9 @@ const nodeDeleted: Case = async (twin) => {
   await twin.settle('the Machine is deleted', isDeletedAfter('NodeVolumesDetached'))
 }
 
-/** Core copies metadata of the Machine to its Node, and removes it again. */
+/**
+ * Core copies labels and annotations of the Machine to its Node, and removes them from the Node when the Machine no longer has them.
+ */
 const nodeMetadata: Case = async (twin) => {
   const labels = { 'node.cluster.x-k8s.io/pool': 'a', 'node-role.kubernetes.io/worker': '', other: 'stays' }
   await createReadyMachine(twin, { labels, annotations: { 'node.cluster.x-k8s.io/note': 'n' } })
@@ -245,10 +253,10 @@ export const isGone =
     !objects.some((object) => object.kind === kind)
 
 /**
- * Lets the API server of the workload cluster reject requests to delete the Node. The Events about them are not recorded, because their text
- * depends on timing within upstream: it tries every two seconds, for ten seconds, and reports the error of its last attempt. A sixth attempt
- * is due when the ten seconds end. Depending on which of two goroutines runs first, upstream either omits this attempt and reports the
- * rejection of the fifth, or makes it and reports the error of the rate limiter or of the expired context.
+ * Lets the API server of the workload cluster reject requests to delete the Node. The management cluster rejects the Events about these
+ * requests, because the text of the Events depends on timing: upstream tries to delete the Node every two seconds, for ten seconds, and
+ * reports the error of the last attempt. The sixth attempt is due when the ten seconds end. Upstream either omits the sixth attempt and
+ * reports the rejection of the fifth, or makes it and reports the error of the rate limiter or of the expired context.
  */
 const denyNodeDeletion = async (twin: Twin) => {
   await denyEvents(twin, 'FailedDeleteNode')
@@ -278,9 +286,7 @@ const nodeDeletionTimeout: Case = async (twin) => {
   )
 }
 
-/**
- * The Node deletion timeout expires before the first attempt to delete the Node, which is rejected. A later attempt succeeds.
- */
+/** The first attempt to delete the Node is made after the Node deletion timeout has expired, and is rejected. A later attempt succeeds. */
 const nodeDeletionLate: Case = async (twin) => {
   const hook = 'pre-terminate.delete.hook.machine.cluster.x-k8s.io/wait'
   await createDrainableMachine(twin, { annotations: { [hook]: '' } }, { deletion: { nodeDeletionTimeoutSeconds: 1 } })
@@ -339,7 +345,7 @@ const dataSecret: Case = async (twin) => {
   await twin.settle('the user supplies the bootstrap data Secret')
 }
 
-/** The user supplies the bootstrap data Secret beside a config that is being deleted. */
+/** The user supplies the bootstrap data Secret, and the referenced config is being deleted. */
 const dataSecretWithDeletedConfig: Case = async (twin) => {
   await createReadyCluster(twin)
   await twin.setReports({ machine: noReport, config: noReport })
@@ -385,34 +391,34 @@ const readinessGate: Case = async (twin) => {
   )
 }
 
-/** A readiness gate names a condition that is always summarized, after one that no controller reports. */
+/** The first readiness gate names a condition that no controller reports, the second a condition that Ready always includes. */
 const readinessGateRepeated: Case = async (twin) => {
   await createReadyMachine(twin, {}, { readinessGates: [{ conditionType: 'Extra' }, { conditionType: 'NodeHealthy' }] })
   await reportNodeConditions(twin, [['Ready', 'False', 'no network']])
   await twin.settle('the Node is not healthy', machineHas('Ready', 'NotReady', '* NodeHealthy'))
 }
 
-/** A readiness gate names the condition that it contributes to. */
+/** A readiness gate names Ready, the condition that readiness gates contribute to. */
 const gateOfItself: Case = async (twin) => {
   await createReadyMachine(twin, {}, { readinessGates: [{ conditionType: 'Ready' }] })
-  await twin.settle('the Machine cannot be summarized', (objects) =>
+  await twin.settle('Ready cannot be computed', (objects) =>
     objects.some((object) => object.kind === 'Machine' && getCondition(object as Machine, 'Ready')?.reason === 'InternalError'),
   )
   await twin.delete(Machine, 'm')
   await twin.settle('the Machine is deleted', isGone('Machine'))
 }
 
-/** Readiness gates name conditions that core reports itself. */
+/** Readiness gates name conditions that core reports itself, and one that no controller reports. */
 const gateOfCore: Case = async (twin) => {
   const conditionTypes = ['Extra', 'InfrastructureReady', 'Deleting', 'HealthCheckSucceeded', 'BootstrapConfigReady']
   await createReadyMachine(twin, {}, { readinessGates: conditionTypes.map((conditionType) => ({ conditionType })) })
   await twin.setReports({
-    machine: () => ({ ...ready, status: { ...ready.status, ...conditionOf('False', { message: 'slow' }) } }),
+    machine: () => ({ ...ready, status: { ...ready.status, ...readyIs('False', { message: 'slow' }) } }),
   })
   await twin.settle('the infrastructure is not ready')
 }
 
-/** Sets the certificate expiry of a control plane Machine: on the config, on the Machine, and to an invalid value. */
+/** Sets the annotation with the certificate expiry of a control plane Machine: on the config, on the Machine, and to an invalid value. */
 const certificateExpiry: Case = async (twin) => {
   const expiry = (value: string | null) => ({
     metadata: { annotations: { 'machine.cluster.x-k8s.io/certificates-expiry': value } },
@@ -453,7 +459,7 @@ const minReadySeconds: Case = async (twin) => {
   await twin.settle('the Machine is available')
 }
 
-/** Two Nodes have the providerID of the Machine. */
+/** A second Node with the providerID of the Machine is created, and deleted again. */
 const sameProviderID: Case = async (twin) => {
   await createReadyMachine(twin)
   await twin.inWorkload(clusterName, (client) =>
@@ -466,7 +472,7 @@ const sameProviderID: Case = async (twin) => {
   await twin.settle('one Node has the providerID')
 }
 
-/** A control plane Machine is deleted while another one remains, then the last one. */
+/** A control plane Machine is deleted while another one remains. Then the last one is deleted. */
 const controlPlaneMachines: Case = async (twin) => {
   await createReadyCluster(twin)
   for (const name of ['m', 'n']) {
@@ -582,7 +588,7 @@ const clusterPaused: Case = async (twin) => {
 }
 
 /** A user deletes the bootstrap config of a Machine that has its bootstrap data. */
-const configDeletedBehind: Case = async (twin) => {
+const configDeleted: Case = async (twin) => {
   await createReadyMachine(twin)
   await twin.delete(stub.config, 'm')
   await twin.settle('the bootstrap config is deleted')
@@ -590,7 +596,7 @@ const configDeletedBehind: Case = async (twin) => {
   await twin.settle('the Machine is deleted')
 }
 
-const emptyDataSecret: Case = async (twin) => {
+const noDataSecretName: Case = async (twin) => {
   await createReadyCluster(twin)
   await twin.setReports({ config: () => ({ status: { initialization: { dataSecretCreated: true } } }) })
   await twin.create(stub.config, named('m', { spec: {} }))
@@ -599,7 +605,7 @@ const emptyDataSecret: Case = async (twin) => {
   await twin.settle('the name of the Secret is missing')
 }
 
-/** Returns whether a Machine has a condition with this reason, whose message contains a text. */
+/** Returns whether a Machine has a condition of this type with this reason, and a message that contains `message`. */
 const machineHas =
   (type: string, reason: string, message = '') =>
   (objects: readonly KubeObject[]) =>
@@ -640,7 +646,7 @@ const awaitsNode: Case = async (twin) => {
   await twin.setReports({ cluster: everythingReady.cluster })
   await twin.settle('the control plane is not initialized', nodeIsAwaited('Waiting for Cluster control plane to be initialized'))
   await twin.startWorkload(clusterName)
-  // The stub provider does not register a Node with the providerID of the Machine, because a Node with its name exists.
+  // The stub provider does not register a Node with the providerID of the Machine, because a Node with the name of the Machine exists.
   await twin.inWorkload(clusterName, (client) => client.create(Node, { metadata: { name: 'm' } }, { fieldManager: 'kubelet' }))
   await twin.setReports({ controlPlane: everythingReady.controlPlane })
   await twin.settle('the control plane is initialized', connected)
@@ -650,12 +656,12 @@ const awaitsNode: Case = async (twin) => {
   await twin.settle('there is no Node', nodeIsAwaited('Waiting for a Node with spec.providerID twin://m to exist'))
 }
 
-const held = { metadata: { finalizers: ['twin.capstan.dev/hold'] } }
+const withFinalizer = { metadata: { finalizers: ['twin.capstan.dev/hold'] } }
 
-/** The Node of a Machine is deleted while its infrastructure blocks the deletion. */
+/** The Node of a Machine is deleted while the infrastructure blocks the deletion of the Machine. */
 const nodeDeletedWhileDeleting: Case = async (twin) => {
   await createReadyMachine(twin)
-  await twin.patch(stub.machine, 'm', held)
+  await twin.patch(stub.machine, 'm', withFinalizer)
   await twin.delete(Machine, 'm')
   await twin.settle('the infrastructure blocks the deletion', machineHas('Deleting', 'WaitingForInfrastructureDeletion'))
   await twin.inWorkload(clusterName, (client) => client.delete(Node, { name: 'm' }))
@@ -669,8 +675,8 @@ const deletedWithoutNode: Case = async (twin) => {
   await twin.setReports({ machine: noReport })
   await createMachine(twin, 'm')
   await twin.settle('the infrastructure is not provisioned', machineHas('InfrastructureReady', 'NotReady'))
-  await twin.patch(stub.machine, 'm', held)
-  await twin.patch(stub.config, 'm', held)
+  await twin.patch(stub.machine, 'm', withFinalizer)
+  await twin.patch(stub.config, 'm', withFinalizer)
   await twin.delete(Machine, 'm')
   await twin.settle(
     'the infrastructure blocks the deletion',
@@ -692,7 +698,7 @@ const unknownKind =
   }
 const nowhere = { apiGroup: 'nowhere.capstan.dev', kind: 'Nothing', name: 'm' }
 
-/** Conditions of another controller, with the same message or with different messages. */
+/** Another controller reports conditions of control plane components, first with equal messages, then with different ones. */
 const componentConditions: Case = async (twin) => {
   const types = [
     'APIServerPodHealthy',
@@ -743,7 +749,7 @@ const labelWithoutOwner =
 
 type Until = (objects: readonly KubeObject[]) => boolean
 
-/** Creates a Machine of contract v1beta1. Then a provider reports a status, or both providers do, one report per step. */
+/** Creates a Machine with providers of contract v1beta1. Then the providers of `roles` report a status, one report per step. */
 const oldReports =
   (
     roles: readonly ('machine' | 'config')[],
@@ -781,7 +787,7 @@ const failures = [
   ['no failure is reported', { failureReason: null, failureMessage: null }, failureIs('Worse')],
 ] as const
 
-/** A provider of contract v1beta1 is ready late, and then no longer ready. */
+/** Providers of contract v1beta1 first report `ready: false`, later `true`, and then `false` again. */
 const oldMilestones: Case = async (twin) => {
   await createReadyCluster(twin)
   await twin.setReports({ machine: () => ({ status: { ready: false } }), config: () => ({ status: { ready: false } }) })
@@ -816,7 +822,7 @@ export const machineCases: Cases = {
     'InfrastructureReady',
     'WaitingForInfrastructureDeletion',
   ),
-  'machine-config-nonsense': configReports(['the status of the condition is not valid', conditionOf('Maybe', { reason: 'Odd' })]),
+  'machine-config-nonsense': configReports(['the status of the condition is not valid', readyIs('Maybe', { reason: 'Odd' })]),
   'machine-component-conditions': componentConditions,
   'machine-owner-of-another-group': ownerOfAnotherGroup,
   'machine-set-label-without-owner': labelWithoutOwner('set-name'),
@@ -824,43 +830,43 @@ export const machineCases: Cases = {
   'machine-control-plane-label-without-owner': labelWithoutOwner('control-plane-name'),
   'machine-old-conditions': oldReports(
     ['machine', 'config'],
-    ['the conditions are true', conditionOf('True'), bothHave('Ready')],
+    ['the conditions are true', readyIs('True'), bothHave('Ready')],
     [
       'the conditions are false',
-      conditionOf('False', { severity: 'Error', reason: 'Broken', message: 'no quota' }),
+      readyIs('False', { severity: 'Error', reason: 'Broken', message: 'no quota' }),
       bothHave('Broken'),
     ],
-    ['the conditions have no reason', conditionOf('False', { severity: 'Info' }), bothHave('NoReasonReported')],
-    ['the conditions are unknown', conditionOf('Unknown', { reason: 'Asking', message: 'why' }), bothHave('Asking')],
-    ['the conditions are not valid', conditionOf('Maybe', { reason: 'Odd' }), bothHave('InvalidConditionReported')],
+    ['the conditions have no reason', readyIs('False', { severity: 'Info' }), bothHave('NoReasonReported')],
+    ['the conditions are unknown', readyIs('Unknown', { reason: 'Asking', message: 'why' }), bothHave('Asking')],
+    ['the conditions are not valid', readyIs('Maybe', { reason: 'Odd' }), bothHave('InvalidConditionReported')],
     ['the conditions are no longer reported', { conditions: [] }, bothHave('Ready')],
   ),
   'machine-old-infrastructure-failure': oldReports(['machine'], ...failures),
   'machine-old-config-failure': oldReports(['config'], ...failures),
   'machine-old-milestones': oldMilestones,
   'machine-config-ready': configReports(
-    ['the condition is true', conditionOf('True', { reason: 'Fine' })],
-    ['the condition is false', conditionOf('False', { reason: 'Broken', message: 'no quota' })],
-    ['the condition is unknown', conditionOf('Unknown', { reason: 'Asking', message: 'why' })],
+    ['the condition is true', readyIs('True', { reason: 'Fine' })],
+    ['the condition is false', readyIs('False', { reason: 'Broken', message: 'no quota' })],
+    ['the condition is unknown', readyIs('Unknown', { reason: 'Asking', message: 'why' })],
   ),
   'machine-config-severity': configReports(
-    ['the severity is Error', conditionOf('False', { severity: 'Error', reason: 'Broken', message: 'no quota' })],
-    ['the severity is Info', conditionOf('False', { severity: 'Info', reason: 'Waiting' })],
-    ['the condition is true', conditionOf('True')],
+    ['the severity is Error', readyIs('False', { severity: 'Error', reason: 'Broken', message: 'no quota' })],
+    ['the severity is Info', readyIs('False', { severity: 'Info', reason: 'Waiting' })],
+    ['the condition is true', readyIs('True')],
   ),
   'machine-config-failure': configReports(['a failure is reported', { failureReason: 'Bad', failureMessage: 'no quota' }]),
-  'machine-infrastructure-true': reports(['the condition is true', { status: conditionOf('True', { reason: 'Fine' }) }]),
+  'machine-infrastructure-true': reports(['the condition is true', { status: readyIs('True', { reason: 'Fine' }) }]),
   'machine-infrastructure-false': reports([
     'the condition is false',
-    { status: conditionOf('False', { reason: 'Broken', message: 'no quota' }) },
+    { status: readyIs('False', { reason: 'Broken', message: 'no quota' }) },
   ]),
   'machine-infrastructure-unknown': reports([
     'the condition is unknown',
-    { status: conditionOf('Unknown', { reason: 'Asking', message: 'why' }) },
+    { status: readyIs('Unknown', { reason: 'Asking', message: 'why' }) },
   ]),
   'machine-infrastructure-nonsense': reports([
     'the status of the condition is not valid',
-    { status: conditionOf('Maybe', { reason: 'Odd' }) },
+    { status: readyIs('Maybe', { reason: 'Odd' }) },
   ]),
   'machine-infrastructure-taken-back': reports([
     'the infrastructure is no longer provisioned',
@@ -918,7 +924,7 @@ export const machineCases: Cases = {
   ),
   'machine-node-missing-conditions': nodeReports(['Ready', 'True']),
   'machine-node-no-conditions': nodeReports(),
-  'machine-node-same-trouble': nodeReports(['Ready', 'False', 'off'], ['MemoryPressure', 'True', 'off']),
+  'machine-node-same-message': nodeReports(['Ready', 'False', 'off'], ['MemoryPressure', 'True', 'off']),
   'machine-node-deleted': nodeDeleted,
   'machine-node-metadata': nodeMetadata,
   'machine-taints': taints,
@@ -943,7 +949,7 @@ export const machineCases: Cases = {
   'machine-milestones-of-wrong-type-later': milestonesOfWrongType(true),
   'machine-late-providers': lateProviders,
   'machine-certificate-expiry': certificateExpiry,
-  'machine-deletion-held': deletionBlocked,
+  'machine-deletion-blocked': deletionBlocked,
   'machine-min-ready-seconds': minReadySeconds,
   'machine-same-provider-id': sameProviderID,
   'machine-other-provider-id': otherProviderID,
@@ -952,6 +958,6 @@ export const machineCases: Cases = {
   'machine-node-domains': nodeDomains,
   'machine-taints-changed': taintsChanged,
   'machine-cluster-paused': clusterPaused,
-  'machine-config-deleted-behind': configDeletedBehind,
-  'machine-empty-data-secret': emptyDataSecret,
+  'machine-config-deleted': configDeleted,
+  'machine-no-data-secret-name': noDataSecretName,
 }

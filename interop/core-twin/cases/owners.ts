@@ -1,4 +1,7 @@
-/** Cases of owner references: adoption, release, and objects of other controllers. */
+/**
+ * Cases of owner references: adoption, release, and objects of other controllers.
+ * Every case does the same with upstream's core and with Capstan's, and compares all objects after each step (`settle`).
+ */
 import { Cluster, Machine, MachineDeployment, MachineHealthCheck, MachineSet } from '@capstan/api'
 import {
   type Client,
@@ -43,8 +46,8 @@ const deploymentAdopts: Case = async (twin) => {
   await twin.settle('the MachineSet no longer matches')
 }
 
-/** One Machine has another controller; the MachineSet adopts the other Machine nevertheless. */
-const someControlled: Case = async (twin) => {
+/** Two Machines match the selector of a MachineSet. The MachineSet adopts only the Machine that has no other controller. */
+const controlledMachine: Case = async (twin) => {
   await createReadyCluster(twin)
   await createWorkerTemplates(twin)
   await createOrphan(twin, 'lone', { set: 'ms' })
@@ -93,7 +96,7 @@ const hold = { metadata: { finalizers: ['twin.capstan.dev/hold'] } }
 const isControlled = (name: string, kind: string) => (objects: readonly KubeObject[]) =>
   objects.some(({ metadata }) => metadata.name === name && controllerOf({ metadata })?.kind === kind)
 
-/** A MachineSet that is being deleted adopts a Machine, and deletes it. */
+/** A MachineSet that is being deleted adopts a Machine, and deletes the Machine. */
 const deletedSetAdopts: Case = async (twin) => {
   await createReadyCluster(twin)
   await createWorkerTemplates(twin)
@@ -115,7 +118,7 @@ const deletedSetAdopts: Case = async (twin) => {
   )
 }
 
-/** A MachineDeployment that is being deleted adopts a MachineSet, and deletes it. */
+/** A MachineDeployment that is being deleted adopts a MachineSet, and deletes the MachineSet. */
 const deletedDeploymentAdopts: Case = async (twin) => {
   await createReadyCluster(twin)
   await createWorkerTemplates(twin)
@@ -160,7 +163,7 @@ const controlledReference =
       await side.reportFor(stub[role], await client.create(stub[role], { metadata, spec: {} } as never))
     })
     await twin.create(Machine, machine('m'))
-    await twin.settle('the object with another controller is rejected', isControlled('m', 'ConfigMap'))
+    await twin.settle('the Machine does not adopt the object with another controller', isControlled('m', 'ConfigMap'))
   }
 
 /** Core restores owner references that a user removes. */
@@ -174,7 +177,7 @@ const removedOwners: Case = async (twin) => {
   await twin.settle('the owner of the Machine is restored')
 }
 
-/** The Cluster becomes the owner of templates. */
+/** The Cluster becomes an owner of the templates that a MachineSet refers to. */
 const templateOwners: Case = async (twin) => {
   await createReadyCluster(twin)
   await createWorkerTemplates(twin)
@@ -223,7 +226,10 @@ const oldReference: Case = async (twin) => {
   await twin.settle('the API version of the owner reference is updated')
 }
 
-/** Two Machines refer to the same object. The second adopts the object's successor after the first was deleted. */
+/**
+ * Two Machines refer to the same object. After the first Machine and the object are deleted, the second Machine adopts a new object of
+ * the same name.
+ */
 const sharedByMachines =
   (role: 'machine' | 'config'): Case =>
   async (twin) => {
@@ -238,7 +244,7 @@ const sharedByMachines =
         role === 'machine' ? { ...spec, infrastructureRef: shared.infrastructureRef } : { ...spec, bootstrap: shared.bootstrap },
       ),
     )
-    await twin.settle('the object of the first Machine is rejected', isControlled('n', 'Machine'))
+    await twin.settle('the second Machine does not adopt the object of the first Machine', isControlled('n', 'Machine'))
     await twin.delete(Machine, 'm')
     await twin.settle('the object is deleted with the first Machine', (objects) =>
       objects.every(({ kind, metadata }) => kind !== 'Machine' || metadata.name !== 'm'),
@@ -248,8 +254,8 @@ const sharedByMachines =
   }
 
 /**
- * Two Clusters refer to the same infrastructure object. One of them is always paused, because each core would otherwise change the
- * object's label for one Cluster and the other in turn, without end.
+ * Two Clusters refer to the same infrastructure object. While both exist, at least one of them is paused, because each core would
+ * otherwise set the label of the object to the names of the two Clusters in turn, without end.
  */
 const sharedByClusters: Case = async (twin) => {
   const { spec } = cluster()
@@ -300,7 +306,7 @@ const controlledByCluster: Case = async (twin) => {
 
 export const ownerCases: Cases = {
   'owners-machinedeployment-adopts': deploymentAdopts,
-  'owners-machineset-strangers': someControlled,
+  'owners-machineset-controlled-machine': controlledMachine,
   'owners-machineset-deleted-machine': deletedMachine,
   'owners-machineset-other-cluster': otherCluster,
   'owners-machineset-being-deleted': deletedSetAdopts,

@@ -1,4 +1,4 @@
-/** Admission policies that reject requests of a core. */
+/** Admission policies that reject requests. Cases use them to make writes of core fail. */
 import { type Client, ConfigMap, messageOf, seconds, sleep, systemClock, unknownKind } from '@capstan/kube'
 import type { Twin } from '../twin.ts'
 
@@ -15,17 +15,21 @@ const ValidatingAdmissionPolicyBinding = unknownKind({
   scope: 'Cluster',
 })
 
+/** The requests that a policy rejects. */
 export interface DeniedRequests {
   readonly group: string
   readonly resource: string
   readonly operation: 'CREATE' | 'UPDATE' | 'DELETE'
   /** CEL expression of the policy. Requests are rejected when it is false. Default: all requests are rejected. */
   readonly accepted?: string
-  /** The only namespace in which requests are rejected. Default: all namespaces, and requests for cluster-scoped objects. */
+  /** The only namespace in which requests are rejected. Default: all namespaces, and cluster-scoped objects. */
   readonly namespace?: string
 }
 
-/** Creates a policy that rejects requests, and waits until it is in force: a real API server reads new policies about once a second. */
+/**
+ * Creates a policy that rejects requests, and waits until the API server enforces the policy. kube-apiserver reads new policies about
+ * once a second.
+ */
 export async function createPolicy(client: Client, name: string, denied: DeniedRequests): Promise<void> {
   const { group, resource, operation, accepted = 'false', namespace } = denied
   const rules = [
@@ -36,18 +40,20 @@ export async function createPolicy(client: Client, name: string, denied: DeniedR
     namespace === undefined ? {} : { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } } }
   const spec = {
     matchConstraints: { ...namespaceSelector, resourceRules: rules },
-    validations: [{ expression: `request.name != '${probe}' && (${accepted})`, message: 'not here' }],
+    validations: [{ expression: `request.name != '${probe}' && (${accepted})`, message: denialMessage }],
   }
   await client.create(ValidatingAdmissionPolicy, { metadata: { name }, spec } as never)
   const binding = { policyName: name, validationActions: ['Deny'] }
   await client.create(ValidatingAdmissionPolicyBinding, { metadata: { name }, spec: binding } as never)
   const end = performance.now() + MaxWait
   while (!(await rejectsProbe(client, namespace))) {
-    if (performance.now() > end) throw new Error(`the policy ${name} is not in force`)
+    if (performance.now() > end) throw new Error(`the API server does not enforce the policy ${name} after 60 s`)
     await sleep(systemClock, 100)
   }
 }
 
+/** Part of the error message of every rejected request. */
+export const denialMessage = 'not here'
 /** Name of a ConfigMap that every policy rejects. */
 const probe = 'policy-probe'
 const MaxWait = seconds(60)
@@ -57,12 +63,12 @@ async function rejectsProbe(client: Client, namespace = 'default'): Promise<bool
     await client.create(ConfigMap, { metadata: { namespace, name: probe } }, { dryRun: true })
     return false
   } catch (err) {
-    if (messageOf(err).includes('not here')) return true
+    if (messageOf(err).includes(denialMessage)) return true
     throw err
   }
 }
 
-/** Rejects Events of the case with this reason. Whether upstream records them, and with which text, depends on timing. */
+/** Rejects Events of the case with this reason, because their number or text depends on timing within upstream. */
 export const denyEvents = (twin: Twin, reason: string): Promise<void> =>
   twin.runOnBoth('create the policy', (client) =>
     createPolicy(client, twin.namespace, {
@@ -74,6 +80,6 @@ export const denyEvents = (twin: Twin, reason: string): Promise<void> =>
     }),
   )
 
-/** Deletes the binding of a policy, so that its requests are no longer rejected. */
+/** Deletes the binding of a policy, so that the API server no longer enforces the policy. */
 export const endPolicy = (client: Client, name: string): Promise<unknown> =>
   client.delete(ValidatingAdmissionPolicyBinding, { name })

@@ -1,4 +1,7 @@
-/** Cases in which a MachineSet of a MachineDeployment remediates unhealthy Machines, or does not. */
+/**
+ * Cases in which a MachineSet of a MachineDeployment remediates unhealthy Machines, or does not.
+ * Every case does the same with upstream's core and with Capstan's, and compares all objects after each step (`settle`).
+ */
 import { Machine, MachineDeployment, MachineHealthCheck, MachineSet } from '@capstan/api'
 import { getCondition, isDeleting, isFalse, isTrue, type KubeObject } from '@capstan/kube'
 import { machineDeployment } from '../objects.ts'
@@ -19,7 +22,7 @@ const counts = (deleting: number, reason: string, withReason: number) => (object
   machinesIn(objects).filter(isDeleting).length === deleting &&
   machinesIn(objects).filter((machine) => reasonOf(machine) === reason).length === withReason
 
-/** Sets the prefix of the names of new Machines. Messages list Machines in the order of their names. */
+/** Returns fields that set the prefix of the names of new Machines. Messages list Machines in the order of their names. */
 const named = (prefix: string) => ({ machineNaming: { template: `${prefix}-{{ .random }}` } })
 
 const pause = (value: '' | null) => ({ metadata: { annotations: { 'cluster.x-k8s.io/paused': value } } })
@@ -34,8 +37,8 @@ interface Unhealthy {
 }
 
 /**
- * Creates a MachineDeployment with Machines of which the oldest has the label `oldest`. All Machines become unhealthy while their MachineSet
- * is paused, so that both cores decide about all of them together. Their infrastructure blocks their deletion.
+ * Creates a MachineDeployment. The oldest of its Machines has the label `oldest`. All Machines become unhealthy while the MachineSet is
+ * paused, so that both cores decide about all of them together. Their infrastructure blocks their deletion.
  */
 async function createUnhealthyMachines(
   twin: Twin,
@@ -100,7 +103,7 @@ const percentage: Case = async (twin) => {
   )
 }
 
-const none: Case = async (twin) => {
+const noneInFlight: Case = async (twin) => {
   await createUnhealthyMachines(twin, { maxInFlight: 0, replicas: 2 })
   await twin.settle('both Machines wait', counts(0, 'RemediationDeferred', 2))
   await twin.patch(MachineDeployment, 'md', { spec: { remediation: null } })
@@ -116,7 +119,7 @@ const marked: Case = async (twin) => {
   )
 }
 
-/** Pauses the MachineHealthCheck, which may otherwise request the remediation of a Machine again right before upstream deletes it. */
+/** Pauses the MachineHealthCheck. Otherwise it may request the remediation of a Machine again right before upstream deletes the Machine. */
 async function pauseChecks(twin: Twin): Promise<void> {
   await twin.patch(MachineHealthCheck, 'mhc', pause(''))
   await twin.settle('checks are paused', (objects) =>
@@ -162,7 +165,7 @@ const preflightFails: Case = async (twin) => {
   await twin.settle('the newest Machine is deleted', counts(1, 'RemediationDeferred', 1))
 }
 
-/** The Node of the waiting Machine becomes ready. */
+/** The Nodes become ready while one Machine waits for remediation. */
 const recovers: Case = async (twin) => {
   await createUnhealthyMachines(twin, { maxInFlight: 1, replicas: 2 })
   await twin.settle('the oldest Machine waits', counts(1, 'RemediationDeferred', 1))
@@ -207,7 +210,7 @@ const denied: Case = async (twin) => {
 export const remediationCases: Cases = {
   'remediation-one-at-a-time': oneAtATime,
   'remediation-percentage': percentage,
-  'remediation-none': none,
+  'remediation-none': noneInFlight,
   'remediation-marked-first': marked,
   'remediation-without-limit': withoutLimit,
   'remediation-deleted-by-user': deletedByUser,
