@@ -1,4 +1,7 @@
-/** Cases of ClusterResourceSets. */
+/**
+ * Cases of ClusterResourceSets.
+ * Every case does the same with upstream's core and with Capstan's, and compares all objects after each step (`settle`).
+ */
 import { Cluster, ClusterResourceSet, ClusterResourceSetBinding } from '@capstan/api'
 import { ConfigMap, isTrue, type Kind, type KubeObject, Namespace, Secret } from '@capstan/kube'
 import { cluster, clusterName, named } from '../objects.ts'
@@ -6,19 +9,20 @@ import { stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
 import { connected } from './machine.ts'
 
+/** Returns the manifest of a ConfigMap in the namespace `default`. */
 export const manifest = (name: string, value = 'x'): string =>
   `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: ${name}\n  namespace: default\ndata:\n  value: ${value}\n`
 
 const labels = { addons: 'yes' }
 
-/** Creates a Cluster that `resourceSet` selects, and its workload API server. */
+/** Creates a Cluster that the ClusterResourceSets of `resourceSet` select, and its workload API server. */
 export async function createLabelledCluster(twin: Twin): Promise<void> {
   await twin.startWorkload(clusterName)
   await twin.create(stub.cluster, named(clusterName, { spec: {} }))
   await twin.create(stub.controlPlane, named(clusterName, { spec: {} }))
   const { metadata, ...rest } = cluster()
   await twin.create(Cluster, { ...rest, metadata: { ...metadata, labels } })
-  await twin.settle('both are connected to the workload cluster', connected)
+  await twin.settle('both cores are connected to the workload cluster', connected)
 }
 
 export const resourceSet = (name: string, resources: readonly object[], spec: object = {}) =>
@@ -26,6 +30,7 @@ export const resourceSet = (name: string, resources: readonly object[], spec: ob
 const configMap = (name: string) => ({ kind: 'ConfigMap', name })
 const secret = (name: string) => ({ kind: 'Secret', name })
 
+/** Creates a ConfigMap with manifests, which a ClusterResourceSet can list in `spec.resources`. */
 export const createSource = (twin: Twin, name: string, data: { [key: string]: string }) =>
   twin.create(ConfigMap, { metadata: { name }, data })
 
@@ -75,7 +80,7 @@ const ofSecret =
     await twin.settle('the applied objects are compared')
   }
 
-const missing: Case = async (twin) => {
+const missingSources: Case = async (twin) => {
   await createLabelledCluster(twin)
   await twin.create(ClusterResourceSet, resourceSet('crs', [configMap('a'), secret('s')]))
   await twin.settle('neither source exists')
@@ -83,6 +88,7 @@ const missing: Case = async (twin) => {
   await twin.settle('one source exists')
 }
 
+/** Lets a ClusterResourceSet apply the manifests in `data`, and compares the ConfigMaps `names` of the workload cluster. */
 const contents =
   (data: { [key: string]: string }, ...names: readonly string[]): Case =>
   async (twin) => {
@@ -108,7 +114,7 @@ const twoSets: Case = async (twin) => {
   await twin.settle('the Cluster is deleted')
 }
 
-const selected: Case = async (twin) => {
+const selectionChanges: Case = async (twin) => {
   await createLabelledCluster(twin)
   await createSource(twin, 'a', { 'a.yaml': manifest('one') })
   await twin.create(
@@ -135,7 +141,7 @@ const paused: Case = async (twin) => {
   await twin.settle('the ClusterResourceSet is resumed')
 }
 
-const existing: Case = async (twin) => {
+const existingObject: Case = async (twin) => {
   await createLabelledCluster(twin)
   await twin.inWorkload(clusterName, (client) =>
     client.create(ConfigMap, { metadata: { name: 'one', namespace: 'default' }, data: { mine: 'stays' } }),
@@ -163,7 +169,7 @@ const withResourceVersion: Case = async (twin) => {
   await twin.settle('the applied objects are compared')
 }
 
-/** Each source has its own problem; a source with the text `undefined` does not exist. */
+/** Each source fails for another reason. A source whose text is `undefined` does not exist. */
 const problems =
   (sources: { [name: string]: string | undefined }): Case =>
   async (twin) => {
@@ -221,7 +227,7 @@ const drift: Case = async (twin) => {
   await createLabelledCluster(twin)
   await createSource(twin, 'a', { 'a.yaml': `${manifest('one')}---\n${manifest('two')}` })
   await twin.create(ClusterResourceSet, resourceSet('crs', [configMap('a')], { strategy: 'Reconcile' }))
-  await twin.settle('applied', isApplied)
+  await twin.settle('the objects are applied', isApplied)
   await twin.inWorkload(clusterName, async (client) => {
     const body = { data: { value: 'mine', more: 'x' } }
     await client.patch(ConfigMap, { namespace: 'default', name: 'one' }, { type: 'merge', body })
@@ -271,7 +277,7 @@ const ofKind = (apiVersion: string, kind: string, name: string, fields = ''): st
   `apiVersion: ${apiVersion}\nkind: ${kind}\nmetadata:\n  name: ${name}\n${fields}`
 const inAddons = '  namespace: addons\n'
 
-/** Manifests in the reverse of the order in which their kinds must be applied. */
+/** Manifests in the reverse of the order in which core applies their kinds. */
 const reversedKinds = [
   ofKind('v1', 'Service', 'service', `${inAddons}spec:\n  ports:\n  - port: 80\n`),
   ofKind('rbac.authorization.k8s.io/v1', 'ClusterRole', 'addons-role', 'rules: []\n'),
@@ -308,7 +314,7 @@ const compareOrder = (twin: Twin) =>
     return { names: objects.sort((a, b) => versionOf(a) - versionOf(b)).map(({ metadata }) => metadata.name) }
   })
 
-/** A Secret contains objects that require other objects, which follow them. */
+/** A Secret lists objects before the objects that they require. */
 const kinds =
   (data: { [key: string]: string }): Case =>
   async (twin) => {
@@ -330,7 +336,7 @@ export const resourceSetCases: Cases = {
   'resourceset-reconcile': reconciles,
   'resourceset-secret': ofSecret('addons.cluster.x-k8s.io/resource-set'),
   'resourceset-secret-of-another-type': ofSecret('Opaque'),
-  'resourceset-missing-sources': missing,
+  'resourceset-missing-sources': missingSources,
   'resourceset-two-documents': contents({ 'a.yaml': `${manifest('one')}---\n${manifest('two')}` }, 'one', 'two'),
   'resourceset-two-keys': contents({ b: manifest('two'), a: manifest('one') }, 'one', 'two'),
   'resourceset-json': contents(
@@ -352,7 +358,7 @@ export const resourceSetCases: Cases = {
     { a: `${manifest('one')}---\napiVersion: v9\nkind: Nothing\nmetadata:\n  name: x\n` },
     'one',
   ),
-  'resourceset-refused': contents({ a: `${manifest('Not-Valid')}---\n${manifest('two')}` }, 'two'),
+  'resourceset-object-rejected': contents({ a: `${manifest('Not-Valid')}---\n${manifest('two')}` }, 'two'),
   'resourceset-text-after-separator': contents({ a: `${manifest('one')}--- x\n${manifest('two')}` }, 'one', 'two'),
   'resourceset-comment-after-separator': contents({ a: `${manifest('one')}--- # x\n${manifest('two')}` }, 'one', 'two'),
   'resourceset-list-without-items': contents(
@@ -374,9 +380,9 @@ export const resourceSetCases: Cases = {
     b: ofKind('v1', 'Namespace', 'addons'),
   }),
   'resourceset-two-sets': twoSets,
-  'resourceset-selection': selected,
+  'resourceset-selection': selectionChanges,
   'resourceset-paused': paused,
-  'resourceset-existing-object': existing,
+  'resourceset-existing-object': existingObject,
   'resourceset-no-workload': noWorkload,
   'resourceset-resources-change': resourcesChange,
   'resourceset-repaired': repaired,

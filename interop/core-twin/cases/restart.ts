@@ -1,4 +1,7 @@
-/** Cases in which both managers are killed, objects change or stay unchanged while no manager runs, and both managers start again. */
+/**
+ * Cases in which both managers are killed, objects change or stay unchanged while no manager runs, and both managers start again.
+ * Every case does the same with upstream's core and with Capstan's, and compares all objects after each step (`settle`).
+ */
 import { Cluster, ClusterResourceSet, Machine, MachineDeployment, MachineHealthCheck, MachineSet } from '@capstan/api'
 import { ConfigMap, type KubeObject, Node, Pod } from '@capstan/kube'
 import { clusterName, machine, machineDeployment, machineSet, named, nodeCondition } from '../objects.ts'
@@ -55,8 +58,8 @@ const rollout: Case = async (twin) => {
 }
 
 /**
- * Returns whether each Machine's status reflects its spec. Upstream reconciles a Machine again only some time after connecting to its
- * cluster.
+ * Returns whether each Machine's status reflects its spec. Upstream reconciles a Machine again only some time after it connects to
+ * the workload cluster.
  */
 const machinesObserved = (objects: readonly KubeObject[]) =>
   objects
@@ -93,7 +96,7 @@ const clusterDeletion: Case = async (twin) => {
 }
 
 /**
- * Events of a failed drain are not recorded, because their number depends on timing within upstream: after its start, it reconciles the
+ * Events of a failed drain are not recorded, because their number depends on timing: after its start, upstream reconciles the
  * Machine and connects to the workload cluster concurrently, and each reconcile before the connection reports a failed drain.
  */
 const drain: Case = async (twin) => {
@@ -174,8 +177,8 @@ const resourceSet: Case = async (twin) => {
 }
 
 export const restartCases: Cases = {
-  'restart-at-rest': workersUnchanged,
-  'restart-topology-at-rest': topologyUnchanged,
+  'restart-workers-unchanged': workersUnchanged,
+  'restart-topology-unchanged': topologyUnchanged,
   'restart-provisioned': provisioned,
   'restart-rollout': rollout,
   'restart-scaled': scaled,

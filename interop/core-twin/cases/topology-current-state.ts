@@ -1,4 +1,7 @@
-/** Cases in which a user changes objects of a topology, so that core cannot read the current state of the topology. */
+/**
+ * Cases in which a user changes objects of a topology, so that core cannot read the current state of the topology.
+ * Every case does the same with upstream's core and with Capstan's, and compares all objects after each step (`settle`).
+ */
 import { Cluster, MachineDeployment, MachinePool } from '@capstan/api'
 import type { Kind } from '@capstan/kube'
 import { clusterName } from '../objects.ts'
@@ -9,7 +12,7 @@ import { createPoolTopology, poolReport, poolTopology, reports } from './topolog
 import { createTopology, topology } from './topology.ts'
 
 const withoutLabel = (label: string) => ({ metadata: { labels: { [`topology.cluster.x-k8s.io/${label}`]: null } } })
-const onlySecret = { spec: { template: { spec: { bootstrap: { configRef: null, dataSecretName: 'data' } } } } }
+const onlyDataSecret = { spec: { template: { spec: { bootstrap: { configRef: null, dataSecretName: 'data' } } } } }
 
 /** Selects the object that the topology has created. */
 const created: Target<StubObject> = (templates) =>
@@ -24,7 +27,7 @@ const ofWorkers: Target<StubObject> = (templates) =>
   templates.find(({ metadata }) => metadata.labels?.['topology.cluster.x-k8s.io/deployment-name'] !== undefined)
 const first = <T>([object]: readonly T[]): T | undefined => object
 
-const fails = async (twin: Twin, text: string) => {
+const expectFailure = async (twin: Twin, text: string) => {
   await twin.touch(Cluster, clusterName)
   await twin.settle('the topology fails', reports('ReconcileFailed', text))
 }
@@ -34,7 +37,7 @@ const changed =
   async (twin) => {
     await createTopology(twin)
     await twin.patch(kind, target, patch)
-    await fails(twin, text)
+    await expectFailure(twin, text)
   }
 
 const deleted =
@@ -42,7 +45,7 @@ const deleted =
   async (twin) => {
     await createTopology(twin)
     await twin.delete(kind, target)
-    await fails(twin, text)
+    await expectFailure(twin, text)
   }
 
 const changedPool =
@@ -51,17 +54,17 @@ const changedPool =
     await twin.setReports({ machine: () => poolReport() })
     await createPoolTopology(twin, poolTopology('p'))
     await twin.patch(kind, target, patch)
-    await fails(twin, text)
+    await expectFailure(twin, text)
   }
 
-/** The published upgrade plan stays while the next plan cannot be computed. */
+/** The upgrade plan in the status of the Cluster stays while core cannot compute the next plan. */
 const upgradingWithoutVersion: Case = async (twin) => {
   await createTopology(twin)
   await twin.setReports({ controlPlane: noReport })
   await twin.patch(Cluster, clusterName, topology({ version: 'v1.35.0' }))
   await twin.settle('the upgrade waits for the control plane', reports('ClusterUpgrading'))
   await twin.patch(stub.controlPlane, first, { spec: { version: null } })
-  await fails(twin, 'failed to get the version')
+  await expectFailure(twin, 'failed to get the version')
 }
 
 const notOwned = 'is not topology owned'
@@ -73,7 +76,7 @@ export const topologyCurrentStateCases: Cases = {
   'topology-machine-template-disowned': changed(stub.machineTemplate, ofWorkers, disown, notOwned),
   'topology-config-template-disowned': changed(stub.configTemplate, ofWorkers, disown, notOwned),
   'topology-deployment-without-name': changed(MachineDeployment, first, withoutLabel('deployment-name'), 'failed to find label'),
-  'topology-deployment-without-config': changed(MachineDeployment, first, onlySecret, 'does not have a reference'),
+  'topology-deployment-without-config': changed(MachineDeployment, first, onlyDataSecret, 'does not have a reference'),
   'topology-control-plane-without-template': changed(
     stub.controlPlane,
     first,
@@ -94,5 +97,5 @@ export const topologyCurrentStateCases: Cases = {
   'topology-pools-infrastructure-disowned': changedPool(stub.machine, created, disown, notOwned),
   'topology-pools-config-disowned': changedPool(stub.config, created, disown, notOwned),
   'topology-pools-without-name': changedPool(MachinePool, first, withoutLabel('pool-name'), 'failed to find label'),
-  'topology-pools-without-config': changedPool(MachinePool, first, onlySecret, 'does not have a reference'),
+  'topology-pools-without-config': changedPool(MachinePool, first, onlyDataSecret, 'does not have a reference'),
 }

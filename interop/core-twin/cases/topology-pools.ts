@@ -1,4 +1,7 @@
-/** Cases of MachinePools in topologies. */
+/**
+ * Cases of MachinePools in topologies.
+ * Every case does the same with upstream's core and with Capstan's, and compares all objects after each step (`settle`).
+ */
 import { Cluster, ClusterClass, type MachinePool } from '@capstan/api'
 import { getCondition, type KubeObject, Node } from '@capstan/kube'
 import { clusterName } from '../objects.ts'
@@ -10,6 +13,7 @@ import { aClass, createTopology, inZone, patch, patched, selector, set, topology
 
 const templateRef = (kind: string) => ({ templateRef: { apiVersion: `${stub.group}/v1`, kind, name: 'quick-worker' } })
 
+/** Returns the MachinePool class `pool` of a ClusterClass. */
 export const poolClass = (fields: object = {}) => ({
   class: 'pool',
   bootstrap: templateRef('StubConfigTemplate'),
@@ -17,6 +21,7 @@ export const poolClass = (fields: object = {}) => ({
   ...fields,
 })
 
+/** Returns the topology of a MachinePool of the class `pool`. */
 export const poolTopology = (name: string, fields: object = {}) => ({ class: 'pool', name, replicas: 0, ...fields })
 
 /** Returns the report of the provider of a MachinePool that consists of the given machines. */
@@ -25,7 +30,7 @@ export const poolReport = (...machines: readonly string[]): Report => ({
   status: { ready: true, initialization: { provisioned: true }, replicas: machines.length },
 })
 
-/** Creates a Cluster that has only MachinePools. */
+/** Creates a Cluster with a class, whose workers are only MachinePools. */
 export async function createPoolTopology(twin: Twin, ...machinePools: readonly object[]): Promise<void> {
   await createTopology(twin, { workers: { machinePools: [poolClass()] } }, { workers: [], topology: pools(...machinePools) })
 }
