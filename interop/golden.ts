@@ -1,6 +1,6 @@
 /**
- * Replays the recordings of `golden.test.ts` over HTTPS on `capstan apiserver` and, as a control, on a real kube-apiserver,
- * whose responses must equal the recorded responses. Run by `npm run interop -- golden`.
+ * Sends the recorded requests of `packages/apiserver/testdata/golden` over HTTPS to `capstan apiserver` and, as a control, to a real
+ * kube-apiserver. Both must respond as recorded; `golden-known.ts` lists the exceptions for Capstan. Run by `npm run interop -- golden`.
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { Agent, request } from 'node:https'
@@ -28,7 +28,7 @@ export const goldenSuite: Suite = {
   run,
 }
 
-/** Recorded responses that a real server does not repeat, by file and reason. */
+/** Steps in which the response of a real server differs from the recorded response, by recording and reason. */
 const unrepeatable: { readonly [file: string]: { readonly [reason: string]: readonly string[] } } = {}
 
 async function run(): Promise<Outcome> {
@@ -47,7 +47,7 @@ async function run(): Promise<Outcome> {
       }
     }
   }
-  // Two files at once, because most time is spent waiting for watches without events.
+  // Two files at once, because most of the time is spent waiting for the end of watches without events.
   await Promise.all([replayRest(), replayRest()])
   return { passed, failed }
 }
@@ -60,13 +60,13 @@ async function replayOn(
   const known = Object.values((apiServer.name === 'capstan' ? knownDifferences : unrepeatable)[file] ?? {}).flat()
   const replayed = await replay(readRecording(file), await overHTTPS(apiServer, isRecordedHere(file)))
   const unexpected = Object.entries(replayed.failed).filter(([step]) => !known.includes(step))
-  const listed = Object.keys(replayed.failed).length - unexpected.length
-  const same = replayed.requests - unexpected.length - listed
+  const knownCount = Object.keys(replayed.failed).length - unexpected.length
+  const same = replayed.requests - unexpected.length - knownCount
   return {
     passed: replayed.requests - unexpected.length,
     failed: unexpected.length,
     lines: [
-      `${file.padEnd(15)} ${apiServer.name.padEnd(11)} ${same} of ${replayed.requests} as recorded, ${listed} listed`,
+      `${file.padEnd(15)} ${apiServer.name.padEnd(11)} ${same} of ${replayed.requests} as recorded, ${knownCount} with known differences`,
       ...unexpected.map(([step, differences]) => `  ${step}\n    ${differences.join('\n    ')}`),
     ],
   }
@@ -80,15 +80,15 @@ interface Identity {
 
 /**
  * Returns headers that impersonate the recorded administrator, so that extra user fields of the certificate have no effect.
- * Returns none for other users, and for requests that impersonate a user themselves.
+ * Returns no headers for other users, and for requests that impersonate a user themselves.
  */
 const asRecordedAdmin = (as: string, headers: { readonly [name: string]: string }): { [name: string]: string } =>
   as !== 'admin' || Object.keys(headers).some((name) => /^impersonate-/i.test(name))
     ? {}
     : { 'impersonate-user': 'kubernetes-admin', 'impersonate-group': 'system:masters' }
 
-/** Milliseconds between the start of a watch and the requests during it, as in the recording. */
-const HeadTime = 700
+/** Milliseconds from the response headers of a watch to the requests that are sent during the watch, as in the recording. */
+const DuringDelay = 700
 
 /** Whether `recordings/record-golden.ts` made a recording. In such a recording the administrator has a token, and therefore a uid. */
 const isRecordedHere = (file: string): boolean => existsSync(new URL(`golden/${file}.ts`, import.meta.url))
@@ -119,7 +119,7 @@ async function overHTTPS(apiServer: RunningApiServer, adminHasToken: boolean): P
       new Promise<ActualResponse>((resolve, reject) => {
         const { headers: credentials = asRecordedAdmin(as, headers), agent = new Agent({ ca }) } = identities[as]!
         const sending = request(
-          // Paths are sent unchanged, including invalid paths.
+          // Options instead of a URL, so that invalid paths are sent unchanged.
           {
             host: '127.0.0.1',
             port: new URL(url).port,
@@ -128,28 +128,28 @@ async function overHTTPS(apiServer: RunningApiServer, adminHasToken: boolean): P
             agent,
             headers: { ...headers, ...credentials, ...(body === '' ? {} : { 'content-length': Buffer.byteLength(body) }) },
           },
-          (answer) => {
+          (response) => {
             let text = ''
             let timer: NodeJS.Timeout | undefined
             const end = () => {
               clearTimeout(timer)
-              resolve({ status: answer.statusCode!, headers: answer.headers as ActualResponse['headers'], text })
+              resolve({ status: response.statusCode!, headers: response.headers as ActualResponse['headers'], text })
             }
             const stop = () => {
-              answer.removeAllListeners('error').on('error', () => {})
+              response.removeAllListeners('error').on('error', () => {})
               sending.destroy()
               end()
             }
-            answer
+            response
               .setEncoding('utf8')
               .on('data', (chunk: string) => (text += chunk))
               .on('end', end)
               .on('error', reject)
-            // The time for events begins when the requests have been answered, because they take longer on a busy machine.
-            void sleep(HeadTime)
+            // The remaining time begins after the requests of `during`, because these take longer on a busy machine.
+            void sleep(DuringDelay)
               .then(during)
               .then(() => {
-                if (!answer.complete) timer = setTimeout(stop, maxMs - HeadTime)
+                if (!response.complete) timer = setTimeout(stop, maxMs - DuringDelay)
               })
               .catch(reject)
           },

@@ -8,10 +8,10 @@ import {
   mergePatch,
   post,
   put,
-  rejected,
   remove,
   type Scenario,
   strategicPatch,
+  variants,
 } from './step.ts'
 
 const base = '/apis/apps/v1/namespaces/default'
@@ -32,8 +32,8 @@ const large = {
   },
 }
 
-/** Errors common to all of these kinds. */
-const badTemplates = [
+/** Changes that make a Deployment, ReplicaSet, StatefulSet or DaemonSet invalid. */
+const badSpecs = [
   { spec: { selector: null } },
   { spec: { selector: { matchLabels: null } } },
   { spec: { selector: { matchLabels: { app: 'other' } } } },
@@ -104,8 +104,8 @@ export const scenarios: readonly Scenario[] = [
       ),
       post(deployments, object('Deployment', { selector, template, strategy: { type: 'Recreate' } }, 'recreate')),
       post(deployments, merged(deployment, { metadata: { name: 'dotted.name' } })),
-      ...rejected(deployments, deployment, [
-        ...badTemplates,
+      ...variants(deployments, deployment, [
+        ...badSpecs,
         { spec: { strategy: { type: 'Recreate', rollingUpdate: { maxSurge: 1 } } } },
         { spec: { strategy: { type: 'Sometimes' } } },
         { spec: { strategy: { rollingUpdate: { maxSurge: 0, maxUnavailable: 0 } } } },
@@ -197,7 +197,7 @@ export const scenarios: readonly Scenario[] = [
     steps: [
       post(replicaSets, replicaSet),
       post(replicaSets, object('ReplicaSet', { replicas: 0, minReadySeconds: 3, selector, template: large }, 'max')),
-      ...rejected(replicaSets, replicaSet, badTemplates),
+      ...variants(replicaSets, replicaSet, badSpecs),
       mergePatch(`${replicaSets}/min`, { spec: { selector: { matchLabels: { app: 'other' } } } }),
       mergePatch(`${replicaSets}/min`, { spec: { replicas: 2 } }),
       mergePatch(`${replicaSets}/min`, { metadata: { annotations: { note: 'x' } } }),
@@ -249,8 +249,8 @@ export const scenarios: readonly Scenario[] = [
         save: { owner: 'metadata.uid' },
       },
       post(statefulSets, object('StatefulSet', { selector, template, updateStrategy: { type: 'OnDelete' } }, 'ondelete')),
-      ...rejected(statefulSets, statefulSet, [
-        ...badTemplates,
+      ...variants(statefulSets, statefulSet, [
+        ...badSpecs,
         { metadata: { name: 'dotted.name' } },
         { spec: { podManagementPolicy: 'Sometimes' } },
         { spec: { updateStrategy: { type: 'Sometimes' } } },
@@ -306,8 +306,8 @@ export const scenarios: readonly Scenario[] = [
         ),
       ),
       post(daemonSets, object('DaemonSet', { selector, template, updateStrategy: { type: 'OnDelete' } }, 'ondelete')),
-      ...rejected(daemonSets, daemonSet, [
-        ...badTemplates,
+      ...variants(daemonSets, daemonSet, [
+        ...badSpecs,
         { spec: { updateStrategy: { type: 'Sometimes' } } },
         { spec: { updateStrategy: { rollingUpdate: { maxSurge: 1, maxUnavailable: 1 } } } },
         { spec: { updateStrategy: { rollingUpdate: { maxUnavailable: 0 } } } },
@@ -337,10 +337,10 @@ export const scenarios: readonly Scenario[] = [
     name: 'controller revisions',
     steps: [
       post(revisions, revision),
-      ...rejected(revisions, revision, [{ revision: -1 }, { data: null }, { revision: null, metadata: { name: 'ok' } }]),
+      ...variants(revisions, revision, [{ revision: -1 }, { data: null }, { revision: null, metadata: { name: 'ok' } }]),
       mergePatch(`${revisions}/min`, { data: { spec: { a: 2 } } }),
       jsonPatch(`${revisions}/min`, [{ op: 'replace', path: '/revision', value: 3 }]),
-      // The owner's identity is in the name of the field.
+      // Unstable, because a key of managedFields contains the uid of the owner.
       {
         ...mergePatch(`${revisions}/min`, {
           revision: 2,

@@ -1,5 +1,5 @@
 /** HorizontalPodAutoscalers in both versions. */
-import { columnsOf, get, mergePatch, post, put, rejected, remove, type Scenario, strategicPatch } from './step.ts'
+import { columnsOf, get, mergePatch, post, put, remove, type Scenario, strategicPatch, variants } from './step.ts'
 
 const v1 = '/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers'
 const v2 = '/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers'
@@ -60,7 +60,7 @@ export const scenarios: readonly Scenario[] = [
       get(`${v1}/max`),
       get(`${v2}/half`),
       get(`${v2}/old`),
-      ...rejected(v2, min, [
+      ...variants(v2, min, [
         { spec: null },
         { spec: { scaleTargetRef: null } },
         { spec: { scaleTargetRef: { kind: 'a/b', name: 'a%' } } },
@@ -89,7 +89,7 @@ export const scenarios: readonly Scenario[] = [
         { spec: { behavior: { scaleDown: { policies: [{ type: 'Sometimes', value: 0, periodSeconds: 0 }] } } } },
         { spec: { behavior: { scaleDown: { policies: [{ type: 'Pods', value: 1, periodSeconds: 1801 }] } } } },
       ]),
-      ...rejected(v1, old, [{ spec: { targetCPUUtilizationPercentage: 0 } }, { spec: { minReplicas: 7 } }]),
+      ...variants(v1, old, [{ spec: { targetCPUUtilizationPercentage: 0 } }, { spec: { minReplicas: 7 } }]),
       mergePatch(`${v1}/half`, { spec: { targetCPUUtilizationPercentage: 70 } }),
       get(`${v2}/half`),
       mergePatch(`${v2}/min`, { spec: { maxReplicas: 9 } }),

@@ -1,5 +1,5 @@
 /** Jobs and CronJobs. */
-import { columnsOf, get, merged, mergePatch, post, put, rejected, remove, type Scenario, strategicPatch } from './step.ts'
+import { columnsOf, get, merged, mergePatch, post, put, remove, type Scenario, strategicPatch, variants } from './step.ts'
 
 const template = { spec: { restartPolicy: 'Never', containers: [{ name: 'c', image: 'busybox' }] } }
 const jobs = '/apis/batch/v1/namespaces/default/jobs'
@@ -49,7 +49,7 @@ export const scenarios: readonly Scenario[] = [
         spec: { template: merged(template, { spec: { restartPolicy: 'OnFailure' } }) },
       }),
       post(jobs, { ...job, metadata: { generateName: 'made-' }, spec: { template, parallelism: 0, completions: 0 } }),
-      ...rejected(jobs, job, [
+      ...variants(jobs, job, [
         { spec: null },
         { spec: { template: { spec: { restartPolicy: null } } } },
         { spec: { template: { spec: { restartPolicy: 'Sometimes' } } } },
@@ -125,7 +125,7 @@ export const scenarios: readonly Scenario[] = [
           jobTemplate: { metadata: { labels: { a: 'b' } }, spec: { completions: 2, template } },
         },
       }),
-      ...rejected(cronJobs, cronJob, [
+      ...variants(cronJobs, cronJob, [
         { spec: null },
         { spec: { schedule: null } },
         { spec: { schedule: 'every day' } },

@@ -15,7 +15,7 @@ export const scenarios: readonly Scenario[] = [
     ],
   },
   {
-    name: 'an account',
+    name: 'a service account',
     steps: [
       post(`${ns}/serviceaccounts`, { metadata: { name: 'sa' } }),
       post(`${ns}/pods`, {
@@ -25,7 +25,7 @@ export const scenarios: readonly Scenario[] = [
     ],
   },
   {
-    name: 'pods that are created',
+    name: 'pods: defaults and validation errors',
     steps: [
       post(`${ns}/pods`, { metadata: { name: 'p1' }, spec: { containers: [{ name: 'a', image: 'nginx' }] } }),
       post(`${ns}/pods`, {
@@ -221,7 +221,7 @@ export const scenarios: readonly Scenario[] = [
     ],
   },
   {
-    name: 'pods that are accepted',
+    name: 'pods: warnings, logs and bindings',
     steps: [
       post(`${ns}/pods`, {
         metadata: { name: 'w1', annotations: { 'scheduler.alpha.kubernetes.io/critical-pod': '' } },
@@ -589,7 +589,7 @@ export const scenarios: readonly Scenario[] = [
     ],
   },
   {
-    name: 'secrets, config maps, accounts, events',
+    name: 'secrets, config maps, service accounts, events',
     steps: [
       post(`${ns}/secrets`, { metadata: { name: 's1' }, type: 'kubernetes.io/tls', data: {} }),
       post(`${ns}/secrets`, {

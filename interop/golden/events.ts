@@ -1,5 +1,5 @@
 /** Events of `events.k8s.io/v1`, which are the same objects as Events of `v1`. */
-import { columnsOf, get, mergePatch, post, rejected, remove, type Scenario } from './step.ts'
+import { columnsOf, get, mergePatch, post, remove, type Scenario, variants } from './step.ts'
 
 const events = '/apis/events.k8s.io/v1/namespaces/default/events'
 const core = '/api/v1/namespaces/default/events'
@@ -44,7 +44,7 @@ export const scenarios: readonly Scenario[] = [
       }),
       get(`${core}/max`),
       get(`${events}/core`),
-      ...rejected(events, event, [
+      ...variants(events, event, [
         { eventTime: null },
         { reportingController: null },
         { reportingController: 'not valid!' },
@@ -67,7 +67,7 @@ export const scenarios: readonly Scenario[] = [
         { series: { count: 1, lastObservedTime: '2026-01-01T00:00:01.000001Z' } },
         { series: { count: 2 } },
       ]),
-      ...rejected(core, { apiVersion: 'v1', kind: 'Event', metadata: { name: 'min' }, involvedObject: regarding }, [
+      ...variants(core, { apiVersion: 'v1', kind: 'Event', metadata: { name: 'min' }, involvedObject: regarding }, [
         { involvedObject: { namespace: 'other' } },
         { involvedObject: { namespace: null } },
         { eventTime: '2026-01-01T00:00:00.000000Z' },

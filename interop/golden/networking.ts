@@ -1,5 +1,5 @@
 /** Ingresses and their classes, NetworkPolicies, IPAddresses and ServiceCIDRs. */
-import { columnsOf, get, mergePatch, post, put, rejected, remove, type Scenario, strategicPatch } from './step.ts'
+import { columnsOf, get, mergePatch, post, put, remove, type Scenario, strategicPatch, variants } from './step.ts'
 
 const base = '/apis/networking.k8s.io/v1'
 const objectOf = (kind: string, fields: object, name = 'min') => ({
@@ -59,7 +59,7 @@ export const scenarios: readonly Scenario[] = [
           'max',
         ),
       ),
-      ...rejected(ingresses, ingress, [
+      ...variants(ingresses, ingress, [
         { spec: null },
         { spec: { rules: [{ host: '1.2.3.4' }] } },
         { spec: { rules: [{ host: 'Not Valid' }] } },
@@ -130,7 +130,7 @@ export const scenarios: readonly Scenario[] = [
       }),
       // Waits until admission has the default class in its cache.
       { ...post(ingresses, objectOf('Ingress', { spec: { defaultBackend: backend } }, 'defaulted')), sleepMs: 500 },
-      ...rejected(classes, ingressClass, [
+      ...variants(classes, ingressClass, [
         { spec: null },
         { spec: { controller: 'nope' } },
         { spec: { controller: `example.com/${'x'.repeat(300)}` } },
@@ -173,7 +173,7 @@ export const scenarios: readonly Scenario[] = [
           'max',
         ),
       ),
-      ...rejected(policies, policy, [
+      ...variants(policies, policy, [
         { spec: { policyTypes: ['Sometimes'] } },
         { spec: { policyTypes: ['Ingress', 'Egress', 'Ingress'] } },
         { spec: { podSelector: { matchLabels: { a: 'not valid!' } } } },
@@ -191,7 +191,7 @@ export const scenarios: readonly Scenario[] = [
     ],
   },
   {
-    name: 'addresses',
+    name: 'addresses and service CIDRs',
     steps: [
       post(addresses, address),
       post(addresses, { ...address, metadata: { name: '2001:db8::1' } }),
@@ -204,7 +204,7 @@ export const scenarios: readonly Scenario[] = [
       remove(`${addresses}/10.9.0.1`),
       post(cidrs, cidr),
       post(cidrs, objectOf('ServiceCIDR', { spec: { cidrs: ['10.10.0.0/16', '2001:db8::/64'] } }, 'dual')),
-      ...rejected(cidrs, cidr, [
+      ...variants(cidrs, cidr, [
         { spec: null },
         { spec: { cidrs: [] } },
         { spec: { cidrs: ['nope'] } },

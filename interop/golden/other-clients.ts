@@ -17,7 +17,7 @@ const prepared = ({ request }: Step, sleepMs?: number): Step => ({
   prepare: request!,
   ...(sleepMs === undefined ? {} : { sleepMs }),
 })
-const later = (step: Step, sleepMs: number): Step => ({ ...step, sleepMs })
+const delayed = (step: Step, sleepMs: number): Step => ({ ...step, sleepMs })
 const asUser = (path: string, headers: Sent['headers'], body: unknown): Step => post(path, body, headers)
 
 /** Returns a CustomResourceDefinition `<plural>.clients.example.com` with these versions. */
@@ -40,13 +40,13 @@ const versionOf = (name: string, spec: object, fields: object = {}) => ({
   ...fields,
 })
 const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
-const customs = (version: string, plural: string) => `/apis/clients.example.com/${version}/namespaces/default/${plural}`
-const open = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }
+const customResources = (version: string, plural: string) => `/apis/clients.example.com/${version}/namespaces/default/${plural}`
+const openSchema = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }
 
-/** Time until a real server serves a new CustomResourceDefinition or evaluates a new policy. */
-const Settled = 3000
+/** Milliseconds until a real server serves a new CustomResourceDefinition or evaluates a new policy. */
+const SettleTime = 3000
 
-const scaled = {
+const withSubresources = {
   subresources: { status: {}, scale: { specReplicasPath: '.spec.count', statusReplicasPath: '.status.count' } },
 }
 
@@ -58,7 +58,8 @@ const autoscaler = (name: string, apiVersion: string, kind: string) => ({
   spec: { maxReplicas: 3, scaleTargetRef: { apiVersion, kind, name: 'target' } },
 })
 
-const ratcheted = (rules: readonly object[]) => ({
+/** Returns the schema of a spec with these rules. Objects that were stored before the rules were added may violate them. */
+const specSchema = (rules: readonly object[]) => ({
   type: 'object',
   properties: {
     size: { type: 'integer' },
@@ -87,10 +88,12 @@ const owned = (name: string, owner: string) => ({
     ],
   },
 })
-const inCircle = (name: string): Step => ({
+/** Returns a step that creates a ConfigMap, and saves its uid in the variable `name`. */
+const savedConfigMap = (name: string): Step => ({
   prepare: { method: 'POST', path: configMaps, body: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name } } },
   save: { [name]: 'metadata.uid' },
 })
+/** Returns a step that sets the owner of a ConfigMap. */
 const ownedBy = (name: string, owner: string): Step => ({
   prepare: { method: 'PATCH', path: `${configMaps}/${name}`, body: owned(name, owner) },
 })
@@ -116,7 +119,7 @@ const binding = (name: string) => ({
   metadata: { name },
   spec: { policyName: name, validationActions: ['Deny'] },
 })
-const custom = (kind: string, name: string, fields: object = {}) => ({
+const customResource = (kind: string, name: string, fields: object = {}) => ({
   apiVersion: 'clients.example.com/v1',
   kind,
   metadata: { name },
@@ -192,19 +195,19 @@ export const scenarios: readonly Scenario[] = [
           ]),
         ),
       ),
-      later(
+      delayed(
         applyText(
-          `${customs('v1', 'nulls')}/a`,
+          `${customResources('v1', 'nulls')}/a`,
           'apiVersion: clients.example.com/v1\nkind: Hollow\nmetadata: {name: a, annotations: {}, labels: null}\nspec: {map: {}, kept: null, list: [], inner: {}}\n',
         ),
-        Settled,
+        SettleTime,
       ),
       applyText(
-        `${customs('v1', 'nulls')}/a`,
+        `${customResources('v1', 'nulls')}/a`,
         'apiVersion: clients.example.com/v1\nkind: Hollow\nmetadata: {name: a}\nspec: {map: null, list: null, inner: {a: null, b: null}}\n',
       ),
       applyText(
-        `${customs('v1', 'nulls')}/a`,
+        `${customResources('v1', 'nulls')}/a`,
         'apiVersion: clients.example.com/v1\nkind: Hollow\nmetadata: {name: a}\nspec: null\n',
       ),
     ],
@@ -213,69 +216,77 @@ export const scenarios: readonly Scenario[] = [
     name: 'managed fields of versions that are no longer served',
     steps: [
       prepared(
-        post(definitions, definition('tools', 'Tool', [versionOf('v1', open), versionOf('v2', open, { storage: false })])),
+        post(
+          definitions,
+          definition('tools', 'Tool', [versionOf('v1', openSchema), versionOf('v2', openSchema, { storage: false })]),
+        ),
       ),
-      later(
+      delayed(
         applyText(
-          `${customs('v2', 'tools')}/a`,
+          `${customResources('v2', 'tools')}/a`,
           '{apiVersion: clients.example.com/v2, kind: Tool, metadata: {name: a}, spec: {a: 1}}',
         ),
-        Settled,
+        SettleTime,
       ),
       prepared({
         request: {
           method: 'PATCH',
           path: `${definitions}/tools.clients.example.com`,
-          body: { spec: { versions: [versionOf('v1', open)] } },
+          body: { spec: { versions: [versionOf('v1', openSchema)] } },
         },
       }),
-      later(
+      delayed(
         applyText(
-          `${customs('v1', 'tools')}/a`,
+          `${customResources('v1', 'tools')}/a`,
           '{apiVersion: clients.example.com/v1, kind: Tool, metadata: {name: a}, spec: {b: 1}}',
         ),
-        Settled,
+        SettleTime,
       ),
       {
         request: {
           method: 'PATCH',
-          path: `${customs('v1', 'tools')}/a`,
+          path: `${customResources('v1', 'tools')}/a`,
           body: { spec: { c: 1 } },
         },
       },
       {
         request: {
           method: 'PATCH',
-          path: `${customs('v1', 'tools')}/a?fieldManager=other`,
+          path: `${customResources('v1', 'tools')}/a?fieldManager=other`,
           body: { spec: { a: 2 } },
         },
       },
-      get(`${customs('v1', 'tools')}/a`),
+      get(`${customResources('v1', 'tools')}/a`),
       prepared(
-        post(definitions, definition('spares', 'Spare', [versionOf('v1', open), versionOf('v2', open, { storage: false })])),
+        post(
+          definitions,
+          definition('spares', 'Spare', [versionOf('v1', openSchema), versionOf('v2', openSchema, { storage: false })]),
+        ),
       ),
-      later(
+      delayed(
         applyText(
-          `${customs('v2', 'spares')}/a`,
+          `${customResources('v2', 'spares')}/a`,
           '{apiVersion: clients.example.com/v2, kind: Spare, metadata: {name: a}, spec: {a: 1}}',
         ),
-        Settled,
+        SettleTime,
       ),
       prepared({
         request: {
           method: 'PATCH',
           path: `${definitions}/spares.clients.example.com`,
-          body: { spec: { versions: [versionOf('v1', open), versionOf('v2', open, { storage: false, served: false })] } },
+          body: {
+            spec: { versions: [versionOf('v1', openSchema), versionOf('v2', openSchema, { storage: false, served: false })] },
+          },
         },
       }),
-      later(
+      delayed(
         applyText(
-          `${customs('v1', 'spares')}/a`,
+          `${customResources('v1', 'spares')}/a`,
           '{apiVersion: clients.example.com/v1, kind: Spare, metadata: {name: a}, spec: {b: 1}}',
         ),
-        Settled,
+        SettleTime,
       ),
-      { request: { method: 'PATCH', path: `${customs('v1', 'spares')}/a?fieldManager=other`, body: { spec: { b: 2 } } } },
+      { request: { method: 'PATCH', path: `${customResources('v1', 'spares')}/a?fieldManager=other`, body: { spec: { b: 2 } } } },
     ],
   },
   {
@@ -285,11 +296,15 @@ export const scenarios: readonly Scenario[] = [
         post(
           definitions,
           definition('gears', 'Gear', [
-            versionOf('v1', { type: 'object', properties: { foo: { type: 'string' }, count: { type: 'integer' } } }, scaled),
+            versionOf(
+              'v1',
+              { type: 'object', properties: { foo: { type: 'string' }, count: { type: 'integer' } } },
+              withSubresources,
+            ),
           ]),
         ),
       ),
-      prepared(post(definitions, definition('blobs', 'Blob', [versionOf('v1', open, scaled)]))),
+      prepared(post(definitions, definition('blobs', 'Blob', [versionOf('v1', openSchema, withSubresources)]))),
       prepared(
         post(
           `${policies}/validatingadmissionpolicies`,
@@ -317,46 +332,46 @@ export const scenarios: readonly Scenario[] = [
         ['gears', 'Gear'],
         ['blobs', 'Blob'],
       ].flatMap(([plural, kind]): Step[] => [
-        later(post(customs('v1', plural!), custom(kind!, 'none')), plural === 'gears' ? Settled : 0),
-        post(customs('v1', plural!), custom(kind!, 'empty', { spec: {} })),
-        post(customs('v1', plural!), custom(kind!, 'good', { spec: { foo: 'good', count: 3 } })),
-        post(customs('v1', plural!), custom(kind!, 'bad', { spec: { foo: 'invalid' } })),
-        post(customs('v1', plural!), custom(kind!, 'many', { spec: { count: 10 } })),
+        delayed(post(customResources('v1', plural!), customResource(kind!, 'none')), plural === 'gears' ? SettleTime : 0),
+        post(customResources('v1', plural!), customResource(kind!, 'empty', { spec: {} })),
+        post(customResources('v1', plural!), customResource(kind!, 'good', { spec: { foo: 'good', count: 3 } })),
+        post(customResources('v1', plural!), customResource(kind!, 'bad', { spec: { foo: 'invalid' } })),
+        post(customResources('v1', plural!), customResource(kind!, 'many', { spec: { count: 10 } })),
       ]),
       ...['gears', 'blobs'].flatMap((plural): Step[] => [
         {
           request: {
             method: 'PATCH',
-            path: `${customs('v1', plural)}/good/scale`,
+            path: `${customResources('v1', plural)}/good/scale`,
             body: { spec: { replicas: 4 } },
           },
         },
-        { request: { method: 'PATCH', path: `${customs('v1', plural)}/good/status`, body: { status: { a: 1 } } } },
-        remove(`${customs('v1', plural)}/good`),
+        { request: { method: 'PATCH', path: `${customResources('v1', plural)}/good/status`, body: { status: { a: 1 } } } },
+        remove(`${customResources('v1', plural)}/good`),
       ]),
-      post(customs('v1', 'blobs'), custom('Blob', 'typed', { spec: { foo: 1 } })),
-      post(customs('v1', 'blobs'), custom('Blob', 'text', { spec: { count: 'x' } })),
+      post(customResources('v1', 'blobs'), customResource('Blob', 'typed', { spec: { foo: 1 } })),
+      post(customResources('v1', 'blobs'), customResource('Blob', 'text', { spec: { count: 'x' } })),
     ],
   },
   {
-    name: 'errors of rules that an update does not cause',
+    name: 'ratcheting of validation rules',
     steps: [
-      prepared(post(definitions, definition('ratchets', 'Ratchet', [versionOf('v1', ratcheted([]))]))),
+      prepared(post(definitions, definition('ratchets', 'Ratchet', [versionOf('v1', specSchema([]))]))),
       {
         ...prepared(
           post(
-            customs('v1', 'ratchets'),
-            custom('Ratchet', 'a', {
+            customResources('v1', 'ratchets'),
+            customResource('Ratchet', 'a', {
               spec: { name: 'wrong', size: 1 },
             }),
           ),
         ),
-        sleepMs: Settled,
+        sleepMs: SettleTime,
       },
       prepared(
         post(
-          customs('v1', 'ratchets'),
-          custom('Ratchet', 'listed', {
+          customResources('v1', 'ratchets'),
+          customResource('Ratchet', 'listed', {
             spec: {
               size: 1,
               items: [
@@ -376,7 +391,7 @@ export const scenarios: readonly Scenario[] = [
               versions: [
                 versionOf(
                   'v1',
-                  ratcheted([
+                  specSchema([
                     { rule: "self == 'right'", message: 'must be right' },
                     { rule: "self.startsWith('r')", messageExpression: "'not like ' + self" },
                   ]),
@@ -386,7 +401,10 @@ export const scenarios: readonly Scenario[] = [
           },
         },
       }),
-      later({ request: { method: 'PATCH', path: `${customs('v1', 'ratchets')}/a`, body: { spec: { size: 2 } } } }, Settled),
+      delayed(
+        { request: { method: 'PATCH', path: `${customResources('v1', 'ratchets')}/a`, body: { spec: { size: 2 } } } },
+        SettleTime,
+      ),
       ...[
         [
           'listed',
@@ -399,7 +417,7 @@ export const scenarios: readonly Scenario[] = [
             },
           },
         ],
-        // One error is new; the other existed before the update.
+        // The errors of spec.name are new; the error of spec.items existed before the update.
         ['listed', { spec: { name: 'worse' } }],
         ['listed', { spec: { items: [{ key: 'b', value: 'bad' }] } }],
         ['a', { spec: { name: 'worse' } }],
@@ -407,19 +425,20 @@ export const scenarios: readonly Scenario[] = [
         ['a', { spec: { name: 'right' } }],
       ].map(
         ([name, body], index): Step => ({
-          request: { method: 'PATCH', path: `${customs('v1', 'ratchets')}/${name as string}`, body },
-          // The server first updates the object in its cache. If that lacks the previous update, the response repeats its warnings.
+          request: { method: 'PATCH', path: `${customResources('v1', 'ratchets')}/${name as string}`, body },
+          // The server first tries the update with the object in its cache. If the cache lacks the previous update, the server repeats
+          // the update, and the response contains the warnings twice.
           ...(index === 1 ? { sleepMs: 500 } : {}),
         }),
       ),
     ],
   },
   {
-    name: 'owners in a circle',
+    name: 'circular owner references',
     steps: [
-      inCircle('ringa'),
-      inCircle('ringb'),
-      inCircle('ringc'),
+      savedConfigMap('ringa'),
+      savedConfigMap('ringb'),
+      savedConfigMap('ringc'),
       ownedBy('ringa', 'ringc'),
       ownedBy('ringb', 'ringa'),
       ownedBy('ringc', 'ringb'),
@@ -427,18 +446,18 @@ export const scenarios: readonly Scenario[] = [
         ...remove(`${configMaps}/ringa`, { apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy: 'Foreground' }),
         sleepMs: 1000,
       },
-      later(get(`${configMaps}/ringa`), 6000),
+      delayed(get(`${configMaps}/ringa`), 6000),
       get(`${configMaps}/ringb`),
       get(`${configMaps}/ringc`),
-      inCircle('paira'),
-      inCircle('pairb'),
+      savedConfigMap('paira'),
+      savedConfigMap('pairb'),
       ownedBy('paira', 'pairb'),
       ownedBy('pairb', 'paira'),
       {
         ...remove(`${configMaps}/paira`, { apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy: 'Foreground' }),
         sleepMs: 1000,
       },
-      later(get(`${configMaps}/paira`), 6000),
+      delayed(get(`${configMaps}/paira`), 6000),
       get(`${configMaps}/pairb`),
     ],
   },
@@ -452,12 +471,12 @@ export const scenarios: readonly Scenario[] = [
         ),
       ),
       ...['', '?fieldValidation=Strict', '?fieldValidation=Warn&'].flatMap((query, index): Step[] => [
-        later(
+        delayed(
           post(
-            `${customs('v1', 'stricts')}${query}`,
+            `${customResources('v1', 'stricts')}${query}`,
             `{"apiVersion":"clients.example.com/v1","kind":"Strict","metadata":{"name":"a${index}","unknownMeta":1},"spec":{"a":"1","a":"2","other":1},"top":1,"top":2,"kind":"Strict"}`,
           ),
-          index === 0 ? Settled : 0,
+          index === 0 ? SettleTime : 0,
         ),
         post(
           `${configMaps}${query}`,
@@ -466,18 +485,18 @@ export const scenarios: readonly Scenario[] = [
       ]),
       ...[
         [
-          customs('v1', 'stricts'),
+          customResources('v1', 'stricts'),
           'apiVersion: clients.example.com/v1\nkind: Strict\nmetadata:\n  name: why\nspec:\n  a: b\n  a: c\n  other: 1\n',
         ],
         [configMaps, 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: why\ndata:\n  a: b\n  a: c\nother: 1\n'],
       ].map(([path, body]): Step => post(`${path}?fieldValidation=Strict`, body, { 'content-type': 'application/yaml' })),
-      // The message of a strict patch contains the whole object with its times.
+      // Unstable with strict validation, because the message of the error contains the whole object with its timestamps.
       ...['', '?fieldValidation=Strict'].flatMap((query): Step[] =>
         [
           {
             request: {
               method: 'PATCH',
-              path: `${customs('v1', 'stricts')}/a0${query}`,
+              path: `${customResources('v1', 'stricts')}/a0${query}`,
               body: '{"spec":{"a":"3","a":"4","other":1}}',
             },
           },
@@ -497,7 +516,7 @@ export const scenarios: readonly Scenario[] = [
     ],
   },
   {
-    name: 'tables of what is no table',
+    name: 'tables of resources without columns',
     steps: [
       ...['subjectaccessreviews', 'selfsubjectaccessreviews', 'selfsubjectrulesreviews'].flatMap((plural): Step[] => [
         post(`/apis/authorization.k8s.io/v1/${plural}`, { spec: {} }, table),

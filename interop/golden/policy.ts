@@ -1,5 +1,5 @@
-/** PodDisruptionBudgets, and evictions that they reject. */
-import { columnsOf, mergePatch, post, rejected, remove, type Scenario } from './step.ts'
+/** PodDisruptionBudgets, and evictions with and without them. */
+import { columnsOf, mergePatch, post, remove, type Scenario, variants } from './step.ts'
 
 const budgets = '/apis/policy/v1/namespaces/default/poddisruptionbudgets'
 const budget = {
@@ -46,7 +46,7 @@ export const scenarios: readonly Scenario[] = [
         },
       }),
       post(budgets, { ...budget, metadata: { name: 'empty' }, spec: {} }),
-      ...rejected(budgets, budget, [
+      ...variants(budgets, budget, [
         { spec: { maxUnavailable: 1 } },
         { spec: { minAvailable: -1 } },
         { spec: { minAvailable: 'many' } },

@@ -1,5 +1,5 @@
 /** DeviceClasses, ResourceClaims, ResourceClaimTemplates and ResourceSlices. */
-import { apply, columnsOf, get, jsonPatch, mergePatch, post, put, rejected, remove, type Scenario, type Step } from './step.ts'
+import { apply, columnsOf, get, jsonPatch, mergePatch, post, put, remove, type Scenario, type Step, variants } from './step.ts'
 
 const base = '/apis/resource.k8s.io/v1'
 const objectOf = (kind: string, more: object, name = 'min') => ({
@@ -9,8 +9,9 @@ const objectOf = (kind: string, more: object, name = 'min') => ({
   ...more,
 })
 const times = <T>(count: number, make: (index: number) => T): T[] => Array.from({ length: count }, (_, index) => make(index))
-const label = 'x'.repeat(64)
-const words = 'Not Valid'
+/** One character longer than a DNS label may be. */
+const longText = 'x'.repeat(64)
+const invalidName = 'Not Valid'
 const uid = '0f3b7c52-6f0a-4d7b-8a53-2c1d4a6e9b10'
 
 const classes = `${base}/deviceclasses`
@@ -19,7 +20,7 @@ const select = (expression: string) => ({ cel: { expression } })
 const selectors = (...expressions: string[]) => ({ spec: { selectors: expressions.map(select) } })
 const opaque = (more: object = {}) => ({ opaque: { driver: 'gpu.example.com', parameters: { kind: 'Config' }, ...more } })
 
-/** An expression whose cost grows exponentially with its depth. */
+/** Returns an expression whose cost grows exponentially with its depth. */
 const nested = (depth: number): string =>
   depth === 0 ? 'true' : `device.attributes["gpu.example.com"].all(a${depth}, ${nested(depth - 1)})`
 
@@ -34,17 +35,17 @@ const requests = (...more: object[]) => devices({ requests: more })
 const claim = objectOf('ResourceClaim', requests(exactly()))
 const tolerating = (toleration: object) => requests(exactly({ tolerations: [toleration] }))
 
-/** Specs that are invalid in claims and in templates of claims. */
+/** Changes that make the spec of a ResourceClaim or ResourceClaimTemplate invalid. */
 const badDevices: readonly object[] = [
   requests({ name: 'gpu' }),
   requests({ ...exactly(), ...first({}) }),
   requests(exactly({}, '')),
-  requests(exactly({}, words)),
-  requests(exactly({}, label)),
+  requests(exactly({}, invalidName)),
+  requests(exactly({}, longText)),
   requests(exactly(), exactly()),
   requests(...times(33, (index) => exactly({}, `r-${index}`))),
   requests(exactly({ deviceClassName: '' })),
-  requests(exactly({ deviceClassName: words })),
+  requests(exactly({ deviceClassName: invalidName })),
   requests(exactly({ allocationMode: 'Some' })),
   requests(exactly({ allocationMode: 'All', count: 2 })),
   requests(exactly({ count: -1 })),
@@ -53,24 +54,24 @@ const badDevices: readonly object[] = [
   requests(exactly({ selectors: [select('device.nothing')] })),
   requests(exactly({ selectors: times(33, () => select('true')) })),
   requests(exactly({ adminAccess: true })),
-  requests(first({ name: words })),
+  requests(first({ name: invalidName })),
   requests(first({ deviceClassName: '' })),
-  requests(first({ deviceClassName: words })),
+  requests(first({ deviceClassName: invalidName })),
   requests(first({ allocationMode: 'Some' })),
   requests(first({ allocationMode: 'All', count: 1 })),
   requests(first({ selectors: [select('1')] })),
   requests(first({ name: 'same' }, { name: 'same' })),
-  requests(first({ tolerations: [{ key: words }] })),
+  requests(first({ tolerations: [{ key: invalidName }] })),
   requests(first(...times(9, () => ({})))),
-  tolerating({ key: words, operator: 'Exists' }),
+  tolerating({ key: invalidName, operator: 'Exists' }),
   tolerating({ key: 'a', operator: 'Exists', value: 'b' }),
-  tolerating({ key: 'a', operator: 'Equal', value: words }),
+  tolerating({ key: 'a', operator: 'Equal', value: invalidName }),
   tolerating({ key: 'a', operator: 'Like' }),
   tolerating({ key: 'a', effect: 'Sometimes' }),
   devices({ requests: [exactly()], constraints: [{}] }),
   devices({ requests: [exactly()], constraints: [{ requests: ['gpu'], matchAttribute: 'model' }] }),
   devices({ requests: [exactly()], constraints: [{ matchAttribute: 'Not Valid/model' }] }),
-  devices({ requests: [exactly()], constraints: [{ matchAttribute: `example.com/${label}` }] }),
+  devices({ requests: [exactly()], constraints: [{ matchAttribute: `example.com/${longText}` }] }),
   devices({ requests: [exactly()], constraints: [{ matchAttribute: 'example.com/not-valid' }] }),
   devices({ requests: [exactly()], constraints: [{ matchAttribute: '/model' }] }),
   devices({ requests: [exactly()], constraints: [{ matchAttribute: 'example.com/' }] }),
@@ -79,14 +80,14 @@ const badDevices: readonly object[] = [
   devices({ requests: [exactly()], constraints: [{ requests: ['other'], matchAttribute: 'example.com/model' }] }),
   devices({ requests: [first({})], constraints: [{ requests: ['gpu/other'], matchAttribute: 'example.com/model' }] }),
   devices({ requests: [first({})], constraints: [{ requests: ['gpu/a/b'], matchAttribute: 'example.com/model' }] }),
-  devices({ requests: [exactly()], constraints: [{ requests: [words], matchAttribute: 'example.com/model' }] }),
+  devices({ requests: [exactly()], constraints: [{ requests: [invalidName], matchAttribute: 'example.com/model' }] }),
   devices({ requests: [exactly()], constraints: times(33, () => ({ matchAttribute: 'example.com/model' })) }),
   devices({ requests: [exactly()], config: [{}] }),
   devices({ requests: [exactly()], config: [{ requests: ['other'], ...opaque() }] }),
   devices({ requests: [exactly()], config: [{ requests: ['gpu', 'gpu'], ...opaque() }] }),
   devices({ requests: [exactly()], config: [opaque({ driver: '' })] }),
-  devices({ requests: [exactly()], config: [opaque({ driver: words })] }),
-  devices({ requests: [exactly()], config: [opaque({ driver: label })] }),
+  devices({ requests: [exactly()], config: [opaque({ driver: invalidName })] }),
+  devices({ requests: [exactly()], config: [opaque({ driver: longText })] }),
   devices({ requests: [exactly()], config: [opaque({ parameters: null })] }),
   devices({ requests: [exactly()], config: [opaque({ parameters: 'text' })] }),
   devices({ requests: [exactly()], config: [opaque({ parameters: { text: 'x'.repeat(10_240) } })] }),
@@ -122,13 +123,14 @@ const condition = (more: object = {}) => ({
   lastTransitionTime: '2026-01-01T00:00:00Z',
   ...more,
 })
-const statusOf = (name: string, status: object): Step => mergePatch(`${claims}/${name}/status`, { status })
-const bad = (...statuses: object[]): Step[] => statuses.map((status) => statusOf('min', status))
+const patchStatus = (name: string, status: object): Step => mergePatch(`${claims}/${name}/status`, { status })
+const badStatuses = (...statuses: object[]): Step[] => statuses.map((status) => patchStatus('min', status))
 const badResult = (more: object) => ({ allocation: allocation(result(more)) })
 const badDevice = (more: object) => ({ ...allocated(), devices: [{ ...device, ...more }] })
 
 const robot = 'system:serviceaccount:default:robot'
-/** Steps that grant the permissions of a rule to the user `robot`. */
+
+/** Returns steps that grant the permissions of a rule to the user `robot`. */
 const grant = (name: string, rule: object): Step[] => {
   const rbac = '/apis/rbac.authorization.k8s.io/v1'
   const creation = (path: string, body: object): Step => ({ prepare: { method: 'POST', path: `${rbac}/${path}`, body } })
@@ -139,7 +141,7 @@ const grant = (name: string, rule: object): Step[] => {
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
       subjects: [{ kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: robot }],
     }),
-    // Waits until all caches have the object.
+    // Waits until all caches have both objects.
     { sleepMs: 500 },
   ]
 }
@@ -195,14 +197,14 @@ export const scenarios: readonly Scenario[] = [
           'gpu.example.com',
         ),
       ),
-      ...rejected(classes, deviceClass, [
-        { metadata: { name: words } },
+      ...variants(classes, deviceClass, [
+        { metadata: { name: invalidName } },
         { metadata: { name: 'x'.repeat(254) } },
         { spec: { selectors: [{}] } },
         { spec: { selectors: times(33, () => select('true')) } },
         { spec: { config: [{}] } },
         { spec: { config: [opaque({ driver: '' })] } },
-        { spec: { config: [opaque({ driver: words })] } },
+        { spec: { config: [opaque({ driver: invalidName })] } },
         { spec: { config: [opaque({ parameters: ['list'] })] } },
         { spec: { config: times(33, () => opaque()) } },
         { spec: { extendedResourceName: 'cpu' } },
@@ -221,7 +223,7 @@ export const scenarios: readonly Scenario[] = [
   },
   {
     name: 'selectors of devices',
-    steps: rejected(
+    steps: variants(
       classes,
       deviceClass,
       [
@@ -272,7 +274,7 @@ export const scenarios: readonly Scenario[] = [
       post(claims, claim),
       post(claims, objectOf('ResourceClaim', { ...devices(fullDevices), status: allocated() }, 'max')),
       post(claims, objectOf('ResourceClaim', { spec: {} }, 'none')),
-      ...rejected(claims, claim, [{ metadata: { name: words } }, ...badDevices]),
+      ...variants(claims, claim, [{ metadata: { name: invalidName } }, ...badDevices]),
       mergePatch(`${claims}/min`, { metadata: { labels: { a: 'b' } } }),
       mergePatch(`${claims}/min`, requests(exactly({ count: 2 }))),
       mergePatch(`${claims}/max`, { spec: { devices: { config: null } } }),
@@ -285,19 +287,19 @@ export const scenarios: readonly Scenario[] = [
     ],
   },
   {
-    name: 'states of claims',
+    name: 'statuses of claims',
     steps: [
-      ...bad(
+      ...badStatuses(
         { reservedFor: [consumer()] },
         { devices: [device] },
         badResult({ request: 'other' }),
         badResult({ request: '' }),
         badResult({ driver: '' }),
-        badResult({ driver: words }),
+        badResult({ driver: invalidName }),
         badResult({ pool: '' }),
         badResult({ pool: 'a//b' }),
         badResult({ pool: `${'x'.repeat(250)}/${'y'.repeat(10)}` }),
-        badResult({ device: words }),
+        badResult({ device: invalidName }),
         badResult({ device: '' }),
         badResult({ shareID: 'text' }),
         badResult({ shareID: uid.toUpperCase() }),
@@ -306,7 +308,7 @@ export const scenarios: readonly Scenario[] = [
         badResult({ bindingConditions: ['a'] }),
         badResult({ bindingFailureConditions: ['a'] }),
         badResult({ bindingConditions: ['a', 'a'], bindingFailureConditions: ['a', 'b', 'b'] }),
-        badResult({ bindingConditions: [words], bindingFailureConditions: [''] }),
+        badResult({ bindingConditions: [invalidName], bindingFailureConditions: [''] }),
         badResult({ bindingConditions: ['a', 'b', 'c', 'd', 'e'], bindingFailureConditions: ['f'] }),
         badResult({ adminAccess: true }),
         { allocation: allocation(...times(33, () => result())) },
@@ -322,16 +324,16 @@ export const scenarios: readonly Scenario[] = [
         { ...allocated(), reservedFor: times(257, (index) => consumer({ uid: `u-${index}` })) },
         badDevice({ device: 'gpu-1' }),
         badDevice({ driver: '' }),
-        badDevice({ pool: words }),
-        badDevice({ device: words }),
+        badDevice({ pool: invalidName }),
+        badDevice({ device: invalidName }),
         badDevice({ shareID: 'text' }),
         { ...allocated(), devices: [device, device] },
-        badDevice({ conditions: [condition({ type: words })] }),
+        badDevice({ conditions: [condition({ type: invalidName })] }),
         badDevice({ conditions: [condition({ status: 'Maybe' })] }),
         badDevice({ conditions: [condition({ observedGeneration: -1 })] }),
         badDevice({ conditions: [condition({ lastTransitionTime: null })] }),
         badDevice({ conditions: [condition({ reason: '' })] }),
-        badDevice({ conditions: [condition({ reason: words })] }),
+        badDevice({ conditions: [condition({ reason: invalidName })] }),
         badDevice({ conditions: [condition({ reason: 'x'.repeat(1025) })] }),
         badDevice({ conditions: [condition({ message: 'x'.repeat(32_769) })] }),
         badDevice({ conditions: [condition(), condition()] }),
@@ -347,7 +349,7 @@ export const scenarios: readonly Scenario[] = [
         badDevice({ networkData: { ips: ['10.0.0.1/24', '10.0.0.1/24'] } }),
         badDevice({ networkData: { ips: times(17, (index) => `10.0.0.${index}/24`) } }),
       ),
-      statusOf('min', {
+      patchStatus('min', {
         ...allocated(),
         allocation: {
           devices: {
@@ -364,21 +366,21 @@ export const scenarios: readonly Scenario[] = [
         ],
       }),
       columnsOf(claims),
-      statusOf('min', { allocation: allocation(result()) }),
-      statusOf('min', { reservedFor: [consumer({ uid: 'u-3' })] }),
+      patchStatus('min', { allocation: allocation(result()) }),
+      patchStatus('min', { reservedFor: [consumer({ uid: 'u-3' })] }),
       mergePatch(`${claims}/min/status`, { metadata: { labels: { c: 'd' } }, spec: { devices: { requests: [] } } }),
-      statusOf('min', { allocation: null, reservedFor: null }),
-      statusOf('min', { ...allocated(), devices: [device] }),
+      patchStatus('min', { allocation: null, reservedFor: null }),
+      patchStatus('min', { ...allocated(), devices: [device] }),
       apply(`${claims}/min/status`, objectOf('ResourceClaim', { status: { reservedFor: [consumer()] } })),
       mergePatch(`${claims}/min`, { metadata: { finalizers: ['example.com/hold'] } }),
       remove(`${claims}/min`),
-      statusOf('min', { reservedFor: [consumer(), consumer({ uid: 'u-4' })] }),
+      patchStatus('min', { reservedFor: [consumer(), consumer({ uid: 'u-4' })] }),
       columnsOf(claims),
       mergePatch(`${claims}/min`, { metadata: { finalizers: null } }),
     ],
   },
   {
-    name: 'claims of administrators',
+    name: 'claims with admin access',
     steps: [
       {
         prepare: {
@@ -397,7 +399,7 @@ export const scenarios: readonly Scenario[] = [
     ],
   },
   {
-    name: 'rights to states of claims',
+    name: 'permissions for statuses of claims',
     steps: [
       { prepare: { method: 'POST', path: claims, body: objectOf('ResourceClaim', requests(exactly()), 'shared') } },
       ...grant('status', { resources: ['resourceclaims/status'], verbs: ['patch'] }),
@@ -429,10 +431,11 @@ export const scenarios: readonly Scenario[] = [
           'max',
         ),
       ),
-      ...rejected(templates, template, [
-        { metadata: { name: words } },
-        { spec: { metadata: { labels: { a: words } } } },
+      ...variants(templates, template, [
+        { metadata: { name: invalidName } },
+        { spec: { metadata: { labels: { a: invalidName } } } },
         { spec: { metadata: { annotations: { 'not valid': '' } } } },
+        // A sample, because claims are tested with all of them.
         ...[0, 4, 9, 16, 33, 45].map((index) => ({ spec: { spec: (badDevices[index] as { spec: object }).spec } })),
       ]),
       mergePatch(`${templates}/min`, { metadata: { labels: { a: 'b' } } }),
@@ -516,11 +519,11 @@ export const scenarios: readonly Scenario[] = [
           'per-device',
         ),
       ),
-      ...rejected(slices, slice, [
-        { metadata: { name: words } },
+      ...variants(slices, slice, [
+        { metadata: { name: invalidName } },
         { spec: { driver: null } },
-        { spec: { driver: words } },
-        { spec: { driver: label } },
+        { spec: { driver: invalidName } },
+        { spec: { driver: longText } },
         { spec: { pool: null } },
         { spec: { pool: { name: '' } } },
         { spec: { pool: { name: 'a//b' } } },
@@ -529,18 +532,18 @@ export const scenarios: readonly Scenario[] = [
         { spec: { pool: { generation: -1 } } },
         { spec: { nodeName: null } },
         { spec: { nodeName: '' } },
-        { spec: { nodeName: words } },
+        { spec: { nodeName: invalidName } },
         { spec: { allNodes: true } },
         { spec: { allNodes: false } },
         { spec: { perDeviceNodeSelection: false } },
         { spec: { nodeName: null, nodeSelector: {} } },
         { spec: { nodeName: null, nodeSelector: { nodeSelectorTerms: [{}, {}] } } },
-        { spec: { nodeName: null, nodeSelector: nodes(words) } },
+        { spec: { nodeName: null, nodeSelector: nodes(invalidName) } },
         { spec: { sharedCounters: [{ name: 'a', counters: counters(1) }] } },
         onlyCounters({ name: '', counters: counters(1) }),
-        onlyCounters({ name: words, counters: counters(1) }),
+        onlyCounters({ name: invalidName, counters: counters(1) }),
         onlyCounters({ name: 'a' }),
-        onlyCounters({ name: 'a', counters: { [words]: { value: '1' } } }),
+        onlyCounters({ name: 'a', counters: { [invalidName]: { value: '1' } } }),
         onlyCounters({ name: 'a', counters: counters(33) }),
         onlyCounters({ name: 'a', counters: counters(1) }, { name: 'a', counters: counters(1) }),
         onlyCounters(...times(9, (index) => ({ name: `s-${index}`, counters: counters(1) }))),
@@ -555,15 +558,15 @@ export const scenarios: readonly Scenario[] = [
           },
         },
         { spec: { devices: [{ name: 'a' }, { name: 'a' }] } },
-        gpu({ name: words }),
+        gpu({ name: invalidName }),
         gpu({ name: '' }),
         gpu({ attributes: manyEntries({ int: 1 }) }),
         attribute({}),
         attribute({ int: 1, bool: true }),
         attribute({ ints: [1, 2] }),
-        attribute({ string: label + 'y' }),
+        attribute({ string: longText + 'y' }),
         attribute({ version: '1.2' }),
-        attribute({ version: `1.2.3-${label}` }),
+        attribute({ version: `1.2.3-${longText}` }),
         attribute({ int: 1 }, 'not-valid'),
         attribute({ int: 1 }, ''),
         attribute({ int: 1 }, '/a'),
@@ -586,14 +589,14 @@ export const scenarios: readonly Scenario[] = [
         capacity({ default: '5', validRange: { min: '2', max: '7', step: '2' } }),
         capacity({ default: '2', validRange: { min: '2', step: '9' } }),
         gpu({ taints: [{ key: '', effect: 'NoExecute' }] }),
-        gpu({ taints: [{ key: words, value: words, effect: 'NoExecute' }] }),
+        gpu({ taints: [{ key: invalidName, value: invalidName, effect: 'NoExecute' }] }),
         gpu({ taints: [{ key: 'a' }] }),
         gpu({ taints: [{ key: 'a', effect: 'Sometimes' }] }),
         gpu({ taints: times(17, (index) => ({ key: `t-${index}`, effect: 'None' })) }),
         gpu({ consumesCounters: [{ counters: counters(1) }] }),
-        gpu({ consumesCounters: [{ counterSet: words, counters: counters(1) }] }),
+        gpu({ consumesCounters: [{ counterSet: invalidName, counters: counters(1) }] }),
         gpu({ consumesCounters: [{ counterSet: 'a' }] }),
-        gpu({ consumesCounters: [{ counterSet: 'a', counters: { [words]: { value: '1' } } }] }),
+        gpu({ consumesCounters: [{ counterSet: 'a', counters: { [invalidName]: { value: '1' } } }] }),
         gpu({ consumesCounters: [{ counterSet: 'a', counters: counters(33) }] }),
         gpu({ consumesCounters: times(2, () => ({ counterSet: 'a', counters: counters(1) })) }),
         gpu({ consumesCounters: times(3, (index) => ({ counterSet: `s-${index}`, counters: counters(1) })) }),
@@ -605,7 +608,7 @@ export const scenarios: readonly Scenario[] = [
         gpu({ nodeAllocatableResourceMappings: { cpu: {} } }),
         perDevice({}),
         perDevice({ nodeName: '' }),
-        perDevice({ nodeName: words }),
+        perDevice({ nodeName: invalidName }),
         perDevice({ allNodes: false }),
         perDevice({ nodeSelector: {} }),
         perDevice({ nodeName: 'node-1', allNodes: true }),

@@ -1,5 +1,5 @@
-/** API groups with few kinds: certificates, discovery, scheduling, nodes, leases, API services. */
-import { columnsOf, get, mergePatch, post, rejected, remove, type Scenario } from './step.ts'
+/** API groups with few kinds: certificates, discovery, scheduling, nodes, leases, API services, flow control. */
+import { columnsOf, get, mergePatch, post, remove, type Scenario, variants } from './step.ts'
 
 const requests = '/apis/certificates.k8s.io/v1/certificatesigningrequests'
 // A certificate request for CN=alice, O=devs.
@@ -77,7 +77,7 @@ export const scenarios: readonly Scenario[] = [
         metadata: { name: 'kubelet' },
         spec: { ...signing.spec, signerName: 'kubernetes.io/kube-apiserver-client' },
       }),
-      ...rejected(requests, signing, [
+      ...variants(requests, signing, [
         { spec: null },
         { spec: { request: null } },
         { spec: { request: 'YQ==' } },
@@ -152,7 +152,7 @@ export const scenarios: readonly Scenario[] = [
         ports: [],
       }),
       post(slices, { ...slice, metadata: { name: 'empty' }, endpoints: null, ports: null }),
-      ...rejected(slices, slice, [
+      ...variants(slices, slice, [
         { addressType: null },
         { addressType: 'Sometimes' },
         { addressType: 'IPv6' },
@@ -187,7 +187,7 @@ export const scenarios: readonly Scenario[] = [
         preemptionPolicy: 'Never',
         description: 'as it is',
       }),
-      ...rejected(classes, priorityClass, [
+      ...variants(classes, priorityClass, [
         { metadata: { name: 'system-mine' } },
         { value: 1000000001 },
         { preemptionPolicy: 'Sometimes' },
@@ -203,7 +203,7 @@ export const scenarios: readonly Scenario[] = [
     ],
   },
   {
-    name: 'pods of classes',
+    name: 'pods with runtime and priority classes',
     steps: [
       post(runtimes, {
         ...runtime,
@@ -260,7 +260,7 @@ export const scenarios: readonly Scenario[] = [
         overhead: { podFixed: { cpu: '10m', memory: '1Mi' } },
         scheduling: { nodeSelector: { a: 'b' }, tolerations: [{ key: 'k', operator: 'Exists' }] },
       }),
-      ...rejected(runtimes, runtime, [
+      ...variants(runtimes, runtime, [
         { handler: null },
         { handler: 'Not Valid' },
         { overhead: { podFixed: { cpu: '-1' } } },
@@ -295,7 +295,7 @@ export const scenarios: readonly Scenario[] = [
         },
       }),
       post(leases, { ...lease, metadata: { name: 'empty' }, spec: undefined }),
-      ...rejected(leases, lease, [
+      ...variants(leases, lease, [
         { spec: { leaseDurationSeconds: 0 } },
         { spec: { leaseTransitions: -1 } },
         { spec: { holderIdentity: '' } },
@@ -316,7 +316,7 @@ export const scenarios: readonly Scenario[] = [
       get(`${services}/v1.apps`),
       get(`${services}/v2.autoscaling`),
       post(services, service),
-      ...rejected(services, service, [
+      ...variants(services, service, [
         { metadata: { name: 'other' } },
         { metadata: { name: 'v1.metrics.example.com.x' }, spec: null },
         { metadata: { name: 'Not.Valid' }, spec: { group: 'Valid', version: 'Not' } },

@@ -1,4 +1,6 @@
-/** Steps of scenarios to record: requests without responses. */
+/** Types and functions for the scenarios of this folder. `recordings/record-golden.ts` sends their requests and records the responses. */
+
+/** A request of a step. A body that is a text is sent unchanged, any other body as JSON. */
 export interface Sent {
   readonly method: string
   readonly path: string
@@ -6,14 +8,17 @@ export interface Sent {
   readonly body?: unknown
 }
 
+/** One request, or a pause without a request. */
 export interface Step {
   /** Request whose response is recorded. */
   readonly request?: Sent
   /** Request whose response is not recorded, and that must succeed. */
   readonly prepare?: Sent
+  /** Paths of values in the response, by variable. Later requests contain such a value where their step has `{{VARIABLE}}`. */
   readonly save?: { readonly [variable: string]: string }
+  /** Milliseconds to wait before the request. */
   readonly sleepMs?: number
-  /** Whether the response differs between servers, so that only its status is recorded. */
+  /** Whether the body of the response differs between servers, so that only status and headers are compared. */
   readonly unstable?: true
 }
 
@@ -33,16 +38,21 @@ export const strategicPatch = (path: string, body: unknown): Step =>
   sent('PATCH', path, body, { 'content-type': 'application/strategic-merge-patch+json' })
 export const jsonPatch = (path: string, body: unknown): Step =>
   sent('PATCH', path, body, { 'content-type': 'application/json-patch+json' })
+/** Returns a step that applies an object with server-side apply, as field manager `applier`. */
 export const apply = (path: string, body: unknown): Step =>
   sent('PATCH', `${path}?fieldManager=applier`, body, { 'content-type': 'application/apply-patch+yaml' })
+/** Returns a step that gets the table that `kubectl get` prints, without the objects. */
 export const columnsOf = (path: string): Step => sent('GET', `${path}?includeObject=None`, undefined, table)
 
 const sent = (method: string, path: string, body?: unknown, headers?: Sent['headers']): Step => ({
   request: { method, path, ...(headers ? { headers } : {}), ...(body === undefined ? {} : { body }) },
 })
 
-/** Returns steps that create invalid objects: each is `good` with one change and a unique name. A null removes a member. */
-export const rejected = (path: string, good: object, changes: readonly object[]): Step[] =>
+/**
+ * Returns a step for each change, which creates `good` with this change, a JSON merge patch. The object is named `bad-INDEX`, unless the
+ * change has metadata. Most of these objects are invalid.
+ */
+export const variants = (path: string, good: object, changes: readonly object[]): Step[] =>
   changes.map((change, index) => post(path, merged(good, { metadata: { name: `bad-${index}` }, ...change })))
 
 /** Applies a JSON merge patch (RFC 7396). */

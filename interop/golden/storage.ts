@@ -1,5 +1,5 @@
 /** StorageClasses, CSI drivers, nodes and capacities, VolumeAttachments and VolumeAttributesClasses. */
-import { columnsOf, get, mergePatch, post, rejected, remove, type Scenario } from './step.ts'
+import { columnsOf, get, mergePatch, post, remove, type Scenario, variants } from './step.ts'
 
 const base = '/apis/storage.k8s.io/v1'
 const objectOf = (kind: string, fields: object, name = 'min') => ({
@@ -48,7 +48,7 @@ export const scenarios: readonly Scenario[] = [
         ...storageClass,
         metadata: { name: 'default', annotations: { 'storageclass.kubernetes.io/is-default-class': 'true' } },
       }),
-      ...rejected(classes, storageClass, [
+      ...variants(classes, storageClass, [
         { provisioner: null },
         { provisioner: 'not valid!' },
         { parameters: { '': 'x' } },
@@ -95,7 +95,7 @@ export const scenarios: readonly Scenario[] = [
           'max',
         ),
       ),
-      ...rejected(drivers, driver, [
+      ...variants(drivers, driver, [
         { metadata: { name: 'x'.repeat(64) } },
         { spec: { volumeLifecycleModes: ['Sometimes'] } },
         { spec: { fsGroupPolicy: 'Sometimes' } },
@@ -122,7 +122,7 @@ export const scenarios: readonly Scenario[] = [
           'max',
         ),
       ),
-      ...rejected(nodes, node, [
+      ...variants(nodes, node, [
         { spec: { drivers: [{ name: 'd', nodeID: '' }] } },
         { spec: { drivers: [{ name: '', nodeID: 'a' }] } },
         { spec: { drivers: [{ name: 'd', nodeID: 'x'.repeat(193) }] } },
@@ -147,7 +147,7 @@ export const scenarios: readonly Scenario[] = [
     name: 'volume attachments',
     steps: [
       post(attachments, attachment),
-      ...rejected(attachments, attachment, [
+      ...variants(attachments, attachment, [
         { spec: { attacher: null } },
         { spec: { nodeName: null } },
         { spec: { source: null } },
@@ -174,7 +174,7 @@ export const scenarios: readonly Scenario[] = [
           'max',
         ),
       ),
-      ...rejected(capacities, capacity, [
+      ...variants(capacities, capacity, [
         { storageClassName: null },
         { storageClassName: 'Not_Valid' },
         { capacity: '-1' },
@@ -191,7 +191,7 @@ export const scenarios: readonly Scenario[] = [
     name: 'volume attributes classes',
     steps: [
       post(attributes, attribute),
-      ...rejected(attributes, attribute, [
+      ...variants(attributes, attribute, [
         { driverName: null },
         { driverName: 'not valid!' },
         { parameters: null },
