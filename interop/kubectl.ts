@@ -15,7 +15,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 interface Step {
   readonly name: string
   readonly command: string
-  /** Pattern of the expected output, or a function that returns the problem of the output. */
+  /** Pattern of the expected output, or a function that returns the problem of the output; undefined if there is none. */
   readonly expect: RegExp | ((output: string) => string | undefined)
   /** Whether the command runs until it is stopped, so that its exit code is ignored. */
   readonly endless?: boolean
@@ -25,7 +25,7 @@ interface Step {
   readonly timeoutMs?: number
 }
 
-/** Expected output of each suggested command, by the text that `npm start` prints with it. */
+/** Expected output of each suggested command, by the text that `npm start` prints with it. `after`: steps that run after the command. */
 const suggested: Readonly<Record<string, Pick<Step, 'expect' | 'timeoutMs' | 'endless'> & { after?: readonly Step[] }>> = {
   'list the objects of the Cluster': {
     expect:
@@ -183,7 +183,7 @@ function waitFor(condition: string, object: string): Step {
   }
 }
 
-/** Expects output that matches all patterns. */
+/** Returns an `expect` function for output that matches all patterns. */
 function allOf(...patterns: readonly RegExp[]): Step['expect'] {
   return (output) => {
     const missing = patterns.filter((pattern) => !pattern.test(output))
@@ -191,24 +191,30 @@ function allOf(...patterns: readonly RegExp[]): Step['expect'] {
   }
 }
 
-/** Matches a pool of one machine in the printer columns of upstream's MachinePool CRD. */
+/** Returns a pattern of a pool with one machine, in the printer columns of upstream's MachinePool CRD. */
 function poolColumns(isWide: boolean): RegExp {
-  const paused = (text: string) => (isWide ? [text] : [])
-  const titles = ['NAME', 'CLUSTER', 'DESIRED', 'CURRENT', 'READY', 'AVAILABLE', 'UP-TO-DATE', ...paused('PAUSED')]
-  const values = ['second-pool', 'second', '1', '1', '1', '1', '1', ...paused('False')]
+  const ifWide = (text: string) => (isWide ? [text] : [])
+  const titles = ['NAME', 'CLUSTER', 'DESIRED', 'CURRENT', 'READY', 'AVAILABLE', 'UP-TO-DATE', ...ifWide('PAUSED')]
+  const values = ['second-pool', 'second', '1', '1', '1', '1', '1', ...ifWide('False')]
   return new RegExp(
     `^${[...titles, 'PHASE', 'AGE', 'VERSION'].join('\\s+')}\\s*\n${[...values, 'Running', '\\S+', 'v1\\.36\\.0'].join('\\s+')}\\s*$`,
   )
 }
 
+/** Returns the lines that are not empty. */
 const lines = (text: string): string[] => text.split('\n').filter((line) => line !== '')
+
+function problemOfOutput({ expect }: Step, output: string): string | undefined {
+  if (!(expect instanceof RegExp)) return expect(output)
+  return expect.test(output) ? undefined : `output does not match ${expect}`
+}
 
 /** Runs all steps; returns the numbers of passed and failed steps. */
 export async function kubectlSuite(): Promise<{ passed: number; failed: number }> {
   const [kubectl, clusterctl] = await toolPaths('kubectl', 'clusterctl')
   const folder = mkdtempSync(join(tmpdir(), 'capstan-kubectl-'))
   const kubeconfig = join(folder, 'kubeconfig')
-  const apiServer = await startApiServer(kubeconfig)
+  const demo = await startDemo(kubeconfig)
   let passed = 0
   let failed = 0
   const env = {
@@ -230,13 +236,9 @@ export async function kubectlSuite(): Promise<{ passed: number; failed: number }
       killSignal: 'SIGINT',
     })
     const output = `${stdout}${stderr}`
-    const problem =
-      (!step.endless && status !== (step.code ?? 0) ? `exit code ${status ?? signal}, expected ${step.code ?? 0}` : undefined) ??
-      (step.expect instanceof RegExp
-        ? step.expect.test(output)
-          ? undefined
-          : `output does not match ${step.expect}`
-        : step.expect(output))
+    const expectedCode = step.code ?? 0
+    const hasExpectedCode = step.endless || status === expectedCode
+    const problem = hasExpectedCode ? problemOfOutput(step, output) : `exit code ${status ?? signal}, expected ${expectedCode}`
     if (problem === undefined) {
       passed++
       console.log(`ok   ${step.name}`)
@@ -247,32 +249,33 @@ export async function kubectlSuite(): Promise<{ passed: number; failed: number }
   }
 
   try {
-    for (const { command, what } of apiServer.suggestions) {
-      const expected = suggested[what]
+    for (const { command, purpose } of demo.suggestions) {
+      const expected = suggested[purpose]
       if (!expected) {
         failed++
         console.log(`FAIL npm start suggests a command for which this suite has no expected output: ${command}`)
         continue
       }
-      run({ name: what, command, ...expected })
+      run({ name: purpose, command, ...expected })
       for (const step of expected.after ?? []) run(step)
     }
     for (const step of furtherSteps) run(step)
   } finally {
-    await apiServer.stop()
+    await demo.stop()
     rmSync(folder, { recursive: true, force: true })
     rmSync(join(root, 'demo.kubeconfig'), { force: true })
   }
   return { passed, failed }
 }
 
-interface ApiServer {
-  readonly suggestions: readonly { command: string; what: string }[]
+/** A process of `capstan up --demo`. */
+interface Demo {
+  readonly suggestions: readonly { command: string; purpose: string }[]
   stop(): Promise<void>
 }
 
 /** Starts `capstan up --demo`. Resolves when the demo cluster is Available and all suggestions have been printed. */
-function startApiServer(kubeconfig: string): Promise<ApiServer> {
+function startDemo(kubeconfig: string): Promise<Demo> {
   const args = [
     'packages/cli/bin/capstan.js',
     'up',
@@ -287,12 +290,12 @@ function startApiServer(kubeconfig: string): Promise<ApiServer> {
   ]
   const child = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 'pipe', 'inherit'] })
   const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()))
-  const suggestions: { command: string; what: string }[] = []
+  const suggestions: { command: string; purpose: string }[] = []
   return new Promise((resolve, reject) => {
     void exited.then(() => reject(new Error(`capstan up ended with code ${child.exitCode} before the cluster was Available`)))
     createInterface({ input: child.stdout }).on('line', (text) => {
       const line = JSON.parse(text) as { event: string; command?: string; text: string }
-      if (line.event === 'Suggestion') suggestions.push({ command: line.command!, what: line.text })
+      if (line.event === 'Suggestion') suggestions.push({ command: line.command!, purpose: line.text })
       if (line.event === 'Ready') {
         resolve({
           suggestions,

@@ -1,5 +1,4 @@
-/** Normalizes values that must differ between two servers: identities, times, counters, addresses, random values. */
-
+/** Normalizes values that always differ between two servers: identities, times, counters, addresses, random values. */
 import { isRecord } from '@capstan/kube'
 
 const replacements: readonly (readonly [RegExp, string])[] = [
@@ -11,7 +10,7 @@ const replacements: readonly (readonly [RegExp, string])[] = [
   [/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)/g, 'TIME'],
   [/\b(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d \w{3} \d{4} \d\d:\d\d:\d\d [+-]\d{4}/g, 'TIME'],
   [/\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?( [+-]\d{4}( \w+)?( m=\S+)?)?/g, 'TIME'],
-  // The next two kinds of lines are removed. Whether kubectl prints them depends on the timing of watches.
+  // The next two patterns remove whole lines. Whether kubectl prints these lines depends on the timing of watches.
   [/^I\d{4} .* reflector\.go:\d+\] "Warning: watch ended with error".*very short watch.*\n/gm, ''],
   [/^E\d{4} .* reflector\.go:\d+\] .*context deadline exceeded.*\n/gm, ''],
   // Prefix of a line of klog: severity, date, time, process.
@@ -26,7 +25,7 @@ const replacements: readonly (readonly [RegExp, string])[] = [
   [/\b10\.\d+\.\d+\.\d+\b/g, 'CLUSTER-IP'],
   [/(nodePort"?: |NodePort: +\S* +|:)3\d{4}\b/g, '$1NODE-PORT'],
   [/-[bcdfghjklmnpqrstvwxz2456789]{5}\b/g, '-RANDOM'],
-  // Memory addresses in panics of kubectl: this version panics in `auth reconcile`.
+  // Memory addresses in panics of kubectl: v1.36.2 panics in `auth reconcile`.
   [/\b0x[0-9a-f]+\b/g, '0xN'],
   // Values of the column AGE.
   [/(?<=[ \t(]|^)(\d+(ms|[smhdy]))+(?=$|[ \t)])/gm, 'AGE'],

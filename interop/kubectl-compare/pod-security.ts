@@ -44,7 +44,7 @@ export const podSecurity: Section = {
     `kubectl patch namespace open --type=json -p '[{"op":"add","path":"/metadata/labels","value":{"${label}audit-version":"1.20"}}]'`,
     // More warnings than response headers can contain.
     `kubectl create -n warned --dry-run=server -o name -f - <<< '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"nodeSelector":{"beta.kubernetes.io/arch":"x"},"containers":['$(printf ',{"image":"i","name":"a-long-name-of-a-container-%d"}' {100..160} | cut -c2-)']}}'`,
-    // Profiles that annotations of pods select.
+    // Seccomp and AppArmor profiles that annotations of pods select.
     'kubectl create -n open -f pod-annotations.yaml',
     'kubectl get pods -n open -o yaml --show-managed-fields',
     'kubectl create -n baseline --dry-run=server -f pod-annotations.yaml',

@@ -5,11 +5,12 @@
 import type { Explained } from './explained.ts'
 import { podSecurity } from './pod-security.ts'
 
+/** A shell command that runs on both servers. */
 export interface Row {
   readonly run: string
   /** Names of allowed differences. */
-  readonly but?: readonly Explained[]
-  /** Whether the order of lines is ignored, because several objects were requested together. */
+  readonly allowed?: readonly Explained[]
+  /** Whether the order of lines is ignored, because kubectl requests several objects at once. */
   readonly anyOrder?: boolean
 }
 
@@ -18,36 +19,36 @@ export interface Section {
   readonly rows: readonly (string | Row)[]
 }
 
-/** Returns a command that waits for the result of controllers. */
-const settled = (what: string, condition = '--for=create'): string => `kubectl wait ${condition} ${what} --timeout=20s`
+/** Returns a command that waits until controllers have created the object. */
+const waitForCreation = (object: string): string => `kubectl wait --for=create ${object} --timeout=20s`
 
 /** Returns a `kubectl explain` command, whose descriptions of fields may differ. */
-const explain = (run: string): Row => ({ run, but: ['descriptions'] })
+const explain = (run: string): Row => ({ run, allowed: ['descriptions'] })
 
 export const sections: readonly Section[] = [
   {
     name: 'server',
     rows: [
       'kubectl version',
-      { run: 'kubectl version -o json', but: ['build'] },
+      { run: 'kubectl version -o json', allowed: ['build'] },
       'kubectl cluster-info',
-      { run: 'kubectl api-versions', but: ['unserved'] },
-      { run: 'kubectl api-resources', but: ['unserved'] },
-      { run: 'kubectl api-resources -o wide', but: ['unserved'] },
-      { run: 'kubectl api-resources -o name', but: ['unserved'] },
-      { run: 'kubectl api-resources --namespaced=false', but: ['unserved'] },
+      { run: 'kubectl api-versions', allowed: ['unserved'] },
+      { run: 'kubectl api-resources', allowed: ['unserved'] },
+      { run: 'kubectl api-resources -o wide', allowed: ['unserved'] },
+      { run: 'kubectl api-resources -o name', allowed: ['unserved'] },
+      { run: 'kubectl api-resources --namespaced=false', allowed: ['unserved'] },
       'kubectl api-resources --namespaced=true --sort-by=kind',
-      { run: 'kubectl api-resources --api-group=apps', but: ['unserved'] },
-      { run: 'kubectl api-resources --api-group=', but: ['unserved'] },
-      { run: 'kubectl api-resources --verbs=list,get --no-headers', but: ['unserved'] },
-      { run: 'kubectl api-resources --categories=all', but: ['unserved'] },
-      { run: 'kubectl get --raw /version', but: ['build'] },
+      { run: 'kubectl api-resources --api-group=apps', allowed: ['unserved'] },
+      { run: 'kubectl api-resources --api-group=', allowed: ['unserved'] },
+      { run: 'kubectl api-resources --verbs=list,get --no-headers', allowed: ['unserved'] },
+      { run: 'kubectl api-resources --categories=all', allowed: ['unserved'] },
+      { run: 'kubectl get --raw /version', allowed: ['build'] },
       'kubectl get --raw /healthz',
       'kubectl get --raw /livez',
       'kubectl get --raw /readyz',
       'kubectl get --raw /api',
       'kubectl get --raw /api/v1',
-      { run: `kubectl get --raw /apis | grep -o '"name":"[^"]*'`, but: ['unserved'] },
+      { run: `kubectl get --raw /apis | grep -o '"name":"[^"]*'`, allowed: ['unserved'] },
       'kubectl get --raw /apis/apps',
       'kubectl get --raw /apis/apps/v1',
       'kubectl get --raw /apis/nothing.example.com',
@@ -60,16 +61,16 @@ export const sections: readonly Section[] = [
       'kubectl get services -n default',
       'kubectl get priorityclasses',
       'kubectl get all -A',
-      { run: 'kubectl get configmaps -n kube-system', but: ['alone'] },
-      { run: 'kubectl get serviceaccounts -A', but: ['controllers'] },
-      { run: 'kubectl get leases -A', but: ['alone'] },
+      { run: 'kubectl get configmaps -n kube-system', allowed: ['serverObjects'] },
+      { run: 'kubectl get serviceaccounts -A', allowed: ['controllerAccounts'] },
+      { run: 'kubectl get leases -A', allowed: ['serverObjects'] },
       'kubectl get clusterroles -o name',
       'kubectl get clusterrolebindings -o wide',
       'kubectl get roles -A -o name',
       'kubectl get rolebindings -A -o wide',
       'kubectl get clusterrole admin -o yaml',
       'kubectl get clusterrole system:discovery -o yaml',
-      { run: 'kubectl get apiservices -o name', but: ['unserved'] },
+      { run: 'kubectl get apiservices -o name', allowed: ['unserved'] },
       'kubectl get apiservice v1.apps -o yaml',
       'kubectl get flowschemas,prioritylevelconfigurations',
       'kubectl get --raw /readyz/poststarthook/rbac/bootstrap-roles',
@@ -180,7 +181,7 @@ export const sections: readonly Section[] = [
   {
     name: 'pods',
     rows: [
-      settled('serviceaccount/default'),
+      waitForCreation('serviceaccount/default'),
       'kubectl create -f pod.yaml',
       'kubectl get pod box -o yaml',
       'kubectl get pods',
@@ -209,7 +210,7 @@ export const sections: readonly Section[] = [
       'kubectl get pods --field-selector=spec.nodeName=',
       'kubectl get pods --field-selector=spec.bogus=1',
       `kubectl patch pod box -p '{"spec":{"containers":[{"name":"main","image":"busybox:2"}]}}'`,
-      { run: `kubectl patch pod box -p '{"spec":{"restartPolicy":"Never"}}'`, but: ['structs'] },
+      { run: `kubectl patch pod box -p '{"spec":{"restartPolicy":"Never"}}'`, allowed: ['goStructs'] },
       'kubectl set image pod/box main=busybox:3',
       'kubectl label pod box tier=back',
       'kubectl expose pod box --port=80 --target-port=8080 --name=boxes',
@@ -467,7 +468,7 @@ export const sections: readonly Section[] = [
     ],
   },
   {
-    name: 'look',
+    name: 'read',
     rows: [
       'kubectl create -f app.yaml',
       'kubectl create -f list.yaml',
@@ -487,7 +488,7 @@ export const sections: readonly Section[] = [
       'kubectl get cm --field-selector=data.x=1',
       'kubectl get cm --field-selector=bad',
       'kubectl get secrets --field-selector=type=Opaque',
-      'kubectl get namespaces --field-selector=status.phase=Active,metadata.name=look',
+      'kubectl get namespaces --field-selector=status.phase=Active,metadata.name=read',
       'kubectl get cm --show-labels',
       'kubectl get cm -L app,list',
       'kubectl get cm --no-headers',
@@ -520,10 +521,10 @@ export const sections: readonly Section[] = [
       'kubectl get cm --server-print=false',
       'kubectl get deploy --server-print=false',
       'kubectl get cm settings --subresource=status',
-      'kubectl get --raw /api/v1/namespaces/look/configmaps/settings',
-      'kubectl get --raw /api/v1/namespaces/look/configmaps',
-      'kubectl get --raw /apis/apps/v1/namespaces/look/deployments/web/scale',
-      'kubectl get --raw /apis/apps/v1/namespaces/look/deployments/web/status',
+      'kubectl get --raw /api/v1/namespaces/read/configmaps/settings',
+      'kubectl get --raw /api/v1/namespaces/read/configmaps',
+      'kubectl get --raw /apis/apps/v1/namespaces/read/deployments/web/scale',
+      'kubectl get --raw /apis/apps/v1/namespaces/read/deployments/web/status',
       '(sleep 1; kubectl label cm l1 w=1; kubectl delete cm l2) >/dev/null & timeout -s INT 3 kubectl get cm -w',
       '(sleep 1; kubectl label cm l1 w=2 --overwrite; kubectl create cm new) >/dev/null & timeout -s INT 3 kubectl get cm --watch-only',
       '(sleep 1; kubectl label cm l1 w=3 --overwrite) >/dev/null & timeout -s INT 3 kubectl get cm l1 -w -o name',
@@ -540,17 +541,17 @@ export const sections: readonly Section[] = [
       'kubectl wait --for=condition=x cm/missing --timeout=1s',
       '(sleep 1; kubectl delete cm new) >/dev/null & kubectl wait --for=delete cm/new --timeout=10s',
       '(sleep 1; kubectl create cm late) >/dev/null & kubectl wait --for=create cm/late --timeout=10s',
-      'kubectl proxy --port=0 > $HOME/proxy & sleep 1; curl -s http://$(grep -o "127.*" $HOME/proxy)/api/v1/namespaces/look/configmaps/missing; kill %1',
+      'kubectl proxy --port=0 > $HOME/proxy & sleep 1; curl -s http://$(grep -o "127.*" $HOME/proxy)/api/v1/namespaces/read/configmaps/missing; kill %1',
       'kubectl wait --for=jsonpath={.metadata.name} cm --all --timeout=5s',
       'kubectl wait --for=delete cm -l list=none --timeout=1s',
       'kubectl get cm settings -o yaml | kubectl apply -f - --dry-run=server',
       'kubectl get cm -o yaml -l list=x | kubectl apply -f -',
-      { run: 'kubectl cluster-info dump --namespaces=nowhere', but: ['protobuf'] },
+      { run: 'kubectl cluster-info dump --namespaces=nowhere', allowed: ['protobuf'] },
       'kubectl describe cm settings',
       'kubectl describe secret s',
       'kubectl describe svc web',
       'kubectl describe deployment web',
-      'kubectl describe namespace look',
+      'kubectl describe namespace read',
       'kubectl describe serviceaccount default',
       'kubectl describe cm missing',
       'kubectl describe cm l',
@@ -793,7 +794,7 @@ export const sections: readonly Section[] = [
       'kubectl get node alpha -o yaml',
       'kubectl patch node alpha --subresource=status --patch-file=node-status.json',
       'kubectl get nodes -o wide',
-      settled('serviceaccount/default'),
+      waitForCreation('serviceaccount/default'),
       'kubectl create -f node-pods.yaml',
       'kubectl get pods -o wide --field-selector=spec.nodeName=alpha',
       'kubectl describe node alpha',
