@@ -38,7 +38,7 @@ const lease = { namespace: core.namespace, name: 'controller-leader-election-cap
 
 export const highAvailabilitySuite: Suite = {
   shows:
-    'three managers on a real kube-apiserver, with a killed, suspended or disconnected leader and moving shards: only one writes at a time',
+    'three managers on a real kube-apiserver, with killed, suspended and disconnected leaders and with shards: only one writes in a namespace at a time',
   ci: true,
   tools: ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kubectl'],
   ownNetwork: true,
@@ -153,23 +153,23 @@ const shards = 4
 const sharedNamespaces = namespacesOfShards(shards)
 
 /**
- * Replicas join, are killed and are stopped while there is work in every namespace. In these steps no replica gets a shard back that it
- * has lost, so `checkShares` can require that the writes of a replica in a namespace are consecutive.
+ * Starts, kills and stops replicas while there is work in every namespace. No replica gets back a shard that it has lost, so `checkShares`
+ * can require that the writes of a replica in a namespace are consecutive.
  */
 async function checkSharing(apiServer: RunningApiServer, replicas: Replicas, checks: Checks): Promise<void> {
   const progress = progressSince()
   const client = apiServer.client()
   const args = [`--leader-elect-shards=${shards}`]
   /** Resolves when managers hold these numbers of shard Leases, largest first. */
-  const untilShares = (what: string, ...shares: readonly number[]) =>
-    until(client, Lease, what, (all) => sharesOf(all, lease.name, shards)?.join() === shares.join())
+  const untilShares = (description: string, ...shares: readonly number[]) =>
+    until(client, Lease, description, (all) => sharesOf(all, lease.name, shards)?.join() === shares.join())
   const contexts = sharedNamespaces.map(
     (namespace): LifeContext => ({ client, namespace, provider: localProvider, checks, progress: () => {}, limit: 180 }),
   )
   const inAllNamespaces = (act: (context: LifeContext) => Promise<unknown>) => Promise.all(contexts.map(act))
   /**
-   * Begins to scale in all namespaces. Resolves when the changes are written, because they would be rejected while webhooks are
-   * stopped.
+   * Begins to scale in all namespaces. Resolves when the changes are written, so that a manager can then be stopped: without its webhooks
+   * the changes would be rejected. `done` resolves when the Clusters are scaled.
    */
   const beginToScale = async (workers: number): Promise<{ readonly done: Promise<unknown> }> => {
     const done = inAllNamespaces((context) => scale(context, 'classy', { version: 'v1.33.0', controlPlane: 1, workers }))
@@ -238,7 +238,7 @@ function checkShares(events: readonly AuditEvent[], checks: Checks): void {
     for (const { credential } of turns) writers.add(credential)
     const text = turns.map(({ credential, writes }) => `${credential.slice(-8)} ${writes}`).join(', ')
     console.log(`  writes in ${namespace}: ${text}`)
-    checks.check(`${namespace}: no manager wrote after the next one had written`, hasNoRepeatedWriter(turns), turns)
+    checks.check(`${namespace}: no manager wrote after the next manager had written`, hasNoRepeatedWriter(turns), turns)
   }
   checks.check('three managers shared the work', writers.size === 3, [...writers])
 }
@@ -312,7 +312,8 @@ class Replicas {
 /** TCP proxies, one for each replica. An interrupted proxy forwards no data, but closes no connection. */
 class ReplicaProxies {
   readonly #server: URL
-  readonly #cut = new Set<string>()
+  /** Addresses of replicas. */
+  readonly #interrupted = new Set<string>()
   readonly #sockets = new Map<string, Socket[]>()
   readonly #closing: (() => void)[] = []
 
@@ -322,11 +323,11 @@ class ReplicaProxies {
 
   /** Starts a proxy for a replica, and returns its URL. */
   startProxy(address: string): Promise<URL> {
-    this.#cut.delete(address)
+    this.#interrupted.delete(address)
     const sockets: Socket[] = []
     this.#sockets.set(address, sockets)
     const proxy = createServer((incoming) => {
-      if (this.#cut.has(address)) return
+      if (this.#interrupted.has(address)) return
       const outgoing = connect(Number(this.#server.port), this.#server.hostname)
       sockets.push(incoming, outgoing)
       incoming.pipe(outgoing).pipe(incoming)
@@ -348,7 +349,7 @@ class ReplicaProxies {
   }
 
   interrupt({ address }: Pod): void {
-    this.#cut.add(address)
+    this.#interrupted.add(address)
     for (const socket of this.#sockets.get(address) ?? []) {
       socket.unpipe()
       socket.pause()
@@ -361,6 +362,7 @@ class ReplicaProxies {
   }
 }
 
+/** Consecutive writes of one manager. */
 interface Turn {
   /** Credential id of a manager's token; each manager has its own token. */
   readonly credential: string
@@ -372,8 +374,8 @@ interface Turn {
 const CredentialId = 'authentication.kubernetes.io/credential-id'
 const writeVerbs = ['create', 'update', 'patch', 'delete', 'deletecollection']
 /**
- * Resources that replicas write without leadership: Leases, and reviews that authenticate clients of metrics. The Secret of the
- * webhooks' certificate, which `turnsOf` recognizes by its name, is such an object, too.
+ * Resources that replicas write without leadership: Leases, and reviews that authenticate and authorize clients of metrics. `turnsOf` also
+ * ignores the Secret with the webhooks' certificate, by its name.
  */
 const sentByEveryReplica = ['leases', 'tokenreviews', 'subjectaccessreviews']
 

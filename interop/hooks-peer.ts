@@ -1,7 +1,7 @@
 /**
- * Compares hooks with upstream's types in Go: the decoding of 100,000 responses (values and errors), the results of patches, and
- * the OpenAPI document of the hooks. `packages/api/testdata` contains a recording of that document, and `npm test` compares Capstan's
- * document with the recording.
+ * Compares Capstan's hooks with `hooks-peer`, a Go program with upstream's types (`scripts/tools/hooks-peer`): the decoding of 100,000
+ * responses (values and errors), the results of patches, and the OpenAPI document of the hooks. `packages/api/testdata` contains a recording
+ * of upstream's document, and `npm test` compares Capstan's document with the recording.
  */
 import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -31,7 +31,7 @@ export const hooksPeerSuite: Suite = {
     const checks = new Checks()
     const [peer] = await toolPaths('hooks-peer')
     const document = recordedForm(await output(peer, ['openapi'], { cwd: '.' }))
-    checks.check("the recorded document equals upstream's", document === readFileSync(recording, 'utf8'))
+    checks.check("the recorded OpenAPI document equals upstream's", document === readFileSync(recording, 'utf8'))
     await comparePublishedResponses(peer, checks)
     await compareRecordedPatches(peer, checks)
     for (const format of ['JSONPatch', 'JSONMergePatch'] as const) await compareComputedPatches(peer, format, checks)
@@ -45,7 +45,7 @@ export const hooksPeerSuite: Suite = {
   },
 }
 
-/** Runs the property test of the client, which checks 1,500 responses in `npm test`, with more responses. */
+/** Runs the property tests of `wire.test.ts` with at least `ResponseCount` responses each. In `npm test` they check 1,500 and 2,000. */
 async function decodesRandomResponses(): Promise<boolean> {
   const args = ['node_modules/vitest/vitest.mjs', 'run', 'packages/extension/src/wire/wire.test.ts', '--testTimeout=600000']
   const env = { ...process.env, CAPSTAN_FUZZ: String(Math.ceil(ResponseCount / 1500)), NO_COLOR: '1' }
@@ -76,7 +76,7 @@ async function compareResponses(peer: string, seed: number, checks: Checks): Pro
     if ('value' in theirs[index]!) values++
     const isRejectedEarlier = 'value' in theirs[index]! && tooLarge.test(ourResult!)
     if (isRejectedEarlier) earlyCount++
-    checks.check(`a response of ${hook.name} is decoded as by Go`, ourResult === goResult || isRejectedEarlier, {
+    checks.check(`a response of ${hook.name} is decoded as Go decodes it`, ourResult === goResult || isRejectedEarlier, {
       seed,
       body: Buffer.from(body).toString('latin1'),
       ours: ourResult,
@@ -86,17 +86,20 @@ async function compareResponses(peer: string, seed: number, checks: Checks): Pro
   const earlyText =
     earlyCount === 0
       ? ''
-      : `, ${earlyCount} contain a number beyond a double in a field without a type: Capstan rejects it, Go keeps its text`
+      : `, ${earlyCount} contain a number too large for a double in a field without a type: Capstan rejects it, Go keeps its text`
   console.log(`${Batch} responses, seed ${seed}: ${values} have a value, ${Batch - values} an error${earlyText}`)
 }
 
 /**
- * Error of Capstan's decoder for a number in a value without a schema. Go keeps the text, and fails only when the value is
- * read.
+ * Error of Capstan's decoder for a number that is too large for a double, in a value without a schema. Go keeps the text, and fails only
+ * when the value is read.
  */
 const tooLarge = /^\{"error":"json: cannot unmarshal number \S+ into Go value of type float64"\}$/
 
-/** Compares the results of Go's decoder with the index of the responses that are published for other languages. */
+/**
+ * Checks that Go's decoder accepts or rejects each response in `packages/extension/fixtures` as `index.json` describes. Authors of
+ * extensions in other languages use these responses.
+ */
 async function comparePublishedResponses(peer: string, checks: Checks): Promise<void> {
   const cannotDecode = 'http call failed: failed to decode response: '
   const folder = new URL('../packages/extension/fixtures/', import.meta.url)
@@ -107,8 +110,8 @@ async function comparePublishedResponses(peer: string, checks: Checks): Promise<
     ...refused!.map((entry) => ({ ...entry, ...(JSON.parse(read(entry.file)) as { status: number; body: string }) })),
   ].filter((entry) => !('status' in entry) || entry.status === 200)
   const hookNamed = (name: string): Hook => hookCatalog.find((hook) => hook.name === name)!
-  const sampleResponses = published.map(({ hook, body }) => ({ hook: hookNamed(hook), body: new TextEncoder().encode(body) }))
-  const theirs = await decodeWithPeer(peer, sampleResponses)
+  const samples = published.map(({ hook, body }) => ({ hook: hookNamed(hook), body: new TextEncoder().encode(body) }))
+  const theirs = await decodeWithPeer(peer, samples)
   published.forEach(({ file, error }, index) => {
     const ours = error.startsWith(cannotDecode) ? error.slice(cannotDecode.length) : undefined
     const answer = theirs[index]!
@@ -124,7 +127,7 @@ interface RecordedPatch {
   readonly error?: string
 }
 
-/** Compares the recorded results of patches, which `npm test` uses, with upstream's library. */
+/** Compares the recorded results of patches, which `npm test` uses, with those of upstream's library. */
 async function compareRecordedPatches(peer: string, checks: Checks): Promise<void> {
   const recorded = readFileSync(new URL('../packages/api/testdata/patches.json', import.meta.url), 'utf8')
   const { document, patches } = JSON.parse(recorded) as { document: object; patches: RecordedPatch[] }
@@ -138,7 +141,7 @@ async function compareRecordedPatches(peer: string, checks: Checks): Promise<voi
   })
 }
 
-/** Computes patches between pairs of documents, and checks that upstream's library turns the first document into the second with them. */
+/** Computes patches from one document to another, and checks that upstream's library gets the second document from the first. */
 async function compareComputedPatches(peer: string, type: PatchFormat, checks: Checks): Promise<void> {
   const leaf = fc.oneof(fc.integer({ min: 0, max: 3 }), fc.boolean(), fc.constantFrom('', 'x', 'ü'), fc.constant(null))
   const names = fc.constantFrom('a', 'b', 'c/d', 'e~f', '~1', '', '-', '0', 'constructor')
@@ -197,7 +200,7 @@ function decoded({ hook, body }: SampleResponse): DecodeResult {
 const comparable = (answer: DecodeResult): string =>
   JSON.stringify('error' in answer ? answer : { value: withoutZeroValues(answer.value) })
 
-/** Removes zero values, which Go omits or writes depending on the field, and normalizes base64. */
+/** Removes zero values, which Go omits or writes depending on the field, and normalizes the base64 text of patches. */
 function withoutZeroValues(value: unknown, field?: string): unknown {
   if (Array.isArray(value)) return value.map((item) => withoutZeroValues(item) ?? null)
   if (typeof value === 'string' && field === 'patch') return Buffer.from(value, 'base64').toString('base64')

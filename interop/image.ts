@@ -62,9 +62,9 @@ export const imageSuite: Suite = {
     const image = await buildImage(join(programs.folder, 'image'), version, ownArchitecture)
     console.log(
       `image: ${Math.round(image.packed / megabyte)} MB compressed, ${Math.round(image.unpacked / megabyte)} MB unpacked, ` +
-        `${Math.round(image.base / megabyte)} MB of it the base`,
+        `${Math.round(image.base / megabyte)} MB of them in the base image`,
     )
-    checks.check(`the image has at most ${MaxPacked / megabyte} MB`, image.packed <= MaxPacked, image.packed)
+    checks.check(`the compressed image has at most ${MaxPacked / megabyte} MB`, image.packed <= MaxPacked, image.packed)
     checks.check('the image runs as an unprivileged user', image.config.User === '65532:65532', image.config.User)
     checks.check('the labels of the image name the version', image.config.Labels['org.opencontainers.image.version'] === version)
     const sbom = JSON.parse(readFileSync(join(image.rootfs, 'usr/share/doc/capstan/sbom.cdx.json'), 'utf8')) as {
@@ -101,8 +101,12 @@ async function checkOtherArchitecture(
   checks: Checks,
 ): Promise<void> {
   const image = await buildImage(join(programs.folder, architecture), version, architecture)
-  checks.check(`the image of ${architecture} names it`, image.architecture === architecture, image.architecture)
-  checks.check(`the image of ${architecture} has at most ${MaxPacked / megabyte} MB`, image.packed <= MaxPacked, image.packed)
+  checks.check(`the image of ${architecture} names its architecture`, image.architecture === architecture, image.architecture)
+  checks.check(
+    `the compressed image of ${architecture} has at most ${MaxPacked / megabyte} MB`,
+    image.packed <= MaxPacked,
+    image.packed,
+  )
   const libraries = globSync('{lib,usr/lib}/*/{libc.so.6,libstdc++.so.6}', { cwd: image.rootfs })
   const machines = ['usr/local/bin/node', ...libraries].map((file) => elfMachineOf(join(image.rootfs, file)))
   checks.check(
@@ -146,9 +150,13 @@ let refused = ''
 try { write('/capstan/x', '') } catch (err) { refused = err.code }
 console.log([process.getuid(), refused, /CapEff:\\s*0+$/m.test(read('/proc/self/status', 'utf8'))].join(' '))`
   const printed = await run('state', state, 256 << 20)
-  checks.check('a container has no capabilities and a read-only root', printed.text === '65532 EROFS true', printed)
+  checks.check(
+    'a container has the user of its securityContext, no capabilities and a read-only root',
+    printed.text === '65532 EROFS true',
+    printed,
+  )
   const greedy = await run('greedy', 'const all = []; for (;;) all.push(Buffer.alloc(1 << 20, 1))', 64 << 20)
-  checks.check('a container that exceeds its memory limit is killed', greedy.ending !== 'ended with code 0', greedy)
+  checks.check('a container that exceeds its memory limit fails', greedy.ending !== 'ended with code 0', greedy)
   const versionOf = await ended(
     await startContainer(programs, 'version', image, { args: ['--version'], securityContext, memoryLimit: 256 << 20 }),
   )
@@ -205,7 +213,7 @@ async function runLifecycle(
     const { spec } = await client.get(Lease, lease)
     return { holder: spec?.holderIdentity ?? '', transitions: spec?.leaseTransitions ?? 0 }
   }
-  const replaced = async (cause: string, act: () => Promise<void>): Promise<void> => {
+  const replaceLeader = async (cause: string, act: () => Promise<void>): Promise<void> => {
     const oldLeader = await leader()
     const lostAt = performance.now()
     await act()
@@ -220,7 +228,7 @@ async function runLifecycle(
 
   // The first replica was ready first, and leads.
   const second = { ...first, workers: 3 }
-  await replaced('SIGTERM to the leader', async () => {
+  await replaceLeader('SIGTERM to the leader', async () => {
     await replicas[0]!.program.stop()
     await routeTo(client, core, coreAddresses.slice(1))
     checks.check(
@@ -233,7 +241,7 @@ async function runLifecycle(
   progress('scaled by the other replica')
   replicas[0] = await start(coreDeployment, { address: coreAddresses[0]!, replica: 2 })
   await routeTo(client, core, coreAddresses.slice(0, 1))
-  await replaced('kill -9 of the leader', () => replicas[1]!.kill())
+  await replaceLeader('kill -9 of the leader', () => replicas[1]!.kill())
   await scale(context, 'classy', { ...second, workers: 1 })
   progress('scaled again')
   await remove(context, 'classy')
@@ -249,7 +257,7 @@ async function runLifecycle(
 /** Folder in which the manifests for cert-manager mount the Secret. */
 const CertificateFolder = '/tmp/k8s-webhook-server/serving-certs'
 
-/** Returns the Deployment with the manager's arguments of `--certificates cert-manager`. */
+/** Returns the Deployment with the arguments that `capstan manifests --certificates cert-manager` gives to the manager. */
 function withCertificateFiles(deployment: Deployment): Deployment {
   const { template } = deployment.spec
   const [container] = template.spec.containers

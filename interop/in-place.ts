@@ -1,6 +1,6 @@
 /**
- * Upgrades a control plane in place with core, the local provider and an extension in three processes. The provider finds the extension for
- * `CanUpdateMachine` in the ExtensionConfigs that core has discovered.
+ * Upgrades a control plane in place with core, the local provider and an extension in three processes. Core discovers the handlers of the
+ * extension. The provider finds the handler of `CanUpdateMachine` in the status of the ExtensionConfig.
  */
 import { join } from 'node:path'
 import { CanUpdateMachine, Cluster, ExtensionConfig, Machine, UpdateMachine } from '@capstan/api'
@@ -117,7 +117,7 @@ async function runLifecycle(client: Client, handled: { canUpdate: number; update
   const uids = (machines: readonly Machine[]) => machines.map(({ metadata }) => metadata.uid).sort()
   checks.check('every Machine was updated in place', uids(before).join() === uids(after).join(), after)
   checks.check('the provider sent one CanUpdateMachine request for each Machine', handled.canUpdate === 3, handled)
-  checks.check('core called UpdateMachine until each update was done', handled.update === 6, handled)
+  checks.check('core called UpdateMachine twice for each Machine', handled.update === 6, handled)
   const { items } = await client.list(Event, { namespace: 'default' })
   const started = items.filter(({ reason }) => reason === 'SuccessfulStartInPlaceUpdate')
   checks.check('each update has an event', started.length === 3, started)

@@ -20,11 +20,11 @@ const namespace = 'default'
 interface ReceivedState {
   /** Last acknowledged state of each ConfigMap, by name. */
   readonly acknowledged: Map<string, { revision: number; count: number }>
-  /** Revision of each object, by name, that the watch delivered last, or that a list returned after it. */
+  /** Latest revision of each object, by name, from the watch or from a later list. */
   readonly watched: Map<string, number>
   /** Highest resourceVersion that a client has received. */
   newest: number
-  /** Revision from which the next watch begins: that of the last event, or of a list after it. */
+  /** Revision from which the next watch begins: that of the last event, or of a later list. */
   watchedRevision: number
 }
 
@@ -103,7 +103,10 @@ async function killServers({ rounds, seed }: { rounds: number; seed: number }): 
   return checks
 }
 
-/** Backs up a running server and restores to another folder, which must have all acknowledged writes and reject newer resourceVersions. */
+/**
+ * Backs up a running server, restores the backup to another folder, and starts a server on that folder. That server must have all
+ * acknowledged writes, and reject a watch from a resourceVersion after the backup with 410.
+ */
 async function backUpAndRestore(folder: string, received: ReceivedState, checks: Checks): Promise<void> {
   const [file, restoredFolder] = [join(folder, 'state.backup'), join(folder, 'restored')]
   const kubeconfig = join(restoredFolder, 'kubeconfig')
@@ -128,7 +131,7 @@ async function backUpAndRestore(folder: string, received: ReceivedState, checks:
       'the resourceVersion of the restored folder is higher than all earlier ones',
       Number(metadata.resourceVersion) > received.newest + 1e8,
     )
-    // A client may have received later writes of the first server.
+    // A resourceVersion that the first server could have assigned after the backup.
     const options = { namespace, resourceVersion: String(received.newest + 10), signal: AbortSignal.timeout(10_000) }
     const result = await firstEvent(client, options).catch((err: unknown) =>
       isReason(err, 'Expired', 'Gone') ? '410' : messageOf(err),
@@ -197,7 +200,7 @@ async function checkStoredState(client: Client, received: ReceivedState, checks:
     })
   }
 
-  // Requests in progress may or may not have been written. From here on, the stored state is the expected state.
+  // A write in progress at the kill may or may not be stored. From here on, the stored state is the expected state.
   for (const { metadata, data } of items) {
     if (data?.count === undefined) continue
     received.acknowledged.set(metadata.name, { revision: Number(metadata.resourceVersion), count: Number(data.count) })
@@ -206,7 +209,7 @@ async function checkStoredState(client: Client, received: ReceivedState, checks:
   await checkResume(client, received, items, revision, checks)
 }
 
-/** Checks that a watch from the last received revision delivers everything that is in the list, or fails with 410. */
+/** Checks that a watch from the last received revision delivers the newer objects of the list, or fails with 410. */
 async function checkResume(
   client: Client,
   received: ReceivedState,
@@ -214,17 +217,17 @@ async function checkResume(
   revision: number,
   checks: Checks,
 ): Promise<void> {
-  const isNew = received.watchedRevision === 0
+  const isFirstWatch = received.watchedRevision === 0
   const before = received.watchedRevision
   const ended = new AbortController()
   try {
-    if (!isNew && items.some((item) => Number(item.metadata.resourceVersion) > before)) {
+    if (!isFirstWatch && items.some((item) => Number(item.metadata.resourceVersion) > before)) {
       const options = { namespace, resourceVersion: String(before), signal: ended.signal }
       const last = Math.max(...items.map((item) => Number(item.metadata.resourceVersion)))
       await follow(await client.watch(ConfigMap, options), received, last)
     }
     const missed = items.filter(
-      ({ metadata }) => !isNew && received.watched.get(metadata.name) !== Number(metadata.resourceVersion),
+      ({ metadata }) => !isFirstWatch && received.watched.get(metadata.name) !== Number(metadata.resourceVersion),
     )
     checks.check(
       'a watch resumes from its last resourceVersion',

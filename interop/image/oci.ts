@@ -29,9 +29,9 @@ const baseRootOf = (architecture: Architecture): string =>
   )
 
 /**
- * Installs missing packages, creates the base images and downloads Node, which needs a network.
+ * Installs missing packages, creates the base images and downloads Node. Needs a network.
  *
- * @throws CannotRun that names the missing tool
+ * @throws CannotRun that names the missing packages, if they cannot be installed
  */
 export async function installImageTools(): Promise<void> {
   const missing = requiredPackages.filter((name) => spawnSync(name, ['--version']).error !== undefined)
@@ -61,7 +61,7 @@ async function createBase(architecture: Architecture): Promise<void> {
 
 async function installPackages(missing: readonly string[]): Promise<void> {
   if (process.platform !== 'linux' || process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get'))
-    throw new CannotRun(`${missing.join(', ')} missing: install it, or run this as root on Debian`)
+    throw new CannotRun(`${missing.join(', ')} missing: install them, or run this as root on Debian`)
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
   try {
     await execute('apt-get', ['update'], { env })
@@ -148,7 +148,7 @@ export async function buildImage(folder: string, version: string, architecture: 
     unpacked: sizeOf(rootfs),
     base: statSync(baseRootOf(architecture)).size,
   }
-  // Each image has copies of the layers below it; only the last image is needed.
+  // From here on only `rootfs` is needed. The storage is large: each layer is a copy of the whole file system.
   for (const part of [store[1]!, store[3]!, context, layout]) rmSync(part, { recursive: true, force: true })
   return builtImage
 }
@@ -160,6 +160,7 @@ function sizeOf(folder: string): number {
   return bytes
 }
 
+/** Fields of a container's securityContext that `startContainer` applies. */
 export interface SecurityContext {
   readonly runAsUser: number
   readonly runAsGroup: number
@@ -238,6 +239,7 @@ export async function startContainer(
   }
 }
 
+/** A running container. */
 export interface Container {
   /** Process of runc, which ends with the container, forwards SIGTERM to it, and prints its output. */
   readonly program: Program
