@@ -1,15 +1,15 @@
 /**
  * Tests failing inputs: mistakes in classes, templates and topologies, name conflicts, denied writes, incorrect providers and
- * extensions. The measurement begins ten minutes after the input. During half an hour of virtual time:
+ * extensions. The measurement begins at least ten minutes after the input. During half an hour of virtual time:
  *
- * - The server stores no write of the controllers, except Events, and rejects at most a few (`MaxRejectedPerRetry`). Four groups
- *   of inputs are exceptions: retries of the inputs with `retries` cause writes, as upstream's do, and usually create objects and
- *   delete them after a failure; a blocking hook is called every 30 s, and the time until which it blocks is recorded; a provider
- *   whose fields change every minute causes a bounded number of writes per change; texts that depend on the time since the input
- *   are written once (`writesOnce`).
- * - The number of objects is constant, including Secrets and ConfigMaps. Of Events, at most two are written for each rejected
- *   write and one for each write of a retry; these may be new objects, because texts of Events contain the generated names of
- *   objects.
+ * - The server stores no write of the controllers, except Events, and rejects at most a few (`MaxRejectedPerRetry`). For four groups of
+ *   inputs, the number of stored writes is limited instead:
+ *   - `retries`: as in upstream, a retry writes. Usually it creates objects, and deletes them after a failure.
+ *   - `writesPerCall`: a blocking hook is called every 30 s, and the time until which it blocks is recorded.
+ *   - `writesPerMinute`: fields of a provider's object change every minute.
+ *   - `writesOnce`: texts of conditions depend on the time since the input.
+ * - The number of objects is constant, including Secrets and ConfigMaps. Events are counted separately: at most two are written for each
+ *   rejected write, and one for each write of a retry. They may be new objects, because they contain the generated names of objects.
  * - No condition, current or deprecated (v1beta1), changes its text, apart from texts that depend on time or on changing fields,
  *   and random suffixes of names.
  */
@@ -62,25 +62,22 @@ interface FailingInput {
   readonly before?: (env: ManagementEnv) => Promise<unknown>
   /** Called one minute after the demo was created. */
   readonly later?: (env: ManagementEnv) => Promise<unknown>
-  /**
-   * Number of writes for each call of a blocking hook, which record until when the hook blocks, and its message. Default: 0.
-   */
+  /** Maximum number of writes for each call of a blocking hook. They record its message and until when it blocks. Default: 0. */
   readonly writesPerCall?: number
   /**
-   * Retries that write: the number of objects whose reconcile fails, and the writes of each retry of one object. Usually a retry creates
-   * objects and deletes them after a failure. In the measured half hour each object is retried twice, after 655 and 1000 seconds of
-   * backoff. Default: no writes.
+   * Retries that write: the number of objects whose reconcile fails, and the maximum number of writes of each retry of one object. In the
+   * measured half hour each object is retried twice, after 655 and 1000 seconds of backoff. Default: no writes.
    */
   readonly retries?: { readonly objects: number; readonly writes: number }
   /** Called before each measured minute. */
   readonly during?: (env: ManagementEnv, minute: number) => Promise<unknown>
-  /** Maximum number of writes per measured minute. Default: 0. */
+  /** Maximum number of writes per measured minute, on average. Default: 0. */
   readonly writesPerMinute?: number
-  /** Replies to calls of the webhooks that the test registers. */
+  /** Responds to calls of the webhook that `registerWebhook` registers. */
   readonly webhooks?: WebhookTransport
-  /** Number of further writes, of texts that depend on the time since the input. Default: 0. */
+  /** Maximum number of further writes, which update texts that depend on the time since the input. Default: 0. */
   readonly writesOnce?: number
-  /** Part of condition texts that may change. */
+  /** Matches the part of condition texts that may change. */
   readonly changes?: RegExp
 }
 
@@ -142,10 +139,10 @@ const patched = (request: Record<string, any>, value: string, path = '/spec/temp
 
 /** Creates a policy, with a binding, that denies writes to resources. */
 const deny = async (env: ManagementEnv, group: string, resources: readonly string[], operations: readonly string[]) => {
-  const group_ = 'admissionregistration.k8s.io'
+  const policyGroup = 'admissionregistration.k8s.io'
   const metadata = { name: 'deny' }
-  await create(env, group_, 'validatingadmissionpolicies', {
-    apiVersion: `${group_}/v1`,
+  await create(env, policyGroup, 'validatingadmissionpolicies', {
+    apiVersion: `${policyGroup}/v1`,
     kind: 'ValidatingAdmissionPolicy',
     metadata,
     spec: {
@@ -154,15 +151,15 @@ const deny = async (env: ManagementEnv, group: string, resources: readonly strin
       validations: [{ expression: 'false', message: 'not on a Sunday' }],
     },
   })
-  await create(env, group_, 'validatingadmissionpolicybindings', {
-    apiVersion: `${group_}/v1`,
+  await create(env, policyGroup, 'validatingadmissionpolicybindings', {
+    apiVersion: `${policyGroup}/v1`,
     kind: 'ValidatingAdmissionPolicyBinding',
     metadata,
     spec: { policyName: 'deny', validationActions: ['Deny'] },
   })
 }
 
-/** Registers a webhook that is called for writes of resources. The transport of the test replies. */
+/** Registers a webhook that is called for writes of resources. The `webhooks` of the input respond. */
 const registerWebhook = (env: ManagementEnv, group: string, resources: string[], operations: string[]) =>
   env.client.create(ValidatingWebhookConfiguration, {
     metadata: { name: 'test' },
@@ -214,10 +211,18 @@ const classOf = (manifests: Manifests) => manifests['ClusterClass demo'].spec
 const workerOf = (manifests: Manifests) => manifests['LocalMachineTemplate demo-worker'].spec.template.spec
 const topology = (env: ManagementEnv, change: object) =>
   env.client.patch(Cluster, demo, { type: 'merge', body: { spec: { topology: change } } })
-const only = async <T extends KubeObject>(env: ManagementEnv, kind: Parameters<typeof env.client.list<T>>[0], part = '') => {
+/** Returns the first object of a kind whose name contains a text. */
+const findObject = async <T extends KubeObject>(
+  env: ManagementEnv,
+  kind: Parameters<typeof env.client.list<T>>[0],
+  part = '',
+) => {
   const { items } = await env.client.list(kind, { namespace: 'default' })
   return items.find(({ metadata }) => metadata.name.includes(part))!
 }
+
+/** Seconds after which a blocking hook is called again. */
+const SecondsBetweenCalls = 30
 
 const keyOfControlPlane = { namespace: 'default', name: 'demo-control-plane' }
 /** Sets the Ready condition of an object of a provider to False in even minutes, and to True in odd ones. */
@@ -238,19 +243,16 @@ const inputs: readonly FailingInput[] = [
   },
   {
     name: 'a patch with a value that the schema of the template rejects',
-    retries: { objects: 1, writes: 1 },
     change: (manifests) =>
       classOf(manifests).patches.push(patchOfWorkers([{ op: 'add', path: '/spec/template/spec/simulated', value: 'text' }])),
   },
   {
     name: 'a patch with a field that the schema of the template does not have',
-    retries: { objects: 1, writes: 1 },
     change: (manifests) =>
       classOf(manifests).patches.push(patchOfWorkers([{ op: 'add', path: '/spec/template/spec/colour', value: 'red' }])),
   },
   {
     name: 'a patch with a duration that the provider cannot parse',
-    retries: { objects: 1, writes: 2 },
     change: (manifests) =>
       classOf(manifests).patches.push(
         patchOfWorkers([{ op: 'add', path: '/spec/template/spec/simulated/nodeDelay', value: 'soon' }]),
@@ -344,7 +346,7 @@ const inputs: readonly FailingInput[] = [
     before: (env) => deny(env, 'cluster.x-k8s.io', ['machinedeployments'], ['UPDATE']),
   },
   {
-    name: 'a policy that denies status of MachineSets',
+    name: 'a policy that denies status updates of MachineSets',
     before: (env) => deny(env, 'cluster.x-k8s.io', ['machinesets/status'], ['UPDATE']),
   },
   {
@@ -363,14 +365,15 @@ const inputs: readonly FailingInput[] = [
   },
   {
     name: 'a quota of one Machine',
-    // Both MachineSets are retried. As upstream's, each retry creates the two clones before the Machine, changes managedFields of each,
-    // deletes both, and reports the rejected name in the status of the MachineSet and its MachineDeployment.
+    // Both MachineSets are retried. As in upstream, each retry creates a bootstrap config and an infrastructure machine before the Machine,
+    // changes the managedFields of both, deletes both, and reports the name of the rejected Machine in the status of the MachineSet and its
+    // MachineDeployment.
     retries: { objects: 2, writes: 8 },
     before: (env) => quota(env, { 'count/machines.cluster.x-k8s.io': '1' }),
   },
   {
     name: 'a quota of one infrastructure machine',
-    // As above, with one clone.
+    // As with the quota of one Machine, but each retry creates and deletes only the bootstrap config.
     retries: { objects: 2, writes: 5 },
     before: (env) => quota(env, { 'count/localmachines.infrastructure.capstan.dev': '1' }),
   },
@@ -382,20 +385,17 @@ const inputs: readonly FailingInput[] = [
   },
   {
     name: 'a webhook that denies updates of Clusters',
-    // Each retry applies the infrastructure cluster and the control plane with its template again, because the Cluster does not refer to
-    // them.
-    retries: { objects: 1, writes: 3 },
     webhooks: denyingWebhooks,
     before: (env) => registerWebhook(env, 'cluster.x-k8s.io', ['clusters'], ['UPDATE']),
   },
   {
-    name: 'a webhook that denies status of MachineDeployments',
+    name: 'a webhook that denies status updates of MachineDeployments',
     webhooks: denyingWebhooks,
     before: (env) => registerWebhook(env, 'cluster.x-k8s.io', ['machinedeployments/status'], ['UPDATE']),
   },
   {
     name: 'a webhook that denies the deletion of infrastructure machines',
-    // After 15 minutes Machine, control plane and Cluster report once that the deletion takes long.
+    // After 15 minutes the Machine, the control plane and the Cluster report, once each, that the deletion takes long.
     changes: / since more than 15m/,
     writesOnce: 3,
     webhooks: denyingWebhooks,
@@ -408,7 +408,7 @@ const inputs: readonly FailingInput[] = [
     before: (env) => registerWebhook(env, 'cluster.x-k8s.io', ['machines'], ['CREATE']),
   },
   {
-    name: 'a webhook that times out for status of MachineSets',
+    name: 'a webhook that times out for status updates of MachineSets',
     webhooks: unresponsiveWebhooks,
     before: (env) => registerWebhook(env, 'cluster.x-k8s.io', ['machinesets/status'], ['UPDATE']),
   },
@@ -442,7 +442,7 @@ const inputs: readonly FailingInput[] = [
     change: (manifests) => (workerOf(manifests).simulated.failure = { at: 'kubelet', message: 'no CNI' }),
   },
   {
-    name: 'an infrastructure cluster that resets provisioned',
+    name: 'an infrastructure cluster whose status.initialization.provisioned becomes false',
     later: async (env) => {
       for (const provisioned of [false, true, false, true, false])
         await env.client.patch(
@@ -460,16 +460,16 @@ const inputs: readonly FailingInput[] = [
   },
   {
     name: 'an infrastructure machine whose Ready condition changes every minute',
-    // Status writes of the provider's object, Machine, MachineSet, MachineDeployment and Cluster.
+    // Each change updates the status of the infrastructure machine, the Machine, the MachineSet, the MachineDeployment and the Cluster, of some of them twice.
     writesPerMinute: 7,
-    during: async (env, minute) => changeReady(env, LocalMachine, keyOf(await only(env, LocalMachine, 'steady')), minute),
+    during: async (env, minute) => changeReady(env, LocalMachine, keyOf(await findObject(env, LocalMachine, 'steady')), minute),
   },
   {
     name: 'a bootstrap config whose Ready condition changes every minute',
-    // Status writes of the provider's object, Machine, MachineSet, MachineDeployment and Cluster.
+    // Each change updates the status of the bootstrap config, the Machine, the MachineSet, the MachineDeployment and the Cluster, of some of them twice.
     writesPerMinute: 7,
     during: async (env, minute) =>
-      changeReady(env, LocalBootstrapConfig, keyOf(await only(env, LocalBootstrapConfig, 'steady')), minute),
+      changeReady(env, LocalBootstrapConfig, keyOf(await findObject(env, LocalBootstrapConfig, 'steady')), minute),
   },
   {
     name: 'a control plane that reports another number of replicas every minute',
@@ -484,11 +484,11 @@ const inputs: readonly FailingInput[] = [
   },
   {
     name: 'an infrastructure machine that is deleted by a user',
-    later: async (env) => env.client.delete(LocalMachine, keyOf(await only(env, LocalMachine, 'steady'))),
+    later: async (env) => env.client.delete(LocalMachine, keyOf(await findObject(env, LocalMachine, 'steady'))),
   },
   {
     name: 'a bootstrap config that is deleted by a user',
-    later: async (env) => env.client.delete(LocalBootstrapConfig, keyOf(await only(env, LocalBootstrapConfig, 'steady'))),
+    later: async (env) => env.client.delete(LocalBootstrapConfig, keyOf(await findObject(env, LocalBootstrapConfig, 'steady'))),
   },
   {
     name: 'a kubeconfig Secret that is deleted by a user',
@@ -503,7 +503,7 @@ const inputs: readonly FailingInput[] = [
   {
     name: 'a Machine with a pre-drain hook that is never removed',
     later: async (env) => {
-      const key = keyOf(await only(env, Machine, 'steady'))
+      const key = keyOf(await findObject(env, Machine, 'steady'))
       const annotations = { 'pre-drain.delete.hook.machine.cluster.x-k8s.io/x': 'y' }
       await env.client.patch(Machine, key, { type: 'merge', body: { metadata: { annotations } } })
       await env.client.delete(Machine, key)
@@ -569,20 +569,20 @@ const inputs: readonly FailingInput[] = [
   // Extensions
   {
     name: 'BeforeClusterCreate that blocks with another message at each call',
-    runtime: { [BeforeClusterCreate.name]: ({ nth }) => ({ wait: 30, message: `call ${nth}` }) },
+    runtime: { [BeforeClusterCreate.name]: ({ nth }) => ({ wait: SecondsBetweenCalls, message: `call ${nth}` }) },
     changes: /call \d+/,
     writesPerCall: 2,
   },
   {
     name: 'BeforeClusterUpgrade that blocks with another message at each call',
-    runtime: { [BeforeClusterUpgrade.name]: ({ nth }) => ({ wait: 30, message: `call ${nth}` }) },
+    runtime: { [BeforeClusterUpgrade.name]: ({ nth }) => ({ wait: SecondsBetweenCalls, message: `call ${nth}` }) },
     changes: /call \d+/,
     writesPerCall: 3,
     later: (env) => topology(env, { version: 'v1.36.1' }),
   },
   {
     name: 'BeforeClusterDelete that blocks',
-    runtime: { [BeforeClusterDelete.name]: () => ({ wait: 30, message: 'backup first' }) },
+    runtime: { [BeforeClusterDelete.name]: () => ({ wait: SecondsBetweenCalls, message: 'backup first' }) },
     writesPerCall: 1,
     later: (env) => env.client.delete(Cluster, demo),
   },
@@ -625,7 +625,7 @@ interface Writes {
   events: string[]
 }
 
-/** Maximum number of writes. Controllers that write in a loop would prevent the clock from advancing. */
+/** Number of writes after which further writes are rejected: controllers that write in a loop would prevent the clock from advancing. */
 const MaxWrites = 600
 
 function countWrites(): Writes {
@@ -665,22 +665,22 @@ interface AnyStatus {
 }
 
 /**
- * Texts of each condition, current or deprecated (v1beta1), in the order in which the server stored them. A text is listed again when it
- * returns.
+ * Texts of each condition, current or deprecated (v1beta1), in the order in which the server stored them. A text that returns after another
+ * is listed again.
  */
 class ConditionTexts {
   readonly #texts = new Map<string, string[]>()
 
   add({ kind, metadata, status }: KubeObject & { readonly status?: AnyStatus }): void {
     const { conditions, deprecated, v1beta2 } = status ?? {}
-    const generations = {
+    const conditionsByField = {
       conditions,
       'v1beta1.conditions': deprecated?.v1beta1?.conditions,
       'v1beta2.conditions': v1beta2?.conditions,
     }
-    for (const [generation, all] of Object.entries(generations))
+    for (const [field, all] of Object.entries(conditionsByField))
       for (const { type, status: value, reason = '', message = '' } of all ?? []) {
-        const condition = `${kind}/${metadata.name} ${generation} ${type}`
+        const condition = `${kind}/${metadata.name} ${field} ${type}`
         const text = withoutSuffixes(`${value} ${reason}: ${message}`)
         const texts = this.#texts.get(condition) ?? []
         if (texts.at(-1) !== text) texts.push(text)
@@ -703,7 +703,7 @@ const withoutSuffixes = (text: string): string => text.replace(/-[a-z0-9]{5}\b/g
 let env: ManagementEnv
 afterEach(() => env.close())
 
-/** Returns all objects that the controllers may create, with those of the test. */
+/** Returns all objects of the kinds that the test and the controllers create. */
 async function objects(): Promise<KubeObject[]> {
   const kinds = [...manifestKinds.values(), Secret, ConfigMap, Event]
   const lists = await Promise.all(kinds.map((kind) => env.client.list(kind as typeof Cluster, {})))
@@ -712,12 +712,12 @@ async function objects(): Promise<KubeObject[]> {
 
 /** Minutes during which writes are counted. */
 const Measured = 30
-/** Retries of each failing object in this time. The longest backoff is 1000 seconds. */
+/** Retries of each failing object in the measured minutes. The longest backoff is 1000 seconds. */
 const RetriesOfObject = 2
-/** Maximum number of rejected writes in each retry of all failing objects. */
+/** Maximum number of rejected writes when every failing object is retried once. */
 const MaxRejectedPerRetry = 6
 
-describe('the controllers stop writing after', () => {
+describe('the controllers do not write in a loop after', () => {
   for (const input of inputs)
     test(input.name, async () => {
       const { runtime = {}, change, before, later, during, webhooks } = input
@@ -735,9 +735,9 @@ describe('the controllers stop writing after', () => {
       await env.advance(minutes(1))
       await later?.(env)
       await env.advance(minutes(10))
-      const first = await objects()
+      const objectsBefore = await objects()
       const texts = new ConditionTexts()
-      for (const object of first) texts.add(object)
+      for (const object of objectsBefore) texts.add(object)
       const [store] = env.stores.all()
       const stopRecording = store!.subscribe(undefined, ({ object }) => object && texts.add(object as KubeObject))
       ;[writes.stored, writes.rejected, writes.events] = [[], [], []]
@@ -746,16 +746,18 @@ describe('the controllers stop writing after', () => {
         await env.advance(minutes(1))
       }
       stopRecording()
-      const then = await objects()
+      const objectsAfter = await objects()
       const isEvent = ({ kind }: KubeObject) => kind === 'Event'
-      const calls = (Measured * 60) / 30
+      const calls = (Measured * 60) / SecondsBetweenCalls
       const writesOfRetries = RetriesOfObject * retries.objects * retries.writes
       const maxWrites = writesPerCall * calls + writesOfRetries + writesPerMinute * Measured + writesOnce
       expect(writes.stored.length).toBeLessThanOrEqual(maxWrites)
       expect(writes.rejected.length).toBeLessThanOrEqual(RetriesOfObject * MaxRejectedPerRetry)
       expect(writes.events.length).toBeLessThanOrEqual(2 * writes.rejected.length + writesOfRetries)
-      expect(then.filter((object) => !isEvent(object)).length).toBe(first.filter((object) => !isEvent(object)).length)
-      expect(then.filter(isEvent).length).toBeLessThanOrEqual(first.filter(isEvent).length + writes.events.length)
+      expect(objectsAfter.filter((object) => !isEvent(object)).length).toBe(
+        objectsBefore.filter((object) => !isEvent(object)).length,
+      )
+      expect(objectsAfter.filter(isEvent).length).toBeLessThanOrEqual(objectsBefore.filter(isEvent).length + writes.events.length)
       // Conditions that summarize a changing field change with it.
       if (writesPerMinute === 0) expect(texts.changed(changes)).toEqual({})
     }, 60_000)
