@@ -9,14 +9,15 @@ import { describe, expect, test } from 'vitest'
 import { key, LifecycleHooks, type HookScenario, runScenario, type Story } from './hook-traces/story.ts'
 
 const names = LifecycleHooks.map(({ name }) => name)
-/** Hooks that are called once for each step of the upgrade. Other hooks are called once for each Cluster. */
+/** Hooks that are called for each of the two steps of the upgrade. Other hooks are called once, because there is one Cluster and one upgrade. */
 const perStep = ['BeforeControlPlaneUpgrade', 'AfterControlPlaneUpgrade', 'BeforeWorkersUpgrade', 'AfterWorkersUpgrade']
 
 /** Returns the number of calls of a hook for each version. */
 const callsOf = ({ calls }: Story, hook: string): number[] =>
   [...calls].filter(([callText]) => callText.split(' ')[0] === hook).map(([, count]) => count)
 
-const once = (hook: string, calls: number) => (perStep.includes(hook) ? [calls, calls] : [calls])
+/** Returns the expected result of `callsOf` for a hook that is called `calls` times for each version. */
+const expectedCalls = (hook: string, calls: number) => (perStep.includes(hook) ? [calls, calls] : [calls])
 
 test('calls each hook once per Cluster or once per upgrade step, in order, when no handler blocks', async () => {
   const story = await runScenario()
@@ -76,7 +77,7 @@ describe('a blocking handler', async () => {
   test('blocks all later steps', () => expect(story.order.violations).toEqual([]))
 
   test.each(names)('of %s is called once more, if the hook can block', (hook) => {
-    expect(callsOf(story, hook)).toEqual(once(hook, hook === 'AfterControlPlaneInitialized' ? 1 : 2))
+    expect(callsOf(story, hook)).toEqual(expectedCalls(hook, hook === 'AfterControlPlaneInitialized' ? 1 : 2))
   })
 
   test("is reported with upstream's messages", () => {
@@ -184,18 +185,21 @@ describe('a blocking handler', async () => {
 })
 
 /**
- * Kills the process that makes the first call of a hook for a version: during the call if `writes` is 0, otherwise after that number of
- * further writes.
+ * Returns a `respond` that kills the process that makes the first call of a hook for a version: during the call if `writes` is 0, otherwise
+ * after that number of further writes.
  */
-const killed = (writes: number): NonNullable<HookScenario['respond']> => {
+const killCaller = (writes: number): NonNullable<HookScenario['respond']> => {
   return ({ nth, by }) => {
     if (nth === 1) by.kill(writes)
     return undefined
   }
 }
 
-/** Handlers respond with a retry time of one hour and are removed while they block. AfterControlPlaneInitialized cannot block: it fails. */
-const untilRemoved = (how: 'unregister' | 'delete'): HookScenario => ({
+/**
+ * Returns a scenario in which handlers respond with a retry time of one hour and are removed while they block. The handler of
+ * AfterControlPlaneInitialized fails instead, because this hook cannot block.
+ */
+const blockUntilRemoved = (how: 'unregister' | 'delete'): HookScenario => ({
   respond: ({ hook }) => (hook === 'AfterControlPlaneInitialized' ? fail('broken') : holdFor(3600, 'for long')),
   async everySecond({ blocking, remove }) {
     if (blocking !== undefined) await remove(blocking.split(' ')[0]!, how)
@@ -206,46 +210,51 @@ async function aSecondManager({ env }: Story): Promise<void> {
   while (env.managers.length < 2) await env.start()
 }
 
-const twice = (hook: string) => once(hook, 2)
+const twice = (hook: string) => expectedCalls(hook, 2)
 
 describe.each<[what: string, scenario: HookScenario, calls: (hook: string) => unknown]>([
   ['fails with HTTP 500', { respond: ({ nth }) => (nth === 1 ? new Response('no', { status: 500 }) : undefined) }, twice],
   ['returns a Failure', { respond: ({ nth }) => (nth === 1 ? fail('not now') : undefined) }, twice],
-  ['is removed from discovery while it blocks', untilRemoved('unregister'), untilGone],
-  ['loses its ExtensionConfig while it blocks', untilRemoved('delete'), untilGone],
-  ['is called by a process that is killed during the call', { respond: killed(0) }, twice],
+  ['is removed from discovery while it blocks', blockUntilRemoved('unregister'), callsUntilRemoved],
+  ['loses its ExtensionConfig while it blocks', blockUntilRemoved('delete'), callsUntilRemoved],
+  ['is called by a process that is killed during the call', { respond: killCaller(0) }, twice],
   [
     'is called by a leader that is killed during the call',
-    { leaderElection: true, respond: killed(0), everySecond: aSecondManager },
+    { leaderElection: true, respond: killCaller(0), everySecond: aSecondManager },
     twice,
   ],
   [
     'is called by a leader that is killed right after its next write',
-    { leaderElection: true, respond: killed(1), everySecond: aSecondManager },
+    { leaderElection: true, respond: killCaller(1), everySecond: aSecondManager },
     () => expect.toSatisfy((calls: number[]) => calls.length > 0 && calls.every((count) => count <= 2)),
   ],
 ])('a handler that %s', async (_, scenario, calls) => {
   const story = await runScenario(scenario)
   test('causes no violation of the order', () => expect(story.order.violations).toEqual([]))
-  test('does not delay the Cluster afterwards', () => expect(story.took).toBeLessThan(minutes(scenario.leaderElection ? 10 : 1)))
+  const maxMinutes = scenario.leaderElection ? 10 : 1
+  test(`lets the lifecycle of the Cluster end within ${maxMinutes} min`, () =>
+    expect(story.took).toBeLessThan(minutes(maxMinutes)))
   test.each(names)('of %s is called the expected number of times', (hook) => expect(callsOf(story, hook)).toEqual(calls(hook)))
 })
 
-/** Expected number of calls of a hook that is removed: one, and for AfterControlPlaneInitialized, which fails until then, any number. */
-function untilGone(hook: string): unknown {
+/**
+ * Returns the expected number of calls of a hook whose handler is removed: one, or any number for AfterControlPlaneInitialized, which is
+ * retried until then because it fails.
+ */
+function callsUntilRemoved(hook: string): unknown {
   return hook === 'AfterControlPlaneInitialized' ? [expect.any(Number)] : [1]
 }
 
-describe('a process that is stopped after a hook allowed core to proceed, and is restarted,', () => {
-  // Numbers of writes after a hook. There are at most 90 writes between two hooks, so all writes of the Cluster's life can be covered. By
-  // default this is a sample; CAPSTAN_STOPS=24, as in CI, selects every 24th write, 1 all of them.
-  const longest = 90
+describe('core in a process that is killed after each hook, and replaced,', () => {
+  // Numbers of writes between a hook and the kill: by default a sample; with CAPSTAN_STOPS=24, as in CI, every 24th write; with
+  // CAPSTAN_STOPS=1, all writes of the lifecycle, because there are at most 90 between two hooks.
+  const maxWrites = 90
   const every = Number(process.env.CAPSTAN_STOPS)
-  const stops = every ? Array.from({ length: Math.ceil(longest / every) }, (_, i) => i * every + 1) : [1, 2, 4, 9, 33]
+  const stops = every ? Array.from({ length: Math.ceil(maxWrites / every) }, (_, i) => i * every + 1) : [1, 2, 4, 9, 33]
   test.each(stops)(
-    'keeps the order when it is stopped after write %i',
+    'keeps the order and calls each hook at most twice when %i writes precede the kill',
     async (writes) => {
-      const story = await runScenario({ respond: killed(writes) })
+      const story = await runScenario({ respond: killCaller(writes) })
       expect(story.order.violations).toEqual([])
       expect(names.filter((hook) => callsOf(story, hook).some((calls) => calls > 2))).toEqual([])
     },

@@ -6,37 +6,38 @@ import { Cluster, Machine, MachineDeployment } from '@capstan/api'
 import type { Change, Store } from '@capstan/apiserver'
 import { isDeleting, isTrue, type Kind, resourceName } from '@capstan/kube'
 import { LocalBootstrapConfigTemplate, LocalCluster, LocalControlPlane, LocalMachine, LocalMachineTemplate } from '@capstan/local'
-import { deploymentOf, isOfTopology, machinesOf, type ClusterState, clusterStateIn, clusterStateText } from './world.ts'
+import { deploymentOf, isOfTopology, machinesOf, type ClusterState, clusterStateIn, clusterStateText } from './cluster-state.ts'
 
 /** The versions of the Cluster in the scenarios of `story.ts`. Control plane and workers are upgraded to each of them. */
 export const Versions = ['v1.34.0', 'v1.35.0', 'v1.36.0'] as const
 const [First, , Last] = Versions
 
-/** A hook call, as input of rules. */
+/** A hook call whose preconditions `OrderChecker` checks. */
 export interface CheckedCall {
   readonly hook: string
   /** The version in the request; empty if there is none. */
   readonly version: string
-  /** The version from which the request upgrades; if the request does not have it, the version before `version` in `Versions`. */
+  /** The version from which the request upgrades. If the request has no such field, the version before `version` in `Versions`. */
   readonly from: string
 }
 
 type Rule = readonly [sentence: string, holds: (state: ClusterState, call: CheckedCall) => boolean]
 
-const everything: Rule = [
+const allObjectsExist: Rule = [
   'control plane, workers and infrastructure exist',
   ({ infrastructure, controlPlane, deployments }) =>
     infrastructure !== undefined && controlPlane !== undefined && deployments.size >= 2,
 ]
+const versionText = { version: 'the new version', from: 'the previous version' }
 const controlPlaneIs = (which: 'version' | 'from'): Rule => [
-  `the control plane and its Machines have version "${which}"`,
+  `the control plane and its Machines have ${versionText[which]}`,
   (state, call) =>
     state.controlPlane?.spec.version === call[which] &&
     state.controlPlane.status?.version === call[which] &&
     machinesOf(state, undefined).every(({ spec }) => spec.version === call[which]),
 ]
 const workersAre = (which: 'version' | 'from'): Rule => [
-  `all workers and their Machines have version "${which}"`,
+  `all MachineDeployments and their Machines have ${versionText[which]}`,
   (state, call) =>
     [...state.deployments].every(
       ([name, { spec }]) =>
@@ -44,11 +45,13 @@ const workersAre = (which: 'version' | 'from'): Rule => [
         machinesOf(state, name).every((machine) => machine.spec.version === call[which]),
     ),
 ]
-const nothingNewer: Rule = [
+const noNewerMachine: Rule = [
   'no Machine has a later version',
   (state, { version }) => state.machines.every(({ spec }) => spec.version! <= version),
 ]
-const noLateWorkers: Rule = ['workers that were added meanwhile do not exist', ({ deployments }) => !deployments.has('late')]
+/** `story.ts` adds the MachineDeployment `late` to the topology when it changes the version. */
+const noLateWorkers: Rule = ['the MachineDeployment "late" does not exist', ({ deployments }) => !deployments.has('late')]
+/** The initial templates: one for control plane Machines, and two for each of two MachineDeployments. */
 const noNewTemplates: Rule = ['no template was added', ({ templates }) => templates.length === 5]
 const notDeleting: Rule = ['the Cluster is not being deleted', ({ cluster }) => cluster !== undefined && !isDeleting(cluster)]
 
@@ -56,7 +59,7 @@ const notDeleting: Rule = ['the Cluster is not being deleted', ({ cluster }) => 
 const preconditions: { readonly [hook: string]: readonly Rule[] } = {
   BeforeClusterCreate: [
     [
-      'the Cluster exists, without references',
+      'the Cluster exists, and refers to no infrastructure and no control plane',
       ({ cluster }) => cluster !== undefined && !cluster.spec.infrastructureRef && !cluster.spec.controlPlaneRef,
     ],
     [
@@ -67,27 +70,27 @@ const preconditions: { readonly [hook: string]: readonly Rule[] } = {
     notDeleting,
   ],
   AfterControlPlaneInitialized: [
-    everything,
+    allObjectsExist,
     ['the control plane is initialized', ({ cluster }) => isTrue(cluster!, 'ControlPlaneInitialized')],
-    ['it has a Machine', (state) => machinesOf(state, undefined).length > 0],
+    ['the control plane has a Machine', (state) => machinesOf(state, undefined).length > 0],
     notDeleting,
   ],
-  BeforeClusterUpgrade: [everything, controlPlaneIs('from'), workersAre('from'), noLateWorkers, noNewTemplates, notDeleting],
-  BeforeControlPlaneUpgrade: [everything, controlPlaneIs('from'), workersAre('from'), noLateWorkers, notDeleting],
-  AfterControlPlaneUpgrade: [everything, controlPlaneIs('version'), workersAre('from'), noLateWorkers, notDeleting],
-  BeforeWorkersUpgrade: [everything, controlPlaneIs('version'), workersAre('from'), noLateWorkers, notDeleting],
-  AfterWorkersUpgrade: [everything, controlPlaneIs('version'), workersAre('version'), nothingNewer, notDeleting],
+  BeforeClusterUpgrade: [allObjectsExist, controlPlaneIs('from'), workersAre('from'), noLateWorkers, noNewTemplates, notDeleting],
+  BeforeControlPlaneUpgrade: [allObjectsExist, controlPlaneIs('from'), workersAre('from'), noLateWorkers, notDeleting],
+  AfterControlPlaneUpgrade: [allObjectsExist, controlPlaneIs('version'), workersAre('from'), noLateWorkers, notDeleting],
+  BeforeWorkersUpgrade: [allObjectsExist, controlPlaneIs('version'), workersAre('from'), noLateWorkers, notDeleting],
+  AfterWorkersUpgrade: [allObjectsExist, controlPlaneIs('version'), workersAre('version'), noNewerMachine, notDeleting],
   AfterClusterUpgrade: [
-    everything,
+    allObjectsExist,
     controlPlaneIs('version'),
     workersAre('version'),
-    ['workers that were added meanwhile exist', ({ deployments }) => deployments.has('late')],
+    ['the MachineDeployment "late" exists', ({ deployments }) => deployments.has('late')],
     notDeleting,
   ],
   BeforeClusterDelete: [
-    everything,
+    allObjectsExist,
     [
-      'the Cluster is being deleted, but none of its objects',
+      'the Cluster is being deleted, and none of its objects is',
       ({ cluster, infrastructure, controlPlane, deployments, machines }) =>
         isDeleting(cluster!) &&
         [infrastructure!, controlPlane!, ...deployments.values(), ...machines].every((object) => !isDeleting(object)),
@@ -99,8 +102,9 @@ const preconditions: { readonly [hook: string]: readonly Rule[] } = {
 export class OrderChecker {
   readonly violations: string[] = []
   readonly #store: Store
+  /** Calls, as `textOf` formats them, that have allowed core to proceed. */
   readonly #allowed = new Set<string>()
-  /** Hooks with versions whose last response blocked. */
+  /** Calls, as `textOf` formats them, whose last response did not allow core to proceed. */
   readonly #blocking = new Set<string>()
   readonly #removedHooks = new Set<string>()
   readonly #subscriptions: (() => void)[] = []
@@ -115,7 +119,8 @@ export class OrderChecker {
   checkCall(call: CheckedCall): void {
     const state = clusterStateIn(this.#store)
     for (const [sentence, holds] of preconditions[call.hook]!) {
-      if (!holds(state, call)) this.violations.push(`${textOf(call)} called, but not: ${sentence} (${clusterStateText(state)})`)
+      if (!holds(state, call))
+        this.violations.push(`${textOf(call)} called without its precondition: ${sentence} (${clusterStateText(state)})`)
     }
     const { hook, version, from } = call
     const preceding = precedingHooks[hook]?.(version, from) ?? []
@@ -129,7 +134,7 @@ export class OrderChecker {
     } else this.#blocking.add(textOf(call))
   }
 
-  /** Called when the last handler of the hook was removed. */
+  /** Records that the last handler of the hook was removed: the hook then blocks nothing. */
   recordRemoval(hook: string): void {
     this.#removedHooks.add(hook)
     for (const blockingHook of this.#blocking) if (blockingHook.split(' ')[0] === hook) this.#blocking.delete(blockingHook)
@@ -174,7 +179,7 @@ export class OrderChecker {
   #checkControlPlane(previous: LocalControlPlane | undefined, { spec: { version } }: LocalControlPlane): void {
     const from = previous?.spec.version
     if (from === undefined || from === version) return
-    const event = `control plane took ${version}`
+    const event = `control plane got ${version}`
     this.#requireAllowed(event, [
       ['BeforeClusterUpgrade', Last],
       ['BeforeControlPlaneUpgrade', version],
@@ -190,7 +195,7 @@ export class OrderChecker {
   #checkDeployment(previous: MachineDeployment | undefined, object: MachineDeployment): void {
     const version = object.spec.template.spec.version!
     if (version === First || previous?.spec.template.spec.version === version) return
-    this.#requireAllowed(`${deploymentOf(object)} took ${version}`, [
+    this.#requireAllowed(`${deploymentOf(object)} got ${version}`, [
       ['AfterControlPlaneUpgrade', version],
       ['BeforeWorkersUpgrade', version],
     ])
@@ -249,6 +254,6 @@ const precedingHooks: {
   AfterClusterUpgrade: (version) => [['AfterWorkersUpgrade', version]],
 }
 
-/** Formats `BeforeClusterUpgrade v1.36.0`. */
+/** Formats a call, for example `BeforeClusterUpgrade v1.36.0`; without a version, only the hook. */
 export const textOf = ({ hook, version }: Pick<CheckedCall, 'hook' | 'version'>): string =>
   version === '' ? hook : `${hook} ${version}`

@@ -35,7 +35,7 @@ import { conditionText } from '../core-env.ts'
 import { CallerHeader, type FleetEnv, fleetEnv, type ManagerProcess } from '../fleet-env.ts'
 import { createFrom } from '../manifests.ts'
 import { type CheckedCall, OrderChecker, textOf, Versions } from './order.ts'
-import { clusterStateIn, clusterStateText } from './world.ts'
+import { clusterStateIn, clusterStateText } from './cluster-state.ts'
 
 export const LifecycleHooks: readonly Hook[] = [
   BeforeClusterCreate,
@@ -53,40 +53,47 @@ export const LifecycleHooks: readonly Hook[] = [
 export interface Call extends CheckedCall {
   /** Number of this call among the calls of this hook and version, starting with 1. */
   readonly nth: number
+  /** The process that makes the call. */
   readonly by: ManagerProcess
 }
 
 export interface HookScenario {
+  /** Whether two manager processes start, with leader election. Default: one process without it. */
   readonly leaderElection?: boolean
-  /** Returns a handler's response; a Response is sent unchanged. Default: proceed. */
+  /** Returns a handler's response; a `Response` is sent unchanged. Default: proceed. */
   respond?(call: Call): Answer | Response | undefined
-  /** Called after each second. */
+  /** Called after each second of virtual time. */
   everySecond?(story: Story): Promise<void>
 }
 
+/** Progress and result of a scenario. */
 export interface Story {
   readonly env: FleetEnv
   readonly order: OrderChecker
   /** A line for each call: time, hook, response, and the state of the Cluster's objects. */
   readonly trace: readonly string[]
-  /** Duration in milliseconds of virtual time. */
+  /** Milliseconds of virtual time since the start. */
   readonly took: number
   /** Number of calls by hook and version. */
   readonly calls: ReadonlyMap<string, number>
-  /** The hook call that blocks now, as `textOf` formats it. */
+  /**
+   * The last hook call, as `textOf` formats it, if its response does not allow core to proceed. A `Response` of the scenario counts as such
+   * a response.
+   */
   readonly blocking: string | undefined
   readonly cluster: () => Promise<Cluster | undefined>
-  /** Returns the condition TopologyReconciled. */
+  /** Returns the condition TopologyReconciled of the Cluster as text. */
   readonly reconciled: () => Promise<string | undefined>
+  /** Returns the records of the blocking hooks, from the Cluster. */
   readonly waiting: () => Promise<readonly WaitingHook[]>
-  /** Removes the handler of a hook from its server's discovery, or deletes its ExtensionConfig. */
+  /** Removes the handler of a hook from the discovery response of its extension, or deletes the ExtensionConfig. */
   remove(hook: string, how: 'unregister' | 'delete'): Promise<void>
 }
 
 export const key = { namespace: 'default', name: 'demo' }
 const configOf = (hook: string) => hook.toLowerCase()
 
-/** Runs a scenario to its end. @throws if one of its parts takes more than ten minutes of virtual time */
+/** Runs a scenario to its end. @throws if creation, upgrade or deletion takes more than ten minutes of virtual time */
 export async function runScenario(scenario: HookScenario = {}): Promise<Story> {
   const trace: string[] = []
   const calls = new Map<string, number>()
@@ -156,7 +163,8 @@ export async function runScenario(scenario: HookScenario = {}): Promise<Story> {
       if (how === 'delete') await client.delete(ExtensionConfig, config)
       else {
         unregistered.add(hook)
-        await client.patch(ExtensionConfig, config, { type: 'merge', body: { metadata: { annotations: { look: 'again' } } } })
+        // A change of the ExtensionConfig makes core discover its handlers again.
+        await client.patch(ExtensionConfig, config, { type: 'merge', body: { metadata: { annotations: { changed: '' } } } })
       }
       order.recordRemoval(hook)
       if (blocking?.split(' ')[0] === hook) blocking = undefined
@@ -189,8 +197,9 @@ export async function runScenario(scenario: HookScenario = {}): Promise<Story> {
   await client.create(Cluster, { metadata: key, spec: { topology } })
   await advanceUntil('creation', isSettled)
 
-  // These changes are made together with the version: a different template for all workers, and more workers. `order.ts` checks how long
-  // they must wait: templates until BeforeClusterUpgrade allows the upgrade, new workers until the last upgrade step of the workers.
+  // Two changes are made together with the version: a different template for all workers, and a further MachineDeployment. `order.ts` checks
+  // how long core postpones them: the template until BeforeClusterUpgrade allows the upgrade, the MachineDeployment until the last upgrade
+  // step of the workers.
   const variables = [{ name: 'workerNodeDelay', value: '200ms' }]
   const workers = { machineDeployments: [...topology.workers.machineDeployments, worker('late')] }
   await client.patch(Cluster, key, {
@@ -218,7 +227,7 @@ function checkedCallOf(hook: Hook, { fromKubernetesVersion, toKubernetesVersion,
   return { hook: hook.name, version, from: fromKubernetesVersion ?? previousVersion }
 }
 
-/** Returns an upgrade plan in which control plane and workers are upgraded to every version. */
+/** Returns an upgrade plan in which control plane and workers are upgraded to each later version of `Versions`. */
 function planOf({
   request,
 }: {

@@ -1,4 +1,4 @@
-/** Reads the state of a Cluster at one moment from the API server's store. */
+/** Reads the current state of the only Cluster from the API server's store. */
 import {
   Cluster,
   ClusterTopologyMachineDeploymentNameLabel,
@@ -17,7 +17,7 @@ export interface ClusterState {
   /** MachineDeployments by their name in the topology. */
   readonly deployments: ReadonlyMap<string, MachineDeployment>
   readonly machines: readonly Machine[]
-  /** Templates of the Cluster, without those of its class. */
+  /** Templates that core cloned for the Cluster from those of its class. */
   readonly templates: readonly KubeObject[]
 }
 
@@ -46,10 +46,11 @@ export const isOfTopology = ({ metadata }: KubeObject): boolean => metadata.labe
 export const deploymentOf = ({ metadata }: KubeObject): string | undefined =>
   metadata.labels?.[ClusterTopologyMachineDeploymentNameLabel]
 
+/** Returns the Machines of a MachineDeployment, by its name in the topology; for `undefined`, those of the control plane. */
 export const machinesOf = ({ machines }: ClusterState, deployment: string | undefined): readonly Machine[] =>
   machines.filter((machine) => deploymentOf(machine) === deployment)
 
-/** Formats `control plane v1.34.0, Machine v1.34.0 | steady v1.35.0, Machine v1.34.0 (deleting) + v1.35.0`. */
+/** Formats a state, for example `control plane v1.34.0, Machine v1.34.0 | steady v1.35.0, Machine v1.34.0 (deleting) + v1.35.0`. */
 export function clusterStateText(state: ClusterState): string {
   const { cluster, controlPlane, deployments } = state
   const machines = (deployment: string | undefined) => {
