@@ -2,13 +2,14 @@
 import { isRecord, type JSONSchema } from '@capstan/kube'
 import type { Resource } from '@capstan/apiserver'
 
-/** The values that are added: different or equal items of a list, members of a map, characters of a string. */
+/** The values that make an object grow: different or equal items of a list, members of a map, characters of a string. */
 export type Growth = 'items' | 'equal items' | 'members' | 'text'
 
+/** A list, map or string in the schema of a resource. */
 export interface GrowthCase {
   readonly name: string
   readonly resource: Resource
-  /** Returns an object in which the list, map or string at the path has this size. */
+  /** Returns an object of this name, in which the list, map or string has this size. */
   object(name: string, size: number): { [field: string]: unknown }
 }
 
@@ -43,7 +44,7 @@ const apiVersionOf = ({ group, version }: Resource): string => (group === '' ? v
 const textOf = (path: readonly Step[]): string =>
   path.map((step) => (step === 'item' ? '[]' : step === 'member' ? '{}' : `.${step.field}`)).join('')
 
-/** Fields that get no case: `growthCases` sets the type, name and namespace, and the server sets `uid` and `status`. */
+/** Fields that get no case: the server sets `uid` and `status`, and `growthCases` sets the others. */
 const skipped = new Set(['.apiVersion', '.kind', '.metadata.name', '.metadata.namespace', '.metadata.uid', '.status'])
 
 function* placesIn(schema: JSONSchema, path: readonly Step[]): Generator<Place> {
@@ -123,5 +124,5 @@ function smallestValue(schema: JSONSchema, index: number, depth = 0): unknown {
   }
 }
 
-/** Fields that are set although the schema does not require them: most identify list items, others are required by validation, such as `image`. */
+/** Fields that are set although the schema does not require them: most identify list items; others, such as `image`, are required by validation. */
 const usualKeys = ['name', 'key', 'uid', 'type', 'image', 'mountPath', 'devicePath', 'containerPort', 'port', 'topologyKey', 'ip']

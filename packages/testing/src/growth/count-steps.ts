@@ -23,7 +23,7 @@ export async function countSteps(work: () => unknown): Promise<number> {
 
 let started: Promise<Session> | undefined
 
-/** Returns a session with precise coverage enabled. It is never disabled, because V8 discards compiled code whenever it is enabled. */
+/** Returns a session with precise coverage enabled. Coverage stays enabled, because V8 discards compiled code whenever it is enabled. */
 const coverage = (): Promise<Session> =>
   (started ??= (async () => {
     const session = new Session()
@@ -39,9 +39,9 @@ type Method = (this: unknown, ...args: unknown[]) => unknown
 const scanning: readonly (readonly [holder: object, names: readonly string[]])[] = [
   [JSON, ['parse', 'stringify']],
   [Object, ['assign', 'entries', 'keys', 'values']],
-  // All methods of strings and regular expressions call `exec` when it is replaced.
+  // When `exec` is replaced, all other methods that match a regular expression call it, such as `test` and `replace`.
   [RegExp.prototype, ['exec']],
-  // Called for each element of a spread list.
+  // `next` of array iterators is called for each element of a spread list.
   [Object.getPrototypeOf([].values()) as object, ['next']],
   [
     Array.prototype,
@@ -95,8 +95,8 @@ function countBuiltIns(): () => number {
 }
 
 /**
- * Returns the steps of a search: 1, and a sixteenth for each character from the start of the search to the end of the match. Backtracking
- * is not counted.
+ * Returns the steps of a search: 1, and a sixteenth for each character from the start of the search to the end of the match. Without a
+ * match, the characters to the end of the text are counted, or none if the expression is sticky. Backtracking is not counted.
  */
 function stepsOfMatch({ sticky, global }: RegExp, text: string, from: number, result: unknown): number {
   const match = result as RegExpExecArray | null

@@ -1,7 +1,7 @@
 /**
- * Tests that work on documents other than objects, which users and programs send, does not grow faster than the documents. YAML,
- * such as kubeconfigs, is not measured: its parser finds the end of each line with `indexOf`, which counts as a scan from the beginning
- * of the text.
+ * Tests that work on documents other than API objects (responses of webhooks and hooks, CEL rules, paths of columns, OpenAPI) does not
+ * grow faster than the documents. YAML, such as kubeconfigs, is not measured: its parser finds the end of each line with `indexOf`, and
+ * `countSteps` counts each of these calls as a scan from the beginning of the text.
  */
 import { GeneratePatches } from '@capstan/api'
 import { atOnce, customResourceDefinition } from '@capstan/kube'
@@ -23,14 +23,14 @@ const [mutating] = hooksOf('mutating', [
   { metadata: { name: 'a' }, webhooks: [{ name: 'a', admissionReviewVersions: ['v1'] } as never] },
 ])
 
-const verdict = (response: object) =>
+const decodeReview = (response: object) =>
   decodeResponse(mutating!, 'uid', {
     apiVersion: 'admission.k8s.io/v1',
     kind: 'AdmissionReview',
     response: { uid: 'uid', allowed: true, ...response },
   })
 
-function readDocument(text: string): unknown {
+function decodeHookResponse(text: string): unknown {
   const fields = decodeWire(text, GeneratePatches.response, 'GeneratePatchesResponse', 'response')
   expect(fields.items).toBeDefined()
   return fields
@@ -61,19 +61,25 @@ test.each<[string, (size: number) => unknown]>([
     'the response of a webhook with many operations',
     (size) => {
       const operations = many(size, (index) => ({ op: 'add', path: `/spec/n${index}`, value: 1 }))
-      const { patch } = verdict({ patchType: 'JSONPatch', patch: Buffer.from(JSON.stringify(operations)).toString('base64') })
+      const { patch } = decodeReview({
+        patchType: 'JSONPatch',
+        patch: Buffer.from(JSON.stringify(operations)).toString('base64'),
+      })
       return atOnce(applyingPatch({ metadata: {}, spec: {} }, patch!))
     },
   ],
-  ['the response of a webhook with many warnings', (size) => verdict({ warnings: many(size, (index) => `warning ${index}`) })],
-  ['the response of a hook with many items', (size) => readDocument(JSON.stringify({ items: named(size) }))],
+  [
+    'the response of a webhook with many warnings',
+    (size) => decodeReview({ warnings: many(size, (index) => `warning ${index}`) }),
+  ],
+  ['the response of a hook with many items', (size) => decodeHookResponse(JSON.stringify({ items: named(size) }))],
   [
     'the response of a hook with a long text',
-    (size) => readDocument(JSON.stringify({ message: 'é\\u0000'.repeat(size), items: [] })),
+    (size) => decodeHookResponse(JSON.stringify({ message: 'é\\u0000'.repeat(size), items: [] })),
   ],
   [
     'the response of a hook with many unknown fields',
-    (size) => readDocument(JSON.stringify({ ...Object.fromEntries(named(size).map(({ name }) => [name, 1])), items: [] })),
+    (size) => decodeHookResponse(JSON.stringify({ ...Object.fromEntries(named(size).map(({ name }) => [name, 1])), items: [] })),
   ],
   ['a CEL rule of many terms', (size) => rulesOf(many(size, (index) => `size(self.list) != ${index}`).join(' && '))],
   ['a CEL rule with a long list', (size) => rulesOf(`size(self.list) in [${many(size, (index) => index).join(', ')}]`)],

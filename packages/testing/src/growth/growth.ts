@@ -1,33 +1,37 @@
 /** Measures how the steps of a computation grow with its input. */
 import { countSteps } from './count-steps.ts'
 
-/** Largest accepted growth when the input doubles. Linear work doubles, n log n grows a little more, quadratic work fourfold. */
+/** Largest accepted ratio when the input doubles. The steps of linear work double, of n log n a little more; those of quadratic work quadruple. */
 export const MaxPerDoubling = 2.3
 
 const Sizes = [120, 240, 480, 960]
 
 /**
- * Work that seems to grow too much is measured again at these sizes. Objects of 500 to 2,000 elements exceed the limits of caches, so
- * that the steps of each element rise up to twofold there; larger objects are in no cache.
+ * Sizes for a second measurement of work that seems to grow too much. From 500 to 2,000 elements, objects begin to exceed the size limits
+ * of caches, and the steps per element rise up to twofold. At the sizes below, no object is cached.
  */
 const LargerSizes = [1920, 3840, 7680, 15_360]
 
-/** Work with fewer added steps for each element counts as constant, because such differences are random. */
+/** Work with fewer added steps per added element counts as constant, because such differences are random. */
 const FewSteps = 4
 
-/** Number of additional measurements of work that seems to grow too much. */
+/** Maximum number of additional measurements of work that seems to grow too much. */
 const MaxRepeated = 3
 
 export interface GrowthMeasurement {
   readonly name: string
+  /** Number of steps at each size. */
   readonly steps: readonly number[]
-  /** The smaller ratio of added steps between one doubling and the next; 1 for constant work and for falling ratios. */
+  /**
+   * The steps that one doubling of the input adds, divided by those that the previous doubling adds. The smaller of the two measured ratios;
+   * 1 for constant work and for falling ratios.
+   */
   readonly perDoubling: number
 }
 
 /**
- * Counts the steps of the work at each size, a doubling apart. A limit that is reached between two sizes changes one ratio; only work that
- * grows too much at both doublings is reported.
+ * Counts the steps of the work at four sizes, each twice the previous one, and again at larger sizes if the work seems to grow too much.
+ * The smaller of the two ratios counts, because a limit that is reached between two sizes changes only one of them.
  *
  * @param prepare called for each of the larger sizes; returns whether the work accepts this size
  */
@@ -36,27 +40,27 @@ export async function measureGrowth(
   work: (size: number) => unknown,
   prepare: (size: number) => Promise<boolean> = async () => true,
 ): Promise<GrowthMeasurement> {
-  const grown = await measureSizes(name, work, Sizes)
-  if (grown.perDoubling <= MaxPerDoubling) return grown
-  for (const size of LargerSizes) if (!(await prepare(size))) return grown
+  const measurement = await measureSizes(name, work, Sizes)
+  if (measurement.perDoubling <= MaxPerDoubling) return measurement
+  for (const size of LargerSizes) if (!(await prepare(size))) return measurement
   return measureSizes(name, work, LargerSizes)
 }
 
 async function measureSizes(name: string, work: (size: number) => unknown, sizes: readonly number[]): Promise<GrowthMeasurement> {
-  // The result of the first run is discarded, because it includes compilation and the filling of caches. This run needs `countSteps`, too:
+  // The result of the first run is discarded, because it includes compilation and the filling of caches. Even this run needs `countSteps`:
   // V8 does not count code that first ran before coverage was enabled.
   await countSteps(() => work(sizes[0]! / 2))
-  let grown = grownBy(name, sizes, await stepsOf(work, sizes))
-  // Other work in the process can only add steps. If a ratio is too large, it is measured again, and the smaller counts are used.
-  for (let again = 0; again < MaxRepeated && grown.perDoubling > MaxPerDoubling; again++) {
+  let measurement = measurementOf(name, sizes, await stepsOf(work, sizes))
+  // Other work in the process can only add steps. If the ratio is too large, the steps are counted again, and the smaller counts are used.
+  for (let again = 0; again < MaxRepeated && measurement.perDoubling > MaxPerDoubling; again++) {
     const stepsAgain = await stepsOf(work, sizes)
-    grown = grownBy(
+    measurement = measurementOf(
       name,
       sizes,
-      grown.steps.map((count, index) => Math.min(count, stepsAgain[index]!)),
+      measurement.steps.map((count, index) => Math.min(count, stepsAgain[index]!)),
     )
   }
-  return grown
+  return measurement
 }
 
 async function stepsOf(work: (size: number) => unknown, sizes: readonly number[]): Promise<number[]> {
@@ -65,7 +69,7 @@ async function stepsOf(work: (size: number) => unknown, sizes: readonly number[]
   return steps
 }
 
-function grownBy(name: string, sizes: readonly number[], steps: readonly number[]): GrowthMeasurement {
+function measurementOf(name: string, sizes: readonly number[], steps: readonly number[]): GrowthMeasurement {
   const [a = 0, b = 0, c = 0, d = 0] = steps
   const isConstant = d - c < FewSteps * (sizes[3]! - sizes[2]!)
   const [first, second] = [ratio(b - a, c - b), ratio(c - b, d - c)]

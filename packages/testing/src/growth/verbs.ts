@@ -1,4 +1,4 @@
-/** Measures requests to the API server with a grown object. */
+/** Measures requests to the API server with the objects of growth cases (`cases.ts`). */
 import { isStored } from '@capstan/apiserver'
 import type { ApiRequest, PatchType } from '@capstan/kube'
 import type { ApiServer } from '@capstan/kubernetes-kinds'
@@ -7,12 +7,12 @@ import { type GrowthMeasurement, measureGrowth } from './growth.ts'
 
 const caller = { name: 'admin', groups: ['system:masters'], agent: 'growth' }
 
-/** Number of measured cases. Names contain it, because objects of earlier cases of a kind may still exist. */
+/** Number of measured cases. Names of objects contain it, because objects of earlier cases of a kind may still exist. */
 let measuredCases = 0
 
 /**
- * Measures a case with `create` or, if `verbs` is `all` and the object can be stored, also with update, each type of patch, a
- * dry run, a status update, list, watch and delete.
+ * Measures a case with `create`. If `verbs` is `all` and the object can be stored, also measures update, each type of patch, a dry run,
+ * a status update, list, watch and delete.
  */
 export async function measureVerbs(server: ApiServer, one: GrowthCase, verbs: 'create' | 'all'): Promise<GrowthMeasurement[]> {
   const { group, version, plural, namespaced } = one.resource
@@ -42,7 +42,7 @@ export async function measureVerbs(server: ApiServer, one: GrowthCase, verbs: 'c
   }
 
   await measure('create', create)
-  // Reviews can only be created.
+  // Resources that are not stored, such as reviews, can only be created.
   if (created.size === 0 || verbs === 'create' || !isStored(one.resource)) return measurements
   const changed = (size: number, extra: object = {}): object => {
     const object = one.object(nameOf(size), size) as { metadata: object }
@@ -61,9 +61,9 @@ export async function measureVerbs(server: ApiServer, one: GrowthCase, verbs: 'c
   const dryRun = { ...options, dryRun: true }
   await measure('dry run', (size) => send({ verb: 'create', body: one.object(`dry-${size}`, size), options: dryRun }))
   if (one.resource.statusSubresource) {
-    const statusOf = (size: number) =>
+    const updateStatus = (size: number) =>
       send({ verb: 'update', name: nameOf(size), subresource: 'status', body: changed(size), options })
-    await measure('status update', statusOf)
+    await measure('status update', updateStatus)
   }
   await measure('list', () => send({ verb: 'list' }))
   await measure('watch', (size) => firstEvent(server, { ...target, verb: 'watch', name: nameOf(size), options: {} }))

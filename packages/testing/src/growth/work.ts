@@ -1,4 +1,4 @@
-/** Computations that the grown objects of `cases.ts` do not reach, or reach only after other checks. */
+/** Computations that requests with the objects of `cases.ts` do not run, or run only after other checks. */
 import {
   applyJsonPatch,
   applyMergePatch,
@@ -18,7 +18,7 @@ import {
 export const many = <T>(size: number, make: (index: number) => T): T[] => Array.from({ length: size }, (_, index) => make(index))
 export const named = (size: number, extra: object = {}) => many(size, (index) => ({ name: `n${index}`, ...extra }))
 
-const patched: JSONSchema = s.object({
+const patchedSchema: JSONSchema = s.object({
   containers: s.list(s.object({ name: s.string(), image: s.string().optional() })).listMap('name'),
   finalizers: s.list(s.string()).listSet(),
 }).json
@@ -31,7 +31,7 @@ function validate(size: number, items: JSONSchema): unknown {
   return [validateSchema(object('a') as never, undefined), validateSchema(object('a') as never, object('b') as never)]
 }
 
-/** Formats of strings in schemas. */
+/** Names of string formats in schemas. */
 const formats =
   'bsonobjectid uri email hostname ipv4 ipv6 cidr mac uuid isbn creditcard ssn hexcolor rgbcolor byte date duration datetime k8s-short-name k8s-long-name'.split(
     ' ',
@@ -63,12 +63,13 @@ const hostileParts = [
   '😀',
 ]
 
-/** Checks long texts of one repeated part, each also with an invalid end. */
+/** Checks long texts of one repeated part, each also with the prefix `a` and an invalid end. */
 const checkHostileTexts = (format: string, size: number): boolean[] =>
   hostileParts.flatMap((part) => [part.repeat(size), `a${part.repeat(size)}\x01`].map(formatCheck(format)!))
 
 const rejectingSchema: JSONSchema = { type: 'object', properties: { value: { type: 'string', maxLength: 0 } } }
 
+/** Computations by name. `size` is the number of items, members or characters of the input. */
 export const workOutsideRequests: readonly (readonly [name: string, work: (size: number) => unknown])[] = [
   ['a label selector of many requirements', (size) => parseLabelSelector(many(size, (index) => `n${index}=a`).join(','))],
   ['a label selector of many values', (size) => parseLabelSelector(`a in (${many(size, (index) => `n${index}`).join(',')})`)],
@@ -88,11 +89,11 @@ export const workOutsideRequests: readonly (readonly [name: string, work: (size:
   ['JSON of many exact integers', (size) => readJSON(`[${many(size, () => '9007199254740993').join(',')}]`)],
   [
     'a strategic merge patch of many items',
-    (size) => applyStrategicPatch({ containers: named(size) }, { containers: named(2 * size, { image: 'i' }) }, patched),
+    (size) => applyStrategicPatch({ containers: named(size) }, { containers: named(2 * size, { image: 'i' }) }, patchedSchema),
   ],
   [
     'a strategic merge patch that deletes many items',
-    (size) => applyStrategicPatch({ containers: named(size) }, { containers: named(size, { $patch: 'delete' }) }, patched),
+    (size) => applyStrategicPatch({ containers: named(size) }, { containers: named(size, { $patch: 'delete' }) }, patchedSchema),
   ],
   [
     'a strategic merge patch that orders many items',
@@ -101,7 +102,7 @@ export const workOutsideRequests: readonly (readonly [name: string, work: (size:
       return applyStrategicPatch(
         { containers: named(size) },
         { '$setElementOrder/containers': order, containers: order },
-        patched,
+        patchedSchema,
       )
     },
   ],
@@ -112,7 +113,7 @@ export const workOutsideRequests: readonly (readonly [name: string, work: (size:
       return applyStrategicPatch(
         { finalizers: names },
         { finalizers: many(size, (index) => `m${index}`), '$deleteFromPrimitiveList/finalizers': names },
-        patched,
+        patchedSchema,
       )
     },
   ],
