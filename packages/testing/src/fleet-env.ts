@@ -1,6 +1,6 @@
 /**
- * Simulates several manager processes with one API server and the virtual clock. Each has its own informers, connections and
- * memory, and can be killed at any time. They share the stores of simulated workload clusters.
+ * Simulates several manager processes with one API server and the virtual clock. Each process has its own informers, connections and
+ * memory, and can be killed at any time. All processes share the stores of simulated workload clusters.
  */
 import { coreKinds } from '@capstan/api'
 import type { Store } from '@capstan/apiserver'
@@ -36,14 +36,17 @@ export interface FleetEnv {
   readonly store: Store
   /** Running managers. */
   readonly managers: readonly ManagerProcess[]
+  /** Starts a further manager process. */
   start(): Promise<ManagerProcess>
+  /** Runs all work that is due now, without advancing the clock. */
   settle(): Promise<void>
+  /** Advances the clock by `ms`, and settles after each timer. */
   advance(ms: number): Promise<void>
   close(): Promise<void>
 }
 
 /** Header that names the calling process, so that a handler can kill it during the call. */
-export const CallerHeader = 'x-asked-by'
+export const CallerHeader = 'x-calling-process'
 
 export async function fleetEnv({ extensions, leaderElection = false }: FleetEnvOptions): Promise<FleetEnv> {
   const clock = new VirtualClock()

@@ -1,4 +1,7 @@
-/** Tests that BeforeClusterDelete also blocks deletions that begin with an object other than the Cluster, such as its namespace. */
+/**
+ * Tests that BeforeClusterDelete also protects the objects of a Cluster from deletions that core does not begin: foreground deletion of
+ * the Cluster, and deletion of its namespace.
+ */
 import { Cluster, Machine, MachineDeployment } from '@capstan/api'
 import { type Kind, Namespace, seconds } from '@capstan/kube'
 import { LocalCluster, LocalControlPlane, LocalMachine } from '@capstan/local'
@@ -17,7 +20,7 @@ const topology = {
   workers: { machineDeployments: [{ class: 'worker', name: 'steady', replicas: 1 }] },
 }
 
-/** Creates a Cluster with its objects in a separate namespace. Its BeforeClusterDelete blocks. */
+/** Creates a Cluster in the namespace `team`. A handler of BeforeClusterDelete blocks its deletion until `unblock` is called. */
 async function aGuardedCluster() {
   let blocks = true
   const runtime = scriptedRuntime({ BeforeClusterDelete: () => (blocks ? { wait: 5, message: 'backing up' } : undefined) })

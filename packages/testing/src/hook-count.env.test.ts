@@ -27,7 +27,7 @@ const topology = {
   workers: { machineDeployments: [worker('steady')] },
 }
 
-/** Actions on clusters, with a restart after each. */
+/** Actions on the Clusters. The management cluster restarts after each action. */
 const actions: readonly ((env: ManagementEnv) => Promise<unknown>)[] = [
   ({ client }) => Promise.all(names.map((name) => client.create(Cluster, { metadata: key(name), spec: { topology } }))),
   (env) => patchAll(env, { metadata: { labels: { team: 'x' } } }),

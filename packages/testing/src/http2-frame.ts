@@ -11,7 +11,9 @@ const frameTypes = {
   continuation: 9,
 }
 
+/** Flag of a frame after which the sender sends no further frames on the stream. */
 export const endStream = 1
+/** Flag of a frame that ends the headers: no continuation follows. */
 export const endHeaders = 4
 
 /** Encodes an HTTP/2 frame, valid or invalid, for tests with incorrect peers. */

@@ -26,8 +26,8 @@ const key = { namespace: 'default', name: 'demo' }
 const demo = new URL('../../lab/demo/', import.meta.url)
 
 /**
- * Covers changes of the version. Of each Machine, the first call of UpdateMachine starts the update, and the second completes
- * it.
+ * Covers changes of the version with patches. For each Machine, the first call of UpdateMachine starts the update, and the second
+ * completes it.
  */
 const updatesVersions: HookScript = {
   CanUpdateMachineSet({ request }) {
@@ -102,7 +102,7 @@ test('an upgrade keeps workers and their Nodes', async () => {
   expect(env.management.manager.waiting()).toEqual([])
 })
 
-/** Updates versions, and covers all differences of the templates. */
+/** Like `updatesVersions`, but also covers all other changes of the Machine spec, and those of the infrastructure template. */
 const updatesAll: HookScript = {
   ...updatesVersions,
   CanUpdateMachineSet({ request }) {
@@ -132,7 +132,7 @@ test('a changed variable is applied to the infrastructure of existing workers', 
   }
 })
 
-test('workers with uncovered differences are replaced, with an event that has the reason', async () => {
+test('workers are replaced when the patches of the extension do not cover all changes, and an Event has the reason', async () => {
   await aRunningCluster(updatesVersions)
   const namesBefore = (await workers()).map(({ metadata }) => metadata.name)
   await change({ version: 'v1.36.1', variables: [{ name: 'workerNodeDelay', value: '777ms' }] })
@@ -194,12 +194,12 @@ test('no objects exist after a cluster is deleted during an update', async () =>
   }
 })
 
-describe('a process that is stopped during an in-place upgrade and restarted', async () => {
+describe('an in-place upgrade', async () => {
   /**
-   * Runs the upgrade. Returns the number of commits, whether the Machines are the same, the versions of their Nodes, and remaining
-   * annotations.
+   * Runs the upgrade. Stops the process immediately after commit number `stopAfter`, and starts the next process. Returns the number of
+   * commits, whether the Machines are the same, the versions of their Nodes, and remaining annotations.
    */
-  async function play(stopAfter = Number.POSITIVE_INFINITY): Promise<{ commits: number; ending: object }> {
+  async function upgrade(stopAfter = Number.POSITIVE_INFINITY): Promise<{ commits: number; result: object }> {
     const base = memoryStores()
     await aRunningCluster(updatesVersions, base)
     const namesBefore = (await workers()).map(({ metadata }) => metadata.name)
@@ -224,24 +224,24 @@ describe('a process that is stopped during an in-place upgrade and restarted', a
       await env.advance(seconds(120))
     }
     const machines = await workers()
-    const marks = machines
+    const annotations = machines
       .flatMap(({ metadata }) => Object.keys(metadata.annotations ?? {}))
       .filter((name) => /place|hooks/.test(name))
     const names = machines.map(({ metadata }) => metadata.name)
     const versions = (await nodes()).map((line) => line.split(' ')[2])
-    return { commits: stores.commits, ending: { isSame: names.join() === namesBefore.join(), versions, marks } }
+    return { commits: stores.commits, result: { isSame: names.join() === namesBefore.join(), versions, annotations } }
   }
 
-  const { commits, ending: undisturbed } = await play()
+  const { commits, result: expected } = await upgrade()
   await env.close()
-  test('has the expected result without a stop', () => {
-    expect(undisturbed).toEqual({ isSame: true, versions: ['v1.36.1', 'v1.36.1', 'v1.36.1'], marks: [] })
+  test('keeps the Machines and leaves no annotations', () => {
+    expect(expected).toEqual({ isSame: true, versions: ['v1.36.1', 'v1.36.1', 'v1.36.1'], annotations: [] })
   })
 
   test.each(stopsOf(commits, 4))(
-    'leads to the same result when stopped after write %i',
+    'has the same result when the process is stopped after write %i and restarted',
     async (stop) => {
-      expect((await play(stop)).ending).toEqual(undisturbed)
+      expect((await upgrade(stop)).result).toEqual(expected)
     },
     60_000,
   )

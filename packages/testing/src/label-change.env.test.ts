@@ -1,6 +1,4 @@
-/**
- * Tests a provider that begins to serve a second version of its kinds, and names it in its contract label, while Clusters exist.
- */
+/** Tests a provider whose contract label changes while Clusters exist: it names a second version of its kinds, or a later contract. */
 import { Cluster, ClusterClass, Machine, MachineDeployment, MachineSet } from '@capstan/api'
 import { CustomResourceDefinition, type DeclaredKind, getCondition, type Kind, resourceName, seconds } from '@capstan/kube'
 import {
@@ -46,7 +44,7 @@ async function replaceable(): Promise<string[]> {
   return lists.flat().toSorted()
 }
 
-/** Adds version v1beta1, with the schema of v1alpha1, to the CRDs, and names it in their label of contract v1beta2. */
+/** Adds version v1beta1, with the schema of v1alpha1, to the CRDs and to their label of contract v1beta2. */
 async function serveSecondVersion(): Promise<void> {
   for (const kind of localKinds as readonly DeclaredKind[]) {
     const key = { name: resourceName(kind) }
@@ -97,7 +95,7 @@ test('core reports the new version when the label changes, and replaces no Machi
   expect((await env.client.list(Machine)).items.map(({ status }) => status?.phase)).toEqual(Array(6).fill('Running'))
 })
 
-test('a provider that changes to contract v1beta2 keeps its Machines, and core no longer reads the old fields', async () => {
+test('a provider that changes to contract v1beta2 keeps its Machines, and core no longer reads the fields of contract v1beta1', async () => {
   const core = await coreEnv({ contract: 'v1beta1' })
   closers.push(() => core.close())
   await core.provisionCluster()
@@ -117,7 +115,7 @@ test('a provider that changes to contract v1beta2 keeps its Machines, and core n
   expect(machineAfter.status?.phase).toBe('Running')
   expect(machineAfter.status?.conditions).toEqual(machineBefore.status?.conditions)
 
-  // Core no longer reads status.ready, which the test's client still writes for a second Machine.
+  // For a second Machine, the test's client still converts `provisioned` to `status.ready`, which core no longer reads.
   await core.create(DevMachine, 'm2')
   await core.create(DevConfig, 'm2')
   await core.create(Machine, 'm2', { spec: aMachine({ metadata: { name: 'm2' } }).spec })

@@ -37,8 +37,8 @@ import { expect, test } from 'vitest'
 import { callText } from './call-text.ts'
 import { type Lifecycle, lifecycleOf, type LifecycleOptions } from './lifecycle-of.ts'
 
-/** Returns a handler that blocks once for each request, then proceeds. */
-function once(seconds: number, message: string) {
+/** Returns a handler that blocks when it gets a request for the first time. Two requests are the same if they differ only in the Cluster. */
+function blockOnce(seconds: number, message: string) {
   const earlierRequests = new Set<string>()
   return ({ request }: { request: object }) => {
     const requestKey = JSON.stringify({ ...request, cluster: undefined })
@@ -53,15 +53,15 @@ test('the trace has every lifecycle hook, in order', async () => {
   const extension = defineExtension({
     name: 'sample',
     handlers: [
-      on(BeforeClusterCreate, { name: 'create' }, once(5, 'waiting for quota')),
+      on(BeforeClusterCreate, { name: 'create' }, blockOnce(5, 'waiting for quota')),
       on(AfterControlPlaneInitialized, { name: 'initialized' }, go),
       on(BeforeClusterUpgrade, { name: 'before-upgrade' }, go),
       on(BeforeControlPlaneUpgrade, { name: 'before-control-plane' }, go),
-      on(AfterControlPlaneUpgrade, { name: 'after-control-plane' }, once(30, 'checking')),
+      on(AfterControlPlaneUpgrade, { name: 'after-control-plane' }, blockOnce(30, 'checking')),
       on(BeforeWorkersUpgrade, { name: 'before-workers' }, go),
       on(AfterWorkersUpgrade, { name: 'after-workers' }, go),
       on(AfterClusterUpgrade, { name: 'after-upgrade' }, go),
-      on(BeforeClusterDelete, { name: 'delete' }, once(3, 'backing up')),
+      on(BeforeClusterDelete, { name: 'delete' }, blockOnce(3, 'backing up')),
     ],
   })
   const { trace, calls, stuck } = await lifecycleOf(extension)
@@ -101,7 +101,7 @@ test('the trace has every lifecycle hook, in order', async () => {
   expect(calls.every(({ extensionConfig }) => extensionConfig === 'sample')).toBe(true)
 })
 
-test('an extension that computes patches, declares variables and plans upgrades is part of the class', async () => {
+test('core calls the handlers of an extension that declares variables, generates and validates patches, and plans upgrades', async () => {
   const extension = defineExtension({
     name: 'topology',
     handlers: [
@@ -118,7 +118,7 @@ test('an extension that computes patches, declares variables and plans upgrades 
         ]),
       ),
       on(ValidateTopology, { name: 'validation' }, ({ request }) =>
-        request.items.length > 0 ? proceedNow() : fail('nothing to look at'),
+        request.items.length > 0 ? proceedNow() : fail('the request has no items'),
       ),
       on(GenerateUpgradePlan, { name: 'plan' }, ({ request }) => {
         const ahead = ['v1.35.7', 'v1.36.0'].filter((version) => version > request.fromControlPlaneKubernetesVersion)

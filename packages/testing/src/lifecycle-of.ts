@@ -23,23 +23,29 @@ export type LifecycleStep = 'create' | 'scale' | 'upgrade' | 'delete'
 export interface LifecycleOptions {
   /** Steps to run, in this order. Default: all. */
   readonly steps?: readonly LifecycleStep[]
-  /** The initial version. Default: v1.34.0. The step `upgrade` upgrades to each minor version up to `to`, by default v1.36.0. */
+  /** The initial version. Default: v1.34.0. */
   readonly from?: string
+  /**
+   * The version after the step `upgrade`. Default: v1.36.0. The control plane is upgraded to each minor version between, unless the extension
+   * plans upgrades.
+   */
   readonly to?: string
   /**
-   * Number of control plane Machines. Default: 1. If there are several, the local provider updates some of them in place if the
-   * extension can.
+   * Number of control plane Machines. Default: 1. With several Machines, the local provider updates some of them in place if the extension
+   * has handlers for in-place updates.
    */
   readonly controlPlane?: number
   /** Number of worker Machines before the step `scale`, which adds one Machine. Default: 1. */
   readonly workers?: number
   /** Settings of the ExtensionConfig, which has the name of the extension. */
   readonly settings?: { readonly [name: string]: string }
+  /** Selects the namespaces for which the ExtensionConfig is used. Default: all. */
   readonly namespaceSelector?: LabelSelector
   /** Annotations of the ExtensionConfig, such as an object selector or overrides. */
   readonly annotations?: { readonly [name: string]: string }
   /** Labels of the Cluster. */
   readonly labels?: { readonly [name: string]: string }
+  /** Variables of the Cluster's topology. */
   readonly variables?: { readonly [name: string]: Json }
   /** Time limit of a step in milliseconds of virtual time, checked every five seconds. Default: ten minutes. */
   readonly patience?: number
@@ -184,7 +190,7 @@ async function startStep(client: Client, step: LifecycleStep, options: Parameter
   }
 }
 
-/** Returns the reason why the Cluster is not complete, from its status. */
+/** Returns the reason why the step is not complete, from the status of the Cluster; `undefined` if it is complete. */
 function whyIncomplete(step: LifecycleStep, cluster: Cluster | undefined, to: string): string | undefined {
   if (step === 'delete') {
     if (!cluster) return undefined

@@ -142,14 +142,14 @@ test('a cluster is created, scaled, upgraded and deleted', async () => {
 
 test('the lifecycle is the same over HTTPS', async () => {
   const https = overHttps()
-  const report = async (env: ManagementEnv) => {
+  const linesOf = async (env: ManagementEnv) => {
     await runLifecycle(env)
     await env.close()
     return withoutTimes(env.story())
   }
   // With its own stores, this environment stays in this process even if the environment below uses a real API server.
-  const inProcess = await report(await managementEnv({ runtime: runtime(), stores: memoryStores() }))
-  const overSocket = await report(await managementEnv({ runtime: runtime(), reach: (server) => https.reach(server) }))
+  const inProcess = await linesOf(await managementEnv({ runtime: runtime(), stores: memoryStores() }))
+  const overSocket = await linesOf(await managementEnv({ runtime: runtime(), reach: (server) => https.reach(server) }))
   await https.close()
   expect(overSocket).toEqual(inProcess)
 })
@@ -173,7 +173,7 @@ test('a restarted management cluster finds its Cluster Available, and does not c
   await second.close()
 })
 
-/** Removes times from lines: the number of reconciles of a key differs, and with it the time of its rate limiting. */
+/** Removes times, and sorts the lines: over HTTPS the number of reconciles of a key differs, and with it the delay by rate limiting. */
 const withoutTimes = (story: string): string[] =>
   story
     .split('\n')

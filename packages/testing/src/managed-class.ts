@@ -11,6 +11,7 @@ export interface ManagedClass {
   /** Versions of upgrade steps, if no handler of the extension plans them. */
   readonly versions: readonly string[]
   readonly extension: Extension
+  /** Name of the ExtensionConfig of the extension. */
   readonly extensionConfig: string
 }
 

@@ -39,7 +39,7 @@ export interface ManagementEnvOptions {
   readonly hookTransport?: HookTransport
   /** Called after each call of an extension, including discovery; not for calls of `runtime`. */
   readonly onCall?: CallObserver
-  /** Filters lines of the story. Default: all. */
+  /** Returns whether the story contains a line. Default: all lines. */
   readonly shows?: (line: Line) => boolean
   readonly clock?: VirtualClock
   /** Stores of an earlier management cluster, to continue with its objects. */
@@ -50,7 +50,10 @@ export interface ManagementEnvOptions {
   readonly reach?: ManagementClusterOptions['reach']
   /** Transport for calls of webhooks that the test registers. Default: HTTPS. Not used on a real server. */
   readonly webhooks?: WebhookTransport
-  /** As in `PendingWork`. */
+  /**
+   * Turns of the event loop without progress after which `settle` assumes that pending work waits for virtual time. Default: 1,000. On a real
+   * server, milliseconds instead of turns, by default 60,000.
+   */
   readonly patience?: number
 }
 
@@ -61,7 +64,9 @@ export interface ManagementEnv {
   readonly stores: Stores & { all(): readonly Store[] }
   /** Hook calls so far, in order. */
   readonly hooks: readonly HookCall[]
+  /** Runs all work that is due now, without advancing the clock. */
   settle(): Promise<void>
+  /** Advances the clock by `ms`, and settles after each timer. */
   advance(ms: number): Promise<void>
   /** Returns new lines since the last call, with seconds since 2026-01-01, when a new virtual clock starts. */
   story(): string
@@ -102,7 +107,7 @@ export async function managementEnv(options: ManagementEnvOptions): Promise<Mana
     },
     reach: async (server, inProcess) => traffic.count(options.reach ? await options.reach(server, inProcess) : inProcess),
   }
-  // As in `testEnv`, the variable selects a real server. It is not used with existing stores, whose objects a real server does not have.
+  // CAPSTAN_TEST_KUBECONFIG selects a real server, but not for existing stores, whose objects a real server does not have.
   const kubeconfig = options.stores ? undefined : process.env.CAPSTAN_TEST_KUBECONFIG
   const { management, managers, isCaughtUp } = await (kubeconfig !== undefined
     ? onRealServer(kubeconfig, managementOptions, traffic)

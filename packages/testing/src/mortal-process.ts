@@ -22,6 +22,7 @@ export interface MortalConnections extends ProcessConnections {
   rejectPending(): void
 }
 
+/** Wraps the connections of a process, so that a test can kill the process. */
 export function mortalConnections({ clock, stores, transport, hooks }: ProcessConnections): MortalConnections {
   const processStores = mortalStores(stores)
   const pendingRequests = Promise.withResolvers<never>()
@@ -32,7 +33,7 @@ export function mortalConnections({ clock, stores, transport, hooks }: ProcessCo
     isDead = true
     processStores.kill()
   }
-  /** Settles as `promise` does. After the process was killed, only `rejectPending` settles it. */
+  /** Returns a promise that settles as `promise` does. After the process is killed, only `rejectPending` settles the returned promise. */
   const unlessDead = async <T>(promise: Promise<T>): Promise<T> => {
     const outcome = await promise.then(
       (value) => () => value,
@@ -82,6 +83,7 @@ export function mortalConnections({ clock, stores, transport, hooks }: ProcessCo
   }
 }
 
+/** Yields the events until the process is dead. Then waits until the watch is aborted. */
 async function* whileAlive<T>(events: AsyncIterable<T>, isDead: () => boolean, signal: AbortSignal): AsyncGenerator<T> {
   for await (const event of events) {
     if (isDead()) await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))

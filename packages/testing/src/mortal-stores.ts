@@ -5,7 +5,9 @@ import type { Change, Store, Write } from '@capstan/apiserver'
 import type { Stores } from '@capstan/lab'
 
 export interface MortalStores extends Stores {
+  /** Returns the stores that the process has opened. */
   all(): readonly Store[]
+  /** Number of commits so far. */
   readonly commits: number
   readonly isDead: boolean
   /** Kills the process now: commits that begin later have no effect. */
@@ -54,7 +56,7 @@ export function mortalStores(base: Stores, lifetime = Number.POSITIVE_INFINITY):
       store.subscribe(resource, (change) => {
         if (!isDead) listener(change)
       }),
-    // Handles are closed with the process; the state is kept.
+    // The store of `base` stays open for the next process.
     close: () => Promise.resolve(),
   })
 

@@ -7,6 +7,7 @@ import { seededRandom, systemClock } from '@capstan/kube'
 import { httpsTransport, issueCertificate, makeAuthority } from '@capstan/kube/node'
 
 export interface OverHttps {
+  /** Serves the API server on a free port, and returns a transport to it. */
   reach(server: ApiServer): Promise<Transport>
   close(): Promise<void>
 }

@@ -1,6 +1,6 @@
 /**
- * An IPAM provider: a kind of address pools, and the controller that allocates addresses for claims, as Cluster API's contract for IPAM
- * providers requires.
+ * An IPAM provider: a kind of address pools, a controller that allocates addresses for claims, as Cluster API's contract for IPAM providers
+ * requires, and a controller that sets the Ready condition of the pools.
  */
 import { Cluster, ClusterNameLabel, IPAddress, IPAddressClaim, isPaused } from '@capstan/api'
 import {
@@ -45,6 +45,7 @@ const ReleaseFinalizer = 'ipam.example.com/release'
 const ProtectFinalizer = 'ipam.cluster.x-k8s.io/protect-address'
 const { Ready } = conditionTypes({ Ready: ['Ready'] })
 
+/** Returns the provider as options of `providerEnv`. */
 export const poolProvider = (): Pick<ProviderEnvOptions, 'kinds' | 'start'> => ({
   kinds: [DevPool as unknown as DeclaredKind],
   start: () => ({ controllers: [claimController, poolController], close: async () => {} }),

@@ -38,7 +38,7 @@ import { advance, type PendingWork, createTraffic, settle } from './settle.ts'
 /** A running provider. */
 export interface RunningProvider {
   readonly controllers: readonly Controller[]
-  /** Workload clusters that it simulates in this process. */
+  /** Workload clusters that the provider simulates in this process. */
   readonly workloads?: Pick<Workloads, 'whenStarted'>
   close(): Promise<void>
 }
@@ -72,7 +72,9 @@ export interface ProviderEnv {
   restart(): Promise<void>
   /** Advances the clock until the promise settles. @throws if it does not settle within `limit` milliseconds of virtual time */
   during<T>(work: Promise<T>, limit: number): Promise<T>
+  /** Advances the clock by `ms`, and settles after each timer. */
   advance(ms: number): Promise<void>
+  /** Runs all work that is due now, without advancing the clock. */
   settle(): Promise<void>
   /** Connects to a simulated workload cluster, as core does. */
   connect(kubeconfig: string): Promise<Client>

@@ -33,7 +33,7 @@ export interface RealHostOptions {
   readonly clock: Clock
   readonly kinds: readonly DeclaredKind[]
   readonly admission: readonly Admission[]
-  /** Changes the connection of the test's own client. */
+  /** Wraps the transport of the test's own client. */
   readonly asTest?: (transport: Transport) => Transport
 }
 
@@ -65,9 +65,9 @@ export async function realHost({ kubeconfig, clock, kinds, admission, asTest = (
       },
     } as Store,
     async installed() {
-      // In a kube-apiserver, a CRD is Established a moment before its kind is served. An informer would wait for a retry on the
-      // virtual clock, which does not run here.
-      await Promise.all(kinds.map((kind) => served(client, kind)))
+      // In a kube-apiserver, a CRD is Established a moment before its kind is served. An informer would retry only when the test advances
+      // the virtual clock.
+      await Promise.all(kinds.map((kind) => untilServed(client, kind)))
       if (admission.length > 0) await webhooks.configure()
     },
     async isCaughtUp(managers: readonly Manager[]) {
@@ -103,7 +103,8 @@ const withoutEmbeddedState = new Proxy({} as ApiServer, {
   },
 })
 
-async function served(client: Client, kind: Kind): Promise<void> {
+/** Resolves when the server serves a kind. */
+async function untilServed(client: Client, kind: Kind): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
       await client.list(kind, { limit: 1 })
@@ -141,7 +142,8 @@ async function wipe(client: Client, kinds: readonly Kind[]): Promise<void> {
 }
 
 /**
- * Reopens a watch that the server has ended or lost, in real time: an informer would wait for virtual time, which does not run.
+ * Reopens a watch in real time when the server has ended it or the connection was lost. An informer would reopen it only when the test
+ * advances the virtual clock.
  */
 const lastingWatches = (transport: Transport): Transport => ({
   close: () => transport.close(),
@@ -168,7 +170,7 @@ const lastingWatches = (transport: Transport): Transport => ({
   },
 })
 
-/** Converts rejections by a webhook to rejections of in-process admission. */
+/** Removes the prefix of rejections by webhooks, so that their messages equal those of in-process admission. */
 const plainRejections = (transport: Transport): Transport =>
   withSend(transport, async (request, signal) => {
     try {

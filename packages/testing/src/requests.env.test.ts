@@ -6,6 +6,7 @@ import { expect, test } from 'vitest'
 import { createFrom } from './manifests.ts'
 import { createTraffic, settle } from './settle.ts'
 
+/** Number of requests that the API server processes at the same time. */
 const AtOnce = 2
 /** Milliseconds that a request takes. */
 const Duration = 10

@@ -1,6 +1,6 @@
 /**
- * Tests retry requests of users: every controller handles a request once, and the annotation is removed, even if the process is
- * killed.
+ * Tests the annotation with which a user requests that the blocking hooks of a Cluster are called again. Every controller handles a request
+ * once, and the annotation is removed, even if the process is killed.
  */
 import { type CanUpdateMachineSet, Cluster, type RequestOf, RetryHooksAnnotation, waitingHooks } from '@capstan/api'
 import { seconds, VirtualClock } from '@capstan/kube'
@@ -28,7 +28,7 @@ const updating: HookScript = {
   },
 }
 
-/** Blocks for an hour at each call of these hooks, and counts the calls. */
+/** Returns a script in which these hooks block for an hour at each call, the calls so far, and `onCall`, whose `run` is called in each call. */
 function blocking(...hooks: string[]) {
   const calls: string[] = []
   const onCall = { run: () => {} }
@@ -111,12 +111,13 @@ test('a paused Cluster keeps the request until it is unpaused', async () => {
   expect([calls.length, await annotation()]).toEqual([2, undefined])
 })
 
-describe('a process that is killed around a request', () => {
+describe('if the process is killed', () => {
   /**
-   * Blocks a Cluster, kills the process during the call or after `commitsUntilStop` commits (counted from that of the request), and starts
-   * the next process.
+   * Blocks a Cluster by a hook and requests a retry. Kills the process during the call or after `commitsUntilStop` commits (counted from that
+   * of the request), and starts the next process. Returns the numbers of calls before and after this start, the annotation, and the number of
+   * hooks that block the Cluster at the end.
    */
-  async function killed(hook: string, commitsUntilStop: number | 'in the call') {
+  async function killAndRestart(hook: string, commitsUntilStop: number | 'in the call') {
     const { script, calls, onCall } = blocking(hook)
     const base = memoryStores()
     await anUpgrade(script, { stores: base })
@@ -149,15 +150,15 @@ describe('a process that is killed around a request', () => {
   }
 
   test.each([
-    ['after the request is written: the next process calls the hook', 1, [0, 1]],
-    ['during the call: its response is lost, and the next process calls the hook again', 'in the call', [1, 1]],
-    ['after the request is removed and the response recorded: the next process does not call the hook', 2, [1, 0]],
+    ['after the request is written, the next process calls the hook', 1, [0, 1]],
+    ['during the call, its response is lost, and the next process calls the hook again', 'in the call', [1, 1]],
+    ['after the request is removed and the response recorded, the next process does not call the hook', 2, [1, 0]],
   ] as const)('%s', async (_, stop, [before, after]) => {
-    expect(await killed('BeforeClusterUpgrade', stop)).toEqual({ before, after, annotation: undefined, records: 1 })
+    expect(await killAndRestart('BeforeClusterUpgrade', stop)).toEqual({ before, after, annotation: undefined, records: 1 })
   })
 
-  test.each([1, 2])('after write %i: the next process calls UpdateMachine', async (stop) => {
-    const { after, annotation } = await killed('UpdateMachine', stop)
+  test.each([1, 2])('after write %i, the next process calls UpdateMachine', async (stop) => {
+    const { after, annotation } = await killAndRestart('UpdateMachine', stop)
     expect([after, annotation]).toEqual([1, undefined])
   })
 })

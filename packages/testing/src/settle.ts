@@ -12,7 +12,8 @@ export interface PendingWork {
   /**
    * Time without progress after which pending work is assumed to wait for virtual time; tests with blocked requests use a small value. With
    * the embedded server it counts turns of the event loop, about a millisecond each (default 1,000). With an external server, which may
-   * wait for a CPU, it counts real milliseconds (default one minute, at least two seconds), because one turn may read every list from it.
+   * wait for a CPU, it counts real milliseconds (default one minute, at least two seconds), because one turn may read every list from the
+   * server.
    */
   readonly patience?: number
   readonly managers: () => readonly Manager[]
@@ -24,9 +25,11 @@ export interface PendingWork {
   readonly closed?: AbortSignal
 }
 
-/** Counts pending requests. */
+/** Counts requests. */
 export interface Traffic {
+  /** Number of requests without a response. */
   readonly pending: number
+  /** Number of all requests so far. */
   readonly total: number
   /** Wraps a transport to count its requests. */
   count(transport: Transport): Transport

@@ -39,8 +39,8 @@ const patchTopology = (client: Client, topology: object) =>
   client.patch(Cluster, key, { type: 'merge', body: { spec: { topology } } })
 
 /**
- * Creates a MachineHealthCheck that replaces one of the Machines with a label. If repeated, marks the same Machine as unhealthy, if it
- * still exists.
+ * Returns a step that creates a MachineHealthCheck for the Machines with a label, and requests the remediation of one of them. A repeated
+ * step requests it for the same Machine, if that still exists.
  */
 function remediateOnce(name: string, labelSelector: string): Step['act'] {
   const [label = '', value = ''] = labelSelector.split('=')
@@ -69,7 +69,7 @@ const hooks = [
   'BeforeClusterDelete',
 ]
 
-interface Ending {
+interface Result {
   readonly commits: number
   /** Number of created Machines by role. */
   readonly machines: Record<string, number>
@@ -77,12 +77,12 @@ interface Ending {
   readonly passed: readonly string[]
   readonly wasAvailable: boolean
   readonly wasUpgraded: boolean
-  /** Objects at the end, as `leftBehind` returns them. */
-  readonly undeleted: readonly string[]
+  /** Objects at the end, as `remainingObjects` returns them. */
+  readonly remaining: readonly string[]
 }
 
 /** Runs the steps. Stops the process immediately after commit number `stopAfter` and restarts it. */
-async function play(stopAfter = Number.POSITIVE_INFINITY): Promise<Ending> {
+async function runSteps(stopAfter = Number.POSITIVE_INFINITY): Promise<Result> {
   const base = memoryStores()
   const managementStore = await base.store('management')
   const machines: Record<string, number> = {}
@@ -138,7 +138,7 @@ async function play(stopAfter = Number.POSITIVE_INFINITY): Promise<Ending> {
     env = await start()
   }
   collect(env)
-  const undeleted = leftBehind(managementStore)
+  const remaining = remainingObjects(managementStore)
   await env?.close()
   return {
     commits: commits + stores.commits,
@@ -146,12 +146,12 @@ async function play(stopAfter = Number.POSITIVE_INFINITY): Promise<Ending> {
     passed,
     wasAvailable: reached.available,
     wasUpgraded: reached.upgraded,
-    undeleted,
+    remaining,
   }
 }
 
 /** Returns the objects of the kinds that controllers create, and of some templates. Omits Events, whose number is not deterministic. */
-const leftBehind = (store: Store): string[] => {
+const remainingObjects = (store: Store): string[] => {
   return [
     'clusters.cluster.x-k8s.io',
     'machinedeployments.cluster.x-k8s.io',
@@ -170,7 +170,7 @@ const leftBehind = (store: Store): string[] => {
   ].flatMap((resource) => store.list(resource).map(({ metadata }) => `${resource} ${metadata.name}`))
 }
 
-const expected: Omit<Ending, 'commits'> = {
+const expected: Omit<Result, 'commits'> = {
   passed: hooks,
   wasAvailable: true,
   wasUpgraded: true,
@@ -184,7 +184,7 @@ const expected: Omit<Ending, 'commits'> = {
     'elastic v1.36.1': 1,
     pool: 4,
   },
-  undeleted: [
+  remaining: [
     'localmachinetemplates.infrastructure.capstan.dev demo-control-plane',
     'localmachinetemplates.infrastructure.capstan.dev demo-worker',
     'localmachinepooltemplates.infrastructure.capstan.dev demo-pool',
@@ -192,15 +192,15 @@ const expected: Omit<Ending, 'commits'> = {
   ],
 }
 
-describe('the demo, with a process that is stopped between two writes and restarted with its store', async () => {
-  const { commits, ...undisturbed } = await play()
+describe('the lifecycle of the demo', async () => {
+  const { commits, ...uninterrupted } = await runSteps()
 
-  test('has the expected result without a stop', () => {
-    expect(undisturbed).toEqual(expected)
+  test('has the expected result when the process is not stopped', () => {
+    expect(uninterrupted).toEqual(expected)
   })
 
-  test.each(stopsOf(commits, 6))('leads to the same result when stopped after write %i', async (stop) => {
-    const { commits: _, ...ending } = await play(stop)
-    expect(ending).toEqual(expected)
+  test.each(stopsOf(commits, 6))('has the same result when the process is stopped after write %i and restarted', async (stop) => {
+    const { commits: _, ...result } = await runSteps(stop)
+    expect(result).toEqual(expected)
   })
 })

@@ -68,13 +68,13 @@ async function recordedStores() {
   return base
 }
 
-interface Ending {
+interface Result {
   readonly commits: number
   /** Names of recorded Machines that no longer exist. */
   readonly replaced: readonly string[]
   /** Number of Machines of the MachineDeployment `steady`. */
   readonly steady: number
-  /** Different values of the labels `recorded` and `kept` of MachineSets, Machines and the objects of Machines. */
+  /** Different values of the labels `recorded` and `kept` of MachineSets, Machines, infrastructure machines and bootstrap configs. */
   readonly labels: readonly string[]
   /** Number of taints `recorded` of all Machines. */
   readonly taints: number
@@ -82,7 +82,7 @@ interface Ending {
 }
 
 /** Runs the steps. Stops the process immediately after commit number `stopAfter` and restarts it. */
-async function play(stopAfter = Number.POSITIVE_INFINITY): Promise<Ending> {
+async function runSteps(stopAfter = Number.POSITIVE_INFINITY): Promise<Result> {
   const base = await recordedStores()
   let stores = mortalStores(base, stopAfter)
   let clock = new VirtualClock(recording.at)
@@ -107,12 +107,12 @@ async function play(stopAfter = Number.POSITIVE_INFINITY): Promise<Ending> {
     stores = mortalStores(base)
     env = await start()
   }
-  const ending = { commits: commits + stores.commits, ...(await endingOf(env!)) }
+  const result = { commits: commits + stores.commits, ...(await resultOf(env!)) }
   await env!.close()
-  return ending
+  return result
 }
 
-async function endingOf({ client }: ManagementEnv): Promise<Omit<Ending, 'commits'>> {
+async function resultOf({ client }: ManagementEnv): Promise<Omit<Result, 'commits'>> {
   const list = async <T extends KubeObject>(kind: Kind<T>) => (await client.list(kind, { namespace: key.namespace })).items
   const machines = await list(Machine)
   const uids = new Set(machines.map(({ metadata }) => metadata.uid))
@@ -131,7 +131,7 @@ async function endingOf({ client }: ManagementEnv): Promise<Omit<Ending, 'commit
   }
 }
 
-/** Returns the different values of both labels, except those of pools, on which the test sets no labels. */
+/** Returns the different values of the labels `recorded` and `kept`. Omits objects of MachinePools, on which the test sets no labels. */
 const labelsOf = (objects: readonly KubeObject[]): string[] => {
   const texts = objects
     .filter(({ metadata }) => metadata.labels?.['cluster.x-k8s.io/pool-name'] === undefined)
@@ -143,7 +143,7 @@ const labelsOf = (objects: readonly KubeObject[]): string[] => {
 const taintsOf = (machines: readonly Machine[]): number =>
   machines.flatMap(({ spec }) => (spec.taints ?? []).filter((taint) => taint.key === 'recorded')).length
 
-const expected: Omit<Ending, 'commits'> = {
+const expected: Omit<Result, 'commits'> = {
   replaced: [],
   steady: 2,
   labels: ['recorded undefined, kept changed'],
@@ -151,10 +151,10 @@ const expected: Omit<Ending, 'commits'> = {
   isAvailable: true,
 }
 
-describe("a Cluster of upstream's core, taken over by a process that is stopped between two writes", async () => {
-  const { commits, ...undisturbed } = await play()
+describe("the take-over of a Cluster from upstream's core", async () => {
+  const { commits, ...uninterrupted } = await runSteps()
 
-  test("has the labels and taints of upstream's core before the take-over", () => {
+  test('begins with the labels, taints and field managers that upstream has written', () => {
     const machines = recording.objects.filter(({ kind }) => kind === 'Machine') as Machine[]
     const managers = machines.flatMap(({ metadata }) => metadata.managedFields?.map(({ manager }) => manager))
     expect(managers).toContain('capi-machineset')
@@ -162,12 +162,12 @@ describe("a Cluster of upstream's core, taken over by a process that is stopped 
     expect(taintsOf(machines)).toBe(2)
   })
 
-  test('has the expected result without a stop', () => {
-    expect(undisturbed).toEqual(expected)
+  test('replaces no Machine, and changes labels and taints', () => {
+    expect(uninterrupted).toEqual(expected)
   })
 
-  test.each(stopsOf(commits, 6))('leads to the same result when stopped after write %i', async (stop) => {
-    const { commits: _, ...ending } = await play(stop)
-    expect(ending).toEqual(expected)
+  test.each(stopsOf(commits, 6))('has the same result when the process is stopped after write %i and restarted', async (stop) => {
+    const { commits: _, ...result } = await runSteps(stop)
+    expect(result).toEqual(expected)
   })
 })

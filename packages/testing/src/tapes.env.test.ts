@@ -1,6 +1,6 @@
 /**
- * Records the lifecycle of a Cluster on a tape, then compares the extension's responses with the tape, and runs core with the tape
- * instead of the extension.
+ * Records the hook calls of a Cluster's lifecycle on a tape. Then compares the extension's responses with the tape, and runs core with the
+ * tape instead of the extension.
  */
 import {
   AfterClusterUpgrade,
@@ -37,7 +37,7 @@ import { expect, test } from 'vitest'
 import { sampleExtension } from '../../../examples/sample-extension/extension.ts'
 import { lifecycleOf, type LifecycleOptions } from './lifecycle-of.ts'
 
-/** An extension with patches, and with hooks that block several times. */
+/** Returns an extension with patches, hooks that block once or twice, and a handler that throws. */
 function busyExtension(): Extension {
   const callCounts = new Map<string, number>()
   const times = (count: number, seconds: number, message: string) => {
@@ -74,7 +74,10 @@ function busyExtension(): Extension {
   })
 }
 
-async function onTape(extension: Extension, options: LifecycleOptions): Promise<{ trace: string; text: string; tape: Tape }> {
+async function recordLifecycle(
+  extension: Extension,
+  options: LifecycleOptions,
+): Promise<{ trace: string; text: string; tape: Tape }> {
   let text = ''
   const file = { bytes: 0, append: async (chunk: string) => void (text += chunk), close: async () => {} }
   const report = (problem: string) => expect.fail(problem)
@@ -87,7 +90,7 @@ async function onTape(extension: Extension, options: LifecycleOptions): Promise<
 }
 
 test('requests of a recorded lifecycle that are sent to the extension again get the same responses', async () => {
-  const { tape } = await onTape(sampleExtension(), {})
+  const { tape } = await recordLifecycle(sampleExtension(), {})
   const differing: unknown[] = []
   const transport = inProcess(extensionServer(sampleExtension()))
   const options = {
@@ -105,15 +108,15 @@ test('requests of a recorded lifecycle that are sent to the extension again get 
   expect(calls).toBe(tape.calls.length)
 })
 
-test('a recorded lifecycle, from whose tape secrets are redacted, is repeated without the extension', async () => {
+test('a tape, from which secrets are redacted, replaces the extension when core repeats the recorded lifecycle', async () => {
   const options: LifecycleOptions = {
     settings: { region: 'eu1', apiToken: 'canary' },
     variables: { adminPassword: 'canary' },
   }
-  const { tape, trace, text } = await onTape(busyExtension(), options)
+  const { tape, trace, text } = await recordLifecycle(busyExtension(), options)
   expect(text).not.toContain('canary')
   expect(text).toContain('"adminPassword","value":"[redacted]"')
-  // The tape has the responses to calls. Core needs only the extension's name and the handlers that its class names.
+  // The tape has the responses to calls. `lifecycleOf` needs the extension only for its name, and for the handlers that the class names.
   const again = await lifecycleOf(busyExtension(), { ...options, between: () => tapeTransport(tape) })
   expect(again.stuck).toBeUndefined()
   // Only the extension can report errors thrown by handlers; core sees status 500 either way.

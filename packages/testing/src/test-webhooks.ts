@@ -40,8 +40,8 @@ export async function testWebhooks(
   const caBundle = Buffer.from(authority.certificate).toString('base64')
   const clientConfigAt = (path: string): WebhookClientConfig => ({ url: `${server.url}${path}`, caBundle })
   /**
-   * Repeats a dry run of creating a ConfigMap until `accepts` returns true for the phases in which the server has called the webhooks.
-   * Upstream: a server uses configurations a moment after it has stored them, and those that were deleted a moment longer.
+   * Repeats a dry run of creating a ConfigMap until `accepts` returns true for the phases (`default`, `validate`) in which the server has
+   * called the webhooks. A kube-apiserver uses configurations only a moment after it has stored them, and deleted ones a moment longer.
    */
   async function untilCalled(accepts: (phases: ReadonlySet<string>) => boolean): Promise<void> {
     let failure: unknown
