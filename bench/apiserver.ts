@@ -8,14 +8,14 @@ import { aWidget, installWidgets, startServer, Widget } from './server.ts'
 /** Measures creates per second and the duration of a large list. */
 export async function* apiserverBench({ short }: BenchOptions): AsyncIterable<Figure> {
   const count = short ? 500 : 5000
-  const management = createApiServer({ store: memoryStore(), clock: systemClock, random: systemRandom, log: silent })
-  await management.ready
-  const inProcess = createClient(management.transport())
+  const memoryServer = createApiServer({ store: memoryStore(), clock: systemClock, random: systemRandom, log: silent })
+  await memoryServer.ready
+  const inProcess = createClient(memoryServer.transport())
   await installWidgets(inProcess)
   await inParallel(count, 16, (index) => inProcess.create(Widget, aWidget(`warm-${index}`)))
   const seconds = await inParallel(count, 16, (index) => inProcess.create(Widget, aWidget(`w-${index}`)))
   yield { name: 'creates, in process, memory store', value: count / seconds, unit: '/s' }
-  await management.close()
+  await memoryServer.close()
 
   const server = await startServer()
   try {

@@ -23,7 +23,7 @@ interface Side {
   readonly load: Load
 }
 
-/** Measures one figure of one server. Earlier measurements have created the objects that it needs. */
+/** A figure of one server. The order matters, because some measurements use objects that earlier measurements have created. */
 interface Measurement {
   readonly name: string
   readonly unit: Unit
@@ -53,6 +53,7 @@ const rate = (name: string, inFlight: number, status: number, request: (index: n
 
 const indices = (count: number): number[] => Array.from({ length: count }, (_, index) => index)
 
+/** Object that the measurement `creates, 16 in flight` has created. */
 const created = (index: number) => ({ ...widgets, name: `w-16-${index}` })
 
 const measurements: readonly Measurement[] = [
@@ -156,7 +157,7 @@ function* pair(name: string, unit: Unit, [ours = 0, theirs = 0]: readonly number
   yield { name: `${name}: Capstan is better by`, value: isLowerBetter ? theirs / ours : ours / theirs, unit: 'times' }
 }
 
-/** One client for each server, because connections are reused. */
+/** One client for each server, so that its connections are reused. */
 const clients = new WeakMap<RunningApiServer, ReturnType<RunningApiServer['client']>>()
 
 function clientOf(apiServer: RunningApiServer): ReturnType<RunningApiServer['client']> {

@@ -17,7 +17,7 @@ export async function* clustersBench({ short }: BenchOptions): AsyncIterable<Fig
   for (const count of short ? [1, 10] : [1, 100, 1000]) yield* measure(count, short ? 2 : 10)
 }
 
-async function* measure(count: number, windowSeconds: number): AsyncIterable<Figure> {
+async function* measure(count: number, idleSeconds: number): AsyncIterable<Figure> {
   globalThis.gc?.()
   const { management, kubeconfig, close } = await startManagement()
   const { client } = management
@@ -35,12 +35,13 @@ async function* measure(count: number, windowSeconds: number): AsyncIterable<Fig
   const upgrade = () =>
     inParallel(count, 50, (index) => client.patch(Cluster, { namespace, name: `c-${index}` }, { type: 'json', operations }))
   yield { name: `upgrade of ${clusters}`, value: await timeUntil(client, count, isUpgraded, upgrade), unit: 's' }
-  await sleep(systemClock, seconds(windowSeconds / 2))
+  await sleep(systemClock, seconds(idleSeconds / 2))
   const [before, idleSince] = [process.cpuUsage(), now()]
-  await sleep(systemClock, seconds(windowSeconds))
+  await sleep(systemClock, seconds(idleSeconds))
   const used = process.cpuUsage(before)
   yield {
     name: `CPU when idle with ${clusters}, of one core`,
+    // CPU in microseconds, divided by the time in milliseconds, as a percentage.
     value: (used.user + used.system) / 10 / (now() - idleSince),
     unit: '%',
   }
@@ -73,7 +74,7 @@ const isUpgraded = (cluster: Cluster) =>
     part?.versions?.every(({ version }) => version === versions.second),
   )
 
-/** Returns the seconds from the beginning of `act` until this number of Clusters is deleted, or `reached` returns true for them. */
+/** Returns the seconds from the beginning of `act` until `count` Clusters are deleted, or `reached` returns true for `count` Clusters. */
 async function timeUntil(
   client: Client,
   count: number,

@@ -1,4 +1,4 @@
-/** A measured figure. */
+/** A measured value with its unit. */
 export interface Figure {
   readonly name: string
   readonly value: number
@@ -10,14 +10,15 @@ export interface BenchOptions {
   readonly short: boolean
   /** Numbers of Clusters for the bench of managers, instead of its default. */
   readonly clusters?: readonly number[]
-  /** Texts, separated by commas: only hostile inputs whose names contain one of them are measured. */
+  /** For the bench `abuse`: texts, separated by commas. Only hostile inputs whose names contain one of the texts are measured. */
   readonly only?: string
-  /** Sides of the bench of managers: `capstan` and `upstream`. Default: both, or only `capstan` with `short`. */
+  /** Sides of the bench of managers: `capstan`, `one-process`, `upstream`. Default: `capstan` and `upstream`; with `short`, only `capstan`. */
   readonly sides?: readonly string[]
   /** Numbers of core managers that share the Clusters, one for each run. If present, upstream's managers are not measured. */
   readonly managers?: readonly number[]
 }
 
+/** Returns the milliseconds since this process started. */
 export const now = (): number => performance.now()
 
 /** Runs `work` for every index below `count`, at most `inFlight` at once. Resolves with the duration in seconds. */

@@ -1,4 +1,4 @@
-/** Two runtime clients that call the same handler: ours, and upstream's in a child process. */
+/** Two runtime clients that call the same handler: that of Capstan, and that of upstream in a child process. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
@@ -9,7 +9,7 @@ import { silent, systemClock } from '@capstan/kube'
 import { Registry } from 'prom-client'
 import { inParallel, now } from './figure.ts'
 
-/** The line that an extension prints when it is ready. */
+/** The address that an extension server prints as a line of JSON when it is ready. */
 export interface ServerAddress {
   readonly url: string
   readonly caBundle: string
@@ -22,6 +22,7 @@ export interface Calls {
 }
 
 export interface HookCaller {
+  /** Makes this number of calls, at most `inFlight` at once. */
   call(calls: number, inFlight: number): Promise<Calls>
   close(): void
 }
@@ -37,7 +38,7 @@ export async function startHooksServer(): Promise<{ readonly address: ServerAddr
   return { address: JSON.parse(line) as ServerAddress, stop: () => child.stdin.end() }
 }
 
-/** The runtime client of Capstan's core, with its metrics. */
+/** Returns the runtime client of Capstan's core, with its metrics. */
 export function ourCaller({ url, caBundle }: ServerAddress): HookCaller {
   const client = createExtensionClient({
     transport: httpsHookTransport(),
@@ -82,7 +83,7 @@ function registered(url: string, caBundle: string): ExtensionConfig {
   }
 }
 
-/** Upstream's runtime client: `program` is hooks-client of scripts/tools. */
+/** Starts upstream's runtime client. `program` is the path of the program `hooks-client`, which `scripts/tools` builds. */
 export async function upstreamCaller(program: string, { url, caBundle }: ServerAddress): Promise<HookCaller> {
   const child = spawn(program, { stdio: ['pipe', 'pipe', 'inherit'] })
   const lines = createInterface(child.stdout)

@@ -1,4 +1,4 @@
-/** Counts the calls of an extension in the lifecycles of many Clusters. Core should call each hook once for each Cluster. */
+/** Counts the calls of an extension in the lifecycles of many Clusters. Core should call each of six hooks once for each Cluster. */
 import {
   AfterClusterUpgrade,
   AfterControlPlaneInitialized,
@@ -47,22 +47,22 @@ export async function* countedCalls(count: number, workers: number): AsyncIterab
   })
   const names = Array.from({ length: count }, (_, index) => `c-${index}`)
   const each = (act: (name: string) => Promise<unknown>) => inParallel(count, 50, (index) => act(names[index]!))
-  const all = (what: (name: string) => string) => Promise.all(names.map((name) => moments.of(what(name))))
+  const untilAll = (event: (name: string) => string) => Promise.all(names.map((name) => moments.of(event(name))))
   /** Waits, so that superfluous calls are also counted. */
   const waitForFurtherCalls = () => sleep(systemClock, seconds(0.3))
   const key = (name: string) => ({ namespace: 'default', name })
   try {
     const started = now()
     await each((name) => management.client.create(Cluster, aHookedCluster(name, workers)))
-    await all((name) => `Available ${name}`)
-    await all((name) => `AfterControlPlaneInitialized ${name}`)
+    await untilAll((name) => `Available ${name}`)
+    await untilAll((name) => `AfterControlPlaneInitialized ${name}`)
     await waitForFurtherCalls()
     const version = { spec: { topology: { version: 'v1.36.1' } } }
     await each((name) => management.client.patch(Cluster, key(name), { type: 'merge', body: version }))
-    await all((name) => `AfterClusterUpgrade ${name}`)
+    await untilAll((name) => `AfterClusterUpgrade ${name}`)
     await waitForFurtherCalls()
     await each((name) => management.client.delete(Cluster, key(name)))
-    await all((name) => `gone ${name}`)
+    await untilAll((name) => `gone ${name}`)
     await waitForFurtherCalls()
     yield { name: `six hooks: created, upgraded and deleted, ${count} clusters`, value: (now() - started) / 1000, unit: 's' }
   } finally {
