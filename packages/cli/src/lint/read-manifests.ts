@@ -124,8 +124,8 @@ const patchesOf = (byFile: ReadonlyMap<string, readonly Manifest[]>): Set<string
 
 /**
  * Applies a kustomization to the CustomResourceDefinitions in the files that it lists as resources: adds its labels, and the
- * labels and `spec.conversion` of its patches. Other transformations are not applied, because no rule of `lint` depends on
- * them.
+ * labels and `spec.conversion` from patch files that contain the CustomResourceDefinition. Ignores inline patches, JSON patches,
+ * patches that name the CustomResourceDefinition only in `target`, and other transformations.
  */
 function applyKustomization(file: string, byFile: Map<string, Manifest[]>): void {
   for (const { object: kustomization } of byFile.get(file) ?? []) {

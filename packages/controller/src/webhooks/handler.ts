@@ -36,7 +36,10 @@ export interface WebhooksOptions {
 /** Path of the conversion webhook of all kinds. */
 export const ConvertPath = '/convert'
 
-/** Returns the path of a webhook, as upstream's generateMutatePath and generateValidatePath. A separate webhook adds its name. */
+/**
+ * Returns the path of a webhook, as upstream's generateMutatePath and generateValidatePath. If the admission functions have their own webhook
+ * (`SeparateWebhook`) beside the webhook of their kind, the path ends with its name.
+ */
 export function admissionPath(phase: Phase, { kind: { group, version, kind }, webhook }: AdmittedKind): string {
   const path = `/${phase === 'default' ? 'mutate' : 'validate'}-${group.replaceAll('.', '-')}-${version}-${kind.toLowerCase()}`
   return webhook ? `${path}-${webhook.name}` : path

@@ -38,7 +38,7 @@ function byteByByte(bytes: Uint8Array): string {
 /** Returns the length of a character by its first byte. */
 const lengthOf = (first: number): number => (first < 0xc2 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 1)
 
-/** Quotes bytes, followed by `suffix`, as Go's `%q` does. Upstream: strconv.Quote, Go 1.26. */
+/** Quotes bytes as Go's `%q` does, and adds `suffix`, unescaped, before the closing quote. Upstream: strconv.Quote, Go 1.26. */
 export function goQuoted(bytes: Uint8Array, suffix = ''): string {
   let text = ''
   for (let position = 0; position < bytes.length; ) {
