@@ -13,7 +13,7 @@ const LevelDBFile = /^(CURRENT|LOG|LOG\.old|MANIFEST-\d+|\d+\.(log|ldb))$/
 
 /**
  * Reads the format of a folder. `current`: the format of this version. `old`: the folder is not new, but its format file must be written.
- * `undefined`: the folder is new.
+ * `undefined`: there is no format file, because the folder is new or the file was lost. The caller checks whether the state exists.
  * @throws Error when this version cannot read the format
  */
 export async function readFormat(files: Files, folder: string): Promise<'current' | 'old' | undefined> {

@@ -69,7 +69,7 @@ export function conformCommand(io: Io, finish: (code: number) => void): Command 
     )
     .option(
       '--examples <file>',
-      'YAML file with objects or templates, whose specs are used in the tests; a second object of a kind has the spec for changes of its template',
+      'YAML file with objects or templates. Tests use the spec of the first object of a kind. Tests that change a template of the kind use the spec of the second object',
     )
     .addOption(list('--only <rules>', 'only these rules, or groups of rules such as infra-cluster'))
     .addOption(list('--skip <rules>', 'skip these rules, or groups of rules'))

@@ -246,10 +246,11 @@ export async function isUpgradingMachines({ metadata, spec }: MachineDeployment,
 
 const kindOfClone = (template: External): ExternalKind => ({ contract: template.contract, kind: clonedKind(template.kind) })
 
-/** The place of a reference, for error texts. */
+/** Where a reference is. */
 interface Reference {
+  /** Namespace of the referenced object. */
   readonly namespace: string
-  /** The object that has the reference. */
+  /** The object that has the reference, for error texts. */
   readonly from: string
   /** Begins the error when the object cannot be read. */
   readonly problem: string

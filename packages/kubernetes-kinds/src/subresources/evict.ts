@@ -43,11 +43,11 @@ export async function evict(server: ServerContext, context: RequestContext): Pro
   const { deleteOptions } = eviction
   const dryRun = options.dryRun === true || (isRecord(deleteOptions) && Array.isArray(deleteOptions.dryRun))
   const evictionContext: RequestContext = { ...context, options: { ...options, dryRun } }
-  const budgetName = needsBudget(pod) ? await checkBudget(server, evictionContext, pod) : undefined
+  const uncountedBudget = needsBudget(pod) ? await countInBudget(server, evictionContext, pod) : undefined
 
   const deletion = deletionOf(deleteOptions)
   // If the budget allows the eviction only because the pod is not ready, the pod must not change before its deletion.
-  const mustBeUnchanged = budgetName !== undefined && deletion.preconditions?.resourceVersion === undefined
+  const mustBeUnchanged = uncountedBudget !== undefined && deletion.preconditions?.resourceVersion === undefined
   const { resourceVersion } = pod.metadata
   try {
     await removePod(
@@ -56,7 +56,7 @@ export async function evict(server: ServerContext, context: RequestContext): Pro
       mustBeUnchanged ? { ...deletion, preconditions: { ...deletion.preconditions, resourceVersion } } : deletion,
     )
   } catch (err) {
-    if (mustBeUnchanged && isReason(err, 'Conflict')) throw budgetNotObserved(budgetName)
+    if (mustBeUnchanged && isReason(err, 'Conflict')) throw budgetNotObserved(uncountedBudget)
     throw err
   }
   return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 }
@@ -98,7 +98,7 @@ async function callEvictionWebhooks(
  * the budget instead.
  * @throws StatusError when the pod has several budgets, and the errors of `countDisruption`
  */
-async function checkBudget(server: ServerContext, context: RequestContext, pod: Pod): Promise<string | undefined> {
+async function countInBudget(server: ServerContext, context: RequestContext, pod: Pod): Promise<string | undefined> {
   const { namespace, labels, name } = pod.metadata
   const budgets = server.store
     .list('poddisruptionbudgets.policy', namespace)
