@@ -1,7 +1,7 @@
 /**
- * Upstream's unchanged Cluster API, in Go, on the embedded API server and on the real one: all its kinds, conversion and
- * admission webhooks. A ClusterClass cluster becomes Available, is scaled, upgraded, moved by clusterctl and deleted.
- * `reasonOf` must explain each error that a manager logs on the embedded server but not on the real one.
+ * Runs upstream's unchanged Cluster API (Go), with all its kinds, conversion webhooks and admission webhooks, on the embedded API
+ * server and then on kube-apiserver. A Cluster of a ClusterClass becomes Available, is scaled, upgraded, moved by clusterctl and
+ * deleted. `reasonOf` must explain each error that a manager logs on the embedded server but not on kube-apiserver.
  */
 import { startCapstanApiServer } from './processes/capstan-api-server.ts'
 import { Checks } from './processes/capstan-process.ts'
@@ -10,7 +10,7 @@ import { startRealApiServer } from './processes/real-api-server.ts'
 import type { Suite } from './shared/suite.ts'
 import { moduleFolder } from './shared/tools.ts'
 import { type ErrorLine, errorLines, reasonOf } from './upstream/error-lines.ts'
-import { type Life, runUpstreamLifecycle, type Phase, phases } from './upstream/life.ts'
+import { type LifecycleResult, runUpstreamLifecycle, type Phase, phases } from './upstream/life.ts'
 import { components, install, managersUser, startManagers } from './upstream/managers.ts'
 
 export const upstreamSuite: Suite = {
@@ -25,18 +25,18 @@ export const upstreamSuite: Suite = {
     const checks = new Checks()
     const ours = await runOn(startCapstanApiServer, checks)
     const real = await runOn(startRealApiServer, checks)
-    printTimes(ours.life.times, real.life.times)
-    comparePrinted(ours.life.printed, real.life.printed, checks)
+    printTimes(ours.lifecycle.times, real.lifecycle.times)
+    compareOutput(ours.lifecycle.output, real.lifecycle.output, checks)
     compareErrors(ours.errors, real.errors, checks)
     return checks
   },
 }
 
-/** Lines that `capstan apiserver` always prints: that it is ready, and warnings about flags. */
-const expected = /^(API server ready|capstan: warning: --)/
+/** Matches lines of `capstan apiserver` that are not errors: the line that it is ready, and warnings about flags. */
+const expectedLine = /^(API server ready|capstan: warning: --)/
 
 interface Run {
-  readonly life: Life
+  readonly lifecycle: LifecycleResult
   readonly errors: readonly ErrorLine[]
 }
 
@@ -49,24 +49,24 @@ async function runOn(start: (options: ApiServerOptions) => Promise<RunningApiSer
   prefix = `${apiServer.name}: `
   await using managers = await startManagers(apiServer, progress)
   const { crds, mutating, validating } = managers.manifests
-  const hooks = [...mutating, ...validating].reduce((sum, { webhooks = [] }) => sum + webhooks.length, 0)
+  const webhookCount = [...mutating, ...validating].reduce((sum, { webhooks = [] }) => sum + webhooks.length, 0)
   progress(
-    `${crds.length} CustomResourceDefinitions, ${mutating.length + validating.length} webhook configurations with ${hooks} webhooks`,
+    `${crds.length} CustomResourceDefinitions, ${mutating.length + validating.length} webhook configurations with ${webhookCount} webhooks`,
   )
-  // The managers serve the conversion webhooks of these kinds, but reconcile only the objects on `apiServer`.
-  await using elsewhere = await startCapstanApiServer()
-  await install(elsewhere.client(), crds)
+  // The managers serve the conversion webhooks of both API servers, but reconcile only the objects on `apiServer`.
+  await using moveTarget = await startCapstanApiServer()
+  await install(moveTarget.client(), crds)
   try {
-    const life = await runUpstreamLifecycle({ apiServer, elsewhere, checks, progress })
+    const lifecycle = await runUpstreamLifecycle({ apiServer, moveTarget, checks, progress })
     for (const { name, ending } of [...apiServer.programs, ...managers.programs])
       checks.check(`${apiServer.name}: ${name} is still running`, ending === undefined, ending)
     if (apiServer.name === 'capstan') {
       const loggedLines = apiServer.programs[0]!.tail(1000)
         .split('\n')
-        .filter((line) => !expected.test(line))
+        .filter((line) => !expectedLine.test(line))
       checks.check('the embedded API server logs no errors', loggedLines.length === 0, loggedLines)
     }
-    return { life, errors: errorLines(managers.programs) }
+    return { lifecycle, errors: errorLines(managers.programs) }
   } catch (err) {
     for (const program of [...apiServer.programs, ...managers.programs])
       console.log(`--- ${apiServer.name}: ${program.name}${program.ending ? `, ${program.ending}` : ''}\n${program.tail()}`)
@@ -74,16 +74,16 @@ async function runOn(start: (options: ApiServerOptions) => Promise<RunningApiSer
   }
 }
 
-function printTimes(ours: Life['times'], real: Life['times']): void {
-  const seconds = (times: Life['times'], phase: Phase) => `${times.get(phase)!.toFixed(1)} s`.padStart(10)
+function printTimes(ours: LifecycleResult['times'], real: LifecycleResult['times']): void {
+  const seconds = (times: LifecycleResult['times'], phase: Phase) => `${times.get(phase)!.toFixed(1)} s`.padStart(10)
   console.log(`${'phase'.padEnd(28)}${'capstan'.padStart(10)}${'kubernetes'.padStart(12)}`)
   for (const phase of phases) console.log(`${phase.padEnd(28)}${seconds(ours, phase)}  ${seconds(real, phase)}`)
 }
 
-function comparePrinted(ours: Life['printed'], real: Life['printed'], checks: Checks): void {
+function compareOutput(ours: LifecycleResult['output'], real: LifecycleResult['output'], checks: Checks): void {
   for (const [command, expectedText] of real) {
     const text = ours.get(command)
-    checks.check(`clusterctl ${command} has the same output on both`, text === expectedText)
+    checks.check(`clusterctl ${command} has the same output on both servers`, text === expectedText)
     if (text !== expectedText) console.log(`--- capstan\n${text}\n--- kubernetes\n${expectedText}`)
   }
 }
@@ -93,12 +93,16 @@ function compareErrors(ours: readonly ErrorLine[], real: readonly ErrorLine[], c
   const counts = (lines: readonly ErrorLine[]) => new Map(lines.map((line) => [idOf(line), line.count]))
   const onReal = counts(real)
   const all = new Map([...real, ...ours].map((line) => [idOf(line), line]))
-  console.log('errors that the managers logged, how often on capstan and on kubernetes:')
+  console.log('errors that the managers logged; the numbers are the counts on capstan and on kubernetes:')
   for (const [id, line] of all) {
     const onOurs = counts(ours).get(id) ?? 0
     const reason = onReal.has(id) ? undefined : reasonOf(line.text)
     console.log(`${String(onOurs).padStart(5)} ${String(onReal.get(id) ?? 0).padStart(5)}  ${id}${reason ? ` (${reason})` : ''}`)
     if (onReal.has(id)) continue
-    checks.check('errors that a manager logs only on our server are listed with a reason', reason !== undefined, line.sample)
+    checks.check(
+      'each error that a manager logs only on the embedded API server has a known reason',
+      reason !== undefined,
+      line.sample,
+    )
   }
 }

@@ -11,20 +11,21 @@ export interface Clusterctl {
 }
 
 /**
- * Time limit of a command in milliseconds, which no successful command of the suites reaches. `clusterctl move` retries for
+ * Time limit of a command in milliseconds. Successful commands of the suites end earlier, but `clusterctl move` retries for
  * minutes when the target rejects a write.
  */
 const Limit = 180_000
 
+/** Returns clusterctl with the administrator's kubeconfig of an API server. */
 export async function clusterctlOn({ folder, kubeconfig }: RunningApiServer): Promise<Clusterctl> {
   const [path] = await toolPaths('clusterctl')
   const home = join(folder, 'home')
   mkdirSync(home, { recursive: true })
-  // Without network, the search for a newer release takes a minute.
   const env = {
     PATH: process.env.PATH,
     HOME: home,
     KUBECONFIG: kubeconfig,
+    // Without network, the search for a newer release takes a minute.
     CLUSTERCTL_DISABLE_VERSIONCHECK: 'true',
     NO_COLOR: '1',
   }

@@ -1,6 +1,6 @@
 /**
- * The part of a container engine's API that upstream's provider calls for in-memory machines: the capacity of the engine. Without a
- * response, its controller of machine templates retries endlessly.
+ * Serves the part of the Docker API that upstream's development provider (CAPD) calls for in-memory machines: the memory and CPUs of the
+ * host. Without a response, CAPD's controller of DevMachineTemplates retries endlessly.
  */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -13,7 +13,7 @@ export async function startEngineStub(): Promise<{ url: string; close(): void }>
     response.setHeader('Api-Version', '1.51')
     if (path.endsWith('/_ping')) response.end('OK')
     else if (path.endsWith('/info')) response.setHeader('Content-Type', 'application/json').end(JSON.stringify(host))
-    else response.writeHead(404, { 'Content-Type': 'application/json' }).end('{"message":"there are only machines in memory"}')
+    else response.writeHead(404, { 'Content-Type': 'application/json' }).end('{"message":"there are only in-memory machines"}')
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { errorText, reasonOf } from './error-lines.ts'
 
 test.each([
-  ['returns undefined for a line of information', '{"ts":1,"caller":"x.go:1","msg":"Starting","v":0}', undefined],
+  ['returns undefined for a line with a verbosity level', '{"ts":1,"caller":"x.go:1","msg":"Starting","v":0}', undefined],
   ['returns undefined for an empty line', '', undefined],
   [
     'replaces random suffixes and numbers in an error',
@@ -28,14 +28,14 @@ const connect = (err: string) =>
 
 test.each([
   [
-    'a workload cluster whose API server does not listen yet',
+    'a refused connection to the API server of a workload cluster',
     'error creating HTTP client and mapper: cluster is not reachable: Get "https://127.0.0.1:20000/?timeout=5s": dial tcp 127.0.0.1:20000: connect: connection refused',
   ],
   [
-    'a workload cluster without kubeconfig yet',
+    'a connection to a workload cluster that has no kubeconfig yet',
     'error creating REST config: error getting kubeconfig secret: Secret "demo-kubeconfig" not found',
   ],
-])('%s may be logged on either server', (_, err) => {
+])('reasonOf returns a reason for %s', (_, err) => {
   expect(reasonOf(connect(err))).toMatch('before its kubeconfig')
 })
 
@@ -45,18 +45,18 @@ test.each([
     'kubeadmcontrolplane: Reconciler error: failed to remove etcd member for deleting Machine team/demo-*: failed to create etcd client: could not establish a connection to etcd members hosted on demo-*: failed to get etcd status: context deadline exceeded',
   ],
   ['a call to an etcd member', 'retrying of unary invoker failed'],
-])('%s may time out on either server', (_, text) => {
+])('reasonOf returns a reason for a timeout of %s', (_, text) => {
   expect(reasonOf(text)).toMatch('etcd members')
 })
 
 test.each([
-  ['another timeout', 'kubeadmcontrolplane: Reconciler error: failed to list Machines: context deadline exceeded'],
+  ['a timeout of another call', 'kubeadmcontrolplane: Reconciler error: failed to list Machines: context deadline exceeded'],
   [
-    'a server that refuses the connection of a watch',
+    'a watch whose connection the server refuses',
     'machine: failed to watch: Get "https://ADDRESS/apis": dial tcp ADDRESS: connect: connection refused',
   ],
   ['a conflict', 'machine: Reconciler error: failed to patch Machine team/demo: 409 at N'],
-  ['another connection error', connect('error creating HTTP client and mapper: Unauthorized')],
-])('%s counts as a difference between the servers', (_, text) => {
+  ['an unauthorized connection to a workload cluster', connect('error creating HTTP client and mapper: Unauthorized')],
+])('reasonOf returns undefined for %s', (_, text) => {
   expect(reasonOf(text)).toBeUndefined()
 })

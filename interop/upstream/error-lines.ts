@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import type { Program } from '../processes/programs.ts'
 
-/** An error without values that differ from run to run, and how often it was logged. */
+/** An error, without values that differ from run to run, and how often a manager logged it. */
 export interface ErrorLine {
   readonly manager: string
   readonly text: string
@@ -19,6 +19,7 @@ interface Line {
   readonly v?: number
 }
 
+/** Returns the errors in the logs of managers, one entry for each manager and text. */
 export function errorLines(programs: readonly Program[]): ErrorLine[] {
   const errors = new Map<string, ErrorLine>()
   for (const { name: manager, log } of programs) {
@@ -32,7 +33,10 @@ export function errorLines(programs: readonly Program[]): ErrorLine[] {
   return [...errors.values()]
 }
 
-/** Returns the text of an error line; `undefined` for other lines. Lines that are not JSON are errors: panics, and messages of net/http. */
+/**
+ * Returns the normalized text of an error; `undefined` for other lines. Lines that are not JSON are errors: panics, and messages of
+ * net/http.
+ */
 export function errorText(line: string): string | undefined {
   if (line.trim() === '') return undefined
   let parsed: Line
@@ -67,14 +71,14 @@ const unrelatedErrors: readonly { readonly text: RegExp; readonly reason: string
   },
   {
     text: /^retrying of unary invoker failed$|^kubeadmcontrolplane: .* etcd (client|member|status).*: context deadline exceeded$/,
-    reason: 'the provider runs the etcd members, too, and a member that is being deleted no longer responds in time',
+    reason: 'the provider runs the etcd members, and a member that is being deleted may not respond in time',
   },
 ]
 
-/** Returns why an error does not depend on the API server; `undefined` when it may depend on it. */
+/** Returns why the API server does not cause an error, given its normalized text; `undefined` when the API server may cause it. */
 export const reasonOf = (error: string): string | undefined => unrelatedErrors.find(({ text }) => text.test(error))?.reason
 
-/** Replaces times, uids, addresses, suffixes of generated names, durations, and long numbers such as resourceVersions by placeholders. */
+/** Replaces times, uids, addresses, suffixes of generated names, durations, and numbers of at least four digits by placeholders. */
 function normalize(text: string): string {
   return text
     .replaceAll(/\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z?/g, 'TIME')

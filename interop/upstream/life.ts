@@ -1,4 +1,4 @@
-/** Runs the lifecycle of a topology cluster of in-memory machines with upstream's managers, and measures each step. */
+/** Runs upstream's managers through the lifecycle of a Cluster with a topology and in-memory machines, and measures each phase. */
 import { readFileSync } from 'node:fs'
 import { Cluster, ClusterClass, Machine, MachineDeployment, MachineSet } from '@capstan/api'
 import {
@@ -45,25 +45,27 @@ const name = 'demo'
 const key = { namespace, name }
 const versions = { first: 'v1.35.0', second: 'v1.36.0' }
 
-/** Time limit of a single step in seconds, for a busy machine. */
+/** Time limit of a single wait in seconds, long enough for a busy machine. */
 const Limit = 300
 
-export interface Life {
+export interface LifecycleResult {
   /** Duration of each phase in seconds. */
   readonly times: ReadonlyMap<Phase, number>
-  /** Output of clusterctl by command, once the cluster is Available, without values that differ from run to run. */
-  readonly printed: ReadonlyMap<string, string>
+  /** Output of clusterctl by command, once the Cluster is Available, without values that differ from run to run. */
+  readonly output: ReadonlyMap<string, string>
 }
 
-export interface LifeOptions {
+export interface LifecycleOptions {
   readonly apiServer: RunningApiServer
-  /** An API server with the same CustomResourceDefinitions and without managers. The cluster is moved to it and back. */
-  readonly elsewhere: RunningApiServer
+  /** An API server with the same CustomResourceDefinitions and without managers. The Cluster is moved to it and back. */
+  readonly moveTarget: RunningApiServer
   readonly checks: Checks
   readonly progress: (line: string) => void
 }
 
-export async function runUpstreamLifecycle({ apiServer, elsewhere, checks, progress }: LifeOptions): Promise<Life> {
+/** Creates the namespace, the ClusterClass and the Cluster, runs all `phases`, and deletes the Cluster and the namespace. */
+export async function runUpstreamLifecycle(options: LifecycleOptions): Promise<LifecycleResult> {
+  const { apiServer, moveTarget, checks, progress } = options
   const client = apiServer.client()
   const times = new Map<Phase, number>()
   let last = performance.now()
@@ -105,14 +107,14 @@ export async function runUpstreamLifecycle({ apiServer, elsewhere, checks, progr
   done('control plane initialized')
   await waitFor(Cluster, 'Available', ([cluster]) => cluster !== undefined && isTrue(cluster, 'Available'))
   done('Available')
-  progress(`Available ${((performance.now() - created) / 1000).toFixed(1)} s after it was created`)
+  progress(`the Cluster is Available ${((performance.now() - created) / 1000).toFixed(1)} s after its creation`)
   await waitFor(
     Cluster,
-    'its status reports its Machines',
+    'the status of the Cluster reports its Machines',
     ([cluster]) => cluster !== undefined && isSettled(cluster) && isReported(cluster),
   )
   const clusterctl = await clusterctlOn(apiServer)
-  const printed = await clusterctlOutput(clusterctl, checks)
+  const output = await clusterctlOutput(clusterctl, checks)
   last = performance.now()
 
   await topology([{ path: 'workers/machineDeployments/0/replicas', value: 2 }])
@@ -146,13 +148,13 @@ export async function runUpstreamLifecycle({ apiServer, elsewhere, checks, progr
     checks.check(`after the upgrade ${type} is ${status}`, condition?.status === status, condition)
   }
 
-  await waitFor(MachineSet, 'the old MachineSet is gone', (sets) => sets.length === 1)
+  await waitFor(MachineSet, 'the old MachineSet is deleted', (sets) => sets.length === 1)
   const before = await objects(client, kinds)
   const names = before.map(nameOf)
-  await clusterctl.run('move', '--namespace', namespace, '--to-kubeconfig', elsewhere.kubeconfig)
+  await clusterctl.run('move', '--namespace', namespace, '--to-kubeconfig', moveTarget.kubeconfig)
   done('moved away')
-  const target = elsewhere.client()
-  const moved = (await objects(target, kinds)).map(nameOf)
+  const targetClient = moveTarget.client()
+  const moved = (await objects(targetClient, kinds)).map(nameOf)
   checks.check('clusterctl moves every object to another API server', moved.join() === names.join(), { names, moved })
   const stayed = (await objects(client, kinds)).map(nameOf)
   checks.check('clusterctl move deletes every object on the first API server', stayed.length === 0, stayed)
@@ -160,8 +162,8 @@ export async function runUpstreamLifecycle({ apiServer, elsewhere, checks, progr
   // copies the status.
   for (const { kind, object } of before)
     if (object.status !== undefined)
-      await target.patch(kind, keyOf(object), { type: 'merge', body: { status: object.status } }, { subresource: 'status' })
-  await (await clusterctlOn(elsewhere)).run('move', '--namespace', namespace, '--to-kubeconfig', apiServer.kubeconfig)
+      await targetClient.patch(kind, keyOf(object), { type: 'merge', body: { status: object.status } }, { subresource: 'status' })
+  await (await clusterctlOn(moveTarget)).run('move', '--namespace', namespace, '--to-kubeconfig', apiServer.kubeconfig)
   done('moved back')
   await waitFor(Cluster, 'Available again', ([cluster]) => cluster !== undefined && isSettled(cluster))
   const back = (await objects(client, kinds)).map(nameOf)
@@ -187,7 +189,7 @@ export async function runUpstreamLifecycle({ apiServer, elsewhere, checks, progr
     },
   )
   done('namespace deleted')
-  return { times, printed }
+  return { times, output }
 }
 
 const cluster: Input<Cluster> = {
@@ -207,13 +209,13 @@ const cluster: Input<Cluster> = {
   },
 }
 
-/** Objects created for the class, which are not deleted with the Cluster. */
+/** Matches kind and name of the ClusterClass and its templates. These objects remain when the Cluster is deleted. */
 const classObjects =
   /^(ClusterClass|DevClusterTemplate|KubeadmControlPlaneTemplate|DevMachineTemplate|KubeadmConfigTemplate) memory(-worker|-control-plane)?$/
 
-/** Returns the output of clusterctl commands about the cluster. */
+/** Returns the output of `clusterctl describe` by command; checks the kubeconfig that `clusterctl get kubeconfig` prints. */
 async function clusterctlOutput(clusterctl: Clusterctl, checks: Checks): Promise<Map<string, string>> {
-  const described = [
+  const command = [
     'describe',
     'cluster',
     name,
@@ -224,7 +226,7 @@ async function clusterctlOutput(clusterctl: Clusterctl, checks: Checks): Promise
     '--show-templates',
     '--echo',
   ]
-  const printed = new Map([[described.join(' '), withoutTimes((await clusterctl.run(...described)).out)]])
+  const output = new Map([[command.join(' '), normalize((await clusterctl.run(...command)).out)]])
   const access = await resolveKubeconfig(
     parseKubeconfig((await clusterctl.run('get', 'kubeconfig', name, '--namespace', namespace)).out),
   )
@@ -232,11 +234,11 @@ async function clusterctlOutput(clusterctl: Clusterctl, checks: Checks): Promise
   const { items } = await createClient(transport).list(Node)
   transport.close()
   checks.check('a client with the kubeconfig of clusterctl lists the two Nodes of the cluster', items.length === 2, items.length)
-  return printed
+  return output
 }
 
-/** Removes ages and generated names, which differ, and the width of columns, which depends on them. */
-const withoutTimes = (text: string): string =>
+/** Replaces ages and the suffixes of generated names. Also shortens the space between columns, because it depends on these values. */
+const normalize = (text: string): string =>
   text
     .split('\n')
     .map((line) =>
@@ -255,7 +257,7 @@ interface Found {
 
 const nameOf = ({ kind, object }: Found): string => `${kind.kind} ${object.metadata.name}`
 
-/** Returns all objects of `kinds` and all Secrets in the namespace, sorted by kind and name. */
+/** Returns all objects of the namespaced `kinds` and all Secrets in the namespace, sorted by kind and name. */
 async function objects(client: Client, kinds: ReadonlyMap<string, Kind>): Promise<Found[]> {
   const listed: Found[] = []
   for (const kind of [...kinds.values(), Secret as Kind].filter(({ scope }) => scope === 'Namespaced'))
@@ -263,6 +265,7 @@ async function objects(client: Client, kinds: ReadonlyMap<string, Kind>): Promis
   return listed.sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1))
 }
 
+/** Waits, at most a minute, until only the ClusterClass and its templates are left; returns the names of other objects. */
 async function undeletedObjects(client: Client, kinds: ReadonlyMap<string, Kind>): Promise<string[]> {
   const end = performance.now() + 60_000
   for (;;) {
@@ -279,14 +282,14 @@ const isSettled = (cluster: Cluster): boolean =>
   getCondition(cluster, 'ScalingUp')?.status === 'False' &&
   getCondition(cluster, 'ScalingDown')?.status === 'False'
 
-/** Whether control plane and Cluster report the status of their Machines. */
+/** Whether the status of the Cluster reports its control plane Machine and its worker Machine as ready and available. */
 const isReported = (cluster: Cluster): boolean =>
   isTrue(cluster, 'ControlPlaneMachinesReady') &&
   isTrue(cluster, 'WorkerMachinesReady') &&
   cluster.status?.controlPlane?.availableReplicas === 1 &&
   cluster.status.workers?.availableReplicas === 1
 
-/** Returns the kinds of CustomResourceDefinitions in their storage version, by name. */
+/** Returns the kinds that CustomResourceDefinitions define, in their storage version, by the name of the kind. */
 async function customKinds(client: Client): Promise<Map<string, Kind>> {
   const { items } = await client.list(CustomResourceDefinition)
   return new Map(

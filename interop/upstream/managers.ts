@@ -23,10 +23,11 @@ import { type Manifests, readManifests } from './manifests.ts'
 export interface Component {
   /** Name of the program in scripts/tools. */
   readonly tool: string
-  /** Go module and folder that hold its manifests. */
+  /** Go module with its manifests. */
   readonly module: string
+  /** Folder of the manifests in the module. */
   readonly config: string
-  /** Prefix that kustomize adds to the names of its webhook configurations, which are otherwise the same for all components. */
+  /** Prefix that kustomize adds to the names of its webhook configurations. In the manifests, all components use the same names. */
   readonly prefix: string
   /** Value of the label `cluster.x-k8s.io/provider`. */
   readonly provider: string
@@ -72,8 +73,8 @@ export const components: readonly Component[] = [
 ]
 
 /**
- * The user of the managers. It is not in the group `system:masters`, so that priority and fairness of a real server applies to it, and both
- * servers authorize it by RBAC.
+ * The user of the managers. It is not in the group `system:masters`, so that the API Priority and Fairness of kube-apiserver applies to it,
+ * and both servers authorize it by RBAC.
  */
 export const managersUser: ApiServerUser = { name: 'managers', groups: ['interop:managers'] }
 
@@ -85,7 +86,7 @@ export interface Managers extends AsyncDisposable {
   readonly manifests: Manifests
   /** Kills the managers of these components and starts them again at the same ports. Resolves when they are ready. */
   restart(tools: readonly string[]): Promise<void>
-  /** Removes the webhook configurations. Without managers, the server would otherwise reject all writes of Cluster API's kinds. */
+  /** Removes the webhook configurations. If they remained after the managers stop, all writes of Cluster API's kinds would fail. */
   removeWebhooks(): Promise<void>
 }
 
@@ -108,7 +109,7 @@ export async function allowManagers(client: Client): Promise<void> {
   await client.apply(ClusterRoleBinding, binding, { fieldManager })
 }
 
-/** Installs CustomResourceDefinitions and webhook configurations, and starts the managers. Resolves when all are ready. */
+/** Installs CustomResourceDefinitions, starts the managers, and installs webhook configurations when the managers are ready. */
 export async function startManagers(
   apiServer: RunningApiServer,
   progress: (line: string) => void,
@@ -121,8 +122,8 @@ export async function startManagers(
     ...component,
     ports: { webhook: ports[i * 3]!, health: ports[i * 3 + 1]!, diagnostics: ports[i * 3 + 2]! },
   }))
-  const urlOf = new Map(withPorts.map(({ tool, ports: { webhook } }) => [tool, `https://127.0.0.1:${webhook}`]))
-  const manifests = await readManifests(chosen, { urlOf: (tool) => urlOf.get(tool)!, ca: apiServer.ca })
+  const urls = new Map(withPorts.map(({ tool, ports: { webhook } }) => [tool, `https://127.0.0.1:${webhook}`]))
+  const manifests = await readManifests(chosen, { urlOf: (tool) => urls.get(tool)!, ca: apiServer.ca })
   await install(client, manifests.crds)
   progress(`${manifests.crds.length} CustomResourceDefinitions established`)
 
@@ -151,7 +152,7 @@ export async function startManagers(
           `--feature-gates=${gates}`,
           ...flags,
         ]
-        // As in upstream's images: client-go names the field manager after the program.
+        // The name of the program in upstream's images. client-go uses it as the field manager.
         const program = programs.start(tool, paths[i]!, args, { env, disposable: true, argv0: 'manager' })
         return { health, program }
       })
@@ -160,8 +161,10 @@ export async function startManagers(
     await run(withPorts.map(({ tool }) => tool))
     progress(`${withPorts.length} managers ready`)
     // Webhook configurations come last: while no webhook server responds, they block every write of their kinds.
-    for (const hook of manifests.mutating) await client.apply(MutatingWebhookConfiguration, hook, { fieldManager })
-    for (const hook of manifests.validating) await client.apply(ValidatingWebhookConfiguration, hook, { fieldManager })
+    for (const configuration of manifests.mutating)
+      await client.apply(MutatingWebhookConfiguration, configuration, { fieldManager })
+    for (const configuration of manifests.validating)
+      await client.apply(ValidatingWebhookConfiguration, configuration, { fieldManager })
     return {
       programs: programs.all,
       manifests,
@@ -183,8 +186,8 @@ export async function startManagers(
 }
 
 /**
- * Installs CustomResourceDefinitions, with server-side apply. Client-side apply would store each of them in an annotation, and the largest
- * exceeds the size limit of annotations.
+ * Installs CustomResourceDefinitions with server-side apply, and waits until they are Established. Client-side apply would store each
+ * CustomResourceDefinition in an annotation, and the largest one exceeds the size limit of annotations.
  */
 export async function install(client: Client, crds: Manifests['crds']): Promise<void> {
   for (const crd of crds) {
@@ -199,8 +202,8 @@ export async function install(client: Client, crds: Manifests['crds']): Promise<
 }
 
 /**
- * Removes the Service from the conversion webhook of a CustomResourceDefinition, where a stopped manager of Capstan leaves it. Upstream's
- * managers are processes with a URL here, and a webhook cannot have both a Service and a URL.
+ * Replaces the Service in the conversion webhook of an existing CustomResourceDefinition by the URL in `spec`. A stopped manager of Capstan
+ * leaves the Service there, and a webhook cannot have both a Service and a URL.
  */
 async function replaceConversionService(client: Client, { metadata: { name }, spec }: Manifests['crds'][number]): Promise<void> {
   const existing = await orAbsent(client.get(CustomResourceDefinition, { name }))

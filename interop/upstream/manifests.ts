@@ -1,6 +1,6 @@
 /**
- * Reads upstream's CustomResourceDefinitions and webhook configurations, and changes them for processes on loopback, as kustomize and
- * cert-manager change them for a cluster.
+ * Reads upstream's CustomResourceDefinitions and webhook configurations, and changes them for managers that run as processes on loopback.
+ * For managers in a cluster, kustomize and cert-manager make such changes.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -16,9 +16,9 @@ export interface Manifests {
 }
 
 interface WebhookServers {
-  /** Address of a component's webhook server. */
+  /** Returns the URL of a component's webhook server. */
   urlOf(tool: string): string
-  /** Certificate of the authority that signed its serving certificate, PEM. */
+  /** Certificate of the authority that signed the serving certificates of all webhook servers, PEM. */
   readonly ca: string
 }
 
@@ -32,15 +32,15 @@ export async function readManifests(components: readonly Component[], servers: W
     for (const file of readdirSync(bases).sort())
       crds.push(definition(component, servers, parse(readFileSync(join(bases, file), 'utf8')) as Manifests['crds'][number]))
     for (const document of parseAllDocuments(readFileSync(join(folder, 'webhook/manifests.yaml'), 'utf8'))) {
-      const hook = configuration(component, servers, document.toJS() as Configuration)
-      if (hook.kind === 'MutatingWebhookConfiguration') mutating.push(hook as Input<MutatingWebhookConfiguration>)
-      else validating.push(hook as Input<ValidatingWebhookConfiguration>)
+      const changed = configuration(component, servers, document.toJS() as Configuration)
+      if (changed.kind === 'MutatingWebhookConfiguration') mutating.push(changed as Input<MutatingWebhookConfiguration>)
+      else validating.push(changed as Input<ValidatingWebhookConfiguration>)
     }
   }
   return { crds, mutating, validating }
 }
 
-/** Adds the labels that kustomize and `clusterctl init` add, and the conversion webhook of the manager that owns the kind. */
+/** Adds the labels that kustomize and `clusterctl init` add, and the conversion webhook of the component's manager. */
 function definition(
   { tool, provider, isProvider }: Component,
   servers: WebhookServers,
@@ -63,12 +63,17 @@ function definition(
 
 type Configuration = Input<MutatingWebhookConfiguration | ValidatingWebhookConfiguration> & { metadata: { name: string } }
 
-function configuration({ tool, prefix, provider }: Component, { urlOf, ca }: WebhookServers, hook: Configuration): Configuration {
+/** Adds the prefix and label that kustomize adds, and replaces the Service of each webhook by the URL of the component's manager. */
+function configuration(
+  { tool, prefix, provider }: Component,
+  { urlOf, ca }: WebhookServers,
+  original: Configuration,
+): Configuration {
   const caBundle = base64(ca)
   return {
-    ...hook,
-    metadata: { name: prefix + hook.metadata.name, labels: { 'cluster.x-k8s.io/provider': provider } },
-    webhooks: hook.webhooks!.map((webhook) => ({
+    ...original,
+    metadata: { name: prefix + original.metadata.name, labels: { 'cluster.x-k8s.io/provider': provider } },
+    webhooks: original.webhooks!.map((webhook) => ({
       ...webhook,
       clientConfig: { url: urlOf(tool) + (webhook.clientConfig.service?.path ?? ''), caBundle },
     })),
