@@ -44,7 +44,7 @@ export function contractsPage(): string {
     '- **Otherwise**: what happens if a provider violates the rule. **Reports**: issues about such violations.',
     '- **Lint checks**: the parts of the manifests that `capstan lint` checks.',
     '- **Conform checks**: the objects that `capstan conform` checks, with the [scenario](../../packages/conformance/README.md#test-a-running-provider).',
-    '- **The local provider**: its twins are the same kinds with contract v1beta1, for tests.',
+    '- **The local provider**: how the local provider follows the rule.',
     '- **No mutant violates this rule**: mutants are variants of the local provider, each of which violates one rule; tests verify that the checks detect them.',
     '',
     ...sectionOf('All contracts', rules.filter(isShared)),
@@ -63,8 +63,8 @@ function coreSection(): string[] {
   return [
     '## Core',
     '',
-    'What core does for providers. "Core will …" of the book counts as MUST. The tests act as a provider of each contract version; their names begin with the rule.',
-    'Cases of [core-twin](../../interop/README.md#core-beside-upstreams-core) compare the same with upstream’s core.',
+    'Behaviour of core on which providers rely. "Core will …" in the book counts as MUST. The tests act as a provider of each contract version; their names begin with the id of the rule.',
+    'Cases of [core-twin](../../interop/README.md#core-beside-upstreams-core) compare this behaviour with that of upstream’s core.',
     '',
     ...coreRules.flatMap((rule) => [
       `### ${rule.id}`,

@@ -1,32 +1,32 @@
 import { explained } from '../interop/core-twin/explained.ts'
 
-/** Situations in which upstream's core writes without end, with the tests of Capstan's behaviour. */
+/** Situations in which upstream's core never stops writing, with the tests of Capstan's behaviour. */
 const writesWithoutEnd = [
-  'An extension responds to the same `GeneratePatches` request with other patches each time. Upstream replaces templates and Machines in each reconcile. Capstan does so five times in ten minutes; then `TopologyReconciled` reports the extension, and nothing changes until two responses in sequence are equal (`patch-responses.test.ts`, `failing-inputs.env.test.ts`).',
-  'Naming templates of a class render the same name for two MachineDeployments or MachinePools of a topology. Upstream writes the object for each of them in turn. Capstan reports the name in `TopologyReconciled` (`failing-inputs.env.test.ts`).',
+  'An extension responds to the same `GeneratePatches` request with different patches each time. Upstream replaces templates and Machines in each reconcile. Capstan does so five times in ten minutes; then `TopologyReconciled` reports the extension, and nothing changes until two responses in sequence are equal (`patch-responses.test.ts`, `failing-inputs.env.test.ts`).',
+  'Naming templates of a class render the same name for two MachineDeployments or MachinePools of a topology. Upstream writes the object of this name for one of them, then for the other, and so on. Capstan reports the name in `TopologyReconciled` (`failing-inputs.env.test.ts`).',
 ]
 
-/** Intended differences that the scripts do not produce: they need a crash between two writes, a failing peer, or a certain timing. */
+/** Intended differences that no case of core-twin produces: they need a crash between two writes, a failing peer, or a certain timing. */
 const notScripted = [
-  'A response of a blocking hook is void as soon as the request, the extension or its configuration changes, and survives a restart; a hook that has allowed core to proceed is recorded before anything else is done ([ADR 22](../adr/0022-validity-of-hook-responses.md)). Upstream waits until the response expires, keeps it in memory only, and calls BeforeClusterCreate again after a crash during the creation.',
-  'A failed `AfterControlPlaneInitialized` stops nothing else; the call is repeated ([ADR 6](../adr/0006-topology-without-shim.md)). Upstream reconciles nothing else of the topology before it succeeds.',
-  'A failure that depends only on stored objects is not retried until one of them changes ([ADR 6](../adr/0006-topology-without-shim.md)).',
+  'A blocking response of a hook is void as soon as the request, the extension or its configuration changes, and survives a restart. That a hook has allowed core to proceed is recorded before anything else is done ([ADR 22](../adr/0022-validity-of-hook-responses.md)). Upstream waits until a blocking response expires, keeps it in memory only, and calls BeforeClusterCreate again after a crash during the creation.',
+  'A failed call of `AfterControlPlaneInitialized` blocks nothing else, and is repeated ([ADR 6](../adr/0006-topology-without-shim.md)). Upstream reconciles nothing else of the topology before the call succeeds.',
+  'A failure that depends only on stored objects is not retried until one of these objects changes ([ADR 6](../adr/0006-topology-without-shim.md)).',
   'Default values of variables are stored on the Cluster before anything is created from them. Upstream stores them at the end of the reconcile, so that objects can exist although their values are not stored.',
   '`ValidateTopology` of a patch gets the variables that are defined for this patch, as `GeneratePatches` does. Upstream sends the variables of the last patch of the class to all patches.',
   'A MachineHealthCheck without the label `topology.cluster.x-k8s.io/owned` that has the name of a control plane or MachineDeployment of a topology belongs to its user: it is not deleted. Upstream updates or deletes it as its own.',
-  'A MachinePool of a topology that is being deleted is neither read nor updated. Upstream stops the whole topology once the infrastructure of the pool is gone.',
+  'The topology controller neither reads nor updates a MachinePool that is being deleted. Upstream stops reconciling the whole topology once the infrastructure of the pool is deleted.',
   'Updates of a Cluster that is being deleted are not validated against its class, so that its finalizers can be removed after the class was deleted.',
   'With the feature gate `ClusterTopology` disabled, a Cluster with a topology can be deleted: updates are accepted while it is being deleted. Upstream rejects the removal of its finalizer.',
   'An update in place waits while the infrastructure machine or the bootstrap config of the Machine cannot be read. Upstream reports that there is no infrastructure machine, or calls UpdateMachine without the bootstrap config.',
   'If the schema of a variable of a ClusterClass has several errors, they may be listed in another order. Upstream lists those of properties in random order, and omits most others if the structure or a default value of the schema is wrong.',
   'A changed or deleted kubeconfig Secret of a Cluster replaces or closes the connection to the workload cluster at once. Upstream does not watch the Secret, and keeps the connection until it fails.',
   'An ExtensionConfig whose status cannot be written keeps the handlers that were discovered. Upstream does not call them.',
-  'With `--watch-filter`, an ExtensionConfig without the label is also discovered again every ten minutes, if it existed when the manager started.',
+  'With `--watch-filter`, an ExtensionConfig that lacks the label of the filter is also discovered again every ten minutes, if it existed when the manager started.',
   'The definitions of a variable that differ only in the order of JSON members, or in white space, do not conflict.',
-  'A MachineDeployment or MachinePool of a topology whose version was removed gets the version of the topology. Upstream fails.',
-  'A ClusterResourceSet that applies its resources to several Clusters reports the first failure by name of the Cluster. Upstream reports the result of the last Cluster, so a failure can be hidden.',
+  'If the version of a MachineDeployment or MachinePool of a topology was removed, it is set to the version of the topology. Upstream fails.',
+  'A ClusterResourceSet that applies its resources to several Clusters reports the failure of the Cluster whose name sorts first. Upstream reports the result of the last Cluster, so a failure can be hidden.',
   'Whether a MachinePool is upgrading is read from its `status.versions`. Upstream reads each Node, and reconciles no topology with a MachinePool while the workload cluster is unreachable or one of the Nodes has been deleted.',
-  'If the write of one Machine of a MachineSet fails, the other Machines are written nevertheless.',
+  'If the write of one Machine of a MachineSet fails, the other Machines are still written.',
   'When a ClusterResourceSet is deleted, it is removed from the bindings of all Clusters. Upstream stops at the first Cluster without a binding.',
   'Status changes on which no controller acts are written up to two seconds later on a busy server ([ADR 49](../adr/0049-statuses-that-only-report-are-postponed.md)).',
 ]
@@ -37,18 +37,18 @@ export const differencesPage = (): string =>
     '<!-- Made by npm run gen from interop/core-twin/explained.ts and scripts/differences-page.ts. -->',
     '# Differences from upstream',
     '',
-    "`npm run interop -- core-twin` runs upstream's core manager (v1.14) and Capstan's on the same scripts and compares every object, Event",
+    "`npm run interop -- core-twin` runs upstream's core manager (v1.14) and Capstan's on the same cases and compares every object, Event",
     'and response. These differences are intended; any other difference is a bug.',
     '',
     '| difference | reason | what you see |',
     '| --- | --- | --- |',
     ...explained.map(({ what, reason, effect }) => `| ${what} | ${reason} | ${effect} |`),
     '',
-    "In two situations upstream's core writes without end, so that no script can compare the results:",
+    "In two situations upstream's core never stops writing, so that no case can compare the results:",
     '',
     ...writesWithoutEnd.map((text) => `- ${text}`),
     '',
-    'Differences that the scripts do not produce, because they need a crash between two writes, a failing peer, or a certain timing:',
+    'Other intended differences, which no case produces, because they need a crash between two writes, a failing peer, or a certain timing:',
     '',
     ...notScripted.map((text) => `- ${text}`),
     '',

@@ -1,14 +1,14 @@
-/** Generates docs/reference/errors.md: the stable words of hook failures, and core's messages for rejected responses. */
+/** Generates docs/reference/errors.md: the words with which errors of hooks begin, and core's messages for rejected responses. */
 import { type HookFailureCode, hookProblems, isIgnorable, isOutage } from '@capstan/extension'
 import { warning } from './gen-pages.ts'
-import { refusedByCore } from './hook-fixtures.ts'
+import { rejectedByCore } from './hook-fixtures.ts'
 
 export async function errorsPage(): Promise<string> {
   const problems = Object.entries(hookProblems).map(([problem, { codes, meaning, remedy }]) => {
     const labels = codes.map((code) => `\`${code}\``).join(', ')
-    return row(`\`${problem}\``, meaning, remedy, labels, someOf(codes, isIgnorable), someOf(codes, isOutage))
+    return row(`\`${problem}\``, meaning, remedy, labels, yesIfAny(codes, isIgnorable), yesIfAny(codes, isOutage))
   })
-  const refused = (await refusedByCore()).map(({ hook, about, problem, error, file }) =>
+  const rejected = (await rejectedByCore()).map(({ hook, about, problem, error, file }) =>
     row(
       hook,
       about,
@@ -25,7 +25,7 @@ export async function errorsPage(): Promise<string> {
     "same from release to release: use them in searches and alerts. Upstream's text follows the word. A failed call is reported in the condition that upstream uses for",
     'it (`TopologyReconciled` of a Cluster), by a line of `capstan hooks waiting`, and by the metric `capstan_runtime_sdk_handler_requests_total`, whose label `outcome` is the code.',
     '',
-    row('word', 'meaning', 'remedy', 'code', '`failurePolicy: Ignore` applies', 'counts for the breaker'),
+    row('word', 'meaning', 'remedy', 'code', '`failurePolicy: Ignore` applies', 'counts for the circuit breaker'),
     row('---', '---', '---', '---', '---', '---'),
     ...problems,
     '',
@@ -37,14 +37,14 @@ export async function errorsPage(): Promise<string> {
     '',
     row('hook', 'response', 'word', 'error', 'file'),
     row('---', '---', '---', '---', '---'),
-    ...refused,
+    ...rejected,
     '',
   ].join('\n')
 }
 
 const folder = '../../packages/extension/fixtures'
 
-const someOf = (codes: readonly HookFailureCode[], is: (failure: { code: HookFailureCode }) => boolean): string =>
+const yesIfAny = (codes: readonly HookFailureCode[], is: (failure: { code: HookFailureCode }) => boolean): string =>
   codes.some((code) => is({ code })) ? 'yes' : 'no'
 
 const row = (...cells: string[]): string =>

@@ -1,4 +1,4 @@
-/** Generates reference pages from declarations, so that they match the API. */
+/** Generates the reference pages of hooks and conditions from their declarations. */
 import * as api from '@capstan/api'
 import type { ConditionType, JSONSchema } from '@capstan/kube'
 import { hooksInOrder } from './hooks-in-order.ts'

@@ -1,4 +1,4 @@
-/** Generates `packages/extension/fixtures`: a request of each hook, and responses of most hooks, with core's results. */
+/** Generates `packages/extension/fixtures`: a request of each hook, and responses of most hooks, with the results in core. */
 import { type Hook, hookApiVersion, hookCatalog, hookPath } from '@capstan/api'
 import { hookResponseEffects } from '@capstan/core'
 import { callServer, fixture, HookFailed, inProcess } from '@capstan/extension'
@@ -11,14 +11,15 @@ const json = (value: unknown): string => `${JSON.stringify(value, undefined, 2)}
 /** Returns the paths and texts of all files. */
 export async function hookFixtures(): Promise<[path: string, text: string][]> {
   const accepted = await Promise.all(
-    acceptedResponses.map(async (answer) => {
-      const verdict = await coreResultOf(answer)
-      if (verdict.kind === 'rejected') throw new Error(`${answer.name} is rejected: ${verdict.error}`)
-      const { hook, name, about } = answer
-      return { hook: hook.name, file: `accepted/${name}.json`, about, core: verdict.effects }
+    acceptedResponses.map(async (responseCase) => {
+      const result = await coreResultOf(responseCase)
+      const { hook, name, about } = responseCase
+      if (result.kind === 'rejected')
+        throw new Error(`The response ${name} must be accepted, but core rejects it: ${result.error}`)
+      return { hook: hook.name, file: `accepted/${name}.json`, about, core: result.effects }
     }),
   )
-  const refused = await refusedByCore()
+  const refused = await rejectedByCore()
   const hooks = hookCatalog.map((hook) => ({
     hook: hook.name,
     path: hook.singleton ? hookPath(hook) : `${hookPath(hook, 'x').slice(0, -1)}{name}`,
@@ -29,21 +30,22 @@ export async function hookFixtures(): Promise<[path: string, text: string][]> {
     [`${folder}/index.json`, json({ hooks, accepted, refused })],
     ...hookCatalog.map((hook): [string, string] => [`${folder}/requests/${hook.name}.json`, json(requestOf(hook))]),
     ...acceptedResponses.map(({ name, body }): [string, string] => [`${folder}/accepted/${name}.json`, json(body)]),
-    ...rejectedResponses.map((answer): [string, string] => [
-      `${folder}/refused/${answer.name}.json`,
-      json({ status: answer.status ?? 200, body: textOf(answer) }),
+    ...rejectedResponses.map((responseCase): [string, string] => [
+      `${folder}/refused/${responseCase.name}.json`,
+      json({ status: responseCase.status ?? 200, body: textOf(responseCase) }),
     ]),
   ]
 }
 
-/** Responses that core rejects, with the error. */
-export const refusedByCore = () =>
+/** Returns the responses that core rejects, with core's error. @throws Error if core accepts one of them */
+export const rejectedByCore = () =>
   Promise.all(
-    rejectedResponses.map(async (answer) => {
-      const verdict = await coreResultOf(answer)
-      if (verdict.kind === 'accepted') throw new Error(`${answer.name} is accepted: core ${verdict.effects.join(', ')}`)
-      const { hook, name, about } = answer
-      const { problem, error } = verdict
+    rejectedResponses.map(async (responseCase) => {
+      const result = await coreResultOf(responseCase)
+      const { hook, name, about } = responseCase
+      if (result.kind === 'accepted')
+        throw new Error(`The response ${name} must be rejected, but core accepts it: ${result.effects.join(', ')}`)
+      const { problem, error } = result
       return { hook: hook.name, file: `refused/${name}.json`, about, ...(problem ? { problem } : {}), error }
     }),
   )
@@ -57,9 +59,9 @@ const requestOf = (hook: Hook): object => ({
 
 const textOf = ({ body }: ResponseCase): string => (typeof body === 'string' ? body : JSON.stringify(body))
 
-/** Sends the response through core's client. Returns the error, or the effects on the controller that called the hook. */
-async function coreResultOf(answer: ResponseCase): Promise<ReturnType<typeof hookResponseEffects>> {
-  const { hook, status = 200 } = answer
+/** Passes the response to core's hook client. Returns the error, or the effects on the controller that called the hook. */
+async function coreResultOf(responseCase: ResponseCase): Promise<ReturnType<typeof hookResponseEffects>> {
+  const { hook, status = 200 } = responseCase
   const handler = 'gate.sample'
   const request = fixture(hook) as object
   try {
@@ -68,7 +70,7 @@ async function coreResultOf(answer: ResponseCase): Promise<ReturnType<typeof hoo
       request,
       handler: 'gate',
       timeoutSeconds: 10,
-      transport: inProcess(async () => new Response(textOf(answer), { status })),
+      transport: inProcess(async () => new Response(textOf(responseCase), { status })),
       clock: systemClock,
     })
     return hookResponseEffects(hook, handler, request, response)

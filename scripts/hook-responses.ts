@@ -1,6 +1,6 @@
 /**
- * Responses to hooks that core accepts, and responses that it rejects: for authors of extensions in any language. They respond to the
- * requests of `fixture`. `hook-fixtures.ts` passes each response to core and records the result.
+ * Responses to hooks that core accepts, and responses that core rejects, for authors of extensions in any language. Each one responds to the
+ * request that `fixture` returns for the hook. `hook-fixtures.ts` passes each response to core and records the result.
  */
 import {
   AfterControlPlaneInitialized,
@@ -21,9 +21,9 @@ import { fixture } from '@capstan/extension'
 
 export interface ResponseCase {
   readonly hook: Hook
-  /** Unique name, also of the file. */
+  /** Unique name; the generated file has this name, too. */
   readonly name: string
-  /** Description of the response, for readers of the list. */
+  /** Description of the response, for `index.json` and docs/reference/errors.md. */
   readonly about: string
   /** HTTP status; default 200. */
   readonly status?: number
@@ -40,7 +40,7 @@ const discovered = (...handlers: object[]) => ({ ...success, handlers })
 const [, machines] = fixture(GeneratePatches).items as [object, { uid: string }]
 const item = (patch: object) => ({ ...success, items: [{ uid: machines.uid, ...patch }] })
 const jsonPatch = (...operations: object[]) => item({ patchType: 'JSONPatch', patch: base64(operations) })
-const delay = '/spec/template/spec/simulated/provisioningDelay'
+const delayPath = '/spec/template/spec/simulated/provisioningDelay'
 
 const plan = (controlPlane: readonly unknown[], workers: readonly unknown[] = []) => ({
   ...success,
@@ -75,7 +75,8 @@ export const acceptedResponses: readonly ResponseCase[] = [
   {
     hook: Discovery,
     name: 'Discovery-items',
-    about: 'The list has the name `items`, as in the proposal. This field is unknown and ignored: no handler is registered.',
+    about:
+      'The list has the name `items`, as in upstream’s proposal. This field is unknown and ignored: no handler is registered.',
     body: { ...success, items: [gate] },
   },
   {
@@ -118,7 +119,7 @@ export const acceptedResponses: readonly ResponseCase[] = [
   {
     hook: GenerateUpgradePlan,
     name: 'GenerateUpgradePlan',
-    about: 'Without versions for the workers core computes the fewest possible steps.',
+    about: 'Without versions for the workers, core computes the fewest possible steps.',
     body: plan(steps('v1.34.2', 'v1.35.0')),
   },
   {
@@ -131,7 +132,7 @@ export const acceptedResponses: readonly ResponseCase[] = [
     hook: GeneratePatches,
     name: 'GeneratePatches',
     about: 'A JSON patch. Templates without an item stay unchanged.',
-    body: jsonPatch({ op: 'replace', path: delay, value: '2s' }),
+    body: jsonPatch({ op: 'replace', path: delayPath, value: '2s' }),
   },
   {
     hook: GeneratePatches,
@@ -190,7 +191,7 @@ export const rejectedResponses: readonly ResponseCase[] = [
   {
     hook: BeforeClusterCreate,
     name: 'status-500',
-    about: 'A failure must have code 200 and status Failure. Core does not parse the body of another code.',
+    about: 'A failure must have code 200 and status Failure. Core does not parse the body of a response with another code.',
     status: 500,
     body: { status: 'Failure', message: 'no quota' },
   },
@@ -369,7 +370,7 @@ export const rejectedResponses: readonly ResponseCase[] = [
     hook: GeneratePatches,
     name: 'patch-list',
     about: 'The patch document itself: it must be a string in base64.',
-    body: item({ patchType: 'JSONPatch', patch: [{ op: 'remove', path: delay }] }),
+    body: item({ patchType: 'JSONPatch', patch: [{ op: 'remove', path: delayPath }] }),
   },
   {
     hook: GeneratePatches,
@@ -401,20 +402,20 @@ export const rejectedResponses: readonly ResponseCase[] = [
     about: 'A uid that no item of the request has.',
     body: {
       ...success,
-      items: [{ uid: 'LocalMachineTemplate', patchType: 'JSONPatch', patch: base64([{ op: 'remove', path: delay }]) }],
+      items: [{ uid: 'LocalMachineTemplate', patchType: 'JSONPatch', patch: base64([{ op: 'remove', path: delayPath }]) }],
     },
   },
   {
     hook: GeneratePatches,
     name: 'patch-no-type',
     about: 'A patch without patchType.',
-    body: item({ patch: base64([{ op: 'remove', path: delay }]) }),
+    body: item({ patch: base64([{ op: 'remove', path: delayPath }]) }),
   },
   {
     hook: GeneratePatches,
     name: 'patch-type',
     about: 'A patchType other than JSONPatch and JSONMergePatch.',
-    body: item({ patchType: 'application/json-patch+json', patch: base64([{ op: 'remove', path: delay }]) }),
+    body: item({ patchType: 'application/json-patch+json', patch: base64([{ op: 'remove', path: delayPath }]) }),
   },
   {
     hook: GeneratePatches,
@@ -426,13 +427,13 @@ export const rejectedResponses: readonly ResponseCase[] = [
     hook: GeneratePatches,
     name: 'patch-one-operation',
     about: 'A JSON patch that is not a list of operations.',
-    body: item({ patchType: 'JSONPatch', patch: base64({ op: 'remove', path: delay }) }),
+    body: item({ patchType: 'JSONPatch', patch: base64({ op: 'remove', path: delayPath }) }),
   },
   {
     hook: GeneratePatches,
     name: 'patch-merge-list',
     about: 'A JSON merge patch that is not an object.',
-    body: item({ patchType: 'JSONMergePatch', patch: base64([{ op: 'remove', path: delay }]) }),
+    body: item({ patchType: 'JSONMergePatch', patch: base64([{ op: 'remove', path: delayPath }]) }),
   },
   {
     hook: GeneratePatches,
@@ -456,7 +457,7 @@ export const rejectedResponses: readonly ResponseCase[] = [
     hook: GeneratePatches,
     name: 'patch-test',
     about: 'A failed test operation: it rejects the topology.',
-    body: jsonPatch({ op: 'test', path: delay, value: '9s' }),
+    body: jsonPatch({ op: 'test', path: delayPath, value: '9s' }),
   },
   // Variables
   {
