@@ -10,7 +10,7 @@ import type { BootstrapObjects } from '../../packages/kubernetes-kinds/src/auth/
 
 const version = 'v1.36.2'
 
-interface Published {
+interface PublishedObject {
   readonly metadata: { name: string; namespace?: string; labels?: { [label: string]: string } }
   readonly [field: string]: unknown
 }
@@ -18,13 +18,13 @@ interface Published {
 const { Dir } = JSON.parse(
   execFileSync('go', ['mod', 'download', '-json', `k8s.io/kubernetes@${version}`], { encoding: 'utf8' }),
 ) as { Dir: string }
-const itemsOf = (name: string): readonly Published[] => {
+const itemsOf = (name: string): readonly PublishedObject[] => {
   const file = join(Dir, 'plugin/pkg/auth/authorizer/rbac/bootstrappolicy/testdata', `${name}.yaml`)
-  return (parse(readFileSync(file, 'utf8')) as { items: readonly Published[] }).items
+  return (parse(readFileSync(file, 'utf8')) as { items: readonly PublishedObject[] }).items
 }
 
-/** Returns the object without the parts that all objects have: type, annotation, and the label of default roles. */
-function ownContent({ metadata: { name, namespace, labels = {} }, ...fields }: Published): object {
+/** Returns the object without the parts that all objects have: apiVersion, kind, annotation, and the label of default roles. */
+function ownContent({ metadata: { name, namespace, labels = {} }, ...fields }: PublishedObject): object {
   const own = Object.entries(labels).filter(([label]) => label !== 'kubernetes.io/bootstrapping')
   return {
     name,

@@ -12,25 +12,27 @@ export class ToolError extends Error {
   override readonly name = 'ToolError'
 }
 
-export interface BuildPlace {
+export interface BuildOptions {
   /** Cache folder outside of the checkout for built programs. */
   readonly cache: string
+  /** Environment of Go. */
   readonly env: NodeJS.ProcessEnv
+  /** Called with progress messages. */
   progress(line: string): void
 }
 
 /** Returns the path of the program. Builds it if the cache does not contain it. */
-export async function ensureTool(component: Component, place: BuildPlace): Promise<string> {
+export async function ensureTool(component: Component, options: BuildOptions): Promise<string> {
   const { module, name } = component
-  const folder = join(place.cache, `${module.name}-${module.version}`)
+  const folder = join(options.cache, `${module.name}-${module.version}`)
   const program = join(folder, name)
   if (existsSync(program)) return program
 
-  await checkGo(component, place)
+  await checkGo(component, options)
   await mkdir(folder, { recursive: true })
-  const source = await ensureModule(module, folder, place)
-  if (module.generate) await run('go', module.generate, source, place, progressOf(name, place))
-  place.progress(`${name} ${module.version}: compiling, which takes some minutes; the result is kept in ${folder}`)
+  const source = await ensureModule(module, folder, options)
+  if (module.generate) await run('go', module.generate, source, options, progressOf(name, options))
+  options.progress(`${name} ${module.version}: compiling, which takes some minutes; the result is kept in ${folder}`)
   // The program is built under another name and renamed, so that no incomplete program exists after an interrupted build.
   const unfinished = `${program}.${process.pid}`
   try {
@@ -45,7 +47,7 @@ export async function ensureTool(component: Component, place: BuildPlace): Promi
       unfinished,
       component.package,
     ]
-    await run('go', args, source, place, progressOf(name, place))
+    await run('go', args, source, options, progressOf(name, options))
     await rename(unfinished, program)
   } finally {
     await rm(unfinished, { force: true })
@@ -53,12 +55,12 @@ export async function ensureTool(component: Component, place: BuildPlace): Promi
   return program
 }
 
-async function checkGo(component: Component, place: BuildPlace): Promise<void> {
+async function checkGo(component: Component, options: BuildOptions): Promise<void> {
   const requiredVersion = component.module.go
   const needs = `${component.name} ${component.module.version} is built from source and needs Go ${requiredVersion} or newer`
   let version: string
   try {
-    version = (await run('go', ['env', 'GOVERSION'], place.cache, place)).trim()
+    version = (await run('go', ['env', 'GOVERSION'], options.cache, options)).trim()
   } catch (err) {
     if ((err as NodeJS.ErrnoException).code !== 'ENOENT') throw err
     throw new ToolError(`${needs}: there is no "go" on the PATH. Install it from https://go.dev/dl/ or your distribution`)
@@ -70,7 +72,8 @@ async function checkGo(component: Component, place: BuildPlace): Promise<void> {
   }
 }
 
-async function ensureModule(module: ToolModule, folder: string, place: BuildPlace): Promise<string> {
+/** Writes the generated Go module, if the cache does not contain it. @returns its folder */
+async function ensureModule(module: ToolModule, folder: string, options: BuildOptions): Promise<string> {
   const source = join(folder, 'module')
   const file = join(source, 'go.mod')
   if (existsSync(file)) return source
@@ -79,8 +82,10 @@ async function ensureModule(module: ToolModule, folder: string, place: BuildPlac
   if (module.staging) {
     const { of: upstreamModule } = module.staging
     const version = module.requires.find(({ path }) => path === upstreamModule)?.version
-    place.progress(`${upstreamModule} ${version}: downloading`)
-    const response = JSON.parse(await run('go', ['mod', 'download', '-json', `${upstreamModule}@${version}`], folder, place)) as {
+    options.progress(`${upstreamModule} ${version}: downloading`)
+    const response = JSON.parse(
+      await run('go', ['mod', 'download', '-json', `${upstreamModule}@${version}`], folder, options),
+    ) as {
       GoMod: string
     }
     upstream = await readFile(response.GoMod, 'utf8')
@@ -91,21 +96,21 @@ async function ensureModule(module: ToolModule, folder: string, place: BuildPlac
   return source
 }
 
-/** Go prints each package that it compiles; some of these lines are shown as progress. */
-function progressOf(name: string, place: BuildPlace): (line: string) => void {
+/** Returns a function that shows some of the lines that Go prints as progress. Go prints a line for each package that it compiles. */
+function progressOf(name: string, options: BuildOptions): (line: string) => void {
   let packages = 0
   return (line) => {
-    if (line.startsWith('go: downloading')) place.progress(line.slice('go: '.length))
-    else if (++packages % 200 === 0) place.progress(`${name}: ${packages} packages compiled`)
+    if (line.startsWith('go: downloading')) options.progress(line.slice('go: '.length))
+    else if (++packages % 200 === 0) options.progress(`${name}: ${packages} packages compiled`)
   }
 }
 
-/** Runs a program and returns its output. The error of a failed program contains the last lines. */
+/** Runs a program and returns its stdout. @throws ToolError with the last lines of stderr if the exit code is not 0 */
 async function run(
   command: string,
   args: readonly string[],
   folder: string,
-  { env, cache }: BuildPlace,
+  { env, cache }: BuildOptions,
   onLine: (line: string) => void = () => {},
 ): Promise<string> {
   await mkdir(cache, { recursive: true })

@@ -1,6 +1,6 @@
 /**
- * The programs, mostly upstream's, that tests run against, built from published Go modules. Modules with replace directives cannot be
- * installed with `go install`, so each program is built in a generated module that requires them.
+ * The programs, mostly upstream's, that tests run against. They are built from published Go modules. `go install` rejects modules with
+ * replace directives, so each program is built in a generated module that requires the published modules.
  */
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -9,13 +9,13 @@ import { readdirSync, readFileSync } from 'node:fs'
 export interface ToolModule {
   readonly name: string
   /**
-   * Its path, if it needs internal packages of another module: Go allows them only if the path is below the path of the other
-   * module.
+   * Path of the module; default `capstan.dev/tools/<name>`. A module that imports internal packages of another module must have a path
+   * below the path of the other module, because Go requires this.
    */
   readonly path?: string
   /** Built programs are cached by `name` and `version`. */
   readonly version: string
-  /** Oldest Go release that can build it. */
+  /** Oldest Go release that can build the programs. */
   readonly go: string
   /** Upstream modules with the main packages, and other modules that the programs need, with their versions. */
   readonly requires: readonly { readonly path: string; readonly version: string }[]
@@ -24,7 +24,10 @@ export interface ToolModule {
    * publishes these modules. It replaces v0.0.0.
    */
   readonly staging?: { readonly of: string; readonly version: string }
-  /** Versions of upstream's replace directives, which Go ignores in dependencies. */
+  /**
+   * Versions of modules for replace directives. The generated module repeats upstream's replace directives, because Go ignores those of
+   * dependencies.
+   */
   readonly replaces?: { readonly [path: string]: string }
   /** Values set by the linker, such as the version that the program reports. */
   readonly variables: { readonly [name: string]: string }
@@ -38,7 +41,7 @@ export interface Component {
   /** Name of the program, and of the file. */
   readonly name: string
   readonly module: ToolModule
-  /** Its main package; `.` is the main package of our module. */
+  /** The main package; `.` is the main package of the generated module. */
   readonly package: string
 }
 
@@ -126,7 +129,7 @@ const hooksPeer: ToolModule = {
 
 const hooksClientSources = sourcesOf('hooks-client')
 
-/** Our program that uses upstream's runtime client, an internal package: the path of our module is therefore below upstream's. */
+/** Our program that uses upstream's runtime client. The client is an internal package, so the path of our module is below upstream's. */
 const hooksClient: ToolModule = {
   ...clusterApi,
   name: 'hooks-client',
@@ -164,19 +167,19 @@ export const components: readonly Component[] = [
   { name: 'conversion-peer', module: conversionPeer, package: '.' },
 ]
 
-/** Go files of our own programs, in the folder of this file. */
+/** Returns the Go files of one of our own programs, by name, from its folder beside this file. */
 function sourcesOf(program: string): { [file: string]: string } {
   const folder = new URL(`${program}/`, import.meta.url)
   const files = readdirSync(folder).filter((file) => file.endsWith('.go'))
   return Object.fromEntries(files.sort().map((file) => [file, readFileSync(new URL(file, folder), 'utf8')]))
 }
 
-/** Returns a digest of our sources. As a part of the version, it causes a new build when they change. */
+/** Returns a digest of our sources. It is a part of the version, so that changed sources cause a new build. */
 function digestOf(sources: { readonly [file: string]: string }): string {
   return createHash('sha256').update(JSON.stringify(sources)).digest('hex').slice(0, 12)
 }
 
-/** Returns the variables that `version` commands print. The commit is all zeros, because the programs are not built from a commit. */
+/** Returns the Go variables that `version` commands print. The commit is all zeros, because the programs are not built from a commit. */
 function versionVariables(goPackage: string, version: { [name: string]: string }): { [name: string]: string } {
   const values = { ...version, gitTreeState: 'clean', gitCommit: '0'.repeat(40), buildDate: '2026-01-01T00:00:00Z' }
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [`${goPackage}.${name}`, value]))

@@ -22,11 +22,11 @@ replace k8s.io/kubectl => k8s.io/kubectl v0.36.2
   )
 })
 
-test('a module without staging has no replacements', () => {
+test('goMod writes no replace directives for a module without staging', () => {
   expect(goMod(module, 'require k8s.io/api v0.0.0\n')).not.toContain('replace')
 })
 
-test('a replace directive of upstream for another module is repeated in our module', () => {
+test('goMod writes a replace directive for each module in `replaces`', () => {
   expect(goMod({ ...module, replaces: { 'example.com/api': 'v1.2.3' } })).toContain(
     'replace example.com/api => example.com/api v1.2.3\n',
   )

@@ -1,20 +1,20 @@
 import type { ToolModule } from './components.ts'
 
 /**
- * Returns the go.mod of a tool module. `upstream` is the go.mod of the module that `staging.of` names. Each of its requirements of v0.0.0
- * is replaced by the published release `staging.version`.
+ * Returns the go.mod of a tool module. `upstream` is the go.mod of the module that `staging.of` names. Modules that it requires in version
+ * v0.0.0 are replaced by their published release `staging.version`.
  */
 export function goMod(
   { name, path = `capstan.dev/tools/${name}`, go, requires, staging, replaces = {} }: ToolModule,
   upstream = '',
 ): string {
-  const siblings = staging ? [...upstream.matchAll(/^\s*(?:require\s+)?(\S+) v0\.0\.0$/gm)].map(([, path]) => path) : []
+  const stagingModules = staging ? [...upstream.matchAll(/^\s*(?:require\s+)?(\S+) v0\.0\.0$/gm)].map(([, path]) => path) : []
   return [
     `module ${path}`,
     `go ${go}.0`,
     ...requires.map(({ path, version }) => `require ${path} ${version}`),
     ...Object.entries(replaces).map(([path, version]) => `replace ${path} => ${path} ${version}`),
-    ...siblings.map((path) => `replace ${path} => ${path} ${staging?.version}`),
+    ...stagingModules.map((path) => `replace ${path} => ${path} ${staging?.version}`),
     '',
   ].join('\n')
 }

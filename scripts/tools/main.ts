@@ -17,12 +17,12 @@ try {
     if (!component) throw new ToolError(`unknown program "${name}": expected one of ${known}`)
     return component
   })
-  const place = {
+  const options = {
     cache: process.env.CAPSTAN_TOOLS ?? join(homedir(), '.cache', 'capstan', 'tools'),
     env: process.env,
     progress: (line: string) => process.stderr.write(`${line}\n`),
   }
-  for (const component of chosen) process.stdout.write(`${await ensureTool(component, place)}\n`)
+  for (const component of chosen) process.stdout.write(`${await ensureTool(component, options)}\n`)
 } catch (err) {
   if (!(err instanceof ToolError)) throw err
   process.stderr.write(`${err.message}\n`)

@@ -22,7 +22,7 @@ const packageOf = (groupVersion: string): string => {
 }
 const served = Object.keys(resources)
 
-/** Kinds that clients send, with their Go package. */
+/** Kinds that clients send, as `<Go package>.<kind>`. */
 const roots = new Set([
   ...served.flatMap((groupVersion) =>
     Object.values(resources[groupVersion]!).map(({ kind }) => `${packageOf(groupVersion)}.${kind}`),
@@ -33,17 +33,17 @@ const roots = new Set([
   'policy/v1.Eviction',
 ])
 
-/** Groups whose types are not in `k8s.io/api`, but in the module of their server. */
+/** Go packages that are not in `k8s.io/api`, but in the module of the server that serves their kinds. */
 const modules: { readonly [name: string]: { readonly module: string; readonly path: string } } = {
   'apiextensions/v1': { module: 'k8s.io/apiextensions-apiserver', path: 'pkg/apis/apiextensions/v1' },
   'apiregistration/v1': { module: 'k8s.io/kube-aggregator', path: 'pkg/apis/apiregistration/v1' },
 }
 const packages = new Map(served.map(packageOf).map((name) => [name, modules[name] ?? { module: 'k8s.io/api', path: name }]))
 packages.set('meta/v1', { module: 'k8s.io/apimachinery', path: 'pkg/apis/meta/v1' })
-/** Import names of other packages in Go files. */
+/** Names under which Go files import other packages, with the package. */
 const aliases: { readonly [alias: string]: string } = { metav1: 'meta/v1', apiv1: 'core/v1', v1: 'core/v1', corev1: 'core/v1' }
 
-/** Types with a special wire format. */
+/** Types with a special wire format, with their names in the generated table. */
 const special: { readonly [type: string]: string } = {
   'meta/v1.Time': 'Time',
   'meta/v1.MicroTime': 'MicroTime',
@@ -57,6 +57,7 @@ const special: { readonly [type: string]: string } = {
   'apiextensions/v1.JSONSchemaPropsOrBool': 'SchemaOrBool',
   'apiextensions/v1.JSONSchemaPropsOrStringArray': 'SchemaOrStrings',
 }
+/** Scalar types of Go, with their names in the generated table. */
 const scalars: { readonly [type: string]: string } = {
   string: 'string',
   int32: 'int',
@@ -87,6 +88,7 @@ for (const [name, { module, path }] of packages) {
     read(name, readFileSync(join(folder, file), 'utf8'))
 }
 
+/** Records the named types and structs of a Go file in `namedTypes` and `structs`. `from` is the package of the file. */
 function read(from: string, source: string): void {
   for (const [, name, type] of source.matchAll(/^type (\w+) ((?:map\[|\[\])?[\w.\]]+)$/gm))
     namedTypes.set(`${from}.${name}`, qualified(type!, from))
@@ -109,7 +111,10 @@ function read(from: string, source: string): void {
   }
 }
 
-/** Returns a Go type with its package, also of the elements of maps and lists. */
+/**
+ * Returns a Go type with its package, such as `core/v1.Pod`. A list is `[]` and the type of its elements, a map `{}` and the type of its
+ * values.
+ */
 function qualified(type: string, from: string): string {
   const map = /^map\[.*?\](.*)$/.exec(type)
   if (map) return `{}${qualified(map[1]!, from)}`
@@ -120,7 +125,7 @@ function qualified(type: string, from: string): string {
   return type in scalars ? type : `${from}.${type}`
 }
 
-/** Returns the name of a type in the generated table. Adds the message that it names to `pendingMessages`. */
+/** Returns the name of a type in the generated table. If the type is a message, adds it to `pendingMessages`. */
 function tableType(type: string, pendingMessages: string[]): string {
   if (type.startsWith('{}') || type.startsWith('[]')) return type.slice(0, 2) + tableType(type.slice(2), pendingMessages)
   if (type === 'bytes') return type

@@ -1,4 +1,4 @@
-// Converts objects between API versions with upstream's conversions: every line of stdin is a Request, every line of stdout a Response.
+// Converts objects between API versions with upstream's conversions: each line of stdin is a Request, each line of stdout a Response.
 // `conversion-peer types` prints the Go types of every kind instead, because the output of encoding/json depends on them.
 package main
 
@@ -54,7 +54,7 @@ func versionOf[Spoke, Hub any, PS interface {
 	}
 }
 
-// versions by kind. The stored version is v1beta2 of the same group.
+// versions are the served, but not stored versions by kind. The stored version is v1beta2 of the same group.
 var versions = map[string][]version{
 	"Cluster":                   {versionOf(clusterv1beta1.GroupVersion, conversion.ConvertClusterV1Beta1ToHub, conversion.ConvertClusterHubToV1Beta1)},
 	"ClusterClass":              {versionOf(clusterv1beta1.GroupVersion, conversion.ConvertClusterClassV1Beta1ToHub, conversion.ConvertClusterClassHubToV1Beta1)},
@@ -77,6 +77,7 @@ var versions = map[string][]version{
 	"ExtensionConfig": {versionOf(runtimev1alpha1.GroupVersion, conversion.ConvertExtensionConfigV1Alpha1ToHub, conversion.ConvertExtensionConfigHubToV1Alpha1)},
 }
 
+// hubs are the apiVersions of the stored versions by group.
 var hubs = map[string]string{
 	clusterv1.GroupVersion.Group: clusterv1.GroupVersion.String(),
 	addonsv1.GroupVersion.Group:  addonsv1.GroupVersion.String(),
@@ -125,7 +126,8 @@ func convert(request Request) (object, error) {
 	return nil, fmt.Errorf("no conversion of %s %s to %s", meta.APIVersion, meta.Kind, request.APIVersion)
 }
 
-func answer(line []byte) Response {
+// respond converts the object of a Request, given as JSON.
+func respond(line []byte) Response {
 	var request Request
 	if err := json.Unmarshal(line, &request); err != nil {
 		return Response{Error: err.Error()}
@@ -158,7 +160,7 @@ func main() {
 	for {
 		line, err := lines.ReadBytes('\n')
 		if len(line) > 1 {
-			if err := encoder.Encode(answer(line)); err != nil {
+			if err := encoder.Encode(respond(line)); err != nil {
 				panic(err)
 			}
 			if lines.Buffered() == 0 {

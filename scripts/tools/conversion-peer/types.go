@@ -8,15 +8,16 @@ import (
 	"strings"
 )
 
-// A field of a struct: its name in JSON, its type, and `e` for the tag omitempty, `z` for omitzero. The type is `bool`, `int`, `string`,
-// `bytes`, `time`, `duration`, `intOrString`, `json`, `metadata`, the name of a struct, or one of these after `*` (a pointer), `[]` (a
-// list) or `{}` (a map).
+// field is a field of a struct: its name in JSON, its type, and `e` for the tag omitempty, `z` for omitzero. The type is `bool`, `int`,
+// `string`, `bytes`, `time`, `duration`, `intOrString`, `json`, `metadata` or the name of a struct. A type after `*` is a pointer to this
+// type, after `[]` a list, after `{}` a map.
 type field struct {
 	name string
 	typ  string
 	omit string
 }
 
+// printer records the structs that typeOf reaches, by name and in order.
 type printer struct {
 	structs map[string][]field
 	order   []string
@@ -102,11 +103,11 @@ func (p *printer) fields(t reflect.Type) []field {
 func printTypes(out *bufio.Writer) {
 	p := printer{structs: map[string][]field{}}
 	roots := map[string]string{}
-	for kind, all := range versions {
-		for _, one := range all {
-			group, _, _ := strings.Cut(one.apiVersion, "/")
-			roots[one.apiVersion+" "+kind] = p.structOf(reflect.TypeOf(one.empty()).Elem())
-			roots[hubs[group]+" "+kind] = p.structOf(reflect.TypeOf(one.hub()).Elem())
+	for kind, spokes := range versions {
+		for _, spoke := range spokes {
+			group, _, _ := strings.Cut(spoke.apiVersion, "/")
+			roots[spoke.apiVersion+" "+kind] = p.structOf(reflect.TypeOf(spoke.empty()).Elem())
+			roots[hubs[group]+" "+kind] = p.structOf(reflect.TypeOf(spoke.hub()).Elem())
 		}
 	}
 	structs := map[string][]string{}

@@ -1,10 +1,12 @@
-// Calls the hook BeforeClusterCreate of an extension server with upstream's own runtime client, as its core does, and measures each call.
+// Calls the hook BeforeClusterCreate of an extension server with upstream's own runtime client, as upstream's core does, and measures each
+// call.
 //
-// One JSON object on each line of the input, one on each line of the output, which is {"error"} after a failure:
+// Each line of the input is a command, a JSON object. The program writes one JSON object for each command, {"error"} after a failure:
 //
-//	{"url", "caBundle", "handler", "request"}    the server, the handler and the request of all calls; the output is {} after one call
-//	{"calls", "inFlight"}                        number of calls, and of concurrent calls; the output is {"seconds", "latencies"}, the
-//	                                             total time and the time of each call in microseconds
+//	{"url", "caBundle", "handler", "request"}    sets the server, the handler and the request of all later calls, and makes one call; the
+//	                                             output is {}
+//	{"calls", "inFlight"}                        makes this number of calls, of which at most inFlight are concurrent; the output is
+//	                                             {"seconds", "latencies"}, the total time and the time of each call in microseconds
 package main
 
 import (
@@ -34,7 +36,7 @@ import (
 
 const extension = "bench"
 
-type order struct {
+type command struct {
 	URL      string          `json:"url"`
 	CABundle []byte          `json:"caBundle"`
 	Handler  string          `json:"handler"`
@@ -44,7 +46,7 @@ type order struct {
 	InFlight int `json:"inFlight"`
 }
 
-type answer struct {
+type output struct {
 	Seconds   float64 `json:"seconds,omitempty"`
 	Latencies []int64 `json:"latencies,omitempty"`
 	Error     string  `json:"error,omitempty"`
@@ -52,33 +54,33 @@ type answer struct {
 
 func main() {
 	ctrl.SetLogger(logr.Discard())
-	orders := json.NewDecoder(bufio.NewReaderSize(os.Stdin, 1<<20))
-	answers := json.NewEncoder(os.Stdout)
-	var to *caller
+	commands := json.NewDecoder(bufio.NewReaderSize(os.Stdin, 1<<20))
+	outputs := json.NewEncoder(os.Stdout)
+	var current *caller
 	for {
-		var next order
-		if orders.Decode(&next) != nil {
+		var next command
+		if commands.Decode(&next) != nil {
 			return
 		}
-		result, err := answer{}, error(nil)
+		result, err := output{}, error(nil)
 		if next.URL != "" {
-			if to, err = newCaller(next); err == nil {
-				err = to.call()
+			if current, err = newCaller(next); err == nil {
+				err = current.call()
 			}
 		} else {
-			result, err = to.callMany(next.Calls, next.InFlight)
+			result, err = current.callMany(next.Calls, next.InFlight)
 		}
 		if err != nil {
-			result = answer{Error: err.Error()}
+			result = output{Error: err.Error()}
 		}
-		if err := answers.Encode(result); err != nil {
+		if err := outputs.Encode(result); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
 	}
 }
 
-// A registered handler of BeforeClusterCreate, and the request and the Cluster of its calls.
+// caller is a registered handler of BeforeClusterCreate, with the request and the Cluster of its calls.
 type caller struct {
 	client  runtimeclient.Client
 	handler string
@@ -86,7 +88,7 @@ type caller struct {
 	cluster client.Object
 }
 
-func newCaller(to order) (*caller, error) {
+func newCaller(to command) (*caller, error) {
 	request := &hooks.BeforeClusterCreateRequest{}
 	if err := json.Unmarshal(to.Request, request); err != nil {
 		return nil, err
@@ -122,7 +124,7 @@ func (c *caller) call() error {
 	return c.client.CallExtension(context.Background(), hooks.BeforeClusterCreate, c.cluster, c.handler, c.request, response)
 }
 
-func (c *caller) callMany(calls, inFlight int) (answer, error) {
+func (c *caller) callMany(calls, inFlight int) (output, error) {
 	latencies := make([]int64, calls)
 	var next atomic.Int64
 	var failed atomic.Pointer[error]
@@ -142,7 +144,7 @@ func (c *caller) callMany(calls, inFlight int) (answer, error) {
 	}
 	working.Wait()
 	if err := failed.Load(); err != nil {
-		return answer{}, *err
+		return output{}, *err
 	}
-	return answer{Seconds: time.Since(began).Seconds(), Latencies: latencies}, nil
+	return output{Seconds: time.Since(began).Seconds(), Latencies: latencies}, nil
 }

@@ -1,9 +1,10 @@
 // Runs upstream's own types and libraries, for comparison with Capstan: decodes responses of hooks, writes the OpenAPI document of all
 // hooks, and applies patches.
 //
-//	hooks-peer decode     each line of the input is {"hook", "body"}, the body in base64; each line of the output {"value"} or {"error"}
+//	hooks-peer decode     each line of the input is {"hook", "body"}, with the body in base64; each line of the output is {"value"} or
+//	                      {"error"}
 //	hooks-peer openapi    writes an OpenAPI document of the whole catalog
-//	hooks-peer patch      each line of the input is {"document", "type", "patch"}, the patch as text; output as for decode
+//	hooks-peer patch      each line of the input is {"document", "type", "patch"}, with the patch as text; the output is as for decode
 package main
 
 import (
@@ -39,38 +40,38 @@ func main() {
 	}
 }
 
-type question struct {
+type decodeRequest struct {
 	Hook string `json:"hook"`
 	Body []byte `json:"body"`
 }
 
-type answer struct {
+type decodeResult struct {
 	Value any    `json:"value,omitempty"`
 	Error string `json:"error,omitempty"`
 }
 
 func decodeAll(known *catalog.Catalog, in io.Reader, out io.Writer) error {
-	questions := json.NewDecoder(bufio.NewReaderSize(in, 1<<20))
+	requests := json.NewDecoder(bufio.NewReaderSize(in, 1<<20))
 	lines := bufio.NewWriterSize(out, 1<<20)
-	answers := json.NewEncoder(lines)
+	results := json.NewEncoder(lines)
 	for {
-		var one question
-		if err := questions.Decode(&one); err == io.EOF {
+		var request decodeRequest
+		if err := requests.Decode(&request); err == io.EOF {
 			return lines.Flush()
 		} else if err != nil {
 			return err
 		}
-		hook := catalog.GroupVersionHook{Group: hooks.GroupVersion.Group, Version: hooks.GroupVersion.Version, Hook: one.Hook}
+		hook := catalog.GroupVersionHook{Group: hooks.GroupVersion.Group, Version: hooks.GroupVersion.Version, Hook: request.Hook}
 		response, err := known.NewResponse(hook)
 		if err != nil {
 			return err
 		}
 		// Upstream's client decodes the response of a handler in the same way.
-		result := answer{Value: response}
-		if err := json.NewDecoder(bytes.NewReader(one.Body)).Decode(response); err != nil {
-			result = answer{Error: err.Error()}
+		result := decodeResult{Value: response}
+		if err := json.NewDecoder(bytes.NewReader(request.Body)).Decode(response); err != nil {
+			result = decodeResult{Error: err.Error()}
 		}
-		if err := answers.Encode(result); err != nil {
+		if err := results.Encode(result); err != nil {
 			return err
 		}
 	}

@@ -41,7 +41,7 @@ func writeOpenAPI(known *catalog.Catalog, out io.Writer) error {
 		}
 		content := func(kind schema.GroupVersionKind) (object, error) {
 			name := known.AllKnownTypes()[kind].PkgPath() + "." + kind.Kind
-			if err := take(defined, name, schemas); err != nil {
+			if err := addSchema(defined, name, schemas); err != nil {
 				return nil, err
 			}
 			return object{"content": object{"application/json": object{"schema": spec.RefSchema("#/components/schemas/" + componentName(name))}}}, nil
@@ -49,18 +49,19 @@ func writeOpenAPI(known *catalog.Catalog, out io.Writer) error {
 		if operation["requestBody"], err = content(request); err != nil {
 			return err
 		}
-		answered, err := content(response)
+		responseContent, err := content(response)
 		if err != nil {
 			return err
 		}
-		operation["responses"] = object{"200": answered}
+		operation["responses"] = object{"200": responseContent}
 		paths[catalog.GVHToPath(hook, name)] = object{"post": operation}
 	}
 	return json.NewEncoder(out).Encode(object{"openapi": "3.0.0", "paths": paths, "components": object{"schemas": schemas}})
 }
 
-func take(defined map[string]common.OpenAPIDefinition, name string, schemas map[string]spec.Schema) error {
-	if _, taken := schemas[componentName(name)]; taken {
+// addSchema adds the schema of a type, and the schemas to which it refers, to schemas.
+func addSchema(defined map[string]common.OpenAPIDefinition, name string, schemas map[string]spec.Schema) error {
+	if _, added := schemas[componentName(name)]; added {
 		return nil
 	}
 	definition, found := defined[name]
@@ -69,7 +70,7 @@ func take(defined map[string]common.OpenAPIDefinition, name string, schemas map[
 	}
 	schemas[componentName(name)] = definition.Schema
 	for _, dependency := range definition.Dependencies {
-		if err := take(defined, dependency, schemas); err != nil {
+		if err := addSchema(defined, dependency, schemas); err != nil {
 			return err
 		}
 	}
