@@ -1,7 +1,6 @@
 /**
- * `npm run build [-- FOLDER]` writes every package as it is published to build/packages/<name>, or to FOLDER/<name>. Libraries are
- * compiled to JavaScript and declarations; the command is bundled. The checkout does not use the result: it runs from its sources
- * (ADR 40).
+ * `npm run build [-- FOLDER]` writes every package, in the form in which it is published, to build/packages/<name>, or to FOLDER/<name>.
+ * Libraries are compiled to JavaScript and declarations; the command is bundled. The checkout does not use the result (ADR 40).
  */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -13,7 +12,7 @@ import { root, sourcePackages } from './packages/manifests.ts'
 
 export const buildFolder = join(root, 'build', 'packages')
 
-/** Writes every package to `<folder>/<name>`, which is emptied first. Other content of `folder` stays. */
+/** Writes every package to `<folder>/<name>`. Deletes the earlier content of `<folder>/<name>`, but no other content of `folder`. */
 export async function buildPackages(folder: string): Promise<void> {
   const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
     devDependencies: Record<string, string>

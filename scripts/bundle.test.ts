@@ -30,8 +30,8 @@ const run = (program: string, ...argv: readonly string[]) => {
 }
 const sources = () => JSON.parse(readFileSync(manifest, 'utf8')) as [path: string, changed: number, size: number][]
 
-describe('a program', () => {
-  test('the command runs from its bundle, and finds files next to its sources', () => {
+describe('a bundled program', () => {
+  test('runs from its bundle, and finds files next to its sources', () => {
     expect(run('capstan.js', 'new', 'extension', '--help')).toMatchObject({
       code: 0,
       err: '',
@@ -47,13 +47,13 @@ describe('a program', () => {
 
   test.each([
     [
-      'was written after the bundle',
+      'has another modification time',
       (all) => all.map(([path, changed, size], i) => [path, i === 7 ? changed - 1 : changed, size]),
     ],
     ['has another size', (all) => all.map(([path, changed, size], i) => [path, changed, i === 7 ? size + 1 : size])],
-    ['no longer exists', (all) => [...all, ['../src/gone.ts', 0, 0]]],
+    ['does not exist', (all) => [...all, ['../src/gone.ts', 0, 0]]],
   ] as const satisfies [string, (all: ReturnType<typeof sources>) => unknown][])(
-    'the command runs from its sources when a source %s',
+    'runs from its sources when a source %s',
     (_, change) => {
       const before = sources()
       writeFileSync(manifest, JSON.stringify(change(before)))
@@ -66,7 +66,7 @@ describe('a program', () => {
     },
   )
 
-  test('the command runs from its sources if the bundle is incomplete', () => {
+  test('runs from its sources when the bundle has no sources.json', () => {
     const before = readFileSync(manifest)
     rmSync(manifest)
     try {

@@ -13,18 +13,19 @@ const cli = fileURLToPath(new URL('../packages/cli/', import.meta.url))
 const entries = { capstan: 'src/main.ts', envtest: 'src/envtest/main.ts' }
 
 /** Additional entry points of the published command. In a checkout they run from their sources. */
-const moreWhenPublished = { 'dev-child': 'src/dev/child-main.ts' }
+const publishedOnlyEntries = { 'dev-child': 'src/dev/child-main.ts' }
 
 /**
- * Whether a module is bundled: modules of our packages, and of packages that every start needs. Other packages are loaded from
- * node_modules; most starts need none.
+ * Whether an imported module is bundled: a module of our packages, or `commander`, which every start needs. Other packages are loaded
+ * from node_modules; most starts need none of them.
  */
-const isInside = (id: string): boolean => id.startsWith('.') || isAbsolute(id) || id.startsWith('@capstan/') || id === 'commander'
+const isBundled = (id: string): boolean =>
+  id.startsWith('.') || isAbsolute(id) || id.startsWith('@capstan/') || id === 'commander'
 
 /** Writes the bundle to `folder` and returns its sources. @throws Error if a source cannot be bundled */
 export async function bundle(folder: string): Promise<readonly string[]> {
   const began = Date.now()
-  const { sources } = await writeBundle(folder, entries, placesOfSources(folder))
+  const { sources } = await writeBundle(folder, entries, sourceUrls(folder))
   // Written last, because a bundle without this file is not used.
   writeFileSync(join(folder, 'sources.json'), JSON.stringify(sources.map((path) => stateOf(path, folder, began))))
   return sources
@@ -32,25 +33,27 @@ export async function bundle(folder: string): Promise<readonly string[]> {
 
 export interface PublishedBundle {
   readonly sources: readonly string[]
-  /** Packages that the bundle imports. */
+  /** Names of the npm packages that the bundle imports. */
   readonly packages: readonly string[]
 }
 
 /**
- * Writes the bundle of the published command to `folder`. It works without sources: it contains the programs that modules start. Modules
- * read files relative to the path that `placeOf` returns for their source.
+ * Writes the bundle of the published command to `folder`. The bundle needs no sources: it also contains the programs that modules start.
+ * `publishedPathOf` maps the path of a source to the path that its module has in the published package; the module reads files relative
+ * to this path.
  */
-export function bundleForPublication(folder: string, placeOf: (source: string) => string): Promise<PublishedBundle> {
-  return writeBundle(folder, { ...entries, ...moreWhenPublished }, placesInPackage(folder, placeOf))
+export function bundleForPublication(folder: string, publishedPathOf: (source: string) => string): Promise<PublishedBundle> {
+  return writeBundle(folder, { ...entries, ...publishedOnlyEntries }, publishedUrls(folder, publishedPathOf))
 }
 
-async function writeBundle(folder: string, programs: Readonly<Record<string, string>>, places: Plugin): Promise<PublishedBundle> {
+/** Writes a bundle. `urls` replaces `import.meta.url` in the sources. */
+async function writeBundle(folder: string, programs: Readonly<Record<string, string>>, urls: Plugin): Promise<PublishedBundle> {
   const input = Object.fromEntries(Object.entries(programs).map(([name, source]) => [name, join(cli, source)]))
   const build = await rolldown({
     input,
     platform: 'node',
-    external: (id) => !isInside(id),
-    plugins: [places, builtinsInPart],
+    external: (id) => !isBundled(id),
+    plugins: [urls, builtinsWithoutImport],
     logLevel: 'warn',
   })
   try {
@@ -81,17 +84,15 @@ const packageOf = (id: string): string =>
     .slice(0, id.startsWith('@') ? 2 : 1)
     .join('/')
 
-/** Modules loaded by `createRequire`, which the bundler does not detect. */
+/** Matches a module that `createRequire` loads. The bundler does not detect such modules. */
 const required = /\bcreateRequire\(new URL\([^()]*\)\.href\)\("([^"]+)"\)/g
 
-/** Matches `new URL('./worker.ts', import.meta.url)`, a separate program. */
+/** Matches `new URL('./worker.ts', import.meta.url)`, a program that a module starts. */
 const ownProgram = /\bnew URL\(['"]([^'"`]+\.ts)['"], import\.meta\.url\)/g
 
-/**
- * Replaces `import.meta.url` of each source with the path that `placeOf` returns for it, and bundles the programs that it starts.
- */
-const placesInPackage = (folder: string, placeOf: (source: string) => string): Plugin => ({
-  name: 'places in a package',
+/** Replaces `import.meta.url` of each source with the path that `publishedPathOf` returns. Also bundles the programs that sources start. */
+const publishedUrls = (folder: string, publishedPathOf: (source: string) => string): Plugin => ({
+  name: 'published URLs',
   transform(code, id) {
     if (id.includes('/node_modules/')) return null
     const withPrograms = code.replaceAll(ownProgram, (_, path: string) => {
@@ -100,7 +101,7 @@ const placesInPackage = (folder: string, placeOf: (source: string) => string): P
       this.emitFile({ type: 'chunk', id: program, fileName })
       return `new URL('./${fileName}', globalThis.bundleUrl)`
     })
-    const sourcePath = JSON.stringify(relative(folder, placeOf(id)).replaceAll(sep, '/'))
+    const sourcePath = JSON.stringify(relative(folder, publishedPathOf(id)).replaceAll(sep, '/'))
     return withPrograms
       .replaceAll(/import\.meta(\.url\b)?/g, (_, url) => {
         if (!url) this.error(`${id} uses another member of import.meta than url, which a bundle does not support`)
@@ -110,9 +111,9 @@ const placesInPackage = (folder: string, placeOf: (source: string) => string): P
   },
 })
 
-/** Replaces `import.meta.url` of each source with the path of the source, so that it finds the files next to it. */
-const placesOfSources = (folder: string): Plugin => ({
-  name: 'places of sources',
+/** Replaces `import.meta.url` of each source with the path of the source, so that its code finds the files next to the source. */
+const sourceUrls = (folder: string): Plugin => ({
+  name: 'source URLs',
   transform(code, id) {
     if (id.includes('/node_modules/')) return null
     const sourcePath = JSON.stringify(relative(folder, id).replaceAll(sep, '/'))
@@ -124,11 +125,11 @@ const placesOfSources = (folder: string): Plugin => ({
 })
 
 /**
- * An import of a module of Node reads all of its exports, and reading some of them loads further modules: `node:http` loads all of
- * `fetch`, which takes 20 ms. `getBuiltinModule` with destructuring reads only the named exports.
+ * Replaces imports of Node's built-in modules with `getBuiltinModule` and destructuring, which read only the named exports. An import reads
+ * all exports of the module, and reading some exports loads further modules: `node:http` loads all of `fetch`, which takes 20 ms.
  */
-const builtinsInPart: Plugin = {
-  name: 'builtins in part',
+const builtinsWithoutImport: Plugin = {
+  name: 'builtins without import',
   renderChunk(code) {
     const changed = code.replaceAll(
       /^import (?:(.+) from )?"(node:[^"]+)";$/gm,
@@ -145,8 +146,8 @@ const builtinsInPart: Plugin = {
 }
 
 /**
- * Returns the path, modification time and size of a bundled source, which `bin/run.js` compares. The time is 0 for a source that was
- * written during the bundling, so that the bundle is not used.
+ * Returns the path, modification time and size of a bundled source. `bin/run.js` compares them with the file. The time is 0 for a source
+ * that was written during the bundling, so that the bundle is not used.
  */
 function stateOf(path: string, folder: string, began: number): readonly [string, number, number] {
   const { mtimeMs, size } = statSync(path)

@@ -33,18 +33,17 @@ export const mutatedFolders = [
   'packages/core/src/',
 ]
 
-/** Matches tests and helpers of tests, which are not mutated. */
-const testHelp = /\.(?:test|suite)\.ts$|\/(?:crash-writer|crash-rounds|simulated-disk)\.ts$/
+/** Matches tests and helpers of tests. They are not mutated. */
+const testFiles = /\.(?:test|suite)\.ts$|\/(?:crash-writer|crash-rounds|simulated-disk)\.ts$/
 
 export const isMutated = (file: string): boolean =>
-  file.endsWith('.ts') && !testHelp.test(file) && mutatedFolders.some((folder) => file.startsWith(folder))
+  file.endsWith('.ts') && !testFiles.test(file) && mutatedFolders.some((folder) => file.startsWith(folder))
 
-/**
- * The first `fewestTests` test files always run for a mutant. Further ones run while their durations in the recorded run add up to at most
- * `secondsOfTests`.
- */
-const secondsOfTests = 40
-const fewestTests = 10
+/** Number of test files that always run for a mutant, if as many reach its statement. */
+const minTests = 10
+
+/** Limit for the sum of the recorded durations of the further test files that run for a mutant. */
+const maxFurtherSeconds = 40
 
 /** Time limit for the tests of a mutant. A mutant that exceeds it is assumed to loop, and counts as killed. */
 const timeoutMs = 180_000
@@ -95,7 +94,7 @@ export function sample<T>(all: readonly T[], number: number, seed: number): T[] 
 
 /**
  * Returns the test files to run for a mutant, from those that reach its statement: first those of the same folder, then those of the same
- * package, then others, each in order of duration.
+ * package, then others. Each of these three groups is in order of duration.
  */
 export function testsFor(mutant: Pick<FileMutant, 'file' | 'statement'>, { firstOf, tests }: Coverage): string[] {
   const id = firstOf[mutant.file]! + mutant.statement
@@ -107,7 +106,7 @@ export function testsFor(mutant: Pick<FileMutant, 'file' | 'statement'>, { first
     .toSorted((a, b) => distance(a.test) - distance(b.test) || a.seconds - b.seconds)
   let seconds = 0
   return reaching
-    .filter(({ seconds: testSeconds }, index) => index < fewestTests || (seconds += testSeconds) <= secondsOfTests)
+    .filter(({ seconds: testSeconds }, index) => index < minTests || (seconds += testSeconds) <= maxFurtherSeconds)
     .map(({ test }) => test)
 }
 
@@ -126,7 +125,11 @@ export function changedLines(diff: string): Map<string, Set<number>> {
   return changed
 }
 
-async function runTask(task: Task, onLine: () => void = () => {}): Promise<number | null> {
+/**
+ * Runs a task in a child process; returns its exit code. `onResults` is called when the file of results has grown. Kills the process if
+ * the tests of a mutant exceed the time limit.
+ */
+async function runTask(task: Task, onResults: () => void = () => {}): Promise<number | null> {
   const file = `${cache}/task.json`
   writeFileSync(file, JSON.stringify(task))
   const script = fileURLToPath(new URL('mutants/run-tests.ts', import.meta.url))
@@ -142,7 +145,7 @@ async function runTask(task: Task, onLine: () => void = () => {}): Promise<numbe
     const currentSize = task.kind === 'mutants' && existsSync(task.results) ? statSync(task.results).size : 0
     if (currentSize !== size) {
       ;[lastResultAt, size] = [Date.now(), currentSize]
-      onLine()
+      onResults()
     }
     if (task.kind === 'mutants' && Date.now() - lastResultAt > timeoutMs) stop()
   }, 500)
@@ -157,7 +160,10 @@ async function runTask(task: Task, onLine: () => void = () => {}): Promise<numbe
   return code
 }
 
-/** Records which tests reach which statements. With `reuse`, only for tests that have changed since the last record of the same code. */
+/**
+ * Records which tests reach which statements. With `reuse`, if the code has not changed since the last record, runs only the tests that
+ * have changed since then.
+ */
 async function coverageOf(files: readonly string[], reuse: boolean): Promise<Coverage> {
   const folder = `${cache}/coverage`
   const hash = createHash('sha256')
@@ -207,7 +213,7 @@ async function run(mutants: readonly FileMutant[], coverage: Coverage): Promise<
   }
   const results = `${cache}/results.jsonl`
   const report = () => process.stderr.write(`\r${mutants.length - tasks.size} of ${mutants.length}`)
-  const take = (end: boolean) => {
+  const readResults = (hasEnded: boolean) => {
     const lines = resultsIn(results)
     for (const result of lines) {
       const mutant = byId.get(result.id)!
@@ -220,7 +226,7 @@ async function run(mutants: readonly FileMutant[], coverage: Coverage): Promise<
       )
     }
     const last = lines.at(-1)
-    if (end && last?.state === 'started') {
+    if (hasEnded && last?.state === 'started') {
       tasks.delete(last.id)
       outcomes.set(byId.get(last.id)!, { state: 'killed', by: 'the tests do not end, or the process ends' })
     }
@@ -229,9 +235,9 @@ async function run(mutants: readonly FileMutant[], coverage: Coverage): Promise<
   while (tasks.size > 0) {
     rmSync(results, { force: true })
     const before = tasks.size
-    const code = await runTask({ kind: 'mutants', mutants: [...tasks.values()], results }, () => take(false))
-    take(true)
-    if (tasks.size === before) throw new Error(`the process that runs the tests ends with ${code} before it has run one mutant`)
+    const code = await runTask({ kind: 'mutants', mutants: [...tasks.values()], results }, () => readResults(false))
+    readResults(true)
+    if (tasks.size === before) throw new Error(`the process that runs the tests ended with ${code} before it had run one mutant`)
   }
   process.stderr.write('\n')
   return outcomes
@@ -270,7 +276,7 @@ async function main(): Promise<void> {
   }
   const skip = Number(values.skip)
   const mutants = sample(all, skip + Number(values.number), Number(values.seed)).slice(skip)
-  if (mutants.length === 0) return console.log('no code to mutate has changed')
+  if (mutants.length === 0) return console.log('there are no mutants to run')
   console.log(
     `${mutants.length} of ${all.length} mutants in ${chosen.length} files, seed ${values.seed}, after the first ${skip}`,
   )

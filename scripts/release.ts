@@ -1,8 +1,8 @@
 /**
- * `npm run release -- --dry-run` does all steps of a release except publishing. It checks that all packages have the version of
- * package.json and that CHANGELOG.md has a section for it (in a dry run, entries under "Unreleased" are enough), builds and packs every
- * package, and writes build/release: tarballs, SHA256SUMS, sbom.cdx.json, NOTES.md. Without `--dry-run` it also publishes the tarballs to
- * npm, with provenance, from a clean checkout whose commit has the tag of the version.
+ * `npm run release` checks that all packages have the version of package.json and that CHANGELOG.md has a section for this version, builds
+ * and packs every package, writes build/release (tarballs, SHA256SUMS, sbom.cdx.json, NOTES.md), and publishes the tarballs to npm with
+ * provenance. It requires a clean checkout, a tag of the version at HEAD, and a repository in package.json. With `--dry-run` it publishes
+ * nothing and requires none of these three; a section "Unreleased" in CHANGELOG.md is then enough.
  */
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -24,7 +24,7 @@ const problems = [
   ...sourcePackages().flatMap(({ folder: name, manifest }) =>
     manifest.version === version
       ? []
-      : [`packages/${name}/package.json has version ${manifest.version}, package.json ${version}: npm run gen`],
+      : [`packages/${name}/package.json has version ${manifest.version}, package.json ${version}: run npm run gen`],
   ),
   ...(isDryRun ? [] : problemsOfPublishing()),
 ]

@@ -7,7 +7,7 @@ const changesOf = (text: string) =>
 
 const inFunction = (body: string) => `const f = (a, b, c) => ${body}`
 
-describe('mutants', () => {
+describe('mutantsOf', () => {
   test.each([
     ['a && b || c', ['&& to ||: ((a) || (b)) || c', '|| to &&: ((a && b) && (c))']],
     ['a ?? b', ['drop default: a']],
@@ -25,7 +25,7 @@ describe('mutants', () => {
     ['a(b, c)', []],
     ['a(true)', ['swap boolean: a(false)']],
     ['(a as string | undefined)', []],
-  ])('of %s', (expression, expected) =>
+  ])('returns the mutants of the expression %s', (expression, expected) =>
     expect(changesOf(inFunction(expression)).map((change) => change.replace(inFunction(''), ''))).toEqual(expected),
   )
 
@@ -36,18 +36,18 @@ describe('mutants', () => {
     ['log.info(a && b)', []],
     ['a(); b()', ['return early: const f = () => {}']],
     ['a(); return b', []],
-  ])('of the statement %s', (statement, expected) => {
+  ])('returns the mutants of the statement %s', (statement, expected) => {
     const changes = changesOf(`const f = () => { ${statement} }`.replace('() => { await', 'async () => { await'))
     expect(changes.map((change) => change.replace('async ', ''))).toEqual(expect.arrayContaining(expected))
     if (expected.length === 0) expect(changes.filter((change) => !change.startsWith('remove statement'))).toEqual([])
   })
 
-  test('do not change tables of a module, types and default values of parameters', () =>
+  test('returns no mutants of tables of a module, types and default values of parameters', () =>
     expect(changesOf('const table = { a: true, b: x && y }\ntype T = A extends B ? C : D\nconst f = (a = b && c) => a')).toEqual(
       [],
     ))
 
-  test('name the line and the statement that contains them', () => {
+  test('returns the line and the statement of a mutant', () => {
     const { mutants, statements } = mutantsOf('function f() {\n  const a = 1\n  return a < 2\n}')
     expect(mutants.map(({ line, operator }) => `${line} ${operator}`)).toEqual(['3 < to <='])
     expect(statements[mutants[0]!.statement]!.start).toBe(31)

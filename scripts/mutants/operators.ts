@@ -41,7 +41,7 @@ const childrenOf = (node: Node): Node[] =>
     .filter(isNode)
 
 /**
- * Replacements of operators. `editsOf` also swaps `+` and `-`, but only next to a number, because `+` also concatenates
+ * Replacements of operators. `editsOf` also swaps `+` and `-`, but only next to a literal number, because `+` also concatenates
  * strings.
  */
 const swappedOperators: ReadonlyMap<string, string> = new Map([
@@ -62,8 +62,8 @@ const swappedMethods: ReadonlyMap<string, string> = new Map([
   ['max', 'min'],
 ])
 
-/** Matches calls that only log, count or record events. They are neither removed nor changed, because tests need not detect that. */
-const observes = /^(?:await )?[\w.#?!]*\b(?:log|logger|metrics|span|events?)\b[\w.#?!]*\(/
+/** Matches calls that only log, count or record events. They are not mutated, because tests need not detect such changes. */
+const observingCall = /^(?:await )?[\w.#?!]*\b(?:log|logger|metrics|span|events?)\b[\w.#?!]*\(/
 
 /**
  * Returns the mutants of a file, in the order of the text. Only bodies of functions are changed: tables and constants of a module are
@@ -86,7 +86,7 @@ export function mutantsOf(text: string): Mutants {
     if (node.type.startsWith('TS') && !isNode(node.expression)) return
     if (statement !== undefined)
       for (const edit of editsOf(node, text)) mutants.push({ ...edit, line: lineOf(edit.start), statement })
-    if (node.type === 'ExpressionStatement' && observes.test(text.slice(node.start, node.end))) return
+    if (node.type === 'ExpressionStatement' && observingCall.test(text.slice(node.start, node.end))) return
     if (isFunction(node)) return visitFunction(node)
     const isBlock = statement !== undefined && (node.type === 'BlockStatement' || node.type === 'SwitchCase')
     for (const child of childrenOf(node)) {
@@ -131,6 +131,7 @@ function returnsValue(node: Node): boolean {
   return childrenOf(node).some((child) => !isFunction(child) && returnsValue(child))
 }
 
+/** Returns the edits of a node, without those of its children. */
 function editsOf(node: Node, text: string): Edit[] {
   const source = (node: unknown) => text.slice((node as Node).start, (node as Node).end)
   const replace = (operator: string, { start, end }: Node, replacement: string): Edit => ({ operator, start, end, replacement })
@@ -156,7 +157,7 @@ function editsOf(node: Node, text: string): Edit[] {
     case 'CallExpression':
       return callEdits(node, source, replace)
     case 'ExpressionStatement': {
-      if (observes.test(source(node)) || isNode(node.directive)) return []
+      if (observingCall.test(source(node)) || isNode(node.directive)) return []
       const expression = node.expression as Node
       if (expression.type === 'CallExpression' && (expression.callee as Node).type === 'Super') return []
       const edits = [replace('remove statement', node, ';')]
@@ -189,7 +190,7 @@ function callEdits(
     if (name === 'filter' && args.length === 1 && callee.optional !== true)
       edits.push(replace('drop filter', node, source(callee.object)))
   }
-  // Other arguments are rarely optional: a call without them does not compile.
+  // Only a last argument with options is dropped. Other arguments are rarely optional: a call without them does not compile.
   const last = args.at(-1)
   if (args.length > 1 && last && (last.type === 'ObjectExpression' || /^(?:options|signal)$/.test(source(last))))
     edits.push({ operator: 'drop argument', start: args.at(-2)!.end, end: last.end, replacement: '' })
@@ -199,7 +200,10 @@ function callEdits(
 export const applyMutant = (text: string, { start, end, replacement }: Pick<Mutant, 'start' | 'end' | 'replacement'>): string =>
   text.slice(0, start) + replacement + text.slice(end)
 
-/** Adds the expression that `recordingOf` returns to each statement, so that a run of the file records which statements it has reached. */
+/**
+ * Adds the expression that `recordingOf` returns for a statement to each statement, so that a run of the file records the statements that it
+ * reaches.
+ */
 export function instrument(text: string, statements: readonly Statement[], recordingOf: (statement: number) => string): string {
   const inserts = statements.flatMap(({ start, end, isExpression }, index) =>
     isExpression
@@ -207,7 +211,7 @@ export function instrument(text: string, statements: readonly Statement[], recor
           { offset: start, order: index, text: `(${recordingOf(index)}, ` },
           { offset: end, order: -index, text: ')' },
         ]
-      : // The statement before may end without a semicolon.
+      : // The previous statement may end without a semicolon.
         [{ offset: start, order: index, text: `;${recordingOf(index)};` }],
   )
   let result = text

@@ -1,4 +1,4 @@
-/** A setup file of vitest: after each test file it writes the statements that the test file has reached. See `run-tests.ts`. */
+/** A setup file of vitest, which writes after each test file the statements that the test file has reached. `run-tests.ts` uses it. */
 import { createHash } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { relative } from 'node:path'
@@ -12,7 +12,7 @@ declare module 'vitest' {
 }
 
 declare global {
-  /** One element for each statement, which the instrumented statement sets to 1. */
+  /** One element for each statement of all files. An instrumented statement sets its element to 1 when it runs. */
   var reachedStatements: Uint8Array | undefined
 }
 

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import type { MutantTask, Result, Task } from './task.ts'
 
-test('only a failure in its own run kills a mutant', () => {
+test('a mutant is killed only by a failure in its own test run', () => {
   const folder = mkdtempSync(join(tmpdir(), 'capstan-mutants-'))
   const results = join(folder, 'results')
   const aMutant = (id: string, name: string, replacement: string): MutantTask => ({
@@ -27,7 +27,7 @@ test('only a failure in its own run kills a mutant', () => {
   const script = fileURLToPath(new URL('run-tests.ts', import.meta.url))
   const { status } = spawnSync(process.execPath, [script, join(folder, 'task')], {
     stdio: 'ignore',
-    // The variable that makes this test run would also change the choice of tests for the mutants.
+    // With CAPSTAN_PROGRAMS=1, vitest.config.ts selects only tests such as this one, not those that the mutants need.
     env: { ...process.env, CAPSTAN_PROGRAMS: '' },
   })
   const reported = readFileSync(results, 'utf8')

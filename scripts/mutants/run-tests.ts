@@ -1,7 +1,7 @@
 /**
- * Runs tests with mutants, one after another, or records the coverage of tests. A separate process, so that `scripts/mutants.ts`
- * can end it when a mutant never ends. Files on disk do not change: a plugin passes the changed text to vitest. Usage: node
- * scripts/mutants/run-tests.ts TASK
+ * Runs tests with mutants, one mutant after another, or records the coverage of tests. A separate process, so that
+ * `scripts/mutants.ts` can kill it when the tests of a mutant do not end. Source files on disk do not change: a plugin passes the
+ * changed text to vitest. Usage: node scripts/mutants/run-tests.ts TASK, where TASK is a JSON file that contains a `Task`.
  */
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { relative } from 'node:path'
@@ -13,9 +13,9 @@ import type { MutantTask, Result, Task } from './task.ts'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
 /** Maximum number of statements in all files together. */
-const mostStatements = 1 << 17
+const maxStatements = 1 << 17
 
-/** Keeps the order of the specifications. */
+/** Runs test files in the given order. */
 class InOrder {
   sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     return Promise.resolve(files)
@@ -26,8 +26,8 @@ class InOrder {
 }
 
 /**
- * Records the first failure of a run. The results that vitest returns cannot be used, because they also contain failures of earlier
- * runs.
+ * Records the first failure of a run. The results that `runTestSpecifications` returns cannot be used, because they also contain failures
+ * of earlier runs.
  */
 class FirstFailure implements Reporter {
   failure: string | undefined
@@ -84,7 +84,7 @@ async function recordCoverage({ files, tests, folder }: Extract<Task, { kind: 'c
     const first = (firstOf[file] = next)
     next += statements.length
     const recordingOf = (index: number) =>
-      `(globalThis.reachedStatements ??= new Uint8Array(${mostStatements}))[${first + index}] = 1`
+      `(globalThis.reachedStatements ??= new Uint8Array(${maxStatements}))[${first + index}] = 1`
     texts.set(file, instrument(text, statements, recordingOf))
   }
   writeFileSync(`${folder}/files.json`, JSON.stringify(firstOf))

@@ -1,7 +1,7 @@
-/** Messages between `scripts/mutants.ts` and its test process, as files. */
+/** Types of the files through which `scripts/mutants.ts` and its test process (`run-tests.ts`) communicate. */
 import type { Mutant } from './operators.ts'
 
-/** A mutant of one file, and the test files to run with it, nearest first. */
+/** A mutant of one file, and the test files to run with it, in order. */
 export interface MutantTask extends Pick<Mutant, 'start' | 'end' | 'replacement'> {
   readonly id: string
   readonly file: string
@@ -9,8 +9,9 @@ export interface MutantTask extends Pick<Mutant, 'start' | 'end' | 'replacement'
 }
 
 export type Task =
-  /** Records which statements of `files` each of the `tests` reaches; all tests if the list is empty. */
+  /** Records in `folder` which statements of `files` each test file of `tests` reaches. An empty `tests` means all test files. */
   | { readonly kind: 'coverage'; readonly files: readonly string[]; readonly tests: readonly string[]; readonly folder: string }
+  /** Runs the tests of each mutant, and appends the outcome to the file `results`. */
   | { readonly kind: 'mutants'; readonly mutants: readonly MutantTask[]; readonly results: string }
 
 /** One line of `results`. If a mutant has only a line `started`, the mutant ended the process or exceeded the time limit. */
@@ -19,12 +20,11 @@ export type Result =
   | { readonly id: string; readonly state: 'survived'; readonly seconds: number }
   | { readonly id: string; readonly state: 'killed'; readonly seconds: number; readonly by: string }
 
-/**
- * The statements that one test file reaches, as numbers: `Coverage.firstOf` of the file plus the index in `Mutants.statements`. Written by
- * `record-coverage.ts`.
- */
+/** The statements that one test file reaches. Written by `record-coverage.ts`. */
 export interface TestCoverage {
+  /** Path of the test file. */
   readonly test: string
   readonly seconds: number
+  /** Numbers of the statements: for each, `Coverage.firstOf` of its file plus its index in `Mutants.statements`. */
   readonly reached: readonly number[]
 }

@@ -7,7 +7,7 @@ test.each([
   ['1.0.0', { heading: '[1.0.0] - 2026-11-22', isFinal: true, text: '- old\n- older\n' }],
   ['1.1.0', { heading: 'Unreleased', isFinal: false, text: '- new\n' }],
   ['1.0', { heading: 'Unreleased', isFinal: false, text: '- new\n' }],
-])('releaseNotes returns the notes of version %s, or those of "Unreleased" if the version has none', (version, notes) => {
+])('releaseNotes returns the section of version %s, or "Unreleased" if that section is missing or empty', (version, notes) => {
   expect(releaseNotes(changelog, version)).toEqual(notes)
 })
 

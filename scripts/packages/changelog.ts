@@ -5,7 +5,10 @@ export interface ReleaseNotes {
   readonly text: string
 }
 
-/** Returns the section of a version or, if it is missing or empty, "Unreleased"; `undefined` if that is missing or empty, too. */
+/**
+ * Returns the section of a version. If this section is missing or empty, returns the section "Unreleased"; `undefined` if both are missing
+ * or empty.
+ */
 export function releaseNotes(changelog: string, version: string): ReleaseNotes | undefined {
   const sections = changelog.split(/^(?=## )/m).slice(1)
   for (const candidate of [version, 'Unreleased']) {

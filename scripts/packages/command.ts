@@ -5,7 +5,7 @@ import { bundleForPublication } from '../bundle.ts'
 import { copyTexts, write } from './library.ts'
 import { publishedManifest, root, type SourcePackage, sourcePackages } from './manifests.ts'
 
-/** The folder of the published command with files of our other packages. */
+/** Name of the folder in the published package that contains files of our other packages. */
 const otherPackages = 'packages'
 
 /** Writes the package to `target`. @throws Error for an import that is not a dependency of any of our packages */
@@ -13,14 +13,14 @@ export async function buildCommand(source: SourcePackage, target: string): Promi
   const { folder } = source
   const packageFolder = join(root, 'packages', folder)
   mkdirSync(target, { recursive: true })
-  const placeOf = (path: string): string => {
+  const publishedPathOf = (path: string): string => {
     const inCheckout = relative(root, path)
     const inPackage = relative(packageFolder, path)
     return inPackage.startsWith('..')
       ? join(target, otherPackages, inCheckout.replace(/^packages\//, ''))
       : join(target, inPackage)
   }
-  const { sources, packages } = await bundleForPublication(join(target, 'dist'), placeOf)
+  const { sources, packages } = await bundleForPublication(join(target, 'dist'), publishedPathOf)
 
   const data = new Set<string>()
   for (const name of new Set(
@@ -33,7 +33,7 @@ export async function buildCommand(source: SourcePackage, target: string): Promi
     }).filter((entry) => entry.isFile())
     for (const entry of files) {
       const path = join(entry.parentPath, entry.name)
-      const destination = placeOf(path)
+      const destination = publishedPathOf(path)
       data.add(relative(target, destination).split('/')[0]!)
       cpSync(path, destination)
     }

@@ -1,4 +1,4 @@
-/** Creates the build context of the command's image, which image/Dockerfile describes. */
+/** Creates the build context of the command's image. image/Dockerfile builds the image from this context. */
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -41,11 +41,14 @@ export async function imageContext(folder: string, platforms: readonly Architect
 
 const readLock = (): Lock => JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as Lock
 
-/** Returns the paths of the packages and their dependencies, relative to the checkout, as installed by `npm ci`. */
+/**
+ * Returns the paths of the packages and their dependencies, relative to the checkout, as installed by `npm ci`. Omits paths below another
+ * returned path, because they are copied with it.
+ */
 function closureOf(lock: Lock, names: readonly string[]): string[] {
   const paths = new Set<string>()
   const add = (name: string, from: string): void => {
-    const path = placeOf(lock, name, from)
+    const path = resolvePackage(lock, name, from)
     if (paths.has(path)) return
     paths.add(path)
     for (const next of Object.keys(lock.packages[path]!.dependencies ?? {})) add(next, path)
@@ -54,12 +57,12 @@ function closureOf(lock: Lock, names: readonly string[]): string[] {
   return [...paths].filter((path) => ![...paths].some((other) => path.startsWith(`${other}/`))).sort()
 }
 
-/** Resolves a package as Node does: in the nearest node_modules folder above `from` that has it. */
-function placeOf(lock: Lock, name: string, from: string): string {
+/** Returns the path of a package as Node resolves it: in the nearest node_modules folder above `from` that contains the package. */
+function resolvePackage(lock: Lock, name: string, from: string): string {
   for (let above = from; ; above = above.includes('/node_modules/') ? above.slice(0, above.lastIndexOf('/node_modules/')) : '') {
     const path = `${above === '' ? '' : `${above}/`}node_modules/${name}`
     if (lock.packages[path]) return path
-    if (above === '') throw new Error(`package-lock.json has no ${name}: npm install`)
+    if (above === '') throw new Error(`package-lock.json has no ${name}: run npm install`)
   }
 }
 
@@ -75,14 +78,14 @@ export function downloadNode(platforms: readonly Architecture[]): void {
   }
 }
 
-/** Returns the package that contains Node for the architecture, and the place of its program in node_modules. */
+/** Returns the package that contains Node for the architecture, and the path of the program `node` in node_modules. */
 function nodeOf(lock: Lock, architecture: Architecture) {
   const name = `node-linux-${nodeNames[architecture]}`
   const path = `node_modules/${name}`
   return { name, ...lock.packages[path]!, installed: join(root, path, 'bin/node') }
 }
 
-/** Copies Node in the version of package-lock.json: from node_modules for the architecture of this machine, from npm for others. */
+/** Copies Node in the version of package-lock.json to `target`: from node_modules if installed there, otherwise from npm. */
 function copyNode(lock: Lock, architecture: Architecture, target: string): void {
   const { name, version, integrity, installed } = nodeOf(lock, architecture)
   if (existsSync(installed)) return cpSync(installed, target)

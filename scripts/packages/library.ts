@@ -1,13 +1,14 @@
-/** Builds a library for publication: JavaScript and declarations of the modules that its exports reach, and the files that they read. */
+/** Builds a library for publication: JavaScript and declarations of the modules that its exports reach, and the files that modules read. */
 import { cpSync, existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, posix } from 'node:path'
 import { publishedManifest, root, type SourcePackage } from './manifests.ts'
 
-/** Versions of packages that declarations need in addition to the dependencies of the manifests. */
+/** Versions of packages, by the name of the package. */
 type Versions = Readonly<Record<string, string>>
 
 /**
- * Writes the package to `target`. `compiled`: folder with the output of the compiler.
+ * Writes the package to `target`. `compiled` is the folder with the output of the compiler. `types` are the versions of the `@types`
+ * packages; the package depends on those that its declarations need.
  *
  * @throws Error that names an undeclared import
  */
@@ -71,10 +72,13 @@ export function copyTexts(folder: string, target: string): void {
   cpSync(join(root, 'packages', folder, 'README.md'), join(target, 'README.md'))
 }
 
-/** Folders next to src/ that sources read at run time. */
+/** Returns the folders next to src/ that sources read at run time. */
 const dataOf = (folder: string): string[] => ['demo'].filter((name) => existsSync(join(root, 'packages', folder, name)))
 
-/** Returns the modules that the entries import, in code or in types, or start as programs. Names have no file extension. */
+/**
+ * Returns the entries and all modules that they import, in code or in types, or start as programs, directly or indirectly. Names have no
+ * file extension.
+ */
 function reachable(folder: string, entries: readonly string[]): Set<string> {
   const modules = new Set<string>()
   const queue = [...entries]
@@ -88,7 +92,7 @@ function reachable(folder: string, entries: readonly string[]): Set<string> {
   return modules
 }
 
-/** Returns the programs and workers that modules start. They have side effects when they are loaded. */
+/** Returns the programs and workers that modules start. Loading them has side effects. */
 const programsOf = (folder: string, entries: readonly string[]): string[] =>
   [...reachable(folder, entries)]
     .flatMap((module) =>
@@ -123,7 +127,7 @@ const packagesIn = (text: string): string[] =>
 
 const withoutComments = (text: string): string => text.replace(/\/\*[^]*?\*\//g, '').replace(/^\s*\/\/.*$/gm, '')
 
-/** Replaces `.ts` with `.js` in declarations and in names of programs, where the compiler does not change it. */
+/** Replaces `.ts` with `.js` in declarations and in names of programs. The compiler does not replace it there. */
 const withJavaScriptNames = (text: string): string =>
   text
     .replace(/(\bfrom\s*|\bimport\(\s*)(["'])(\.\.?\/[^"']+)\.ts\2/g, '$1$2$3.js$2')

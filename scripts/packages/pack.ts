@@ -6,20 +6,24 @@ import { sourcePackages } from './manifests.ts'
 export interface Tarball {
   readonly name: string
   readonly path: string
-  /** Sizes in bytes. */
+  /** Size of the tarball in bytes. */
   readonly size: number
+  /** Size of the unpacked files in bytes. */
   readonly unpackedSize: number
 }
 
-/** Packs the output of `buildPackages` in `built`, dependencies before their dependents. */
+/**
+ * Packs each package of `built`, the output folder of `buildPackages`, as a tarball in `folder`. Returns the tarballs, dependencies before
+ * their dependents.
+ */
 export function packPackages(built: string, folder: string): Tarball[] {
   mkdirSync(folder, { recursive: true })
   const args = ['pack', '--json', '--pack-destination', folder]
-  return inOrder().map((name) => {
-    const text = execFileSync('npm', args, { cwd: join(built, name), encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
-    const packed = JSON.parse(text) as [{ name: string; filename: string; size: number; unpackedSize: number }]
-    const { filename, ...sizes } = packed[0]
-    return { name: sizes.name, path: join(folder, filename), size: sizes.size, unpackedSize: sizes.unpackedSize }
+  return inOrder().map((source) => {
+    const text = execFileSync('npm', args, { cwd: join(built, source), encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
+    const [packed] = JSON.parse(text) as [{ name: string; filename: string; size: number; unpackedSize: number }]
+    const { name, filename, size, unpackedSize } = packed
+    return { name, path: join(folder, filename), size, unpackedSize }
   })
 }
 
