@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { judgeAudit } from './audit.ts'
+import { evaluateAudit } from './audit.ts'
 
 const report = (severity: string) =>
   JSON.stringify({ auditReportVersion: 2, vulnerabilities: { left: { severity, range: '<2' } } })
@@ -7,11 +7,11 @@ const report = (severity: string) =>
 test.each([
   ['{"auditReportVersion":2,"vulnerabilities":{}}', 'clean', []],
   [report('moderate'), 'clean', []],
-  [report('high'), 'weak', ['left <2: high (npm audit)']],
-  [report('critical'), 'weak', ['left <2: critical (npm audit)']],
+  [report('high'), 'vulnerable', ['left <2: high (npm audit)']],
+  [report('critical'), 'vulnerable', ['left <2: critical (npm audit)']],
   ['{"message":"405 Method Not Allowed","error":{"summary":"","detail":""}}', 'unknown', ['405 Method Not Allowed']],
   ['{"error":{"code":"EAI_AGAIN","summary":"request failed\\nmore"}}', 'unknown', ['request failed']],
-  ['', 'unknown', ['npm audit gave no report']],
-])('the result of the report %s is %s', (text, kind, lines) => {
-  expect(judgeAudit(text)).toEqual({ kind, lines })
+  ['', 'unknown', ['npm audit printed no report']],
+])('evaluateAudit evaluates the output %j as %s', (text, kind, lines) => {
+  expect(evaluateAudit(text)).toEqual({ kind, lines })
 })

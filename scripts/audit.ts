@@ -1,6 +1,6 @@
 /**
  * Runs `npm audit` on the packages that users install. Fails for a known vulnerability of severity high or critical. If the
- * registry does not respond or has no advisories, prints that and succeeds, so that a change can be checked without a network.
+ * registry does not respond or does not serve advisories, prints that and succeeds, so that a change can be checked without a network.
  */
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -11,17 +11,26 @@ interface Report {
   readonly error?: { readonly summary?: string; readonly code?: string }
 }
 
-/** Evaluates the output of `npm audit --json`: `weak` for a vulnerability of severity high or critical, `unknown` if it is no report. */
-export function judgeAudit(text: string): { readonly kind: 'clean' | 'weak' | 'unknown'; readonly lines: readonly string[] } {
+export interface AuditResult {
+  /** `vulnerable`: there is a vulnerability of severity high or critical; `unknown`: the output of `npm audit` is not a report. */
+  readonly kind: 'clean' | 'vulnerable' | 'unknown'
+  /** The vulnerabilities of severity high or critical, or the reason for `unknown`. */
+  readonly lines: readonly string[]
+}
+
+/** Evaluates the output of `npm audit --json`. */
+export function evaluateAudit(text: string): AuditResult {
   const report = parse(text)
   if (report?.vulnerabilities === undefined) {
-    const why = report?.error?.summary || report?.message || report?.error?.code || 'npm audit gave no report'
-    return { kind: 'unknown', lines: [why.trim().split('\n')[0]!] }
+    const reason = report?.error?.summary || report?.message || report?.error?.code || 'npm audit printed no report'
+    return { kind: 'unknown', lines: [reason.trim().split('\n')[0]!] }
   }
-  const weak = Object.entries(report.vulnerabilities).filter(([, { severity }]) => severity === 'high' || severity === 'critical')
+  const severe = Object.entries(report.vulnerabilities).filter(
+    ([, { severity }]) => severity === 'high' || severity === 'critical',
+  )
   return {
-    kind: weak.length === 0 ? 'clean' : 'weak',
-    lines: weak.map(([name, { severity, range }]) => `${name} ${range}: ${severity} (npm audit)`),
+    kind: severe.length === 0 ? 'clean' : 'vulnerable',
+    lines: severe.map(([name, { severity, range }]) => `${name} ${range}: ${severity} (npm audit)`),
   }
 }
 
@@ -37,8 +46,8 @@ if (import.meta.main) {
   const root = fileURLToPath(new URL('..', import.meta.url))
   const flags = ['--omit=dev', '--json', '--fetch-retries=0', '--fetch-timeout=10000']
   const { stdout } = spawnSync('npm', ['audit', ...flags], { cwd: root, encoding: 'utf8', timeout: 20_000 })
-  const { kind, lines } = judgeAudit(stdout)
+  const { kind, lines } = evaluateAudit(stdout)
   if (kind === 'unknown') console.log(`NOT CHECKED against advisories: ${lines.join('; ')}`)
-  else if (kind === 'weak') for (const line of lines) console.error(line)
-  process.exitCode = kind === 'weak' ? 1 : 0
+  else if (kind === 'vulnerable') for (const line of lines) console.error(line)
+  process.exitCode = kind === 'vulnerable' ? 1 : 0
 }

@@ -1,6 +1,6 @@
 /**
- * Runs all checks of the checkout except its tests: format, lock file, prose, types, lint, generated files, links, unused code, licences,
- * advisories. With `--mutants [COMMIT]` also runs mutation tests of the lines changed since the commit (default: main).
+ * Runs all checks of the checkout except its tests: format, lock file, prose, types, lint, generated files, documentation site, unused
+ * code, licences, advisories. With `--mutants [COMMIT]` also runs mutation tests of the lines changed since the commit (default: main).
  */
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -19,8 +19,12 @@ const checks: readonly { name: string; command: readonly string[]; help: string 
   { name: 'types', command: ['tsc', '-p', '.'], help: 'correct the types' },
   { name: 'lint', command: ['oxlint', '--deny-warnings'], help: 'npm run fix corrects some findings' },
   { name: 'generated files', command: ['node', 'scripts/gen.ts', '--check'], help: 'npm run gen, and commit the changed files' },
-  { name: 'docs site', command: ['node', 'scripts/docs.ts'], help: 'correct the links that it names' },
-  { name: 'unused code', command: ['knip', '--no-progress'], help: 'delete it, or export it where it is used' },
+  { name: 'docs site', command: ['node', 'scripts/docs.ts'], help: 'correct the links that are named' },
+  {
+    name: 'unused code',
+    command: ['knip', '--no-progress'],
+    help: 'delete the code, or only its export if its own file uses it',
+  },
   {
     name: 'licences',
     command: ['node', 'scripts/licences.ts'],
@@ -34,14 +38,14 @@ const checks: readonly { name: string; command: readonly string[]; help: string 
 ]
 
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { mutants: { type: 'boolean', default: false } } })
-const ofChangedLines = {
+const mutationTests = {
   name: 'mutants',
   command: ['node', 'scripts/mutants.ts', '--since', positionals[0] ?? 'main', '--reuse', '--least', '85'],
   help: 'write tests that fail for the surviving mutants: docs/reference/testing.md',
 }
 
 let failed = 0
-for (const { name, command, help } of values.mutants ? [...checks, ofChangedLines] : checks) {
+for (const { name, command, help } of values.mutants ? [...checks, mutationTests] : checks) {
   const started = performance.now()
   const { status, stdout, stderr } = spawnSync(command[0]!, command.slice(1), { cwd: root, encoding: 'utf8' })
   const ok = status === 0

@@ -1,4 +1,4 @@
-/** Tests that the path of a write is short: ARCHITECTURE.md lists the files of a create, and this test counts them. */
+/** Tests that the path of a write is short: ARCHITECTURE.md lists the files of a create, and this test counts files and lines. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -9,7 +9,7 @@ const read = (path: string): string => readFileSync(join(root, path), 'utf8')
 const MaxFiles = 25
 const MaxLines = 4000
 
-/** Returns the files in a table of ARCHITECTURE.md. */
+/** Returns the files in the table of ARCHITECTURE.md between the comments `<!-- mark -->` and `<!-- /mark -->`. */
 function filesIn(mark: string): string[] {
   const [, table = ''] = new RegExp(`<!-- ${mark} -->([^]*)<!-- /${mark} -->`).exec(read('ARCHITECTURE.md')) ?? []
   return [...table.matchAll(/`([\w/-]+\.ts)`/g)].map(([, file]) => file!)
@@ -24,7 +24,7 @@ test('ARCHITECTURE.md lists existing files of a create, at most 25 with 4,000 li
   expect(files.map(linesOf).reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(MaxLines)
 })
 
-test('the further files of a create that ARCHITECTURE.md lists exist, and no file is listed twice', () => {
+test('ARCHITECTURE.md also lists existing further files of a create, and no file twice', () => {
   const files = filesIn('create-path-also')
   for (const file of files) expect(linesOf(file), file).toBeGreaterThan(0)
   expect(new Set([...files, ...filesIn('create-path')]).size).toBe(files.length + filesIn('create-path').length)

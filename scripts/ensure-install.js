@@ -1,6 +1,7 @@
 // Runs before `npm start`, `npm test` and `npm run check`: installs the packages of the lock file if they are missing. Plain JavaScript
-// without dependencies, because it runs before the installation, with the machine's own Node (20 or newer). The installation brings the
-// Node that runs everything else, except on platforms for which npm has none, such as macOS: there the machine's Node must be new enough.
+// without dependencies, because it runs before the installation, with the machine's own Node (20 or newer). The installation contains the
+// Node that runs everything else, except on platforms without an npm package of Node, such as macOS. There the machine's Node must be new
+// enough.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
@@ -29,13 +30,13 @@ if (!isInstalled()) {
 
 if (Number(process.versions.node.split('.')[0]) < oldestNode && !hasOwnNode()) {
   console.error(
-    `Capstan needs Node ${oldestNode} or newer: this is v${process.versions.node}, and npm has none for ${process.platform}-${process.arch}. ` +
+    `Capstan needs Node ${oldestNode} or newer: this is v${process.versions.node}, and npm has no Node for ${process.platform}-${process.arch}. ` +
       `Install Node ${oldestNode} from https://nodejs.org, and run the command again.`,
   )
   process.exit(1)
 }
 
-/** Whether a Node came with the installation; npm runs scripts with it. */
+/** Whether the installation contains a Node. If it does, npm runs scripts with this Node. */
 function hasOwnNode() {
   return existsSync(`${root}node_modules/.bin/node${process.platform === 'win32' ? '.cmd' : ''}`)
 }

@@ -8,7 +8,10 @@ import { afterEach, expect, test } from 'vitest'
 const root = mkdtempSync(join(tmpdir(), 'capstan-ensure-install-'))
 afterEach(() => rmSync(root, { recursive: true, force: true }))
 
-/** Runs the script in a checkout whose packages are installed. `node` is the version of Node that the script sees. */
+/**
+ * Runs the script in a checkout whose packages are installed. `node` is the version of Node that the script sees; `ownNode` is whether the
+ * installation contains a Node.
+ */
 function run(node: string, { ownNode }: { ownNode: boolean }) {
   const lock = '{ "packages": {} }'
   for (const folder of ['scripts', 'node_modules/.bin']) mkdirSync(join(root, folder), { recursive: true })
@@ -28,10 +31,10 @@ function run(node: string, { ownNode }: { ownNode: boolean }) {
 test('the script names the required version of Node when the running Node is too old and the installation contains none', () => {
   const { status, stderr } = run('20.19.0', { ownNode: false })
   expect(status).toBe(1)
-  expect(stderr).toMatch(/^Capstan needs Node 24 or newer: this is v20\.19\.0, and npm has none for \S+\. Install Node 24 /)
+  expect(stderr).toMatch(/^Capstan needs Node 24 or newer: this is v20\.19\.0, and npm has no Node for \S+\. Install Node 24 /)
 })
 
 test.each([
   ['the running Node is new enough', '24.0.0', false],
-  ['a Node came with the installation', '20.19.0', true],
+  ['the installation contains a Node', '20.19.0', true],
 ])('the script succeeds when %s', (_, node, ownNode) => expect(run(node, { ownNode })).toEqual({ status: 0, stderr: '' }))

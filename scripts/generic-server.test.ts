@@ -1,5 +1,6 @@
 /**
- * Tests that the generic API server names no built-in resource, with few exceptions: `kubernetes-kinds` passes tables of them.
+ * Tests that the generic API server names no built-in resource, with few exceptions. It gets the built-in resources from
+ * `kubernetes-kinds`.
  */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -17,14 +18,15 @@ const machineryGroups = new Set([
   'authorization.k8s.io',
 ])
 
-/** Names that upstream's generic server also contains, or that mean no resource, with the files in which they are allowed. */
+/** Names that the generic server may contain, with the files in which they are allowed. */
 const exceptions: { readonly [name: string]: readonly string[] | 'everywhere' } = {
-  // Namespaces are a concept of the API itself.
+  // Namespaces are part of the API itself.
   namespaces: 'everywhere',
-  // Users of service accounts. Upstream: k8s.io/apiserver/pkg/authentication/serviceaccount.
+  // Permission to impersonate a service account. Upstream: k8s.io/apiserver/pkg/endpoints/filters/impersonation.
   serviceaccounts: ['auth/impersonate.ts'],
+  // Kind of a subject in role bindings.
   ServiceAccount: ['auth/rules.ts'],
-  // The authorization mode. Upstream: k8s.io/apiserver/pkg/authorization.
+  // Authorization mode.
   Node: ['auth/authorizer.ts'],
   // Events may not own objects. Upstream: BannedOwners of k8s.io/apimachinery.
   Event: ['verbs/steps/metadata.ts'],

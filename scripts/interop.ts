@@ -2,10 +2,10 @@
  * Runs suites of whole processes, many of them against upstream's programs. `npm run interop` runs the suites of CI, `npm run
  * interop -- SUITE…` the named suites; `--jobs N` runs N at once, `--list` lists all suites, `--prepare` builds their tools and
  * runs no suite. A suite that could not run counts as failed, and the summary has the reason. Suites that run at once slow down
- * each other's programs: with `--jobs` above 1, failed suites are run again, one at a time, if at most five failed. Of a suite
- * that names its failed cases only these are run again, also without `--jobs`. The summary lists both results. `--all`,
- * `--only`, `--real` and `--seed` are options of the suites (`SuiteOptions`). `--inside` is internal: the child process that
- * runs one suite has it.
+ * each other's programs: with `--jobs` above 1, failed suites are run again, one at a time, if at most five failed. If a suite
+ * names its failed cases, only these cases are run again, also without `--jobs`. The summary lists both results. `--all`,
+ * `--only`, `--real` and `--seed` are options of the suites (`SuiteOptions`). `--inside` is internal: it marks the child process
+ * that runs one suite.
  */
 import { spawn } from 'node:child_process'
 import { parseArgs } from 'node:util'
@@ -105,7 +105,10 @@ const NameWidth = 22
 /** Default time limit of a suite in minutes. On two idle cores every suite takes less than half of its limit. */
 const Limit = 15
 
-/** If more suites, or more cases of a suite, than this fail, none is run again, because load alone does not cause that many failures. */
+/**
+ * Maximum number of failed suites, and of failed cases of one suite, that are run again. If more fail, none is run again, because load
+ * alone does not cause that many failures.
+ */
 const MaxRepeated = 5
 
 const { values: options, positionals: requested } = parseArgs({
@@ -154,7 +157,7 @@ if (options.list) {
   for (const [name, ending] of endings) {
     const repeatedEnding = repeatedEndings.get(name)
     console.log(
-      `${name.padEnd(NameWidth)} ${textOf(ending)}${repeatedEnding ? `; once more, alone: ${textOf(repeatedEnding)}` : ''}`,
+      `${name.padEnd(NameWidth)} ${textOf(ending)}${repeatedEnding ? `; run again alone: ${textOf(repeatedEnding)}` : ''}`,
     )
   }
   const notRequested = Object.keys(suites).filter((name) => !chosen.includes(name))
@@ -201,7 +204,7 @@ async function runAll(runs: readonly SuiteRun[], jobs: number): Promise<Readonly
   return endings
 }
 
-/** Runs a suite in a child process; if the suite needs it and the machine allows it, in a separate network namespace. */
+/** Runs a suite in a child process, in a separate network namespace if the suite needs one and the machine allows one. */
 async function start(suiteRun: SuiteRun, suite: Suite, printed: Buffer[] | undefined): Promise<Ending> {
   try {
     await prepare(suite)
@@ -212,7 +215,7 @@ async function start(suiteRun: SuiteRun, suite: Suite, printed: Buffer[] | undef
   const network = ownNetwork()
   if (network.kind === 'available') return runInside(suiteRun, network.prefix, printed)
   console.log(
-    `${suiteRun.name}: programs of this suite listen on every address of this machine, because it allows no separate network namespace: ${network.why}`,
+    `${suiteRun.name}: programs of this suite listen on every address of this machine, because the machine allows no separate network namespace: ${network.why}`,
   )
   return runInside(suiteRun, [], printed)
 }
@@ -238,7 +241,7 @@ function timeLimit(minutes: number): Promise<'late'> {
   return new Promise((resolve) => void setTimeout(() => resolve('late'), minutes * 60_000).unref())
 }
 
-/** Runs this program as a child process, which reports its result to its parent. When it ends, its own children end. */
+/** Runs a suite in a child process of this program, which sends its result to the parent. The programs of the suite end with the child. */
 function runInside({ name, options }: SuiteRun, prefix: readonly string[], printed: Buffer[] | undefined): Promise<Ending> {
   const [command, ...args] = [
     ...prefix,

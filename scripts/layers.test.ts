@@ -11,22 +11,22 @@ test('packages import only packages that the table allows', () => {
   expect(violations(root)).toEqual([])
 })
 
-test('the table names every package, and nothing else', () => {
+test('layers names every package, and nothing else', () => {
   const packages = globSync('packages/*/package.json', { cwd: root }).map((path) => path.split('/')[1]!)
   expect(Object.keys(layers).sort()).toEqual(packages.sort())
 })
 
-test('core and local never import each other', () => {
+test('core and local may not import each other', () => {
   expect(layers.core).not.toContain('local')
   expect(layers.local).not.toContain('core')
 })
 
-test('the generic server imports no built-in kinds', () => {
+test('the generic API server may not import the built-in kinds', () => {
   expect(layers.apiserver).toEqual(['kube'])
   expect(layers['kubernetes-kinds']).toEqual(['kube', 'apiserver'])
 })
 
-test('folders of the API server have no import cycles', () => {
+test('the folders of the package apiserver have no import cycles', () => {
   expect(folderCycles(root)).toEqual([])
 })
 

@@ -1,4 +1,4 @@
-/** Allowed imports between packages (the table of ARCHITECTURE.md as data), and the actual imports, which are compared with it. */
+/** Allowed imports between packages (the table of ARCHITECTURE.md as data), and a comparison of the actual imports with this table. */
 import { readFileSync } from 'node:fs'
 import { globSync } from 'node:fs'
 
@@ -21,15 +21,15 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   cli: ['kube', 'api', 'controller', 'apiserver', 'kubernetes-kinds', 'extension', 'core', 'local', 'lab', 'conformance'],
 }
 
-/** Whether the file must also run in browsers. It may then import neither modules of Node nor `@capstan/kube/node`. */
-const browserSafe = (file: string): boolean =>
+/** Whether the file must also run in browsers. Such a file may import neither modules of Node nor `@capstan/kube/node`. */
+const mustRunInBrowsers = (file: string): boolean =>
   /^packages\/(kube|api)\/src\//.test(file) && !file.startsWith('packages/kube/src/node/')
 
 const isTest = (file: string): boolean => /\.(test|suite|test-d|e2e)\.ts$/.test(file)
 
 /**
- * Returns a sentence for every import that breaks a rule: the table must allow it; within a package it must be relative, and
- * across packages it must not be; a file that runs in browsers must not import modules of Node.
+ * Returns a sentence for every import that violates one of these rules: `layers` allows the import; an import within a package is
+ * relative, and an import of another package is not; a file that must run in browsers imports no modules of Node.
  */
 export function violations(root: string): string[] {
   const problems: string[] = []
@@ -50,7 +50,7 @@ export function violations(root: string): string[] {
       if (/^\.\.?\//.test(target) && !`${new URL(target, `file:///${file}`).pathname}`.startsWith(`/packages/${from}/`)) {
         problems.push(`${file}: ${target} reaches into another package`)
       }
-      if (browserSafe(file) && (target.startsWith('node:') || target === '@capstan/kube/node')) {
+      if (mustRunInBrowsers(file) && (target.startsWith('node:') || target === '@capstan/kube/node')) {
         problems.push(`${file}: ${from} runs in browsers and may not import ${target}`)
       }
     }
@@ -59,15 +59,15 @@ export function violations(root: string): string[] {
 }
 
 /** Packages that must have no import cycles between folders. */
-const withoutCycles = ['apiserver']
+const packagesWithoutCycles = ['apiserver']
 
 /**
- * Returns import cycles between the folders of the packages in `withoutCycles`, each as `a → b → a` with one import for each
+ * Returns import cycles between the folders of the packages in `packagesWithoutCycles`, each as `a → b → a` with one import for each
  * step. Checks, for each folder, the imports between its subfolders. A folder and the files beside it may import each other
  * (`verbs/write.ts` and `verbs/steps/`), except in `src`, whose files count as the folder `.`.
  */
 export function folderCycles(root: string): string[] {
-  return withoutCycles.flatMap((name) => {
+  return packagesWithoutCycles.flatMap((name) => {
     const imports = fileImports(root, `packages/${name}/src/`)
     const parents = new Set(imports.flatMap(({ from }) => parentsOf(from)))
     return [...parents].flatMap((parent) => cyclesOf(folderImports(imports, parent)).map((cycle) => `${name}: ${cycle}`))
@@ -113,7 +113,7 @@ function folderImports(imports: readonly FileImport[], parent: string): Map<stri
   return folders
 }
 
-/** Returns the cycles that a depth-first search finds, as text: at least one if there is any. */
+/** Returns the cycles that a depth-first search finds, as text. These may not be all cycles, but at least one if there are any. */
 function cyclesOf(imports: ReadonlyMap<string, ReadonlyMap<string, string>>): string[] {
   const visited = new Set<string>()
   const cycles: string[] = []

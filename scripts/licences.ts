@@ -16,8 +16,9 @@ export interface LockedPackage {
 }
 
 /**
- * Returns a sentence for each package whose licence is missing or not allowed. `packages`: the field of a package-lock.json. Optional
- * packages without a licence are allowed, because the file contains licences of binaries only for the machine that wrote it.
+ * Returns a sentence for each package whose licence is missing or not allowed. `packages` is the field `packages` of a package-lock.json.
+ * Optional packages without a licence are allowed, because npm records the licence of an optional binary only if it was installed on the
+ * machine that wrote the file.
  */
 export function licenceProblems(packages: Readonly<Record<string, LockedPackage>>): string[] {
   return Object.entries(packages).flatMap(([path, { license, dev, link, optional }]) => {
@@ -34,7 +35,7 @@ export function licenceProblems(packages: Readonly<Record<string, LockedPackage>
  * with an exception (`WITH`) are not allowed.
  */
 function isAllowed(expression: string, allowed: ReadonlySet<string>): boolean {
-  // Replaces inner parentheses by a name of their result, until none are left.
+  // The loop replaces an innermost pair of parentheses with the result of its content, `allowed` or `forbidden`, until none is left.
   const inner = /\(([^()]*)\)/
   const [yes, no] = ['allowed', 'forbidden']
   const isNameAllowed = (name: string): boolean => name === yes || allowed.has(name)

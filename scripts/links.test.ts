@@ -13,7 +13,7 @@ const templates = /^packages\/cli\/templates\//
 
 const withoutCode = (markdown: string): string => markdown.replace(/^(`{3,})[^]*?^\1`*$/gm, '').replace(/(`+)[^`\n]+?\1/g, '')
 
-/** Targets of `[text](target)`, `![text](target)` and `[label]: target` that are neither URLs nor in code. */
+/** Returns the targets of `[text](target)`, `![text](target)` and `[label]: target` that are neither URLs nor in code. */
 function relativeLinks(markdown: string): string[] {
   const prose = withoutCode(markdown)
   const inline = [...prose.matchAll(/\]\(\s*<?([^)\s>]+)>?(?:\s+"[^"]*")?\s*\)/g)]
@@ -21,6 +21,7 @@ function relativeLinks(markdown: string): string[] {
   return [...inline, ...definitions].map(([, target]) => target!).filter((target) => !/^[a-z][a-z+.-]*:|^\/\//i.test(target))
 }
 
+/** Returns the anchors of a page: those of its headings, and the ids of its `<a>` tags. */
 function anchors(markdown: string): Set<string> {
   const headings = markdown.replace(/^(`{3,})[^]*?^\1`*$/gm, '').matchAll(/^#{1,6}\s+(.+?)\s*#*$/gm)
   const names = new Set([...headings].map(([, heading]) => heading!).map(anchorNamer()))
@@ -28,7 +29,7 @@ function anchors(markdown: string): Set<string> {
   return names
 }
 
-/** Returns the reason why a link of a file does not resolve; `undefined` if it does. */
+/** Returns why a link of a file does not resolve to a file and a heading; `undefined` if it does. */
 function problemOf(file: string, link: string): string | undefined {
   const [path = '', anchor] = decodeURIComponent(link).split('#', 2)
   const target = path === '' ? file : normalize(join(dirname(file), path))
@@ -61,7 +62,7 @@ describe('relative links in Markdown', () => {
     expect(problemOf('README.md', 'CONTRIBUTING.md#contributing')).toBeUndefined()
   })
 
-  test('name a heading by the anchor that GitHub derives from it', () =>
+  test('name a heading by the anchor that GitHub derives from the heading', () =>
     expect([...anchors('# Who may `import` whom?\n## A_b, c\n## A_b, c\n```\n# no heading\n```\n<a id="x"></a>')]).toEqual([
       'who-may-import-whom',
       'a_b-c',

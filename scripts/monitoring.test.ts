@@ -4,28 +4,28 @@ import { expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { metricsPage } from './metrics-page.ts'
 
-/** A metric that an expression reads. */
+/** A metric that an expression of an alert or of a dashboard panel reads. */
 interface Read {
-  /** Name of a metric, without the suffix `_bucket` of histograms. */
+  /** Name of the metric, without the suffix `_bucket` of histograms. */
   readonly metric: string
   /** Labels that the expression selects or groups by. */
   readonly labels: readonly string[]
 }
 
-/** Returns the metrics of an expression. A grouping applies to all of them. */
+/** Returns the metrics that an expression reads. The labels of a `by (…)` count for every metric of the expression. */
 function readsOf(expression: string): Read[] {
   const grouped = [...expression.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, names]) => names!.split(/,\s*/))
   const metrics =
     /\b((?:capstan|capi|controller_runtime|leader_election|nodejs|process|rest_client|workqueue)_\w+)(?:\{([^}]*)\})?/g
   return [...expression.matchAll(metrics)].map(([, name, selectors = '']) => {
     const selected = [...selectors.matchAll(/(\w+)\s*(?:=~|!~|!=|=)/g)].map(([, label]) => label!)
-    const isHistogram = name!.endsWith('_bucket')
-    const labels = [...grouped, ...selected].filter((label) => !(isHistogram && label === 'le'))
+    const isBucket = name!.endsWith('_bucket')
+    const labels = [...grouped, ...selected].filter((label) => !(isBucket && label === 'le'))
     return { metric: name!.replace(/_bucket$/, ''), labels: [...new Set(labels)] }
   })
 }
 
-/** Maps the names of a manager's metrics to their labels: metrics of the generated page, of Node and of the process. */
+/** Returns the labels of a manager's metrics by name: the metrics of the generated page, of Node and of the process. */
 async function labelsOfMetrics(): Promise<Map<string, readonly string[]>> {
   const [manager = ''] = (await metricsPage()).split('\n## Extension server')
   const rows = [...manager.matchAll(/^\| `(\w+)` \| \w+ \| ([^|]*) \|/gm)]
@@ -55,7 +55,7 @@ test.each([
   }
 })
 
-test('the text of an alert names only labels that its expression keeps', () => {
+test('if the expression of an alert groups by labels, the text of the alert names only these labels', () => {
   const groupedLabels = ({ expr }: (typeof rules)[number]) => {
     const [, names] = /\bby \(([^)]*)\)/.exec(expr) ?? []
     return names?.split(/,\s*/)

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { findingsIn, gitLines, isReplaced, subjectProblem, uncheckedWords } from './prose.ts'
 
-describe('findings', () => {
+describe('findingsIn', () => {
   test('finds replaced words in Markdown, but not in code', () =>
     expect(findingsIn('a.md', 'Text.\n\n```\nnobody\n```\nThe client is told, set `told`.')).toEqual([
       '6: "told" is a word that the glossary replaces',
@@ -13,7 +13,7 @@ describe('findings', () => {
       '3: a table cell has 501 characters, at most 400 are allowed',
     ]))
 
-  test('finds a replaced term across a line break, and "plane" only without "control"', () =>
+  test('finds "plane", except after "control", also on the previous line; finds no term of two words across a line break', () =>
     expect(
       findingsIn('a.ts', '/**\n * A control\n * plane of a plane; the first\n * round trip, no field\n * owners\n */'),
     ).toEqual(['3: "plane" is a word that the glossary replaces']))
@@ -33,12 +33,12 @@ test.each([
   ['core: Reconcile MachinePools', 'must have the form'],
   ['core: added MachinePools', 'must be imperative'],
   [`core: ${'x'.repeat(70)}`, 'has 76 characters'],
-])('subject %j', (subject, problem) => {
+])('subjectProblem checks the subject %j', (subject, problem) => {
   if (problem === undefined) expect(subjectProblem(subject)).toBeUndefined()
   else expect(subjectProblem(subject)).toContain(problem)
 })
 
-test('every word of the glossary is checked, or listed with its usual meaning', () => {
+test('every word of the glossary is checked, or listed with its standard meaning', () => {
   const page = readFileSync(new URL('../docs/style/english.md', import.meta.url), 'utf8')
   const [, table] = /^\| term \| instead of \|\n.*\n((?:\|.*\n)+)/m.exec(page)!
   const words = table!

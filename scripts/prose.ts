@@ -1,6 +1,6 @@
 /**
  * Checks prose by docs/style/english.md: words that the glossary replaces, in Markdown and in comments; table cells as long as a
- * paragraph; subjects of commits. Prints each finding with its file and line, and fails if there are findings.
+ * paragraph; subjects of commits. Prints each finding with its file and line, or its commit, and fails if there are findings.
  */
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -11,7 +11,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 /** Commits after this one follow the rule for subjects. */
 const subjectsSince = '9ffc110'
 
-/** Words of the glossary's right column, and some that its rules forbid. */
+/** Words of the glossary's right column, and words that the rules of docs/style/english.md forbid. */
 const replacedWords = new RegExp(
   String.raw`\b(${[
     'told|tells?|hears?|heard|say(?:s|ing)?|said|news|what has happened',
@@ -75,6 +75,7 @@ export function findingsIn(file: string, text: string): string[] {
 /** Replaces the matches of the pattern with spaces, except line breaks, so that lines keep their numbers. */
 const blank = (text: string, pattern: RegExp): string => text.replace(pattern, (match) => match.replace(/[^\n]/g, ' '))
 
+/** Replaces everything except comments with spaces, so that lines keep their numbers. */
 function comments(text: string): string {
   let prose = ''
   let end = 0
@@ -85,7 +86,7 @@ function comments(text: string): string {
   return prose
 }
 
-/** Returns the problem of a commit subject, or undefined. */
+/** Returns why a commit subject is invalid; `undefined` if it is valid. */
 export function subjectProblem(subject: string): string | undefined {
   if (subject.length > 72) return `has ${subject.length} characters, at most 72 are allowed`
   if (!/^[a-z][\w./, -]*: [a-z]/.test(subject)) return 'must have the form "package: imperative change"'
@@ -101,12 +102,15 @@ export function gitLines(...args: string[]): string[] {
   return stdout.split('\n').filter(Boolean)
 }
 
-/** Returns the lines that git prints; none, with a message, if git fails, as in a shallow clone or a folder without repository. */
-function linesToCheck(what: string, ...args: string[]): string[] {
+/**
+ * Returns the lines that git prints. If git fails, as in a shallow clone or a folder without repository, prints that `description` was not
+ * checked, and returns no lines.
+ */
+function linesToCheck(description: string, ...args: string[]): string[] {
   try {
     return gitLines(...args)
   } catch (err) {
-    console.log(`NOT CHECKED: ${what}: ${(err as Error).message}`)
+    console.log(`NOT CHECKED: ${description}: ${(err as Error).message}`)
     return []
   }
 }

@@ -1,4 +1,4 @@
-/** Generates the table "implemented / not yet" of README.md from the declarations, so that it lists only existing features. */
+/** Generates the table "implemented / not yet" of README.md. A feature counts as implemented if a declaration of it exists. */
 import { coreKinds } from '@capstan/api'
 import * as hooks from '@capstan/api/hooks'
 import { localKinds } from '@capstan/local'

@@ -1,6 +1,7 @@
 /**
- * Extracts the facts of upstream's CustomResourceDefinitions (all versions, no descriptions) that the parity test of `packages/api`
- * compares ours with. Needs Go, for its module cache. Run: node scripts/upstream-crds.ts
+ * Writes all versions of upstream's CustomResourceDefinitions, without descriptions and with one entry for each path of a schema, to
+ * `packages/api/testdata/upstream-crds.json`. A test of `packages/api` compares Capstan's CustomResourceDefinitions with them. Needs Go, for
+ * its module cache. Run: node scripts/upstream-crds.ts
  */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'

@@ -1,6 +1,6 @@
 /**
- * Records the Go types of upstream's API versions, and of the older versions also the schema, as the table that
- * `packages/api/src/conversion` reads. Needs Go: it builds the program conversion-peer. Run: node scripts/upstream-versions.ts
+ * Writes the Go types of upstream's API versions, and the schemas of the older versions, to
+ * `packages/api/src/conversion/recorded-types.ts`. Needs Go: it builds the program conversion-peer. Run: node scripts/upstream-versions.ts
  */
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ import { baseSchema, elementOf, structOf } from '../packages/api/src/conversion/
 
 interface Types {
   readonly roots: { readonly [apiVersionAndKind: string]: string }
-  /** Fields as `name type omit`. */
+  /** Fields as `name type omit`, as conversion-peer prints them. */
   readonly structs: { readonly [struct: string]: readonly string[] }
 }
 
@@ -28,9 +28,10 @@ const [peer] = await toolPaths('conversion-peer')
 const types = JSON.parse(await output(peer, ['types'], { cwd: '.' })) as Types
 const bases = join(await moduleFolder('conversion-peer', 'sigs.k8s.io/cluster-api'), 'core/config/crd/bases')
 
-/** For each struct and field: whether the field is required, and the schema keywords that do not follow from its type. */
+/** For each `struct.field`: `r` if the field is required, a space, and the text that `keywordsText` returns. */
 const facts = new Map<string, string>()
 
+/** Adds the fields of a struct to `facts`. @throws Error if the struct has another schema in another place */
 function record(struct: string, schema: JSONSchema): void {
   for (const line of types.structs[struct]!) {
     const [name, type] = line.split(' ') as [string, string]
@@ -40,14 +41,14 @@ function record(struct: string, schema: JSONSchema): void {
     const text = `${required} ${keywordsText(type, field)}`.trimEnd()
     const recordedText = facts.get(`${struct}.${name}`)
     if (recordedText !== undefined && recordedText !== text)
-      throw new Error(`${struct}.${name} differs by place: ${recordedText} | ${text}`)
+      throw new Error(`${struct}.${name} has different schemas in two places: ${recordedText} | ${text}`)
     facts.set(`${struct}.${name}`, text)
   }
 }
 
 /**
- * Returns the schema keywords that do not follow from the type, as JSON. Those of the items of a list and the values of a map are under
- * `[]`. For a field whose schema does not follow from its type at all, returns `=` and the whole schema.
+ * Returns the schema keywords that do not follow from the Go type, as JSON. Keywords of the items of a list, and of the values of a map, are
+ * under `[]`. If the schema contradicts the type, returns `=` and the whole schema.
  */
 function keywordsText(type: string, schema: JSONSchema): string {
   const keywords = extraKeywords(type, schema)
@@ -55,6 +56,7 @@ function keywordsText(type: string, schema: JSONSchema): string {
   return Object.keys(keywords).length === 0 ? '' : JSON.stringify(keywords)
 }
 
+/** Returns the schema keywords that do not follow from the Go type; `undefined` if the schema contradicts the type. Records its struct. */
 function extraKeywords(type: string, schema: JSONSchema): object | undefined {
   const { description: _, properties: _p, items, additionalProperties, required: _r, ...keywords } = schema
   const base = baseSchema(type) as { [keyword: string]: unknown }

@@ -5,7 +5,7 @@ const files = ['README.md', 'CONTRIBUTING.md', 'docs/guides/a.md', 'docs/adr/000
 const sections = sectionsOf(files, (file) => `# Title of \`${file}\`\n\nText.`)
 const pages = new Map(sections.flatMap(({ pages }) => pages.map((page) => [page.file, page] as const)))
 
-test('a file becomes a page with its path, and README.md the page of its folder', () =>
+test('urlOf returns the path of a file with the ending .html, and for README.md index.html of its folder', () =>
   expect(files.map(urlOf)).toEqual([
     '/index.html',
     '/CONTRIBUTING.html',
@@ -24,24 +24,34 @@ test('the start page is first in the navigation, each title is the heading of it
 
 describe('a link', () => {
   test.each([
-    ['to a page', 'packages/kube/README.md', '../../docs/guides/a.md#task', '../../docs/guides/a.html#task'],
-    ['to a folder with a README', 'docs/guides/a.md', '../../packages/kube', '../../packages/kube/index.html'],
-    ['to a folder without a README', 'README.md', 'docs/adr', 'docs/adr/0001-x.html'],
-    ['to a heading of the page', 'README.md', '#status', '#status'],
-    ['to another site', 'README.md', 'https://example.com/a.md', 'https://example.com/a.md'],
+    [
+      'to a page leads to its HTML file',
+      'packages/kube/README.md',
+      '../../docs/guides/a.md#task',
+      '../../docs/guides/a.html#task',
+    ],
+    [
+      'to a folder with a README leads to the page of the README',
+      'docs/guides/a.md',
+      '../../packages/kube',
+      '../../packages/kube/index.html',
+    ],
+    ['to a folder without a README leads to the first page below the folder', 'README.md', 'docs/adr', 'docs/adr/0001-x.html'],
+    ['to a heading of the same page is unchanged', 'README.md', '#status', '#status'],
+    ['to another site is unchanged', 'README.md', 'https://example.com/a.md', 'https://example.com/a.md'],
   ])('%s', (_, file, href, expected) => {
     const copies = new Set<string>()
     expect(siteLink(file, href, pages, copies)).toBe(expected)
     expect([...copies]).toEqual([])
   })
 
-  test('to a file that is not a page becomes a link to a copy', () => {
+  test('to a file that is not a page leads to a copy of the file', () => {
     const copies = new Set<string>()
     expect(siteLink('docs/guides/a.md', '../../LICENSE', pages, copies)).toBe('../../LICENSE')
     expect([...copies]).toEqual(['LICENSE'])
   })
 
-  test('to the page itself becomes the name of the page', () => expect(relativeTo('/a/b.html', '/a/b.html')).toBe('b.html'))
+  test('from a page to itself is the file name of the page', () => expect(relativeTo('/a/b.html', '/a/b.html')).toBe('b.html'))
 })
 
 test('siteProblems reports links without a target, missing headings, and pages that no link reaches', () => {

@@ -36,6 +36,7 @@ const titleOf = (file: string, markdown: string): string =>
 export const urlOf = (file: string): string =>
   `/${file.replace(/(?:^|(?<=\/))README\.md$/, 'index.md').replace(/\.md$/, '.html')}`
 
+/** Returns the sections of the navigation with their pages. Files that match no section have no page. `read` returns the text of a file. */
 export function sectionsOf(files: readonly string[], read: (file: string) => string): Section[] {
   const remainingFiles = new Set(files)
   return sections.map(([title, pattern]) => {
@@ -47,7 +48,7 @@ export function sectionsOf(files: readonly string[], read: (file: string) => str
   })
 }
 
-/** Returns the link from one page to another. It is relative, so that the site works at any path of a web server, and opened as files. */
+/** Returns a relative link from one page to another, so that the site works at any path of a web server, and without a web server. */
 export const relativeTo = (from: string, to: string): string => posix.relative(posix.dirname(from), to) || posix.basename(to)
 
 /**

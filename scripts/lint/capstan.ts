@@ -37,7 +37,7 @@ function isConstantArray(node: Node, name: unknown): boolean {
   return false
 }
 
-/** Whether the source limits the number of elements of the spread list. */
+/** Whether the source code itself limits the number of elements of the spread list. */
 function isBounded(node: Node): boolean {
   switch (node.type) {
     case 'ArrayExpression':
@@ -56,8 +56,8 @@ function isBounded(node: Node): boolean {
 }
 
 /**
- * Forbids `f(...list)`: the arguments of a call are on the stack, which overflows with some 100,000 elements. Lists that
- * come from users can have this size. Literals, constants of the file with a literal, and rest parameters of an outer function are allowed.
+ * Forbids `f(...list)`: the arguments of a call are on the stack, which overflows with some 100,000 elements. Lists that come from users can
+ * have this size. Allowed lists are array literals, constants of the file that are array literals, and rest parameters of an outer function.
  */
 const noSpreadArguments = {
   create: (context: Context) => ({
