@@ -11,6 +11,9 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 /** Commits after this one follow the rule for subjects. */
 const subjectsSince = '9ffc110'
 
+/** Matches a space, or the line break of a comment. */
+const BetweenWords = String.raw`(?: |\s*\n[\s*/]*)`
+
 /** Words of the glossary's right column, and words that the rules of docs/style/english.md forbid. */
 const replacedWords = new RegExp(
   String.raw`\b(${[
@@ -19,7 +22,9 @@ const replacedWords = new RegExp(
     'anew|gather(?:s|ed)?|mend(?:s|ed)?|tid(?:y|ies|ied)|fill(?:s|ed|ing)? in|read(?:s|ing)? over|breathe|made up|is nothing',
     String.raw`holds? (?:back|up)|goes|tak(?:es?|en|ing) down|refused for|(?:do|does|did) not answer|silent`,
     String.raw`(?<!control[\s*-]*)planes?|field owners?|books|synced writes?|first round(?! trip)|still broken|rooms?`,
-  ].join('|')})\b`,
+  ]
+    .join('|')
+    .replaceAll(' ', BetweenWords)})\b`,
   'gi',
 )
 
@@ -59,7 +64,7 @@ export function findingsIn(file: string, text: string): string[] {
   const prose = blank(isMarkdown ? blank(text, /^```[^]*?^```/gm) : comments(text), /`[^`\n]*`/g)
   const words = Array.from(prose.matchAll(replacedWords), ({ 0: word, index }) => ({
     line: prose.slice(0, index).split('\n').length,
-    problem: `"${word.replace(/\s+/g, ' ')}" is a word that the glossary replaces`,
+    problem: `"${word.replace(/[\s*/]+/g, ' ')}" is a word that the glossary replaces`,
   }))
   const cells = prose.split('\n').flatMap((line, index) =>
     (isMarkdown && line.startsWith('|') ? line.split(/(?<!\\)\|/) : [])
