@@ -1,7 +1,7 @@
 /**
  * Upstream's test extension updates a MachineDeployment in place: core calls its `CanUpdateMachineSet` with templates of the kubeadm and
- * Docker providers. Of these providers only the CustomResourceDefinitions are installed; this file writes the status that one
- * Machine needs.
+ * Docker providers. Of these providers only the CustomResourceDefinitions are installed; this file acts as both providers for one
+ * Machine.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

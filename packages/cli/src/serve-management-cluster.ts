@@ -34,7 +34,7 @@ export interface ServeManagementClusterOptions {
   readonly hookTransport?: HookTransport
   /** Called after each call of an extension, including discovery. */
   readonly onCall?: CallObserver
-  /** Hooks that other providers declare. */
+  /** Hooks that providers outside of Capstan declare. ExtensionConfigs may register handlers for them. */
   readonly providerHooks?: readonly Hook[]
 }
 

@@ -234,7 +234,7 @@ describe('Queue', () => {
     expect(queue.take()).toBe('a')
   })
 
-  describe('changes of aggregated objects', () => {
+  describe('changes that may wait', () => {
     const ran = (ms: number, result: Parameters<ReturnType<typeof setup>['finish']>[1] = {}) => {
       const env = setup()
       env.queue.add('a')

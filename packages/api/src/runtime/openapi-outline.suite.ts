@@ -1,6 +1,7 @@
 /** Makes outlines of OpenAPI documents of hooks, with a line for each field, to compare documents that have different components. */
 import type { JSONSchema } from '@capstan/kube'
 
+/** The members of an OpenAPI document of hooks that `outlineOf` reads. */
 export interface HooksDocument {
   readonly paths: { readonly [path: string]: object }
   readonly components: { readonly schemas: { readonly [name: string]: JSONSchema } }
@@ -23,7 +24,8 @@ interface Body {
 
 /**
  * Returns a text for each operation, message and field. The key of an operation is its path. The key of a message also has `request` or the
- * code of the response, and the key of a field also the path of the field in the message. The text of a field is its type.
+ * code of the response, and the key of a field also the path of the field in the message. The text of a field has its type and format, and
+ * `required` for a required field.
  */
 export function outlineOf({ paths, components: { schemas } }: HooksDocument): Map<string, string> {
   const lines = new Map<string, string>()

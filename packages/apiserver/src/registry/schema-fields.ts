@@ -71,7 +71,8 @@ function normalize(value: unknown, fields: Fields, path: string, report: (path: 
     else if (normalization !== 'any') {
       const isEmpty = member === '' || (typeof member === 'object' && member !== null && Object.keys(member).length === 0)
       // `externalDocs` is a pointer to a struct in Go, which is kept when empty.
-      if (isEmpty && !(typeof normalization === 'object' && !normalization.isList)) delete value[field]
+      const isStruct = typeof normalization === 'object' && !normalization.isList
+      if (isEmpty && !isStruct) delete value[field]
       else if (normalization === 'map of schemas' && isRecord(member))
         for (const [name, inner] of Object.entries(member)) normalizeSchema(inner, `${fieldPath}.${name}`, report)
       else if (normalization === 'list of schemas' && Array.isArray(member))

@@ -1,6 +1,6 @@
 /**
- * Normalizes requests, so that requests of different runs can be compared. Removes or replaces random values, times, and fields that only
- * the API server or other controllers set.
+ * Normalizes requests, so that requests of different runs can be compared. Replaces random values and times, and removes
+ * `controlPlaneEndpoint` and most fields of metadata, which differ between runs.
  */
 import { isRecord, setMember } from '@capstan/kube'
 

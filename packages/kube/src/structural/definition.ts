@@ -298,7 +298,10 @@ function patternErrors(pattern: string | undefined, path: string): FieldError[] 
     : [invalid(`${path}.pattern`, pattern, `must be a valid regular expression, but isn't: ${problem}`)]
 }
 
-/** Rejects types, defaults and other keywords that do not restrict values below a junctor (`allOf`, `anyOf`, `oneOf`, `not`). */
+/**
+ * Returns errors of the schemas below a junctor (`allOf`, `anyOf`, `oneOf`, `not`): the keywords in `NestedKeywords`, properties with the
+ * name `metadata`, and invalid patterns.
+ */
 function junctorErrors(schema: JSONSchema, path: string): FieldError[] {
   return junctorsOf(schema, path)
     .filter(([, innerPath]) => !(isIntOrString(schema.anyOf) && innerPath.startsWith(`${path}.anyOf[`)))

@@ -1,4 +1,4 @@
-/** Sets the priority of a pod from its PriorityClass, and allows one default PriorityClass. Upstream: plugin/pkg/admission/priority. */
+/** Sets the priority of a pod from its PriorityClass, and allows only one default PriorityClass. Upstream: plugin/pkg/admission/priority. */
 import type { PriorityClass, Pod } from '../kinds/schemas/types.ts'
 import { systemPriorityClasses } from '../kinds/scheduling.ts'
 import { type Store, forbidden, type Plugin, type PluginWrite } from '@capstan/apiserver/kinds'

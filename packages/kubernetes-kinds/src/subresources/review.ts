@@ -1,6 +1,6 @@
 /**
- * Reviews: kinds that return a result when they are created and are not stored, such as SelfSubjectReview, SubjectAccessReview
- * and TokenReview.
+ * Reviews: kinds whose objects are not stored, such as SelfSubjectReview, SubjectAccessReview and TokenReview. The response to a create
+ * contains the result in the status of the object.
  */
 import {
   badRequest,

@@ -1,4 +1,7 @@
-/** Measures how the steps of a computation grow with its input. */
+/**
+ * Measures how the steps of a computation grow with its input. Steps are executed blocks of code, and elements that built-in functions
+ * visit (`count-steps.ts`).
+ */
 import { countSteps } from './count-steps.ts'
 
 /** Largest accepted ratio when the input doubles. The steps of linear work double, of n log n a little more; those of quadratic work quadruple. */
@@ -7,8 +10,8 @@ export const MaxPerDoubling = 2.3
 const Sizes = [120, 240, 480, 960]
 
 /**
- * Sizes for a second measurement of work that seems to grow too much. From 500 to 2,000 elements, objects begin to exceed the size limits
- * of caches, and the steps per element rise up to twofold. At the sizes below, no object is cached.
+ * Work that seems to grow too much is measured again at these sizes. Between 500 and 2,000 elements, objects become too large for caches,
+ * so that the steps for each element rise up to twofold. Larger objects are in no cache.
  */
 const LargerSizes = [1920, 3840, 7680, 15_360]
 
@@ -30,8 +33,8 @@ export interface GrowthMeasurement {
 }
 
 /**
- * Counts the steps of the work at four sizes, each twice the previous one, and again at larger sizes if the work seems to grow too much.
- * The smaller of the two ratios counts, because a limit that is reached between two sizes changes only one of them.
+ * Counts the steps of the work at four sizes, each twice the one before. A limit that is reached between two sizes changes only one of the
+ * two ratios of added steps, so the smaller ratio counts. If it is too large, counts the steps at larger sizes instead.
  *
  * @param prepare called for each of the larger sizes; returns whether the work accepts this size
  */

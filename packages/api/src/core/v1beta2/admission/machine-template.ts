@@ -38,8 +38,8 @@ export const templateTaintErrors = ({ spec: { taints } }: MachineTemplateSpec): 
 ]
 
 /**
- * Returns an error for a naming template without a random part, because a second Machine would get the same name. Other errors are found
- * when the template is rendered.
+ * Returns an error for a naming template without a random part, because a second Machine would get the same name. The package `core` finds
+ * other errors on admission, by rendering the template (`naming/machine-naming-admission.ts`).
  */
 export const machineNamingErrors = (naming: MachineNaming | undefined): FieldError[] =>
   !naming?.template || naming.template.includes('{{ .random }}')
