@@ -1,8 +1,8 @@
 /**
- * Combines managers of upstream and of Capstan: our core with upstream's kubeadm providers and in-memory machines, upstream's
- * core with our local provider (both combinations on both API servers), and only our managers (on the real API server). Each
- * combination runs the whole lifecycle of Clusters. Two further cases are takeovers of Clusters by the other core
- * (`swap/take-over.ts`), on each API server.
+ * Combines managers of upstream and of Capstan: our core with upstream's kubeadm providers and in-memory machines, upstream's core with our
+ * local provider, and only our managers. The first two combinations run on `capstan apiserver` and on a real API server, the last one only
+ * on a real API server. Each combination runs Clusters through their whole lifecycle. In two further cases, one on each API server, each
+ * core takes over Clusters of the other core (`swap/take-over.ts`).
  */
 import { join } from 'node:path'
 import { Cluster } from '@capstan/api'
@@ -67,11 +67,12 @@ const cells: { readonly [name: string]: Cell } = {
   'our-provider-on-capstan': { server: 'capstan', ours: ['local'], theirs: ['capi-core'], provider: localProvider },
   'our-provider-on-kubernetes': { server: 'kubernetes', ours: ['local'], theirs: ['capi-core'], provider: localProvider },
 }
-/** Cases in which managers take over a Cluster from each other. */
+/** Cases in which each core takes over the Clusters of the other core, with the API server of each case. */
 const takeOvers: { readonly [name: string]: Cell['server'] } = {
   'take-over-on-capstan': 'capstan',
   'take-over-on-kubernetes': 'kubernetes',
 }
+/** Numbers of machines of a Cluster. */
 interface Size {
   readonly controlPlane: number
   readonly workers: number
@@ -81,7 +82,7 @@ interface Size {
 const small: Size = { controlPlane: 1, workers: 2, pool: { classy: 1, plain: 2 } }
 const large: Size = { controlPlane: 3, workers: 3, pool: { classy: 2, plain: 1 } }
 
-/** The cells that run without flags. The other cells take many minutes, because upstream's managers wait for timers. */
+/** The cells that run without flags, as in CI. The other cells take many minutes, because upstream's managers wait for timers. */
 const cellsInCI = ['all-ours-on-kubernetes']
 
 export const swapSuite: Suite = {
@@ -114,16 +115,17 @@ function chosenOf(names: readonly string[], { all, only }: SuiteOptions): readon
   return all ? names : cellsInCI
 }
 
-/** Duration of each phase in seconds. */
+/** Duration of each phase in seconds, for each Cluster. */
 type Times = Map<string, { readonly [name in ClusterName]?: number }>
 
-function printTimes(cells: ReadonlyMap<string, Times>): void {
-  const phases = new Set([...cells.values()].flatMap((times) => [...times.keys()]))
+/** Prints a table of the durations. `timesByCell` contains the cells that have run. */
+function printTimes(timesByCell: ReadonlyMap<string, Times>): void {
+  const phases = new Set([...timesByCell.values()].flatMap((times) => [...times.keys()]))
   if (phases.size === 0) return
-  console.log(`\nseconds with a class and without\n| phase | ${[...cells.keys()].join(' | ')} |`)
-  console.log(`| --- |${' --- |'.repeat(cells.size)}`)
+  console.log(`\nseconds with a class and without\n| phase | ${[...timesByCell.keys()].join(' | ')} |`)
+  console.log(`| --- |${' --- |'.repeat(timesByCell.size)}`)
   for (const phase of phases) {
-    const texts = [...cells.values()].map((times) => {
+    const texts = [...timesByCell.values()].map((times) => {
       const { classy, plain } = times.get(phase) ?? {}
       return [classy, plain].map((seconds) => seconds?.toFixed(0) ?? '-').join(' / ')
     })
@@ -131,7 +133,7 @@ function printTimes(cells: ReadonlyMap<string, Times>): void {
   }
 }
 
-/** Runs one cell. An error that ends it counts as one failed check. */
+/** Runs one cell, or one case of `takeOvers`. An error that ends it counts as one failed check. */
 async function runCell(name: string, times: Map<string, Times>): Promise<Outcome> {
   const checks = new Checks()
   const startedAt = performance.now()
@@ -178,13 +180,13 @@ async function runLifecycle(cell: Cell, checks: Checks, progress: (line: string)
       ...(cell.ours.includes('local') ? ['--data', folder] : []),
     ]
     running.ours = await startCapstan(['manager', ...flags, ...furtherFlags], /Manager ready/)
-    await until(client, ValidatingWebhookConfiguration, 'webhooks of ours', (all) =>
+    await until(client, ValidatingWebhookConfiguration, 'webhooks of our managers', (all) =>
       cell.ours.every((provider) => all.some(({ metadata }) => metadata.name === `capstan-${provider}`)),
     )
   }
   try {
     const chosen = components.filter(({ tool }) => cell.theirs.includes(tool))
-    // The manager with core's kinds comes first: upstream's providers do not start without them.
+    // The manager of core starts first: it installs core's kinds, without which upstream's providers do not start.
     if (cell.ours.includes('core')) await startOurs()
     if (chosen.length > 0) running.theirs = await startManagers(apiServer, progress, { components: chosen })
     if (!cell.ours.includes('core')) await startOurs()
@@ -205,7 +207,7 @@ async function runLifecycle(cell: Cell, checks: Checks, progress: (line: string)
     }
     await createClass(context)
     const before = await inventory(context)
-    // Upstream's in-memory machines exist only in the memory of their manager, which therefore keeps running. etcd is killed, too.
+    // capd is not killed, because upstream's in-memory machines exist only in its memory. All other processes are killed, also etcd.
     const restartAll = async () => {
       await running.ours!.kill()
       await apiServer.restartAll()
@@ -240,7 +242,7 @@ async function runLifecycle(cell: Cell, checks: Checks, progress: (line: string)
       createAndChange('plain'),
     ])
     for (const result of results) if (result.status === 'rejected') throw result.reason
-    await describe(apiServer, context)
+    await checkClusterctl(apiServer, context)
     await moveAndMoveBack(context, apiServer, moveTarget)
     const names = ['classy', 'plain'] as const
     for (const name of names) await waitUntilSettled(context, name, desiredStateOf(name, large, 'v1.36.0'))
@@ -259,12 +261,12 @@ async function runLifecycle(cell: Cell, checks: Checks, progress: (line: string)
   }
 }
 
-/** Keeps requests of the script and restarts apart: a request waits while processes restart, and a restart waits for started requests. */
+/** Separates restarts from the suite's requests: a request waits until a restart has ended, and a restart waits for started requests. */
 class RestartGate {
   #restarting: Promise<void> | undefined
   readonly #requests = new Set<Promise<unknown>>()
 
-  /** Watches are not guarded, because the script opens them again when they end. */
+  /** Returns a transport whose requests wait for restarts. Watches do not wait, because the suite's watchers open them again. */
   guard(transport: Transport): Transport {
     return {
       send: async (request, signal) => {
@@ -278,18 +280,20 @@ class RestartGate {
     }
   }
 
+  /** Calls `act`, which restarts processes, when all started requests have ended. */
   restart(act: () => Promise<void>): Promise<void> {
-    return (this.#restarting = Promise.allSettled(this.#requests).then(act))
+    this.#restarting = Promise.allSettled(this.#requests).then(act)
+    return this.#restarting
   }
 }
 
-/** Installs the same kinds on a server without managers, with the fields that clusterctl needs. */
+/** Installs the kinds of a cell's managers on the API server to which Clusters are moved, with the labels that clusterctl needs. */
 async function installMoveTarget(moveTarget: RunningApiServer, { ours }: Cell, theirs: readonly Component[]): Promise<void> {
   const client = moveTarget.client()
   const kinds = [...(ours.includes('core') ? coreKinds : []), ...(ours.includes('local') ? localKinds : [])]
   await installKinds(client, kinds, { clock: systemClock, random: systemRandom })
   const { crds } = await readManifests(theirs, { urlOf: () => 'https://127.0.0.1:1', ca: moveTarget.ca })
-  // No manager converts objects here, so only the storage version is served.
+  // No manager runs on this server and converts objects, so it serves only the storage versions.
   const stored = crds.map((crd) => ({
     ...crd,
     spec: {
@@ -301,7 +305,8 @@ async function installMoveTarget(moveTarget: RunningApiServer, { ours }: Cell, t
   await install(client, stored)
 }
 
-async function describe(apiServer: RunningApiServer, { namespace, checks, client, provider }: LifeContext): Promise<void> {
+/** Checks `clusterctl describe cluster` and `clusterctl get kubeconfig` for each Cluster. */
+async function checkClusterctl(apiServer: RunningApiServer, { namespace, checks, client, provider }: LifeContext): Promise<void> {
   const clusterctl = await clusterctlOn(apiServer)
   for (const { metadata } of (await client.list(Cluster, { namespace })).items) {
     const { out } = await clusterctl.run('describe', 'cluster', metadata.name, '-n', namespace, '--show-conditions', 'all')

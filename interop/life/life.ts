@@ -1,4 +1,7 @@
-/** Steps in the lifecycle of a Cluster, with or without a ClusterClass, for each test provider, with Capstan's core or upstream's. */
+/**
+ * Steps in the lifecycle of a Cluster with or without a ClusterClass. The steps work with Capstan's core and with upstream's, and with each
+ * `TestProvider`.
+ */
 import { readFileSync } from 'node:fs'
 import {
   Cluster,
@@ -26,12 +29,15 @@ import { parseAllDocuments } from 'yaml'
 import type { Checks } from '../processes/capstan-process.ts'
 import { until } from '../shared/until.ts'
 
-/** A provider: the prefix of its object files, and its kinds. */
+/** A provider whose Clusters the steps create. */
 export interface TestProvider {
-  /** `NAME.yaml` contains a class, `NAME-cluster.yaml` a Cluster of the class, `NAME-plain.yaml` a Cluster without a class. */
+  /**
+   * Prefix of the provider's files in this folder: `NAME.yaml` contains a ClusterClass, `NAME-cluster.yaml` a Cluster of this class,
+   * `NAME-plain.yaml` a Cluster without a class.
+   */
   readonly name: 'local' | 'memory'
   readonly controlPlane: Kind
-  /** Kind of the provider's machine pools, if it has any. `NAME-pool.yaml` contains the pool of the Cluster without a class. */
+  /** Kind of the provider's machine pools, if the suites use any. `NAME-pool.yaml` contains the pool of the Cluster without a class. */
   readonly pool?: Kind<PoolInfrastructure>
 }
 
@@ -57,6 +63,7 @@ export const inMemoryProvider: TestProvider = {
   controlPlane: controlPlaneKind('controlplane.cluster.x-k8s.io', 'v1beta2', 'KubeadmControlPlane', 'kubeadmcontrolplanes'),
 }
 
+/** Arguments of all steps. */
 export interface LifeContext {
   readonly client: Client
   readonly namespace: string
@@ -70,7 +77,7 @@ export interface LifeContext {
 /** Name of the pool of the Cluster without a class. */
 const poolName = 'pool'
 
-/** Names of the Clusters in the files: `classy` has a ClusterClass, `plain` has none. */
+/** Names of the Clusters in the provider's files: `classy` has a ClusterClass, `plain` has none. */
 export type ClusterName = 'classy' | 'plain'
 
 /** Desired state of a Cluster when all controllers are idle. */
@@ -84,6 +91,7 @@ export interface DesiredState {
   readonly pool?: number
 }
 
+/** Creates the objects of a YAML file of this folder in the namespace. Their kinds must be kinds of Cluster API or Capstan. */
 export async function createObjectsFromFile(
   { client, namespace }: Pick<LifeContext, 'client' | 'namespace'>,
   file: string,
@@ -95,6 +103,7 @@ export async function createObjectsFromFile(
   }
 }
 
+/** Creates the provider's ClusterClass and its templates, and waits until the class has the condition VariablesReady. */
 export async function createClass(context: LifeContext): Promise<void> {
   await createObjectsFromFile(context, `${context.provider.name}.yaml`)
   await waitFor(
@@ -105,6 +114,7 @@ export async function createClass(context: LifeContext): Promise<void> {
   )
 }
 
+/** Creates a Cluster of the provider, and waits for the desired state. */
 export async function createCluster(context: LifeContext, name: ClusterName, desired: DesiredState): Promise<void> {
   await createObjectsFromFile(context, `${context.provider.name}-${name === 'classy' ? 'cluster' : 'plain'}.yaml`)
   if (name === 'plain' && desired.pool !== undefined) await createObjectsFromFile(context, `${context.provider.name}-pool.yaml`)
@@ -131,8 +141,9 @@ export async function scale(context: LifeContext, name: ClusterName, desired: De
 }
 
 /**
- * Upgrades a Cluster. If it has a ClusterClass, sets the version of its topology to that of `desired`; otherwise upgrades it to each of
- * `versions` in turn, the control plane before the workers. `during` runs once, when the first Machine has a new version.
+ * Upgrades a Cluster through `versions`, of which the last is `desired.version`. If the Cluster has a ClusterClass, sets only the last one,
+ * in its topology. Otherwise upgrades first the control plane and then the workers to each version. `during` runs once, when the first
+ * Machine has a new version.
  */
 export async function upgrade(
   context: LifeContext,
@@ -193,12 +204,15 @@ export async function remediate(
   await waitUntilSettled(context, name, desired)
 }
 
+/** Deletes a Cluster, and waits until it no longer exists. */
 export async function remove(context: LifeContext, name: ClusterName): Promise<void> {
   await context.client.delete(Cluster, { namespace: context.namespace, name })
   await waitFor(context, Cluster, `${name} is deleted`, (all) => !all.some(({ metadata }) => metadata.name === name))
 }
 
-/** Waits until all objects have the desired state and all conditions report it. */
+/**
+ * Waits until Machines and pool have the desired state, the Cluster is Available, and none of its conditions reports a change in progress.
+ */
 export async function waitUntilSettled(context: LifeContext, name: ClusterName, desired: DesiredState): Promise<void> {
   const { version, controlPlane, workers, pool } = desired
   const isSettled = (cluster: Cluster | undefined) =>
@@ -217,10 +231,8 @@ export async function waitUntilSettled(context: LifeContext, name: ClusterName, 
   }
 
   function haveDesiredState(machines: readonly Machine[]): boolean {
-    const [controlPlaneMachines, workerMachines] = [
-      machines.filter(isControlPlane),
-      machines.filter((machine) => !isControlPlane(machine) && !isOfPool(machine)),
-    ]
+    const controlPlaneMachines = machines.filter(isControlPlane)
+    const workerMachines = machines.filter((machine) => !isControlPlane(machine) && !isOfPool(machine))
     const isUpToDate = (machine: Machine) =>
       machine.spec.version === version && isTrue(machine, 'Available') && machine.metadata.deletionTimestamp === undefined
     return (
@@ -231,12 +243,15 @@ export async function waitUntilSettled(context: LifeContext, name: ClusterName, 
   }
 }
 
-/** Returns the names of the objects that `objectsOfEveryKind` returns, sorted, as `resource.group name`. */
+/**
+ * Returns `resource.group name` of all objects in the namespace, sorted, except Events, Leases and the objects that Kubernetes creates in
+ * each namespace.
+ */
 export const inventory = async (context: Pick<LifeContext, 'client' | 'namespace'>): Promise<string[]> =>
   [...(await objectsOfEveryKind(context)).keys()].sort()
 
-/** Returns the Secrets and all objects of Cluster API and Capstan in the namespace, by `Kind name`. */
-export async function allObjects({
+/** Returns all objects of Cluster API's and Capstan's kinds in the namespace, and all Secrets, by `Kind name`. */
+export async function clusterApiObjects({
   client,
   namespace,
 }: Pick<LifeContext, 'client' | 'namespace'>): Promise<Map<string, KubeObject>> {
@@ -255,10 +270,7 @@ interface DiscoveredResource {
   readonly verbs: readonly string[]
 }
 
-/**
- * Versions of Kubernetes' groups that have namespaced kinds other than Events and Leases. A server that does not serve one of
- * them returns 404.
- */
+/** Kubernetes' own API versions that have namespaced kinds other than Events and Leases. The server need not serve all of them. */
 const builtInVersions = [
   { group: '', version: 'v1' },
   { group: 'apps', version: 'v1' },
@@ -272,11 +284,11 @@ const builtInVersions = [
   { group: 'storage.k8s.io', version: 'v1' },
 ]
 
-/** Whether the server creates the object in each namespace, so that it may remain after a deletion. */
-const isOfServer = (plural: string, name: string): boolean =>
+/** Whether Kubernetes creates the object in each namespace. */
+const isCreatedByKubernetes = (plural: string, name: string): boolean =>
   (plural === 'configmaps' && name === 'kube-root-ca.crt') || (plural === 'serviceaccounts' && name === 'default')
 
-/** Returns all objects in the namespace by `resource.group name`, except Events, Leases and those that the server creates. */
+/** Returns the objects that `inventory` lists, by `resource.group name`. */
 async function objectsOfEveryKind({
   client,
   namespace,
@@ -291,19 +303,24 @@ async function objectsOfEveryKind({
   )
   const objects = new Map<string, KubeObject>()
   for (const { group, version } of versions.values()) {
+    // A request without a resource name returns the discovery document of the version, or 404.
     const discovered = await orAbsent(client.transport.send({ verb: 'get', group, version, plural: '' }))
     const { resources = [] } = (discovered ?? {}) as { resources?: readonly DiscoveredResource[] }
     for (const { name: plural, kind, namespaced, verbs } of resources) {
       if (!namespaced || !verbs.includes('list') || plural === 'events') continue
       const { items } = await client.list({ group, version, kind, plural, scope: 'Namespaced' }, { namespace })
       for (const object of items)
-        if (!isOfServer(plural, object.metadata.name)) objects.set(`${plural}.${group} ${object.metadata.name}`, object)
+        if (!isCreatedByKubernetes(plural, object.metadata.name))
+          objects.set(`${plural}.${group} ${object.metadata.name}`, object)
     }
   }
   return objects
 }
 
-/** Waits until only the objects of `before` exist. Returns the other objects that still exist after 150 seconds. */
+/**
+ * Waits until the namespace has no objects except those of `before`, which `inventory` has returned. Returns a description of each other
+ * object that still exists after 150 seconds.
+ */
 export async function undeletedObjects(context: LifeContext, before: readonly string[]): Promise<string[]> {
   // The garbage collector of kube-controller-manager discovers new kinds only every 30 s, and deletes no objects while it does so.
   const end = performance.now() + 150_000
@@ -319,7 +336,10 @@ export async function undeletedObjects(context: LifeContext, before: readonly st
   }
 }
 
-/** Returns the kinds of Cluster API and Capstan that CustomResourceDefinitions define, in their storage version, by name of the kind. */
+/**
+ * Returns the kinds of Cluster API and Capstan that are installed as CustomResourceDefinitions, by name of the kind, each in its storage
+ * version. Kinds of clusterctl are left out.
+ */
 export async function customKinds(client: Client): Promise<Map<string, Kind>> {
   const { items } = await client.list(CustomResourceDefinition)
   return new Map(
@@ -332,6 +352,11 @@ export async function customKinds(client: Client): Promise<Map<string, Kind>> {
   )
 }
 
+/**
+ * Waits until the objects of a kind in the namespace fulfil a condition, and returns them.
+ *
+ * @throws Error if they do not within `limit` seconds
+ */
 export const waitFor = <T extends KubeObject>(
   { client, namespace, limit }: Pick<LifeContext, 'client' | 'namespace' | 'limit'>,
   kind: Kind<T>,
@@ -339,21 +364,21 @@ export const waitFor = <T extends KubeObject>(
   isReached: (objects: T[]) => boolean,
 ) => until(client, kind, description, isReached, { namespace, seconds: limit })
 
-/** Waits for the number of available Machines of a Cluster's pools. */
+/** Waits until a Cluster's MachinePools have this number of available replicas in total. */
 export const waitForAvailablePools = (context: LifeContext, name: ClusterName, replicas: number) =>
-  waitFor(context, MachinePool, `${name}: ${replicas} Machines of pools`, (all) => {
+  waitFor(context, MachinePool, `${name}: ${replicas} available replicas of pools`, (all) => {
     const ownPools = all.filter(({ spec }) => spec.clusterName === name)
     return ownPools.reduce((sum, { status }) => sum + (status?.availableReplicas ?? 0), 0) === replicas
   })
 
-/** Waits for the number of Nodes of a Cluster's pools. */
+/** Waits until a Cluster's MachinePools have this number of Nodes in total. */
 export const waitForPoolNodes = (context: LifeContext, name: ClusterName, replicas: number) =>
   waitFor(context, MachinePool, `${name}: ${replicas} Nodes of pools`, (all) => {
     const ownPools = all.filter(({ spec }) => spec.clusterName === name)
     return ownPools.length > 0 && ownPools.reduce((sum, { status }) => sum + (status?.nodeRefs?.length ?? 0), 0) === replicas
   })
 
-/** Waits until every machine of a Cluster's pool has the version and a Node, and the provider reports no other machines. */
+/** Waits until the provider reports `pool` machines, all ready and of the version, and the Cluster's MachinePools have as many Nodes. */
 async function waitForPool(
   context: LifeContext,
   name: ClusterName,

@@ -1,10 +1,10 @@
-/** Runs `clusterctl move` for a namespace to another API server and back. */
+/** Runs `clusterctl move` on the objects of a namespace, to another API server and back. */
 import { type Client, keyOf, type Kind, type KubeObject, type Json, Namespace, orAbsent } from '@capstan/kube'
 import type { RunningApiServer } from '../processes/api-server.ts'
 import { clusterctlOn } from '../upstream/clusterctl.ts'
-import { customKinds, allObjects, type LifeContext } from './life.ts'
+import { clusterApiObjects, customKinds, type LifeContext } from './life.ts'
 
-/** Moves the objects to the API server `elsewhere` and back, and checks them. No manager runs on that server. */
+/** Moves all objects to the API server `elsewhere` and back, and checks that none is lost. No manager runs on `elsewhere`. */
 export async function moveAndMoveBack(
   context: LifeContext,
   apiServer: RunningApiServer,
@@ -14,9 +14,9 @@ export async function moveAndMoveBack(
   const target = elsewhere.client()
   // Secrets that no Cluster owns, such as bootstrap tokens, are not moved, so Secrets are not compared.
   const movableOn = async (server: Client) =>
-    [...(await allObjects({ client: server, namespace })).keys()].sort().filter((name) => !name.startsWith('Secret '))
+    [...(await clusterApiObjects({ client: server, namespace })).keys()].sort().filter((name) => !name.startsWith('Secret '))
   const before = await movableOn(client)
-  const objects = await statuses(client, namespace)
+  const objectsWithStatus = await listWithStatus(client, namespace)
   await (await clusterctlOn(apiServer)).run('move', '--namespace', namespace, '--to-kubeconfig', elsewhere.kubeconfig)
   const arrived = await movableOn(target)
   checks.check(
@@ -27,8 +27,8 @@ export async function moveAndMoveBack(
   const stayed = await movableOn(client)
   checks.check('clusterctl move deletes every object on the first API server', stayed.length === 0, stayed)
   // clusterctl moves objects without their status, and rejects Clusters that are not provisioned. Usually, managers at the target
-  // compute the status again. Here no manager runs there, so the suite copies the status.
-  for (const { kind, object } of objects) {
+  // compute the status again. No manager runs on `elsewhere`, so the suite copies the status.
+  for (const { kind, object } of objectsWithStatus) {
     const body = { status: object.status! }
     await orAbsent(target.patch(kind, keyOf(object), { type: 'merge', body }, { subresource: 'status' }))
   }
@@ -43,7 +43,7 @@ interface WithStatus {
   readonly object: KubeObject & { readonly status?: Json }
 }
 
-async function statuses(client: Client, namespace: string): Promise<WithStatus[]> {
+async function listWithStatus(client: Client, namespace: string): Promise<WithStatus[]> {
   const objectsWithStatus: WithStatus[] = []
   for (const kind of [...(await customKinds(client)).values()].filter(({ scope }) => scope === 'Namespaced'))
     for (const object of (await client.list(kind, { namespace })).items as WithStatus['object'][])

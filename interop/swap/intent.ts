@@ -1,10 +1,10 @@
-/** Compares the fields and field managers of each object before and after a takeover. */
+/** Compares the fields and field managers of objects before and after a takeover by another core. */
 import { isRecord, type KubeObject } from '@capstan/kube'
 
-/** The fields of an object that a takeover must not change: values by path. */
+/** The fields of an object that a takeover must not change: JSON values by path. */
 export type ComparedFields = ReadonlyMap<string, string>
 
-/** Returns the fields of an object and their field managers, without status and resourceVersion. */
+/** Returns the fields of an object and their field managers, without status, resourceVersion and the times in managedFields. */
 export function comparedFields(object: KubeObject): ComparedFields {
   const { metadata, status: _status, ...otherFields } = object as KubeObject & { readonly status?: unknown }
   const { resourceVersion: _version, managedFields = [], ...rest } = metadata
@@ -23,7 +23,7 @@ function* fieldsOf(value: unknown, path: string): Iterable<[string, string]> {
   if (entries.length === 0) yield [path, JSON.stringify(value)]
 }
 
-/** Returns the fields that differ, by object; an object of the same name with a different UID also differs. */
+/** Returns a text for each object whose fields differ, including the UID of an object that was replaced by another of the same name. */
 export function changes(before: ReadonlyMap<string, ComparedFields>, after: ReadonlyMap<string, ComparedFields>): string[] {
   const none: ComparedFields = new Map()
   return [...new Set([...before.keys(), ...after.keys()])].flatMap((name) => {
@@ -34,7 +34,7 @@ export function changes(before: ReadonlyMap<string, ComparedFields>, after: Read
   })
 }
 
-/** Returns the objects that are in only one of the lists, by name and UID. */
+/** Returns `- NAME UID` for each object that is only in `before`, and `+ NAME UID` for each object that is only in `after`. */
 export function replaced(before: readonly KubeObject[], after: readonly KubeObject[]): string[] {
   const [previous, current] = [before, after].map((objects) => objects.map(identity)) as [string[], string[]]
   return [
@@ -45,6 +45,6 @@ export function replaced(before: readonly KubeObject[], after: readonly KubeObje
 
 export const identity = ({ metadata }: KubeObject): string => `${metadata.name} ${metadata.uid}`
 
-/** Whether an object has exactly these labels, of those that the takeover sets and removes. */
+/** Returns whether the labels `keep` and `go` of an object are exactly those of `labels`. Other labels are ignored. */
 export const hasExactly = (labels: { readonly [label: string]: string }, { metadata }: KubeObject): boolean =>
   ['keep', 'go'].every((label) => metadata.labels?.[label] === labels[label])

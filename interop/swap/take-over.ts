@@ -1,8 +1,8 @@
 /**
- * Our core takes over Clusters that upstream's core created, and upstream's core takes them back: first while no core has work, then
- * during a rollout and a deletion, after the other core was killed. In the first case no Machine may be replaced, and no field may change
- * its value or its manager; in the second, no Machine of the new version may be replaced.
- * Each core must be able to change and remove labels, taints and replicas that the other core has applied.
+ * Our core takes over Clusters that upstream's core has created, and upstream's core takes them back. The first takeovers occur while the
+ * controllers are idle: no Machine may be replaced, and no field may change its value or its manager. Then each core must be able to change
+ * and remove labels, taints and replicas that the other core has applied. The last takeovers occur during a rollout and a deletion, after
+ * the other core was killed: no Machine of the new version may be replaced.
  */
 import { join } from 'node:path'
 import { Cluster, Machine, MachineDeployment, MachineSet } from '@capstan/api'
@@ -23,7 +23,7 @@ import {
   waitFor,
   createClass,
   createCluster,
-  allObjects,
+  clusterApiObjects,
   inventory,
   undeletedObjects,
   localProvider,
@@ -40,6 +40,7 @@ import { changes, hasExactly, identity, type ComparedFields, comparedFields, rep
 const core = components.filter(({ tool }) => tool === 'capi-core')
 const gates = 'ClusterTopology=true,RuntimeSDK=true,MachinePool=true,MachineTaintPropagation=true'
 
+/** Runs the takeovers on one API server. */
 export async function runTakeOver(apiServer: RunningApiServer, checks: Checks, progress: (line: string) => void): Promise<void> {
   const client = apiServer.client()
   const startOurs = (provider: 'core' | 'local') => {
@@ -74,8 +75,8 @@ export async function runTakeOver(apiServer: RunningApiServer, checks: Checks, p
     else {
       const { code, stderr } = await running.core!.stop()
       checks.check('our core stops cleanly', code === 0, code)
-      // A stopping manager has one second to remove its webhook configurations. If a busy machine needs longer, its log names the
-      // command that removes them.
+      // While it stops, a manager has one second to remove its webhook configurations. On a busy machine this may take longer: then the
+      // manager logs the command that removes them.
       isCommandNeeded = stderr.includes('run capstan manager --remove-webhooks')
     }
     delete running.core
@@ -87,7 +88,7 @@ export async function runTakeOver(apiServer: RunningApiServer, checks: Checks, p
     }
     const remaining = await configurations(client)
     checks.check(`the webhook configurations of our ${previous} core are removed`, !remaining.includes('capstan-core'), remaining)
-    // Upstream's CustomResourceDefinitions are applied without --force-conflicts.
+    // This applies upstream's CustomResourceDefinitions without `force`, and fails if our core still manages fields of them.
     running.theirs = await startManagers(apiServer, progress, { components: core, gates })
     progress("upstream's core has taken over")
   }
@@ -110,16 +111,17 @@ export async function runTakeOver(apiServer: RunningApiServer, checks: Checks, p
     await waitUntilSettled(context, 'classy', larger)
     progress("upstream's core has created the Clusters")
 
-    for (const [newCore, next] of [
+    for (const [newCore, switchCore] of [
       ['ours', switchToOurs],
       ['theirs', switchToTheirs],
     ] as const) {
-      const [machines, before] = [await machinesOf(context), await fieldsWhenIdle(context, checks, `before ${newCore}`)]
-      await next('stopped')
+      const machines = await machinesOf(context)
+      const fieldsBefore = await fieldsWhenIdle(context, checks, `before ${newCore}`)
+      await switchCore('stopped')
       await waitUntilSettled(context, 'classy', larger)
       await waitUntilSettled(context, 'plain', desired)
-      const changed = changes(before, await fieldsWhenIdle(context, checks, `after ${newCore}`))
-      checks.check(`no field changes, and none changes its manager: ${newCore}`, changed.length === 0, changed)
+      const changed = changes(fieldsBefore, await fieldsWhenIdle(context, checks, `after ${newCore}`))
+      checks.check(`no field changes its value or its manager: ${newCore}`, changed.length === 0, changed)
       // The new core changes and removes fields that the previous core has applied.
       const newMetadata: Metadata = { labels: { keep: newCore }, taint: false }
       await applyMetadata(context, newMetadata)
@@ -131,7 +133,7 @@ export async function runTakeOver(apiServer: RunningApiServer, checks: Checks, p
       progress(`labels and taints changed and removed by ${newCore}`)
       await scale(context, 'classy', { ...larger, workers: 3 })
       await removeReplicas(context)
-      // Upstream's webhook sets one replica where neither the topology nor an autoscaler has set any.
+      // The webhook sets one replica if neither the topology nor an autoscaler sets the number.
       await waitUntilSettled(context, 'classy', { ...larger, workers: 1 })
       await applyMetadata(context, { labels: { keep: newCore, go: newCore }, taint: true })
       await waitForMetadata(context, { labels: { keep: newCore, go: newCore }, taint: true }, newCore)
@@ -140,7 +142,7 @@ export async function runTakeOver(apiServer: RunningApiServer, checks: Checks, p
     }
 
     // The other core takes over during a rollout of one Cluster and the deletion of the other.
-    for (const [newCore, next, nextVersion] of [
+    for (const [newCore, switchCore, nextVersion] of [
       ['ours', switchToOurs, 'v1.34.0'],
       ['theirs', switchToTheirs, 'v1.35.0'],
     ] as const) {
@@ -153,19 +155,15 @@ export async function runTakeOver(apiServer: RunningApiServer, checks: Checks, p
       )
       const rolling = machinesDuringRollout.filter(({ spec }) => spec.clusterName === 'classy')
       checks.check(`a rollout is in progress: ${newCore}`, new Set(rolling.map(({ spec }) => spec.version)).size === 2)
-      await next('killed')
+      await switchCore('killed')
       const names = (await client.list(Cluster, { namespace })).items.map(({ metadata }) => metadata.name)
       checks.check(`a deletion is in progress: ${newCore}`, names.includes('plain'), names)
       await waitUntilSettled(context, 'classy', { ...larger, version: nextVersion })
       const machines = (await machinesOf(context)).map(identity)
-      const replacedAgain = rolling.filter(
+      const lostMachines = rolling.filter(
         (machine) => machine.spec.version === nextVersion && !machines.includes(identity(machine)),
       )
-      checks.check(
-        `no Machine of the new version is replaced: ${newCore}`,
-        replacedAgain.length === 0,
-        replacedAgain.map(identity),
-      )
+      checks.check(`no Machine of the new version is replaced: ${newCore}`, lostMachines.length === 0, lostMachines.map(identity))
       await waitFor(
         context,
         Cluster,
@@ -190,6 +188,7 @@ export async function runTakeOver(apiServer: RunningApiServer, checks: Checks, p
   }
 }
 
+/** Labels and taint that the suite sets. */
 interface Metadata {
   readonly labels: { readonly [label: string]: string }
   readonly taint: boolean
@@ -230,11 +229,11 @@ async function waitForMetadata(context: LifeContext, { labels, taint }: Metadata
   )
 }
 
-/** Whether the object is the bootstrap config of a pool, which has no Machine. */
+/** Whether the object is the bootstrap config of a pool. It belongs to no Machine. */
 const isPoolBootstrap = ({ metadata }: KubeObject) =>
   metadata.ownerReferences?.some(({ kind }) => kind === 'MachinePool') ?? false
 
-/** Removes the replicas of the workers from the topology. */
+/** Removes the field `replicas` of the workers from the topology of `classy`. */
 const removeReplicas = ({ client, namespace }: LifeContext) =>
   client.patch(
     Cluster,
@@ -242,7 +241,7 @@ const removeReplicas = ({ client, namespace }: LifeContext) =>
     { type: 'json', operations: [{ op: 'remove', path: '/spec/topology/workers/machineDeployments/0/replicas' }] },
   )
 
-/** Makes the deletion of the Cluster without a class take longer than a takeover. */
+/** Makes the deletion of `plain` take longer than a takeover. */
 async function delayDeletions({ client, namespace }: LifeContext): Promise<void> {
   const body = { spec: { simulated: { deletionDelay: '20s' } } }
   for (const { metadata } of (await client.list(LocalMachine, { namespace })).items)
@@ -250,7 +249,7 @@ async function delayDeletions({ client, namespace }: LifeContext): Promise<void>
       await client.patch(LocalMachine, { namespace, name: metadata.name }, { type: 'merge', body })
 }
 
-/** Waits until all objects of the deleted Cluster are deleted; some are left to the garbage collector. */
+/** Waits until the Machines of `plain`, their MachineSets and their provider objects are deleted, some of them by the garbage collector. */
 async function waitForDeletion({ client, namespace, ...context }: LifeContext): Promise<void> {
   for (const kind of [Machine, MachineSet, LocalMachine, LocalBootstrapConfig] as readonly Kind[])
     await waitFor({ client, namespace, ...context }, kind, `every ${kind.kind} of plain is deleted`, (all) =>
@@ -258,10 +257,14 @@ async function waitForDeletion({ client, namespace, ...context }: LifeContext): 
     )
 }
 
-/** Waits until no object has been written for `QuietMilliseconds`. @returns the fields and field managers by object */
+/**
+ * Waits until no object has been written for `QuietMilliseconds`, for at most a minute.
+ *
+ * @returns the fields and field managers by object
+ */
 async function fieldsWhenIdle(context: LifeContext, checks: Checks, when: string): Promise<Map<string, ComparedFields>> {
   const revisions = async () =>
-    new Map([...(await allObjects(context))].map(([name, { metadata }]) => [name, metadata.resourceVersion!]))
+    new Map([...(await clusterApiObjects(context))].map(([name, { metadata }]) => [name, metadata.resourceVersion!]))
   let [last, since] = [await revisions(), performance.now()]
   const end = performance.now() + 60_000
   let written: readonly string[] = []
@@ -272,7 +275,7 @@ async function fieldsWhenIdle(context: LifeContext, checks: Checks, when: string
     if (written.length > 0 || current.size !== last.size) [last, since] = [current, performance.now()]
   }
   checks.check(`idle controllers write nothing: ${when}`, performance.now() - since >= QuietMilliseconds, written)
-  return new Map([...(await allObjects(context))].map(([name, object]) => [name, comparedFields(object)]))
+  return new Map([...(await clusterApiObjects(context))].map(([name, object]) => [name, comparedFields(object)]))
 }
 
 /** Milliseconds without a write after which controllers count as idle. */
