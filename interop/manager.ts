@@ -1,7 +1,7 @@
 /**
- * Runs `capstan manager` against Capstan's API server or a real one, over HTTPS: the lifecycle of clusters, during which the API
- * server is killed and the manager is stopped and started again; leader election; and hooks that block deletions, with and without
- * webhooks.
+ * Runs `capstan manager` against `capstan apiserver` or a real API server, over HTTPS. Clusters go through their lifecycle, during which
+ * the API server is killed and started again, and the manager is stopped and started again. Then the suite checks leader election,
+ * webhooks, and deletions that a hook blocks, with and without the manager's webhooks.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -88,7 +88,7 @@ async function runManagers(startApiServer: () => Promise<RunningApiServer>): Pro
     checks.check('no Machine is lost or created twice when the API server is killed', counts.join() === '5,4', counts)
 
     await client.patch(Cluster, demo, { type: 'merge', body: { spec: { topology: { version: 'v1.36.1' } } } })
-    await until(client, Machine, 'new machines of demo', (machines) => machines.some(isNew))
+    await until(client, Machine, 'new machines of demo', (machines) => machines.some(hasNewVersion))
     const firstStop = await manager.stop()
     running.delete(manager)
     checks.check('a manager stops cleanly in the middle of an upgrade', firstStop.code === 0, firstStop)
@@ -96,7 +96,8 @@ async function runManagers(startApiServer: () => Promise<RunningApiServer>): Pro
     await until(client, Machine, 'demo upgraded', (machines) => {
       const machinesOfDemo = machines.filter(isOf('demo'))
       return (
-        machinesOfDemo.length === 5 && machinesOfDemo.every((machine) => isNew(machine) && machine.status?.phase === 'Running')
+        machinesOfDemo.length === 5 &&
+        machinesOfDemo.every((machine) => hasNewVersion(machine) && machine.status?.phase === 'Running')
       )
     })
     await until(client, Cluster, 'demo settled', (clusters) =>
@@ -133,14 +134,14 @@ async function runManagers(startApiServer: () => Promise<RunningApiServer>): Pro
       checks.check('the API server stops cleanly', server.ending === 'ended with code 0', server.tail())
     }
   } finally {
-    for (const process of running) await process.kill()
+    for (const remaining of running) await remaining.kill()
   }
   return checks
 }
 
 const demo = { namespace: 'default', name: 'demo' }
 
-/** Runs three managers with one leader: the first leader is killed, the second is suspended for longer than its Lease. */
+/** Runs three managers with leader election. Kills the first leader, and suspends the second one for longer than its Lease is valid. */
 async function checkLeaderElection(apiServer: RunningApiServer, running: Set<CapstanProcess>, checks: Checks): Promise<void> {
   const leaseFlags = [
     '--leader-elect-lease-duration',
@@ -158,7 +159,7 @@ async function checkLeaderElection(apiServer: RunningApiServer, running: Set<Cap
     return manager
   }
   const client = apiServer.client()
-  /** Waits until a manager that is not in the list holds the Lease. Returns the holder. */
+  /** Waits until a manager that is not in `excluded` holds the Lease. Returns the holder. */
   const holder = async (...excluded: string[]) => {
     const isNew = ({ spec }: Lease) => spec?.holderIdentity !== undefined && !excluded.includes(spec.holderIdentity)
     const leases = await until(client, Lease, 'a leader', (all) => all.some(isNew), { namespace: 'capi-system' })
@@ -177,10 +178,14 @@ async function checkLeaderElection(apiServer: RunningApiServer, running: Set<Cap
   process.kill(second.pid, 'SIGCONT')
   const { code, stderr } = await second.ended()
   running.delete(second)
-  checks.check('a manager suspended for longer than its Lease exits', code === 1 && stderr.includes('Leader election lost'), {
-    code,
-    stderr,
-  })
+  checks.check(
+    'a leader that was suspended for longer than its Lease is valid exits',
+    code === 1 && stderr.includes('Leader election lost'),
+    {
+      code,
+      stderr,
+    },
+  )
   const thirdStop = await third.stop()
   running.delete(third)
   checks.check('the new leader stops cleanly', thirdStop.code === 0, thirdStop)
@@ -195,7 +200,7 @@ async function checkDiagnostics({ ready }: CapstanProcess, checks: Checks): Prom
   ] as const) {
     const response = await fetch(base + path)
     const text = await response.text()
-    checks.check(`${path} returns 200`, response.status === 200 && pattern.test(text), text.slice(0, 200))
+    checks.check(`${path} returns 200 and the expected text`, response.status === 200 && pattern.test(text), text.slice(0, 200))
   }
   checks.check('other paths return 404', (await fetch(`${base}/other`)).status === 404)
 }
@@ -211,14 +216,15 @@ async function checkWebhooks(client: Client, checks: Checks): Promise<void> {
   checks.check('an ExtensionConfig of v1alpha1 is defaulted and converted', spec.clientConfig.service?.port === 443, spec)
   const { apiVersion } = await client.get(old, { name: 'quota' })
   checks.check('an ExtensionConfig can be read in v1alpha1', apiVersion === 'runtime.cluster.x-k8s.io/v1alpha1', apiVersion)
-  const rejection = await create('wrong', { url: 'http://quota' }).then(() => 'it was accepted', messageOf)
+  const response = await create('wrong', { url: 'http://quota' }).then(() => 'it was accepted', messageOf)
   const expected = 'spec.clientConfig.url: Invalid value: "http://quota": \'https\' is the only allowed URL scheme'
-  checks.check('the validating webhook rejects an invalid object', rejection.includes(expected), rejection)
-  // An extension that was never discovered blocks every Cluster.
+  checks.check('the validating webhook rejects an invalid object', response.includes(expected), response)
+  // Until it is discovered, an ExtensionConfig makes all hooks of the Clusters that it selects fail. This one selects
+  // every Cluster, so it is deleted.
   await client.delete(ExtensionConfig, { name: 'quota' })
 }
 
-/** Ways to delete objects of a Cluster without deleting the Cluster first. */
+/** Deletions in which the garbage collector or the namespace controller deletes the objects of a Cluster, instead of core. */
 const deletions: readonly {
   readonly how: string
   readonly deletedKind: 'cluster' | 'namespace'
@@ -232,11 +238,12 @@ const deletions: readonly {
   { how: 'deletion of the namespace', deletedKind: 'namespace', destroy: (client, name) => client.delete(Namespace, { name }) },
 ]
 
-/** An extension whose BeforeClusterDelete blocks. */
+/** An extension whose handler of BeforeClusterDelete blocks while `blocks` is true. */
 interface BlockingExtension {
   blocks: boolean
 }
 
+/** Serves and registers a `BlockingExtension`, and calls `check` with it. */
 async function withBlockingExtension(client: Client, check: (extension: BlockingExtension) => Promise<void>): Promise<void> {
   const extension: BlockingExtension = { blocks: true }
   const handler = on(BeforeClusterDelete, { name: 'guard' }, () => (extension.blocks ? holdFor(2, 'backing up') : proceedNow()))
@@ -260,7 +267,7 @@ async function withBlockingExtension(client: Client, check: (extension: Blocking
   }
 }
 
-/** BeforeClusterDelete blocks although the deletion does not begin with the Cluster: its dependents stay until the hook allows it. */
+/** Checks, for each of `deletions`, that no dependent of a Cluster is deleted until its BeforeClusterDelete hook allows the deletion. */
 const checkBlockedDeletions = (client: Client, checks: Checks): Promise<void> =>
   withBlockingExtension(client, async (extension) => {
     for (const { how, deletedKind, destroy } of deletions) {
@@ -268,7 +275,7 @@ const checkBlockedDeletions = (client: Client, checks: Checks): Promise<void> =>
       const namespace = `guarded-${deletedKind}`
       const before = await createClusterIn(client, namespace)
       await destroy(client, namespace)
-      // No hook protects this object: when it is deleted, the garbage collectors have also tried to delete the protected objects.
+      // No webhook protects this ConfigMap. Its deletion shows that the deletion of the Cluster's dependents has begun.
       await until(
         client,
         ConfigMap,
@@ -279,13 +286,20 @@ const checkBlockedDeletions = (client: Client, checks: Checks): Promise<void> =>
         },
       )
       if (deletedKind === 'namespace') {
-        const [deletedNamespace] = await until(client, Namespace, 'the namespace names what it cannot delete', (all) =>
-          all.some((item) => item.metadata.name === namespace && contentFailure(item) !== undefined),
+        const [deletedNamespace] = await until(
+          client,
+          Namespace,
+          'the namespace has the condition NamespaceDeletionContentFailure',
+          (all) => all.some((item) => item.metadata.name === namespace && contentFailure(item) !== undefined),
         ).then((all) => all.filter(({ metadata }) => metadata.name === namespace))
         const message = contentFailure(deletedNamespace!)!
-        checks.check(`${how}: the condition of the namespace has the reason`, message.includes(rejection(namespace)), message)
+        checks.check(
+          `${how}: the condition of the namespace contains the rejection`,
+          message.includes(rejection(namespace)),
+          message,
+        )
       }
-      // Later attempts of the collectors are rejected as well.
+      // Later attempts to delete the dependents must be rejected as well.
       await new Promise((resolve) => void setTimeout(resolve, 5000))
       const during = await dependentsIn(client, namespace)
       checks.check(`${how} deletes no dependent of a Cluster whose hook blocks`, during.join() === before.join(), {
@@ -319,13 +333,14 @@ const checkUnprotectedDeletions = (client: Client, checks: Checks): Promise<void
 
 async function checkStillBlocked(client: Client, checks: Checks, how: string, namespace: string): Promise<void> {
   const expected = 'Cluster is deleting. Following hooks are blocking delete: BeforeClusterDelete: backing up'
-  // Without the webhooks a dependent may be deleted before the deletion of the Cluster begins. Until then the condition has another reason.
-  const hasReason = (cluster: Cluster) => getCondition(cluster, 'TopologyReconciled')?.message === expected
+  // Without the webhooks, dependents may be deleted before the deletion of the Cluster begins. Until it begins, the condition has another
+  // message.
+  const hasMessage = (cluster: Cluster) => getCondition(cluster, 'TopologyReconciled')?.message === expected
   const [waiting] = await until(
     client,
     Cluster,
-    `${how}: the condition of the Cluster has the reason`,
-    (all) => all.some(hasReason),
+    `${how}: the condition of the Cluster names the blocking hook`,
+    (all) => all.some(hasMessage),
     {
       namespace,
     },
@@ -369,9 +384,10 @@ async function createClusterIn(client: Client, namespace: string): Promise<strin
   return dependentsIn(client, namespace)
 }
 
+/** Kinds of a Cluster's dependents that the manager's webhooks protect. */
 const dependents = [Machine, MachineSet, MachineDeployment, LocalCluster, LocalControlPlane, LocalMachine] as Kind[]
 
-/** Returns the protected objects of the namespace's Cluster; objects that are being deleted are marked. */
+/** Returns `Kind name` of the protected dependents in the namespace, with `(deleting)` if a dependent is being deleted. */
 async function dependentsIn(client: Client, namespace: string): Promise<string[]> {
   const lists = await Promise.all(dependents.map((kind) => client.list(kind, { namespace })))
   return lists
@@ -385,11 +401,13 @@ const contentFailure = ({ status }: Namespace): string | undefined =>
     ({ type, status: conditionStatus }) => type === 'NamespaceDeletionContentFailure' && conditionStatus === 'True',
   )?.message
 
+/** Returns the text with which the webhooks reject the deletion of a dependent. */
 const rejection = (namespace: string): string =>
   `is forbidden: Cluster ${namespace}/demo is being deleted and its BeforeClusterDelete hook blocks: see its condition TopologyReconciled`
 
 const kinds: ReadonlyMap<string, DeclaredKind> = new Map([...coreKinds, ...localKinds].map((kind) => [kind.kind, kind]))
 
+/** Creates the objects of a YAML file of `packages/lab/demo`. */
 export async function createFromDemo(client: Client, file: string): Promise<void> {
   const text = readFileSync(new URL(`../packages/lab/demo/${file}`, import.meta.url), 'utf8')
   for (const document of parseAllDocuments(text)) {
@@ -406,4 +424,4 @@ const isOf =
   (cluster: string) =>
   ({ spec }: Machine): boolean =>
     spec.clusterName === cluster
-const isNew = ({ spec }: Machine): boolean => spec.version === 'v1.36.1'
+const hasNewVersion = ({ spec }: Machine): boolean => spec.version === 'v1.36.1'

@@ -1,8 +1,8 @@
 /**
- * Applies the manifests of `capstan manifests` to a real kube-apiserver: the managers run with only the permissions of their
- * ServiceAccounts, the arguments of their Deployments and webhooks behind Services, during the whole lifecycle of Clusters. The
- * audit log must then show that no request was forbidden, and that each granted permission was used, except for those of
- * `manifests/exceptions.ts`.
+ * Applies the output of `capstan manifests` to a real kube-apiserver, and runs Clusters through their whole lifecycle. The managers have
+ * only the permissions of their ServiceAccounts. They run with the arguments of their Deployments, and their webhooks are behind Services.
+ * At the end, the audit log must show that no request was forbidden, and that each granted permission was used, except for the permissions
+ * in `manifests/exceptions.ts`.
  */
 import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -50,7 +50,7 @@ import {
   upgrade,
   type DesiredState,
 } from './life/life.ts'
-import { auditPolicy, forbidden, type Grant, readAudit, rightText, unused } from './manifests/audit.ts'
+import { auditPolicy, forbiddenRequests, type Grant, permissionText, readAudit, unusedPermissions } from './manifests/audit.ts'
 import { reasonFor } from './manifests/exceptions.ts'
 import { configured, install, type Provider, providers, userOf } from './manifests/install.ts'
 import { addAddress, type Deployment, type Pod, startPod } from './manifests/pod.ts'
@@ -97,7 +97,7 @@ export const manifestsSuite: Suite = {
       const grants = await grantsOf(apiServer)
       checkAudit(readFileSync(audit, 'utf8'), grants, checks)
     } catch (err) {
-      for (const forbiddenRequest of forbidden(readAudit(readFileSync(audit, 'utf8'))))
+      for (const forbiddenRequest of forbiddenRequests(readAudit(readFileSync(audit, 'utf8'))))
         console.log(`forbidden: ${forbiddenRequest}`)
       for (const { program } of pods.values()) console.log(`--- ${program.name}\n${program.tail(3000)}`)
       throw err
@@ -106,7 +106,7 @@ export const manifestsSuite: Suite = {
   },
 }
 
-/** Creates the Pod of a Deployment in a dry run, then a Pod that the Pod security standard of the namespace forbids. */
+/** Creates, in dry runs, the Pod of a Deployment and a Pod that violates the Pod security standard of the namespace. */
 async function checkPodSecurity(client: Client, { metadata, spec }: Deployment, checks: Checks): Promise<void> {
   const create = (fields: object) => {
     const pod = { metadata: { namespace: metadata.namespace, name: 'dry-run' }, spec: { ...spec.template.spec, ...fields } }
@@ -140,7 +140,7 @@ async function runWithManifests(
   }
   await start()
   progress('managers ready, webhooks configured')
-  // Simulated workload clusters end with the manager of the local provider, so it is restarted only before any exist.
+  // The manager of the local provider simulates the workload clusters, which would end with it. So it is restarted before any exist.
   await pods.get('local')!.program.stop()
   await start(providers.slice(1))
   await checkMetrics(apiServer, checks)
@@ -159,10 +159,15 @@ async function runWithManifests(
     })()
     return restarted
   }
-  /** Writes after the end of a restart, and delays the next restart: while core does not run, its webhooks cannot be called. */
+  /**
+   * Writes only while core runs, because its webhooks are needed. The write waits for a restart, and the next restart waits for the write.
+   */
   const whileServed = async <T>(write: () => Promise<T>): Promise<T> => {
     let waitedFor: Promise<void> | undefined
-    while (waitedFor !== restarted) await (waitedFor = restarted)
+    while (waitedFor !== restarted) {
+      waitedFor = restarted
+      await waitedFor
+    }
     const written = write()
     writes.add(written)
     try {
@@ -194,7 +199,7 @@ async function runWithManifests(
     const first: DesiredState = { version: 'v1.33.0', controlPlane: 1, workers: 2 }
     await createCluster(context, name, first)
     if (name === 'classy') await waitForAvailablePools(context, name, 1)
-    else await changePool(context)
+    else await changePoolAndLabel(context)
     step('Available')
     let desired = first
     if (name === 'classy') {
@@ -242,7 +247,10 @@ async function checkMetrics(apiServer: RunningApiServer, checks: Checks): Promis
   }
 }
 
-/** Checks that `capstan doctor` has no findings, and then reports missing permissions of its user and webhooks without a server. */
+/**
+ * Runs `capstan doctor` three times. It must have no findings at first, then report the permissions that another user lacks, and finally,
+ * while core is stopped, the webhooks without a server.
+ */
 async function checkDoctor(
   apiServer: RunningApiServer,
   pods: ReadonlyMap<Provider['provider'], Pod>,
@@ -271,7 +279,7 @@ async function checkDoctor(
     'error webhooks conversion of the core provider',
   ]
   checks.check(
-    'doctor names webhooks and conversion behind a Service without a server',
+    'doctor names the webhooks of a stopped manager, admission and conversion',
     unserved.status === 1 && subjects.sort().join() === expected.join(),
     unserved,
   )
@@ -282,10 +290,10 @@ async function checkDoctor(
 const strangerUser = { name: 'stranger' }
 
 /**
- * Creates a pool, scales it down, then sets the number of its machines as an autoscaler does. Changes labels of a control plane
+ * Creates a pool, scales it down, then sets the number of its machines as an autoscaler does. Then changes a label of the control plane
  * Machine in place.
  */
-async function changePool(context: LifeContext): Promise<void> {
+async function changePoolAndLabel(context: LifeContext): Promise<void> {
   const { client, namespace } = context
   await createObjectsFromFile(context, 'local-pool.yaml')
   await waitForPoolNodes(context, 'plain', 2)
@@ -303,19 +311,19 @@ async function changePool(context: LifeContext): Promise<void> {
   )
 }
 
-/** Checks a validating webhook and a conversion webhook, both behind their Services. */
+/** Checks a validating webhook and a conversion webhook of core, both behind its Service. */
 async function checkWebhooks({ client, namespace, checks }: LifeContext, ca: string): Promise<void> {
   const old = { ...ExtensionConfig, version: 'v1alpha1' } as unknown as Kind
-  // Core writes the authority into the ExtensionConfig.
+  // Core copies the certificate authority from this Secret into the ExtensionConfig.
   const annotations = { 'runtime.cluster.x-k8s.io/inject-ca-from-secret': `${namespace}/authority` }
   await client.create(Secret, { metadata: { name: 'authority', namespace }, stringData: { 'ca.crt': ca } } as never)
   const create = (name: string, clientConfig: object) =>
     client.create(old, { metadata: { name, annotations }, spec: { clientConfig } } as never)
-  const rejection = await create('wrong', { url: 'http://quota' }).then(() => 'it was accepted', String)
+  const response = await create('wrong', { url: 'http://quota' }).then(() => 'it was accepted', String)
   checks.check(
     'a webhook behind a Service rejects an invalid object',
-    rejection.includes("'https' is the only allowed URL scheme"),
-    rejection,
+    response.includes("'https' is the only allowed URL scheme"),
+    response,
   )
   await create('quota', { service: { name: 'quota', namespace } })
   const stored = await client.get(ExtensionConfig, { name: 'quota' })
@@ -326,15 +334,16 @@ async function checkWebhooks({ client, namespace, checks }: LifeContext, ca: str
   await client.delete(ExtensionConfig, { name: 'quota' })
 }
 
+/** Creates a ClusterResourceSet that selects every Cluster and applies two ConfigMaps: one from a ConfigMap, the other from a Secret. */
 async function createResourceSet({ client, namespace }: LifeContext): Promise<void> {
-  const applied = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'from-set', namespace: 'default' } }
-  await client.create(ConfigMap, { metadata: { name: 'resources', namespace }, data: { 'one.yaml': JSON.stringify(applied) } })
+  const applied = (name: string) =>
+    JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'default' } })
+  await client.create(ConfigMap, { metadata: { name: 'resources', namespace }, data: { 'one.yaml': applied('from-set') } })
   const type = 'addons.cluster.x-k8s.io/resource-set'
-  const secret = { ...applied, metadata: { ...applied.metadata, name: 'from-secret' } }
   await client.create(Secret, {
     metadata: { name: 'resources', namespace },
     type,
-    stringData: { 'one.yaml': JSON.stringify(secret) },
+    stringData: { 'one.yaml': applied('from-secret') },
   } as never)
   await client.create(ClusterResourceSet, {
     metadata: { name: 'set', namespace },
@@ -346,7 +355,7 @@ async function createResourceSet({ client, namespace }: LifeContext): Promise<vo
   } as never)
 }
 
-/** Returns the permissions of the ServiceAccounts, read from the server. */
+/** Reads the permissions of the providers' ServiceAccounts from the server. */
 async function grantsOf(apiServer: RunningApiServer): Promise<Grant[]> {
   const client = apiServer.client()
   const { items: clusterRoles } = await client.list(ClusterRole)
@@ -363,7 +372,7 @@ async function grantsOf(apiServer: RunningApiServer): Promise<Grant[]> {
     }) => subjects.some(({ name, namespace }) => name === provider.account && namespace === provider.namespace)
     for (const { roleRef } of clusterBindings.filter(isOfProvider)) {
       const boundRole = clusterRoles.find(({ metadata }) => metadata.name === roleRef.name)!
-      // The rules of an aggregated role come from other roles, which this suite checks as well.
+      // Each bound ClusterRole is aggregated. The grants name the roles that it aggregates, because the rules come from them.
       const labels = boundRole.aggregationRule?.clusterRoleSelectors?.[0]?.matchLabels ?? {}
       const aggregatedRoles = clusterRoles.filter(({ metadata }) =>
         Object.entries(labels).every(([label, value]) => metadata.labels?.[label] === value),
@@ -382,17 +391,17 @@ async function grantsOf(apiServer: RunningApiServer): Promise<Grant[]> {
 
 function checkAudit(log: string, grants: readonly Grant[], checks: Checks): void {
   const events = readAudit(log)
-  const rejected = forbidden(events)
+  const rejected = forbiddenRequests(events)
   checks.check(`none of ${events.length} requests was forbidden`, rejected.length === 0, rejected)
   const exceptions = new Map<string, string[]>()
-  const unusedPermissions: string[] = []
-  for (const right of unused(grants, events)) {
-    const reason = reasonFor(right)
-    if (reason === undefined) unusedPermissions.push(rightText(right))
-    else exceptions.set(reason, [...(exceptions.get(reason) ?? []), rightText(right)])
+  const unexplained: string[] = []
+  for (const permission of unusedPermissions(grants, events)) {
+    const reason = reasonFor(permission)
+    if (reason === undefined) unexplained.push(permissionText(permission))
+    else exceptions.set(reason, [...(exceptions.get(reason) ?? []), permissionText(permission)])
   }
-  checks.check('every granted permission was used, or is a known exception', unusedPermissions.length === 0)
-  for (const permission of unusedPermissions) console.log(`  granted but not used: ${permission}`)
+  checks.check('every granted permission was used, or is a known exception', unexplained.length === 0)
+  for (const permission of unexplained) console.log(`  granted but not used: ${permission}`)
   for (const [reason, permissions] of exceptions) console.log(`  ${permissions.length} permissions not used: ${reason}`)
   checks.check('ServiceAccounts have permissions', grants.length >= 4, grants.length)
 }

@@ -11,12 +11,12 @@ import { runTests } from './shared/tests.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** Environment tests of the local provider that do not run for both contracts in `npm test`. */
+/** Environment tests of the local provider that `npm test` runs only with contract v1beta2. */
 const localFiles = ['local', 'controlplane/in-place', 'controlplane/remediation', 'infrastructure/machinepool/machinepool'].map(
   (name) => `packages/local/src/${name}.env.test.ts`,
 )
 
-/** Returns the tests to run. Those of ExtensionConfigs are left out, because they use no provider. */
+/** Returns the test files to run. Tests of ExtensionConfigs are left out, because they use no provider. */
 const files = () =>
   globSync('packages/core/src/**/*.env.test.ts', { cwd: root })
     .map((file) => file.replaceAll('\\', '/'))
@@ -31,9 +31,9 @@ export const oldContractSuite: Suite = {
   async run() {
     const checks = new Checks()
     const chosen = files()
-    // A test that creates an API server without the harness would run, and pass, with contract v1beta2.
+    // A test that creates its own API server does not use the wrapper, so it would run with contract v1beta2, and pass.
     const filesWithOwnServer = chosen.filter((file) => readFileSync(`${root}${file}`, 'utf8').includes('createApiServer('))
-    checks.check('every file uses the harness of @capstan/testing', filesWithOwnServer.length === 0, filesWithOwnServer)
+    checks.check('no file creates its own API server', filesWithOwnServer.length === 0, filesWithOwnServer)
     const statuses = await runTests(chosen, { CAPSTAN_TEST_CONTRACT: 'v1beta1' })
     for (const [name, status] of statuses) checks.check(name, status === 'passed', status)
     checks.check('more than 100 tests have a result', statuses.size > 100, statuses.size)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type AuditEvent, forbidden, type Grant, readAudit, rightText, unused } from './audit.ts'
+import { type AuditEvent, forbiddenRequests, type Grant, permissionText, readAudit, unusedPermissions } from './audit.ts'
 
 const user = 'system:serviceaccount:one:manager'
 const event = (verb: string, objectRef: AuditEvent['objectRef'], code = 200): AuditEvent => ({
@@ -19,42 +19,67 @@ const grant = (rule: Partial<Grant['rules'][number]>, namespace?: string): Grant
 const widgets = { apiGroup: 'g', resource: 'widgets' }
 
 test.each<[string, Grant, AuditEvent[], string[]]>([
-  ['a permission without a request', grant({}), [], ['role: get widgets.g']],
-  ['a permission with a request', grant({}), [event('get', widgets)], []],
-  ['a request of another verb', grant({}), [event('list', widgets)], ['role: get widgets.g']],
-  ['a request of another group', grant({}), [event('get', { ...widgets, apiGroup: 'h' })], ['role: get widgets.g']],
-  ['a request of the status', grant({}), [event('get', { ...widgets, subresource: 'status' })], ['role: get widgets.g']],
+  ['no request', grant({}), [], ['role: get widgets.g']],
+  ['a request with the verb on the resource', grant({}), [event('get', widgets)], []],
+  ['a request with another verb', grant({}), [event('list', widgets)], ['role: get widgets.g']],
+  ['a request for another API group', grant({}), [event('get', { ...widgets, apiGroup: 'h' })], ['role: get widgets.g']],
   [
-    'a permission for the status',
+    'a request for the status subresource',
+    grant({}),
+    [event('get', { ...widgets, subresource: 'status' })],
+    ['role: get widgets.g'],
+  ],
+  [
+    'a permission and a request for the status subresource',
     grant({ resources: ['widgets/status'] }),
     [event('get', { ...widgets, subresource: 'status' })],
     [],
   ],
-  ['a permission for all resources', grant({ resources: ['*'] }), [event('get', { ...widgets, subresource: 'status' })], []],
-  ['another name', grant({ resourceNames: ['a'] }), [event('get', { ...widgets, name: 'b' })], ['role: get widgets.g a']],
-  ['a request for the named object only', grant({ resourceNames: ['a'] }), [event('get', { ...widgets, name: 'a' })], []],
-  ['another namespace', grant({}, 'one'), [event('get', { ...widgets, namespace: 'two' })], ['role: get widgets.g']],
-  ['an applied object that is new', grant({ verbs: ['create', 'patch'] }), [event('patch', widgets, 201)], []],
   [
-    'an applied object that existed',
+    'a permission for all resources, and a request for a subresource',
+    grant({ resources: ['*'] }),
+    [event('get', { ...widgets, subresource: 'status' })],
+    [],
+  ],
+  [
+    'a permission for one object, and a request for another one',
+    grant({ resourceNames: ['a'] }),
+    [event('get', { ...widgets, name: 'b' })],
+    ['role: get widgets.g a'],
+  ],
+  [
+    'a permission and a request for the same object',
+    grant({ resourceNames: ['a'] }),
+    [event('get', { ...widgets, name: 'a' })],
+    [],
+  ],
+  [
+    'a binding in one namespace, and a request in another one',
+    grant({}, 'one'),
+    [event('get', { ...widgets, namespace: 'two' })],
+    ['role: get widgets.g'],
+  ],
+  ['server-side apply that creates an object', grant({ verbs: ['create', 'patch'] }), [event('patch', widgets, 201)], []],
+  [
+    'server-side apply to an existing object',
     grant({ verbs: ['create', 'patch'] }),
     [event('patch', widgets)],
     ['role: create widgets.g'],
   ],
-])('unused lists the permissions of a role that no request used: %s', (_, role, events, texts) => {
-  expect(unused([role], events).map(rightText)).toEqual(texts)
+])('unusedPermissions returns the permissions that no request used: %s', (_, role, events, texts) => {
+  expect(unusedPermissions([role], events).map(permissionText)).toEqual(texts)
 })
 
-test('requests of other users do not count as use of a permission', () => {
+test('unusedPermissions ignores requests of other users', () => {
   const other = { ...event('get', widgets), user: { username: 'somebody' } }
-  expect(unused([grant({})], [other])).toHaveLength(1)
+  expect(unusedPermissions([grant({})], [other])).toHaveLength(1)
 })
 
-test('forbidden lists each forbidden request once, recognized by its status code or by the decision of the authorizer', () => {
+test('forbiddenRequests returns each request with status 403 or a negative decision of the authorizer once', () => {
   const decided = { ...event('get', widgets), annotations: { 'authorization.k8s.io/decision': 'forbid' } }
   const log = [event('get', widgets), event('delete', widgets, 403), event('delete', widgets, 403), decided]
   const text = log.map((entry) => JSON.stringify(entry)).join('\n')
-  expect(forbidden(readAudit(`${text}\n`)).map((line) => line.split(' ').slice(1, 3).join(' '))).toEqual([
+  expect(forbiddenRequests(readAudit(`${text}\n`)).map((line) => line.split(' ').slice(1, 3).join(' '))).toEqual([
     'delete widgets',
     'get widgets',
   ])

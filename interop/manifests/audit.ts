@@ -1,4 +1,4 @@
-/** Reads from an audit log of kube-apiserver which requests were forbidden, and which permissions were used. */
+/** Finds the forbidden requests in an audit log of kube-apiserver, and the permissions that no request used. */
 import type { PolicyRule } from '@capstan/kube'
 
 /** Fields of an audit event that this file reads. */
@@ -28,14 +28,15 @@ export const auditPolicy = (users: readonly string[]): object => ({
   rules: [{ level: 'Metadata', users }, { level: 'None' }],
 })
 
+/** Parses an audit log, which has one event in each line. */
 export const readAudit = (text: string): AuditEvent[] =>
   text
     .split('\n')
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line) as AuditEvent)
 
-/** Returns the requests with status 403 or a negative decision of the authorizer, without duplicates. */
-export function forbidden(events: readonly AuditEvent[]): string[] {
+/** Returns a text for each request with status 403 or a negative decision of the authorizer, without duplicates. */
+export function forbiddenRequests(events: readonly AuditEvent[]): string[] {
   const rejected = events.filter(
     ({ responseStatus, annotations }) =>
       responseStatus?.code === 403 || annotations?.['authorization.k8s.io/decision'] === 'forbid',
@@ -57,7 +58,7 @@ export interface Grant {
 }
 
 /** A single permission of a rule: one verb on one resource, limited to one object name if the rule has names. */
-export interface Right {
+export interface Permission {
   readonly role: string
   readonly group: string
   /** The resource, with its subresource as in a rule: `machines/status`. */
@@ -66,11 +67,11 @@ export interface Right {
   readonly verb: string
 }
 
-export const rightText = ({ role, group, resource, name, verb }: Right): string =>
+export const permissionText = ({ role, group, resource, name, verb }: Permission): string =>
   `${role}: ${verb} ${resource}${group === '' ? '' : `.${group}`}${name === undefined ? '' : ` ${name}`}`
 
-/** Returns the permissions that no request used. */
-export function unused(grants: readonly Grant[], events: readonly AuditEvent[]): Right[] {
+/** Returns the granted permissions that no request used. */
+export function unusedPermissions(grants: readonly Grant[], events: readonly AuditEvent[]): Permission[] {
   const used = new Map<string, AuditEvent[]>()
   const id = (user: string, group: string, verb: string) => `${user} ${group} ${verb}`
   for (const event of events) {
@@ -83,7 +84,7 @@ export function unused(grants: readonly Grant[], events: readonly AuditEvent[]):
   }
   return grants.flatMap(({ user, role, namespace, rules }) =>
     rules.flatMap((rule) =>
-      rightsOf(role, rule).filter(({ group, resource, name, verb }) => {
+      permissionsOf(role, rule).filter(({ group, resource, name, verb }) => {
         const isUse = ({ objectRef = {} }: AuditEvent) => {
           const requested = objectRef.subresource ? `${objectRef.resource}/${objectRef.subresource}` : objectRef.resource
           if (resource !== '*' && requested !== resource) return false
@@ -96,10 +97,10 @@ export function unused(grants: readonly Grant[], events: readonly AuditEvent[]):
   )
 }
 
-const rightsOf = (role: string, { apiGroups = [], resources = [], verbs, resourceNames }: PolicyRule): Right[] =>
+const permissionsOf = (role: string, { apiGroups = [], resources = [], verbs, resourceNames }: PolicyRule): Permission[] =>
   apiGroups.flatMap((group) =>
     resources.flatMap((resource) =>
-      verbs.flatMap((verb): Right[] =>
+      verbs.flatMap((verb): Permission[] =>
         resourceNames ? resourceNames.map((name) => ({ role, group, resource, name, verb })) : [{ role, group, resource, verb }],
       ),
     ),

@@ -21,6 +21,7 @@ export const providers = [
   },
 ] as const
 export type Provider = (typeof providers)[number]
+/** Returns the user name of the provider's ServiceAccount, as in audit logs. */
 export const userOf = ({ namespace, account }: Provider): string => `system:serviceaccount:${namespace}:${account}`
 
 interface InstallOptions {
@@ -30,7 +31,10 @@ interface InstallOptions {
   readonly addresses?: readonly string[]
 }
 
-/** Writes the manifests and applies them, as a user does. The addresses of the pods become the endpoints of the Service. */
+/**
+ * Writes the manifests of a provider to files, and applies them with kubectl. The addresses of the pods become the endpoints of the
+ * Service. Returns the provider's Deployment.
+ */
 export async function install(
   apiServer: RunningApiServer,
   programs: Programs,
@@ -68,7 +72,7 @@ const EndpointSlice: Kind = {
   scope: 'Namespaced',
 }
 
-/** Routes the Service to these Pods only, as Kubernetes does when other Pods are deleted. */
+/** Makes these addresses the only endpoints of the Service, as Kubernetes does when all other Pods are deleted. */
 export async function routeTo(client: Client, { namespace, service }: Provider, addresses: readonly string[]): Promise<void> {
   const body = { endpoints: endpointsOf(addresses) }
   await client.patch(EndpointSlice, { namespace, name: service }, { type: 'merge', body } as never)
@@ -84,12 +88,12 @@ const endpointsOf = (addresses: readonly string[]) =>
 export async function configured(client: Client): Promise<void> {
   for (const { provider } of providers)
     await until(client, MutatingWebhookConfiguration, `webhooks of ${provider}`, (all) =>
-      all.some(({ metadata, webhooks = [] }) => metadata.name === `capstan-${provider}` && webhooks.every(hasAuthority)),
+      all.some(({ metadata, webhooks = [] }) => metadata.name === `capstan-${provider}` && webhooks.every(hasCABundle)),
     )
-  await until(client, CustomResourceDefinition, 'authorities of conversion', (all) => all.every(canConvert))
+  await until(client, CustomResourceDefinition, 'CA bundles of conversion webhooks', (all) => all.every(canConvert))
 }
 
-const hasAuthority = ({ clientConfig }: { readonly clientConfig: { readonly caBundle?: string } }) =>
+const hasCABundle = ({ clientConfig }: { readonly clientConfig: { readonly caBundle?: string } }) =>
   clientConfig.caBundle !== undefined
 const canConvert = ({ spec: { conversion } }: CustomResourceDefinition) =>
   conversion?.strategy !== 'Webhook' || conversion.webhook?.clientConfig?.caBundle !== undefined

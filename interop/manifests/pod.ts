@@ -1,6 +1,7 @@
 /**
- * Runs the container of a Deployment as a process of the checkout or from an image, as a kubelet would: with its arguments, environment,
- * address and, at the usual path, the token of its ServiceAccount. Needs its own network and mount namespaces.
+ * Runs the container of a Deployment as a kubelet would: with its arguments, environment, address and, at the usual path, the token of its
+ * ServiceAccount. The container is a process of the checkout, or a container of an image. Needs a separate network namespace, and the
+ * permission to create mount namespaces.
  */
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -12,6 +13,7 @@ import type { RunningApiServer } from '../processes/api-server.ts'
 import { answers, type Program, type Programs, ready } from '../processes/programs.ts'
 import { CannotRun } from '../shared/suite.ts'
 
+/** A Deployment of `capstan manifests`, with the fields that this file reads. */
 export interface Deployment extends KubeObject {
   readonly spec: {
     readonly template: {
@@ -34,7 +36,7 @@ export interface Pod {
   readonly program: Program
   /** Sends SIGKILL, as when the Node fails. Resolves when the process has ended. */
   kill(): Promise<void>
-  /** Name of its user for RBAC and in audit logs. */
+  /** User name of the ServiceAccount, as in audit logs. */
   readonly user: string
   readonly address: string
 }
@@ -60,13 +62,13 @@ export interface PodOptions {
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
 /**
- * Replaces the content of /var/run by the files of the ServiceAccount, from the folder `$1`, and executes the further
- * arguments.
+ * Shell script that replaces the content of /var/run with the files of the ServiceAccount in the folder `$1`, and executes the other
+ * arguments as a command.
  */
 const podScript = `run=$(readlink -f /var/run) && mount -t tmpfs tmpfs "$run" && mkdir -p "$run/secrets/kubernetes.io" &&
 ln -s "$1" "$run/secrets/kubernetes.io/serviceaccount" && shift && exec "$@"`
 
-/** Adds an address to the loopback interface. @throws CannotRun where that, or a mount namespace, is not allowed */
+/** Adds an address to the loopback interface. @throws CannotRun if the machine does not allow this, or allows no mount namespaces */
 export function addAddress(address: string): void {
   const { status, stderr, error } = spawnSync('ip', ['address', 'add', `${address}/32`, 'dev', 'lo'], { encoding: 'utf8' })
   if (status !== 0) throw new CannotRun(`pods need a separate network namespace: ${error?.message ?? stderr.trim()}`)
@@ -100,7 +102,7 @@ export async function startPod(options: PodOptions): Promise<Pod> {
   const variables = Object.fromEntries(container.env.map((envVar) => [envVar.name, fields[envVar.valueFrom.fieldRef.fieldPath]!]))
   const { hostname, port } = options.server ?? new URL(apiServer.url)
   const env = { KUBERNETES_SERVICE_HOST: hostname, KUBERNETES_SERVICE_PORT: port, ...variables }
-  // A pod may listen on every address of its network. Here several pods share one network, so each listens on its own address.
+  // The Deployment's arguments listen on every address. The pods of a suite share one network, so each listens only on its own address.
   const args = [...container.args, ...(options.args ?? [])].map((arg) =>
     arg
       .replace(/\$\((\w+)\)/g, (_, variable: string) => variables[variable] ?? '')
