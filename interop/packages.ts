@@ -1,6 +1,6 @@
 /**
- * Publishes every package to a registry on loopback (verdaccio) and installs from it as a user does: in empty folders outside of the
- * checkout a controller is written, compiled and tested, the command is installed globally, and npx runs it.
+ * Publishes every package to a registry on loopback (verdaccio), and installs the packages as a user does, in empty folders outside of the
+ * checkout: for a controller, which is compiled and tested, for a new extension project, as a global command, and with npx.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
@@ -13,13 +13,13 @@ import { packPackages, type Tarball } from '../scripts/packages/pack.ts'
 import { sourcePackages } from '../scripts/packages/manifests.ts'
 import { Checks } from './processes/capstan-process.ts'
 import {
-  ended,
   installTools,
+  killAndWait,
   oldestNode,
   publish,
   type Registry,
+  runCommand,
   startRegistry,
-  stopped,
   type Tools,
   writeNpmrc,
 } from './processes/registry.ts'
@@ -71,7 +71,7 @@ async function lint(checks: Checks, tools: Tools, { name, path }: Tarball): Prom
     ['attw', '--profile', 'esm-only', '--format', 'ascii', path],
   ] as const
   const runs = lints.map(async ([tool, ...args]) => {
-    const { code, text } = await ended(process.execPath, [join(tools.bin, tool), ...args], {
+    const { code, text } = await runCommand(process.execPath, [join(tools.bin, tool), ...args], {
       cwd: tools.folder,
       env: process.env,
     })
@@ -81,15 +81,15 @@ async function lint(checks: Checks, tools: Tools, { name, path }: Tarball): Prom
 }
 
 /**
- * A user without the checkout: by default, commands run in a folder outside of it. Their environment has nothing from the
- * checkout except Node.
+ * A user without the checkout. Commands run in a folder outside of the checkout unless `cwd` names another one, and their environment has
+ * nothing from the checkout except Node.
  */
 class ExternalUser {
   readonly #folder: string
   readonly env: NodeJS.ProcessEnv
 
   constructor(folder: string, registry: Registry) {
-    this.#folder = join(folder, 'stranger')
+    this.#folder = join(folder, 'user')
     mkdirSync(this.#folder)
     const npmrc = join(this.#folder, 'npmrc')
     writeNpmrc(npmrc, registry)
@@ -105,35 +105,37 @@ class ExternalUser {
     }
   }
 
+  /** Creates an empty folder, and returns its path. */
   emptyFolder(name: string): string {
     const folder = join(this.#folder, name)
     mkdirSync(folder)
     return folder
   }
 
-  /** @throws Error with the output of a failed command */
+  /** Runs a command, and returns its output. @throws Error with the output if the command fails */
   async run(command: string, args: readonly string[], options: { cwd?: string; env?: NodeJS.ProcessEnv } = {}): Promise<string> {
     const { code, text } = await this.try(command, args, options)
     if (code !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${code}:\n${text}`)
     return text
   }
 
+  /** Runs a command, and returns its exit code and output. */
   try(
     command: string,
     args: readonly string[],
     { cwd = this.#folder, env = {} }: { cwd?: string; env?: NodeJS.ProcessEnv } = {},
   ) {
-    return ended(command, args, { cwd, env: { ...this.env, ...env } })
+    return runCommand(command, args, { cwd, env: { ...this.env, ...env } })
   }
 }
 
-/** Installs, compiles and tests a controller with its own kind, on a virtual clock. */
+/** Compiles a controller with its own kind against the installed packages, and runs its test on a virtual clock. */
 async function testController(checks: Checks, user: ExternalUser, tools: Tools): Promise<void> {
   const folder = user.emptyFolder('greeter')
   cpSync(join(fixtures, 'controller'), folder, { recursive: true })
   await user.run('npm', ['install', '--save-dev', '@capstan/testing', `typescript@${tools.typescript}`], { cwd: folder })
   const compiled = await user.try('npm', ['run', '--silent', 'build'], { cwd: folder })
-  checks.check('a controller compiles under NodeNext and strict, declarations checked', compiled.code === 0, compiled.text)
+  checks.check('a controller compiles under NodeNext and strict without skipLibCheck', compiled.code === 0, compiled.text)
   for (const [name, node] of [
     ['this Node', process.execPath],
     [`the oldest Node that libraries support (${oldestNode()})`, tools.oldestNode],
@@ -162,7 +164,7 @@ async function testGlobalInstall(checks: Checks, user: ExternalUser): Promise<vo
     up.text,
   )
   checks.check(
-    'the printed commands start with capstan',
+    'the commands that capstan up prints start with capstan, not with npx',
     /^ {2}capstan kubeconfig demo/m.test(up.text) && !up.text.includes('npx'),
     up.text,
   )
@@ -186,7 +188,8 @@ async function testGlobalInstall(checks: Checks, user: ExternalUser): Promise<vo
 }
 
 /**
- * Measures how many milliseconds `capstan apiserver` needs until it is ready, alternately with the installed command and with the checkout.
+ * Measures the milliseconds until `capstan apiserver` is ready, alternately with the installed command and with the command of the
+ * checkout. The installed command must not be slower.
  */
 async function compareColdStarts(checks: Checks, user: ExternalUser, capstan: string): Promise<void> {
   const rounds = 5
@@ -205,11 +208,12 @@ async function compareColdStarts(checks: Checks, user: ExternalUser, capstan: st
   console.log(
     `packages: capstan apiserver is ready after ${installed} ms installed, ${checkout} ms from the checkout (medians of ${rounds})`,
   )
-  // Both run the same bundle, if that of the checkout is up to date. A difference of up to a quarter counts as noise of a busy
+  // Both run the same bundle, if the bundle of the checkout is up to date. A difference of up to 25 % plus 50 ms is noise of a busy
   // machine.
   checks.check('the installed command starts as fast as the checkout', installed <= checkout * 1.25 + 50, times)
 }
 
+/** Returns the milliseconds from the start of `capstan apiserver` until it is ready. */
 async function timeUntilReady(user: ExternalUser, program: string, cwd: string): Promise<number> {
   const started = performance.now()
   const child = spawn(process.execPath, [program, 'apiserver', '--secure-port', '0', '--kubeconfig', join(cwd, 'kubeconfig')], {
@@ -221,11 +225,11 @@ async function timeUntilReady(user: ExternalUser, program: string, cwd: string):
     await waitForLine(child, /https:\/\//)
     return Math.round(performance.now() - started)
   } finally {
-    await stopped(child)
+    await killAndWait(child)
   }
 }
 
-/** Tests a project of `capstan new extension` that installs from the registry. */
+/** Writes a project with `capstan new extension`, installs its packages from the registry, and runs its tests, checks and build. */
 async function testNewExtension(checks: Checks, user: ExternalUser): Promise<void> {
   const cwd = user.emptyFolder('extensions')
   await user.run('npx', ['--yes', '@capstan/cli', 'new', 'extension', 'quota', '--certificates', 'self-made'], { cwd })
@@ -233,7 +237,7 @@ async function testNewExtension(checks: Checks, user: ExternalUser): Promise<voi
   const files = readdirSync(project, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
   const texts = files.map(({ parentPath, name }) => readFileSync(join(parentPath, name), 'utf8'))
   checks.check(
-    'a new project names no folder of the machine',
+    'a new project contains no file: URL and no path of the checkout',
     !texts.some((text) => text.includes('file:/') || text.includes(root)),
   )
   await user.run('npm', ['install'], { cwd: project })
@@ -254,19 +258,19 @@ async function testNpx(checks: Checks, user: ExternalUser): Promise<void> {
   checks.check('npx @capstan/cli runs in an empty folder', code === 0 && text.includes(`capstan: ${version}`), text)
 }
 
-/** Resolves with a line of standard output that matches. @throws Error if the program ends before it prints such a line */
+/** Waits for a line of standard output that matches, and returns it. @throws Error if the program ends before it prints such a line */
 function waitForLine(child: ChildProcess, pattern: RegExp): Promise<string> {
   let stderr = ''
   child.stderr!.on('data', (text: Buffer) => (stderr += String(text)))
   return new Promise((resolve, reject) => {
-    child.once('exit', (code) => reject(new Error(`it ended with ${code}: ${stderr}`)))
+    child.once('exit', (code) => reject(new Error(`the program ended with ${code}: ${stderr}`)))
     createInterface({ input: child.stdout! }).on('line', (text) => {
       if (pattern.test(text)) resolve(text)
     })
   })
 }
 
-/** Returns the size of all files in a folder in bytes. */
+/** Returns the total size of the files in a folder, in bytes. */
 const sizeOf = (folder: string): number =>
   readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())

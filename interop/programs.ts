@@ -1,6 +1,6 @@
 /**
- * Runs Capstan's own programs as a user does: scaffolded projects are installed and built, `capstan dev` runs, and the guides are executed
- * line by line, with packages from a registry on loopback and upstream's release from a folder.
+ * Runs Capstan's own programs as a user does: the tests `*.process.test.ts` install and build projects of `capstan new`, run `capstan dev`,
+ * and execute the commands of the guides. Capstan's packages come from a registry on loopback, upstream's release from a folder.
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,6 +1,6 @@
 /**
  * Interface of the API servers of the suites: `startRealApiServer` starts kube-apiserver with etcd and kube-controller-manager,
- * `startCapstanApiServer` starts `capstan apiserver`. Both get the same certificates, tokens, keys and flags.
+ * `startCapstanApiServer` starts `capstan apiserver`. Both get the certificates, tokens, keys and flags that this file makes.
  */
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -24,12 +24,12 @@ export interface ApiServerUser {
 }
 
 export interface ApiServerOptions {
-  /** Flags of kube-apiserver, `--name=value`. They override the default flags in this file. */
+  /** Flags of kube-apiserver, `--name=value`. They override default flags of the same name. */
   readonly flags?: readonly string[]
   /** Users in addition to the administrator. They have only the permissions that RBAC grants. */
   readonly users?: readonly ApiServerUser[]
   /**
-   * Whether the server stores its state durably, and acknowledges writes only after fsync. Default: false: etcd skips fsync, and
+   * Whether the server stores its state durably, and acknowledges writes only after fsync. Default: false. Then etcd skips fsync, and
    * `capstan apiserver` keeps its state in memory.
    */
   readonly durable?: boolean
@@ -58,11 +58,13 @@ export interface RunningApiServer extends AsyncDisposable {
   /** Writes a kubeconfig for one of the `users`. @returns its path */
   kubeconfigOf(user: string): string
   /**
-   * Kills the API server with SIGKILL and starts it again at the same address with the same state. Resolves when it is ready. The embedded
-   * server must be durable.
+   * Kills the API server with SIGKILL and starts it again at the same address with the same state. Resolves when it is ready.
+   * `capstan apiserver` must be started with `durable`.
    */
   restart(): Promise<void>
-  /** Like `restart`, also for the other processes of the server, which are all killed before the first of them starts again. */
+  /**
+   * Like `restart`, but kills and starts all processes of the server: etcd and kube-controller-manager, too. Resolves when all are ready.
+   */
   restartAll(): Promise<void>
   /** Returns a client of the administrator, or of one of the `users`. It is closed with the server. */
   client(user?: string): Client
@@ -156,19 +158,21 @@ export function withoutGiven(defaults: readonly string[], given: readonly string
 
 const flagName = (flag: string): string => flag.split('=', 1)[0]!
 
-export interface Serving extends Pick<RunningApiServer, 'name' | 'url'> {
+/** An API server that `serve` starts. */
+export interface ServeOptions extends Pick<RunningApiServer, 'name' | 'url'> {
   /** Start time of the first process, from `performance.now()`. */
   readonly since: number
   /** Whether a new process can use the stored state of this server. */
   readonly isDurable: boolean
+  /** Starts the process of the API server. */
   readonly start: () => Program
 }
 
-/** Starts the API server. Resolves when it is ready. Disposing of the result stops all `programs`. */
+/** Starts an API server. Resolves when it is ready. Disposing of the result stops all `programs`. */
 export async function serve(
   programs: Programs,
   credentials: Credentials,
-  { name, url, since, isDurable, start }: Serving,
+  { name, url, since, isDurable, start }: ServeOptions,
 ): Promise<RunningApiServer> {
   const { close, ...access } = openAccess(credentials, url)
   const authorization = { headers: { authorization: `Bearer ${access.token}` } }
@@ -205,7 +209,7 @@ function openAccess(
   const ca = authority.certificate
   const accessOf = (user: string): ClusterAccess => {
     const token = tokens.get(user)
-    if (token === undefined) throw new Error(`There is no user ${user}: there are ${[...tokens.keys()].join(', ')}`)
+    if (token === undefined) throw new Error(`There is no user ${user}: the users are ${[...tokens.keys()].join(', ')}`)
     return { server: url, ca, token }
   }
   const write = (name: string, access: ClusterAccess): string => {

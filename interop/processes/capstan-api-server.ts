@@ -14,6 +14,7 @@ export interface CapstanApiServerOptions extends ApiServerOptions {
   readonly controllers?: readonly string[]
 }
 
+/** Starts `capstan apiserver` on loopback. Resolves when it is ready. */
 export async function startCapstanApiServer(options: CapstanApiServerOptions = {}): Promise<RunningApiServer> {
   const { flags = [], users = [], durable = false, progress = () => {}, controllers = ['*'] } = options
   const programs = new Programs('capstan-api-server')
@@ -33,7 +34,7 @@ export async function startCapstanApiServer(options: CapstanApiServerOptions = {
           [
             'packages/cli/bin/capstan.js',
             'apiserver',
-            // As on the real server, the Service "kubernetes" has no endpoint, because the address is loopback.
+            // With a loopback address, the Service "kubernetes" has no endpoints, as on the real server.
             ...withoutGiven(['--advertise-address=127.0.0.1'], flags),
             ...serverFlags(credentials, port, flags),
             `--controllers=${controllers.join(',')}`,

@@ -23,9 +23,10 @@ export interface CapstanProcess {
 }
 
 /**
- * Starts `capstan`; resolves when a line of its stdout matches `ready`. `prefix` precedes the command line.
+ * Starts `capstan` with the arguments `argv`. Resolves when a line of its stdout matches `ready`. `prefix` is a command that runs the rest
+ * of the command line, such as `nsenter`.
  *
- * @throws if the process ends earlier
+ * @throws Error with stderr if the process ends before it is ready
  */
 export function startCapstan(argv: readonly string[], ready: RegExp, prefix: readonly string[] = []): Promise<CapstanProcess> {
   const [command, ...args] = [...prefix, process.execPath, join(root, 'packages/cli/bin/capstan.js'), ...argv]
@@ -63,7 +64,7 @@ export function startCapstan(argv: readonly string[], ready: RegExp, prefix: rea
   })
 }
 
-/** Runs `capstan`; resolves when the process has ended. */
+/** Runs `capstan` with the arguments `argv`. Resolves when the process has ended. */
 export async function runCapstan(argv: readonly string[]): Promise<{ code: number | null; stderr: string }> {
   const child = spawn(process.execPath, [join(root, 'packages/cli/bin/capstan.js'), ...argv], {
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -76,7 +77,7 @@ export async function runCapstan(argv: readonly string[]): Promise<{ code: numbe
   return { code, stderr }
 }
 
-/** Calls `use` with a client, and closes the client afterwards. */
+/** Calls `use` with a client of the kubeconfig's server, and closes the client afterwards. */
 export async function withClient<T>(kubeconfig: string, use: (client: Client) => Promise<T>): Promise<T> {
   const transport = httpsTransport(await loadKubeconfig(kubeconfig), {
     clock: systemClock,

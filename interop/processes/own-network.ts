@@ -1,11 +1,12 @@
-/** A network namespace with only loopback, for programs that can only listen on all addresses. */
+/** Network namespaces that have only a loopback interface, for programs that can only listen on all addresses. */
 import { spawnSync } from 'node:child_process'
 
-/** Command line prefix that runs a command in such a namespace, or the reason why the machine has none. */
+/** Command line prefix that runs a command in a new network namespace, or the reason why the machine does not allow this. */
 export type OwnNetwork =
   | { readonly kind: 'available'; readonly prefix: readonly string[] }
   | { readonly kind: 'unavailable'; readonly why: string }
 
+/** Returns how to run a command in a new network namespace: as root, or otherwise in a new user namespace. */
 export function ownNetwork(): OwnNetwork {
   if (process.platform !== 'linux') return { kind: 'unavailable', why: `${process.platform} has no network namespaces` }
   let reason = ''

@@ -1,4 +1,4 @@
-/** Runs external programs as child processes, each with a log in the folder of its group, and always stops them at the end. */
+/** Runs external programs as child processes in groups (`Programs`). Each program has a log, and is always stopped at the end. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { request as plainRequest } from 'node:http'
@@ -10,22 +10,25 @@ import { join } from 'node:path'
 export interface Program {
   readonly name: string
   readonly pid: number
-  /** File with its output and errors. */
+  /** File with the program's stdout and stderr. */
   readonly log: string
-  /** How the program has ended; undefined while it runs. */
+  /** Describes how the program has ended, such as `ended with code 0`. `undefined` while the program runs. */
   readonly ending: string | undefined
-  /** Returns the last lines of its log, for failure messages. */
+  /** Returns the last lines of the log, for failure messages. Default: 20 lines. */
   tail(lines?: number): string
-  /** Sends SIGTERM, and SIGKILL ten seconds later; to a disposable program SIGKILL at once. */
+  /**
+   * Sends SIGTERM, and SIGKILL if the program still runs ten seconds later. A disposable program gets SIGKILL at once. Resolves when the
+   * program has ended.
+   */
   stop(): Promise<void>
-  /** Sends SIGKILL. */
+  /** Sends SIGKILL. Resolves when the program has ended. */
   kill(): Promise<void>
 }
 
 export interface ProgramOptions {
   readonly env?: NodeJS.ProcessEnv
   readonly cwd?: string
-  /** The program's `argv[0]`; its path when absent. */
+  /** The program's `argv[0]`. Default: the command. */
   readonly argv0?: string
   /** Whether `stop` sends SIGKILL at once. For programs that are slow to end after SIGTERM and need not end cleanly. */
   readonly disposable?: boolean
@@ -38,8 +41,8 @@ const LineLengthLimit = 400
 const StopTimeLimit = 10_000
 
 /**
- * Kills the remaining programs when the parent has ended, even by SIGKILL. `+PID` and `-PID` on standard input add and remove a program;
- * the end of the input means that the parent has ended. A script for `sh`, which every supported system has.
+ * Script for `sh` that kills the programs that still run, and removes the folder `$1`, when its standard input ends. The input ends when
+ * this process ends, even by SIGKILL. This process writes `+PID` to the input when a program starts, and `-PID` when a program ends.
  */
 const reaperScript = `trap '' INT TERM HUP
 pids=' '
@@ -53,7 +56,7 @@ done
 for pid in $pids; do kill -9 "$pid" 2>/dev/null; done
 rm -rf -- "$1"`
 
-/** A group of programs. They are stopped, and their folder is removed, when the group is disposed of and when this process dies. */
+/** A group of programs. They are stopped, and their folder is removed, when the group is disposed of, or when this process ends. */
 export class Programs implements AsyncDisposable {
   /** Folder that only this group uses. Contains the logs. */
   readonly folder: string
@@ -140,7 +143,7 @@ export class Programs implements AsyncDisposable {
 }
 
 /**
- * Polls until `isReady` returns true.
+ * Polls until `isReady` resolves with true. Errors of `isReady` count as false.
  *
  * @throws Error with the last lines of the program's log if the program ends before it is ready, or after the timeout
  */
@@ -154,13 +157,13 @@ export async function ready(program: Program, isReady: () => Promise<boolean>, s
   }
 }
 
-/** Whether a GET returns 200. @throws if there is no response */
+/** Returns whether a GET request gets status 200. @throws Error if there is no response within two seconds */
 export const answers = (url: string, options: RequestOptions = {}): Promise<boolean> =>
   new Promise((resolve, reject) => {
     const send = url.startsWith('https:') ? request : plainRequest
-    send(url, { agent: false, timeout: 2000, ...options }, (answer) => {
-      answer.resume()
-      resolve(answer.statusCode === 200)
+    send(url, { agent: false, timeout: 2000, ...options }, (response) => {
+      response.resume()
+      resolve(response.statusCode === 200)
     })
       .on('timeout', function (this: { destroy(err: Error): void }) {
         this.destroy(new Error('no response within 2 s'))
@@ -170,12 +173,12 @@ export const answers = (url: string, options: RequestOptions = {}): Promise<bool
   })
 
 /**
- * Range in which free ports are searched: below the ports of outgoing connections, which the kernel could assign before the program binds
- * the port, and below those of upstream's in-memory clusters.
+ * Range of the ports that `freePorts` returns. It is below the ports that the kernel assigns to outgoing connections, and below those of
+ * upstream's in-memory clusters, because either could be in use before the program binds its port.
  */
 const Ports = { from: 10_000, to: 18_999 }
 
-/** Milliseconds for which a port is not returned again, in this process or another one: its program binds it in this time. */
+/** Milliseconds for which a claimed port is not claimed again, by any process. In this time, a program must bind the port. */
 const ClaimTime = 60_000
 
 /** Returns `count` different free ports of the loopback interface. */
@@ -183,13 +186,13 @@ export async function freePorts(count: number): Promise<number[]> {
   const ports: number[] = []
   while (ports.length < count) {
     const port = Ports.from + Math.floor(Math.random() * (Ports.to - Ports.from))
-    if (claims(port) && (await isFree(port))) ports.push(port)
+    if (claim(port) && (await isFree(port))) ports.push(port)
   }
   return ports
 }
 
-/** Claims a port by a file, so that suites that run at once do not use the same port. Returns false when the port is claimed already. */
-function claims(port: number): boolean {
+/** Claims a port by a file, so that suites that run at once do not use the same port. Returns false if the port is already claimed. */
+function claim(port: number): boolean {
   const folder = join(tmpdir(), 'capstan-ports')
   const file = join(folder, String(port))
   mkdirSync(folder, { recursive: true })

@@ -7,13 +7,13 @@ import { toolPaths } from '../shared/tools.ts'
 
 export interface RealApiServerOptions extends ApiServerOptions {
   /**
-   * Controllers of kube-controller-manager; if the list is empty, it is not started. Default: the controllers that the embedded
-   * server also runs.
+   * Controllers of kube-controller-manager. If the list is empty, kube-controller-manager is not started. Default: controllers that
+   * `capstan apiserver` runs, too.
    */
   readonly controllers?: readonly string[]
 }
 
-const serverControllers = [
+const defaultControllers = [
   'garbage-collector-controller',
   'namespace-controller',
   'serviceaccount-controller',
@@ -25,11 +25,11 @@ const serverControllers = [
 const controllerUser = { name: 'system:kube-controller-manager' }
 
 /**
- * Builds the programs if necessary. Resolves when the API server is ready and the controllers have created the objects of namespace
- * `default`.
+ * Starts a real API server, after building its programs if necessary. Resolves when the API server is ready and the controllers have
+ * created their objects in namespace `default`.
  */
 export async function startRealApiServer(options: RealApiServerOptions = {}): Promise<RunningApiServer> {
-  const { flags = [], users = [], durable = false, progress = () => {}, controllers = serverControllers } = options
+  const { flags = [], users = [], durable = false, progress = () => {}, controllers = defaultControllers } = options
   const [etcd, apiserver, controllerManager] = await toolPaths('etcd', 'kube-apiserver', 'kube-controller-manager')
   const programs = new Programs('real-api-server')
   try {
@@ -64,7 +64,7 @@ export async function startRealApiServer(options: RealApiServerOptions = {}): Pr
     const url = `https://127.0.0.1:${port}`
     const realServerFlags = [
       `--etcd-servers=${etcdUrl}`,
-      // No endpoint is kept for the Service "kubernetes", because its address would be one of loopback, which is rejected.
+      // The Service "kubernetes" gets no endpoints, because kube-apiserver rejects the loopback address as an endpoint.
       '--advertise-address=127.0.0.1',
       '--endpoint-reconciler-type=none',
       '--allow-privileged=true',
@@ -122,7 +122,7 @@ export async function startRealApiServer(options: RealApiServerOptions = {}): Pr
       async restartAll() {
         await managerProgram?.kill()
         await etcdProgram.kill()
-        // kube-apiserver is killed while it has no etcd, and starts again with the state that etcd has recovered.
+        // kube-apiserver is killed before etcd is ready again, and then reads the state that etcd has recovered.
         const [recovered] = await Promise.all([startEtcd(), apiServer.restart()])
         etcdProgram = recovered
         if (managerProgram) managerProgram = await startControllerManager()

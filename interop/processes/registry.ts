@@ -15,16 +15,20 @@ import { CannotRun } from '../shared/suite.ts'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const fixtures = join(root, 'interop/packages')
 
+/** The npm packages that `installTools` installs, and versions that the suites use. */
 export interface Tools {
   readonly folder: string
+  /** Folder with the commands of the packages. */
   readonly bin: string
-  /** Path of the oldest Node that Capstan's libraries support. */
+  /** Path of the executable of the oldest Node that Capstan's libraries support. */
   readonly oldestNode: string
   /** Version of TypeScript in the checkout. */
   readonly typescript: string
 }
 
-/** Returns the oldest Node version that Capstan's libraries support: 22.13.0 if `engines` of package `testing` is `>=22.13`. */
+/**
+ * Returns the oldest Node version that Capstan's libraries support, such as 22.13.0 if `engines.node` of package `testing` is `>=22.13`.
+ */
 export const oldestNode = (): string => {
   const { manifest } = sourcePackages().find(({ folder }) => folder === 'testing')!
   const [, major, minor] = /^>=(\d+)\.(\d+)$/.exec(manifest.engines.node)!
@@ -32,8 +36,9 @@ export const oldestNode = (): string => {
 }
 
 /**
- * Installs the npm packages that only the suites with a registry need. They are installed in the cache of tools and not in the checkout,
- * because they depend on four times as many packages as the checkout does.
+ * Installs the npm packages that only the suites with a registry need: those of `interop/packages/tools.json`, and the oldest supported
+ * Node. They are installed in the cache of tools, once per machine, and not in the checkout, because they depend on four times as many
+ * packages as the checkout does.
  */
 export async function installTools(): Promise<Tools> {
   const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
@@ -49,7 +54,10 @@ export async function installTools(): Promise<Tools> {
     mkdirSync(cache, { recursive: true })
     const partial = mkdtempSync(`${folder}-`)
     writeFileSync(join(partial, 'package.json'), text)
-    const { code, text: printed } = await ended('npm', ['install', '--no-audit', '--no-fund'], { cwd: partial, env: process.env })
+    const { code, text: printed } = await runCommand('npm', ['install', '--no-audit', '--no-fund'], {
+      cwd: partial,
+      env: process.env,
+    })
     if (code !== 0) {
       rmSync(partial, { recursive: true, force: true })
       throw new CannotRun(`verdaccio, publint and attw cannot be installed: ${printed.trim().split('\n').slice(-3).join(' ')}`)
@@ -57,7 +65,7 @@ export async function installTools(): Promise<Tools> {
     try {
       renameSync(partial, folder)
     } catch (err) {
-      // Another process has installed them in the meantime.
+      // If the folder exists, another process has installed the packages in the meantime.
       rmSync(partial, { recursive: true, force: true })
       if (!existsSync(folder)) throw err
     }
@@ -75,6 +83,7 @@ export interface Registry {
   stop(): Promise<void>
 }
 
+/** Starts verdaccio, which stores its data in `folder`. Resolves when verdaccio responds. */
 export async function startRegistry(tools: Tools, folder: string): Promise<Registry> {
   mkdirSync(folder)
   const port = await freePort()
@@ -111,12 +120,12 @@ export async function startRegistry(tools: Tools, folder: string): Promise<Regis
     if (child.exitCode !== null || waited > 60_000) throw new Error(`verdaccio does not serve: ${printed}`)
     await new Promise((resolve) => setTimeout(resolve, 100))
   }
-  return { url, stop: () => stopped(child) }
+  return { url, stop: () => killAndWait(child) }
 }
 
 /** Writes the npm configuration of a user who installs Capstan from this registry. */
 export function writeNpmrc(file: string, registry: Registry): void {
-  // Third-party packages come from the registry that this machine uses. npm requires a token to publish; the registry accepts any.
+  // Third-party packages come from the registry in the machine's own configuration. npm requires a token to publish; verdaccio accepts any.
   const userNpmrc = existsSync(join(homedir(), '.npmrc')) ? readFileSync(join(homedir(), '.npmrc'), 'utf8') : ''
   const { host } = new URL(registry.url)
   writeFileSync(
@@ -128,7 +137,7 @@ export function writeNpmrc(file: string, registry: Registry): void {
 /** Publishes packages to the registry of the npm configuration in `env`. @throws Error with the output of npm */
 export async function publish(tarballs: readonly Tarball[], options: { cwd: string; env: NodeJS.ProcessEnv }): Promise<void> {
   for (const { path } of tarballs) {
-    const { code, text } = await ended('npm', ['publish', '--provenance=false', path], options)
+    const { code, text } = await runCommand('npm', ['publish', '--provenance=false', path], options)
     if (code !== 0) throw new Error(`npm publish ${path} ended with ${code}:\n${text}`)
   }
 }
@@ -143,7 +152,7 @@ function freePort(): Promise<number> {
 }
 
 /** Kills a child process, and resolves when it has ended. */
-export async function stopped(child: ChildProcess): Promise<void> {
+export async function killAndWait(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   const exited = new Promise((resolve) => child.once('exit', resolve))
   child.kill('SIGKILL')
@@ -151,7 +160,7 @@ export async function stopped(child: ChildProcess): Promise<void> {
 }
 
 /** Runs a command. Resolves with its exit code and its output when it has ended. */
-export async function ended(command: string, args: readonly string[], options: { cwd: string; env: NodeJS.ProcessEnv }) {
+export async function runCommand(command: string, args: readonly string[], options: { cwd: string; env: NodeJS.ProcessEnv }) {
   return promisify(execFile)(command, args, { ...options, maxBuffer: 1 << 26, timeout: 300_000 }).then(
     ({ stdout, stderr }) => ({ code: 0, text: stdout + stderr }),
     (err: { code?: number; stdout?: string; stderr?: string }) => ({

@@ -7,17 +7,22 @@ import { CannotRun } from '../shared/suite.ts'
 export interface SmallDisk {
   /** Short description for the log. */
   readonly kind: string
-  /** Path of its folder for commands that are started with `prefix`. */
+  /** Folder on the disk. Only commands that are started with `prefix` see the disk there. */
   readonly folder: string
   readonly prefix: readonly string[]
-  /** Error of a write to the full disk. */
+  /** Pattern of the error message of a write to the full disk. */
   readonly full: RegExp
-  /** Makes writes of the process fail; `free` lets them succeed again. */
+  /** Makes writes of the process to the disk fail, until `free` is called. */
   fill(pid: number): void
   free(pid: number): void
   close(): Promise<void>
 }
 
+/**
+ * Creates a small disk at `folder`. Where the machine allows no mounts, `fill` limits the size of files instead.
+ *
+ * @throws CannotRun if the machine allows neither
+ */
 export async function smallDisk(folder: string, megabytes = 8): Promise<SmallDisk> {
   mkdirSync(folder, { recursive: true })
   const disk = (await ownFileSystem(folder, megabytes)) ?? limitedFiles(folder)
@@ -26,7 +31,10 @@ export async function smallDisk(folder: string, megabytes = 8): Promise<SmallDis
   return disk
 }
 
-/** A file system in memory, visible only in a mount namespace, which exists as long as the process that created it. */
+/**
+ * Mounts a file system in memory in a new mount namespace, which exists as long as the process that created it. Returns `undefined` if the
+ * machine does not allow this.
+ */
 async function ownFileSystem(folder: string, megabytes: number): Promise<SmallDisk | undefined> {
   for (const [unshare, nsenter] of [
     [['--mount'], ['--mount']],
@@ -79,6 +87,7 @@ async function ownFileSystem(folder: string, megabytes: number): Promise<SmallDi
   return undefined
 }
 
+/** Returns a disk whose `fill` limits the size of the process's files with prlimit, or `undefined` if the machine does not allow this. */
 function limitedFiles(folder: string): SmallDisk | undefined {
   const limit = (pid: number, size: string) => spawnSync('prlimit', ['--pid', String(pid), `--fsize=${size}:unlimited`]).status
   if (limit(process.pid, 'unlimited') !== 0) return undefined

@@ -2,13 +2,16 @@
 import { shardLease, shardOf } from '@capstan/controller'
 import type { Lease } from '@capstan/kube'
 
-/** Returns one namespace for each of `shards` shards. */
+/** Returns, for each of `shards` shards, the name of a namespace that belongs to the shard. */
 export const namespacesOfShards = (shards: number): string[] =>
   Array.from({ length: shards }, (_, shard) => {
     for (let i = 0; ; i++) if (shardOf({ namespace: `shared-${i}` }, shards) === shard) return `shared-${i}`
   })
 
-/** Returns how many of the shards of `leaseName` each manager holds, largest first; `undefined` while a shard has no holder. */
+/**
+ * Returns how many of the shards of `leaseName` each manager holds, as numbers with the largest first. Returns `undefined` while a shard
+ * has no holder.
+ */
 export function sharesOf(leases: readonly Lease[], leaseName: string, shards: number): number[] | undefined {
   const names = Array.from({ length: shards }, (_, shard) => shardLease(leaseName, shard, shards))
   const holders = leases.filter(({ metadata }) => names.includes(metadata.name)).map(({ spec }) => spec?.holderIdentity)

@@ -11,7 +11,10 @@ export interface Suite {
   readonly tools: readonly string[]
   /** Time limit in minutes; default 15. */
   readonly minutes?: number
-  /** Whether its programs listen on every address. They then run in a network namespace with only loopback, where the machine allows it. */
+  /**
+   * Whether programs of the suite listen on every address. Such a suite runs in a network namespace that has only loopback, if the machine
+   * allows this.
+   */
   readonly ownNetwork?: true
   /** Downloads or builds what the suite needs in addition to `tools`, before it starts. */
   prepare?(): Promise<void>
@@ -24,7 +27,7 @@ export interface SuiteOptions {
   readonly all?: boolean
   /** `--only TEXT[,TEXT]`: runs the cases whose names contain one of the texts. */
   readonly only?: string
-  /** `--real`: repeats some cases on a real API server; with `--only`, all of them. */
+  /** `--real`: repeats a part of the cases on a real API server; with `--only`, all chosen cases. */
   readonly real?: boolean
   /** `--seed N`: runs random cases, which this number determines, instead of the written ones. */
   readonly seed?: number
@@ -44,12 +47,13 @@ export function chosenByCommit(names: readonly string[], parts: number): string[
   return names.filter((name) => partOf(name) === 0)
 }
 
+/** Numbers of passed and failed checks. */
 export interface Outcome {
   readonly passed: number
   readonly failed: number
   /**
-   * Names of the failed cases, of a suite whose results depend on timing. If few cases failed, the suite runs again with `--only`
-   * and these names, without other suites.
+   * Names of the failed cases. Only suites whose results depend on timing set it: if at most five cases failed, the suite runs these cases
+   * again, without other suites at the same time.
    */
   readonly failedCases?: readonly string[]
 }

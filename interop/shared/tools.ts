@@ -5,15 +5,19 @@ import { components } from '../../scripts/tools/components.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-/** Returns the paths of external programs in the given order; builds missing ones. @throws CannotRun that names the missing program */
+/**
+ * Returns the paths of programs of scripts/tools in the given order, and builds missing ones.
+ *
+ * @throws Error if a program cannot be built
+ */
 export async function toolPaths<const Names extends readonly string[]>(...names: Names): Promise<{ [I in keyof Names]: string }> {
   const out = await output(process.execPath, ['scripts/tools/main.ts', ...names], { cwd: root })
   return out.trim().split('\n') as { [I in keyof Names]: string }
 }
 
 /**
- * Returns the folder of a Go module from which a program of scripts/tools was built, for its files other than code. Downloads the module if
- * it is no longer in Go's module cache.
+ * Returns the folder of a Go module from which a program of scripts/tools was built. Suites read manifests and documents in it. Downloads
+ * the module if it is not in Go's module cache.
  */
 export async function moduleFolder(tool: string, module: string): Promise<string> {
   const [path] = await toolPaths(tool)

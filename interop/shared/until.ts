@@ -3,11 +3,15 @@ import { type Client, type Kind, keyOf, keyText, type KubeObject, systemClock, s
 export interface UntilOptions {
   /** Default: all namespaces. */
   readonly namespace?: string
-  /** Time limit. Default: one minute. */
+  /** Time limit in seconds. Default: 60. */
   readonly seconds?: number
 }
 
-/** Watches the objects of a kind until they fulfil a condition, and returns them. @throws Error with the objects after the time limit */
+/**
+ * Watches the objects of a kind until they fulfil the condition `isReached`, and returns them.
+ *
+ * @throws Error with `description` and the objects if they do not within the time limit
+ */
 export async function until<T extends KubeObject>(
   client: Client,
   kind: Kind<T>,

@@ -4,7 +4,7 @@ import { hours, isReason, type KubeObject } from '@capstan/kube'
 import { type TestEnv, testEnv } from '@capstan/testing'
 import { greeter, Greeting } from './greeter.js'
 
-void test('greets for an hour of virtual time, and an empty name is rejected', async () => {
+void test('the controller greets for an hour of virtual time, and the API server rejects an empty name', async () => {
   const env: TestEnv = await testEnv({ kinds: [Greeting], controllers: [greeter] })
   const started = Date.now()
   const greeting = await env.client.create(Greeting, {

@@ -12,7 +12,7 @@ export const Greeting = defineKind({
 })
 export type Greeting = ObjectOf<typeof Greeting>
 
-/** Greets at an interval of seconds, and counts the greetings. */
+/** Writes a greeting into the status of a Greeting every `everySeconds`, and counts the greetings. */
 export const greeter: Controller = controller({
   name: 'greeter',
   for: Greeting,
