@@ -1,7 +1,7 @@
 /**
- * Runs an extension in TypeScript with a handler for every hook. Upstream's unchanged core manager calls it on the embedded API
- * server and on the real one, then Capstan's core calls it. The requests, conditions and objects that the cases record must be
- * the same, except for the differences that `runtime-extension/compare-observations.ts` explains.
+ * Runs an extension in TypeScript with a handler for every hook. Upstream's unchanged core manager calls the extension, first on a server
+ * of `capstan apiserver`, then on a real API server. After that, Capstan's core calls it. The requests, conditions and objects that the
+ * cases record must be the same, except for the differences that `runtime-extension/compare-observations.ts` explains.
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -33,17 +33,17 @@ export const runtimeExtensionSuite: Suite = {
   async run({ only }: SuiteOptions = {}) {
     const checks = new Checks()
     const names = only === undefined ? Object.keys(cases) : namesWith(Object.keys(cases), only)
-    const onCapstan = await withGoCore(startCapstanApiServer, names, checks)
-    const onKubernetes = await withGoCore(startRealApiServer, names, checks)
-    const ours = await withOurCore(names, checks)
-    compareObservations({ onCapstan, onKubernetes, ours }, checks, { all: only === undefined })
+    const onCapstan = await observeUpstreamCore(startCapstanApiServer, names, checks)
+    const onKubernetes = await observeUpstreamCore(startRealApiServer, names, checks)
+    const ours = await observeOurCore(names, checks)
+    compareObservations({ onCapstan, onKubernetes, ours }, checks, { allCasesRan: only === undefined })
     return checks
   },
 }
 
 type Start = typeof startCapstanApiServer | typeof startRealApiServer
 
-async function withGoCore(start: Start, names: readonly string[], checks: Checks): Promise<Observations> {
+async function observeUpstreamCore(start: Start, names: readonly string[], checks: Checks): Promise<Observations> {
   await using apiServer = await start({ users: [managersUser] })
   const certificateFlags = await clientCertificateFlags(apiServer)
   await using managers = await startManagers(apiServer, () => {}, {
@@ -56,7 +56,7 @@ async function withGoCore(start: Start, names: readonly string[], checks: Checks
   )
 }
 
-async function withOurCore(names: readonly string[], checks: Checks): Promise<Observations> {
+async function observeOurCore(names: readonly string[], checks: Checks): Promise<Observations> {
   await using apiServer = await startCapstanApiServer()
   const flags = [
     // Webhooks must be ready, because some cases write invalid objects.
@@ -78,7 +78,7 @@ async function withOurCore(names: readonly string[], checks: Checks): Promise<Ob
   }
 }
 
-/** Creates the client certificate of core, for extensions that require one, and returns its flags, which are the same for both cores. */
+/** Creates a client certificate for calls to extensions. Returns the flags of core that configure it, which both cores have. */
 async function clientCertificateFlags({ authority, folder }: RunningApiServer): Promise<string[]> {
   const { certificate, key } = await issueCertificate(authority, systemClock, { commonName: 'core', usages: ['client'] })
   const files = { certificate: join(folder, 'extension-client.crt'), key: join(folder, 'extension-client.key') }
@@ -87,7 +87,7 @@ async function clientCertificateFlags({ authority, folder }: RunningApiServer): 
   return [`--runtime-extension-client-cert-file=${files.certificate}`, `--runtime-extension-client-key-file=${files.key}`]
 }
 
-/** Runs all cases concurrently. */
+/** Runs the cases concurrently with one core, and returns their observations. `log` returns the core's log, printed if a case fails. */
 async function observeAll(
   coreName: string,
   apiServer: RunningApiServer,
@@ -102,7 +102,7 @@ async function observeAll(
   const providers = runStubProviders(client, ended.signal)
   const observed: Observations = new Map()
   await using extension = await startExtensionHost(apiServer.authority)
-  const options = { client, extension, ca: apiServer.ca, observed, clients: apiServer.authority }
+  const options = { client, extension, ca: apiServer.ca, observed, authority: apiServer.authority }
   await waitUntilExtensionsAreCalled(options)
   const results = await Promise.allSettled(names.map((name) => cases[name]!(options)))
   results.forEach((result, index) => {
@@ -121,8 +121,8 @@ async function observeAll(
 }
 
 /**
- * Upstream calls no extension until it has discovered every ExtensionConfig that exists when it starts. Some cases create ExtensionConfigs
- * that cannot be discovered, so no case may run before upstream has called an extension.
+ * Waits until core calls an extension. Upstream's core calls none until it has discovered every ExtensionConfig that exists when it starts.
+ * Some cases create ExtensionConfigs that cannot be discovered, so the cases begin only afterwards.
  */
 async function waitUntilExtensionsAreCalled(options: ContextOptions): Promise<void> {
   const context = await CaseContext.open('first', options)

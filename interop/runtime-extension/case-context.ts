@@ -1,4 +1,6 @@
-/** The environment of a case: a namespace with its own ExtensionConfig, class and cluster, and the record of its observations. */
+/**
+ * The environment of a case: a namespace with an ExtensionConfig, a ClusterClass and a Cluster of its own, and the record of observations.
+ */
 import { Cluster, ClusterClass, ExtensionConfig, pendingHooks } from '@capstan/api'
 import type { HandlerOptions } from '@capstan/extension'
 import {
@@ -16,12 +18,13 @@ import { until } from '../shared/until.ts'
 import type { CaseExtension, ExtensionHost } from './extension-host.ts'
 import { stubVersion, templates } from './stub-providers.ts'
 
-/** The observations of one core by name. Every core must have the same. */
+/** The observations of all cases with one core, by name. They must be the same with every core. */
 export type Observations = Map<string, string>
 
 /** Time limit of a single step in seconds, for a busy machine. */
 const Limit = 180
 
+/** Arguments that all cases with one core share. */
 export interface ContextOptions {
   readonly client: Client
   readonly extension: ExtensionHost
@@ -33,6 +36,7 @@ export interface ContextOptions {
 export type Topology = NonNullable<Cluster['spec']['topology']>
 export type ClassSpec = Input<ClusterClass>['spec']
 
+/** The environment of one case. Namespace, extension and ExtensionConfig have the name of the case; class and Cluster are named `demo`. */
 export class CaseContext {
   readonly name: string
   readonly client: Client
@@ -46,7 +50,9 @@ export class CaseContext {
     this.#options = options
   }
 
-  /** Creates a namespace with a discovered extension. `handlers`: options of all handlers in the discovery response. */
+  /**
+   * Creates the namespace, and an extension that is discovered. `handlers` are the options of all its handlers in the discovery response.
+   */
   static async open(name: string, options: ContextOptions, handlers: Omit<HandlerOptions, 'name'> = {}): Promise<CaseContext> {
     const context = new CaseContext(name, options.extension.extensionFor(name, handlers), options)
     await options.client.create(Namespace, { metadata: { name } })
@@ -60,13 +66,14 @@ export class CaseContext {
     this.#options.observed.set(`${this.name}: ${name}`, typeof value === 'string' ? value : JSON.stringify(sorted(value)))
   }
 
+  /** Key of the class, its templates and the Cluster. */
   get key(): { namespace: string; name: string } {
     return { namespace: this.name, name: 'demo' }
   }
 
   /**
-   * Creates an ExtensionConfig for this namespace, or for `namespace`. With `annotations` it has no caBundle, because they name
-   * a Secret from which core injects it.
+   * Creates an ExtensionConfig that selects the namespace of the case, or `namespace`. With `annotations` it has no caBundle: core injects
+   * the bundle from a Secret that the annotations name.
    */
   async createExtensionConfig(
     config: string,
@@ -84,6 +91,7 @@ export class CaseContext {
     })
   }
 
+  /** Waits until the condition Discovered of an ExtensionConfig has this status. Returns the ExtensionConfig. */
   async waitUntilDiscovered(config: string, status: 'True' | 'False'): Promise<ExtensionConfig> {
     const hasStatus = (candidate: ExtensionConfig) =>
       candidate.metadata.name === config && getCondition(candidate, 'Discovered')?.status === status
@@ -133,7 +141,8 @@ export class CaseContext {
   }
 
   /**
-   * Waits until the message of the condition TopologyReconciled matches, or its status is True. Returns the condition as text.
+   * Waits until the message of the Cluster's condition TopologyReconciled matches, or, for `'True'`, until the status of the condition is
+   * True. Returns the condition as text.
    */
   async waitUntilReconciled(message: RegExp | 'True'): Promise<string> {
     const conditionOf = (candidate: Cluster | undefined) =>
@@ -158,8 +167,9 @@ export class CaseContext {
   }
 
   /**
-   * Waits until no hook is pending, also not three seconds later, and the topology is reconciled. Upstream can add a hook to
-   * the pending hooks again after it has removed it, and then calls the hook once more.
+   * Waits until no hook is pending and the topology is reconciled. Returns the condition TopologyReconciled as text. Checks a second time
+   * after three seconds that no hook is pending, because upstream can add a hook to the pending hooks again after removing it, and then
+   * calls the hook once more.
    */
   async waitUntilNoHookIsPending(): Promise<string> {
     const isDone = (cluster: Cluster | undefined) => cluster !== undefined && pendingHooks(cluster).size === 0
@@ -171,8 +181,9 @@ export class CaseContext {
   }
 
   /**
-   * Waits until core has seen that the control plane runs. Before that, upstream's webhook rejects another version of the topology. The
-   * webhook reads the control plane from core's cache, which may receive its status later than this client.
+   * Waits until core has reported that the control plane is initialized. Before that, upstream's webhook rejects another version of the
+   * topology: the webhook reads the control plane from core's cache, which may receive the status of the control plane later than this
+   * client.
    */
   async waitUntilControlPlaneRuns(): Promise<void> {
     await this.waitFor(
@@ -182,13 +193,13 @@ export class CaseContext {
     )
   }
 
-  /** Waits until the extension was called at least `times` times for a hook. @returns the times of all calls in milliseconds */
-  async waitUntilCalled(hook: string, times: number, caseExtension = this.extension): Promise<number[]> {
+  /** Waits until the extension has received at least `count` calls of a hook. @returns the times of all calls in milliseconds */
+  async waitUntilCalled(hook: string, count: number, caseExtension = this.extension): Promise<number[]> {
     const end = performance.now() + Limit * 1000
     for (;;) {
       const calls = caseExtension.calls.filter((call) => call.hook === hook)
-      if (calls.length >= times) return calls.map(({ at }) => at)
-      if (performance.now() > end) throw new Error(`${this.name}: ${hook} was called ${calls.length} times, not ${times}`)
+      if (calls.length >= count) return calls.map(({ at }) => at)
+      if (performance.now() > end) throw new Error(`${this.name}: ${hook} was called ${calls.length} times, not ${count}`)
       await new Promise((resolve) => void setTimeout(resolve, 50))
     }
   }
@@ -200,6 +211,7 @@ export class CaseContext {
   }
 }
 
+/** Formats a condition as `STATUS REASON: MESSAGE`. */
 export const conditionText = ({
   status,
   reason = '',

@@ -1,4 +1,4 @@
-/** The cases, each in its own namespace and concurrent. A case records observations, which are compared afterwards. */
+/** The cases of the suite `runtime-extension`. They run concurrently, each with objects of its own, and record observations to compare. */
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
@@ -16,8 +16,8 @@ import { servingCertificateOf, type ScriptedResponse, type RecordedCall, startEx
 import { StubCluster, StubControlPlane, stubGroup, StubMachine, StubMachineTemplate, templates } from './stub-providers.ts'
 
 export interface CaseOptions extends ContextOptions {
-  /** Authority that signed the client certificate of the core under test. */
-  readonly clients: CertifiedKey
+  /** Certificate authority whose certificate is `ca`. It also signed the client certificate of the core under test. */
+  readonly authority: CertifiedKey
 }
 
 export type Case = (options: CaseOptions) => Promise<void>
@@ -27,22 +27,25 @@ const httpResponse =
   () =>
     new Response(body as never, { status, headers })
 
-/** Records the condition of a Cluster after this response to BeforeClusterCreate, the first hook that core calls. */
-const rejectedResponse =
-  (name: string, response: () => ScriptedResponse | Promise<ScriptedResponse>, text: RegExp, timeoutSeconds?: number): Case =>
+/**
+ * Returns a case of a response to BeforeClusterCreate, the first hook that core calls, after which core does not continue. Records the
+ * condition of the Cluster, whose message matches `message`.
+ */
+const stoppingResponse =
+  (name: string, response: () => ScriptedResponse | Promise<ScriptedResponse>, message: RegExp, timeoutSeconds?: number): Case =>
   async (options) => {
     const context = await CaseContext.open(name, options, timeoutSeconds === undefined ? {} : { timeoutSeconds })
     context.extension.setResponse('BeforeClusterCreate', response)
     await context.createClass()
     await context.createCluster()
-    context.record('condition', await context.waitUntilReconciled(text))
+    context.record('condition', await context.waitUntilReconciled(message))
   }
 
-/** As `rejectedResponse`, for a response that core ignores. */
+/** Returns a case of an invalid response to BeforeClusterCreate, which core ignores because of failure policy Ignore. */
 const ignoredResponse =
-  (name: string, response: () => ScriptedResponse, failurePolicy: 'Ignore' | 'Fail' = 'Ignore'): Case =>
+  (name: string, response: () => ScriptedResponse): Case =>
   async (options) => {
-    const context = await CaseContext.open(name, options, { failurePolicy })
+    const context = await CaseContext.open(name, options, { failurePolicy: 'Ignore' })
     context.extension.setResponse('BeforeClusterCreate', response)
     await context.createClass()
     await context.createCluster()
@@ -50,12 +53,12 @@ const ignoredResponse =
     context.record('objects', String((await context.waitFor(StubCluster, 'is created', (objects) => objects.length > 0)).length))
   }
 
-/** A negative retryAfterSeconds, which is a bug of the extension: the Cluster does not continue. */
+/** A negative retryAfterSeconds, which is a bug of the extension. Core must not continue with the Cluster. */
 const negative: Case = async (options) => {
   const context = await CaseContext.open('negative', options)
   context.extension.setResponse(
     'BeforeClusterCreate',
-    jsonText('{"status":"Success","retryAfterSeconds":-5,"message":"below zero"}'),
+    httpResponse('{"status":"Success","retryAfterSeconds":-5,"message":"below zero"}'),
   )
   await context.createClass()
   await context.createCluster()
@@ -65,27 +68,27 @@ const negative: Case = async (options) => {
 }
 
 /**
- * The extension closes a kept-alive connection after it has read a request. It may have acted on the request, so the call fails. The client
- * must not send the request again within the call.
+ * The extension closes a kept-alive connection after it has read a request. Because the extension may have acted on the request, core must
+ * not send the request again within the same call: the call fails.
  */
 const closedAfterReading: Case = async (options) => {
   const context = await CaseContext.open('closed-after-reading', options)
   await options.client.delete(ExtensionConfig, { name: context.name })
-  const isFailureShown = Promise.withResolvers<void>()
+  const failureReported = Promise.withResolvers<void>()
   context.extension.setResponse('BeforeClusterCreate', () => holdFor(60, 'held'))
   let requests = 0
-  const { certificate: cert, key } = await servingCertificateOf(options.clients)
+  const { certificate: cert, key } = await servingCertificateOf(options.authority)
   const server = createServer({ cert, key })
   const respond = async (request: IncomingMessage, response: ServerResponse) => {
     const body = await requestText(request)
     if (request.url!.includes('beforeclustercreate')) {
       requests++
       if (requests === 1) return request.socket.destroy()
-      // A second request of the same call would get no response in time.
-      await isFailureShown.promise
+      // If core sends the request again within the same call, it gets no response in time.
+      await failureReported.promise
     }
-    const answer = await options.extension.handle(new Request(`https://x${request.url}`, { method: 'POST', body }))
-    return response.writeHead(answer.status, Object.fromEntries(answer.headers)).end(await answer.text())
+    const handled = await options.extension.handle(new Request(`https://x${request.url}`, { method: 'POST', body }))
+    return response.writeHead(handled.status, Object.fromEntries(handled.headers)).end(await handled.text())
   }
   server.on('request', (request, response) => void respond(request, response).catch((err) => response.destroy(err)))
   server.listen(0, '127.0.0.1')
@@ -100,17 +103,19 @@ const closedAfterReading: Case = async (options) => {
       'condition after the first request',
       (await context.waitUntilReconciled(callFailed)).replaceAll(String(port), 'PORT'),
     )
-    isFailureShown.resolve()
+    failureReported.resolve()
     context.record('condition after the next call', await context.waitUntilReconciled(/held/))
     await options.client.delete(ExtensionConfig, { name: 'closing' })
   } finally {
-    isFailureShown.resolve()
+    failureReported.resolve()
     server.close()
     server.closeAllConnections()
   }
 }
 
-/** Records the patched objects, or the condition of the Cluster, after this response to GeneratePatches. */
+/**
+ * Returns a case of a response to GeneratePatches. Records the patched objects, or the condition of the Cluster if the response `fails`.
+ */
 const patched =
   (name: string, items: (request: PatchRequest) => object[], result: { readonly fails: RegExp } | 'objects'): Case =>
   async (options) => {
@@ -143,7 +148,7 @@ const mergePatch = (uid: string, body: object) => ({ uid, patchType: 'JSONMergeP
 const region = { op: 'add', path: '/spec/template/spec/region', value: 'eu' }
 const controlPlane = 'StubControlPlaneTemplate'
 
-/** Every lifecycle hook that can block does so until the Cluster reports it, and then proceeds. */
+/** Every lifecycle hook that can block blocks until the condition of the Cluster names it, and then lets core continue. */
 const life: Case = async (options) => {
   const context = await CaseContext.open('life', options)
   const hasHandlers = (config: ExtensionConfig) => config.metadata.name === 'life' && config.status?.handlers !== undefined
@@ -153,7 +158,7 @@ const life: Case = async (options) => {
   context.record('discovered', conditionText(getCondition(await context.waitUntilDiscovered('life', 'True'), 'Discovered')!))
 
   const block = (hook: string, seconds = 1) => context.extension.setResponse(hook, () => holdFor(seconds, `held by ${hook}`))
-  const unblock = async (hook: string) => {
+  const recordAndUnblock = async (hook: string) => {
     context.record(hook, await context.waitUntilReconciled(new RegExp(`${hook}: held by`)))
     context.extension.setResponse(hook, undefined)
   }
@@ -163,36 +168,39 @@ const life: Case = async (options) => {
   const [first = 0, second = 0] = await context.waitUntilCalled('BeforeClusterCreate', 2)
   context.record('BeforeClusterCreate is called again', second - first >= 2500 ? 'after the retry time' : `${second - first} ms`)
   context.record(
-    'before BeforeClusterCreate',
+    'StubClusters while BeforeClusterCreate blocks',
     String((await context.client.list(StubCluster, { namespace: context.name })).items.length),
   )
-  await unblock('BeforeClusterCreate')
+  await recordAndUnblock('BeforeClusterCreate')
   await context.waitUntilCalled('AfterControlPlaneInitialized', 1)
   await context.waitUntilNoHookIsPending()
 
   for (const hook of upgradeHooks) block(hook)
   await context.client.patch(Cluster, context.key, { type: 'merge', body: { spec: { topology: { version: 'v1.36.0' } } } })
-  for (const hook of upgradeHooks) await unblock(hook)
+  for (const hook of upgradeHooks) await recordAndUnblock(hook)
   context.record('upgraded', await context.waitUntilReconciled('True'))
 
   block('BeforeClusterDelete')
   await context.client.delete(Cluster, context.key)
-  await unblock('BeforeClusterDelete')
+  await recordAndUnblock('BeforeClusterDelete')
   await context.waitFor(Cluster, 'is gone', (clusters) => clusters.length === 0)
-  const firsts = context.extension.calls.filter(({ hook }, index, all) => all.findIndex((call) => call.hook === hook) === index)
-  for (const { hook, request } of firsts) {
+  const firstCalls = context.extension.calls.filter(
+    ({ hook }, index, all) => all.findIndex((call) => call.hook === hook) === index,
+  )
+  for (const { hook, request } of firstCalls) {
     context.record(`request of ${hook}`, withoutIdentity(request))
-    // Upstream can add AfterClusterUpgrade to the pending hooks again after it has removed it, so that later requests may contain it.
+    // Upstream can add AfterClusterUpgrade to the pending hooks again after removing it, so the request of BeforeClusterDelete may contain
+    // it.
     if (isRecord(request['cluster']) && hook !== 'BeforeClusterDelete')
       context.record(
         `pending hooks in the request of ${hook}`,
         [...pendingHooks(request['cluster'] as unknown as Cluster)].sort(),
       )
   }
-  context.record('order', firsts.map(({ hook }) => hook).join(' '))
+  context.record('order', firstCalls.map(({ hook }) => hook).join(' '))
 }
 
-/** Every lifecycle hook fails until the Cluster reports it. */
+/** Every lifecycle hook fails until the condition of the Cluster reports the failure. */
 const failing: Case = async (options) => {
   const context = await CaseContext.open('failing', options)
   const recordFailure = async (hook: string) => {
@@ -212,10 +220,10 @@ const failing: Case = async (options) => {
 }
 
 const lifeHooks = ['BeforeClusterCreate', 'AfterControlPlaneInitialized', ...upgradeHooks, 'BeforeClusterDelete']
-/** A topology without Machines, which would need a workload cluster. */
+/** Workers of a topology without Machines, because Machines would need a workload cluster. */
 const oneDeployment = { machineDeployments: [{ class: 'worker', name: 'md-0', replicas: 0 }] }
 
-/** Two extensions block the same hook. */
+/** Two extensions block the same hook. Core calls the hook again after the shorter of the two retry times. */
 const joined: Case = async (options) => {
   const context = await CaseContext.open('joined', options)
   const other = options.extension.extensionFor('joined-too')
@@ -233,7 +241,7 @@ const joined: Case = async (options) => {
   context.record('the next call', waited >= 2500 && waited < 60_000 ? 'after the shorter retry time' : `after ${waited} ms`)
 }
 
-/** A Cluster that waits for an extension continues when the extension is removed. */
+/** Core continues with a Cluster after the removal of the extension that blocks the Cluster. */
 const removed: Case = async (options) => {
   const context = await CaseContext.open('removed', options)
   context.extension.setResponse('BeforeClusterCreate', () => holdFor(600, 'for long'))
@@ -241,7 +249,7 @@ const removed: Case = async (options) => {
   await context.createCluster()
   context.record('condition', await context.waitUntilReconciled(/for long/))
   await context.client.delete(ExtensionConfig, { name: context.name })
-  // No event reaches the Cluster: its next reconcile finds no blocking extension.
+  // The removal does not make core reconcile the Cluster, so the case triggers a reconcile each second.
   const end = performance.now() + 120_000
   while ((await context.client.list(StubCluster, { namespace: context.name })).items.length === 0 && performance.now() < end) {
     await context.touch(Cluster, context.key)
@@ -250,7 +258,10 @@ const removed: Case = async (options) => {
   context.record('condition afterwards', await context.waitUntilReconciled('True'))
 }
 
-/** Sets other versions while hooks of an upgrade block. Records which versions are rejected, and the calls if the check is disabled. */
+/**
+ * Changes the version of the topology while a hook blocks the upgrade. Records which versions the webhook rejects, and which hooks core
+ * calls if an annotation disables that check.
+ */
 const anotherVersion: Case = async (options) => {
   const context = await CaseContext.open('another-version', options)
   const setVersion = (version: string, { unchecked = false } = {}) => {
@@ -274,7 +285,7 @@ const anotherVersion: Case = async (options) => {
     context.extension.calls
       .filter(({ hook }) => upgradeHooks.includes(hook))
       .map(({ hook, request }) => `${hook} ${JSON.stringify(versionsOf({ request }))}`)
-  /** Waits for a call. A core may call later, because an earlier response is still valid. */
+  /** Waits for a call with this version. Core may delay the call until the retry time of an earlier response. */
   const waitUntilCalled = async (hook: string, version: string) => {
     const end = performance.now() + 120_000
     while (!calls().some((call) => call.startsWith(hook) && call.includes(`"toKubernetesVersion":"${version}"`))) {
@@ -283,8 +294,8 @@ const anotherVersion: Case = async (options) => {
       await new Promise((resolve) => void setTimeout(resolve, 50))
     }
   }
-  const recordCalls = (what: string) => {
-    context.record(`calls ${what}`, [...new Set(calls())])
+  const recordCalls = (step: string) => {
+    context.record(`calls ${step}`, [...new Set(calls())])
     context.extension.calls.length = 0
   }
   await context.createClass()
@@ -352,7 +363,7 @@ const unknownHook: Case = async (options) => {
   context.record('condition', await context.waitUntilReconciled(/still there/))
 }
 
-/** Records the Discovered condition for an invalid discovery response. */
+/** Returns a case of an invalid discovery response. Records the Discovered condition. */
 const invalidDiscovery =
   (name: string, response: () => ScriptedResponse): Case =>
   async (options) => {
@@ -361,6 +372,7 @@ const invalidDiscovery =
     await recordUndiscovered(options, name, caseExtension.url, options.ca)
   }
 
+/** Records the Discovered condition for an extension that core cannot discover. */
 async function recordUndiscovered(options: ContextOptions, name: string, url: string, ca: string): Promise<void> {
   const caBundle = Buffer.from(ca).toString('base64')
   await options.client.create(ExtensionConfig, {
@@ -372,7 +384,10 @@ async function recordUndiscovered(options: ContextOptions, name: string, url: st
   await options.client.delete(ExtensionConfig, { name })
 }
 
-/** Discovery of unreachable or invalid servers. */
+/**
+ * Records the Discovered condition for servers with an unsuitable certificate, for one that rejects the client certificate of core, and for
+ * one that is unreachable.
+ */
 const undiscoveredServers: Case = async (options) => {
   const authority = await makeAuthority(systemClock, { commonName: 'trusted' })
   const otherAuthority = await makeAuthority(systemClock, { commonName: 'other' })
@@ -380,12 +395,12 @@ const undiscoveredServers: Case = async (options) => {
   const { url } = extension.extensionFor('undiscovered')
   await recordUndiscovered(options, 'unknown-authority', url, otherAuthority.certificate)
   await recordUndiscovered(options, 'no-authority', url, 'no certificate')
-  const elsewhere = await issueCertificate(authority, systemClock, {
+  const otherNames = await issueCertificate(authority, systemClock, {
     commonName: 'elsewhere',
     usages: ['server'],
     dnsNames: ['elsewhere.svc', 'here.svc'],
   })
-  extension.listening.renew(elsewhere)
+  extension.listening.renew(otherNames)
   await recordUndiscovered(options, 'other-name', url, authority.certificate)
   extension.listening.renew(
     await issueCertificate(authority, systemClock, {
@@ -405,7 +420,7 @@ const undiscoveredServers: Case = async (options) => {
   await using mutualExtension = await startExtensionHost(authority, otherAuthority.certificate)
   await recordUndiscovered(options, 'stranger', mutualExtension.extensionFor('stranger').url, authority.certificate)
   const [port] = await freePorts(1)
-  await recordUndiscovered(options, 'nobody', `https://127.0.0.1:${port}`, authority.certificate)
+  await recordUndiscovered(options, 'no-server', `https://127.0.0.1:${port}`, authority.certificate)
 }
 
 /** A class that names a handler of an extension that does not exist. */
@@ -445,14 +460,14 @@ const discoveredText = async ({ client }: ContextOptions, name: string): Promise
   }
 }
 
-/** The authority of the extension is replaced, in the Secret and at the server. */
+/** The certificate authority of the extension is replaced, in the server and in the Secret from which core injects the CA bundle. */
 const rotated: Case = async (options) => {
   const before = await makeAuthority(systemClock, { commonName: 'before' })
   const after = await makeAuthority(systemClock, { commonName: 'after' })
   await using extension = await startExtensionHost(before)
   const secret = { namespace: 'default', name: 'extension-ca' }
-  const stringData = (authority: CertifiedKey) => ({ data: { 'ca.crt': Buffer.from(authority.certificate).toString('base64') } })
-  await options.client.create(Secret, { metadata: secret, ...stringData(before) })
+  const secretData = (authority: CertifiedKey) => ({ data: { 'ca.crt': Buffer.from(authority.certificate).toString('base64') } })
+  await options.client.create(Secret, { metadata: secret, ...secretData(before) })
   const context = await CaseContext.open('rotated', options)
   await options.client.delete(ExtensionConfig, { name: context.name })
   const caseExtension = extension.extensionFor('rotated')
@@ -464,7 +479,7 @@ const rotated: Case = async (options) => {
   await context.createCluster()
   context.record('held', await context.waitUntilReconciled(/BeforeClusterCreate: held/))
   extension.listening.renew(await servingCertificateOf(after))
-  await options.client.patch(Secret, secret, { type: 'merge', body: stringData(after) })
+  await options.client.patch(Secret, secret, { type: 'merge', body: secretData(after) })
   const bundle = Buffer.from(after.certificate).toString('base64')
   await waitForBundle(options, bundle)
   const calls = caseExtension.calls.length
@@ -481,12 +496,12 @@ const rotated: Case = async (options) => {
 async function waitForBundle({ client }: ContextOptions, bundle: string): Promise<void> {
   const end = performance.now() + 120_000
   while ((await client.get(ExtensionConfig, { name: 'rotated-ca' })).spec.clientConfig.caBundle !== bundle) {
-    if (performance.now() > end) throw new Error('the ExtensionConfig has not got the new authority')
+    if (performance.now() > end) throw new Error('the ExtensionConfig did not get the new CA bundle')
     await new Promise((resolve) => void setTimeout(resolve, 100))
   }
 }
 
-/** Calls extensions whose server has stopped. */
+/** The server of two extensions stops. One extension has failure policy Fail, the other Ignore. */
 const unreachable: Case = async (options) => {
   const authority = await makeAuthority(systemClock, { commonName: 'leaving' })
   const extension = await startExtensionHost(authority)
@@ -502,15 +517,15 @@ const unreachable: Case = async (options) => {
   ignoringContext.record('condition', await ignoringContext.waitUntilReconciled('True'))
 }
 
-/** An extension that requires client certificates. */
+/** An extension that requires client certificates is discovered. */
 const mutual: Case = async (options) => {
   const authority = await makeAuthority(systemClock, { commonName: 'mutual' })
-  await using extension = await startExtensionHost(authority, options.clients.certificate)
+  await using extension = await startExtensionHost(authority, options.authority.certificate)
   await CaseContext.open('mutual', { ...options, extension, ca: authority.certificate })
   options.observed.set('mutual: discovered', 'True')
 }
 
-/** Creates a Cluster of v1.34.0 whose class takes its upgrade plan from the extension. */
+/** Creates a Cluster of v1.34.0 whose class gets upgrade plans from the extension. Returns when the control plane is initialized. */
 async function createPlannedCluster(options: ContextOptions, name: string): Promise<CaseContext> {
   const context = await CaseContext.open(name, options)
   await context.createClass({ upgrade: { external: { generateUpgradePlanExtension: `generate-upgrade-plan.${name}` } } })
@@ -520,7 +535,7 @@ async function createPlannedCluster(options: ContextOptions, name: string): Prom
   return context
 }
 
-/** A plan that skips a minor version, which core rejects. */
+/** Core rejects an upgrade plan that skips a minor version. */
 const planned: Case = async (options) => {
   const context = await createPlannedCluster(options, 'planned')
   context.extension.setResponse('GenerateUpgradePlan', () => proceedWith({ controlPlaneUpgrades: [{ version: 'v1.36.0' }] }))
@@ -529,6 +544,7 @@ const planned: Case = async (options) => {
   context.record('request', versionsOf(context.extension.calls.find(({ hook }) => hook === 'GenerateUpgradePlan')!))
 }
 
+/** The hook that returns the upgrade plan fails. */
 const plannedFail: Case = async (options) => {
   const context = await createPlannedCluster(options, 'planned-fail')
   context.extension.setResponse('GenerateUpgradePlan', () => fail('no plan today'))
@@ -536,7 +552,7 @@ const plannedFail: Case = async (options) => {
   context.record('condition', await context.waitUntilReconciled(/no plan today/))
 }
 
-/** A plan of two steps is followed. */
+/** Core follows an upgrade plan of two steps. */
 const stepped: Case = async (options) => {
   const context = await createPlannedCluster(options, 'stepped')
   context.extension.setResponse('GenerateUpgradePlan', ({ request }) => {
@@ -547,7 +563,7 @@ const stepped: Case = async (options) => {
   await context.waitUntilCalled('AfterClusterUpgrade', 1)
   context.record('condition afterwards', await context.waitUntilReconciled('True'))
   const calls = context.extension.calls.filter(({ hook }) => upgradeHooks.includes(hook))
-  // A core with a stale copy of the Cluster repeats the call.
+  // Core repeats a call if its cache has a stale copy of the Cluster.
   const order = calls.map(({ hook, request }) => `${hook} ${JSON.stringify(versionsOf({ request }))}`)
   context.record(
     'order',
@@ -561,7 +577,7 @@ function versionsOf({ request }: Pick<RecordedCall, 'request'>): object {
   return Object.fromEntries(Object.entries(versions).sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
-/** An in-place update: CanUpdateMachineSet is called, then UpdateMachine, which blocks, fails, and completes. */
+/** An in-place update: core calls CanUpdateMachineSet, then UpdateMachine, which first blocks, then fails, then completes. */
 const inPlace: Case = async (options) => {
   const context = await CaseContext.open('in-place', options)
   const { client, key } = context
@@ -602,7 +618,7 @@ const inPlace: Case = async (options) => {
   const isProvisioned = ({ status }: Machine) =>
     status?.initialization?.bootstrapDataSecretCreated === true && status.initialization.infrastructureProvisioned === true
   const [machine] = await context.waitFor(Machine, 'has a Machine', (machines) => machines.some(isProvisioned))
-  // No kubelet runs, so core finds no Node.
+  // No kubelet registers a Node, so the case sets nodeRef.
   await client.patch(
     Machine,
     keyOf(machine!),
@@ -618,12 +634,12 @@ const inPlace: Case = async (options) => {
   context.extension.setResponse('UpdateMachine', () => holdFor(1, 'growing'))
   const large = { spec: { template: { spec: { infrastructureRef: ref('StubMachineTemplate', 'large') } } } }
   await client.patch(MachineDeployment, key, { type: 'merge', body: large })
-  const recordUpdating = async (what: string, isReached: RegExp) => {
+  const recordUpdating = async (step: string, pattern: RegExp) => {
     const updatingOf = (candidate: Machine | undefined) => (candidate ? getCondition(candidate, 'Updating') : undefined)
-    const [updatingMachine] = await context.waitFor(Machine, `is updated: ${what}`, ([candidate]) =>
-      isReached.test(conditionText(updatingOf(candidate) ?? { status: '' })),
+    const [updatingMachine] = await context.waitFor(Machine, `is updated: ${step}`, ([candidate]) =>
+      pattern.test(conditionText(updatingOf(candidate) ?? { status: '' })),
     )
-    context.record(what, conditionText(updatingOf(updatingMachine)!))
+    context.record(step, conditionText(updatingOf(updatingMachine)!))
     return updatingMachine!
   }
   await recordUpdating('while it is updated', /growing/)
@@ -632,7 +648,7 @@ const inPlace: Case = async (options) => {
   context.extension.setResponse('UpdateMachine', undefined)
   const updated = await recordUpdating('after the update', /^False/)
   context.record('the Machine', updated.metadata.uid === machine!.metadata.uid ? 'is the same' : 'is another')
-  const [grown] = await context.waitFor(StubMachine, 'has grown', ([machine]) => machine?.spec?.['size'] === 2)
+  const [grown] = await context.waitFor(StubMachine, 'has grown', ([stubMachine]) => stubMachine?.spec?.['size'] === 2)
   context.record('the StubMachine', grown!.spec)
   for (const hook of ['CanUpdateMachineSet', 'UpdateMachine']) {
     const { request } = context.extension.calls.find((call) => call.hook === hook)!
@@ -653,6 +669,7 @@ const identity = /^(uid|resourceVersion|generation|creationTimestamp|deletionTim
 const progressRecords =
   /^(finalizers|runtime\.cluster\.x-k8s\.io\/pending-hooks|topology\.internal\.cluster\.x-k8s\.io\/upgrade-step)$/
 
+/** The extension declares variables, and then rejects a Cluster that sets one of them. */
 const variables: Case = async (options) => {
   const context = await CaseContext.open('variables', options)
   const nested = { type: 'object', properties: { name: { type: 'string', maxLength: 9 } }, required: ['name'] }
@@ -685,6 +702,7 @@ const variables: Case = async (options) => {
   )
 }
 
+/** The hook that declares variables fails. */
 const variablesFail: Case = async (options) => {
   const context = await CaseContext.open('variables-fail', options)
   context.extension.setResponse('DiscoverVariables', () => fail('no variables today'))
@@ -698,9 +716,9 @@ const variablesFail: Case = async (options) => {
   context.record('condition', conditionText(variablesReadyOf(clusterClass)!))
 }
 
-const jsonText = (body: string) => httpResponse(body)
 const callFailed = /failed to call extension handler/
 
+/** All cases by name. `--only` selects cases by these names. */
 export const cases: { readonly [name: string]: Case } = {
   life,
   failing,
@@ -722,37 +740,37 @@ export const cases: { readonly [name: string]: Case } = {
   anotherVersion,
   negative,
   closedAfterReading,
-  failure: rejectedResponse('failure', () => fail('not today'), /not today/),
-  status500: rejectedResponse('status-500', httpResponse('it broke\n', 500), callFailed),
-  status301: rejectedResponse('status-301', httpResponse('', 301, { location: 'https://127.0.0.1:1/' }), callFailed),
-  status404: rejectedResponse('status-404', httpResponse('404 page not found\n', 404), callFailed),
-  longPage: rejectedResponse('long-page', httpResponse('é'.repeat(400), 503), callFailed),
-  empty: rejectedResponse('empty', jsonText(''), callFailed),
-  cut: rejectedResponse('cut', jsonText('{"status":"Succ'), callFailed),
-  garbage: rejectedResponse('garbage', jsonText('<html>'), callFailed),
-  mark: rejectedResponse('mark', jsonText('\ufeff{"status":"Success"}'), callFailed),
-  float: rejectedResponse('float', jsonText('{"status":"Success","retryAfterSeconds":5.0}'), callFailed),
-  quoted: rejectedResponse('quoted', jsonText('{"status":"Success","retryAfterSeconds":"5"}'), callFailed),
-  noStatus: rejectedResponse('no-status', jsonText('{}'), callFailed),
-  otherStatus: rejectedResponse('other-status', jsonText('{"status":"Perhaps","message":"who knows"}'), callFailed),
-  upperCase: rejectedResponse(
+  failure: stoppingResponse('failure', () => fail('not today'), /not today/),
+  status500: stoppingResponse('status-500', httpResponse('it broke\n', 500), callFailed),
+  status301: stoppingResponse('status-301', httpResponse('', 301, { location: 'https://127.0.0.1:1/' }), callFailed),
+  status404: stoppingResponse('status-404', httpResponse('404 page not found\n', 404), callFailed),
+  longPage: stoppingResponse('long-page', httpResponse('é'.repeat(400), 503), callFailed),
+  empty: stoppingResponse('empty', httpResponse(''), callFailed),
+  truncated: stoppingResponse('truncated', httpResponse('{"status":"Succ'), callFailed),
+  garbage: stoppingResponse('garbage', httpResponse('<html>'), callFailed),
+  byteOrderMark: stoppingResponse('byte-order-mark', httpResponse('\ufeff{"status":"Success"}'), callFailed),
+  float: stoppingResponse('float', httpResponse('{"status":"Success","retryAfterSeconds":5.0}'), callFailed),
+  quoted: stoppingResponse('quoted', httpResponse('{"status":"Success","retryAfterSeconds":"5"}'), callFailed),
+  noStatus: stoppingResponse('no-status', httpResponse('{}'), callFailed),
+  otherStatus: stoppingResponse('other-status', httpResponse('{"status":"Perhaps","message":"who knows"}'), callFailed),
+  upperCase: stoppingResponse(
     'upper-case',
-    jsonText('{"STATUS":"Success","Message":"in capitals","RETRYAFTERSECONDS":60}'),
+    httpResponse('{"STATUS":"Success","Message":"in capitals","RETRYAFTERSECONDS":60}'),
     /in capitals/,
   ),
-  trailing: rejectedResponse(
+  trailing: stoppingResponse(
     'trailing',
-    jsonText('{"status":"Success","retryAfterSeconds":60,"message":"and more"} <html>'),
+    httpResponse('{"status":"Success","retryAfterSeconds":60,"message":"and more"} <html>'),
     /and more/,
   ),
-  slow: rejectedResponse(
+  slow: stoppingResponse(
     'slow',
     () => new Promise((resolve) => void setTimeout(() => resolve(fail('late')), 4000)),
     callFailed,
     1,
   ),
   ignoredStatus: ignoredResponse('ignored-status', httpResponse('it broke\n', 500)),
-  ignoredGarbage: ignoredResponse('ignored-garbage', jsonText('<html>')),
+  ignoredGarbage: ignoredResponse('ignored-garbage', httpResponse('<html>')),
   failureIsNotIgnored: async (options) => {
     const context = await CaseContext.open('ignored-failure', options, { failurePolicy: 'Ignore' })
     context.extension.setResponse('BeforeClusterCreate', () => fail('not even so'))
@@ -780,8 +798,8 @@ export const cases: { readonly [name: string]: Case } = {
     (request) => [jsonPatch(uidOf(request, controlPlane)), mergePatch(uidOf(request, 'StubClusterTemplate'), {})],
     'objects',
   ),
-  keptPatch: patched(
-    'kept-patch',
+  preservedFields: patched(
+    'preserved-fields',
     (request) => [
       mergePatch(uidOf(request, controlPlane), {
         metadata: { name: 'other', labels: { mine: 'yes' } },
@@ -803,7 +821,7 @@ export const cases: { readonly [name: string]: Case } = {
     (request) => [jsonPatch(uidOf(request, controlPlane), { op: 'remove', path: '/spec/template/spec/absent' })],
     { fails: /p/ },
   ),
-  undiscoveredFailure: invalidDiscovery('undiscovered-failure', jsonText('{"status":"Failure","message":"not open yet"}')),
+  undiscoveredFailure: invalidDiscovery('undiscovered-failure', httpResponse('{"status":"Failure","message":"not open yet"}')),
   undiscoveredStatus: invalidDiscovery('undiscovered-status', httpResponse('it broke\n', 500)),
-  undiscoveredGarbage: invalidDiscovery('undiscovered-garbage', jsonText('<html>')),
+  undiscoveredGarbage: invalidDiscovery('undiscovered-garbage', httpResponse('<html>')),
 }

@@ -1,6 +1,6 @@
 /**
- * An extension in TypeScript that serves many test cases, each with a handler for every hook: the first segment of the path selects the
- * case, which defines the responses and records every call.
+ * A server in TypeScript with an extension for each of many test cases. The first segment of the URL's path is the name of the case. Each
+ * extension has a handler for every hook, records every call, and sends the responses that its case sets.
  */
 import { type Hook, hookCatalog } from '@capstan/api'
 import {
@@ -18,9 +18,10 @@ import {
 import { systemClock } from '@capstan/kube'
 import { type CertifiedKey, issueCertificate } from '@capstan/kube/node'
 
+/** A call that an extension has received. */
 export interface RecordedCall {
   readonly hook: string
-  /** Milliseconds of a monotonic clock. */
+  /** Time of the call in milliseconds, from `performance.now()`. */
   readonly at: number
   readonly request: { readonly [field: string]: unknown }
 }
@@ -28,23 +29,27 @@ export interface RecordedCall {
 /** A response of the extension, or an HTTP response that is sent unchanged. */
 export type ScriptedResponse = Answer | Response
 
+/** The extension of one case. */
 export interface CaseExtension {
   /** URL for `clientConfig`. */
   readonly url: string
   readonly calls: RecordedCall[]
-  /** Sets the response to a hook; `undefined`: allows the next step. */
+  /** Sets the response to a hook. `undefined` restores the default response, with which core continues. */
   setResponse(hook: string, respond: ((call: RecordedCall) => ScriptedResponse | Promise<ScriptedResponse>) | undefined): void
 }
 
+/** The server of the extensions of all cases. */
 export interface ExtensionHost extends AsyncDisposable {
   readonly listening: Listening
   /** Handles the requests of all cases, for cases that run a separate server. */
   readonly handle: FetchHandler
-  /** Adds the extension of a case. `handlers`: options of all handlers in the discovery response. */
+  /** Adds the extension of a case. `handlers` are the options of all its handlers in the discovery response. */
   extensionFor(name: string, handlers?: Omit<HandlerOptions, 'name'>): CaseExtension
 }
 
-/** Serves on loopback with a certificate of the authority. With `clientCA`, clients need a certificate that it has signed. */
+/**
+ * Starts a server on loopback with a certificate of `authority`. With `clientCA`, clients need a certificate that this authority signed.
+ */
 export async function startExtensionHost(authority: CertifiedKey, clientCA?: string): Promise<ExtensionHost> {
   const servers = new Map<string, FetchHandler>()
   const route: FetchHandler = async (request) => {
@@ -65,6 +70,7 @@ export async function startExtensionHost(authority: CertifiedKey, clientCA?: str
   }
 }
 
+/** Issues a serving certificate for loopback. */
 export async function servingCertificateOf(authority: CertifiedKey): Promise<{ certificate: string; key: string }> {
   const { certificate, key } = await issueCertificate(authority, systemClock, {
     commonName: 'extension',
@@ -81,7 +87,7 @@ function caseExtensionAt(url: string, handlerOptions: Omit<HandlerOptions, 'name
   const handlers = hookCatalog
     .filter(({ singleton }) => !singleton)
     .map((hook): Handler => ({ ...handlerOptions, hook, name: handlerName(hook), handle: () => allowingResponse(hook) }))
-  const defaultServer = extensionServer(defineExtension({ name: 'staged', handlers }))
+  const defaultServer = extensionServer(defineExtension({ name: 'scripted', handlers }))
   return {
     url,
     calls,
@@ -90,6 +96,7 @@ function caseExtensionAt(url: string, handlerOptions: Omit<HandlerOptions, 'name
       else responders.delete(hook)
     },
     async server(request) {
+      // The path is /CASE/GROUP/VERSION/HOOK/HANDLER, or /CASE/GROUP/VERSION/discovery.
       const segment = new URL(request.url).pathname.split('/')[4]
       const hook = hookCatalog.find(({ name }) => name.toLowerCase() === segment)
       const text = await request.text()
@@ -100,9 +107,9 @@ function caseExtensionAt(url: string, handlerOptions: Omit<HandlerOptions, 'name
       if (response instanceof Response) return response
       const repeatedRequest = new Request(request.url, { method: 'POST', body: text })
       if (!response) return defaultServer(repeatedRequest)
-      // Responses pass through the extension package, which is part of the test.
+      // The package `extension` encodes the response, because it is under test, too.
       const scriptedExtension = defineExtension({
-        name: 'staged',
+        name: 'scripted',
         handlers: [{ hook, name: handlerName(hook), handle: () => response }],
       })
       return extensionServer(scriptedExtension)(repeatedRequest)

@@ -1,6 +1,6 @@
 /**
- * Provider kinds and stubs, which report at once the fields that the contracts require and core waits for. The suite tests the
- * exchange between core and the extension, which does not depend on the provider.
+ * Kinds of providers, and stubs of the providers' controllers. The stubs immediately report the fields of the provider contracts for which
+ * core waits. The suite tests the calls between core and the extension, which do not depend on the provider.
  */
 import {
   type Client,
@@ -35,6 +35,7 @@ export const StubControlPlane = kindNamed('StubControlPlane')
 export const StubMachine = kindNamed('StubMachine')
 const StubConfig = kindNamed('StubConfig')
 export const StubMachineTemplate = kindNamed('StubMachineTemplate')
+/** Template kinds to which a ClusterClass refers. */
 export const templates = [
   ...['StubClusterTemplate', 'StubControlPlaneTemplate', 'StubConfigTemplate'].map(kindNamed),
   StubMachineTemplate,
@@ -42,6 +43,7 @@ export const templates = [
 
 const kinds = [StubCluster, StubControlPlane, StubMachine, StubConfig, ...templates]
 
+/** CustomResourceDefinitions of all stub kinds. */
 export const stubDefinitions = kinds.map(
   ({ kind, plural, scope }): Input<CustomResourceDefinition> & { metadata: { name: string } } => ({
     metadata: {
@@ -73,7 +75,10 @@ export const stubDefinitions = kinds.map(
   }),
 )
 
-/** Runs stub providers until `signal` aborts. They report every object as ready, with the version of its spec, as soon as it exists. */
+/**
+ * Runs the stubs until `signal` aborts. They report every object as ready as soon as it exists, a control plane with the version of its
+ * spec.
+ */
 export async function runStubProviders(client: Client, signal: AbortSignal): Promise<void> {
   const reportStatus = async (kind: Kind<StubObject>, statusOf: (object: StubObject) => { [field: string]: unknown }) => {
     for await (const event of watchObjects(client, kind, { clock: systemClock, random: systemRandom, signal })) {
@@ -88,14 +93,14 @@ export async function runStubProviders(client: Client, signal: AbortSignal): Pro
       }
     }
   }
-  const ended = () => undefined
+  const ignoreError = () => undefined
   await Promise.all([
-    reportStatus(StubCluster, () => ({ initialization: { provisioned: true } })).catch(ended),
+    reportStatus(StubCluster, () => ({ initialization: { provisioned: true } })).catch(ignoreError),
     reportStatus(StubControlPlane, ({ spec }) => ({
       initialization: { controlPlaneInitialized: true },
       ...(spec?.version === undefined ? {} : { version: spec.version }),
-    })).catch(ended),
-    reportStatus(StubMachine, () => ({ initialization: { provisioned: true } })).catch(ended),
-    reportStatus(StubConfig, () => ({ initialization: { dataSecretCreated: true }, dataSecretName: 'none' })).catch(ended),
+    })).catch(ignoreError),
+    reportStatus(StubMachine, () => ({ initialization: { provisioned: true } })).catch(ignoreError),
+    reportStatus(StubConfig, () => ({ initialization: { dataSecretCreated: true }, dataSecretName: 'none' })).catch(ignoreError),
   ])
 }
