@@ -1,6 +1,6 @@
 /**
- * Kills `capstan apiserver --data` and starts it again on the same port while Capstan's watchers use it. Each watcher must continue after
- * its last event, without a list, and receive every write. `interop/go` has the same test with clients in Go.
+ * Kills `capstan apiserver --data` and starts it again on the same port while Capstan's watchers use it. Each watcher must resume after the
+ * last event that it has received, without a new list, and receive every write. `interop/go` has a similar test with clients in Go.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -17,6 +17,7 @@ export const restartSuite: Suite = {
 }
 
 const Watchers = 50
+/** Number of ConfigMaps that each `write` creates. */
 const Objects = 40
 const namespace = 'default'
 
@@ -37,13 +38,14 @@ async function run(): Promise<Outcome> {
       const watchers = Array.from({ length: Watchers }, () => new Watcher(client))
       await write(client, 'before')
       for (const watcher of watchers) await watcher.untilReceived('before')
-      await write(client, 'just') // The server is killed before all events are delivered.
+      // The server is killed immediately after these writes, probably before all of their events are delivered.
+      await write(client, 'last')
       await server.kill()
       server = await start()
       await write(client, 'after')
       await client.delete(ConfigMap, { namespace, name: 'before-0' })
       for (const watcher of watchers) {
-        await watcher.untilReceived('just')
+        await watcher.untilReceived('last')
         await watcher.untilReceived('after')
         await watcher.untilDeleted('before-0')
         watcher.stop()
@@ -87,6 +89,7 @@ class Watcher {
     this.#stopped.abort()
   }
 
+  /** Waits until the watcher has received all ConfigMaps of a `write`. */
   untilReceived(prefix: string): Promise<void> {
     return this.#until(() =>
       Array.from({ length: Objects }, (_, i) => `${prefix}-${i}`).every((name) => this.#received.has(name)),

@@ -1,8 +1,8 @@
 /**
- * Creates, scales, upgrades and deletes sixty clusters in `capstan up`, while random faults disturb it. In CI the suite causes
- * faults for two minutes and takes about three; with `--all` it causes faults for thirty. After each fault every cluster must
- * reach its desired state, no acknowledged write may be lost, no object may exist twice, and memory and data folder must be
- * smaller than a limit. A printed seed determines changes and faults; CAPSTAN_SOAK_SEED repeats them.
+ * Creates, scales, upgrades and deletes sixty clusters in `capstan up`, while the suite causes random faults. By default, as in CI, it
+ * causes faults for two minutes and takes about three; with `--all` it causes faults for thirty minutes. After each fault, every cluster
+ * must reach its desired state, every acknowledged write must be stored, no object may be missing or exist twice, and memory and data
+ * folder must be smaller than their limits. A printed seed determines changes and faults; CAPSTAN_SOAK_SEED repeats them.
  */
 import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -48,14 +48,14 @@ export const soakSuite: Suite = {
 const Clusters = 60
 const namespace = 'soak'
 const Versions = ['v1.33.0', 'v1.34.0', 'v1.35.0']
-/** Size of the disk in megabytes, where it is a separate file system: several times the size of all clusters' state. */
+/** Size of the disk in megabytes, if it is a separate file system: several times the size of all clusters' state. */
 const DiskSize = 512
-/** Limits of the idle process's memory and of its data folder in megabytes: twice the sizes measured when the suite was written. */
+/** Limits for the memory of the process and for its data folder in megabytes: about twice the usual sizes. */
 const MaxMemory = 700
 const MaxStored = 128
 /**
- * Seconds after the end of a fault's effects in which memory must become smaller than the limit, which it exceeds after a flood: V8 returns
- * it 100 s after its last collection, earlier only in an idle process.
+ * Seconds in which memory must become smaller than its limit after all clusters have reached their desired state. After a flood, memory
+ * exceeds the limit until V8 returns it to the system: 100 s after the last garbage collection, or earlier if the process is idle.
  */
 const MemoryPatience = 150
 /** Seconds after which the clients of a flood abort their requests, so that a flood does not last longer on a busy machine. */
@@ -71,7 +71,7 @@ interface DesiredState {
 async function run({ all = false }: SuiteOptions = {}): Promise<Outcome> {
   const seed = Number(process.env.CAPSTAN_SOAK_SEED ?? Date.now() % 1_000_000)
   const length = minutes(all ? 30 : 2)
-  console.log(`seed ${seed} (CAPSTAN_SOAK_SEED), faults begin for ${length / minutes(1)} minutes`)
+  console.log(`seed ${seed} (CAPSTAN_SOAK_SEED), faults occur for ${length / minutes(1)} minutes`)
   const base = mkdtempSync(join(tmpdir(), 'capstan-soak-'))
   const disk = await smallDisk(join(base, 'disk'), DiskSize)
   console.log(`the disk is ${disk.kind}`)
@@ -110,7 +110,7 @@ class Server {
 
   async start(): Promise<void> {
     writeFileSync(this.#faults, '{}')
-    // Only the first start chooses a port: the kubeconfig has it from then on.
+    // The first start selects a free port. `capstan up` stores the port in its data folder, and later starts use it again.
     const port = this.#process ? [] : ['--port', '0']
     const flags = ['--data', this.#data, '--kubeconfig', this.kubeconfig, '--output', 'json', ...port]
     const preload = fileURLToPath(new URL('soak/preload.ts', import.meta.url))
@@ -142,9 +142,9 @@ class Server {
     process.kill(this.pid, 'SIGUSR2')
   }
 
-  /** Size of the process's memory and of its data folder, in megabytes. */
+  /** Returns the sizes of the process's memory and of its data folder, in megabytes. */
   sizes(): { memory: number; stored: number } {
-    // The file system is visible to the server, but perhaps not to this process.
+    // The disk may be visible to the server only.
     const folder = join(`/proc/${this.pid}/root`, this.#data)
     const files = readdirSync(folder, { recursive: true }) as string[]
     const bytes = files.reduce((sum, file) => sum + (statSync(join(folder, file), { throwIfNoEntry: false })?.size ?? 0), 0)
@@ -152,6 +152,7 @@ class Server {
   }
 }
 
+/** Makes changes and causes faults, and checks the state after each fault. */
 class Soak {
   readonly #client: Client
   readonly #server: Server
@@ -197,8 +198,8 @@ class Soak {
         if (remaining.length === 0) remaining = Object.keys(this.#faults)
         const fault = oneOf(remaining, this.#random.faults)
         remaining.splice(remaining.indexOf(fault), 1)
-        const disturbed = this.#faults[fault]!()
-        await Promise.all([disturbed, this.#change(10), this.#write(20)])
+        const faultEnded = this.#faults[fault]!()
+        await Promise.all([faultEnded, this.#change(10), this.#write(20)])
         if (!(await this.#checkState(fault))) return
       }
       for (const name of this.#desired.keys()) await this.#persist(() => this.#remove(name))
@@ -210,7 +211,7 @@ class Soak {
     }
   }
 
-  /** Functions that cause a fault, and resolve when it has ended. */
+  /** Functions, by the name of the fault, that cause a fault and resolve when it has ended. */
   readonly #faults: { readonly [name: string]: () => Promise<void> } = {
     killed: async () => {
       await this.#pause(1, 5)
@@ -262,6 +263,7 @@ class Soak {
     },
   }
 
+  /** Sets the clock ahead (1) or back (-1) for some seconds, by one minute to 61 minutes. */
   async #step(direction: number): Promise<void> {
     this.#server.setFaults({ step: direction * seconds(60 + Math.floor(this.#random.faults.next() * 3600)) })
     await this.#pause(4, 10)
@@ -279,7 +281,11 @@ class Soak {
     await this.#persist(() => registerSampleExtension(this.#client, this.#extension!))
   }
 
-  /** Replaces the address in the kubeconfig of a workload cluster by an address without a server. @returns a function that restores it */
+  /**
+   * Replaces the address in the kubeconfig of a workload cluster with an address that no server has.
+   *
+   * @returns a function that restores it
+   */
   async #disconnect(name: string): Promise<() => Promise<void>> {
     const key = { namespace, name: `${name}-kubeconfig` }
     const secret = await this.#persist(() => orAbsent(this.#client.get(Secret, key)))
@@ -353,6 +359,7 @@ class Soak {
     await orAbsent(this.#client.delete(Cluster, { namespace, name }))
   }
 
+  /** Writes ConfigMaps, each with the number of its writes, and records each acknowledged write. */
   async #write(count: number): Promise<void> {
     for (let write = 0; write < count; write++) {
       const name = `written-${Math.floor(this.#random.writes.next() * 50)}`
@@ -366,7 +373,8 @@ class Soak {
 
   /**
    * Waits until all clusters have their desired state, then checks stored writes, memory and data folder.
-   * @returns whether the state was reached
+   *
+   * @returns whether all clusters have reached their desired state
    */
   async #checkState(after: string): Promise<boolean> {
     const started = performance.now()
@@ -429,7 +437,7 @@ class Soak {
     return problems
   }
 
-  /** Repeats an action that a fault makes fail, until it succeeds. @throws Error after `Patience` */
+  /** Repeats an action until it succeeds, because faults make requests fail. @throws Error after `Patience` seconds */
   async #persist<T>(act: () => Promise<T>): Promise<T> {
     const end = performance.now() + seconds(Patience)
     for (;;) {

@@ -1,6 +1,7 @@
 /**
- * Upstream's own test extension, in Go, called by Capstan's core: discovery, every lifecycle hook from creation to deletion, a hook that
- * blocks an upgrade until a ConfigMap allows it, and an in-place update. The extension records its calls in a ConfigMap.
+ * Runs upstream's own test extension, in Go, with Capstan's core. Core discovers the extension, and calls every lifecycle hook from the
+ * creation of a Cluster to its deletion, and the hooks of in-place updates. One hook blocks an upgrade until a ConfigMap allows the
+ * upgrade. The extension records its responses in this ConfigMap.
  */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -21,7 +22,8 @@ import { servingCertificate } from './upstream/managers.ts'
 const name = 'test-extension'
 const key = { namespace: 'default', name: 'demo' }
 const inDefault = { namespace: 'default' }
-const record = { namespace: 'default', name: `demo-${name}-test-extension-hookresponses` }
+/** ConfigMap in which the extension records its responses, and reads the responses that it must send. */
+const responsesKey = { namespace: 'default', name: `demo-${name}-test-extension-hookresponses` }
 
 export const testExtensionSuite: Suite = {
   shows: "upstream's test extension, called by Capstan's core",
@@ -112,7 +114,7 @@ async function runThroughHooks(client: Client, server: { url: string; caBundle: 
   const isHeld = (cluster: Cluster) => message(cluster).includes('BeforeClusterUpgrade: held by the test')
   await until(client, Cluster, 'the hook blocks the upgrade', ([cluster]) => cluster !== undefined && isHeld(cluster), inDefault)
   checks.check('a hook blocks an upgrade, and the Cluster reports it', true)
-  console.log('upgrade held')
+  console.log('upgrade blocked')
 
   await checkCoverage(server.url, server.caBundle, checks)
   await checkUpdate(client, name, checks)
@@ -123,14 +125,16 @@ async function runThroughHooks(client: Client, server: { url: string; caBundle: 
   await client.delete(Cluster, key)
   await until(client, Cluster, 'demo is gone', (clusters) => clusters.length === 0, inDefault)
 
-  const answers = lastResponses([await client.get(ConfigMap, record)])
-  for (const [hook, answer] of hooks)
-    checks.check(`${hook} was called, and the last response is the expected one`, answers.get(hook) === answer, [...answers])
-  const unexpected = [...answers.keys()].filter((hook) => !hooks.has(hook))
+  const responses = lastResponses([await client.get(ConfigMap, responsesKey)])
+  for (const [hook, response] of hooks)
+    checks.check(`${hook} was called, and the last response is the expected one`, responses.get(hook) === response, [
+      ...responses,
+    ])
+  const unexpected = [...responses.keys()].filter((hook) => !hooks.has(hook))
   checks.check('no other hook was called', unexpected.length === 0, unexpected)
 }
 
-/** Checks the tape that the manager has recorded, and replays its Discovery requests to the extension. */
+/** Checks the tape (the recording of all hook calls) that the manager has written, and replays its Discovery requests to the extension. */
 async function checkTape(file: string, server: { url: string; ca: string; folder: string }, checks: Checks): Promise<void> {
   const { calls, isLastLineIncomplete, stopped } = await readTape(file)
   checks.check('the tape is complete', !isLastLineIncomplete && stopped === undefined, stopped)
@@ -151,35 +155,42 @@ async function checkTape(file: string, server: { url: string; ca: string; folder
   checks.check('the responses to the recorded Discovery requests are those on the tape', replayed.code === 0, replayed)
 }
 
-const passed = 'Status: Success, RetryAfterSeconds: 0'
-/** Hooks that core calls from the creation of the Cluster to its deletion, with the last recorded response of the extension. */
+const allowed = 'Status: Success, RetryAfterSeconds: 0'
+/**
+ * Hooks that core calls from the creation of the Cluster to its deletion, each with the last response that the extension must have
+ * recorded.
+ */
 const hooks: ReadonlyMap<string, string> = new Map([
-  ['BeforeClusterCreate', passed],
+  ['BeforeClusterCreate', allowed],
   ['AfterControlPlaneInitialized', 'Success'],
-  ['BeforeClusterUpgrade-v1.36.0-v1.36.1', passed],
-  ['BeforeControlPlaneUpgrade-v1.36.0-v1.36.1', passed],
-  ['AfterControlPlaneUpgrade-v1.36.1', passed],
-  ['BeforeWorkersUpgrade-v1.36.0-v1.36.1', passed],
-  ['AfterWorkersUpgrade-v1.36.1', passed],
-  ['AfterClusterUpgrade-v1.36.1', passed],
-  ['BeforeClusterDelete', passed],
+  ['BeforeClusterUpgrade-v1.36.0-v1.36.1', allowed],
+  ['BeforeControlPlaneUpgrade-v1.36.0-v1.36.1', allowed],
+  ['AfterControlPlaneUpgrade-v1.36.1', allowed],
+  ['BeforeWorkersUpgrade-v1.36.0-v1.36.1', allowed],
+  ['AfterWorkersUpgrade-v1.36.1', allowed],
+  ['AfterClusterUpgrade-v1.36.1', allowed],
+  ['BeforeClusterDelete', allowed],
 ])
 
-/** Sets the response of the extension to a hook, in its ConfigMap. */
+/** Sets the response of the extension to a hook, in the ConfigMap of the extension. */
 const setResponse = (client: Client, hook: string, response: object): Promise<ConfigMap> =>
-  client.patch(ConfigMap, record, { type: 'merge', body: { data: { [`${hook}-preloadedResponse`]: JSON.stringify(response) } } })
+  client.patch(ConfigMap, responsesKey, {
+    type: 'merge',
+    body: { data: { [`${hook}-preloadedResponse`]: JSON.stringify(response) } },
+  })
 
-/** Returns the last response of the extension to each hook. */
+/** Returns the last recorded response of the extension to each hook. */
 function lastResponses(maps: readonly ConfigMap[]): Map<string, string> {
-  const data = maps.find(({ metadata }) => metadata.name === record.name)?.data ?? {}
+  const data = maps.find(({ metadata }) => metadata.name === responsesKey.name)?.data ?? {}
   const suffix = '-actualResponseStatus'
   return new Map(
     Object.entries(data)
       .filter(([field]) => field.endsWith(suffix))
-      .map(([field, answer]) => [field.slice(0, -suffix.length), answer]),
+      .map(([field, response]) => [field.slice(0, -suffix.length), response]),
   )
 }
 
+/** Stops the manager, and checks that its log contains no errors except those of the failed UpdateMachine. */
 async function stop(manager: CapstanProcess, checks: Checks): Promise<void> {
   const stopped = await manager.stop()
   const lines = stopped.stderr.split('\n').filter((line) => line !== '')

@@ -13,8 +13,7 @@ const exceptions: readonly Exception[] = [
       resource === '*' && /^(bootstrap|controlplane|infrastructure)\.cluster\.x-k8s\.io$/.test(group),
   },
   {
-    reason:
-      'the admission plugin OwnerReferencesPermissionEnforcement checks the permission, but not by a request in the audit log',
+    reason: 'checked by the admission plugin OwnerReferencesPermissionEnforcement; the audit log does not contain these checks',
     appliesTo: ({ role, resource, verb }) =>
       resource.endsWith('/finalizers') ||
       (role === 'capi-manager-role' && verb === 'delete' && ['configmaps', 'secrets'].includes(resource)),

@@ -145,7 +145,7 @@ export class Programs implements AsyncDisposable {
 /**
  * Polls until `isReady` resolves with true. Errors of `isReady` count as false.
  *
- * @throws Error with the last lines of the program's log if the program ends before it is ready, or after the timeout
+ * @throws Error with the last lines of the program's log if the program ends before it is ready, or is not ready within `seconds`
  */
 export async function ready(program: Program, isReady: () => Promise<boolean>, seconds = 60): Promise<void> {
   const end = performance.now() + seconds * 1000

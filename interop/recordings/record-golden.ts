@@ -1,7 +1,9 @@
 /**
- * Records the responses of a real kube-apiserver to the requests of `golden/<name>.ts`. `golden.test.ts` of the package `apiserver`
- * compares Capstan's responses with them. Usage: `node interop/recordings/record-golden.ts policy --server https://127.0.0.1:6443 --token admin`.
- * The server must be new; for recordings that create pods it must have the service account `default` in namespace `default`.
+ * Records the responses of a real kube-apiserver to the requests of `interop/golden/<name>.ts`. `golden.test.ts` of the package `apiserver`
+ * compares Capstan's responses with the recorded ones.
+ *
+ * Usage: `node interop/recordings/record-golden.ts policy --server https://127.0.0.1:6443 --token admin`. The server must be new. For
+ * recordings that create pods, the service account `default` must exist in namespace `default`.
  */
 import { writeFileSync } from 'node:fs'
 import { request } from 'node:https'
@@ -18,7 +20,7 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: { server: { type: 'string' }, token: { type: 'string' } },
 })
-/** Values of `generateName`. */
+/** Prefixes of generated names: the values of `generateName`, and the prefix of the volumes with service account tokens. */
 const prefixes = new Set(['kube-api-access-'])
 for (const name of positionals) {
   const { scenarios } = (await import(`../golden/${name}.ts`)) as { scenarios: readonly Scenario[] }
@@ -39,15 +41,15 @@ async function record(step: Step, variables: Map<string, string>): Promise<unkno
   if (!stepRequest) return step
   const { generateName } = (stepRequest.body as { metadata?: { generateName?: string } } | undefined)?.metadata ?? {}
   if (generateName) prefixes.add(generateName)
-  const answer = await send(withVariables(stepRequest, variables))
+  const response = await send(withVariables(stepRequest, variables))
   for (const [variable, path] of Object.entries(step.save ?? {})) {
-    variables.set(variable, String(path.split('.').reduce((value: any, member) => value?.[member], JSON.parse(answer.text))))
+    variables.set(variable, String(path.split('.').reduce((value: any, member) => value?.[member], JSON.parse(response.text))))
   }
   if (step.prepare) {
-    if (answer.status >= 300) throw new Error(`${stepRequest.method} ${stepRequest.path}: ${answer.status} ${answer.text}`)
+    if (response.status >= 300) throw new Error(`${stepRequest.method} ${stepRequest.path}: ${response.status} ${response.text}`)
     return step
   }
-  return { ...step, response: withPlaceholders(answer) }
+  return { ...step, response: withPlaceholders(response) }
 }
 
 function send({ method, path, headers, body }: Sent): Promise<RecordedResponse> {
@@ -100,14 +102,14 @@ function maskValues(value: unknown, key: string, prefixes: ReadonlySet<string>):
     return Object.fromEntries(
       Object.entries(value).map(([name, member]) => [
         name,
-        // Descriptions of columns are documentation, and are not compared.
+        // Descriptions of table columns are documentation, and are not compared.
         name === 'description' && 'priority' in value ? '<text>' : maskValues(member, name, prefixes),
       ]),
     )
   }
   if (typeof value === 'number' && /^(n|healthCheckN)odePort$/.test(key) && value >= 30_000) return '<n>'
   if (typeof value !== 'string') return value
-  // The uid of the user in the token file.
+  // UIDs of users are those of the server's token file.
   if (key === 'uid' && (value === '1' || value === 'uid-0')) return '<uid>'
   // Addresses and ports of Services are random.
   if (/^clusterIPs?$|^cells$/.test(key) && /^10(\.\d+){3}$/.test(value)) return '<ip>'

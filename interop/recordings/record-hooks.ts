@@ -1,9 +1,14 @@
-/** `node interop/recordings/record-hooks.ts` records the structure of upstream's hook types without descriptions: a line for each path and schema. */
+/**
+ * Records upstream's OpenAPI document of the hooks without descriptions, defaults and extensions, with a line for each path and schema.
+ *
+ * Usage: `node interop/recordings/record-hooks.ts`.
+ */
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { isRecord } from '@capstan/kube'
 import { output, toolPaths } from '../shared/tools.ts'
 
+/** File of the recorded document. */
 export const recording = fileURLToPath(new URL('../../packages/api/testdata/hooks-openapi.json', import.meta.url))
 
 /** Returns upstream's OpenAPI document in the form in which it is recorded. */
@@ -17,7 +22,10 @@ export function recordedForm(text: string): string {
   return `{"paths":{\n${lines(paths)}\n},"components":{"schemas":{\n${lines(components.schemas)}\n}}}\n`
 }
 
-/** Removes descriptions, defaults and extensions. The keys of `properties` are field names, which may equal schema keywords. */
+/**
+ * Removes descriptions, defaults and extensions. With `isFields`, `value` is the map `properties` of a schema: its keys are names of
+ * fields, such as `description`, and are kept.
+ */
 function structure(value: unknown, isFields = false): unknown {
   if (Array.isArray(value)) return value.map((item) => structure(item))
   if (!isRecord(value)) return value

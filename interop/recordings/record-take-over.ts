@@ -1,6 +1,8 @@
 /**
- * `node interop/recordings/record-take-over.ts` records the objects of a Cluster that upstream's core has created with the local provider, and the
- * Nodes of its workload cluster. `packages/testing/src/take-over.env.test.ts` starts with them.
+ * Records the objects of a Cluster that upstream's core has created with the local provider, and the Nodes of its workload cluster. The
+ * test `packages/testing/src/take-over.env.test.ts` begins with the recorded objects.
+ *
+ * Usage: `node interop/recordings/record-take-over.ts`.
  */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -17,8 +19,8 @@ import { components, managersUser, startManagers } from '../upstream/managers.ts
 
 const recording = fileURLToPath(new URL('../../packages/testing/src/take-over/upstream-core.json', import.meta.url))
 const key = { namespace: 'default', name: 'demo' }
-/** Address of workload clusters in the tests' environments. */
-const EndpointInTests = '127.0.0.1:6443'
+/** Address of the workload cluster in the test. */
+const TestEndpoint = '127.0.0.1:6443'
 const taints = [{ key: 'recorded', value: 'yes', effect: 'NoSchedule', propagation: 'Always' }]
 const labels = { recorded: 'yes', kept: 'yes' }
 
@@ -40,6 +42,7 @@ try {
   await until(client, Machine, 'Machines', (all) => all.length === 5 && all.every((machine) => isTrue(machine, 'Available')), {
     seconds: 240,
   })
+  // Gives the controllers time for late writes.
   await new Promise((resolve) => void setTimeout(resolve, 20_000))
 
   const objects: KubeObject[] = []
@@ -63,7 +66,7 @@ try {
   await local.kill()
 }
 
-/** Adds the labels and taints that the tests remove. */
+/** Adds the labels and taints that the test changes and removes. */
 function withMetadata(object: any): any {
   if (object.kind !== 'Cluster') return object
   const { topology } = object.spec
@@ -92,7 +95,7 @@ function isSettled(cluster: Cluster): boolean {
   )
 }
 
-/** Replaces the address of the workload cluster by that of the tests. */
+/** Replaces the address of the workload cluster with `TestEndpoint`, in fields and in Secrets. */
 function withAddress(object: KubeObject, address: string): KubeObject {
   const [host, port] = address.split(':')
   const replaced = JSON.parse(
@@ -100,7 +103,7 @@ function withAddress(object: KubeObject, address: string): KubeObject {
   )
   for (const [name, value] of Object.entries(replaced.data ?? {})) {
     const text = Buffer.from(value as string, 'base64').toString()
-    if (text.includes(address)) replaced.data[name] = Buffer.from(text.replaceAll(address, EndpointInTests)).toString('base64')
+    if (text.includes(address)) replaced.data[name] = Buffer.from(text.replaceAll(address, TestEndpoint)).toString('base64')
   }
   return replaced
 }

@@ -220,7 +220,7 @@ const failing: Case = async (options) => {
 }
 
 const lifeHooks = ['BeforeClusterCreate', 'AfterControlPlaneInitialized', ...upgradeHooks, 'BeforeClusterDelete']
-/** Workers of a topology without Machines, because Machines would need a workload cluster. */
+/** Workers of a topology: a MachineDeployment without replicas, because Machines would need a workload cluster. */
 const oneDeployment = { machineDeployments: [{ class: 'worker', name: 'md-0', replicas: 0 }] }
 
 /** Two extensions block the same hook. Core calls the hook again after the shorter of the two retry times. */

@@ -1,7 +1,7 @@
 /**
  * The soak suite loads this module into `capstan up`. On SIGUSR2 it reads the faults from the file that CAPSTAN_SOAK_FAULTS
  * names: `slow`, the milliseconds that each fdatasync takes longer, and `step`, the milliseconds by which `Date.now` is wrong.
- * Both affect only this process, because other programs use the clock and the disk of the machine, too.
+ * The faults affect only `capstan up`, and not other programs that use the clock and the disk of the machine.
  */
 import { readFileSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'

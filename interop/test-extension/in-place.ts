@@ -1,7 +1,7 @@
 /**
- * In-place updates by upstream's test extension. It responds to CanUpdateMachine only for its own kinds (KubeadmConfig,
- * DevMachine), so the suite calls it directly for these, and checks which changes its patches do not cover. It accepts
- * UpdateMachine for any machine, so Capstan's core lets it update a machine of the local provider.
+ * In-place updates by upstream's test extension. The extension can decode only the kinds of the kubeadm and Docker providers in requests of
+ * CanUpdateMachine. Therefore the suite itself sends it such requests, and checks which changes its patches do not cover. The extension
+ * accepts requests of UpdateMachine for any machine, so Capstan's core sends them for a machine of the local provider.
  */
 import {
   CanUpdateMachine,
@@ -23,7 +23,7 @@ const inDefault = { namespace: 'default' }
 type MachineStates = Pick<RequestOf<typeof CanUpdateMachine>, 'current' | 'desired'>
 type Objects = MachineStates['current']
 
-/** Calls CanUpdateMachine for machines of kubeadm and Docker, and checks which changes the patches do not cover. */
+/** Calls CanUpdateMachine for a Machine with KubeadmConfig and DevMachine, and checks which changes the patches do not cover. */
 export async function checkCoverage(url: string, caBundle: string, checks: Checks): Promise<void> {
   const transport = httpsHookTransport()
   const uncovered = async (change: Change) => {
@@ -43,6 +43,7 @@ export async function checkCoverage(url: string, caBundle: string, checks: Check
   }
 }
 
+/** Fields of the desired objects that differ from the current ones. */
 interface Change {
   readonly version?: string
   readonly files?: readonly object[]
@@ -51,6 +52,7 @@ interface Change {
 }
 
 const files = [{ path: '/etc/motd', content: 'hello', owner: 'root:root' }]
+/** Description, change, and the messages about fields that the patches do not cover. */
 const changes: readonly [string, Change, readonly string[]][] = [
   ['the patches cover a change of the version', { version: 'v1.36.1' }, []],
   ['the patches cover changes of files and a timeout', { files, timeout: '5m0s' }, []],
@@ -61,6 +63,7 @@ const changes: readonly [string, Change, readonly string[]][] = [
   ],
 ]
 
+/** Returns a Machine, its KubeadmConfig and its DevMachine. */
 function objects({ version = 'v1.36.0', files, timeout = '3m0s', image }: Change): Objects {
   const metadata = { name: 'm1', namespace: 'default' }
   const ref = (apiGroup: string, kind: string) => ({ apiGroup, kind, name: 'm1' })
@@ -93,10 +96,10 @@ function objects({ version = 'v1.36.0', files, timeout = '3m0s', image }: Change
   return all as unknown as Objects
 }
 
-/** Response of the extension while in-place updates are disabled. */
+/** Beginning of the message with which UpdateMachine fails while in-place updates are disabled in the settings of the extension. */
 export const rejection = 'Unexpected call to UpdateMachine hook'
 
-/** Updates the control plane Machine of the demo in place: UpdateMachine first fails, then blocks, then is complete. */
+/** Updates the control plane Machine of the Cluster `demo` in place: UpdateMachine first fails, then blocks, then completes. */
 export async function checkUpdate(client: Client, extensionConfig: string, checks: Checks): Promise<void> {
   const isControlPlane = ({ metadata }: Machine) => metadata.labels?.[MachineControlPlaneLabel] !== undefined
   const controlPlaneMachine = (machines: readonly Machine[]) => machines.find(isControlPlane)!
@@ -106,14 +109,14 @@ export async function checkUpdate(client: Client, extensionConfig: string, check
   const hasMessage = (message: string) => (machines: readonly Machine[]) =>
     getCondition(controlPlaneMachine(machines), 'Updating')?.message === message
 
-  // This annotation alone begins the update: the owner of the Machine then does all other steps.
+  // The annotation is enough to start an update: the LocalControlPlane controller continues as after an interrupted start of an update.
   const mark = { metadata: { annotations: { [UpdateInProgressAnnotation]: '' } } }
   await client.patch(Machine, key!, { type: 'merge', body: mark })
   const failed = 'UpdateMachine hook failed: please check controller logs for errors'
   await until(client, Machine, 'the condition reports the failure', hasMessage(failed), inDefault)
   checks.check('a failed UpdateMachine is reported on the Machine', true)
 
-  await allow(client, extensionConfig, true)
+  await setInPlaceUpdates(client, extensionConfig, true)
   const updatingMachines = await until(
     client,
     Machine,
@@ -135,13 +138,15 @@ export async function checkUpdate(client: Client, extensionConfig: string, check
   )
   const { annotations = {} } = controlPlaneMachine(updatedMachines).metadata
   const marks = Object.keys(annotations).filter((name) => /in-place-updates|pending-hooks/.test(name))
-  checks.check('UpdateMachine is called until it is done, and its annotations are removed', marks.length === 0, annotations)
-  await allow(client, extensionConfig, false)
+  checks.check('the annotations of the update are removed when it is complete', marks.length === 0, annotations)
+  await setInPlaceUpdates(client, extensionConfig, false)
 }
 
-/** Enables or disables in-place updates in the settings of the extension. Resolves when it has been discovered with them. */
-async function allow(client: Client, name: string, isAllowed: boolean): Promise<void> {
-  const settings = { disableInPlaceUpdates: String(!isAllowed) }
+/**
+ * Enables or disables in-place updates in the settings of the extension. Resolves when the extension was discovered with these settings.
+ */
+async function setInPlaceUpdates(client: Client, name: string, areEnabled: boolean): Promise<void> {
+  const settings = { disableInPlaceUpdates: String(!areEnabled) }
   const { metadata } = await client.patch(ExtensionConfig, { name }, { type: 'merge', body: { spec: { settings } } })
   const hasDiscoveredSettings = ({ metadata: { uid }, status }: ExtensionConfig) =>
     uid === metadata.uid &&

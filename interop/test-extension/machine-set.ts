@@ -1,7 +1,7 @@
 /**
- * Upstream's test extension updates a MachineDeployment in place: core calls its `CanUpdateMachineSet` with templates of the kubeadm and
- * Docker providers. Of these providers only the CustomResourceDefinitions are installed; this file acts as both providers for one
- * Machine.
+ * Upstream's test extension updates a MachineDeployment in place: core calls the hook CanUpdateMachineSet with templates of the kubeadm and
+ * Docker providers. Of these providers only the CustomResourceDefinitions are installed. This file writes the fields that the providers
+ * would write for the one Machine.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -42,12 +42,16 @@ const DevMachineTemplate = kindOf(infrastructure, 'DevMachineTemplate')
 const KubeadmConfig = kindOf(bootstrap, 'KubeadmConfig')
 const KubeadmConfigTemplate = kindOf(bootstrap, 'KubeadmConfigTemplate')
 
+/** Module, path prefix in the module, and plural names of upstream's CustomResourceDefinitions. */
 const definitions = [
   [modules.core, `bootstrap/kubeadm/config/crd/bases/${bootstrap}`, ['kubeadmconfigs', 'kubeadmconfigtemplates']],
   [modules.test, `infrastructure/docker/config/crd/bases/${infrastructure}`, ['devmachines', 'devmachinetemplates']],
 ] as const
 
-/** Updates the Machine of a MachineSet in place. Needs the class `demo` in namespace `default`; `clientConfig` is that of the extension. */
+/**
+ * Updates the Machine of a MachineSet in place. The class `demo` must exist in namespace `default`, and `clientConfig` must be that of the
+ * extension.
+ */
 export async function updateMachineSet(
   client: Client,
   clientConfig: { url: string; caBundle: string },
@@ -62,10 +66,10 @@ export async function updateMachineSet(
       settings: { extensionConfigName: namespace, defaultAllHandlersToBlocking: 'false' },
     },
   })
-  for (const [module, file, plurals] of definitions) {
+  for (const [module, pathPrefix, plurals] of definitions) {
     const folder = await moduleFolder('test-extension', module)
     for (const plural of plurals) {
-      const crd = parse(readFileSync(join(folder, `${file}_${plural}.yaml`), 'utf8')) as Input<CustomResourceDefinition>
+      const crd = parse(readFileSync(join(folder, `${pathPrefix}_${plural}.yaml`), 'utf8')) as Input<CustomResourceDefinition>
       // The labels that upstream's kustomization sets.
       const labels = { ...crd.metadata.labels, 'cluster.x-k8s.io/v1beta1': 'v1beta1', 'cluster.x-k8s.io/v1beta2': 'v1beta2' }
       await client.create(CustomResourceDefinition, { ...crd, metadata: { ...crd.metadata, labels } })
@@ -81,13 +85,13 @@ export async function updateMachineSet(
     metadata: { namespace, name: clusterName },
     spec: { topology: { classRef: { name: 'demo', namespace: 'default' }, version: 'v1.36.0', controlPlane: { replicas: 1 } } },
   })
-  // Written as Go encodes durations: the extension decodes and encodes them, and would change "5m".
+  // The extension decodes durations and encodes them again, as Go does: it would change "5m" to "5m0s".
   await createTemplates(client, 'first', { bootstrapTimeout: '5m0s', content: 'first' })
   await client.create(MachineDeployment, aDeployment())
   const runKubelet = await provideMachine(client)
   await runKubelet('v1.36.0')
-  const runs = (machines: Machine[]) => machines.some((candidate) => isWorker(candidate) && isTrue(candidate, 'Available'))
-  const before = (await until(client, Machine, 'a Machine of upstream kinds runs', runs, { namespace })).find(isWorker)
+  const isRunning = (machines: Machine[]) => machines.some((candidate) => isWorker(candidate) && isTrue(candidate, 'Available'))
+  const before = (await until(client, Machine, 'a Machine of upstream kinds runs', isRunning, { namespace })).find(isWorker)
   console.log('a Machine of upstream kinds runs')
 
   await createTemplates(client, 'second', { bootstrapTimeout: '10m0s', content: 'second' })
@@ -100,7 +104,7 @@ export async function updateMachineSet(
   await runKubelet('v1.36.1')
   const isUpToDate = ({ status }: MachineDeployment) => status?.upToDateReplicas === 1 && status.availableReplicas === 1
   await until(client, MachineDeployment, 'the update is complete', (all) => all.some(isUpToDate), { namespace })
-  console.log('a rollout in place')
+  console.log('the Machine is updated in place')
 
   const [after, ...others] = (await client.list(Machine, { namespace })).items.filter(isWorker)
   checks.check('the Machine is not replaced', others.length === 0 && after?.metadata.uid === before?.metadata.uid, after)
@@ -116,7 +120,7 @@ export async function updateMachineSet(
   const config = specOf(await client.get(KubeadmConfig, machineKey))
   checks.check('the bootstrap config has the desired files', equal(config.files, files('second')), config)
 
-  // The extension does not know this field of Docker. An event must state the reason for the replacement.
+  // The extension cannot update `customImage`, so the Machine is replaced. An event must state the reason.
   await client.create(DevMachineTemplate, devTemplate('third', { bootstrapTimeout: '10m0s', customImage: 'another' }))
   const { infrastructureRef } = refs('third')
   await client.patch(MachineDeployment, key, { type: 'merge', body: { spec: { template: { spec: { infrastructureRef } } } } })
@@ -166,8 +170,9 @@ async function createTemplates(
 }
 
 /**
- * Acts as upstream's bootstrap and infrastructure provider for the one Machine, and as its kubelet, which registers the Node.
- * @returns a function that reports a version of the kubelet in the Node's status
+ * Acts as upstream's bootstrap and infrastructure provider for the one Machine, and as the kubelet that registers its Node.
+ *
+ * @returns a function that reports a kubelet version in the status of the Node
  */
 async function provideMachine(client: Client): Promise<(version: string) => Promise<unknown>> {
   const [devMachine] = await until(client, DevMachine, 'a DevMachine', (machines) => machines.length === 1, { namespace })
