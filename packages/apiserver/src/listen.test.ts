@@ -115,7 +115,7 @@ test('a server that stops does not wait for a TLS handshake', async () => {
   const socket = connectTCP({ host: '127.0.0.1', port: listener.port })
   const closed = once(socket, 'close')
   await once(socket, 'connect')
-  // Connections are accepted in order.
+  // Connections are accepted in order: after this request, the server has also accepted the connection of `socket`.
   await send(listener, {})
   await listener.close(0)
   await closed
@@ -295,7 +295,7 @@ test.each([['HTTP/1.1'], ['HTTP/2']])(
   },
 )
 
-/** An address whose free ports other tests do not use. Only Linux has several loopback addresses without further setup. */
+/** An address that no other test uses, so that a freed port stays free. Only Linux has several loopback addresses without further setup. */
 const ownAddress = process.platform === 'linux' ? '127.0.0.2' : '127.0.0.1'
 
 test('closing ends streams, lets a request finish, and frees the port', async () => {
@@ -339,7 +339,7 @@ test('the error for a port in use names the port', async () => {
   )
 })
 
-test('a stream that its client resets ends, also when all data has been sent', async () => {
+test('a stream ends when the client resets it, even if all data has been sent', async () => {
   const ended: Promise<void>[] = []
   const { listener } = await start(async ({ streamSignal }) => {
     const { promise, resolve } = Promise.withResolvers<void>()

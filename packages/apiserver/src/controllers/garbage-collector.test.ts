@@ -133,7 +133,7 @@ describe('foreground deletion', () => {
   })
 })
 
-test('orphaned dependents stay, without the reference', async () => {
+test('orphaned dependents stay, without the owner reference', async () => {
   const owner = await make('owner')
   await make('child', [{ of: owner }])
   await t.client.delete(ConfigMap, at('owner'), { propagationPolicy: 'Orphan' })

@@ -59,7 +59,7 @@ interface Review {
   readonly oldObject: UnknownObject | null
 }
 
-/** An API server with the CRD. As its webhooks, converts objects of the CRD and allows all admission requests. */
+/** An API server with the CRD, and the transport to its webhooks, which convert objects of the CRD and allow all admission requests. */
 class ConvertingServer implements WebhookTransport {
   /** Requests to the conversion webhook. */
   readonly calls: Request[] = []
@@ -136,7 +136,7 @@ describe('objects of a CRD with a conversion webhook', () => {
     expect((await server.client.get(V1, at)).spec).toEqual({ size: 3 })
   })
 
-  test('have integers beyond 2^53 with all digits in each version', async () => {
+  test('keep all digits of integers beyond 2^53 in each version', async () => {
     const { client } = server
     await client.create(V1, conv({ size: 9007199254740993n }))
     expect(server.stored()?.spec).toMatchObject({ width: 9007199254740993n })
@@ -165,7 +165,7 @@ describe('objects of a CRD with a conversion webhook', () => {
     expect(server.calls.at(-1)!.objects).toHaveLength(2)
   })
 
-  test('are listed with several webhook calls if they are long', async () => {
+  test('are listed with several webhook calls if they are large', async () => {
     const size = 400_000
     for (const name of ['a', 'b', 'c', 'd']) {
       await server.client.create(V2, conv({ width: 1, ...(name === 'd' ? {} : { color: 'x'.repeat(size) }) }, name))
@@ -210,7 +210,7 @@ describe('objects of a CRD with a conversion webhook', () => {
     expect(server.stored()).toBeUndefined()
   })
 
-  test('have field managers in both versions, and applies conflict across versions', async () => {
+  test('need a forced apply to take over a field that another manager applied in another version', async () => {
     await server.client.apply(V1, { ...conv({ size: 1 }) }, { fieldManager: 'one' })
     await server.client.patch(V2, at, { type: 'merge', body: { spec: { color: 'green' } } }, { fieldManager: 'two' })
     const conflict = rejection(server.client.apply(V2, { ...conv({ width: 5 }) }, { fieldManager: 'three' }))
@@ -241,7 +241,7 @@ describe('objects of a CRD with a conversion webhook', () => {
     }
   })
 
-  test('are watched in each version, with one webhook call for all watchers', async () => {
+  test('are watched in the requested version, with one webhook call for all watchers', async () => {
     await server.client.create(V2, conv({ width: 1 }))
     const end = new AbortController()
     const watches = await Promise.all(
@@ -301,7 +301,7 @@ describe('objects of a CRD with a conversion webhook', () => {
       'returned invalid object at index 0: invalid kind (expected Conv, received Other)',
     ],
     [
-      'returns the object in the old version',
+      'returns the object in the storage version',
       (r) => ({ ...r, convertedObjects: r.convertedObjects.map((o) => ({ ...o, apiVersion: `${group}/v2` })) }),
       'returned invalid object at index 0: invalid groupVersion (expected t.example.com/v1, received t.example.com/v2)',
     ],

@@ -20,9 +20,11 @@ export type Route =
   | { readonly kind: 'group'; readonly group: string }
   /** `/api/VERSION`, `/apis/GROUP/VERSION` */
   | { readonly kind: 'resources'; readonly group: string; readonly version: string }
+  /** `/openapi/v3`: the list of documents. */
   | { readonly kind: 'openapi' }
   /** `/openapi/v3/PATH`, where PATH is the path of a group version without the first slash, such as `apis/apps/v1`. */
   | { readonly kind: 'openapi-document'; readonly path: string }
+  /** `/openapi/v2` */
   | { readonly kind: 'openapi-v2' }
   /** `/openid/v1/jwks`: public keys that verify service account tokens. */
   | { readonly kind: 'jwks' }
@@ -34,7 +36,7 @@ export type Route =
 export type HealthPath = 'healthz' | 'livez' | 'readyz'
 
 export function routeOf(path: string): Route {
-  const isFolder = path.endsWith('/')
+  const hasTrailingSlash = path.endsWith('/')
   const [root = '', second = '', third, ...furtherSegments] = path.replace(/\/$/, '').slice(1).split('/')
   switch (root) {
     case '':
@@ -44,10 +46,10 @@ export function routeOf(path: string): Route {
     case 'healthz':
     case 'livez':
     case 'readyz':
-      if (isFolder) return { kind: 'none' }
+      if (hasTrailingSlash) return { kind: 'none' }
       return { kind: 'health', path: root, only: [second, third, ...furtherSegments].filter(Boolean).join('/') }
     case 'metrics':
-      if (isFolder || third !== undefined || !['', 'slis'].includes(second)) return { kind: 'none' }
+      if (hasTrailingSlash || third !== undefined || !['', 'slis'].includes(second)) return { kind: 'none' }
       return { kind: 'metrics', of: second === '' ? 'requests' : 'health' }
     case 'flagz':
     case 'statusz':
@@ -59,7 +61,7 @@ export function routeOf(path: string): Route {
     case '.well-known':
       return path === '/.well-known/openid-configuration' ? { kind: 'openid-configuration' } : { kind: 'none' }
     case 'openapi':
-      if (isFolder) return { kind: 'none' }
+      if (hasTrailingSlash) return { kind: 'none' }
       if (second === 'v2' && third === undefined) return { kind: 'openapi-v2' }
       if (second !== 'v3') return { kind: 'none' }
       return third === undefined ? { kind: 'openapi' } : { kind: 'openapi-document', path: [third, ...furtherSegments].join('/') }

@@ -220,8 +220,8 @@ function selectableFieldErrors(
     if (seenPaths.has(jsonPath)) errors.push(duplicate(fieldPath, jsonPath))
     seenPaths.add(jsonPath)
   })
-  const wasAllowed = (before?.selectableFields?.length ?? 0) > MaxSelectableFields
-  if (seenPaths.size > MaxSelectableFields && !(wasAllowed && equal(selectableFields, before?.selectableFields)))
+  const hadTooMany = (before?.selectableFields?.length ?? 0) > MaxSelectableFields
+  if (seenPaths.size > MaxSelectableFields && !(hadTooMany && equal(selectableFields, before?.selectableFields)))
     errors.push(tooMany(`${path}.selectableFields`, seenPaths.size, MaxSelectableFields))
   return errors
 }
@@ -237,13 +237,9 @@ function schemaAt(schema: JSONSchema, path: string): JSONSchema | string {
     const token = tokens[index++]
     if (token === undefined) return 'unexpected end of JSON path'
     const { properties, additionalProperties } = current
-    const next: JSONSchema | undefined = properties
-      ? Object.hasOwn(properties, token)
-        ? properties[token]
-        : undefined
-      : typeof additionalProperties === 'object'
-        ? additionalProperties
-        : undefined
+    let next: JSONSchema | undefined
+    if (properties) next = Object.hasOwn(properties, token) ? properties[token] : undefined
+    else if (typeof additionalProperties === 'object') next = additionalProperties
     if (!next) return 'does not refer to a valid field'
     current = next
   }
@@ -294,9 +290,9 @@ function storedVersionErrors(
       ),
     )
   })
-  for (const { name } of storage.slice(-1)) {
-    if (!stored.includes(name)) errors.push(invalid(field, stored, `must have the storage version ${name}`))
-  }
+  const lastStorage = storage.at(-1)
+  if (lastStorage && !stored.includes(lastStorage.name))
+    errors.push(invalid(field, stored, `must have the storage version ${lastStorage.name}`))
   return errors
 }
 

@@ -79,7 +79,7 @@ test('protobuf equals the output of gnostic for the same document', () => {
   expect(Buffer.concat([...bytes]).toString('base64')).toBe(recorded)
 })
 
-describe('a schema in v2', () => {
+describe('a schema in OpenAPI v2', () => {
   test.each<[string, object, object]>([
     ['refers to definitions', { $ref: '#/components/schemas/a.B' }, { $ref: '#/definitions/a.B' }],
     [
@@ -87,8 +87,8 @@ describe('a schema in v2', () => {
       { allOf: [{ $ref: '#/components/schemas/a.B' }], description: 'd', default: {} },
       { $ref: '#/definitions/a.B', description: 'd' },
     ],
-    ['has no oneOf, anyOf and not', { type: 'string', oneOf: [{}], anyOf: [{}], not: {}, allOf: [{}] }, { type: 'string' }],
-    ['has no type when it is nullable', { type: 'array', nullable: true, items: { type: 'string' } }, {}],
+    ['has no oneOf, anyOf, allOf or not', { type: 'string', oneOf: [{}], anyOf: [{}], not: {}, allOf: [{}] }, { type: 'string' }],
+    ['has no type and no items when it is nullable', { type: 'array', nullable: true, items: { type: 'string' } }, {}],
     [
       'has no properties when it preserves unknown fields',
       { type: 'object', properties: { a: {} }, 'x-kubernetes-preserve-unknown-fields': true },
