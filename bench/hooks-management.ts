@@ -80,13 +80,13 @@ export async function startHooksManagement(
   const stop = new AbortController()
   const follow = async <T extends KubeObject>(
     kind: Kind<T>,
-    momentsOf: (object: T, isGone: boolean) => readonly (string | false)[],
+    eventNamesOf: (object: T, isGone: boolean) => readonly (string | false)[],
   ) => {
     const { metadata } = await client.list(kind)
     const events = await client.watch(kind, { resourceVersion: metadata.resourceVersion, signal: stop.signal })
     const read = async () => {
       for await (const { type, object } of events) {
-        for (const event of momentsOf(object, type === 'DELETED')) if (event !== false) moments.record(event)
+        for (const event of eventNamesOf(object, type === 'DELETED')) if (event !== false) moments.record(event)
       }
     }
     // Ends when `close` aborts the watch.

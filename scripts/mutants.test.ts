@@ -23,7 +23,7 @@ test.each([
   ['packages/core/src/machine/README.md', false],
 ])('%s is mutated: %s', (file, expected) => expect(isMutated(file)).toBe(expected))
 
-test('testsFor returns the tests that reach a statement in order of distance from the file, then of duration', () => {
+test('tests that reach a statement run in order of their distance from its file, then of their duration', () => {
   const aTest = (test: string, seconds: number, ...reached: number[]) => ({ test, seconds, reached })
   const tests = [
     aTest('packages/testing/src/far.test.ts', 1, 15),

@@ -145,7 +145,7 @@ const hasManyEvents: ReadonlySet<string> = new Set([
   'topology-upgrade-defer',
   'topology-upgrade-and-change',
   'topology-many-names',
-  'topology-upgrade-six-minors',
+  'topology-upgrade-five-minors',
   'topology-control-plane-denied',
   'topology-deployment-denied',
   'topology-pool-denied',

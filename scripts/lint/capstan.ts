@@ -37,7 +37,7 @@ function isConstantArray(node: Node, name: unknown): boolean {
   return false
 }
 
-/** Whether the source code itself limits the number of elements of the spread list. */
+/** Whether the source code limits the number of elements of the spread list. */
 function isBounded(node: Node): boolean {
   switch (node.type) {
     case 'ArrayExpression':

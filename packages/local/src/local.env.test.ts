@@ -282,7 +282,7 @@ const objectNames = ({ store }: LocalEnv) =>
     'secrets',
   ].flatMap((resource) => store.list(resource).map(({ metadata }) => `${resource.split('.')[0]}/${metadata.name}`))
 
-test('a worker waits for the control plane and joins; a deleted Cluster deletes its objects in order', async () => {
+test('a worker waits for the control plane and joins; the deletion of a Cluster deletes its objects in order', async () => {
   const stores = keptStores()
   const env = await startEnv({ stores })
   await addWorker(env, 'worker')

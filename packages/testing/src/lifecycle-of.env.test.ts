@@ -101,7 +101,7 @@ test('the trace has every lifecycle hook, in order', async () => {
   expect(calls.every(({ extensionConfig }) => extensionConfig === 'sample')).toBe(true)
 })
 
-test('core calls the handlers of an extension that declares variables, generates and validates patches, and plans upgrades', async () => {
+test('lifecycleOf adds an extension that computes patches, declares variables and plans upgrades to the ClusterClass', async () => {
   const extension = defineExtension({
     name: 'topology',
     handlers: [

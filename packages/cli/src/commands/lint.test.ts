@@ -185,7 +185,7 @@ describe('a URL', () => {
     expect(out).toContain('  at    https://example.com/crds.yaml:2 ')
   })
 
-  test('of a release is read with its metadata, which must have a series for it', async () => {
+  test('of a release is read with its metadata.yaml, which must have a series for the release', async () => {
     const folder = `${release}/download/v1.2.0`
     serve({ [`${folder}/bootstrap-components.yaml`]: components, [`${folder}/metadata.yaml`]: metadata(2) })
     const { code, out } = await runToEnd(['lint', `${release}/tag/v1.2.0`])
@@ -265,7 +265,7 @@ describe('the URL of a server', () => {
     expect(code).toBe(2)
   })
 
-  test('that does not respond in time is a usage error with the time', async () => {
+  test('that does not respond in time is a usage error that names the time limit', async () => {
     vi.stubGlobal('fetch', () => Promise.reject(new DOMException('aborted', 'TimeoutError')))
     const { code, err } = await runToEnd(['lint', `${url}/crds.yaml`])
     vi.unstubAllGlobals()

@@ -50,6 +50,6 @@ export function watchFolders(changed: (file: string) => void): FolderWatch {
   }
 }
 
-/** Whether a file is source code, JSON or YAML, and neither a test nor a temporary file of an editor. */
+/** Whether a file can be part of a Runtime Extension: source code, JSON or YAML, but no test and no temporary file of an editor. */
 export const isExtensionFile = (name: string): boolean =>
   /\.([cm]?[jt]s|json|ya?ml)$/.test(name) && !name.startsWith('.') && !/\.(test|spec)\.[cm]?[jt]s$/.test(name)

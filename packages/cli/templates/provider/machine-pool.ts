@@ -28,7 +28,7 @@ export const SampleMachinePool = defineKind({
     ready: s
       .boolean()
       .optional()
-      .doc('The same as initialization.provisioned; the core provider of upstream v1.14 reads this field.'),
+      .doc('The same as initialization.provisioned; the core provider of Cluster API v1.14 reads this field.'),
     initialization: s.object({ provisioned: s.boolean().optional() }).optional(),
     replicas: s.int32().optional(),
     conditions: s.conditions(),

@@ -382,7 +382,7 @@ export const allResources: readonly Rule[] = [
     versions: bothVersions,
     applies: 'providers that make an object the owner of another with blockOwnerDeletion',
     sentence: 'A client that sets blockOwnerDeletion has permission to update the finalizers of the owner.',
-    why: 'On clusters that enforce permissions of owner references, creating the owned object is forbidden.',
+    why: 'On clusters that enforce permissions of owner references, creating the owned object without this permission is forbidden.',
     check: {
       looksAt:
         'Roles and ClusterRoles, for kinds that own Machines: control planes with `spec.machineTemplate` or another reference to infrastructure of their Machines, machine pools with `status.infrastructureMachineKind`. Manifests do not show which other owner references a controller sets.',

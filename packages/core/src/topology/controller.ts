@@ -30,7 +30,8 @@ export interface TopologyOptions {
 
 /**
  * Ignores the edit of a usable class, because the class controller writes the status afterwards, which causes another event. Accepts all
- * other events, also an event that contains both changes, or a new class of the same name, after an interruption of the watch.
+ * other events. After an interruption of the watch, one event may contain both the edit and the status, or a new class of the same name;
+ * these events are accepted, too.
  */
 export const classMatters: Predicate<ClusterClass> = ({ previous, object }) =>
   !previous ||

@@ -101,7 +101,7 @@ describe('the next step', () => {
       'wait * waiting for control plane components to become healthy',
     ],
     [
-      'of a scale-down does not wait for the Machine to delete',
+      'of a scale-down does not wait until the Machine that it deletes is healthy',
       { machines: [aMachine('m1', { healthy: false }), three[1]!, three[2]!], replicas: 1 },
       'delete m1: 3 Machines > 1 replicas',
     ],

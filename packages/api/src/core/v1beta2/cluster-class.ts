@@ -10,7 +10,7 @@ import { coreLabels } from './shared/core-labels.ts'
 import { controlPlaneClassHealthCheck, machineDeploymentClassHealthCheck } from './shared/health-check.ts'
 import { legacyStatus } from './shared/legacy-status.ts'
 import { groupVersion, kindName, nonEmpty, shortText } from './shared/limits.ts'
-import { machineDeletion, machineDeploymentDeletion } from './shared/machine-deletion.ts'
+import { machineDeletion, machineDeploymentTopologyDeletion } from './shared/machine-deletion.ts'
 import { machineTaints } from './shared/machine-taints.ts'
 import { naming } from './shared/naming.ts'
 import { objectMeta } from './shared/object-meta.ts'
@@ -172,7 +172,7 @@ const machineDeploymentClass = s
     ...workersClass,
     healthCheck: machineDeploymentClassHealthCheck,
     failureDomain,
-    deletion: machineDeploymentDeletion.optional(),
+    deletion: machineDeploymentTopologyDeletion.optional(),
     readinessGates: conditionGates.optional(),
     rollout: machineDeploymentClassRollout,
   })

@@ -11,7 +11,7 @@ import { controlPlaneHealthCheck, machineDeploymentHealthCheck } from './shared/
 import { legacyFailure, legacyStatus } from './shared/legacy-status.ts'
 import { dnsLabel, dnsSubdomain, nonEmpty, objectName, shortText } from './shared/limits.ts'
 import { machineCounts } from './shared/machine-counts.ts'
-import { machineDeletion, machineDeploymentDeletion } from './shared/machine-deletion.ts'
+import { machineDeletion, machineDeploymentTopologyDeletion } from './shared/machine-deletion.ts'
 import { machineTaints } from './shared/machine-taints.ts'
 import { objectMeta } from './shared/object-meta.ts'
 import { contractReference } from './shared/references.ts'
@@ -94,7 +94,7 @@ const machineDeploymentTopology = s
     ...workersOfClass,
     failureDomain,
     healthCheck: machineDeploymentHealthCheck,
-    deletion: machineDeploymentDeletion.optional(),
+    deletion: machineDeploymentTopologyDeletion.optional(),
     readinessGates: conditionGates.optional(),
     rollout: machineDeploymentRollout,
   })

@@ -8,7 +8,7 @@ import { restarted } from './restarted.ts'
 import { templates } from './templates.ts'
 import { late, orphans } from './waiting.ts'
 
-/** The scenarios, each in its own namespace. Live checks evaluate their records. */
+/** Scenarios of the live conformance checks, by name. Each runs in its own namespace; the checks evaluate its record. */
 export const scenarios = {
   life,
   orphans,

@@ -25,15 +25,18 @@ const order = {
     .doc('Which Machines are deleted first on scale down: Random (when absent), Newest or Oldest.'),
 }
 
+/** Field `deletion` of Machines, and of control planes and MachinePools in a topology or ClusterClass. */
 export const machineDeletion = s
   .object(timeouts, nonEmpty)
   .doc('Timeouts of the steps of the deletion of a Machine; 0 means without limit.')
 export interface MachineDeletion extends Infer<typeof machineDeletion> {}
 
+/** Field `deletion` of MachineSets and MachineDeployments. */
 export const machineSetDeletion = s.object(order, nonEmpty).doc('Which Machines are deleted first on scale down.')
 export interface MachineSetDeletion extends Infer<typeof machineSetDeletion> {}
 
-export const machineDeploymentDeletion = s
+/** Field `deletion` of a MachineDeployment in a topology or ClusterClass. */
+export const machineDeploymentTopologyDeletion = s
   .object({ ...order, ...timeouts }, nonEmpty)
   .doc('Which Machines are deleted first on scale down, and the timeouts of a deletion.')
-export interface MachineDeploymentTopologyDeletion extends Infer<typeof machineDeploymentDeletion> {}
+export interface MachineDeploymentTopologyDeletion extends Infer<typeof machineDeploymentTopologyDeletion> {}
