@@ -1,5 +1,5 @@
 /** PodDisruptionBudgets, and evictions that they allow or reject. */
-import { columnsOf, mergePatch, post, rejected, remove, type Scenario } from './step.ts'
+import { columnsOf, mergePatch, post, remove, type Scenario, variants } from './step.ts'
 
 const budgets = '/apis/policy/v1/namespaces/default/poddisruptionbudgets'
 const budget = {

@@ -96,11 +96,11 @@ test('a handler that blocks with a different message each time is called again o
 })
 
 test('a handler of DiscoverVariables that fails with a different message each time is also retried with backoff', async () => {
-  const world = await managementWith(DiscoverVariables, (nth) => fail(`broken for the ${nth}th time`))
-  const external = { discoverVariablesExtension: 'moody.x', generatePatchesExtension: 'moody.x' }
-  const operations = [{ op: 'add' as const, path: '/spec/patches', value: [{ name: 'moody', external }] }]
-  await world.client.patch(ClusterClass, key, { type: 'json', operations })
-  await world.advance(minutes(2))
-  expect(world.calls.length).toBeGreaterThan(5)
-  expect(world.calls.length).toBeLessThan(20)
+  const management = await managementWith(DiscoverVariables, (nth) => fail(`broken for the ${nth}th time`))
+  const external = { discoverVariablesExtension: 'changing.x', generatePatchesExtension: 'changing.x' }
+  const operations = [{ op: 'add' as const, path: '/spec/patches', value: [{ name: 'changing', external }] }]
+  await management.client.patch(ClusterClass, key, { type: 'json', operations })
+  await management.advance(minutes(2))
+  expect(management.calls.length).toBeGreaterThan(5)
+  expect(management.calls.length).toBeLessThan(20)
 })
