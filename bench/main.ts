@@ -1,7 +1,7 @@
 /**
  * `npm run bench -- [--short] [--json FILE] [--clusters N,…] [--managers N,…] [--sides NAME,…] [--only TEXT,…] [NAME…]`
- * measures the figures of README.md on this machine in one run. README.md explains what limits each figure. No figure
- * makes the command fail, because machines differ.
+ * measures the figures of bench/README.md on this machine in one run. bench/README.md explains what limits each figure.
+ * `--json` writes the figures to a file; `BenchOptions` explains the other flags. No figure makes the command fail, because machines differ.
  */
 import { writeFileSync } from 'node:fs'
 import { abuseBench } from './abuse.ts'

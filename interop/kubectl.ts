@@ -68,7 +68,7 @@ const suggested: Readonly<Record<string, Pick<Step, 'expect' | 'timeoutMs' | 'en
       },
     ],
   },
-  'delete it with its Machines': {
+  'delete the first Cluster with its Machines': {
     expect: /cluster\.cluster\.x-k8s\.io "demo" deleted/,
     timeoutMs: 60_000,
     after: [

@@ -58,7 +58,7 @@ const MaxStored = 128
  * exceeds the limit until V8 returns it to the system: 100 s after the last garbage collection, or earlier if the process is idle.
  */
 const MemoryPatience = 150
-/** Seconds after which the clients of a flood abort their requests, so that a flood does not last longer on a busy machine. */
+/** Seconds after which the requests of a flood are aborted, so that a flood does not last longer on a busy machine. */
 const FloodLength = 20
 /** Seconds in which all clusters must reach their desired state after a fault has ended; long enough for a busy machine. */
 const Patience = 300
@@ -305,7 +305,7 @@ class Soak {
   }
 
   /**
-   * Makes `count` random changes, one after another: creates Clusters while there are fewer than `Clusters`, otherwise deletes,
+   * Makes at most `count` random changes, one after another: creates Clusters while there are fewer than `Clusters`, otherwise deletes,
    * scales or upgrades one.
    */
   async #change(count: number): Promise<void> {

@@ -202,7 +202,7 @@ export const explained: readonly Explained[] = [
     effect:
       'no MachineHealthCheck of a MachineDeployment that a user has deleted stays; no event `FailedUpdate` with `Operation cannot be fulfilled` or `no new finalizers can be added` on MachineDeployments, and no event `TopologyUpdate` of a MachineDeployment or MachinePool for an update that changes nothing',
     matches: ({ object, path, theirs, ours }, name) =>
-      (name === 'topology-deployment-deleted-behind' && object.startsWith('MachineHealthCheck ') && ours === undefined) ||
+      (name === 'topology-deployment-deleted' && object.startsWith('MachineHealthCheck ') && ours === undefined) ||
       (object === 'Events' &&
         ours === undefined &&
         (/ Warning FailedUpdate .*(Operation cannot be fulfilled|no new finalizers can be added)/.test(path) ||

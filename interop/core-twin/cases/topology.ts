@@ -379,9 +379,9 @@ const everywhere = [
 export const toControlPlane = (...jsonPatches: readonly object[]) => [
   { selector: selector('StubControlPlaneTemplate', { controlPlane: true }), jsonPatches },
 ]
-const builtin = (...names: readonly string[]) =>
+const builtinsToControlPlane = (...names: readonly string[]) =>
   toControlPlane(...names.map((name, index) => set(`b${index}`, { valueFrom: { variable: `builtin.${name}` } })))
-const toWorkers = (...names: readonly string[]) => [
+const builtinsToWorkers = (...names: readonly string[]) => [
   {
     selector: selector('StubConfigTemplate', { machineDeploymentClass: { names: ['worker'] } }),
     jsonPatches: names.map((name, index) => set(`b${index}`, { valueFrom: { variable: `builtin.${name}` } })),
@@ -438,7 +438,7 @@ const createdTogether: Case = async (twin) => {
 }
 
 /** A user deletes objects that the topology has created. */
-const deletedBehind: Case = async (twin) => {
+const deploymentDeleted: Case = async (twin) => {
   await createTopology(twin, { worker: { healthCheck: { checks } } })
   await twin.delete(MachineDeployment, ([first]) => first)
   await twin.settle('the MachineDeployment is deleted')
@@ -609,7 +609,7 @@ export const topologyCases: Cases = {
     'the upgrade is no longer on hold',
     workers(...threeWorkers),
   ]),
-  'topology-upgrade-held-by-annotation': blockedByAnnotation,
+  'topology-upgrade-blocked-by-annotation': blockedByAnnotation,
   'topology-upgrade-stuck': stuckUpgrade,
   'topology-rotates-worker-machines': rotated('machineTemplate', 'quick-worker'),
   'topology-rotates-control-plane-machines': rotated('machineTemplate', 'quick-control-plane'),
@@ -697,7 +697,7 @@ export const topologyCases: Cases = {
     'the zone changes',
     topology(values(['zone', 'b'], ['size', 3])),
   ]),
-  'topology-variables-refused': cluster(
+  'topology-variables-rejected': cluster(
     patched(patch('zones', everywhere)),
     inZone('a'),
     ['a value outside of the enum', topology(values(['zone', 'c']))],
@@ -766,7 +766,7 @@ export const topologyCases: Cases = {
     patched(
       patch(
         'p',
-        builtin(
+        builtinsToControlPlane(
           'cluster.name',
           'cluster.namespace',
           'cluster.topology.version',
@@ -784,7 +784,7 @@ export const topologyCases: Cases = {
     patched(
       patch(
         'p',
-        toWorkers(
+        builtinsToWorkers(
           'machineDeployment.version',
           'machineDeployment.class',
           'machineDeployment.topologyName',
@@ -813,12 +813,12 @@ export const topologyCases: Cases = {
     {},
   ]),
   'topology-class-of-namespace': sameNamespace,
-  'topology-deployment-deleted-behind': deletedBehind,
-  'topology-health-check-deleted-behind': healthCheckDeleted,
+  'topology-deployment-deleted': deploymentDeleted,
+  'topology-health-check-deleted': healthCheckDeleted,
   'topology-control-plane-disowned': disowned('controlPlane'),
   'topology-deployment-disowned': disowned('machineDeployment'),
   'topology-autoscaled': autoscaled,
-  'topology-deployment-held': deploymentDeletionBlocked,
+  'topology-deployment-deletion-blocked': deploymentDeletionBlocked,
   'topology-variables-change': variablesChange,
   'topology-class-paused': pausedClass,
   'topology-template-deleted': templateDeleted,

@@ -41,7 +41,7 @@ function canonicalForm(text: string): string {
   return [...parts.map(withoutLeadingZeros), ...(isShort ? ['0', '0'] : [])].slice(0, 3).join('.')
 }
 
-/** Removes leading zeros. As in upstream, adds a zero before a part of two or more characters that then does not begin with a digit. */
+/** Removes leading zeros from a part of two or more characters. As in upstream, adds one zero if the rest does not begin with a digit. */
 function withoutLeadingZeros(part: string): string {
   if (part.length < 2) return part
   const digits = part.replace(/^0+/, '')
@@ -51,7 +51,7 @@ function withoutLeadingZeros(part: string): string {
 /** The largest number that upstream's parser reads. */
 const MaxNumber = 2n ** 64n - 1n
 
-/** Returns the error text for an invalid version, as in upstream's library; `undefined` when the version is valid. */
+/** Returns the error text of upstream's library for an invalid version; `undefined` when that library accepts the version. */
 function invalidPart(version: string): string | undefined {
   const [major = '', minor, ...rest] = version.split('.')
   if (minor === undefined || rest.length === 0) return 'Short version cannot contain PreRelease/Build meta data'

@@ -1,4 +1,4 @@
-/** One HTTP exchange on Node's sockets, HTTP/1.1 or HTTP/2: reads the body and writes the response, with timeouts. */
+/** One HTTP exchange on Node's sockets, HTTP/1.1 or HTTP/2: reads the body, and writes the response with a timeout. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { constants } from 'node:http2'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
@@ -14,7 +14,7 @@ export type Res = ServerResponse
 /** A body that is too long is read up to this many times its limit, so that clients that send it all before they read get the response. */
 const DrainFactor = 8
 
-/** Reads the whole body. @throws BodyTooLarge, and TooManyRequests when the budget is used up */
+/** Reads the whole body. @throws BodyTooLarge; TooManyRequests when the budget is used up; `clientDisconnected` when the body is incomplete */
 export function readBody(req: Req, limit: number, budget: Pick<BodyShare, 'take'>, requester?: Requester): Promise<Buffer> {
   const declared = Number(req.headers['content-length'] ?? 0)
   // An HTTP/2 stream can be closed without its connection, so its input need not be drained.
@@ -49,6 +49,7 @@ export interface Delivery {
   readonly clock: Clock
   /** Milliseconds after which the connection (HTTP/1.1) or the stream (HTTP/2) of a client that does not read is closed. */
   readonly timeout: number
+  /** Aborted when the client disconnects, or resets the stream, before the response is complete. */
   readonly closed: AbortSignal
 }
 
@@ -92,9 +93,10 @@ export async function respond({ status, headers, body }: HttpResponse, req: Req,
 const LastPartSize = 1024
 
 /**
- * Sends a long HTTP/1.1 response except its last 1024 bytes, waits until the socket has taken this part, and returns the rest. Otherwise
+ * Sends a long HTTP/1.1 response except its last 1024 bytes, waits until the socket has taken these bytes, and returns the rest. Otherwise
  * the client could have the whole response, and send its next request, while Node still waits for the socket: Node then pauses the parser,
- * and fails when the next body arrives (HPE_PAUSED). A body is long from half of the socket's buffer on: the head needs space, too.
+ * and fails when the next body arrives (HPE_PAUSED). A response is long when its body fills half
+ * of the socket's buffer or more: the head needs space in the buffer, too.
  */
 async function sendFirstPart(bytes: string | Buffer, res: Res, delivery: Delivery): Promise<string | Buffer> {
   const end = bytes.length - LastPartSize

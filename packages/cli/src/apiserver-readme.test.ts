@@ -1,4 +1,4 @@
-/** Runs the programs and commands in the README of the API server. */
+/** Runs the TypeScript programs and the `capstan` commands of the section Uses in the README of the API server. */
 import { execFile } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

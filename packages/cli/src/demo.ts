@@ -24,7 +24,10 @@ export interface DemoChanges {
   readonly upgrade?: NonNullable<ClusterClass['spec']['upgrade']>
   /** Whether maxSurge is 0, so that no Machine is created before another one is deleted or updated in place. */
   readonly noSurge: { readonly workers: boolean; readonly controlPlane: boolean }
-  /** Handlers of ValidateTopology for which the extension has no handler of GeneratePatches, so that no patch can name them. */
+  /**
+   * Handlers of ValidateTopology that core does not call. Each patch names one handler of GeneratePatches and at most one of
+   * ValidateTopology; these are the handlers of ValidateTopology that remain.
+   */
   readonly uncalled: readonly string[]
 }
 
@@ -150,6 +153,6 @@ export function suggestions(kubeconfig: string, capstan: string): readonly Sugge
       command: `${kubectl} apply -f ${manifestPath('second-cluster.yaml')}`,
       purpose: 'create a second Cluster of the same class',
     },
-    { command: `${kubectl} delete cluster demo`, purpose: 'delete it with its Machines' },
+    { command: `${kubectl} delete cluster demo`, purpose: 'delete the first Cluster with its Machines' },
   ]
 }

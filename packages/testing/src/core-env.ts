@@ -1,4 +1,7 @@
-/** Environment with core's controllers and a workload cluster. The test itself acts as the provider. */
+/**
+ * Environment with core's controllers of Clusters, Machines, MachinePools, ClusterResourceSets and MachineHealthChecks, and a workload
+ * cluster. The test itself acts as the provider.
+ */
 import { Cluster, coreKinds, Machine } from '@capstan/api'
 import { memoryStore } from '@capstan/apiserver'
 import { createApiServer } from '@capstan/kubernetes-kinds'

@@ -106,7 +106,7 @@ function textProblem(operation: Record<string, unknown>, field: string, missing:
   return `failed to decode '${field}': json: cannot unmarshal ${goKind(value)} into Go value of type string`
 }
 
-/** Formats an operation in the same way as Go formats a map: keys are in alphabetical order. */
+/** Encodes an operation as JSON with the keys in alphabetical order, as Go encodes a map. */
 const operationText = (operation: Record<string, unknown> | null): string =>
   JSON.stringify(operation && Object.fromEntries(Object.entries(operation).sort(([a], [b]) => (a < b ? -1 : 1))))
 
@@ -115,7 +115,9 @@ function goKind(value: unknown): string {
   return typeof value === 'boolean' ? 'bool' : typeof value
 }
 
-/** Removes null members of objects in lists, as upstream does. A merge patch replaces a whole list. */
+/**
+ * Removes null members of objects in lists, as upstream does. RFC 7386 keeps them, because a merge patch replaces a list as a whole.
+ */
 function withoutNullsInLists(value: unknown, inList = false): unknown {
   if (Array.isArray(value)) return value.map((item) => withoutNullsInLists(item, true))
   if (!isRecord(value)) return value

@@ -271,7 +271,7 @@ test.each([
   ['/apis/apps/v9', 'application/json', /"the server could not find the requested resource"/],
   ['/apis/shop.example.com/v9', 'application/json', /^404 page not found/],
   ['/index.html', 'application/json', /"paths":\["\/.well-known/],
-])('GET %s negotiates its content type by Accept: %s', async (path, accept, text) => {
+])('GET %s with Accept: %s returns a body that matches %s', async (path, accept, text) => {
   const { send } = await startWithGadgets()
   expect(await (await send(path, { headers: { accept } })).text()).toMatch(text)
 })
@@ -292,7 +292,7 @@ test('a list cannot be requested as PartialObjectMetadata, the format of a singl
   expect(await messageOf(gadgetPath)).toBe(rejected('*unstructured.UnstructuredList'))
 })
 
-test('OpenAPI v3 documents can be cached by their hash, and keep the hash when another group changes; OpenAPI v2 contains all groups', async () => {
+test('OpenAPI v3 documents can be cached by their hash, and keep the hash when another group is added; OpenAPI v2 contains all groups', async () => {
   const { send, create } = await startWithGadgets()
   const index = async () =>
     ((await (await send('/openapi/v3')).json()) as { paths: { [path: string]: { serverRelativeURL: string } } }).paths

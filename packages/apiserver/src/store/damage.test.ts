@@ -30,7 +30,7 @@ beforeAll(async () => {
   await store.close()
   await journal.close()
   newestLog = intactDisk.paths.findLast((path) => path.includes('/log-'))!
-  // 40 changes, and the first frame of each log.
+  // Frames are numbered from 1 across all logs: the first frame of each log, and one for each of the 40 changes.
   nextFrame = 40 + Number(newestLog.slice(-10)) + 1
   expect(intactDisk.paths.filter((path) => path.includes('checkpoint'))).toHaveLength(2)
 })
@@ -67,7 +67,7 @@ async function outcomesOf(damages: (bytes: Buffer) => Iterable<Buffer>): Promise
 }
 
 describe('all acknowledged writes are readable, or the error of opening names the damaged file, after', () => {
-  test('the change of a bit in any byte', async () => {
+  test('the change of one bit, at many positions', async () => {
     const counts = await outcomesOf(function* (bytes) {
       for (let at = 0; at < bytes.length; at += 1 + (at % 31)) {
         const damaged = Buffer.from(bytes)
@@ -80,7 +80,7 @@ describe('all acknowledged writes are readable, or the error of opening names th
     expect(counts['complete']).toBeGreaterThan(50)
   })
 
-  test('the truncation of a file at any byte', async () => {
+  test('the truncation of a file, at many positions', async () => {
     const counts = await outcomesOf(function* (bytes) {
       for (let size = 0; size < bytes.length; size += 1 + (size % 23)) yield bytes.subarray(0, size)
     })
@@ -119,7 +119,7 @@ describe('data that was never acknowledged', () => {
     return outcomeOf(disk)
   }
 
-  test('is dropped when it was truncated at any byte, and kept when it is complete', async () => {
+  test('is dropped when it was truncated, and kept when it is complete', async () => {
     const complete = frame()
     for (let size = 0; size < complete.length; size += size < 40 || size > complete.length - 40 ? 1 : 11)
       expect(await withTail(complete.subarray(0, size)), `cut at ${size}`).toEqual({ kind: 'complete' })

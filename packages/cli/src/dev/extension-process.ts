@@ -11,8 +11,8 @@ export interface RunningExtension {
   readonly name: string
   readonly handlers: readonly AnnouncedHandler[]
   /**
-   * Files to watch: the extension's modules, except those of installed packages and of Capstan, and missing modules that an import
-   * names.
+   * Files to watch: the extension's own modules, without those of installed packages and of Capstan. They include missing modules that an
+   * import names.
    */
   readonly files: readonly string[]
   /** Handles a request. @throws Error when the process ends before the response */

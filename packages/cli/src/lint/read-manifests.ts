@@ -6,7 +6,7 @@ import { merged } from '@capstan/kube'
 import { LineCounter, parseAllDocuments } from 'yaml'
 import { UsageError } from '../io.ts'
 
-/** Limit of the total size of manifests. Components files of providers have a few megabytes. */
+/** Limit of the total size of manifests, and of Markdown files, in bytes. Components files of providers have a few megabytes. */
 export const MaxBytes = 32 * 1024 * 1024
 const MaxFiles = 5_000
 

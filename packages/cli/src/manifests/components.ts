@@ -71,7 +71,7 @@ export function components(options: ManifestOptions): Manifest[] {
     networkPolicy(options),
     ...(certificates === 'cert-manager' ? certManagerObjects(provider) : []),
   ]
-  // All objects of a file have the same provider label. In `config/crd`, the label of a local kind depends on its API group.
+  // All objects of a components file have the same provider label. It replaces the label of a local CRD, which depends on the API group.
   return objects.map((object) => ({
     ...object,
     metadata: {

@@ -16,6 +16,7 @@ import {
 export type ClusterCacheEvent =
   /** The connection was opened or lost; or, for sources with `unreachableAfter`, the cluster became unreachable or reachable again. */
   | { readonly kind: 'connected' | 'disconnected' | 'unreachable' | 'reachable'; readonly cluster: ObjectKey }
+  /** A Node of the cluster was added, changed or deleted. For a deleted Node, `node` is its last state. */
   | { readonly kind: 'node'; readonly cluster: ObjectKey; readonly node: Node; readonly previous: Node | undefined }
 
 export interface SourceOptions {
@@ -163,7 +164,7 @@ const isProvisioned = ({ status }: Cluster): boolean => status?.initialization?.
 /** Accepts events in which a Cluster appears or disappears, or its infrastructure becomes provisioned. */
 const provisioningMatters = whenChanged(isProvisioned)
 
-/** Returns the kubeconfig of the cluster; `undefined` before its infrastructure is provisioned. */
+/** Returns the kubeconfig of the cluster: `undefined` before its infrastructure is provisioned, `MissingKubeconfig` when its Secret has none. */
 function kubeconfigOf(cluster: Cluster, cache: Cache): string | undefined {
   if (!isProvisioned(cluster)) return undefined
   const { metadata } = cluster

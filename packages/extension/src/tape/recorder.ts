@@ -1,4 +1,7 @@
-/** Writes calls to a tape when they end. No call waits for a write, and an error stops the recording, not the program. */
+/**
+ * Writes hook calls, when they end, to a tape: a file of recorded calls. No call waits for a write. A failed write stops the recording, not
+ * the program.
+ */
 import type { Clock } from '@capstan/kube'
 import { messageOf, writeJSON } from '@capstan/kube'
 import type { CallObserver, ObservedCall } from '../client/observed-call.ts'

@@ -44,7 +44,7 @@ describe('callHook rejects', () => {
   const [{ uid } = { uid: '' }] = fixture(GeneratePatches).items
   test.each<[string, Hook, Handler, RegExp]>([
     [
-      'a field of a wrong type',
+      'a field of the wrong type',
       GeneratePatches,
       patches({ uid: 5 }),
       /cannot unmarshal number into Go struct field GeneratePatchesResponseItem\.items\.uid/,

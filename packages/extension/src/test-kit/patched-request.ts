@@ -1,6 +1,6 @@
 /**
- * Applies the patches of a response to the objects of the request, as core does: GeneratePatches changes spec, labels and annotations, the
- * hooks of in-place updates only the spec, or the spec of the template.
+ * Applies the patches of a response to the objects of the request, as core does: patches of GeneratePatches change only spec, labels and
+ * annotations; those of CanUpdateMachine change only `spec`, and those of CanUpdateMachineSet only `spec.template.spec`.
  */
 import type { Hook, WirePatch } from '@capstan/api'
 import { applyResponsePatch, copyPatchedParts, inPlacePatchPaths, patchedDocument } from '@capstan/api'

@@ -9,7 +9,7 @@ export const defaultIngressClass = defaultClass({
   name: 'DefaultIngressClass',
   storage: 'ingresses.networking.k8s.io',
   field: 'ingressClassName',
-  oldName: 'kubernetes.io/ingress.class',
+  oldAnnotation: 'kubernetes.io/ingress.class',
   classes: 'ingressclasses.networking.k8s.io',
   marks: ['ingressclass.kubernetes.io/is-default-class'],
 })
@@ -18,7 +18,7 @@ export const defaultStorageClass = defaultClass({
   name: 'DefaultStorageClass',
   storage: 'persistentvolumeclaims',
   field: 'storageClassName',
-  oldName: 'volume.beta.kubernetes.io/storage-class',
+  oldAnnotation: 'volume.beta.kubernetes.io/storage-class',
   classes: 'storageclasses.storage.k8s.io',
   marks: ['storageclass.kubernetes.io/is-default-class', 'storageclass.beta.kubernetes.io/is-default-class'],
 })
@@ -30,21 +30,21 @@ interface Classes {
   /** Field of `spec` that names the class. */
   readonly field: string
   /** Annotation that named the class before the field existed. */
-  readonly oldName: string
+  readonly oldAnnotation: string
   /** Resource of the classes, `plural.group`. */
   readonly classes: string
   /** Annotations whose value `true` marks a class as the default. */
   readonly marks: readonly string[]
 }
 
-function defaultClass({ name, storage, field, oldName, classes, marks }: Classes): Plugin {
+function defaultClass({ name, storage, field, oldAnnotation, classes, marks }: Classes): Plugin {
   return {
     name,
     appliesTo: (info) => info.storage === storage,
     mutate({ operation, subresource, object, store }) {
       const { metadata, spec } = object
       if (operation !== 'CREATE' || subresource !== undefined || !isRecord(spec)) return
-      if (spec[field] !== undefined || metadata.annotations?.[oldName] !== undefined) return
+      if (spec[field] !== undefined || metadata.annotations?.[oldAnnotation] !== undefined) return
       const newest = newestDefault(store, classes, marks)
       if (newest) spec[field] = newest.metadata.name
     },

@@ -47,7 +47,7 @@ export const callCommand = (io: Io, finish: (code: number) => void): Command =>
           io.out(`${hook.name}${handler === '' ? '' : ` of ${handler}`} answered after ${took} ms:`)
           io.out(JSON.stringify(response, undefined, 2))
           const caller = hook.group === HooksGroup ? 'core' : 'the caller'
-          if (core.kind === 'rejected') io.err(`capstan: ${caller} rejects it: ${core.error}`)
+          if (core.kind === 'rejected') io.err(`capstan: ${caller} rejects the response: ${core.error}`)
           else for (const effect of core.effects) io.out(`${caller} ${effect}`)
         }
         finish(core.kind === 'accepted' ? ExitCodes.done : ExitCodes.failed)

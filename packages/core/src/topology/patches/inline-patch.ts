@@ -23,7 +23,7 @@ export type TemplateRole =
 
 /**
  * Returns the operations of a patch for one template; none when the patch does not match the template, or is not enabled.
- * @throws AggregateError with an error for each definition that fails, as upstream
+ * @throws Error when `enabledIf` cannot be evaluated; AggregateError with an error for each definition that fails, as upstream
  */
 export function patchOperations(
   patch: ClusterClassPatch,
@@ -96,7 +96,7 @@ function valueOfVariable(variablePath: string, variables: JsonObject): Json {
   return variableValue(variables, variablePath)
 }
 
-/** As upstream, rendered values are parsed as YAML 1.1, where `yes` and `on` are true. */
+/** Renders a template and parses the text as YAML 1.1, where `yes` and `on` are true, as upstream does. */
 function renderedValue(template: string, variables: JsonObject): Json {
   const text = withErrorContext(`failed to render template: ${JSON.stringify(template)}`, () =>
     goTemplate('tpl', template).render(variables),

@@ -1,4 +1,6 @@
-/** Admin access, also to devices that are in use, is allowed only in namespaces with a label that administrators set. */
+/**
+ * Rejects admin access to devices, which gives access even to devices in use, except in namespaces with a label that administrators set.
+ */
 import { type FieldError, forbidden } from '@capstan/kube'
 import type { WriteServices } from '@capstan/apiserver/kinds'
 import type { DeviceClaim, ResourceClaimStatus } from '../schemas/types.ts'

@@ -3,7 +3,7 @@ import { leastUsedDomain, planPool, type PoolMachine } from './plan.ts'
 
 /**
  * Returns one machine for each letter: `r` ready, `n` not ready, `o` outdated and ready, `x` outdated and not ready, `d` being deleted,
- * `m` marked and ready.
+ * `m` marked by the annotation `cluster.x-k8s.io/delete-machine` and ready.
  */
 const machines = (letters: string): PoolMachine[] =>
   Array.from(letters, (letter, index) => ({
