@@ -178,7 +178,8 @@ async function testGlobalInstall(checks: Checks, user: ExternalUser): Promise<vo
   const tests = join(dirname((await toolPaths('etcd'))[0]), '../interop-go.test')
   if (!existsSync(tests))
     throw new CannotRun(`the tests of the Go project are not compiled (${tests}): npm run interop -- --prepare`)
-  const chosen = '^(TestAWidgetLivesAndDies|TestWebhooksDecide|TestVersionsAreConvertedByTheWebhook|TestARestartLosesNothing)$'
+  const chosen =
+    '^(TestWidgetLifecycle|TestAdmissionRejectsAndDefaults|TestVersionsAreConvertedByTheWebhook|TestInformersMissNothingAfterARestart)$'
   const go = await user.try(tests, ['-test.run', chosen, '-test.v'], {
     cwd: join(root, 'interop/go'),
     env: { KUBEBUILDER_ASSETS: assets, PATH: path },

@@ -24,7 +24,7 @@ func TestRBACAppliesToAnotherUser(t *testing.T) {
 	bob, err := client.New(user.Config(), client.Options{Scheme: scheme})
 	must(t, err)
 	maps := &corev1.ConfigMapList{}
-	refused(t, bob.List(background, maps, client.InNamespace(namespace)), metav1.StatusReasonForbidden, fmt.Sprintf(
+	checkError(t, bob.List(background, maps, client.InNamespace(namespace)), metav1.StatusReasonForbidden, fmt.Sprintf(
 		`configmaps is forbidden: User "bob" cannot list resource "configmaps" in API group "" in the namespace %q`, namespace))
 
 	must(t, direct.Create(background, &rbacv1.Role{ObjectMeta: labelled(namespace, "reader", nil), Rules: []rbacv1.PolicyRule{
@@ -36,29 +36,29 @@ func TestRBACAppliesToAnotherUser(t *testing.T) {
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "Group", Name: "devs"}},
 	}))
 	eventually(t, func() error { return bob.List(background, maps, client.InNamespace(namespace)) })
-	refused(t, bob.Create(background, configMap(namespace, "x", nil)), metav1.StatusReasonForbidden, fmt.Sprintf(
+	checkError(t, bob.Create(background, configMap(namespace, "x", nil)), metav1.StatusReasonForbidden, fmt.Sprintf(
 		`configmaps is forbidden: User "bob" cannot create resource "configmaps" in API group "" in the namespace %q`, namespace))
 
-	asked := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: namespace, Verb: "list", Resource: "configmaps"},
 	}}
-	must(t, bob.Create(background, asked))
-	check(t, "may list", asked.Status.Allowed, true)
+	must(t, bob.Create(background, review))
+	check(t, "bob is allowed to list", review.Status.Allowed, true)
 
-	asBob, err := client.New(configFor(func(c *configCopy) {
+	robert, err := client.New(configFor(func(c *rest.Config) {
 		c.Impersonate = rest.ImpersonationConfig{UserName: "robert", Groups: []string{"devs"}}
 	}), client.Options{Scheme: scheme})
 	must(t, err)
-	must(t, asBob.List(background, maps, client.InNamespace(namespace)))
-	refused(t, asBob.Delete(background, configMap(namespace, "x", nil)), metav1.StatusReasonForbidden, fmt.Sprintf(
+	must(t, robert.List(background, maps, client.InNamespace(namespace)))
+	checkError(t, robert.Delete(background, configMap(namespace, "x", nil)), metav1.StatusReasonForbidden, fmt.Sprintf(
 		`configmaps "x" is forbidden: User "robert" cannot delete resource "configmaps" in API group "" in the namespace %q`, namespace))
 
 	contents, err := user.KubeConfig()
 	must(t, err)
-	check(t, "kubeconfig", len(contents) > 0, true)
+	check(t, "the kubeconfig has contents", len(contents) > 0, true)
 }
 
-func TestServiceAccountsHaveTokens(t *testing.T) {
+func TestServiceAccountTokensAuthenticateUntilDeletion(t *testing.T) {
 	namespace := namespaceFor(t)
 	must(t, direct.Create(background, &corev1.ServiceAccount{ObjectMeta: labelled(namespace, "robot", nil)}))
 	token, err := clientset.CoreV1().ServiceAccounts(namespace).CreateToken(background, "robot", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
@@ -67,9 +67,9 @@ func TestServiceAccountsHaveTokens(t *testing.T) {
 	withToken.BearerToken = token.Status.Token
 	robot, err := kubernetes.NewForConfig(withToken)
 	must(t, err)
-	who, err := robot.AuthenticationV1().SelfSubjectReviews().Create(background, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	identity, err := robot.AuthenticationV1().SelfSubjectReviews().Create(background, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	must(t, err)
-	check(t, "user", who.Status.UserInfo.Username, "system:serviceaccount:"+namespace+":robot")
+	check(t, "user", identity.Status.UserInfo.Username, "system:serviceaccount:"+namespace+":robot")
 	review, err := clientset.AuthenticationV1().TokenReviews().Create(background, &authenticationv1.TokenReview{
 		Spec: authenticationv1.TokenReviewSpec{Token: token.Status.Token},
 	}, metav1.CreateOptions{})
@@ -83,7 +83,7 @@ func TestServiceAccountsHaveTokens(t *testing.T) {
 			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("a token without its account: %v", err)
+			t.Fatalf("the token of a deleted ServiceAccount is not rejected: %v", err)
 		}
 	}
 }
@@ -95,5 +95,5 @@ func TestAnonymousUserMayReadHealthOnly(t *testing.T) {
 	must(t, err)
 	check(t, "ready", string(text), "ok")
 	_, err = anonymous.CoreV1().Namespaces().List(background, metav1.ListOptions{})
-	refused(t, err, metav1.StatusReasonForbidden, `namespaces is forbidden: User "system:anonymous" cannot list resource "namespaces" in API group "" at the cluster scope`)
+	checkError(t, err, metav1.StatusReasonForbidden, `namespaces is forbidden: User "system:anonymous" cannot list resource "namespaces" in API group "" at the cluster scope`)
 }

@@ -15,15 +15,14 @@ import (
 	v1 "capstan.dev/interop/api/v1"
 )
 
-type configCopy = rest.Config
-
-// configFor returns a copy of the administrator's configuration with a change.
-func configFor(change func(*configCopy)) *rest.Config {
+// configFor returns a copy of the administrator's configuration to which change has been applied.
+func configFor(change func(*rest.Config)) *rest.Config {
 	config := rest.CopyConfig(config)
 	change(config)
 	return config
 }
 
+// restClientFor returns a client for the group of Widget.
 func restClientFor(t *testing.T, config *rest.Config) *rest.RESTClient {
 	t.Helper()
 	config = rest.CopyConfig(config)
@@ -35,6 +34,7 @@ func restClientFor(t *testing.T, config *rest.Config) *rest.RESTClient {
 	return restClient
 }
 
+// warningList records the warnings in responses.
 type warningList struct {
 	sync.Mutex
 	all []string
@@ -61,18 +61,16 @@ func unstructuredObject(apiVersion, kind, namespace, name string) *unstructured.
 	return object
 }
 
-// requestLog records the request lines of a client.
+// requestLog records methods and URLs of the requests of a client.
 type requestLog struct {
 	sync.Mutex
-	lines  []string
-	bodies []string
+	lines []string
 }
 
 func (l *requestLog) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(req *http.Request) (*http.Response, error) {
 		l.Lock()
 		l.lines = append(l.lines, req.Method+" "+req.URL.RequestURI())
-		l.bodies = append(l.bodies, req.Header.Get("Content-Type"))
 		l.Unlock()
 		return next.RoundTrip(req)
 	})
@@ -116,9 +114,10 @@ func (l *requestLog) lists() int {
 func (l *requestLog) reset() {
 	l.Lock()
 	defer l.Unlock()
-	l.lines, l.bodies = nil, nil
+	l.lines = nil
 }
 
+// names returns the names of the items, separated by commas.
 func names[T any](items []T, name func(*T) string) string {
 	var all []string
 	for i := range items {
@@ -131,4 +130,5 @@ func labelled(namespace, name string, labels map[string]string) metav1.ObjectMet
 	return metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels}
 }
 
+// numbered returns a name that sorts in the order of the numbers.
 func numbered(i int) string { return fmt.Sprintf("n%03d", i) }

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
@@ -29,7 +30,7 @@ func unmanaged(widget *v1.Widget) { widget.Labels = map[string]string{"managed":
 
 func sized(size int32) func(*v1.Widget) { return func(widget *v1.Widget) { widget.Spec.Size = size } }
 
-func TestAWidgetLivesAndDies(t *testing.T) {
+func TestWidgetLifecycle(t *testing.T) {
 	namespace := namespaceFor(t)
 	made := widget(namespace, "life", sized(4))
 	must(t, direct.Create(background, made))
@@ -50,7 +51,7 @@ func TestAWidgetLivesAndDies(t *testing.T) {
 	})
 	must(t, direct.Get(background, key, made))
 	check(t, "finalizers", made.Finalizers, []string{controller.Finalizer})
-	check(t, "a status is no new generation", made.Generation, 1)
+	check(t, "generation after a write of the status", made.Generation, 1)
 	box := &corev1.ConfigMap{}
 	must(t, direct.Get(background, key, box))
 	check(t, "box", box.Data["size"], "4")
@@ -71,64 +72,65 @@ func TestAWidgetLivesAndDies(t *testing.T) {
 	must(t, direct.Delete(background, made))
 	eventually(t, func() error {
 		if err := direct.Get(background, key, made); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("still there: %v", err)
+			return fmt.Errorf("the Widget still exists: %v", err)
 		}
 		return nil
 	})
-	must(t, direct.Get(background, key, box)) // No garbage collector runs here.
+	must(t, direct.Get(background, key, box)) // No garbage collector runs, so the box still exists.
 }
 
-func TestEventsOfBothKindsAreRecorded(t *testing.T) {
+func TestEventsOfBothGroupsAreRecorded(t *testing.T) {
 	namespace := namespaceFor(t)
 	must(t, direct.Create(background, widget(namespace, "loud")))
 	eventually(t, func() error {
-		old, err := clientset.CoreV1().Events(namespace).List(background, metav1.ListOptions{FieldSelector: "involvedObject.name=loud,reason=Adopted"})
+		coreEvents, err := clientset.CoreV1().Events(namespace).List(background, metav1.ListOptions{FieldSelector: "involvedObject.name=loud,reason=Adopted"})
 		if err != nil {
 			return err
 		}
-		all, err := clientset.EventsV1().Events(namespace).List(background, metav1.ListOptions{})
+		events, err := clientset.EventsV1().Events(namespace).List(background, metav1.ListOptions{})
 		if err != nil {
 			return err
 		}
 		var notes []string
-		for _, event := range all.Items {
+		for _, event := range events.Items {
 			notes = append(notes, event.Note)
 		}
-		if len(old.Items) != 2 || len(notes) != 2 {
-			return fmt.Errorf("%d events of core/v1, notes %q", len(old.Items), notes)
+		if len(coreEvents.Items) != 2 || len(notes) != 2 {
+			return fmt.Errorf("%d events in core/v1, notes in events.k8s.io %q", len(coreEvents.Items), notes)
 		}
 		return nil
 	})
-	one := &eventsv1.EventList{}
-	must(t, direct.List(background, one, client.InNamespace(namespace), client.MatchingFields{"regarding.name": "loud"}))
-	check(t, "events regarding it", len(one.Items), 2)
+	regarding := &eventsv1.EventList{}
+	must(t, direct.List(background, regarding, client.InNamespace(namespace), client.MatchingFields{"regarding.name": "loud"}))
+	check(t, "events regarding the Widget", len(regarding.Items), 2)
 }
 
-func TestWebhooksDecide(t *testing.T) {
+func TestAdmissionRejectsAndDefaults(t *testing.T) {
 	namespace := namespaceFor(t)
-	refused(t, direct.Create(background, widget(namespace, "unlucky", sized(13))), metav1.StatusReasonForbidden,
+	checkError(t, direct.Create(background, widget(namespace, "unlucky", sized(13))), metav1.StatusReasonForbidden,
 		`admission webhook "validate.widgets.shop.example.com" denied the request: thirteen brings bad luck`)
-	refused(t, direct.Create(background, widget(namespace, "huge", sized(101))), metav1.StatusReasonInvalid,
+	checkError(t, direct.Create(background, widget(namespace, "huge", sized(101))), metav1.StatusReasonInvalid,
 		`Widget.shop.example.com "huge" is invalid: spec.size: Invalid value: 101: spec.size in body should be less than or equal to 100`)
 
 	keep := widget(namespace, "keep", unmanaged)
 	keep.Labels["keep"] = "yes"
 	must(t, direct.Create(background, keep))
-	refused(t, direct.Delete(background, keep), metav1.StatusReasonForbidden,
-		`admission webhook "validate.widgets.shop.example.com" denied the request: widget keep is to be kept`)
-	refused(t, direct.Update(background, func() *v1.Widget { keep.Spec.Size = 1; return keep }()), metav1.StatusReasonInvalid,
+	checkError(t, direct.Delete(background, keep), metav1.StatusReasonForbidden,
+		`admission webhook "validate.widgets.shop.example.com" denied the request: widget keep must not be deleted`)
+	keep.Spec.Size = 1
+	checkError(t, direct.Update(background, keep), metav1.StatusReasonInvalid,
 		`Widget.shop.example.com "keep" is invalid: spec: Invalid value: only grey widgets shrink`)
 
 	dry := widget(namespace, "dry", unmanaged)
 	must(t, direct.Create(background, dry, client.DryRunAll))
 	check(t, "defaulted in a dry run", dry.Annotations["shop.example.com/defaulted"], "yes")
-	check(t, "not there after a dry run", apierrors.IsNotFound(direct.Get(background, client.ObjectKeyFromObject(dry), dry)), true)
+	check(t, "not stored by a dry run", apierrors.IsNotFound(direct.Get(background, client.ObjectKeyFromObject(dry), dry)), true)
 }
 
 func TestWarningsReachTheClient(t *testing.T) {
 	namespace := namespaceFor(t)
 	warnings := &warningList{}
-	config := configFor(func(c *configCopy) { c.WarningHandler = warnings })
+	config := configFor(func(c *rest.Config) { c.WarningHandler = warnings })
 	must(t, restClientFor(t, config).Post().Namespace(namespace).Resource("widgets").Body(widget(namespace, "large", unmanaged, sized(60))).Do(background).Error())
 	check(t, "warnings", warnings.texts(), []string{"that is a large widget"})
 }
@@ -152,8 +154,8 @@ func TestVersionsAreConvertedByTheWebhook(t *testing.T) {
 
 	bad := &v1beta1.Widget{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "bad"}}
 	bad.Spec.Length = "long"
-	refused(t, direct.Create(background, bad), metav1.StatusReasonInternalError,
-		`Internal error occurred: Internal error occurred: conversion webhook for shop.example.com/v1beta1, Kind=Widget failed: length "long" is no size`)
+	checkError(t, direct.Create(background, bad), metav1.StatusReasonInternalError,
+		`Internal error occurred: Internal error occurred: conversion webhook for shop.example.com/v1beta1, Kind=Widget failed: length "long" is not a number of cm`)
 }
 
 func TestStatusAndSpecAreWrittenSeparately(t *testing.T) {
@@ -173,7 +175,7 @@ func TestStatusAndSpecAreWrittenSeparately(t *testing.T) {
 	made.Spec.Colour = "red"
 	must(t, direct.Update(background, made))
 	check(t, "generation", made.Generation, 2)
-	refused(t, direct.Update(background, stale), metav1.StatusReasonConflict,
+	checkError(t, direct.Update(background, stale), metav1.StatusReasonConflict,
 		`Operation cannot be fulfilled on widgets.shop.example.com "apart": the object has been modified; please apply your changes to the latest version and try again`)
 	before := made.ResourceVersion
 	must(t, direct.Update(background, made))
@@ -188,7 +190,7 @@ func TestNamespacesStayTerminating(t *testing.T) {
 	must(t, err)
 	check(t, "phase", now.Status.Phase, corev1.NamespaceTerminating)
 	err = direct.Create(background, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "late"}})
-	refused(t, err, metav1.StatusReasonForbidden, fmt.Sprintf(
+	checkError(t, err, metav1.StatusReasonForbidden, fmt.Sprintf(
 		`configmaps "late" is forbidden: unable to create new content in namespace %s because it is being terminated`, namespace))
 }
 

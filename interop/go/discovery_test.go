@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/openapi3"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection"
@@ -24,16 +23,14 @@ import (
 	v1 "capstan.dev/interop/api/v1"
 )
 
-var dynamicPaths = dynamic.LegacyAPIPathResolverFunc
-
 func TestAggregatedAndLegacyDiscoveryAgree(t *testing.T) {
 	log := &requestLog{}
-	aggregated, err := discovery.NewDiscoveryClientForConfig(configFor(func(c *configCopy) { c.Wrap(log.wrap) }))
+	aggregated, err := discovery.NewDiscoveryClientForConfig(configFor(func(c *rest.Config) { c.Wrap(log.wrap) }))
 	must(t, err)
-	old, err := discovery.NewDiscoveryClientForConfig(config)
+	legacy, err := discovery.NewDiscoveryClientForConfig(config)
 	must(t, err)
-	old.UseLegacyDiscovery = true
-	told := func(lists []*metav1.APIResourceList) map[string]string {
+	legacy.UseLegacyDiscovery = true
+	resourcesOf := func(lists []*metav1.APIResourceList) map[string]string {
 		all := map[string]string{}
 		for _, list := range lists {
 			for _, r := range list.APIResources {
@@ -45,31 +42,31 @@ func TestAggregatedAndLegacyDiscoveryAgree(t *testing.T) {
 		}
 		return all
 	}
-	var one, other map[string]string
-	rounds := 0
-	// The kind of a CRD that was just deleted may disappear from one of the two forms of discovery earlier than from the other.
+	var fromAggregated, fromLegacy map[string]string
+	attempts := 0
+	// The kind of a CRD that was just deleted may disappear from one form of discovery earlier than from the other form.
 	eventually(t, func() error {
-		rounds++
+		attempts++
 		groups, resources, err := aggregated.ServerGroupsAndResources()
 		if err != nil {
 			return err
 		}
-		oldGroups, oldResources, err := old.ServerGroupsAndResources()
+		legacyGroups, legacyResources, err := legacy.ServerGroupsAndResources()
 		if err != nil {
 			return err
 		}
-		one, other = told(resources), told(oldResources)
-		if len(groups) != len(oldGroups) || len(one) != len(other) {
-			return fmt.Errorf("aggregated: %d groups, %d resources; not: %d and %d", len(groups), len(one), len(oldGroups), len(other))
+		fromAggregated, fromLegacy = resourcesOf(resources), resourcesOf(legacyResources)
+		if len(groups) != len(legacyGroups) || len(fromAggregated) != len(fromLegacy) {
+			return fmt.Errorf("aggregated: %d groups, %d resources; legacy: %d groups, %d resources", len(groups), len(fromAggregated), len(legacyGroups), len(fromLegacy))
 		}
 		return nil
 	})
-	check(t, "requests of the aggregated form", log.count("GET /api"), 2*rounds)
-	for resource, text := range one {
-		check(t, resource, text, other[resource])
+	check(t, "requests for aggregated discovery", log.count("GET /api"), 2*attempts)
+	for resource, text := range fromAggregated {
+		check(t, resource, text, fromLegacy[resource])
 	}
-	check(t, "resources", len(one), len(other))
-	check(t, "widgets", one["shop.example.com/v1 widgets"], "Widget true [delete deletecollection get list patch create update watch] [wd] [all] widget")
+	check(t, "resources", len(fromAggregated), len(fromLegacy))
+	check(t, "widgets", fromAggregated["shop.example.com/v1 widgets"], "Widget true [delete deletecollection get list patch create update watch] [wd] [all] widget")
 
 	version, err := aggregated.ServerVersion()
 	must(t, err)
@@ -107,13 +104,13 @@ func TestRESTMapperFindsNewCRDs(t *testing.T) {
 	must(t, err)
 	kind := schema.GroupKind{Group: "late.example.com", Kind: "Late"}
 	_, err = mapper.RESTMapping(kind)
-	check(t, "before", err != nil, true)
+	check(t, "fails before the CRD is installed", err != nil, true)
 	options := envtest.CRDInstallOptions{Paths: []string{"testdata/lates.yaml"}}
 	_, err = envtest.InstallCRDs(config, options)
 	must(t, err)
 	mapping, err := mapper.RESTMapping(kind)
 	must(t, err)
-	check(t, "after", mapping.Resource.String()+" "+string(mapping.Scope.Name()), "late.example.com/v1, Resource=lates root")
+	check(t, "mapping after the CRD is installed", mapping.Resource.String()+" "+string(mapping.Scope.Name()), "late.example.com/v1, Resource=lates root")
 	must(t, direct.Create(background, unstructuredObject("late.example.com/v1", "Late", "", "one")))
 	must(t, envtest.UninstallCRDs(config, options))
 }
@@ -121,11 +118,11 @@ func TestRESTMapperFindsNewCRDs(t *testing.T) {
 func TestLeaderElectionHasOneLeader(t *testing.T) {
 	namespace := namespaceFor(t)
 	var mu sync.Mutex
-	var story []string
-	say := func(format string, args ...any) {
+	var changes []string
+	record := func(format string, args ...any) {
 		mu.Lock()
 		defer mu.Unlock()
-		story = append(story, fmt.Sprintf(format, args...))
+		changes = append(changes, fmt.Sprintf(format, args...))
 	}
 	var done sync.WaitGroup
 	candidate := func(ctx context.Context, name string) {
@@ -138,18 +135,18 @@ func TestLeaderElectionHasOneLeader(t *testing.T) {
 			leaderelection.RunOrDie(ctx, leaderelection.LeaderElectionConfig{
 				Lock: lock, LeaseDuration: 3 * time.Second, RenewDeadline: 2 * time.Second, RetryPeriod: 100 * time.Millisecond, ReleaseOnCancel: true,
 				Callbacks: leaderelection.LeaderCallbacks{
-					OnStartedLeading: func(context.Context) { say("%s leads", name) },
-					OnStoppedLeading: func() { say("%s stops", name) },
+					OnStartedLeading: func(context.Context) { record("%s leads", name) },
+					OnStoppedLeading: func() { record("%s stops", name) },
 				},
 			})
 		}()
 	}
-	heard := func(want string) {
+	expectChanges := func(want string) {
 		eventually(t, func() error {
 			mu.Lock()
 			defer mu.Unlock()
-			if fmt.Sprint(story) != want {
-				return fmt.Errorf("heard %v, want %s", story, want)
+			if fmt.Sprint(changes) != want {
+				return fmt.Errorf("changes %v, want %s", changes, want)
 			}
 			return nil
 		})
@@ -158,12 +155,12 @@ func TestLeaderElectionHasOneLeader(t *testing.T) {
 	second, stopSecond := context.WithCancel(background)
 	defer stopSecond()
 	candidate(first, "one")
-	heard("[one leads]")
+	expectChanges("[one leads]")
 	candidate(second, "two")
 	time.Sleep(500 * time.Millisecond)
-	heard("[one leads]")
+	expectChanges("[one leads]")
 	stopFirst()
-	heard("[one leads one stops two leads]")
+	expectChanges("[one leads one stops two leads]")
 	lease := &coordinationv1.Lease{}
 	must(t, direct.Get(background, client.ObjectKey{Namespace: namespace, Name: "lead"}, lease))
 	check(t, "holder", *lease.Spec.HolderIdentity, "two")

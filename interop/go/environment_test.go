@@ -23,13 +23,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// patient returns an environment with long timeouts for start and stop, for busy machines.
-func patient() *envtest.Environment {
+// newEnvironment returns an environment with long timeouts for start and stop, for busy machines.
+func newEnvironment() *envtest.Environment {
 	return &envtest.Environment{ControlPlaneStartTimeout: 2 * time.Minute, ControlPlaneStopTimeout: time.Minute}
 }
 
 func TestSeveralEnvironmentsAtOnce(t *testing.T) {
-	all := []*envtest.Environment{patient(), patient()}
+	all := []*envtest.Environment{newEnvironment(), newEnvironment()}
 	var started sync.WaitGroup
 	for i := range all {
 		started.Add(1)
@@ -55,15 +55,15 @@ func TestSeveralEnvironmentsAtOnce(t *testing.T) {
 func TestStateIsStoredInTheFolderOfEtcd(t *testing.T) {
 	folder := t.TempDir()
 	var made *corev1.ConfigMap
-	for round := range 2 {
-		one := patient()
+	for run := range 2 {
+		one := newEnvironment()
 		one.ControlPlane.Etcd = &envtest.Etcd{DataDir: folder}
 		access, err := one.Start()
 		must(t, err)
 		c, err := kubernetes.NewForConfig(access)
 		must(t, err)
 		maps := c.CoreV1().ConfigMaps("default")
-		if round == 0 {
+		if run == 0 {
 			made, err = maps.Create(background, configMap("default", "kept", nil), metav1.CreateOptions{})
 			must(t, err)
 		} else {
@@ -73,12 +73,13 @@ func TestStateIsStoredInTheFolderOfEtcd(t *testing.T) {
 			check(t, "resourceVersion", found.ResourceVersion, made.ResourceVersion)
 			later, err := maps.Create(background, configMap("default", "later", nil), metav1.CreateOptions{})
 			must(t, err)
-			check(t, "revisions go on", version(t, later.ResourceVersion) > version(t, made.ResourceVersion), true)
+			check(t, "the revision increases", version(t, later.ResourceVersion) > version(t, made.ResourceVersion), true)
 		}
 		must(t, one.Stop())
 	}
 }
 
+// version parses a resourceVersion.
 func version(t *testing.T, text string) uint64 {
 	t.Helper()
 	number, err := strconv.ParseUint(text, 10, 64)
@@ -87,39 +88,39 @@ func version(t *testing.T, text string) uint64 {
 }
 
 func TestUnknownFlagIsRejectedByName(t *testing.T) {
-	var said bytes.Buffer
-	one := patient()
-	one.ControlPlane.GetAPIServer().Err = &said
+	var stderr bytes.Buffer
+	one := newEnvironment()
+	one.ControlPlane.GetAPIServer().Err = &stderr
 	one.ControlPlane.GetAPIServer().Configure().Append("no-such-flag", "x")
 	_, err := one.Start()
 	check(t, "started", err == nil, false)
-	check(t, "first line", strings.SplitN(said.String(), "\n", 2)[0], "Error: unknown flag: --no-such-flag")
+	check(t, "first line", strings.SplitN(stderr.String(), "\n", 2)[0], "Error: unknown flag: --no-such-flag")
 }
 
-func TestAdmissionPluginIsDisabled(t *testing.T) {
-	one := patient()
+func TestFlagDisablesAnAdmissionPlugin(t *testing.T) {
+	one := newEnvironment()
 	one.ControlPlane.GetAPIServer().Configure().Append("disable-admission-plugins", "NamespaceLifecycle")
 	access, err := one.Start()
 	must(t, err)
 	defer func() { must(t, one.Stop()) }()
 	c, err := client.New(access, client.Options{Scheme: scheme})
 	must(t, err)
-	must(t, c.Create(background, configMap("nowhere", "one", nil)))
+	must(t, c.Create(background, configMap("missing-namespace", "one", nil)))
 }
 
 func TestKubectlOfTheEnvironmentRuns(t *testing.T) {
-	kubectl, err := environment.ControlPlane.AddUser(envtest.User{Name: "admin", Groups: []string{"system:masters"}}, nil)
+	admin, err := environment.ControlPlane.AddUser(envtest.User{Name: "admin", Groups: []string{"system:masters"}}, nil)
 	must(t, err)
-	control, err := kubectl.Kubectl()
+	kubectl, err := admin.Kubectl()
 	must(t, err)
-	if _, err := os.Stat(control.Path); err != nil {
+	if _, err := os.Stat(kubectl.Path); err != nil {
 		t.Skip("no kubectl beside the other programs")
 	}
 	namespace := namespaceFor(t)
 	must(t, direct.Create(background, widget(namespace, "shown", unmanaged)))
-	out, complaints, err := control.Run("get", "widgets", "-n", namespace, "--no-headers")
+	out, stderr, err := kubectl.Run("get", "widgets", "-n", namespace, "--no-headers")
 	if err != nil {
-		t.Fatal(err, complaints)
+		t.Fatal(err, stderr)
 	}
 	var text bytes.Buffer
 	_, err = text.ReadFrom(out)
@@ -127,13 +128,13 @@ func TestKubectlOfTheEnvironmentRuns(t *testing.T) {
 	check(t, "printed", strings.Join(strings.Fields(text.String()), " "), "shown 3 blue")
 }
 
-// The API server is killed and started again. No informer may miss an event. Each may list once more; on Capstan, interop/envtest.ts
-// requires that no informer lists again.
-func TestARestartLosesNothing(t *testing.T) {
-	const kinds, objects = 8, 20
-	var said bytes.Buffer
-	one := patient()
-	one.ControlPlane.GetAPIServer().Err = &said
+// The API server is killed and started again. No informer may miss an event. Each informer may list once more; on Capstan,
+// interop/envtest.ts requires that no informer lists again.
+func TestInformersMissNothingAfterARestart(t *testing.T) {
+	const informerCount, objectCount = 8, 20
+	var stderr bytes.Buffer
+	one := newEnvironment()
+	one.ControlPlane.GetAPIServer().Err = &stderr
 	access, err := one.Start()
 	must(t, err)
 	defer func() { must(t, one.Stop()) }()
@@ -148,18 +149,18 @@ func TestARestartLosesNothing(t *testing.T) {
 	must(t, err)
 	ctx, cancel := context.WithCancel(background)
 	defer cancel()
-	seen := &sightings{}
+	reported := &eventCounts{}
 	var synced []cache.InformerSynced
-	for range kinds {
+	for range informerCount {
 		factory := informers.NewSharedInformerFactory(reader, 0)
 		informer := factory.Core().V1().ConfigMaps().Informer()
-		registration, err := informer.AddEventHandler(seen.handler())
+		registration, err := informer.AddEventHandler(reported.handler())
 		must(t, err)
 		factory.Start(ctx.Done())
 		synced = append(synced, registration.HasSynced)
 	}
 	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
-		t.Fatal("no sync")
+		t.Fatal("the informers did not sync")
 	}
 	listsBefore := log.lists()
 	maps := writer.CoreV1().ConfigMaps("default")
@@ -169,34 +170,34 @@ func TestARestartLosesNothing(t *testing.T) {
 			must(t, err)
 		}
 	}
-	write("before-", objects)
-	eventually(t, func() error { return seen.all(kinds, objects, "before-") })
+	write("before-", objectCount)
+	eventually(t, func() error { return reported.checkAdded(informerCount, objectCount, "before-") })
 	log.reset()
 
-	write("just-", objects) // Informers may not have received these objects yet.
+	write("just-before-", objectCount) // Informers may not have received these objects yet.
 	kill(t, one)
 	// The port of the killed kube-apiserver may not be free at once.
 	eventually(t, func() error {
 		if err := one.ControlPlane.APIServer.Start(); err != nil {
-			return fmt.Errorf("%w: %s", err, said.String())
+			return fmt.Errorf("%w: %s", err, stderr.String())
 		}
 		return nil
 	})
-	write("after-", objects)
+	write("after-", objectCount)
 	must(t, maps.Delete(background, "before-"+numbered(0), metav1.DeleteOptions{}))
 
-	for _, part := range []string{"just-", "after-"} {
-		eventually(t, func() error { return seen.all(kinds, objects, part) })
+	for _, part := range []string{"just-before-", "after-"} {
+		eventually(t, func() error { return reported.checkAdded(informerCount, objectCount, part) })
 	}
-	eventually(t, func() error { return seen.deleted(kinds, "before-"+numbered(0)) })
+	eventually(t, func() error { return reported.checkDeleted(informerCount, "before-"+numbered(0)) })
 	lists := log.lists()
-	fmt.Printf("restart: %d informers, %d lists at their start, %d after the restart\n", kinds, listsBefore, lists)
-	if lists > kinds {
-		t.Errorf("%d informers listed %d times after one restart", kinds, lists)
+	fmt.Printf("restart: %d informers, %d lists at their start, %d after the restart\n", informerCount, listsBefore, lists)
+	if lists > informerCount {
+		t.Errorf("%d informers listed %d times after one restart", informerCount, lists)
 	}
 }
 
-// kill ends the API server with SIGKILL, which envtest has no function for.
+// kill ends the API server with SIGKILL. envtest has no function that does so.
 func kill(t *testing.T, environment *envtest.Environment) {
 	t.Helper()
 	flag := "--secure-port=" + environment.ControlPlane.APIServer.SecureServing.Port
@@ -215,48 +216,50 @@ func kill(t *testing.T, environment *envtest.Environment) {
 			}
 		}
 	}
-	t.Fatal("no process of the API server")
+	t.Fatal("there is no process of the API server")
 }
 
-// sightings counts by name how many informers have reported an object as added and as deleted.
-type sightings struct {
+// eventCounts counts, for each name, the informers that have reported the object as added, and those that have reported it as deleted.
+type eventCounts struct {
 	sync.Mutex
-	added, gone map[string]int
+	added, deleted map[string]int
 }
 
-func (s *sightings) handler() cache.ResourceEventHandler {
-	note := func(into *map[string]int) func(any) {
+func (c *eventCounts) handler() cache.ResourceEventHandler {
+	count := func(into *map[string]int) func(any) {
 		return func(object any) {
 			if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
 				object = last.Obj
 			}
-			s.Lock()
-			defer s.Unlock()
+			c.Lock()
+			defer c.Unlock()
 			if *into == nil {
 				*into = map[string]int{}
 			}
 			(*into)[object.(*corev1.ConfigMap).Name]++
 		}
 	}
-	return cache.ResourceEventHandlerFuncs{AddFunc: note(&s.added), DeleteFunc: note(&s.gone)}
+	return cache.ResourceEventHandlerFuncs{AddFunc: count(&c.added), DeleteFunc: count(&c.deleted)}
 }
 
-func (s *sightings) all(informers, objects int, prefix string) error {
-	s.Lock()
-	defer s.Unlock()
+// checkAdded returns an error unless all informers have reported all objects with the prefix as added.
+func (c *eventCounts) checkAdded(informers, objects int, prefix string) error {
+	c.Lock()
+	defer c.Unlock()
 	for i := range objects {
-		if name := prefix + numbered(i); s.added[name] != informers {
-			return fmt.Errorf("%s was reported to %d of %d informers", name, s.added[name], informers)
+		if name := prefix + numbered(i); c.added[name] != informers {
+			return fmt.Errorf("%d of %d informers have reported %s as added", c.added[name], informers, name)
 		}
 	}
 	return nil
 }
 
-func (s *sightings) deleted(informers int, name string) error {
-	s.Lock()
-	defer s.Unlock()
-	if s.gone[name] != informers {
-		return fmt.Errorf("the end of %s was reported to %d of %d informers", name, s.gone[name], informers)
+// checkDeleted returns an error unless all informers have reported the object as deleted.
+func (c *eventCounts) checkDeleted(informers int, name string) error {
+	c.Lock()
+	defer c.Unlock()
+	if c.deleted[name] != informers {
+		return fmt.Errorf("%d of %d informers have reported %s as deleted", c.deleted[name], informers, name)
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ import (
 	v1 "capstan.dev/interop/api/v1"
 )
 
-// informersOf returns an informer of each type that Go clients have, for a built-in kind and for a custom resource.
+// informersOf returns an informer of each type that Go clients have: of ConfigMaps, and of Widgets if the type supports custom resources.
 func informersOf(t *testing.T, config *rest.Config, namespace string) map[string]cache.SharedIndexInformer {
 	t.Helper()
 	maps, widgets := corev1.SchemeGroupVersion.WithResource("configmaps"), v1.GroupVersion.WithResource("widgets")
@@ -37,12 +37,12 @@ func informersOf(t *testing.T, config *rest.Config, namespace string) map[string
 	must(t, err)
 	metadataClient, err := metadata.NewForConfig(config)
 	must(t, err)
-	unstructuredOnes := dynamicinformer.NewFilteredDynamicSharedInformerFactory(unstructuredClient, 0, namespace, nil)
-	metadataOnes := metadatainformer.NewFilteredSharedInformerFactory(metadataClient, 0, namespace, nil)
-	all["unstructured"] = unstructuredOnes.ForResource(maps).Informer()
-	all["unstructured, custom"] = unstructuredOnes.ForResource(widgets).Informer()
-	all["metadata"] = metadataOnes.ForResource(maps).Informer()
-	all["metadata, custom"] = metadataOnes.ForResource(widgets).Informer()
+	unstructuredFactory := dynamicinformer.NewFilteredDynamicSharedInformerFactory(unstructuredClient, 0, namespace, nil)
+	metadataFactory := metadatainformer.NewFilteredSharedInformerFactory(metadataClient, 0, namespace, nil)
+	all["unstructured"] = unstructuredFactory.ForResource(maps).Informer()
+	all["unstructured, custom"] = unstructuredFactory.ForResource(widgets).Informer()
+	all["metadata"] = metadataFactory.ForResource(maps).Informer()
+	all["metadata, custom"] = metadataFactory.ForResource(widgets).Informer()
 	return all
 }
 
@@ -56,7 +56,7 @@ func protobufConfig(config *rest.Config) *rest.Config {
 func TestInformersOfEveryTypeReceiveChanges(t *testing.T) {
 	namespace := namespaceFor(t)
 	log := &requestLog{}
-	logged := configFor(func(c *configCopy) { c.Wrap(log.wrap) })
+	logged := configFor(func(c *rest.Config) { c.Wrap(log.wrap) })
 	ctx, cancel := context.WithCancel(background)
 	defer cancel()
 	for i := range 3 {
@@ -69,10 +69,10 @@ func TestInformersOfEveryTypeReceiveChanges(t *testing.T) {
 		if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
 			t.Fatalf("%s did not sync", what)
 		}
-		check(t, what+" begins with", len(informer.GetStore().List()), 3)
+		check(t, what+": objects after the sync", len(informer.GetStore().List()), 3)
 	}
-	check(t, "each began with a streaming list", log.count("sendInitialEvents=true"), len(all))
-	check(t, "and none with another", log.lists(), len(all))
+	check(t, "streaming lists", log.count("sendInitialEvents=true"), len(all))
+	check(t, "lists of both types", log.lists(), len(all))
 
 	must(t, direct.Delete(background, configMap(namespace, numbered(0), nil)))
 	must(t, direct.Create(background, configMap(namespace, "late", map[string]string{"l": "1"})))
@@ -80,10 +80,10 @@ func TestInformersOfEveryTypeReceiveChanges(t *testing.T) {
 	must(t, direct.Create(background, widget(namespace, "late", unmanaged)))
 	for what, informer := range all {
 		eventually(t, func() error {
-			_, isThere, err := informer.GetStore().GetByKey(namespace + "/late")
-			_, wasThere, _ := informer.GetStore().GetByKey(namespace + "/" + numbered(0))
-			if err == nil && (!isThere || wasThere) {
-				err = fmt.Errorf("%s: late is there: %t, the deleted one: %t", what, isThere, wasThere)
+			_, hasNew, err := informer.GetStore().GetByKey(namespace + "/late")
+			_, hasDeleted, _ := informer.GetStore().GetByKey(namespace + "/" + numbered(0))
+			if err == nil && (!hasNew || hasDeleted) {
+				err = fmt.Errorf("%s: has the new object: %t, has the deleted object: %t", what, hasNew, hasDeleted)
 			}
 			return err
 		})
@@ -108,48 +108,48 @@ func TestListAndWatchWithoutStreamingLists(t *testing.T) {
 	must(t, err)
 	defer watching.Stop()
 	must(t, direct.Create(background, configMap(namespace, "two", nil)))
-	check(t, "from the list's version on", next(t, watching).Object.(*corev1.ConfigMap).Name, "two")
+	check(t, "first event after the list", next(t, watching).Object.(*corev1.ConfigMap).Name, "two")
 }
 
 func TestCacheOfControllerRuntimeReceivesChanges(t *testing.T) {
 	namespace := namespaceFor(t)
 	ctx, cancel := context.WithCancel(background)
 	defer cancel()
-	selected, err := runtimecache.New(config, runtimecache.Options{
+	widgetCache, err := runtimecache.New(config, runtimecache.Options{
 		Scheme:            scheme,
 		DefaultNamespaces: map[string]runtimecache.Config{namespace: {}},
 	})
 	must(t, err)
-	must(t, selected.IndexField(ctx, &v1.Widget{}, "spec.colour", func(o client.Object) []string { return []string{o.(*v1.Widget).Spec.Colour} }))
-	go func() { _ = selected.Start(ctx) }()
+	must(t, widgetCache.IndexField(ctx, &v1.Widget{}, "spec.colour", func(o client.Object) []string { return []string{o.(*v1.Widget).Spec.Colour} }))
+	go func() { _ = widgetCache.Start(ctx) }()
 	must(t, direct.Create(background, widget(namespace, "red", unmanaged, func(w *v1.Widget) { w.Spec.Colour = "red" })))
 	must(t, direct.Create(background, widget(namespace, "blue", unmanaged)))
 	eventually(t, func() error {
 		widgets := &v1.WidgetList{}
-		if err := selected.List(ctx, widgets, client.MatchingFields{"spec.colour": "red"}); err != nil {
+		if err := widgetCache.List(ctx, widgets, client.MatchingFields{"spec.colour": "red"}); err != nil {
 			return err
 		}
 		if len(widgets.Items) != 1 || widgets.Items[0].Name != "red" {
-			return fmt.Errorf("by index: %d", len(widgets.Items))
+			return fmt.Errorf("%d widgets by index", len(widgets.Items))
 		}
 		return nil
 	})
 	partial := &metav1.PartialObjectMetadataList{}
 	partial.SetGroupVersionKind(v1.GroupVersion.WithKind("WidgetList"))
 	eventually(t, func() error {
-		if err := selected.List(ctx, partial); err != nil {
+		if err := widgetCache.List(ctx, partial); err != nil {
 			return err
 		}
 		if len(partial.Items) != 2 {
-			return fmt.Errorf("%d of metadata", len(partial.Items))
+			return fmt.Errorf("%d widgets as metadata", len(partial.Items))
 		}
 		return nil
 	})
-	loose := &unstructured.UnstructuredList{}
-	loose.SetGroupVersionKind(v1.GroupVersion.WithKind("WidgetList"))
+	unstructuredList := &unstructured.UnstructuredList{}
+	unstructuredList.SetGroupVersionKind(v1.GroupVersion.WithKind("WidgetList"))
 	eventually(t, func() error {
-		if err := selected.List(ctx, loose); err != nil || len(loose.Items) != 2 {
-			return fmt.Errorf("%d unstructured, %v", len(loose.Items), err)
+		if err := widgetCache.List(ctx, unstructuredList); err != nil || len(unstructuredList.Items) != 2 {
+			return fmt.Errorf("%d unstructured widgets, error %v", len(unstructuredList.Items), err)
 		}
 		return nil
 	})

@@ -18,12 +18,12 @@ func ptr[T any](value T) *T { return &value }
 // encodings returns a configuration for each encoding in which a client can send objects.
 func encodings() map[string]*rest.Config {
 	return map[string]*rest.Config{
-		"json":     configFor(func(c *configCopy) { c.ContentType = "application/json" }),
-		"protobuf": configFor(func(c *configCopy) { c.ContentType = "application/vnd.kubernetes.protobuf" }),
+		"json":     configFor(func(c *rest.Config) { c.ContentType = "application/json" }),
+		"protobuf": configFor(func(c *rest.Config) { c.ContentType = "application/vnd.kubernetes.protobuf" }),
 	}
 }
 
-// schemaOfEveryShape returns a schema with every type whose protobuf encoding has another structure than its JSON.
+// schemaOfEveryShape returns a schema that uses every Go type whose structure differs between protobuf and JSON.
 func schemaOfEveryShape() *apiextensionsv1.JSONSchemaProps {
 	text := apiextensionsv1.JSONSchemaProps{Type: "string"}
 	return &apiextensionsv1.JSONSchemaProps{
@@ -75,7 +75,7 @@ func TestCRDsAreAcceptedAsProtobuf(t *testing.T) {
 		}, metav1.CreateOptions{})
 		must(t, err)
 		var updated *apiextensionsv1.CustomResourceDefinition
-		// The server writes the status several times meanwhile, so an update may conflict.
+		// The server writes the status several times in the meantime, so an update may conflict.
 		must(t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 			current, err := definitions.Get(background, created.Name, metav1.GetOptions{})
 			if err != nil {

@@ -28,22 +28,22 @@ func TestPagesAreOfOneRevision(t *testing.T) {
 	first, err := maps.List(background, metav1.ListOptions{Limit: 3})
 	must(t, err)
 	check(t, "first page", names(first.Items, (*corev1.ConfigMap).GetName), "n000,n001,n002")
-	check(t, "left", *first.RemainingItemCount, 4)
+	check(t, "remaining items", *first.RemainingItemCount, 4)
 	must(t, maps.Delete(background, "n004", metav1.DeleteOptions{}))
 	second, err := maps.List(background, metav1.ListOptions{Limit: 3, Continue: first.Continue})
 	must(t, err)
-	check(t, "second page, deleted meanwhile", names(second.Items, (*corev1.ConfigMap).GetName), "n003,n004,n005")
+	check(t, "second page, with the object that was deleted in the meantime", names(second.Items, (*corev1.ConfigMap).GetName), "n003,n004,n005")
 	check(t, "all pages are of one revision", second.ResourceVersion, first.ResourceVersion)
 	last, err := maps.List(background, metav1.ListOptions{Limit: 3, Continue: second.Continue})
 	must(t, err)
 	check(t, "last page", names(last.Items, (*corev1.ConfigMap).GetName), "n006")
-	check(t, "no more", last.Continue, "")
+	check(t, "continue token of the last page", last.Continue, "")
 	_, err = maps.List(background, metav1.ListOptions{Continue: first.Continue, ResourceVersion: "1"})
-	refused(t, err, metav1.StatusReasonBadRequest, "specifying resource version is not allowed when using continue")
+	checkError(t, err, metav1.StatusReasonBadRequest, "specifying resource version is not allowed when using continue")
 
 	list := &corev1.ConfigMapList{}
 	must(t, direct.List(background, list, client.InNamespace(namespace), client.Limit(2)))
-	check(t, "the same by controller-runtime", len(list.Items), 2)
+	check(t, "items of a page in controller-runtime", len(list.Items), 2)
 }
 
 func TestResourceVersionsSelectRevisions(t *testing.T) {
@@ -60,10 +60,10 @@ func TestResourceVersionsSelectRevisions(t *testing.T) {
 		count   int
 	}{
 		{"most recent", metav1.ListOptions{}, 2},
-		{"any, and the limit is not looked at", metav1.ListOptions{ResourceVersion: "0", Limit: 1}, 2},
+		{"any, which ignores the limit", metav1.ListOptions{ResourceVersion: "0", Limit: 1}, 2},
 		{"not older than", metav1.ListOptions{ResourceVersion: two.ResourceVersion, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}, 2},
 		{"exactly", metav1.ListOptions{ResourceVersion: one.ResourceVersion, ResourceVersionMatch: metav1.ResourceVersionMatchExact}, 1},
-		{"exactly, by the old rule", metav1.ListOptions{ResourceVersion: one.ResourceVersion, Limit: 10}, 1},
+		{"exactly, because there is a limit and no resourceVersionMatch", metav1.ListOptions{ResourceVersion: one.ResourceVersion, Limit: 10}, 1},
 	} {
 		// The server may respond from a cache that does not have all objects yet.
 		eventually(t, func() error {
@@ -75,22 +75,22 @@ func TestResourceVersionsSelectRevisions(t *testing.T) {
 		})
 	}
 	_, err = maps.List(background, metav1.ListOptions{ResourceVersionMatch: metav1.ResourceVersionMatchExact})
-	refused(t, err, metav1.StatusReasonInvalid,
+	checkError(t, err, metav1.StatusReasonInvalid,
 		`ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided`)
 	// By default the client would repeat the request ten times.
 	err = clientset.CoreV1().RESTClient().Get().Namespace(namespace).Resource("configmaps").Param("resourceVersion", "99999999").MaxRetries(0).Do(background).Error()
 	if err == nil {
 		t.Fatal("a list at a future resourceVersion succeeded")
 	}
-	check(t, "too large", metav1.StatusReasonTimeout, reasonOf(err))
-	check(t, "hint to retry", hasCause(err, metav1.CauseTypeResourceVersionTooLarge), true)
+	check(t, "reason for a future resourceVersion", reasonOf(err), metav1.StatusReasonTimeout)
+	check(t, "has the cause ResourceVersionTooLarge", hasCause(err, metav1.CauseTypeResourceVersionTooLarge), true)
 
 	_, err = maps.Patch(background, "one", "application/merge-patch+json",
 		[]byte(fmt.Sprintf(`{"metadata":{"resourceVersion":%q},"data":{"a":"b"}}`, "1")), metav1.PatchOptions{})
-	refused(t, err, metav1.StatusReasonConflict,
+	checkError(t, err, metav1.StatusReasonConflict,
 		`Operation cannot be fulfilled on configmaps "one": the object has been modified; please apply your changes to the latest version and try again`)
 	err = maps.Delete(background, "one", *metav1.NewRVDeletionPrecondition("1"))
-	refused(t, err, metav1.StatusReasonConflict, fmt.Sprintf(
+	checkError(t, err, metav1.StatusReasonConflict, fmt.Sprintf(
 		`Operation cannot be fulfilled on ConfigMap "one": the ResourceVersion in the precondition (1) does not match the ResourceVersion in record (%s). The object might have been modified`, one.ResourceVersion))
 }
 
@@ -117,7 +117,7 @@ func TestSelectorsSelectObjects(t *testing.T) {
 		check(t, selector, names(list.Items, (*corev1.ConfigMap).GetName), want)
 	}
 	_, err := clientset.CoreV1().ConfigMaps(namespace).List(background, metav1.ListOptions{FieldSelector: "data.name=a"})
-	refused(t, err, metav1.StatusReasonBadRequest,
+	checkError(t, err, metav1.StatusReasonBadRequest,
 		`"data.name" is not a known field selector: only "metadata.name", "metadata.namespace"`)
 
 	must(t, direct.Create(background, &corev1.Secret{ObjectMeta: labelled(namespace, "opaque", nil)}))
@@ -132,7 +132,7 @@ func TestSelectorsSelectObjects(t *testing.T) {
 	must(t, direct.List(background, widgets, client.InNamespace(namespace), client.MatchingFields{"spec.colour": "red"}))
 	check(t, "by a selectable field", names(widgets.Items, (*v1.Widget).GetName), "red")
 	err = direct.List(background, widgets, client.InNamespace(namespace), client.MatchingFields{"spec.size": "3"})
-	check(t, "by one that is not", reasonOf(err), metav1.StatusReasonBadRequest)
+	check(t, "by a field that is not selectable", reasonOf(err), metav1.StatusReasonBadRequest)
 }
 
 func TestPodsAreSelectedByNodeAndPhase(t *testing.T) {
@@ -167,7 +167,7 @@ func next(t *testing.T, watching watch.Interface) watch.Event {
 				return event
 			}
 		case <-time.After(10 * time.Second):
-			t.Fatal("no event")
+			t.Fatal("no event within 10 seconds")
 		}
 	}
 }
@@ -183,27 +183,27 @@ func TestWatchesReportChanges(t *testing.T) {
 	some, err := maps.Watch(background, metav1.ListOptions{LabelSelector: "seen=yes"})
 	must(t, err)
 	defer some.Stop()
-	tell := func(watching watch.Interface) string {
+	nextEvent := func(watching watch.Interface) string {
 		event := next(t, watching)
 		object := event.Object.(*corev1.ConfigMap)
 		return fmt.Sprintf("%s %s %s", event.Type, object.Name, object.Labels["seen"])
 	}
-	check(t, "a watch from now begins with what there is", tell(some), "ADDED one yes")
+	check(t, "a watch without resourceVersion begins with the existing object", nextEvent(some), "ADDED one yes")
 
 	_, err = maps.Patch(background, "one", "application/merge-patch+json", []byte(`{"metadata":{"labels":{"seen":"no"}}}`), metav1.PatchOptions{})
 	must(t, err)
-	check(t, "all", tell(all), "MODIFIED one no")
-	check(t, "what no longer matches is deleted, as it was", tell(some), "DELETED one yes")
+	check(t, "all", nextEvent(all), "MODIFIED one no")
+	check(t, "an object that no longer matches is reported as deleted, in its previous state", nextEvent(some), "DELETED one yes")
 	_, err = maps.Patch(background, "one", "application/merge-patch+json", []byte(`{"metadata":{"labels":{"seen":"yes"}}}`), metav1.PatchOptions{})
 	must(t, err)
-	check(t, "all", tell(all), "MODIFIED one yes")
-	check(t, "what matches again is added", tell(some), "ADDED one yes")
+	check(t, "all", nextEvent(all), "MODIFIED one yes")
+	check(t, "an object that matches again is reported as added", nextEvent(some), "ADDED one yes")
 	must(t, maps.Delete(background, "one", metav1.DeleteOptions{}))
-	check(t, "all", tell(all), "DELETED one yes")
-	check(t, "some", tell(some), "DELETED one yes")
+	check(t, "all", nextEvent(all), "DELETED one yes")
+	check(t, "some", nextEvent(some), "DELETED one yes")
 }
 
-func TestBookmarksFollowInitialEventsAndEndTheWatch(t *testing.T) {
+func TestWatchSendsBookmarksAfterInitialEvents(t *testing.T) {
 	namespace := namespaceFor(t)
 	maps := clientset.CoreV1().ConfigMaps(namespace)
 	_, err := maps.Create(background, configMap(namespace, "one", nil), metav1.CreateOptions{})
@@ -215,21 +215,21 @@ func TestBookmarksFollowInitialEventsAndEndTheWatch(t *testing.T) {
 		SendInitialEvents: &yes, AllowWatchBookmarks: true, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan, TimeoutSeconds: &timeout,
 	})
 	must(t, err)
-	var told []string
+	var events []string
 	for event := range watching.ResultChan() {
 		object := event.Object.(*corev1.ConfigMap)
 		line := fmt.Sprintf("%s %s", event.Type, object.Name)
 		if object.Annotations["k8s.io/initial-events-end"] == "true" {
-			line += "end of the beginning"
+			line += "initial-events-end"
 		}
-		told = append(told, line)
+		events = append(events, line)
 	}
-	check(t, "first", told[0], "ADDED one")
-	check(t, "then", told[1], "BOOKMARK end of the beginning")
-	for _, line := range told[2:] {
+	check(t, "first", events[0], "ADDED one")
+	check(t, "second", events[1], "BOOKMARK initial-events-end")
+	for _, line := range events[2:] {
 		check(t, "later", line, "BOOKMARK ")
 	}
 
 	_, err = maps.Watch(background, metav1.ListOptions{SendInitialEvents: &yes, AllowWatchBookmarks: true})
-	check(t, "without a match", reasonOf(err), metav1.StatusReasonInvalid)
+	check(t, "without resourceVersionMatch", reasonOf(err), metav1.StatusReasonInvalid)
 }

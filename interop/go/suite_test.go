@@ -54,7 +54,7 @@ func run(m *testing.M) (code int, err error) {
 			return 1, err
 		}
 	}
-	environment = patient()
+	environment = newEnvironment()
 	environment.Scheme = scheme
 	environment.CRDDirectoryPaths = []string{"config/crd"}
 	environment.ErrorIfCRDPathMissing = true
@@ -90,7 +90,8 @@ func run(m *testing.M) (code int, err error) {
 	return code, nil
 }
 
-// startManager runs a manager with webhooks, leader election, a controller and event recorders.
+// startManager runs a manager with webhooks, leader election, a controller and event recorders. It waits until the manager is ready, and
+// returns a channel that receives the manager's result when ctx ends.
 func startManager(ctx context.Context) (<-chan error, error) {
 	serving := environment.WebhookInstallOptions
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
@@ -131,7 +132,7 @@ func startManager(ctx context.Context) (<-chan error, error) {
 	if !mgr.GetCache().WaitForCacheSync(ctx) {
 		return nil, fmt.Errorf("caches did not sync")
 	}
-	// The manager starts the webhook server separately, so its readiness must be awaited, too.
+	// The manager does not wait for the webhook server, so the test does.
 	started := mgr.GetWebhookServer().StartedChecker()
 	for range 200 {
 		if err = started(nil); err == nil {
@@ -150,6 +151,7 @@ func namespaceFor(t *testing.T) string {
 	return namespace.Name
 }
 
+// must ends the test if there is an error.
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
@@ -157,6 +159,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
+// check fails the test if the values differ when printed.
 func check(t *testing.T, what string, got, want any) {
 	t.Helper()
 	if fmt.Sprint(got) != fmt.Sprint(want) {
@@ -164,20 +167,20 @@ func check(t *testing.T, what string, got, want any) {
 	}
 }
 
-// eventually calls complaint until it returns nil, and fails the test with its last error after a timeout.
-func eventually(t *testing.T, complaint func() error) {
+// eventually calls attempt until it returns nil. After 20 seconds, the test fails with the last error.
+func eventually(t *testing.T, attempt func() error) {
 	t.Helper()
 	var err error
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if err = complaint(); err == nil {
+		if err = attempt(); err == nil {
 			return
 		}
 	}
 	t.Fatal(err)
 }
 
-// refused checks that a request failed with this reason and exactly this message.
-func refused(t *testing.T, err error, reason metav1.StatusReason, message string) {
+// checkError checks that a request failed with this reason and exactly this message.
+func checkError(t *testing.T, err error, reason metav1.StatusReason, message string) {
 	t.Helper()
 	if err == nil {
 		t.Errorf("no error, want %s: %s", reason, message)

@@ -20,6 +20,7 @@ import (
 	corev1apply "k8s.io/client-go/applyconfigurations/core/v1"
 	metav1apply "k8s.io/client-go/applyconfigurations/meta/v1"
 	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/scale"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -39,14 +40,14 @@ func TestServerSideApplyOfTypedConfigurations(t *testing.T) {
 	check(t, "applying the same changes nothing", again.ResourceVersion, made.ResourceVersion)
 
 	_, err = maps.Apply(background, corev1apply.ConfigMap("m", namespace).WithData(map[string]string{"a": "2"}), bob)
-	refused(t, err, metav1.StatusReasonConflict, `Apply failed with 1 conflict: conflict with "alice": .data.a`)
+	checkError(t, err, metav1.StatusReasonConflict, `Apply failed with 1 conflict: conflict with "alice": .data.a`)
 	force := bob
 	force.Force = true
 	_, err = maps.Apply(background, corev1apply.ConfigMap("m", namespace).WithData(map[string]string{"a": "2"}), force)
 	must(t, err)
 	last, err := maps.Apply(background, corev1apply.ConfigMap("m", namespace).WithData(map[string]string{}), alice)
 	must(t, err)
-	check(t, "what alice alone had is gone", last.Data, map[string]string{"a": "2"})
+	check(t, "a field that only alice managed is removed", last.Data, map[string]string{"a": "2"})
 
 	extracted, err := corev1apply.ExtractConfigMap(last, "bob")
 	must(t, err)
@@ -90,18 +91,18 @@ func TestServerSideApplyOfCustomResources(t *testing.T) {
 	now := &v1.Widget{}
 	must(t, direct.Get(background, types.NamespacedName{Namespace: namespace, Name: "w"}, now))
 	check(t, "parts of both", now.Spec.Parts, "[{a 2} {b 1} {c 1}]")
-	refused(t, apply("carol", `{"colour":"green"}`), metav1.StatusReasonConflict, `Apply failed with 1 conflict: conflict with "bob": .spec.colour`)
+	checkError(t, apply("carol", `{"colour":"green"}`), metav1.StatusReasonConflict, `Apply failed with 1 conflict: conflict with "bob": .spec.colour`)
 	must(t, apply("alice", `{"parts":[{"name":"b"}]}`))
 	must(t, direct.Get(background, client.ObjectKeyFromObject(now), now))
 	check(t, "parts left", now.Spec.Parts, "[{b 1} {c 1}]")
 
-	// Cluster API clears managedFields in this way when it takes over an object from another manager.
+	// Cluster API changes managedFields with such patches: merge patches with optimistic locking.
 	before := now.DeepCopy()
 	now.ManagedFields = nil
 	must(t, direct.Patch(background, now, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
 }
 
-func TestPatchesOfEveryKind(t *testing.T) {
+func TestPatchesOfEveryType(t *testing.T) {
 	namespace := namespaceFor(t)
 	made := pod(namespace, "p")
 	must(t, direct.Create(background, made))
@@ -115,7 +116,7 @@ func TestPatchesOfEveryKind(t *testing.T) {
 		[]byte(`[{"op":"test","path":"/metadata/labels/more","value":"yes"},{"op":"remove","path":"/metadata/labels/more"}]`))))
 	check(t, "labels", strategic.Labels, map[string]string{"app": "p"})
 	err := direct.Patch(background, strategic, client.RawPatch(types.JSONPatchType, []byte(`[{"op":"remove","path":"/metadata/labels/none"}]`)))
-	check(t, "a path that is not there", reasonOf(err), metav1.StatusReasonInvalid)
+	check(t, "a path that does not exist", reasonOf(err), metav1.StatusReasonInvalid)
 	err = direct.Patch(background, widget(namespace, "none"), client.RawPatch(types.StrategicMergePatchType, []byte(`{}`)))
 	check(t, "strategic on a custom resource", reasonOf(err), metav1.StatusReasonUnsupportedMediaType)
 
@@ -127,15 +128,15 @@ func TestPatchesOfEveryKind(t *testing.T) {
 	check(t, "create or patch", result, controllerutil.OperationResultUpdated)
 }
 
-func TestDeletionInEveryWay(t *testing.T) {
+func TestDeletions(t *testing.T) {
 	namespace := namespaceFor(t)
-	for _, name := range []string{"a", "b", "c"} {
-		must(t, direct.Create(background, configMap(namespace, name, map[string]string{"set": map[bool]string{true: "x", false: "y"}[name == "c"]})))
+	for name, set := range map[string]string{"a": "y", "b": "y", "c": "x"} {
+		must(t, direct.Create(background, configMap(namespace, name, map[string]string{"set": set})))
 	}
 	must(t, direct.DeleteAllOf(background, &corev1.ConfigMap{}, client.InNamespace(namespace), client.MatchingLabels{"set": "y"}))
 	list := &corev1.ConfigMapList{}
 	must(t, direct.List(background, list, client.InNamespace(namespace)))
-	check(t, "left", names(list.Items, (*corev1.ConfigMap).GetName), "c")
+	check(t, "objects that remain", names(list.Items, (*corev1.ConfigMap).GetName), "c")
 
 	uid := types.UID("wrong")
 	err := direct.Delete(background, &list.Items[0], client.Preconditions{UID: &uid})
@@ -147,7 +148,7 @@ func TestDeletionInEveryWay(t *testing.T) {
 	list.Items[0].Finalizers = nil
 	must(t, direct.Update(background, &list.Items[0]))
 	err = direct.Get(background, client.ObjectKeyFromObject(&list.Items[0]), &list.Items[0])
-	refused(t, err, metav1.StatusReasonNotFound, `configmaps "c" not found`)
+	checkError(t, err, metav1.StatusReasonNotFound, `configmaps "c" not found`)
 }
 
 func TestPodsAreEvicted(t *testing.T) {
@@ -177,7 +178,9 @@ func TestPodsAreEvicted(t *testing.T) {
 	check(t, "reason", reasonOf(err), metav1.StatusReasonTooManyRequests)
 	check(t, "message", err, "Cannot evict pod as it would violate the pod's disruption budget.")
 	check(t, "cause", hasCause(err, policyv1.DisruptionBudgetCause), true)
-	must(t, direct.SubResource("eviction").Create(background, pod(namespace, "free2", func(p *corev1.Pod) { must(t, direct.Create(background, p)) }), &policyv1.Eviction{}))
+	other := pod(namespace, "free2")
+	must(t, direct.Create(background, other))
+	must(t, direct.SubResource("eviction").Create(background, other, &policyv1.Eviction{}))
 }
 
 func TestScaleByEveryClient(t *testing.T) {
@@ -191,7 +194,7 @@ func TestScaleByEveryClient(t *testing.T) {
 	must(t, direct.Create(background, widget(namespace, "w", unmanaged)))
 
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(clientset.Discovery()))
-	scales, err := scale.NewForConfig(config, mapper, dynamicPaths, scale.NewDiscoveryScaleKindResolver(clientset.Discovery()))
+	scales, err := scale.NewForConfig(config, mapper, dynamic.LegacyAPIPathResolverFunc, scale.NewDiscoveryScaleKindResolver(clientset.Discovery()))
 	must(t, err)
 	for _, c := range []struct {
 		resource schema.GroupResource
@@ -214,11 +217,12 @@ func TestScaleByEveryClient(t *testing.T) {
 	must(t, direct.Get(background, client.ObjectKeyFromObject(deployment), deployment))
 	check(t, "replicas", *deployment.Spec.Replicas, 5)
 	_, err = scales.Scales(namespace).Get(background, corev1.Resource("configmaps"), "x", metav1.GetOptions{})
-	check(t, "what has no scale", err != nil, true)
+	check(t, "a resource without scale fails", err != nil, true)
 }
 
 func TestProtobufAndJSONAgree(t *testing.T) {
 	namespace := namespaceFor(t)
+	// This client sends Kubernetes' own types as protobuf. It reads unstructured objects as JSON.
 	protobuf, err := client.New(config, client.Options{Scheme: scheme})
 	must(t, err)
 	yes := true
@@ -251,15 +255,15 @@ func TestProtobufAndJSONAgree(t *testing.T) {
 		}
 		gvk, err := protobuf.GroupVersionKindFor(object)
 		must(t, err)
-		loose := unstructuredObject(gvk.GroupVersion().String(), gvk.Kind, namespace, "a")
-		must(t, direct.Get(background, client.ObjectKeyFromObject(object), loose))
+		unstructured := unstructuredObject(gvk.GroupVersion().String(), gvk.Kind, namespace, "a")
+		must(t, direct.Get(background, client.ObjectKeyFromObject(object), unstructured))
 		typed, err := json.Marshal(object)
 		must(t, err)
-		check(t, what+" has a uid", loose.GetUID(), object.GetUID())
+		check(t, what+" has the same uid", unstructured.GetUID(), object.GetUID())
 		again := object.DeepCopyObject().(client.Object)
-		looseJSON, err := json.Marshal(loose)
+		unstructuredJSON, err := json.Marshal(unstructured)
 		must(t, err)
-		must(t, json.Unmarshal(looseJSON, again))
+		must(t, json.Unmarshal(unstructuredJSON, again))
 		// Objects decoded into Go types lack apiVersion and kind, which JSON responses have.
 		again.GetObjectKind().SetGroupVersionKind(object.GetObjectKind().GroupVersionKind())
 		againJSON, err := json.Marshal(again)
@@ -268,5 +272,5 @@ func TestProtobufAndJSONAgree(t *testing.T) {
 		must(t, protobuf.Delete(background, object))
 	}
 	err = protobuf.Create(background, configMap(namespace, "Not a name", nil))
-	check(t, "refused", apierrors.IsInvalid(err), true)
+	check(t, "an invalid name is rejected", apierrors.IsInvalid(err), true)
 }

@@ -1,4 +1,5 @@
-// Package controller has a controller of Widgets with a finalizer, an owned object that it applies, a status, events and webhooks.
+// Package controller has a controller of Widgets and their webhooks. For each Widget, the controller adds a finalizer, records events,
+// applies the box, which is a ConfigMap with size and colour of the Widget, and writes the status.
 package controller
 
 import (
@@ -22,8 +23,8 @@ import (
 )
 
 const (
-	Finalizer = "shop.example.com/box"
-	Owner     = client.FieldOwner("widget-controller")
+	Finalizer  = "shop.example.com/box"
+	FieldOwner = client.FieldOwner("widget-controller")
 )
 
 type WidgetReconciler struct {
@@ -67,7 +68,7 @@ func (r *WidgetReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctr
 			WithName(widget.Name).WithUID(widget.UID).
 			WithController(true).WithBlockOwnerDeletion(true)).
 		WithData(map[string]string{"size": fmt.Sprint(widget.Spec.Size), "colour": widget.Spec.Colour})
-	if err := r.Apply(ctx, box, Owner, client.ForceOwnership); err != nil {
+	if err := r.Apply(ctx, box, FieldOwner, client.ForceOwnership); err != nil {
 		return ctrl.Result{}, fmt.Errorf("apply the box: %w", err)
 	}
 
@@ -78,12 +79,12 @@ func (r *WidgetReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctr
 		widget.Status.Replicas = *widget.Spec.Replicas
 	}
 	meta.SetStatusCondition(&widget.Status.Conditions, metav1.Condition{
-		Type: "Ready", Status: metav1.ConditionTrue, Reason: "Boxed", Message: "the box is there", ObservedGeneration: widget.Generation,
+		Type: "Ready", Status: metav1.ConditionTrue, Reason: "Boxed", Message: "the box exists", ObservedGeneration: widget.Generation,
 	})
 	return ctrl.Result{}, r.Status().Patch(ctx, widget, client.MergeFrom(before))
 }
 
-// SetupWebhooks registers the webhooks of Widget for defaults, validation and conversion.
+// SetupWebhooks registers the webhooks of Widget for defaulting, validation and conversion.
 func SetupWebhooks(mgr ctrl.Manager) error {
 	if err := ctrl.NewWebhookManagedBy(mgr, &v1.Widget{}).WithDefaulter(widgetDefaults{}).WithValidator(widgetRules{}).Complete(); err != nil {
 		return err
@@ -116,7 +117,7 @@ func (rules widgetRules) ValidateUpdate(ctx context.Context, _, widget *v1.Widge
 
 func (widgetRules) ValidateDelete(_ context.Context, widget *v1.Widget) (admission.Warnings, error) {
 	if widget.Labels["keep"] == "yes" {
-		return nil, fmt.Errorf("widget %s is to be kept", widget.Name)
+		return nil, fmt.Errorf("widget %s must not be deleted", widget.Name)
 	}
 	return nil, nil
 }

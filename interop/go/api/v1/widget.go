@@ -1,4 +1,4 @@
-// Package v1 has the storage version of Widget, the kind of these tests.
+// Package v1 has the storage version of Widget, the custom resource of these tests.
 package v1
 
 import (
@@ -16,7 +16,7 @@ var (
 
 func init() { schemeBuilder.Register(&Widget{}, &WidgetList{}) }
 
-// Part is an item of a list of type map, whose key is the name.
+// Part is an item of spec.parts, a list of type map with the key name.
 type Part struct {
 	Name     string `json:"name"`
 	Quantity int32  `json:"quantity,omitempty"`

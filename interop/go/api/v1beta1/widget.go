@@ -52,7 +52,7 @@ func (in *Widget) ConvertTo(to conversion.Hub) error {
 	}
 	size, err := strconv.ParseInt(strings.TrimSuffix(in.Spec.Length, "cm"), 10, 32)
 	if err != nil {
-		return fmt.Errorf("length %q is no size", in.Spec.Length)
+		return fmt.Errorf("length %q is not a number of cm", in.Spec.Length)
 	}
 	out.Spec.Size = int32(size)
 	return nil
