@@ -1,7 +1,7 @@
 /**
  * Cases with random changes, for states that the scripted cases do not reach. The seed and the number in the name of a case
- * determine the case, so that it can be run again. Changes whose result depends on timing in upstream are left out: of the
- * replicas of a MachineSet, of the label by which a MachineSet selects a Machine, and the pause of a MachineSet.
+ * determine the case, so that it can be run again. Changes whose result depends on timing in upstream are left out: changes of the
+ * replicas of a MachineSet, of the pause of a MachineSet, and of the label by which a MachineSet selects a Machine.
  */
 import { seededRandom } from '@capstan/kube'
 import type { Case, Cases } from '../twin.ts'
@@ -15,13 +15,14 @@ import { type Choose, chooser } from './story.ts'
 import { randomPoolHooks, randomTopologyPools } from './topology-pools.ts'
 import { randomHooks, randomTopology } from './topology.ts'
 
+/** A type of random case: creates certain objects, and performs random changes of them. */
 interface Story {
   readonly run: (choose: Choose) => Case
-  /** Share of the cases of this story in which both managers restart. It is small, because a restart is slow. */
+  /** Share of the cases of this story in which both managers restart. Default: 0. Few cases restart, because a restart is slow. */
   readonly restarts?: number
 }
 
-/** Stories by the ends of the names of their cases. */
+/** Stories by name. The names of their cases contain it. */
 const stories: { readonly [name: string]: Story } = {
   topology: { run: randomTopology, restarts: 0.4 },
   deployment: { run: randomDeployment, restarts: 0.4 },

@@ -1,4 +1,4 @@
-/** Random changes of every Cluster with MachineDeployments: of its Machines, Nodes and the reports of its providers. */
+/** Random changes that several stories use: of Machines, Nodes, and reports of providers. */
 import { Cluster, Machine, MachineDeployment, MachineSet } from '@capstan/api'
 import type { Kind } from '@capstan/kube'
 import { reportNodesReady } from '../cases/health-check.ts'
@@ -8,11 +8,13 @@ import type { Behaviour } from '../side.ts'
 import { stub } from '../stub-kinds.ts'
 import { annotation, first, patchAll, type RandomChange, text } from './story.ts'
 
+/** Returns a behaviour with a name for the step. `undefined` stands for a provider that reports nothing. */
 export const reportOf = (name: string, behaviour: Behaviour | undefined): readonly [string, Behaviour] => [
   name,
   behaviour ?? noReport,
 ]
 
+/** Returns a behaviour that reports the given fields in addition to those of another behaviour. */
 const withFields =
   (part: 'spec' | 'status') =>
   (behaviour: Behaviour, fields: object): Behaviour =>
@@ -23,6 +25,7 @@ const withFields =
 export const withSpec = withFields('spec')
 export const withStatus = withFields('status')
 
+/** Status fields of a provider object with the condition Ready False. */
 export const notReady = {
   conditions: [
     { type: 'Ready', status: 'False', reason: 'Twin', message: 'not ready', lastTransitionTime: '2026-01-01T00:00:00Z' },
@@ -31,7 +34,7 @@ export const notReady = {
 
 export const clusterPause: RandomChange = (choose) => {
   const paused = choose(true, null)
-  return [`the Cluster has paused ${paused}`, (twin) => twin.patch(Cluster, clusterName, { spec: { paused } })]
+  return [`spec.paused of the Cluster is ${paused}`, (twin) => twin.patch(Cluster, clusterName, { spec: { paused } })]
 }
 
 export const machineFinalizers: RandomChange = (choose) => {

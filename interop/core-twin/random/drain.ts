@@ -42,7 +42,7 @@ const drainChanges: readonly RandomChange[] = [
   },
   (choose) => {
     const spec = randomRule(choose)
-    return [`the rule ${text(spec)}`, (twin) => twin.patch(MachineDrainRule, 'rule', { spec })]
+    return [`the MachineDrainRule ${text(spec)}`, (twin) => twin.patch(MachineDrainRule, 'rule', { spec })]
   },
 ]
 

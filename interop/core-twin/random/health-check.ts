@@ -1,5 +1,5 @@
 import { Machine, MachineDeployment, MachineHealthCheck, MachineSet } from '@capstan/api'
-import { keyOf, type KubeObject, Node } from '@capstan/kube'
+import { type Client, keyOf, type KubeObject, Node } from '@capstan/kube'
 import { healthCheck } from '../cases/health-check.ts'
 import { createOrphan, createWorkerTemplates } from '../cases/machine-set.ts'
 import { createReadyCluster } from '../cases/machine.ts'
@@ -13,19 +13,19 @@ import { reportNodeStatus } from '../side.ts'
 
 const ControlPlaneLabel = 'cluster.x-k8s.io/control-plane'
 
-/** Prefixes of the names of the Machines that a change affects: of one owner, or of all. */
+/** Prefixes of names. A change affects the Machines, or the Nodes, whose names begin with the prefix. */
 const groups = ['ms-', 'md-', 'lone', 'control-plane', ''] as const
 
 const patchGroup = (twin: Twin, group: string, body: object) =>
   patchAll(twin, Machine, body, ({ metadata }) => metadata.name.startsWith(group))
 
-/** Performs an action for the Nodes of some Machines. */
+/** Performs an action for each Node whose name begins with `group`. */
 const forNodes =
-  (group: string, act: (...args: Parameters<Parameters<Twin['inWorkload']>[1]>) => (node: Node) => Promise<unknown>) =>
+  (group: string, act: (client: Client, node: Node) => Promise<unknown>) =>
   (twin: Twin): Promise<void> =>
-    twin.inWorkload(clusterName, async (client, side) => {
+    twin.inWorkload(clusterName, async (client) => {
       const { items } = await client.list(Node)
-      for (const node of items) if (node.metadata.name.startsWith(group)) await act(client, side)(node)
+      for (const node of items) if (node.metadata.name.startsWith(group)) await act(client, node)
     })
 
 const Paused = 'cluster.x-k8s.io/paused'
@@ -36,10 +36,10 @@ const hasAnnotation =
     metadata.annotations?.[key] !== undefined
 
 /**
- * Performs a change of several Machines while all health checks are paused. Otherwise it depends on timing whether a core checks them
- * before all of them have changed, and whether remediation is then allowed.
+ * Performs a change of several Machines while all health checks are paused. Otherwise a core could check the Machines before all of them
+ * have changed, and the result would depend on timing.
  */
-const atOnce =
+const whileChecksArePaused =
   (act: (twin: Twin) => Promise<void>) =>
   async (twin: Twin): Promise<void> => {
     const pause = (value: '' | null) => ({ metadata: { annotations: { [Paused]: value, [PausedForChange]: value } } })
@@ -59,10 +59,10 @@ const randomSelector = (choose: Choose) =>
     { matchLabels: null, matchExpressions: [{ key: 'lone', operator: 'In', values: ['yes', 'maybe'] }] },
   )
 
-/** Timeouts are zero or long, so that none expires during a step. */
+/** Returns a timeout of zero or one hour, so that it does not expire during a step. */
 const randomTimeout = (choose: Choose) => choose(0, 0, 0, 3600)
 
-/** Returns the conditions of a check, in the form of a merge patch. */
+/** Returns random `spec.checks` as a merge patch, in which null removes a field. */
 const randomChecks = (choose: Choose) => ({
   nodeStartupTimeoutSeconds: choose(0, 3600, null),
   unhealthyNodeConditions: choose<object[] | null>(
@@ -104,7 +104,7 @@ const randomTemplateRef = (choose: Choose) =>
     templateRef('NothingTemplate', 'r'),
   )
 
-/** Returns the value without the fields that are null, as an object is created. */
+/** Returns the value without null fields, which only a merge patch may contain. */
 function withoutNull(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutNull)
   if (typeof value !== 'object' || value === null) return value
@@ -117,7 +117,10 @@ const createCheck = (twin: Twin, name: string, spec: object) =>
 
 const checkNames = ['mhc', 'mhc', 'other'] as const
 
-/** All health checks have the same `checks`: two that disagree about a Machine write its health in turn, and are never idle. */
+/**
+ * Changes of health checks. All health checks have the same `checks`: two health checks that disagree about a Machine would write the
+ * Machine's condition in turn, without end.
+ */
 const checkChanges: readonly RandomChange[] = [
   (choose) => {
     const checks = randomChecks(choose)
@@ -175,12 +178,15 @@ const machineChanges: readonly RandomChange[] = [
     ]
     return [
       `Nodes ${group} report ${text(conditions.map(({ type, status }) => [type, status]))}`,
-      atOnce(forNodes(group, (client) => (node) => reportNodeStatus(client, node.metadata.name, { conditions }))),
+      whileChecksArePaused(forNodes(group, (client, node) => reportNodeStatus(client, node.metadata.name, { conditions }))),
     ]
   },
   (choose) => {
     const group = choose(...groups)
-    return [`Nodes ${group} are deleted`, atOnce(forNodes(group, (client) => (node) => client.delete(Node, keyOf(node))))]
+    return [
+      `Nodes ${group} are deleted`,
+      whileChecksArePaused(forNodes(group, (client, node) => client.delete(Node, keyOf(node)))),
+    ]
   },
   (choose) => {
     const group = choose(...groups)
@@ -188,7 +194,7 @@ const machineChanges: readonly RandomChange[] = [
     const value = choose('', '', null)
     return [
       `Machines ${group} have ${key} ${value}`,
-      atOnce((twin) => patchGroup(twin, group, annotation(`cluster.x-k8s.io/${key}`, value))),
+      whileChecksArePaused((twin) => patchGroup(twin, group, annotation(`cluster.x-k8s.io/${key}`, value))),
     ]
   },
   (choose) => {
@@ -198,7 +204,7 @@ const machineChanges: readonly RandomChange[] = [
       ['a condition', withStatus(everythingReady.machine, notReady)] as const,
       ['a failure', withStatus(everythingReady.machine, { failureReason: 'Bad', failureMessage: 'no quota' })] as const,
     )
-    return [`infrastructure reports ${name}`, atOnce((twin) => twin.setReports({ machine }))]
+    return [`infrastructure reports ${name}`, whileChecksArePaused((twin) => twin.setReports({ machine }))]
   },
   (choose) => {
     const [name, report] = choose(

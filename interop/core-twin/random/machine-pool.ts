@@ -1,8 +1,11 @@
 /**
- * A MachinePool without a topology. Left out, because upstream counts the Nodes of a complete pool only once: changes of `minReadySeconds`
- * and of the condition Ready of Nodes, unless the provider reports one replica too many. Left out, because the result depends on which of
- * two writes of the provider upstream reads first: changes of both the machines and the readiness that the provider reports. Nodes join
- * and disappear one at a time, because upstream records an event for each list of Nodes that it finds.
+ * Random cases of a MachinePool without a topology. They leave out changes whose result would depend on timing in upstream:
+ *
+ * - The condition Ready of Nodes and `minReadySeconds` change only while the provider reports one replica too many, because upstream
+ *   counts the ready Nodes of a complete pool only once.
+ * - No change affects both the machines and the readiness that the provider reports, because the result would depend on which of the two
+ *   writes of the provider upstream reads first.
+ * - Nodes are created and deleted one at a time, because upstream records an event for each list of Nodes that it finds.
  */
 import { Cluster, Machine, MachinePool } from '@capstan/api'
 import { Node } from '@capstan/kube'
@@ -18,7 +21,7 @@ import { clusterPause } from './common-changes.ts'
 import { annotation, type Choose, perform, type RandomChange, text } from './story.ts'
 
 const name = 'p'
-/** Names of infrastructure machine pools and of bootstrap configs. The pool refers to the first ones when it is created. */
+/** Names of the infrastructure machine pools, and of the bootstrap configs. A new MachinePool refers to the objects with the first name. */
 const providerNames = [name, 'q']
 const machineNames = ['a', 'b', 'c']
 
@@ -28,7 +31,7 @@ const condition = (status: string, fields: object = {}) => ({
   conditions: [{ type: 'Ready', status, lastTransitionTime: '2026-01-01T00:00:00Z', ...fields }],
 })
 
-/** The reports of the infrastructure provider. */
+/** The infrastructure provider of the MachinePool, with the machines and the status that it has reported so far. */
 class Provider {
   #machines: readonly string[] = []
   #status: object = { ready: true, initialization: { provisioned: true } }
@@ -95,8 +98,8 @@ const poolChanges: readonly RandomChange[] = [
       { bootstrap: { configRef: { name: choose(...providerNames) } } },
       { bootstrap: { configRef: null, dataSecretName: choose('mine', null) } },
     )
-    const defined = 'bootstrap' in fields && fields.bootstrap.configRef ? withConfig(fields.bootstrap.configRef.name) : fields
-    return [`references ${text(defined)}`, template(defined)]
+    const references = 'bootstrap' in fields && fields.bootstrap.configRef ? withConfig(fields.bootstrap.configRef.name) : fields
+    return [`references ${text(references)}`, template(references)]
   },
   (choose) => {
     const annotations = {
@@ -130,12 +133,13 @@ const poolChanges: readonly RandomChange[] = [
   (choose) => {
     const kind = choose(stub.config, stub.machine)
     const provider = choose(...providerNames)
-    const what = choose('is created', 'is created', 'is deleted', 'is being deleted')
+    const action = choose('is created', 'is created', 'is deleted', 'is being deleted')
     return [
-      `${kind.kind} ${provider} ${what}`,
+      `${kind.kind} ${provider} ${action}`,
       async (twin) => {
-        if (what === 'is being deleted') await twin.patch(kind, provider, { metadata: { finalizers: ['twin.capstan.dev/hold'] } })
-        if (what !== 'is created') return twin.delete(kind, provider)
+        if (action === 'is being deleted')
+          await twin.patch(kind, provider, { metadata: { finalizers: ['twin.capstan.dev/hold'] } })
+        if (action !== 'is created') return twin.delete(kind, provider)
         await twin.create(kind, named(provider, { spec: {} }))
         // Upstream does not watch objects that it has not adopted.
         await twin.touch(MachinePool, name)
@@ -266,7 +270,7 @@ const machineChanges: readonly RandomChange[] = [
   },
 ]
 
-/** Creates a pool whose provider reports Nodes, and performs random changes. */
+/** Returns a story that creates a MachinePool whose provider reports two machines, and performs random changes. */
 const randomPool =
   (changes: readonly RandomChange[], prepare: (twin: Twin, provider: Provider) => Promise<void>) =>
   (choose: Choose): Case =>
@@ -290,10 +294,10 @@ const randomPool =
     await twin.settle('the MachinePool is deleted')
   }
 
-/** A pool whose machines have no objects. */
+/** A MachinePool without MachinePool Machines. */
 export const randomMachinePool = randomPool(poolChanges, (twin) => registerNodes(twin, 'a', 'b'))
 
-/** A pool whose machines have objects of the provider and Machines. */
+/** A MachinePool with MachinePool Machines: each machine has an infrastructure machine and a Machine. */
 export const randomPoolMachines = randomPool([...poolChanges, ...machineChanges, ...machineChanges], async (twin, provider) => {
   await provider.report(twin, { infrastructureMachineKind: 'StubMachine' })
   for (const machine of ['a', 'b']) await createInfraMachine(twin, machine)

@@ -27,12 +27,13 @@ const randomTaint = (choose: Choose, key: string) => ({
   ...choose({}, { value: 'v' }),
 })
 
+/** Behaviours of ready providers that report the status fields of both contract versions. */
 const ofBothContracts = {
   machine: withStatus(everythingReady.machine, { ready: true }),
   config: withStatus(everythingReady.config, { ready: true }),
 }
 
-/** Reports of fields that infrastructure may omit, change and remove. */
+/** Returns a random behaviour of infrastructure machines with its name: ready, or with fields added, changed or removed. */
 const infrastructureReport = (choose: Choose) => {
   const ready = ofBothContracts.machine
   return choose(
@@ -85,7 +86,7 @@ const oddCondition = (choose: Choose) => ({
 
 /**
  * Changes of the kubeconfig Secret are left out: Capstan replaces or closes the connection to the workload cluster at once, and
- * upstream when the connection fails. So are changes of the status by a user, which do not cause a reconcile in Capstan.
+ * upstream when the connection fails. Changes of the status by a user are left out, because they do not cause a reconcile in Capstan.
  */
 const machineChanges: readonly RandomChange[] = [
   (choose) => {
@@ -137,12 +138,9 @@ const machineChanges: readonly RandomChange[] = [
   (choose) => {
     const kind = choose<Kind>(Machine, MachineSet, stub.machine, stub.config, stub.machineTemplate, stub.cluster)
     const metadata = choose<object>({ ownerReferences: null }, { ownerReferences: null, labels: null })
-    // Without labels, a Machine does not match its MachineSet until its controller restores them.
-    const isMachine = kind === Machine
-    return [
-      `${kind.kind} loses ${text(isMachine ? { ownerReferences: null } : metadata)}`,
-      (twin) => patchAll(twin, kind, { metadata: isMachine ? { ownerReferences: null } : metadata }),
-    ]
+    // Machines keep their labels: a Machine without labels does not match its MachineSet until a controller restores them.
+    const removed = kind === Machine ? { ownerReferences: null } : metadata
+    return [`every ${kind.kind} loses ${text(removed)}`, (twin) => patchAll(twin, kind, { metadata: removed })]
   },
   (choose) => {
     const annotations = {
@@ -158,7 +156,7 @@ const machineChanges: readonly RandomChange[] = [
   },
   (choose) => {
     const name = choose(...standAlone)
-    return [`the Machine ${name} is created with its objects`, (twin) => createOrphan(twin, name, { lone: name })]
+    return [`the Machine ${name} is created with provider objects`, (twin) => createOrphan(twin, name, { lone: name })]
   },
   (choose) => {
     const name = choose('c', 'd')
@@ -170,7 +168,7 @@ const machineChanges: readonly RandomChange[] = [
       { bootstrap: { configRef: { apiGroup: stub.group, kind: 'StubConfig', name: 'a' } } },
     )
     return [
-      `the Machine ${name} is created without objects and with ${text(spec)}`,
+      `the Machine ${name} is created without provider objects and with ${text(spec)}`,
       (twin) => twin.create(Machine, machine(name, spec)),
     ]
   },
@@ -230,7 +228,10 @@ const machineChanges: readonly RandomChange[] = [
   (choose) => {
     const [status, spec] = [choose('v1.34.0', 'v1.35.0', 'v1.36.0'), choose('v1.35.0', 'v1.36.0')]
     const report = withStatus(withSpec(hostedControlPlane, { version: spec }), { version: status })
-    return [`the control plane reports ${status} of ${spec}`, (twin) => twin.setReports({ controlPlane: report })]
+    return [
+      `the control plane reports version ${status}, and its spec has ${spec}`,
+      (twin) => twin.setReports({ controlPlane: report }),
+    ]
   },
   (choose) => {
     const kind = choose<Kind>(stub.machineTemplate, stub.configTemplate)
@@ -263,7 +264,7 @@ const machineChanges: readonly RandomChange[] = [
   (choose) => {
     const value = choose('', null)
     return [
-      `pause annotation ${value}`,
+      `every Machine has the pause annotation ${value}`,
       // A paused MachineSet is left out, because the result depends on timing.
       (twin) => patchAll(twin, Machine, { metadata: { annotations: { 'cluster.x-k8s.io/paused': value } } }),
     ]
@@ -278,9 +279,9 @@ const templateOf = (name: string) => {
 }
 
 /**
- * Stand-alone Machines and a MachineSet without a MachineDeployment, with changing reports of their providers. A Cluster with a control
- * plane Machine that its control plane does not delete is not deleted: the garbage collector deletes that Machine only after the Cluster,
- * and it depends on timing whether a core then still finds the Cluster.
+ * Stand-alone Machines and a MachineSet without a MachineDeployment, with changing reports of their providers. If one of the Machines is
+ * a control plane Machine, the Cluster is not deleted: the garbage collector deletes this Machine only after the Cluster, and it depends on
+ * timing whether a core then still finds the Cluster.
  */
 export const randomMachines =
   (choose: Choose): Case =>

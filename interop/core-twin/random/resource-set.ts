@@ -45,13 +45,16 @@ const resourceSetChanges: readonly RandomChange[] = [
   (choose) => {
     const addons = choose('yes', 'no', null)
     return [
-      `the label of the Cluster is ${addons}`,
+      `the label addons of the Cluster is ${addons}`,
       andCompare((twin) => twin.patch(Cluster, clusterName, { metadata: { labels: { addons } } })),
     ]
   },
   (choose) => {
     const paused = choose(true, null)
-    return [`the Cluster has paused ${paused}`, andCompare((twin) => twin.patch(Cluster, clusterName, { spec: { paused } }))]
+    return [
+      `spec.paused of the Cluster is ${paused}`,
+      andCompare((twin) => twin.patch(Cluster, clusterName, { spec: { paused } })),
+    ]
   },
   () => ['the binding is deleted', andCompare((twin) => twin.delete(ClusterResourceSetBinding, clusterName))],
   (choose) => {

@@ -12,6 +12,7 @@ export type RandomChange = (choose: Choose) => Change
 
 /** Returns one of the values at random. */
 export type Choose = <T>(...values: readonly T[]) => T
+/** Returns a `Choose` that uses the given random numbers. */
 export const chooser =
   (random: Random): Choose =>
   (...values) =>
@@ -37,8 +38,8 @@ export const first = <T extends KubeObject>(objects: readonly T[]): T | undefine
   objects.toSorted((a, b) => (a.metadata.creationTimestamp! < b.metadata.creationTimestamp! ? -1 : 1))[0]
 
 /**
- * Patches all objects of a kind, or those that `isPatched` accepts. Which of several equal Machines a controller deletes depends on
- * their random names, so that a change of only one of them could lead to different states of the two sides.
+ * Patches all objects of a kind, or those that `isPatched` accepts. Most stories change all Machines instead of one: which of several
+ * equal Machines a controller deletes depends on their random names, so a change of one Machine could have different results.
  */
 export const patchAll = (
   twin: Twin,
@@ -52,5 +53,6 @@ export const patchAll = (
       await client.patch(kind, keyOf(object), { type: 'merge', body }, { fieldManager: 'twin' })
   })
 
+/** Returns a merge patch that sets or removes an annotation. */
 export const annotation = (key: string, value: string | null) => ({ metadata: { annotations: { [key]: value } } })
 export const text = (value: unknown): string => JSON.stringify(value)

@@ -20,8 +20,8 @@ const topologyAnnotation = (key: string) => ({
   metadata: { annotations: { [`topology.cluster.x-k8s.io/${key}`]: '' } },
 })
 
-/** Returns random fields of a pool, as a topology has them. */
-const randomPool = (choose: Choose, name: string) =>
+/** Returns the topology of a MachinePool, with random fields. */
+const randomPoolTopology = (choose: Choose, name: string) =>
   poolTopology(name, {
     replicas: choose(undefined, 0, 1, 2),
     metadata: choose(
@@ -84,7 +84,9 @@ const pools = (...machinePools: readonly object[]) => managed.topology({ workers
 
 const poolChanges: readonly RandomChange[] = [
   (choose) => {
-    const machinePools = choose(['a'], ['a', 'b'], ['b'], ['a', 'b', 'c'], ['c', 'a'], []).map((name) => randomPool(choose, name))
+    const machinePools = choose(['a'], ['a', 'b'], ['b'], ['a', 'b', 'c'], ['c', 'a'], []).map((name) =>
+      randomPoolTopology(choose, name),
+    )
     return [`pools ${text(machinePools)}`, (twin) => twin.patch(Cluster, clusterName, pools(...machinePools))]
   },
   (choose) => {
@@ -114,8 +116,8 @@ const poolChanges: readonly RandomChange[] = [
   clusterPause,
   (choose) => {
     const controlPlane = choose(hostedControlPlane, hostedControlPlane, noReport)
-    const what = controlPlane === noReport ? 'nothing' : 'ready'
-    return [`the control plane reports ${what}`, (twin) => twin.setReports({ controlPlane })]
+    const report = controlPlane === noReport ? 'nothing' : 'ready'
+    return [`the control plane reports ${report}`, (twin) => twin.setReports({ controlPlane })]
   },
   (choose) => {
     const body = {
@@ -146,7 +148,7 @@ const poolChanges: readonly RandomChange[] = [
     return [
       `the objects of every pool have finalizers ${text(finalizers)}`,
       async (twin) => {
-        // Both kinds, because upstream reports an error while a pool that is being deleted has only one of them.
+        // Objects of both kinds get them, because upstream reports an error while a pool that is being deleted has only one of its objects.
         for (const kind of [stub.config, stub.machine]) await patchAll(twin, kind, { metadata: { finalizers } })
       },
     ]
@@ -155,7 +157,7 @@ const poolChanges: readonly RandomChange[] = [
   upgradedNodes,
 ]
 
-/** The kubelets of the first Nodes report the version of their pools. */
+/** Returns a change after which the kubelets of the first Nodes report the versions of their pools. */
 function upgradedNodes(choose: Choose): ReturnType<RandomChange> {
   const names = poolNames.slice(0, choose(1, 2, 3))
   return [
@@ -176,16 +178,16 @@ function upgradedNodes(choose: Choose): ReturnType<RandomChange> {
   ]
 }
 
-/** Reports the Node of a pool, if it is the infrastructure of a pool. */
+/** Reports the Node of a pool for its infrastructure machine pool. Other infrastructure machines are ready. */
 const reportPool: Behaviour = (object, objects) => {
   const name = object.metadata.labels?.['topology.cluster.x-k8s.io/pool-name']
   return name === undefined ? everythingReady.machine(object, objects) : poolReport(name)
 }
 
-/** Creates a Cluster with the pool `a`. */
+/** Creates a Cluster with the pool `a`, and registers the Nodes of all pools. */
 async function createPools(twin: Twin, choose: Choose): Promise<void> {
   await twin.setReports({ controlPlane: hostedControlPlane, machine: reportPool })
-  const machinePools = [randomPool(choose, 'a')]
+  const machinePools = [randomPoolTopology(choose, 'a')]
   await managed.createTopology(twin, randomClass(choose), { workers: [], topology: { workers: { machinePools } } })
   for (const name of poolNames) await registerPoolNodes(twin, 'v1.34.0', name)
   await twin.settle('the Nodes have joined')

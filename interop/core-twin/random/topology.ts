@@ -16,10 +16,10 @@ const checks = {
   unhealthyNodeConditions: [{ type: 'Ready', status: 'False', timeoutSeconds: 0 }],
 }
 
-/** Returns random metadata of a class or topology. */
+/** Returns random metadata for a class or topology, or `undefined`. */
 export const randomMetadata = (choose: Choose) => choose(undefined, managed.metadata('x'), managed.metadata('y'))
 
-/** Returns random fields of workers, as a topology has them. */
+/** Returns the topology of a MachineDeployment, with random fields. */
 const randomWorker = (choose: Choose, workerName: string) =>
   managed.worker(workerName, {
     replicas: choose(undefined, 0, 1, 2),
@@ -95,7 +95,7 @@ export const variablesChange: RandomChange = (choose) => {
   return [`variables ${text(variables)}`, (twin) => twin.patch(Cluster, clusterName, managed.topology({ variables }))]
 }
 
-/** Changes annotations of a Cluster that concern upgrades. */
+/** Changes an annotation of the Cluster that affects upgrades. */
 export const annotationChange: RandomChange = (choose) => {
   const key = choose('topology.cluster.x-k8s.io/upgrade-concurrency', 'before-upgrade.hook.cluster.cluster.x-k8s.io/wait')
   const value = choose('1', '2', null)
@@ -120,7 +120,7 @@ const topologyChanges: readonly RandomChange[] = [
   },
   (choose) => {
     const to = managed.aClass(randomClass(choose))
-    return [`the class ${text(to.spec)}`, (twin) => twin.patch(ClusterClass, 'quick', { spec: withoutOptional(to.spec) })]
+    return [`the class ${text(to.spec)}`, (twin) => twin.patch(ClusterClass, 'quick', { spec: replacingSpec(to.spec) })]
   },
   (choose) => {
     const [kind, template] = choose(
@@ -188,7 +188,7 @@ const topologyChanges: readonly RandomChange[] = [
 /**
  * Returns a merge patch that sets the spec of a ClusterClass to `to`, and removes the optional fields that `to` does not have.
  */
-const withoutOptional = (to: ClusterClass['spec']): object => ({
+const replacingSpec = (to: ClusterClass['spec']): object => ({
   ...to,
   kubernetesVersions: to.kubernetesVersions ?? null,
   controlPlane: { metadata: null, healthCheck: null, deletion: null, naming: null, ...definedFields(to.controlPlane) },
