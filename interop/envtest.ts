@@ -1,6 +1,6 @@
 /**
  * Runs the tests of a controller-runtime project (`interop/go`) as its author would: first with Capstan's launchers in
- * `KUBEBUILDER_ASSETS`, then with the real programs. The results must be the same. Prints the duration of each run.
+ * `KUBEBUILDER_ASSETS`, then with the real programs. All tests must pass both times. Prints time and memory of each run.
  */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
@@ -18,18 +18,18 @@ const project = join(root, 'interop/go')
 const tools = ['etcd', 'kube-apiserver', 'kubectl'] as const
 
 export const envtestSuite: Suite = {
-  shows: 'a controller-runtime project of Go, with launchers of capstan envtest and with the real programs',
+  shows: 'the tests of a controller-runtime project pass with the launchers of capstan envtest and with the real programs',
   ci: true,
   tools,
   prepare: compile,
   run: runBoth,
 }
 
-/** Returns the path of the compiled tests, beside the other programs. */
+/** Returns the path of the compiled tests, in the folder that has the folders of the other programs. */
 const testsProgram = async (): Promise<string> => join(dirname((await toolPaths('etcd'))[0]), '../interop-go.test')
 
 async function compile(): Promise<void> {
-  // Uses the same flags as scripts/tools, so that Go's build cache is reused.
+  // With -trimpath, as in scripts/tools, Go's build cache is reused.
   await go(
     project,
     'test',
@@ -82,7 +82,7 @@ async function runBoth(): Promise<Outcome> {
   return checks
 }
 
-/** Returns the last lines of the output, without lines about passed tests and logs. */
+/** Returns the last 40 lines of the output that are not about passed tests, and not log lines. */
 const output = ({ lines }: Run): string[] => lines.filter((line) => !/^(=== RUN|--- PASS|PASS$|[IW]\d{4} )/.test(line)).slice(-40)
 
 interface Run {
@@ -90,8 +90,8 @@ interface Run {
   readonly lines: readonly string[]
   readonly tests: ReadonlyMap<string, boolean>
   readonly milliseconds: number
-  /** Peak memory of the suite's own API server and etcd in KB; 0 where the operating system does not report it. */
-  readonly peak: number
+  /** Peak memory, in KB, of the API server and etcd that run as long as the tests; 0 where the operating system does not report it. */
+  readonly peakMemory: number
 }
 
 async function runTests(tests: string, assets: string): Promise<Run> {
@@ -103,7 +103,7 @@ async function runTests(tests: string, assets: string): Promise<Run> {
   })
   const peaks = new Map<number, number>()
   const sampling = setInterval(() => {
-    // The first two child processes run as long as the suite.
+    // The first two child processes run as long as the tests.
     for (const pid of childrenOf(child.pid!).slice(0, 2)) peaks.set(pid, peakOf(pid) ?? peaks.get(pid) ?? 0)
   }, 500)
   const { code, lines } = await finished(child)
@@ -113,20 +113,20 @@ async function runTests(tests: string, assets: string): Promise<Run> {
     const [, verdict, test] = /^--- (PASS|FAIL|SKIP): (\w+)/.exec(line) ?? []
     if (test !== undefined) results.set(test, verdict !== 'FAIL')
   }
-  // Programs that only print their flags end at once, so the two largest peaks are those of the API server and etcd of the suite.
-  const peak = [...peaks.values()].sort((a, b) => b - a).slice(0, 2)
+  // envtest also starts programs that only print their flags and end at once. The two largest peaks are those of the API server and etcd.
+  const largestPeaks = [...peaks.values()].sort((a, b) => b - a).slice(0, 2)
   return {
     code,
     lines,
     tests: results,
     milliseconds: performance.now() - started,
-    peak: peak.reduce((sum, kilobytes) => sum + kilobytes, 0),
+    peakMemory: largestPeaks.reduce((sum, kilobytes) => sum + kilobytes, 0),
   }
 }
 
-const formatMeasurements = ({ tests, milliseconds, peak, lines }: Run): string => {
+const formatMeasurements = ({ tests, milliseconds, peakMemory, lines }: Run): string => {
   const start = /^environment started in (\d+) ms$/m.exec(lines.join('\n'))?.[1]
-  return `${tests.size} tests in ${(milliseconds / 1000).toFixed(1)} s, the environment ready after ${start} ms, peak memory of API server and etcd ${Math.round(peak / 1024)} MB`
+  return `${tests.size} tests in ${(milliseconds / 1000).toFixed(1)} s, the environment ready after ${start} ms, peak memory of API server and etcd ${Math.round(peakMemory / 1024)} MB`
 }
 
 function childrenOf(parent: number): number[] {
@@ -150,6 +150,7 @@ function readStat(pid: string): string[] {
   }
 }
 
+/** Returns the peak memory of a process in KB; `undefined` if it is not known. */
 function peakOf(pid: number): number | undefined {
   try {
     // A process that has ended but was not waited for has no memory.
@@ -160,7 +161,10 @@ function peakOf(pid: number): number | undefined {
   }
 }
 
-/** Runs the go command in a folder. @throws Error with the end of its output */
+/**
+ * Runs the go command in a folder.
+ * @throws CannotRun if go is not installed; Error with the end of its output if it fails
+ */
 export async function go(cwd: string, ...args: string[]): Promise<{ lines: string[] }> {
   const env = { ...process.env, GOTOOLCHAIN: 'local', GOWORK: 'off', GOFLAGS: '', CGO_ENABLED: '0' }
   const { code, lines } = await finished(spawn('go', args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] })).catch(

@@ -1,7 +1,8 @@
 /**
- * Runs `capstan apiserver` on a disk that becomes full, three times. No acknowledged write may be lost. Reads and watches must continue.
- * The server must report that it is not ready, and why it rejects writes. The first time, it must accept writes again once there is
- * space. The second time it is killed on the full disk, and the third time it is stopped; then it is started again with space.
+ * Runs `capstan apiserver` on a disk that becomes full three times. No acknowledged write may be lost. Reads and watches must continue.
+ * The server must report that it is not ready, and why it rejects writes. The first time, the server must accept writes again once the
+ * disk has space. The second time the server is killed on the full disk, the third time it is stopped there. Both times the server is
+ * started again once the disk has space.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -44,9 +45,9 @@ async function runOnFullDisk(): Promise<Outcome> {
         const { code } = await server.stop()
         checks.check('the server stops cleanly on a full disk', code === 0, { code })
         // A start also needs some space. If there is none, the server must report that.
-        const rejection = await start().then((started) => started.kill(), messageOf)
-        const isClear = rejection === undefined || /Cannot open data folder .*\/db: .*space left/i.test(rejection)
-        checks.check('the server starts on a full disk, or exits with an error that names the cause', isClear, rejection)
+        const startError = await start().then((started) => started.kill(), messageOf)
+        const isClear = startError === undefined || /Cannot open data folder .*\/db: .*space left/i.test(startError)
+        checks.check('the server starts on a full disk, or exits with an error that names the cause', isClear, startError)
       }
       disk.free(server.pid)
       if (end === 'free') await withClient(kubeconfig, (client) => writeAgain(client, kubeconfig, writes, checks))
@@ -62,7 +63,7 @@ async function runOnFullDisk(): Promise<Outcome> {
   return checks
 }
 
-/** Writes until the disk is full, and checks the behaviour of the server in the meantime. */
+/** Fills the disk, writes until a write is rejected, and checks the behaviour of the server on the full disk. */
 async function fillUp(
   client: Client,
   kubeconfig: string,
@@ -95,7 +96,7 @@ async function fillUp(
   checks.check('readyz and healthz fail, livez succeeds', health.join() === 'false,false,true', health)
   const { items } = await client.list(ConfigMap, { namespace })
   checks.check('reads succeed', includesAll(items, writes))
-  // The client retries ten times, a second apart, as any Kubernetes client does.
+  // As client-go does, the client repeats a request up to ten times after a response 503 with Retry-After.
   const laterRejections = await Promise.all([1, 2, 3].map(() => write(client, writes)))
   const areClear = laterRejections.every(
     (rejection) => rejection !== undefined && [500, 503].includes(rejection.code) && disk.full.test(rejection.message),
@@ -110,7 +111,7 @@ async function fillUp(
   })
 }
 
-/** Checks that writes succeed within a few seconds after space was freed, without a restart. */
+/** Checks that writes succeed once the disk has space again, without a restart. */
 async function writeAgain(client: Client, kubeconfig: string, writes: KnownWrites, checks: Checks): Promise<void> {
   const rejection = await write(client, writes)
   checks.check('writes succeed again when the disk has space', rejection === undefined, rejection?.message)
@@ -132,15 +133,17 @@ const includesAll = (items: readonly ConfigMap[], { acknowledged }: KnownWrites)
   return [...acknowledged].every(([name, resourceVersion]) => storedVersions.get(name) === resourceVersion)
 }
 
+/** The writes of all calls of `write`. */
 interface KnownWrites {
-  /** resourceVersion of each object, by name. */
+  /** resourceVersions of the stored objects, by name. */
   readonly acknowledged: Map<string, string>
+  /** Names of objects whose creation was rejected. */
   readonly rejected: Set<string>
 }
 
 let objectCount = 0
 
-/** Creates an object; returns the error when it is rejected. */
+/** Creates an object, and records the result in `writes`. Returns the error if the API server rejects the object. */
 async function write(client: Client, writes: KnownWrites): Promise<StatusError | undefined> {
   const name = `object-${objectCount++}`
   try {
