@@ -1,5 +1,5 @@
 /**
- * Cases whose objects or responses differ from upstream's in a way that is neither fixed nor explained, with reasons. These cases
- * run, and their differences are printed and counted, but do not fail the suite.
+ * Names of cases with known differences from upstream that are not intended, with the reasons of the differences. These cases run, and
+ * their differences are printed and counted, but do not fail the suite. `explained.ts` lists intended differences.
  */
 export const differing: { readonly [name: string]: string } = {}

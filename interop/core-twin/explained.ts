@@ -1,6 +1,6 @@
 /**
  * Intended differences from upstream ("theirs" is upstream's, "ours" Capstan's). `npm run gen` generates
- * `docs/reference/differences.md` from them.
+ * `docs/reference/differences.md` from this list.
  */
 import { CoreManagers, type Difference, RecordedWithoutChange } from './normalize.ts'
 
@@ -18,11 +18,11 @@ export interface Explained {
   readonly reason: string
   /** The difference as visible to users. */
   readonly effect: string
-  /** Cases in which the difference is accepted, beside random ones. Default: all cases. */
+  /** Cases in which the difference is accepted. Random cases always accept it. Default: all cases. */
   readonly cases?: readonly string[]
   /** Returns whether this entry explains a difference. `name` is that of the case. */
   matches(difference: Difference, name: string, recordings: Recordings): boolean
-  /** Returns whether this entry explains different error messages in two responses to one request. Default: false. */
+  /** Returns whether this entry explains that the two sides respond to a dry run with these error messages. Default: false. */
   readonly matchesResponses?: (theirs: string, ours: string) => boolean
 }
 
@@ -47,7 +47,7 @@ function isRejectedBySchema(theirs: string, ours: string): boolean {
   if (!theirs.includes(' denied the request: ') && !theirs.includes(': Required value')) return false
   const [, undecoded] = /json: cannot unmarshal \w+ into Go struct field \w+\.([\w.]+) of type/.exec(theirs) ?? []
   if (undecoded !== undefined) return isWithin(field, undecoded) && ours.includes('in body must be of type ')
-  // Go names the value, but not its field.
+  // This error of Go does not name the field.
   if (theirs.includes('denied the request: illegal base64 data')) return ours.includes('in body must be of type byte')
   const [, time] = /denied the request: parsing time ("[^"]*")/.exec(theirs) ?? []
   if (time !== undefined) return ours.includes(`in body must be of type date-time: ${time}`)
@@ -73,7 +73,7 @@ const hasStandAloneMachines: ReadonlySet<string> = new Set([
   'cluster-deleted-with-machines-and-pools',
 ])
 
-/** Cases in which the topology of a Cluster is not generated in the first step or at all. */
+/** Cases in which the topology of a Cluster is not generated in the first step, or never. */
 const withoutTopology: ReadonlySet<string> = new Set([
   'topology-no-class',
   'topology-no-templates',
@@ -114,7 +114,7 @@ const isOfUnlistedObjects = ({ object, path, theirs, ours }: Difference): boolea
   )
 }
 
-/** Whether a Cluster or MachineDeployment counts or summarizes Machines and MachineSets that differ. */
+/** Whether a difference is in a field of a Cluster or MachineDeployment that counts or summarizes Machines and MachineSets. */
 const isOfAggregation = ({ object, path }: Difference): boolean =>
   (object.startsWith('Cluster ') &&
     /(^| \.)status\.(workers|conditions\[(RollingOut|Scaling(Up|Down)|WorkerMachines(Ready|UpToDate))\])/.test(path)) ||
@@ -198,9 +198,9 @@ export const explained: readonly Explained[] = [
   {
     what: 'Writes with a stale cache',
     reason:
-      'upstream updates a MachineSet that it has just deleted, creates the MachineHealthCheck of a deleted MachineDeployment again, and compares a MachineDeployment or MachinePool with an outdated one from its cache, for example before a new revision. Capstan waits until its cache contains its own writes',
+      'upstream updates a MachineSet that it has just deleted, creates the MachineHealthCheck of a deleted MachineDeployment again, and compares the desired MachineDeployment or MachinePool with an outdated one from its cache, for example one without the latest revision annotation. Capstan waits until its cache contains its own writes',
     effect:
-      'no MachineHealthCheck of a MachineDeployment that a user has deleted stays; no event `FailedUpdate` with `Operation cannot be fulfilled` or `no new finalizers can be added` on MachineDeployments, and no event `TopologyUpdate` of a MachineDeployment or MachinePool for an update that changes nothing',
+      'the MachineHealthCheck of a MachineDeployment that a user has deleted does not remain; no event `FailedUpdate` with `Operation cannot be fulfilled` or `no new finalizers can be added` on MachineDeployments, and no event `TopologyUpdate` of a MachineDeployment or MachinePool for an update that changes nothing',
     matches: ({ object, path, theirs, ours }, name) =>
       (name === 'topology-deployment-deleted' && object.startsWith('MachineHealthCheck ') && ours === undefined) ||
       (object === 'Events' &&
@@ -214,7 +214,7 @@ export const explained: readonly Explained[] = [
       "upstream's mutating webhooks decode an object before the API server validates it: they reject the first value that Go cannot decode, drop empty strings and objects, and complete an empty version to `v`, which another webhook rejects",
     effect:
       'the API server rejects the object with 422 and names every wrong field; an empty value of a required field has the error of its minimum length',
-    matches: ({ path, theirs, ours }) => path === 'is answered' && isRejectedBySchema(theirs ?? '', ours ?? ''),
+    matches: ({ path, theirs, ours }) => path === 'response' && isRejectedBySchema(theirs ?? '', ours ?? ''),
     matchesResponses: isRejectedBySchema,
   },
   {
@@ -223,15 +223,23 @@ export const explained: readonly Explained[] = [
       'upstream creates a Secret as temporary owner of the objects of a new Cluster, and then updates these objects once more (ADR 6). Capstan computes the names of objects of a topology from their purpose, so that it finds them again after a crash',
     effect:
       'no Secret `<cluster>-shim`, and no event `TopologyUpdate` of infrastructure and control plane right after their creation. A MachineDeployment whose label `topology.cluster.x-k8s.io/owned` was removed gets it again; upstream creates a second one',
-    matches: ({ object, path, ours }, name, { isOfCreation }) =>
-      ours === undefined && object === 'Events'
-        ? isOfCreation && /TopologyUpdate of topology\/cluster-controller: Updated Stub(Cluster|ControlPlane) "[^"]*"$/.test(path)
-        : (name === 'topology-control-plane-denied' &&
-            ((object === 'Secret c-shim' && ours === undefined) ||
-              (object.startsWith('StubCluster ') && path.includes('metadata.ownerReferences')))) ||
-          (name === 'topology-deployment-disowned' &&
-            ((ours === undefined && object.endsWith(' (2)')) ||
-              (object.startsWith('Cluster ') && /^status\.workers\..*eplicas$/.test(path)))),
+    matches: ({ object, path, ours }, name, { isOfCreation }) => {
+      if (ours === undefined && object === 'Events')
+        return (
+          isOfCreation && /TopologyUpdate of topology\/cluster-controller: Updated Stub(Cluster|ControlPlane) "[^"]*"$/.test(path)
+        )
+      if (name === 'topology-control-plane-denied')
+        return (
+          (object === 'Secret c-shim' && ours === undefined) ||
+          (object.startsWith('StubCluster ') && path.includes('metadata.ownerReferences'))
+        )
+      if (name === 'topology-deployment-disowned')
+        return (
+          (ours === undefined && object.endsWith(' (2)')) ||
+          (object.startsWith('Cluster ') && /^status\.workers\..*eplicas$/.test(path))
+        )
+      return false
+    },
   },
   {
     what: 'Records that upstream does not write',
@@ -253,9 +261,9 @@ export const explained: readonly Explained[] = [
   {
     what: 'Events of short phases, and similar events',
     reason:
-      "a phase of a new Cluster that ends before the next reconcile has no event. Upstream's library combines events of one object and reason from the tenth on, even if their texts differ, and records at most 25 of one object, then one in five minutes. Upstream reconciles an object at most once a second (a MachineHealthCheck: 15 s); a rollout here takes a step as soon as a Machine becomes available",
+      "a phase of a new Cluster that ends before the next reconcile has no event. Upstream's library combines events of one object and reason from the tenth on, even if their texts differ, and records at most 25 of one object, then one in five minutes. Upstream reconciles an object at most once a second (a MachineHealthCheck: 15 s); Capstan continues a rollout as soon as a Machine becomes available",
     effect:
-      'events `Pending` and `Provisioning` of Clusters may be missing. Each event is recorded with its own text, where that of upstream begins with `(combined from similar events)` or the event is missing. Events `SuccessfulScale` of a MachineDeployment may name smaller steps. `RemediationRestricted` may name other numbers',
+      'events `Pending` and `Provisioning` of Clusters may be missing. Each event is recorded with its own text; upstream combines it into one that begins with `(combined from similar events)`, or omits it. Events `SuccessfulScale` of a MachineDeployment may name smaller steps. `RemediationRestricted` may name other numbers',
     matches: ({ object, path, theirs, ours }, name, { count }) =>
       object === 'Events' &&
       ((count === 1 && /Normal (Pending|Provisioning) of cluster-controller/.test(path)) ||
@@ -286,7 +294,7 @@ export const explained: readonly Explained[] = [
   {
     what: 'Work that upstream cannot complete',
     reason:
-      'upstream tries these for ever: to delete a MachineSet whose MachineDeployment does not exist; to update a Machine in place whose new template is of another kind; to label the Nodes of a paused MachineDeployment with a new template, whose revision annotation it has set to the empty string',
+      'upstream retries three actions forever: to delete a MachineSet whose MachineDeployment does not exist; to update a Machine in place whose new template is of another kind; to label the Nodes of a paused MachineDeployment that has a new template, because upstream has set the revision annotation of the MachineDeployment to the empty string',
     effect:
       'the MachineSet and its Machines are deleted; the Machine is replaced, with the event `InPlaceUpdateNotPossible`; new Nodes get their labels and annotations and lose the taint `node.cluster.x-k8s.io/uninitialized`',
     cases: [
@@ -310,7 +318,7 @@ export const explained: readonly Explained[] = [
   {
     what: 'Counts of replicas in v1beta1',
     reason:
-      'upstream reads every Node from the workload cluster in every reconcile; Capstan counts Machines of a MachineSet by their condition `NodeReady`. Upstream computes the unavailable replicas of a MachinePool with the number of replicas before the last change, and does not correct it',
+      'upstream reads every Node from the workload cluster in every reconcile; Capstan counts Machines of a MachineSet by their condition `NodeReady`. Upstream computes the unavailable replicas of a MachinePool with the number of replicas before the last change, and does not correct the result',
     effect:
       'v1beta1 counts of ready and available replicas, and conditions that follow from them, do not follow the Nodes of paused Machines; `unavailableReplicas` of a MachinePool is not -1',
     cases: ['healthcheck-paused-machines', 'machinepool-ids-of-nodes'],
@@ -347,9 +355,9 @@ export const explained: readonly Explained[] = [
   {
     what: 'Invalid input that upstream does not report',
     reason:
-      'upstream copies more than 256 or invalid addresses of a provider object, or values that are longer than the API server accepts; the API server then rejects the write. The reconcile of a MachinePool panics when its infrastructure reports a failure. A ClusterResourceSet reports a JSON list that cannot be parsed as applied',
+      'upstream copies more than 256 or invalid addresses of a provider object, or values that are longer than the API server accepts; the API server then rejects the write. The reconcile of a MachinePool panics when its infrastructure reports a failure. A ClusterResourceSet reports that a JSON list was applied although it cannot be parsed',
     effect:
-      '`InfrastructureReady` or `BootstrapConfigReady` of a Machine, `BootstrapReady` in v1beta1 of a MachinePool, names the field and what is wrong; the object keeps what was copied earlier, and the rest of its status is written. A Cluster waits. `status.deprecated.v1beta1` of a MachinePool has the failure. `ResourcesApplied` is not True after a JSON list that cannot be parsed',
+      '`InfrastructureReady` or `BootstrapConfigReady` of a Machine, `BootstrapReady` in v1beta1 of a MachinePool, names the invalid field; values that were copied earlier remain, and the rest of the status is written. A Cluster waits for valid values. `status.deprecated.v1beta1` of a MachinePool has the failure. `ResourcesApplied` is not True after a JSON list that cannot be parsed',
     // No case has invalid addresses, because upstream's Machine, Node, Cluster and events would then depend on timing.
     cases: ['machinepool-infrastructure-failure', 'resourceset-broken-list'],
     matches: ({ object, path }, name) =>
@@ -361,17 +369,20 @@ export const explained: readonly Explained[] = [
   },
   {
     what: 'Invalid variables of topologies',
-    reason: "upstream's defaulting webhook rejects them; Capstan's validates them together with everything else",
+    reason:
+      "upstream's defaulting webhook rejects them; Capstan's validating webhook rejects them, together with all other errors",
     effect: 'the same text, with `validation.cluster.cluster.x-k8s.io` as the name of the webhook',
-    matches: ({ path, theirs, ours }) => path === 'is answered' && isRejectedByOtherWebhook(theirs ?? '', ours ?? ''),
+    matches: ({ path, theirs, ours }) => path === 'response' && isRejectedByOtherWebhook(theirs ?? '', ours ?? ''),
     matchesResponses: (theirs, ours) => isRejectedByOtherWebhook(theirs, ours),
   },
 ]
 
 const appliesTo = ({ cases }: Explained, name: string): boolean => cases === undefined || cases.includes(name) || isRandom(name)
 
-export const isExplainedResponse = (theirs: string, ours: string, name: string): Explained | undefined =>
+/** Returns the entry that explains the different error messages of two responses to a dry run; `undefined` if there is none. */
+export const explanationOfResponses = (theirs: string, ours: string, name: string): Explained | undefined =>
   explained.find((entry) => appliesTo(entry, name) && entry.matchesResponses?.(theirs, ours))
 
-export const isExplained = (difference: Difference, name: string, recordings: Recordings): Explained | undefined =>
+/** Returns the entry that explains a difference; `undefined` if there is none. */
+export const explanationOf = (difference: Difference, name: string, recordings: Recordings): Explained | undefined =>
   explained.find((entry) => appliesTo(entry, name) && entry.matches(difference, name, recordings))

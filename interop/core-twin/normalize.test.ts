@@ -1,6 +1,6 @@
 import { Event, type KubeObject } from '@capstan/kube'
 import { describe, expect, test } from 'vitest'
-import { isExplained, isExplainedResponse } from './explained.ts'
+import { explanationOf, explanationOfResponses } from './explained.ts'
 import { differencesOf, normalized, normalizedResponse, textOf } from './normalize.ts'
 
 const observed = (kind: string, objects: readonly KubeObject[], updated: readonly string[] = []) => ({
@@ -12,7 +12,7 @@ const observed = (kind: string, objects: readonly KubeObject[], updated: readonl
 /** Returns the differences that `explained.ts` does not list. */
 const unexplained = (theirs: ReturnType<typeof observed>, ours: ReturnType<typeof observed>) =>
   differencesOf(normalized(theirs), normalized(ours))
-    .filter((difference) => !isExplained(difference, 'a-case', { count: 1, isOfCreation: true }))
+    .filter((difference) => !explanationOf(difference, 'a-case', { count: 1, isOfCreation: true }))
     .map(textOf)
 
 const withFields = (manager: string, fields: object, kind = 'Machine'): KubeObject =>
@@ -98,7 +98,7 @@ describe('a value that the schema rejects', () => {
     ],
     ['another field', unmarshal, ours('spec.replicas', 'spec.replicas in body must be of type integer: "string"'), false],
     ['another reason', unmarshal, ours('spec.minReadySeconds', 'Invalid value: -1: must not be negative'), false],
-    ['a response of a webhook', unmarshal, theirs('spec.minReadySeconds in body must be of type integer'), false],
+    ['a rejection by our webhook', unmarshal, theirs('spec.minReadySeconds in body must be of type integer'), false],
     [
       'an empty value of the same field',
       theirs('Machine.cluster.x-k8s.io "m" is invalid: spec.version: Invalid value: "v": must be a valid semantic version'),
@@ -111,8 +111,8 @@ describe('a value that the schema rejects', () => {
       ours('spec.version', 'Invalid value: "x": must be a version'),
       false,
     ],
-  ])('is explained only if upstream rejects the same field: %s', (_, their, our, expected) => {
-    expect(isExplainedResponse(their, our, 'a-case') !== undefined).toBe(expected)
+  ])('is explained only if upstream rejects the same field for the same reason: %s', (_, their, our, expected) => {
+    expect(explanationOfResponses(their, our, 'a-case') !== undefined).toBe(expected)
   })
 })
 
@@ -130,7 +130,7 @@ describe('causes of a rejection', () => {
     })
   }
 
-  test('may be in any order if they are errors of a schema', () => {
+  test('may be in any order if they are errors of schema validation', () => {
     expect(differencesOf(rejected(host, required[0]!, port), rejected(port, required[0]!, host))).toEqual([])
   })
 

@@ -5,7 +5,7 @@ import { type Machine, NodeOutdatedRevisionTaint } from '@capstan/api'
 import { isRecord, type KubeObject, type Node } from '@capstan/kube'
 import type { ObservedObjects } from './side.ts'
 
-/** For each object, its values by path. */
+/** Values of fields by their paths, for each object by its name. */
 export type NormalizedObjects = ReadonlyMap<string, ReadonlyMap<string, string>>
 
 const replacements: readonly (readonly [RegExp, string])[] = [
@@ -17,6 +17,7 @@ const replacements: readonly (readonly [RegExp, string])[] = [
   [/-[bcdfghjklmnpqrstvwxz2456789]{5}(?![a-z0-9])/g, '-*'],
 ]
 
+/** Replaces UIDs, times, server addresses, hashes and random suffixes with placeholders. */
 export const normalText = (text: string): string =>
   replacements.reduce((result, [pattern, replacement]) => result.replace(pattern, replacement), text)
 
@@ -30,7 +31,7 @@ export function normalized({ objects, updated }: ObservedObjects): NormalizedObj
     ),
   )
   for (const { kind, object: reported } of objects.values()) {
-    if (isCreatedByServer(kind, reported)) continue
+    if (isRootCertificates(kind, reported)) continue
     const object = kind === 'Node' && !nodesOfMachines.has(reported.metadata.name) ? withoutOutdatedTaint(reported) : reported
     if (kind === 'Event') {
       events.set(eventText(object), reportsUnchanged(object, updated) ? RecordedWithoutChange : 'recorded')
@@ -76,7 +77,8 @@ function reportsUnchanged(event: KubeObject, updated: ReadonlySet<string>): bool
   return name !== undefined && !updated.has(name)
 }
 
-const isCreatedByServer = (kind: string, { metadata }: KubeObject): boolean =>
+/** Whether an object is the ConfigMap that kube-controller-manager creates in each namespace. */
+const isRootCertificates = (kind: string, { metadata }: KubeObject): boolean =>
   kind === 'ConfigMap' && metadata.name === 'kube-root-ca.crt'
 
 const contentOf = (fields: ReadonlyMap<string, string>): string =>
@@ -109,10 +111,10 @@ function eventText(event: KubeObject): string {
 
 const omittedMetadata = new Set(['uid', 'resourceVersion', 'creationTimestamp', 'generation', 'selfLink', 'managedFields'])
 
-/** Names of both cores' field managers for updates. The names differ, and the fields are compared. */
+/** Names of the field managers that the cores use for updates. The comparison treats both as one field manager with the name `core`. */
 export const CoreManagers = { theirs: 'manager', ours: 'capstan' } as const
 
-/** Sorts the parts of a message about objects with random names, because these names determine the order. */
+/** Sorts the list entries of a message about objects with random names, because these names determine the order of the entries. */
 function inNormalOrder(message: string): string {
   const parts = message.split(/\n(?=\* )/)
   return parts.every((part) => /^\* \w+ [\w-]*-\*/.test(part)) ? parts.toSorted((a, b) => (a < b ? -1 : 1)).join('\n') : message
@@ -130,7 +132,7 @@ function fieldsOf(kind: string, object: KubeObject): Map<string, string> {
     if (kind === 'Secret' && path.startsWith('data.')) value = 'secret'
     if (Array.isArray(value)) {
       if (value.length === 0) fields.set(path, '[]')
-      if (path === 'metadata.finalizers' && isOfTopology(value))
+      if (path === 'metadata.finalizers' && hasTopologyFinalizer(value))
         value = value.toSorted((a, b) => (String(a) < String(b) ? -1 : 1))
       ;(value as unknown[]).forEach((item, index) => add(`${path}[${keyOfItem(path, item, index)}]`, item))
     } else if (isRecord(value)) {
@@ -153,8 +155,8 @@ function fieldsOf(kind: string, object: KubeObject): Map<string, string> {
   return fields
 }
 
-/** Whether two controllers add the finalizers, independently of one another and in any order. */
-const isOfTopology = (finalizers: readonly unknown[]): boolean =>
+/** Whether the finalizers include that of a topology controller. Another controller adds the other finalizers, so their order varies. */
+const hasTopologyFinalizer = (finalizers: readonly unknown[]): boolean =>
   finalizers.some((finalizer) => /^machine(deployment|set)\.topology\.cluster\.x-k8s\.io$/.test(String(finalizer)))
 
 function keyOfItem(path: string, item: unknown, index: number): string {
@@ -183,7 +185,7 @@ interface Cause {
   readonly message?: string
 }
 
-/** Removes duplicate causes, because upstream lists some causes twice, and sorts the errors of a schema. */
+/** Removes duplicate causes, because upstream lists some causes twice, and sorts the errors of schema validation. */
 function normalCauses({ message, details }: { readonly message?: unknown; readonly details?: unknown }): object {
   if (!isRecord(details) || !Array.isArray(details.causes)) return {}
   const causes = details.causes as readonly Cause[]
@@ -193,7 +195,10 @@ function normalCauses({ message, details }: { readonly message?: unknown; readon
   return { details: { ...details, causes: sorted }, message: String(message).replace(listOf(causes), () => listOf(sorted)) }
 }
 
-/** Sorts the errors of a schema among themselves. A real API server lists the errors of different fields in the order of a map of Go. */
+/**
+ * Sorts the errors of schema validation among themselves. A real API server lists the errors of different fields in the random order of
+ * a Go map.
+ */
 function sortSchemaErrors(causes: readonly Cause[]): Cause[] {
   const isOfSchema = ({ field, message }: Cause) => message?.includes(`${field} in body `) ?? false
   const sorted = causes.filter(isOfSchema).sort((a, b) => (a.message! < b.message! ? -1 : 1))
@@ -210,11 +215,13 @@ export const normalizedResponse = (
   return new Map([[name, fieldsOf('', object as unknown as KubeObject)]])
 }
 
+/** A field, object or response that is not the same on both sides. */
 export interface Difference {
   readonly object: string
   readonly path: string
   /** Upstream's value; `undefined` if upstream has none. */
   readonly theirs: string | undefined
+  /** Capstan's value; `undefined` if Capstan has none. */
   readonly ours: string | undefined
 }
 
@@ -223,7 +230,7 @@ export function differencesOf(theirs: NormalizedObjects, ours: NormalizedObjects
   for (const object of new Set([...theirs.keys(), ...ours.keys()])) {
     const [their, our] = [theirs.get(object), ours.get(object)]
     if (!their || !our) {
-      differences.push({ object, path: '', theirs: their && 'is there', ours: our && 'is there' })
+      differences.push({ object, path: '', theirs: their && 'exists', ours: our && 'exists' })
       continue
     }
     for (const path of new Set([...their.keys(), ...our.keys()])) {
@@ -244,7 +251,7 @@ export const textOf = ({ object, path, theirs, ours }: Difference): string =>
 /** Maximum number of paths printed for one field manager; further paths are only counted. */
 const MaxPaths = 8
 
-/** Formats differences, grouped by object and field manager. */
+/** Formats differences. Differences in managedFields follow the others, grouped by object and field manager. */
 export function report(differences: readonly Difference[]): string {
   const lines: string[] = []
   const pathsByManager = new Map<string, { theirs: string[]; ours: string[] }>()

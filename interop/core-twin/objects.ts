@@ -3,8 +3,9 @@ import type { Cluster, Machine, MachineDeployment, MachineSet } from '@capstan/a
 import type { Input, KubeObject } from '@capstan/kube'
 import { stub, type StubKinds } from './stub-kinds.ts'
 
+/** Name of the Cluster of each case. */
 export const clusterName = 'c'
-const label = 'cluster.x-k8s.io/cluster-name'
+const ClusterNameLabel = 'cluster.x-k8s.io/cluster-name'
 const ref = (kinds: StubKinds, kind: string, name: string) => ({ apiGroup: kinds.group, kind, name })
 
 type Spec<T> = T extends { spec: infer S } ? Partial<S> : never
@@ -29,9 +30,11 @@ export const nodeCondition = <S extends string>(
   { reason = 'Twin', message = '', time = longAgo }: { reason?: string; message?: string; time?: string } = {},
 ) => ({ type, status, reason, message, lastHeartbeatTime: time, lastTransitionTime: time })
 
+/** Returns an object with a name and the given fields, for any kind. */
 export const named = (name: string, fields: object = {}): Input<KubeObject> =>
   ({ metadata: { name }, ...fields }) as Input<KubeObject>
 
+/** Returns a Machine whose stub infrastructure machine and stub bootstrap config have the name of the Machine. */
 export const machine = (name: string, spec: Spec<Input<Machine>> = {}, kinds = stub): Input<Machine> => ({
   metadata: { name },
   spec: {
@@ -53,8 +56,9 @@ const machineTemplate = (labels: { [key: string]: string }, kinds: StubKinds) =>
   },
 })
 
+/** Returns a MachineSet that uses the templates with the name `worker`, and selects Machines by the label `set`. */
 export const machineSet = (name: string, spec: Spec<Input<MachineSet>> = {}, kinds = stub): Input<MachineSet> => ({
-  metadata: { name, labels: { [label]: clusterName } },
+  metadata: { name, labels: { [ClusterNameLabel]: clusterName } },
   spec: {
     clusterName,
     replicas: 1,
@@ -64,12 +68,13 @@ export const machineSet = (name: string, spec: Spec<Input<MachineSet>> = {}, kin
   },
 })
 
+/** Returns a MachineDeployment that uses the templates with the name `worker`, and selects Machines by the label `deployment`. */
 export const machineDeployment = (
   name: string,
   spec: Spec<Input<MachineDeployment>> = {},
   kinds = stub,
 ): Input<MachineDeployment> => ({
-  metadata: { name, labels: { [label]: clusterName } },
+  metadata: { name, labels: { [ClusterNameLabel]: clusterName } },
   spec: {
     clusterName,
     replicas: 1,

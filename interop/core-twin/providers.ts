@@ -4,6 +4,7 @@ import type { Behaviour, Behaviours } from './side.ts'
 /** Behaviour of a provider that has not reconciled its object yet. */
 export const noReport: Behaviour = () => undefined
 
+/** The default behaviour of all providers: their objects are ready. */
 export const everythingReady: Behaviours = {
   cluster: () => ({
     spec: { controlPlaneEndpoint: { host: '127.0.0.1', port: 6443 } },
@@ -31,8 +32,8 @@ export const everythingReady: Behaviours = {
 }
 
 /**
- * Report of a hosted control plane, which has no Machines. Of a Cluster without this report and without control plane Machines,
- * core neither drains nor deletes Nodes.
+ * Behaviour of the provider of a hosted control plane, which has no Machines. Core drains and deletes the Node of a deleted Machine
+ * only if the control plane is hosted or another control plane Machine remains.
  */
 export const hostedControlPlane: Behaviour = (object, objects) => {
   const { status } = everythingReady.controlPlane(object, objects)!

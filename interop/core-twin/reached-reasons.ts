@@ -18,7 +18,10 @@ export class ReachedReasons {
 
 const textOf = (...parts: readonly string[]): string => parts.join(' ')
 
-/** Returns a line for each kind with declared reasons that the sides have not reported with the same status. */
+/**
+ * Returns a line for each kind with its declared reasons that were not reached. A reason is reached when all sides have reported it with
+ * the same status.
+ */
 export function unreachedReasons(sides: readonly ReachedReasons[], declared = declaredConditions()): string[] {
   const isReached = (kind: string, type: string, reason: string) =>
     ['True', 'False', 'Unknown'].some((status) => sides.every((side) => side.has(kind, type, status, reason)))

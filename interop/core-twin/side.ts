@@ -78,19 +78,22 @@ const observedKinds: readonly Kind[] = [
   Event,
 ]
 
-/** Kinds of a workload cluster whose objects are compared by name. A case must not use the same name in two namespaces. */
+/**
+ * Kinds whose objects in workload clusters are compared. The comparison identifies them by kind and name only, so a case must not use a
+ * name in two namespaces of a workload cluster.
+ */
 const workloadKinds: readonly Kind[] = [Node, Pod]
 
-/** Objects of one namespace, as last reported by the watches. */
+/** Objects in the namespace of a case and in its workload clusters, as last reported by the watches. */
 export interface ObservedObjects {
   readonly objects: Map<string, { readonly kind: string; readonly object: KubeObject }>
-  /** Names of MachineDeployments and MachinePools, including deleted ones, for which `isUpdated` was true after a write. */
+  /** Names of MachineDeployments and MachinePools, including deleted ones, in which a write changed fields of the topology (`isUpdated`). */
   readonly updated: Set<string>
-  /** Time of the last change of an object other than an Event, on the clock of `performance.now()`. */
+  /** Time of the last change, on the clock of `performance.now()`. Changes of Events, and those that `withoutRecords` ignores, do not count. */
   changed: number
 }
 
-/** Status and spec fields that a stub provider reports for an object. */
+/** Status and spec fields that a stub provider writes to an object. */
 export interface Report {
   readonly status?: { readonly [field: string]: unknown }
   readonly spec?: { readonly [field: string]: unknown }
@@ -99,7 +102,7 @@ export interface Report {
 export type Behaviour = (object: StubObject, objects: readonly KubeObject[]) => Report | undefined
 export type Behaviours = { readonly [role in Role]: Behaviour }
 
-export interface StubBehavior {
+export interface StubBehaviour {
   readonly byRole: Behaviours
   /** Whether provisioned machines register Nodes: true after the case has started a workload API server. */
   readonly registersNodes: boolean
@@ -124,11 +127,12 @@ export const RefreshedAnnotation = 'twin.capstan.dev/refreshed'
 const agent = 'twin'
 
 export class Side implements AsyncDisposable {
+  /** `theirs` is upstream's core, `ours` is Capstan's. */
   readonly name: 'theirs' | 'ours'
   readonly client: Client
   readonly reachedReasons = new ReachedReasons()
   readonly #observed = new Map<string, ObservedObjects>()
-  readonly #behaviors = new Map<string, StubBehavior>()
+  readonly #behaviours = new Map<string, StubBehaviour>()
   readonly #ended = new AbortController()
   readonly #watches: Promise<void>[] = []
   readonly #workloads: Workloads
@@ -161,6 +165,7 @@ export class Side implements AsyncDisposable {
   /**
    * Starts the listener for workload API servers and the host of the extensions, and watches all compared kinds. The core must
    * already be running.
+   * @param served names of the CustomResourceDefinitions that the API server serves
    */
   static async open(name: 'theirs' | 'ours', apiServer: RunningApiServer, served: ReadonlySet<string>): Promise<Side> {
     const access = await loadKubeconfig(apiServer.kubeconfig)
@@ -186,29 +191,25 @@ export class Side implements AsyncDisposable {
     return side
   }
 
+  /** Returns the objects of the case with this namespace. */
   observed(namespace: string): ObservedObjects {
-    let observed = this.#observed.get(namespace)
-    if (!observed)
-      this.#observed.set(
-        namespace,
-        (observed = {
-          objects: new Map(),
-          updated: new Set(),
-          changed: performance.now(),
-        }),
-      )
+    const existing = this.#observed.get(namespace)
+    if (existing) return existing
+    const observed: ObservedObjects = { objects: new Map(), updated: new Set(), changed: performance.now() }
+    this.#observed.set(namespace, observed)
     return observed
   }
 
+  /** Returns the objects of a kind that belong to the case with this namespace. */
   objects<T extends KubeObject>(namespace: string, kind: Kind<T>): T[] {
     return [...this.observed(namespace).objects.values()]
       .filter((entry) => entry.kind === idOf(kind))
       .map(({ object }) => object as T)
   }
 
-  /** Changes the behavior of the stub providers, and writes their reports for all stub objects of the namespace. */
-  async setBehavior(namespace: string, behavior: StubBehavior): Promise<void> {
-    this.#behaviors.set(namespace, behavior)
+  /** Changes the behaviour of the stub providers, and writes their reports for all stub objects of the namespace. */
+  async setBehaviour(namespace: string, behaviour: StubBehaviour): Promise<void> {
+    this.#behaviours.set(namespace, behaviour)
     for (const kinds of [stub, oldStub])
       for (const role of roles) for (const object of this.objects(namespace, kinds[role])) await this.#report(kinds, role, object)
   }
@@ -239,8 +240,10 @@ export class Side implements AsyncDisposable {
 
   /** Returns the extension of a case, which has a handler for every hook. Creates the extension at the first call. */
   extensionFor(namespace: string): CaseExtension {
-    let caseExtension = this.#caseExtensions.get(namespace)
-    if (!caseExtension) this.#caseExtensions.set(namespace, (caseExtension = this.#extension.extensionFor(namespace)))
+    const existing = this.#caseExtensions.get(namespace)
+    if (existing) return existing
+    const caseExtension = this.#extension.extensionFor(namespace)
+    this.#caseExtensions.set(namespace, caseExtension)
     return caseExtension
   }
 
@@ -282,6 +285,7 @@ export class Side implements AsyncDisposable {
     )
   }
 
+  /** Returns a client of the API server of a workload cluster. @throws Error if the case has not started this API server */
   workload(cluster: ObjectKey): Client {
     const client = this.#workloads.clientFor(cluster)
     if (!client) throw new Error(`There is no workload API server of ${keyText(cluster)}: the case has not started it`)
@@ -344,8 +348,8 @@ export class Side implements AsyncDisposable {
   }
 
   /**
-   * Writes the report of a stub provider for its object. For a Machine, writes the report for its infrastructure, which then
-   * registers the Node.
+   * Writes the report of a stub provider for its object, and registers the Node of an infrastructure machine. For a Machine, does so for
+   * the Machine's infrastructure machine.
    */
   async reportFor(kind: Kind, object: KubeObject): Promise<void> {
     if (kind.kind === Machine.kind) {
@@ -368,10 +372,10 @@ export class Side implements AsyncDisposable {
 
   async #report(kinds: StubKinds, role: Role, object: StubObject): Promise<void> {
     const { namespace = '' } = object.metadata
-    const behavior = this.#behaviors.get(namespace)
-    if (!behavior || object.metadata.deletionTimestamp !== undefined) return
+    const behaviour = this.#behaviours.get(namespace)
+    if (!behaviour || object.metadata.deletionTimestamp !== undefined) return
     const objects = [...this.observed(namespace).objects.values()].map((entry) => entry.object)
-    const report = behavior.byRole[role](object, objects)
+    const report = behaviour.byRole[role](object, objects)
     if (!report) return
     const write = async (part: 'spec' | 'status') => {
       if (report[part] === undefined || contains(object[part], report[part])) return
@@ -383,7 +387,7 @@ export class Side implements AsyncDisposable {
     await write('spec')
     await write('status')
     const providerID = report.spec?.providerID
-    if (role === 'machine' && behavior.registersNodes && typeof providerID === 'string') await this.#register(object, providerID)
+    if (role === 'machine' && behaviour.registersNodes && typeof providerID === 'string') await this.#register(object, providerID)
   }
 
   /** Registers the Node, as the kubelet of the machine does. */
@@ -429,11 +433,11 @@ export class Side implements AsyncDisposable {
   }
 }
 
-/** Returns the case that an object belongs to: its namespace, or for an ExtensionConfig, which has none, its name. */
+/** Returns the namespace of the case of an object. An ExtensionConfig has no namespace; its name is that of the namespace. */
 const caseOf = ({ metadata }: KubeObject): string => metadata.namespace ?? metadata.name
 
 /**
- * Returns the object as text, without the record of hook calls, which Capstan writes after each call, and fields that change with
+ * Returns the object as text, without the annotation in which Capstan records blocking hooks, and without fields that change with
  * every write.
  */
 function withoutRecords({ metadata, ...otherFields }: KubeObject): string {
@@ -442,10 +446,11 @@ function withoutRecords({ metadata, ...otherFields }: KubeObject): string {
   return JSON.stringify([otherMetadata, otherAnnotations, otherFields])
 }
 
-/** Whether a write changed fields of a MachineDeployment or MachinePool that a topology sets, but not the version. */
+/** Whether a write changed fields of a MachineDeployment or MachinePool that a topology sets, without a change of the version. */
 function isUpdated(previousObject: KubeObject, after: KubeObject): boolean {
   const topologyFields = ({ metadata: { labels, annotations = {} }, spec }: MachineDeployment & MachinePool) => {
-    // The controllers of MachineDeployments and MachinePools set these fields, and refreshes the annotation.
+    // A topology does not set these fields: controllers set the revision, the providerIDs and the data Secret, and `Twin` sets the
+    // annotation of a refresh.
     const { [RevisionAnnotation]: _revision, [RefreshedAnnotation]: _refreshed, ...otherAnnotations } = annotations
     const { providerIDList: _ids, template, ...otherFields } = spec
     const { dataSecretName: _secret, ...bootstrap } = template.spec.bootstrap

@@ -1,6 +1,6 @@
 /**
- * Provider kinds for which no provider runs. The stub providers of `side.ts` write their spec and status. There is one API group
- * for each contract version.
+ * Kinds of the stub providers, with one API group for each contract version. No provider runs: `side.ts` writes the spec and status of
+ * their objects.
  */
 import { type CustomResourceDefinition, type Input, type Kind, type KubeObject } from '@capstan/kube'
 
@@ -9,6 +9,7 @@ export interface StubObject extends KubeObject {
   readonly status?: { readonly [field: string]: unknown }
 }
 
+/** Part of a Cluster that a stub provider implements. `config` is the bootstrap config. */
 export type Role = 'cluster' | 'controlPlane' | 'machine' | 'config'
 
 export interface StubKinds {
@@ -94,6 +95,7 @@ const definitionsOf = (
     },
   }))
 
+/** CustomResourceDefinitions of all stub kinds. */
 export const stubDefinitions = [
   ...[stub, oldStub].flatMap((kinds) => definitionsOf(kindList(kinds), kinds.contract)),
   ...definitionsOf(Object.values(kubeadmStub), 'v1beta2'),

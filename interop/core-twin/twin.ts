@@ -1,4 +1,7 @@
-/** API for cases: performs every action on both sides, and compares the sides when both are idle. */
+/**
+ * API for cases: performs every action on both sides, which are upstream's core and Capstan's, and compares the sides when both are
+ * idle.
+ */
 import {
   type Client,
   type Input,
@@ -15,7 +18,7 @@ import {
 } from '@capstan/kube'
 import { Cluster, ExtensionConfig, Machine, MachineHealthCheck, MachinePool, MachineSet } from '@capstan/api'
 import type { ScriptedResponse, RecordedCall } from '../runtime-extension/extension-host.ts'
-import { isExplained, isExplainedResponse, type Explained, type Recordings } from './explained.ts'
+import { explanationOf, explanationOfResponses, type Explained, type Recordings } from './explained.ts'
 import { type Difference, differencesOf, normalText, normalized, normalizedResponse, recordingsOf, textOf } from './normalize.ts'
 import { type Behaviour, type Behaviours, type RawResponse, RefreshedAnnotation, type Side } from './side.ts'
 import type { Interruption } from './interruption.ts'
@@ -29,8 +32,8 @@ const Wait = {
   /**
    * If nothing changes for this time and the sides differ or have not reached the expected state, upstream's core reconciles Machines
    * and the objects that aggregate them again: it does not watch all objects that it reads, and misses a Node that registers before its
-   * Machine is indexed by providerID. A shorter time is not possible, because Machines can be reported as not up to date only ten
-   * seconds after creation.
+   * Machine is indexed by providerID. A shorter time is not possible, because both cores ignore a new Machine without the condition
+   * UpToDate for ten seconds.
    */
   refresh: 10_000,
   /** Between the refresh of objects and the refresh of objects that aggregate them. */
@@ -43,7 +46,7 @@ const Wait = {
   repeat: 700,
   /** Maximum wait for one step. Long enough for a busy machine. */
   max: 180_000,
-  /** Maximum wait while one side still changes. */
+  /** As `max`, while a side still changes. */
   changing: 300_000,
 }
 
@@ -77,6 +80,7 @@ export type State = (objects: readonly KubeObject[], side: Side['name']) => bool
 
 /** A dry-run request whose responses are compared. */
 export interface DryRunRequest {
+  /** Description of the request, which differences contain. */
   readonly what: string
   readonly method: 'POST' | 'PATCH' | 'DELETE'
   /** Name of the existing object. */
@@ -90,7 +94,7 @@ export class Twin {
   comparedResponses = 0
   readonly namespace: string
   readonly differingSteps: StepResult[] = []
-  /** Steps in which our side, too, needed a refresh. */
+  /** Steps in which Capstan's side, too, was refreshed. */
   readonly refreshedSteps: string[] = []
   readonly explained = new Set<Explained>()
   readonly #sides: readonly [Side, Side]
@@ -115,7 +119,7 @@ export class Twin {
     this.#interruption = undefined
   }
 
-  /** Whether the case can call `whileStopped`. */
+  /** Whether the case can still call `whileStopped`. */
   get stopsManagers(): boolean {
     return this.#interruption !== undefined
   }
@@ -126,7 +130,10 @@ export class Twin {
    */
   async whileStopped(act: () => Promise<void>): Promise<void> {
     const interruption = this.#interruption
-    if (!interruption) throw new Error(`${this.namespace} is not one of the cases that stop the managers, or has done so already`)
+    if (!interruption)
+      throw new Error(
+        `the case ${this.namespace} cannot stop the managers: it is not a restart case, or has stopped them already`,
+      )
     this.#interruption = undefined
     await interruption.join(act)
   }
@@ -149,9 +156,10 @@ export class Twin {
     for (const side of this.#sides) side.extensionFor(this.namespace).setResponse(hook, respond)
   }
 
+  /** Creates the namespace of the case, and starts the stub providers in it. */
   async open(): Promise<void> {
     await this.#both((side) => side.client.create(Namespace, { metadata: { name: this.namespace } }))
-    await this.#applyBehavior()
+    await this.#applyBehaviour()
   }
 
   /** Creates an object, and compares the error messages and warnings of the responses. */
@@ -183,6 +191,7 @@ export class Twin {
     await this.patch(kind, target, { metadata: { annotations: { [Touched]: String(this.#touches) } } })
   }
 
+  /** Deletes an object, and compares the error messages of the responses. */
   async delete<T extends KubeObject>(kind: Kind<T>, target: Target<T>): Promise<void> {
     await this.#compareResults(`delete ${kind.kind}`, async (side) => {
       await side.client.delete(kind, this.#keyOn(side, kind, target))
@@ -192,7 +201,7 @@ export class Twin {
   /** Changes the reports of the stub providers of some roles. */
   async setReports(behaviours: { readonly [R in Role]?: Behaviour }): Promise<void> {
     this.#behaviours = { ...this.#behaviours, ...behaviours }
-    await this.#applyBehavior()
+    await this.#applyBehaviour()
   }
 
   /**
@@ -209,7 +218,7 @@ export class Twin {
       })
     })
     this.#registersNodes = true
-    await this.#applyBehavior()
+    await this.#applyBehaviour()
   }
 
   /** Stops the workload API server of a cluster, so that connections to it fail. */
@@ -228,12 +237,13 @@ export class Twin {
     const bodyOf = ({ body }: DryRunRequest) => ({ apiVersion: apiVersionOf(kind), kind: kind.kind, ...body })
     for (const request of requests) {
       const { method, what } = request
-      const path = `${method === 'POST' ? collectionPath : `${collectionPath}/${request.name}`}?dryRun=All&${fieldManager}`
-      const body = method === 'PATCH' ? request.body! : method === 'POST' ? bodyOf(request) : undefined
+      const resourcePath = method === 'POST' ? collectionPath : `${collectionPath}/${request.name}`
+      const path = `${resourcePath}?dryRun=All&${fieldManager}`
+      const body = { POST: bodyOf(request), PATCH: request.body, DELETE: undefined }[method]
       const [theirs, ours] = await this.#both((side) => side.request({ method, path, ...(body ? { body } : {}) }))
       const object = `${method} ${what}`
       this.comparedResponses++
-      const explanation = isExplainedResponse(messageIn(theirs), messageIn(ours), this.namespace)
+      const explanation = explanationOfResponses(messageIn(theirs), messageIn(ours), this.namespace)
       if (explanation) this.explained.add(explanation)
       else this.#responseDifferences.push(...differencesOf(normalizedResponse(object, theirs), normalizedResponse(object, ours)))
     }
@@ -281,7 +291,7 @@ export class Twin {
       const unreached = until ? this.#unreached(step, until) : []
       if (unreached.length > 0) differences.push(...unreached)
       else if (isOver)
-        differences.push({ object: step, path: 'is at rest', theirs: undefined, ours: `not within ${limit / 1000} s` })
+        differences.push({ object: step, path: 'is idle', theirs: undefined, ours: `not within ${limit / 1000} s` })
       this.#end(step, differences)
       return
     }
@@ -319,15 +329,15 @@ export class Twin {
   }
 
   /**
-   * Makes upstream's core reconcile all objects of the kinds in `refreshOrder`, by adding and removing an annotation. Capstan's
-   * core must not depend on a refresh, because the suite would then not detect that Capstan does not watch an object. The last
-   * refresh of a step includes Capstan's core, because neither core sees some changes, such as those of Machines below a paused
-   * MachineSet; the suite prints these steps.
+   * Makes upstream's core reconcile all objects of the kinds in `refreshOrder`, by adding and removing an annotation. Most refreshes
+   * leave out Capstan's core, so that the suite detects an object that Capstan should watch, but does not. The last refresh of a step
+   * in `settle` includes Capstan's core, because neither core notices some changes, such as those of the Machines of a paused
+   * MachineSet. The suite prints these steps.
    */
-  async #refresh(isOfBoth = false): Promise<void> {
+  async #refresh(onBothSides = false): Promise<void> {
     const [upstream] = this.#sides
     for (const kinds of refreshOrder) {
-      const objects = (isOfBoth ? this.#sides : [upstream]).flatMap((side) =>
+      const objects = (onBothSides ? this.#sides : [upstream]).flatMap((side) =>
         kinds.flatMap((kind) => side.objects(this.namespace, kind).map((object) => ({ side, kind, key: keyOf(object) }))),
       )
       for (const { side, kind, key } of objects) {
@@ -345,13 +355,13 @@ export class Twin {
   #compare(): Difference[] {
     const [theirs, ours] = this.#sides.map((side) => normalized(side.observed(this.namespace))) as [never, never]
     return [...this.#responseDifferences, ...differencesOf(theirs, ours)].filter((difference) => {
-      const explanation = isExplained(difference, this.namespace, this.#recordingsOf(difference))
+      const explanation = explanationOf(difference, this.namespace, this.#recordingsOf(difference))
       if (explanation) this.explained.add(explanation)
       return !explanation && !this.#reported.has(textOf(difference))
     })
   }
 
-  /** Returns how often and when the Event of a difference was recorded on the side that has it. */
+  /** Returns how often and in which step the Event of a difference was recorded, on the side that has this Event. */
   #recordingsOf({ object, path, theirs }: Difference): Recordings {
     if (object !== 'Events') return { count: 0, isOfCreation: false }
     const observed = this.#sides[theirs === undefined ? 1 : 0].observed(this.namespace)
@@ -379,13 +389,13 @@ export class Twin {
       .objects(this.namespace, kind)
       .sort((a, b) => Number(a.metadata.resourceVersion) - Number(b.metadata.resourceVersion))
     const object = target(objects)
-    if (!object) throw new Error(`there is no such ${kind.kind}`)
+    if (!object) throw new Error(`no ${kind.kind} matches the target`)
     return keyOf(object)
   }
 
-  async #applyBehavior(): Promise<void> {
-    const behavior = { byRole: this.#behaviours, registersNodes: this.#registersNodes }
-    await this.#both((side) => side.setBehavior(this.namespace, behavior))
+  async #applyBehaviour(): Promise<void> {
+    const behaviour = { byRole: this.#behaviours, registersNodes: this.#registersNodes }
+    await this.#both((side) => side.setBehaviour(this.namespace, behaviour))
   }
 
   async #both<T>(act: (side: Side) => Promise<T>): Promise<[T, T]> {
@@ -398,7 +408,7 @@ export class Twin {
     return `${root}${scope === 'Namespaced' ? `/namespaces/${this.namespace}` : ''}/${plural}`
   }
 
-  /** Performs a request on both sides, and compares its result, or its error. */
+  /** Performs an action on both sides, and compares the results, or the error messages. */
   async #compareResults(description: string, act: (side: Side) => Promise<unknown>): Promise<void> {
     const [theirs, ours] = await this.#both((side) =>
       act(side).then(
@@ -409,7 +419,7 @@ export class Twin {
         (err) => normalText(messageOf(err)),
       ),
     )
-    if (theirs !== ours) this.#responseDifferences.push({ object: description, path: 'is answered', theirs, ours })
+    if (theirs !== ours) this.#responseDifferences.push({ object: description, path: 'response', theirs, ours })
   }
 }
 
@@ -423,6 +433,7 @@ const resultOf = (response: RawResponse): string =>
 
 const messageIn = ({ body }: RawResponse): string => (isRecord(body) && typeof body.message === 'string' ? body.message : '')
 
-/** A case of the suite. Its name in `Cases` states the behaviour. */
+/** A case of the suite. */
 export type Case = (twin: Twin) => Promise<void>
+/** Cases by name. The name of a case is also its namespace. */
 export type Cases = { readonly [name: string]: Case }

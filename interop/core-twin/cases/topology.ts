@@ -1,4 +1,4 @@
-/** Cases of Clusters with a class, and functions by which other cases create them. */
+/** Cases of Clusters with a class, and functions with which other cases create such Clusters. */
 import { Cluster, ClusterClass, MachineDeployment, MachineHealthCheck } from '@capstan/api'
 import { isTrue, type Input, keyOf, type Kind, type KubeObject, sleep, systemClock } from '@capstan/kube'
 import { clusterName, named } from '../objects.ts'
@@ -7,6 +7,7 @@ import type { Behaviour } from '../side.ts'
 import { oldStub, stub, type StubKinds } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
 
+/** Returns a reference to a stub object in the form of ClusterClasses: with `apiVersion`. */
 export const ref = (kinds: StubKinds, kind: string, name: string) => ({ apiVersion: `${kinds.group}/v1`, kind, name })
 
 export interface ClassOptions {
@@ -18,13 +19,13 @@ export interface ClassOptions {
   readonly spec?: object
   /** Further fields of `spec.controlPlane`. */
   readonly controlPlane?: object
-  /** Further fields of the class of workers. */
+  /** Further fields of the MachineDeployment class `worker`. */
   readonly worker?: object
   /** Further fields of `spec.workers`. */
   readonly workers?: object
 }
 
-/** Returns a ClusterClass with stub templates and one class of workers. */
+/** Returns a ClusterClass with stub templates and the MachineDeployment class `worker`. */
 export const aClass = ({
   name = 'quick',
   kinds = stub,
@@ -57,6 +58,7 @@ export const aClass = ({
     },
   }) as Input<ClusterClass>
 
+/** Creates the templates to which the class `aClass({ name, kinds })` refers. */
 export async function createTemplates(twin: Twin, name = 'quick', kinds = stub): Promise<void> {
   const spec = { template: { metadata: { labels: { 'from-template': 'yes' } }, spec: { made: `from ${name}` } } }
   await twin.create(kinds.clusterTemplate, named(name, { spec }))
@@ -66,6 +68,7 @@ export async function createTemplates(twin: Twin, name = 'quick', kinds = stub):
   await twin.create(kinds.machineTemplate, named(`${name}-worker`, { spec }))
 }
 
+/** Returns the topology of a MachineDeployment of class `worker`. */
 export const worker = (name: string, fields: object = {}) => ({ class: 'worker', name, replicas: 1, ...fields })
 
 export interface TopologyOptions {
@@ -79,6 +82,7 @@ export interface TopologyOptions {
   readonly metadata?: object
 }
 
+/** Returns a Cluster with a topology of the class `quick`. */
 export const aCluster = ({ topology, controlPlane, workers = [worker('a')], metadata }: TopologyOptions = {}): Input<Cluster> =>
   ({
     metadata: { name: clusterName, ...metadata },
@@ -96,7 +100,7 @@ export const aCluster = ({ topology, controlPlane, workers = [worker('a')], meta
 const connected = (objects: readonly KubeObject[]) =>
   objects.some((object) => object.kind === 'Cluster' && isTrue(object as Cluster, 'RemoteConnectionProbe'))
 
-/** Makes the stub providers report the status fields of contract v1beta1. */
+/** Makes the stub providers report the status fields of contract v1beta1 in addition to those of v1beta2. */
 async function reportOldContract(twin: Twin): Promise<void> {
   const { cluster, controlPlane, machine, config } = everythingReady
   const withStatus =
@@ -113,7 +117,7 @@ async function reportOldContract(twin: Twin): Promise<void> {
   })
 }
 
-/** Creates a ClusterClass and a Cluster of it, and waits until both are reconciled. */
+/** Creates a ClusterClass with its templates and a Cluster of this class, and waits until both are reconciled. */
 export async function createTopology(twin: Twin, classOptions: ClassOptions = {}, options: TopologyOptions = {}): Promise<void> {
   if (classOptions.kinds === oldStub) await reportOldContract(twin)
   await createTemplates(twin, 'quick', classOptions.kinds)
@@ -124,12 +128,15 @@ export async function createTopology(twin: Twin, classOptions: ClassOptions = {}
   await twin.settle('the objects of the topology are created', connected)
 }
 
+/** Returns a merge patch of a Cluster's `spec.topology`. */
 export const topology = (spec: object) => ({ spec: { topology: spec } })
+/** Returns a merge patch that sets the MachineDeployments of a Cluster's topology. */
 export const workers = (...machineDeployments: readonly object[]) => topology({ workers: { machineDeployments } })
 
+/** Changes in their order: a name for the state after the change, and a merge patch. */
 type Steps = readonly (readonly [name: string, patch: object])[]
 
-/** Creates a Cluster with a class, and changes the Cluster, one change per step. */
+/** Returns a case that creates a Cluster with a class, and changes the Cluster, one change per step. */
 const cluster =
   (classOptions: ClassOptions, options: TopologyOptions, ...steps: Steps): Case =>
   async (twin) => {
@@ -140,7 +147,7 @@ const cluster =
     }
   }
 
-/** Creates a Cluster with a class, and changes the class, one change per step. */
+/** Returns a case that creates a Cluster with a class, and changes the class, one change per step. */
 const changedClass =
   (from: ClassOptions, ...steps: readonly (readonly [name: string, to: ClassOptions])[]): Case =>
   async (twin) => {
@@ -201,7 +208,8 @@ const blockedByAnnotation: Case = async (twin) => {
   await twin.settle('the Cluster is upgraded', isUpgraded('v1.35.0'))
 }
 
-const rotated =
+/** A user changes the spec, and then the labels, of a template of the class. */
+const changedTemplate =
   (role: 'machineTemplate' | 'configTemplate' | 'controlPlaneTemplate' | 'clusterTemplate', name: string): Case =>
   async (twin) => {
     await createTopology(twin)
@@ -302,7 +310,7 @@ const drift: Case = async (twin) => {
   await twin.settle('the control plane is changed')
 }
 
-/** The managedFields of all objects of the topology are lost, then labels and annotations are removed from the topology. */
+/** All objects of the topology lose their managedFields. Then labels and annotations are removed from the topology. */
 const managedFieldsLost: Case = async (twin) => {
   const withMetadata = (fields: object) => ({ controlPlane: fields, workers: [worker('a', fields)] })
   const classOptions = { controlPlane: { healthCheck: { checks } }, worker: { healthCheck: { checks } } }
@@ -345,6 +353,7 @@ const ownControlPlaneFields: Case = async (twin) => {
   await twin.settle('the objects of the topology are created', (objects) => objects.some(isControlPlane))
 }
 
+/** Returns the definition of a variable of a ClusterClass. */
 export const variable = (name: string, schema: object, required = false) => ({
   name,
   required,
@@ -359,12 +368,20 @@ const variables = [
   }),
   variable('flag', { type: 'boolean', 'x-kubernetes-validations': [{ rule: 'self', message: 'must be set' }] }),
 ]
+/** Returns fields of a topology that set variables. */
 export const values = (...list: readonly (readonly [name: string, value: unknown])[]) => ({
   variables: list.map(([name, value]) => ({ name, value })),
 })
 
+/** Returns the selector of a patch of a ClusterClass. */
 export const selector = (kind: string, matchResources: object) => ({ apiVersion: `${stub.group}/v1`, kind, matchResources })
-export const set = (path: string, from: object) => ({ op: 'add', path: `/spec/template/spec/${path}`, ...from })
+/** Returns a JSON patch operation that adds a `value` or `valueFrom` at a path in the spec of a template. */
+export const set = (path: string, source: { value: unknown } | { valueFrom: object }) => ({
+  op: 'add',
+  path: `/spec/template/spec/${path}`,
+  ...source,
+})
+/** Returns a patch of a ClusterClass. */
 export const patch = (name: string, definitions: readonly object[], fields: object = {}) => ({ name, definitions, ...fields })
 const zone = set('zone', { valueFrom: { variable: 'zone' } })
 const everywhere = [
@@ -376,6 +393,7 @@ const everywhere = [
   },
   { selector: selector('StubConfigTemplate', { machineDeploymentClass: { names: ['wor*'] } }), jsonPatches: [zone] },
 ]
+/** Returns the definitions of a patch that changes the control plane template. */
 export const toControlPlane = (...jsonPatches: readonly object[]) => [
   { selector: selector('StubControlPlaneTemplate', { controlPlane: true }), jsonPatches },
 ]
@@ -387,7 +405,9 @@ const builtinsToWorkers = (...names: readonly string[]) => [
     jsonPatches: names.map((name, index) => set(`b${index}`, { valueFrom: { variable: `builtin.${name}` } })),
   },
 ]
+/** Returns options of a class with the variables `zone`, `size`, `network` and `flag` and with the given patches. */
 export const patched = (...patches: readonly object[]): ClassOptions => ({ spec: { variables, patches } })
+/** Returns options of a Cluster that sets the variable `zone`, and further variables. */
 export const inZone = (
   value: string,
   ...furtherValues: readonly (readonly [name: string, value: unknown])[]
@@ -399,6 +419,7 @@ export const checks = {
   nodeStartupTimeoutSeconds: 300,
   unhealthyNodeConditions: [{ type: 'Ready', status: 'False', timeoutSeconds: 60 }],
 }
+/** Returns labels and annotations with the key `letter`, and with the key `both`, which all letters share. */
 export const metadata = (letter: string) => ({
   labels: { [letter]: letter, both: letter },
   annotations: { [letter]: letter, both: letter },
@@ -422,7 +443,9 @@ const sameNamespace: Case = async (twin) => {
   await createTopology(twin, {}, { topology: { classRef: { name: 'quick', namespace: twin.namespace } } })
 }
 
-/** The class is created while the admission of its Cluster waits, for up to two seconds, until core has reconciled the class. */
+/**
+ * The class is created after its Cluster. The admission webhook of the Cluster waits up to two seconds until core has reconciled the class.
+ */
 const createdTogether: Case = async (twin) => {
   await createTemplates(twin)
   await twin.startWorkload(clusterName)
@@ -479,7 +502,7 @@ const disowned =
     await twin.settle('the label is removed')
   }
 
-/** An autoscaler sets the replicas of workers within limits, which annotations contain. */
+/** An autoscaler sets the replicas of a MachineDeployment. Annotations contain the limits of the autoscaler. */
 const autoscaled: Case = async (twin) => {
   const limits = (minimum: string, maximum: string) => ({
     metadata: {
@@ -499,7 +522,10 @@ const autoscaled: Case = async (twin) => {
   await twin.settle('the webhook is called again')
 }
 
-/** A finalizer blocks the deletion of a MachineDeployment while its topology is removed, and added again under the same name. */
+/**
+ * The topology of a MachineDeployment is removed, and added again under the same name while a finalizer blocks the deletion of the
+ * MachineDeployment.
+ */
 const deploymentDeletionBlocked: Case = async (twin) => {
   await createTopology(twin, {}, { workers: [worker('a'), worker('b')] })
   await twin.runOnBoth('add a finalizer to the MachineDeployments', async (client) => {
@@ -543,7 +569,6 @@ const pausedClass: Case = async (twin) => {
   await twin.settle('the class is resumed')
 }
 
-/** A template of the class is deleted. */
 const templateDeleted: Case = async (twin) => {
   await createTopology(twin)
   await twin.delete(stub.machineTemplate, 'quick-worker')
@@ -575,7 +600,7 @@ export const topologyCases: Cases = {
     ['the control plane is scaled up', topology({ controlPlane: { replicas: 3 } })],
     ['replicas are not set', workers({ class: 'worker', name: 'a' })],
   ),
-  'topology-workers-come-and-go': cluster(
+  'topology-workers-added-and-removed': cluster(
     {},
     {},
     ['two workers', workers(worker('a'), worker('b'))],
@@ -611,11 +636,11 @@ export const topologyCases: Cases = {
   ]),
   'topology-upgrade-blocked-by-annotation': blockedByAnnotation,
   'topology-upgrade-stuck': stuckUpgrade,
-  'topology-rotates-worker-machines': rotated('machineTemplate', 'quick-worker'),
-  'topology-rotates-control-plane-machines': rotated('machineTemplate', 'quick-control-plane'),
-  'topology-rotates-configs': rotated('configTemplate', 'quick-worker'),
-  'topology-changes-control-plane': rotated('controlPlaneTemplate', 'quick'),
-  'topology-changes-infrastructure': rotated('clusterTemplate', 'quick'),
+  'topology-rotates-worker-machines': changedTemplate('machineTemplate', 'quick-worker'),
+  'topology-rotates-control-plane-machines': changedTemplate('machineTemplate', 'quick-control-plane'),
+  'topology-rotates-configs': changedTemplate('configTemplate', 'quick-worker'),
+  'topology-changes-control-plane': changedTemplate('controlPlaneTemplate', 'quick'),
+  'topology-changes-infrastructure': changedTemplate('clusterTemplate', 'quick'),
   'topology-rebase': rebase,
   'topology-rebase-incompatible': incompatibleRebase,
   'topology-no-class': noClass,
@@ -852,4 +877,5 @@ export const topologyCases: Cases = {
   ]),
 }
 
+/** Cases that require a reconcile within two seconds. */
 export const timedTopologyCases: Cases = { 'topology-class-created-together': createdTogether }

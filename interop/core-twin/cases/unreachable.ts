@@ -8,8 +8,9 @@ import { connected, createDrainableMachine, isDeletedAfter, isInStage } from './
 import { createWorkerTemplates } from './machine-set.ts'
 
 /**
- * Creates a Cluster whose providers are ready, without waiting for the connection to its workload cluster. The next step must
- * not begin before the Cluster is provisioned: conditions that core sets earlier do not change until there is a connection.
+ * Creates a Cluster whose providers are ready, and waits until it is provisioned, but not for a connection to its workload cluster.
+ * A Machine must not be created earlier: core would set the Machine's conditions NodeReady and NodeHealthy, and would not change
+ * them before it is connected.
  */
 async function createProvisionedCluster(twin: Twin): Promise<void> {
   await twin.create(stub.cluster, named(clusterName, { spec: {} }))
@@ -32,7 +33,7 @@ const kubeconfigSecret = (data: { [key: string]: string }) => ({
   data: Object.fromEntries(Object.entries(data).map(([key, value]) => [key, Buffer.from(value).toString('base64')])),
 })
 
-/** The kubeconfig Secret is wrong. Then the Machine is deleted with its Cluster. */
+/** The kubeconfig Secret is wrong. At the end, the Cluster is deleted with its Machine. */
 const wrongKubeconfig =
   (data: { [key: string]: string }): Case =>
   async (twin) => {
@@ -44,7 +45,7 @@ const wrongKubeconfig =
     await twin.settle('the Cluster is deleted')
   }
 
-/** Returns whether the Cluster reports that it could not be reached. Upstream tries five times, thirty seconds apart. */
+/** Returns whether the Cluster reports that core could not connect. Upstream reports this after five attempts, 30 seconds apart. */
 const hasFailed = (objects: readonly KubeObject[]) =>
   objects.some(
     (object) =>
@@ -81,8 +82,7 @@ const machineDeleted: Case = async (twin) => {
 
 const machineWithTimeouts: Case = async (twin) => {
   await createUnreachableCluster(twin)
-  const deletion = { nodeDrainTimeoutSeconds: 1, nodeVolumeDetachTimeoutSeconds: 1, nodeDeletionTimeoutSeconds: 1 }
-  await createProvisionedMachine(twin, { deletion })
+  await createProvisionedMachine(twin, { deletion: shortTimeouts })
   await twin.settle('the Machine is provisioned')
   await twin.delete(Machine, 'm')
   await twin.settle('the Machine is deleted')
@@ -110,7 +110,7 @@ const healthCheck: Case = async (twin) => {
   await twin.settle('Machines are not checked')
 }
 
-/** Returns whether the connection is lost. Upstream reports this after five failed probes, ten seconds apart. */
+/** Returns whether the Cluster reports that the connection is lost. Upstream reports this 50 seconds after the last successful probe. */
 const isLost = (objects: readonly KubeObject[]) =>
   objects.some(
     (object) => object.kind === 'Cluster' && getCondition(object as Cluster, 'RemoteConnectionProbe')?.status === 'False',
@@ -125,14 +125,14 @@ const lost =
     await afterwards(twin)
   }
 
-/** The connection is lost. Then the deletion of the Machine is requested, and reaches the state `until`. */
+/** The connection is lost. Then a user deletes the Machine, and the deletion reaches the state `until`. */
 const lostMachineDeleted = (step: string, until: (objects: readonly KubeObject[]) => boolean, deletion: object): Case =>
   lost(async (twin) => {
     await twin.delete(Machine, 'm')
     await twin.settle(step, until)
   }, deletion)
 
-const limits = { nodeDrainTimeoutSeconds: 1, nodeVolumeDetachTimeoutSeconds: 1, nodeDeletionTimeoutSeconds: 1 }
+const shortTimeouts = { nodeDrainTimeoutSeconds: 1, nodeVolumeDetachTimeoutSeconds: 1, nodeDeletionTimeoutSeconds: 1 }
 
 export const unreachableCases: Cases = {
   'unreachable-kubeconfig-missing': missingKubeconfig,
@@ -147,14 +147,14 @@ export const unreachableCases: Cases = {
   'unreachable-lost-machine-deleted': lostMachineDeleted(
     'the Machine is deleted after the timeouts',
     isDeletedAfter('FailedDeleteNode'),
-    limits,
+    shortTimeouts,
   ),
   'unreachable-lost-drain': lostMachineDeleted('the drain fails', isInStage('DrainingNode'), {}),
   'unreachable-lost-volumes': lostMachineDeleted('the wait for volumes fails', isInStage('WaitingForVolumeDetach'), {
     nodeDrainTimeoutSeconds: 1,
   }),
   'unreachable-lost-node': lostMachineDeleted('the Node cannot be deleted', isInStage('DeletingNode'), {
-    ...limits,
+    ...shortTimeouts,
     nodeDeletionTimeoutSeconds: 0,
   }),
   'unreachable-lost-cluster-deleted': lost(async (twin) => {
