@@ -3,6 +3,7 @@ import * as api from '@capstan/api'
 import type { ConditionType, JSONSchema } from '@capstan/kube'
 import { hooksInOrder } from './hooks-in-order.ts'
 
+/** First line of the generated pages. */
 export const warning = '<!-- Made by npm run gen. Change the declarations instead. -->'
 
 /** Returns the page of all hooks with their requests and responses. */
@@ -31,7 +32,7 @@ export function hooksPage(): string {
     warning,
     '# Hooks',
     '',
-    'When core calls each hook, and what the responses do.',
+    'When each hook is called, what it blocks, and the fields of its request and response.',
     '',
     ...hooksInOrder(),
     ...sections.flatMap((section) => [section, '']),

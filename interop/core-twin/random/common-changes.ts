@@ -22,7 +22,9 @@ const withFields =
     const report = behaviour(object, objects)
     return report && { ...report, [part]: { ...report[part], ...fields } }
   }
+/** Returns a behaviour that also reports these fields of spec. */
 export const withSpec = withFields('spec')
+/** Returns a behaviour that also reports these fields of status. */
 export const withStatus = withFields('status')
 
 /** Status fields of a provider object with the condition Ready False. */
@@ -32,11 +34,13 @@ export const notReady = {
   ],
 }
 
+/** Pauses or resumes the Cluster. */
 export const clusterPause: RandomChange = (choose) => {
   const paused = choose(true, null)
   return [`spec.paused of the Cluster is ${paused}`, (twin) => twin.patch(Cluster, clusterName, { spec: { paused } })]
 }
 
+/** Sets or removes the finalizers of every infrastructure machine. */
 export const machineFinalizers: RandomChange = (choose) => {
   const finalizers = choose(['twin.capstan.dev/hold'], null)
   return [

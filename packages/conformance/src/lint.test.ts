@@ -55,7 +55,10 @@ const infrastructure = 'infrastructure.cluster.x-k8s.io'
 const bootstrap = 'bootstrap.cluster.x-k8s.io'
 const controlPlane = 'controlplane.cluster.x-k8s.io'
 
-/** Returns, by kind, the CustomResourceDefinitions of a provider that implements all five contracts and violates no rule. */
+/**
+ * Returns, by kind, the CustomResourceDefinitions of a provider that implements the contracts InfraCluster, InfraMachine, InfraMachinePool,
+ * BootstrapConfig and ControlPlane and violates no rule.
+ */
 function provider(): Record<string, Any> {
   const provisioned = () => object({ provisioned: boolean() })
   const machineTemplate = () =>
@@ -390,7 +393,7 @@ test('release metadata must have the contract of the labels, and a series for th
   expect(findingsOf([...kinds, metadataFile()])).toMatchObject([{ message: 'releaseSeries is empty' }])
 })
 
-test('kinds of a foreign group need an aggregated role with all verbs', () => {
+test("manifests with roles need an aggregated role with all verbs for kinds outside of upstream's groups", () => {
   const group = 'infrastructure.foo.com'
   const { FooMachine: own } = provider()
   const kinds = [
@@ -414,7 +417,7 @@ test('kinds of a foreign group need an aggregated role with all verbs', () => {
   )
 })
 
-test('a role must allow updates of finalizers of the kinds that own Machines', () => {
+test('manifests with roles need a role that allows updates of the finalizers of kinds that own Machines', () => {
   const { FooControlPlane, FooControlPlaneTemplate, FooMachinePool, FooMachinePoolTemplate } = provider()
   const kinds = [FooControlPlane, FooControlPlaneTemplate, FooMachinePool, FooMachinePoolTemplate]
   const role = (resources: string[], verbs = ['update']) => ({

@@ -59,8 +59,9 @@ export interface ApiRequest {
   /** The caller of a list needs only the metadata of items, so a remote server sends only metadata. */
   readonly metadataOnly?: true
   /**
-   * Called immediately before the request is sent, and before it is sent again. If it throws, the request is not sent and rejects with that
-   * error. A transport may let requests wait, for example for a connection.
+   * Called immediately before the request is sent, also when the transport sends it again. If it throws, the request is not sent and rejects
+   * with that error. With this function a manager makes sure that it is still the leader: a transport may let requests wait, for example for
+   * a connection.
    */
   readonly beforeSend?: () => void
 }

@@ -19,7 +19,7 @@ export function draft<T>(value: T): T {
   return copy as T
 }
 
-/** `draft` in pieces. A value with few nested values is copied in one piece. */
+/** Copies like `draft`, as work that yields between its pieces. A value with few nested values is copied in one piece. */
 export function* drafting<T>(value: T): Work<T> {
   if (valuesLeft(value, 4 * PieceSize) >= 0) return draft(value)
   const copy = emptyLike(value)

@@ -1,5 +1,6 @@
 /**
- * A complete management cluster on the virtual clock: API server, core and local provider, with readable lines about their changes.
+ * A complete management cluster on the virtual clock: API server, core and local provider. Its story is a list of readable lines about
+ * changes of objects and calls of hooks.
  */
 import type { CallObserver, HookTransport, RuntimeClient } from '@capstan/extension'
 import type { Client, Logger, Transport } from '@capstan/kube'
@@ -266,8 +267,8 @@ async function onRealServer(
 }
 
 /**
- * Formats lines so that they do not depend on random values: generated names become numbers in order of appearance, and
- * simultaneous lines of different objects are sorted by name.
+ * Formats lines so that they do not depend on random values: the random suffixes of names become numbers in order of
+ * appearance, and simultaneous lines of different objects are sorted by name.
  */
 function withStableNames(lines: readonly { readonly at: string; readonly subject: string; readonly text: string }[]): string {
   const stableNames = new Map<string, string>()

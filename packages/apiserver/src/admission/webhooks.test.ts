@@ -273,7 +273,7 @@ describe('a webhook', () => {
     expect(deleted!.request.options).toMatchObject({ propagationPolicy: 'Background' })
   })
 
-  test('is called for each object of a deleted collection, without a name', async () => {
+  test('receives one request without a name for each object of a deleted collection', async () => {
     await create('a')
     await create('b')
     await hooks.add('validating', 'look', () => ({ allowed: true }))

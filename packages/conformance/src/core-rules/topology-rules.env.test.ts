@@ -36,17 +36,18 @@ import { expect } from 'vitest'
 import { testRule } from './rule-test.suite.ts'
 
 const apply = 'application/apply-patch+yaml'
-const dryRun = 'topology.cluster.x-k8s.io/dry-run'
+const dryRunAnnotation = 'topology.cluster.x-k8s.io/dry-run'
 
-const isDryRun = ({ options, body }: ApiRequest): boolean =>
-  options?.dryRun === true && (body as UnknownObject).metadata.annotations?.[dryRun] !== undefined
+/** Reports whether a request is a dry run with the annotation by which webhooks of providers recognize the dry runs of core. */
+const isAnnotatedDryRun = ({ options, body }: ApiRequest): boolean =>
+  options?.dryRun === true && (body as UnknownObject).metadata.annotations?.[dryRunAnnotation] !== undefined
 
-/** Requests of this test that apply templates in a dry run. */
+/** Requests of this test that apply templates in a dry run with `dryRunAnnotation`. */
 let dryRuns: ApiRequest[] = []
 
 /**
  * Starts core with the controllers of topologies and MachineDeployments. Rejects changes of templates as a provider's webhook does,
- * except in dry runs.
+ * except in dry runs with `dryRunAnnotation`.
  */
 async function topologyEnv(contract: ContractVersion): Promise<CoreEnv> {
   const clock = new VirtualClock()
@@ -66,10 +67,10 @@ async function topologyEnv(contract: ContractVersion): Promise<CoreEnv> {
     between: (transport) =>
       withSend(transport, async (request, signal) => {
         if (request.patchType !== apply || !request.plural.endsWith('templates')) return transport.send(request, signal)
-        if (isDryRun(request)) dryRuns.push(request)
+        if (isAnnotatedDryRun(request)) dryRuns.push(request)
         const key = `${request.plural}/${request.name}`
         const spec = JSON.stringify((request.body as UnknownObject)['spec'])
-        if (stored.has(key) && stored.get(key) !== spec && !isDryRun(request)) {
+        if (stored.has(key) && stored.get(key) !== spec && !isAnnotatedDryRun(request)) {
           throw new StatusError('Invalid', 'spec.template.spec is immutable')
         }
         const response = await transport.send(request, signal)
@@ -138,7 +139,9 @@ for (const [rule, kind] of [
       const objectsAfter = await objectsOf(env, kind)
       const added = objectsAfter.filter(({ metadata }) => !namesBefore.includes(metadata.name))
       expect(added.map(({ spec }) => spec)).toContainEqual({ template: { spec: { size: 2 } } })
-      expect(objectsAfter.map(({ metadata }) => metadata.annotations?.[dryRun])).toEqual(objectsAfter.map(() => undefined))
+      expect(objectsAfter.map(({ metadata }) => metadata.annotations?.[dryRunAnnotation])).toEqual(
+        objectsAfter.map(() => undefined),
+      )
     },
     topologyEnv,
   )
@@ -147,11 +150,11 @@ for (const [rule, kind] of [
 testRule(
   'core.control-plane.machine-template',
   async (env) => {
-    const conditions = (conditionType: string) => [{ conditionType }]
+    const readinessGates = [{ conditionType: 'Backup' }]
     await aTopology(env, {
       replicas: 3,
       metadata: { labels: { tier: 'gold' }, annotations: { note: 'x' } },
-      readinessGates: conditions('Backup'),
+      readinessGates,
       deletion: { nodeDrainTimeoutSeconds: 10, nodeVolumeDetachTimeoutSeconds: 20, nodeDeletionTimeoutSeconds: 30 },
     })
     const controlPlane = () => only(env, DevControlPlane)
@@ -164,7 +167,7 @@ testRule(
           metadata: { labels: { tier: 'gold' }, annotations: { note: 'x' } },
           spec: {
             infrastructureRef: { apiGroup: 'infra.example.com', kind: 'DevMachineTemplate' },
-            readinessGates: conditions('Backup'),
+            readinessGates,
             deletion: { nodeDrainTimeoutSeconds: 10, nodeVolumeDetachTimeoutSeconds: 20, nodeDeletionTimeoutSeconds: 30 },
           },
         },
@@ -203,15 +206,15 @@ testRule(
     const status = { initialization: { provisioned: true } }
     await env.patch(DevCluster, infrastructure.metadata.name, { spec: { controlPlaneEndpoint }, status })
     const versionOf = (object: UnknownObject) => (object as any).spec.version
-    const workers = async () => ((await only(env, MachineDeployment as DeclaredKind)) as any).spec.template.spec.version
+    const workerVersion = async () => ((await only(env, MachineDeployment as DeclaredKind)) as any).spec.template.spec.version
     const upgrade = async (from: string, to: string, before: object, after: object) => {
       await reports(before)
       await patchTopology(env, { version: to })
       await env.advance(seconds(60))
-      expect([versionOf(await only(env, DevControlPlane)), await workers()]).toEqual([to, from])
+      expect([versionOf(await only(env, DevControlPlane)), await workerVersion()]).toEqual([to, from])
       await reports(after)
       await env.advance(seconds(60))
-      expect(await workers()).toBe(to)
+      expect(await workerVersion()).toBe(to)
     }
     const version = (name: string) => ({ version: name })
     await upgrade('v1.34.0', 'v1.35.0', version('v1.34.0'), version('v1.35.0'))

@@ -38,7 +38,7 @@ const classSpec = (overrides: object = {}) => ({
   ...overrides,
 })
 
-async function aWorld(script: HookScript = {}) {
+async function anEnv(script: HookScript = {}) {
   const env = await testEnv({
     kinds: [...coreKinds, ...devKinds, ...devTemplateKinds],
     admission: [clusterTopologyAdmission(), clusterClassAdmission],
@@ -72,10 +72,10 @@ const everyTemplate = [DevClusterTemplate, DevControlPlaneTemplate, DevMachineTe
 
 describe('the controller', () => {
   test('adopts the templates, and publishes variables sorted by name', async () => {
-    const world = await aWorld()
-    await world.templates(...everyTemplate)
+    const env = await anEnv()
+    await env.templates(...everyTemplate)
     const schema = { openAPIV3Schema: { type: 'string' } }
-    const created = await world.create(ClusterClass, 'quick', {
+    const created = await env.create(ClusterClass, 'quick', {
       spec: classSpec({
         variables: [
           { name: 'z', required: true, schema },
@@ -83,15 +83,15 @@ describe('the controller', () => {
         ],
       }),
     })
-    expect(await world.condition('RefVersionsUpToDate')).toBe('observed, True RefVersionsUpToDate')
-    expect(await world.condition('VariablesReady')).toBe('observed, True VariablesReady')
-    const { status } = await world.client.get(ClusterClass, world.key)
+    expect(await env.condition('RefVersionsUpToDate')).toBe('observed, True RefVersionsUpToDate')
+    expect(await env.condition('VariablesReady')).toBe('observed, True VariablesReady')
+    const { status } = await env.client.get(ClusterClass, env.key)
     expect(status?.variables).toEqual([
       { name: 'a', definitionsConflict: false, definitions: [{ from: 'inline', required: false, schema }] },
       { name: 'z', definitionsConflict: false, definitions: [{ from: 'inline', required: true, schema }] },
     ])
     for (const kind of everyTemplate) {
-      const owners = (await world.client.get(kind, world.key)).metadata.ownerReferences
+      const owners = (await env.client.get(kind, env.key)).metadata.ownerReferences
       expect(owners).toEqual([
         { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'ClusterClass', name: 'quick', uid: created.metadata.uid },
       ])
@@ -99,19 +99,19 @@ describe('the controller', () => {
   })
 
   test('reports a missing template, and continues when it is created', async () => {
-    const world = await aWorld()
-    await world.templates(...everyTemplate.slice(1))
-    await world.create(ClusterClass, 'quick', { spec: classSpec() })
-    expect(await world.condition('RefVersionsUpToDate')).toBe(
+    const env = await anEnv()
+    await env.templates(...everyTemplate.slice(1))
+    await env.create(ClusterClass, 'quick', { spec: classSpec() })
+    expect(await env.condition('RefVersionsUpToDate')).toBe(
       'not observed, Unknown InternalError: Please check controller logs for errors',
     )
-    await world.templates(DevClusterTemplate)
-    expect(await world.condition('RefVersionsUpToDate')).toBe('observed, True RefVersionsUpToDate')
+    await env.templates(DevClusterTemplate)
+    expect(await env.condition('RefVersionsUpToDate')).toBe('observed, True RefVersionsUpToDate')
   })
 
   test('reports references to an old version', async () => {
-    const world = await aWorld()
-    await world.templates(...everyTemplate)
+    const env = await anEnv()
+    await env.templates(...everyTemplate)
     const crd = {
       group: 'apiextensions.k8s.io',
       version: 'v1',
@@ -120,10 +120,10 @@ describe('the controller', () => {
       scope: 'Cluster',
     } as const
     const body = { metadata: { labels: { 'cluster.x-k8s.io/v1beta1': 'v1beta1', 'cluster.x-k8s.io/v1beta2': 'v1beta2' } } }
-    await world.client.patch(crd, { name: 'devclustertemplates.infra.example.com' }, { type: 'merge', body })
-    await world.settle()
-    await world.create(ClusterClass, 'quick', { spec: classSpec() })
-    expect(await world.condition('RefVersionsUpToDate')).toBe(
+    await env.client.patch(crd, { name: 'devclustertemplates.infra.example.com' }, { type: 'merge', body })
+    await env.settle()
+    await env.create(ClusterClass, 'quick', { spec: classSpec() })
+    expect(await env.condition('RefVersionsUpToDate')).toBe(
       'observed, False RefVersionsNotUpToDate: The following templateRefs are not using the latest apiVersion:\n* DevClusterTemplate quick: current: v1beta1, latest: v1beta2',
     )
   })
@@ -253,7 +253,7 @@ describe('admission', () => {
       'variable with name builtin cannot be found',
     ],
     [
-      'an external patch with definitions, and reports what is wrong in both',
+      'an external patch with definitions, and reports all errors of the patch',
       classSpec({
         patches: [
           {
@@ -292,8 +292,8 @@ describe('admission', () => {
       'a lowercase RFC 1123 subdomain must consist of',
     ],
   ])('rejects %s', async (_, spec, message) => {
-    const world = await aWorld()
-    await expect(world.create(ClusterClass, 'quick', { spec })).rejects.toThrow(message)
+    const env = await anEnv()
+    await expect(env.create(ClusterClass, 'quick', { spec })).rejects.toThrow(message)
   })
 
   test.each([
@@ -303,14 +303,14 @@ describe('admission', () => {
     'cluster.network.pods[0]',
     'machinePool.bootstrap',
   ])('rejects a patch with the value of builtin.%s, as upstream', async (path) => {
-    const world = await aWorld()
+    const env = await anEnv()
     const jsonPatch = { op: 'add', path: add.path, valueFrom: { variable: `builtin.${path}` } }
     const spec = patch({ selector, jsonPatches: [jsonPatch] })
-    await expect(world.create(ClusterClass, 'quick', { spec })).rejects.toThrow('not a defined builtin variable')
+    await expect(env.create(ClusterClass, 'quick', { spec })).rejects.toThrow('not a defined builtin variable')
   })
 
   test('accepts a valid class', async () => {
-    const world = await aWorld()
+    const env = await anEnv()
     const spec = patch(
       {
         selector,
@@ -323,29 +323,29 @@ describe('admission', () => {
       },
       { enabledIf: '{{ .builtin.cluster.name }}' },
     )
-    await expect(world.create(ClusterClass, 'quick', { spec })).resolves.toBeDefined()
+    await expect(env.create(ClusterClass, 'quick', { spec })).resolves.toBeDefined()
   })
 
   test('rejects deleting a ClusterClass that a Cluster uses, or removing a worker class or Kubernetes version that the Cluster uses', async () => {
-    const world = await aWorld()
-    await world.templates(...everyTemplate)
-    await world.create(ClusterClass, 'quick', { spec: classSpec() })
+    const env = await anEnv()
+    await env.templates(...everyTemplate)
+    await env.create(ClusterClass, 'quick', { spec: classSpec() })
     const topology = {
       classRef: { name: 'quick' },
       version: 'v1.34.0',
       workers: { machineDeployments: [{ class: 'default', name: 'md-0' }] },
     }
-    await world.create(Cluster, 'demo', { spec: { topology } })
-    await expect(world.client.delete(ClusterClass, world.key)).rejects.toMatchObject({
+    await env.create(Cluster, 'demo', { spec: { topology } })
+    await expect(env.client.delete(ClusterClass, env.key)).rejects.toMatchObject({
       code: 403,
       message: expect.stringContaining('ClusterClass cannot be deleted because it is used by Cluster(s): default/demo'),
     })
     const body = { spec: { workers: null } }
-    await expect(world.client.patch(ClusterClass, world.key, { type: 'merge', body })).rejects.toThrow(
+    await expect(env.client.patch(ClusterClass, env.key, { type: 'merge', body })).rejects.toThrow(
       'MachineDeploymentClass "default" cannot be deleted because it is used by Cluster "demo"',
     )
     const setVersions = (kubernetesVersions: string[]) =>
-      world.client.patch(ClusterClass, world.key, { type: 'merge', body: { spec: { kubernetesVersions } } })
+      env.client.patch(ClusterClass, env.key, { type: 'merge', body: { spec: { kubernetesVersions } } })
     await expect(setVersions(['v1.35.0'])).rejects.toThrow(
       'spec.kubernetesVersions: Forbidden: Kubernetes Version v1.34.0 is used by Cluster "demo" but not set in ClusterClass',
     )
@@ -362,11 +362,11 @@ describe('admission rejects an update of a class in use', () => {
   const healthCheck = { checks: { nodeStartupTimeoutSeconds: 300 } }
 
   async function aUsedClass() {
-    const world = await aWorld()
-    await world.templates(...everyTemplate)
+    const env = await anEnv()
+    await env.templates(...everyTemplate)
     const { workers, ...spec } = classSpec() as { workers: { machineDeployments: object[] } }
     const machineDeployments = workers.machineDeployments.map((workerClass) => ({ ...workerClass, healthCheck }))
-    await world.create(ClusterClass, 'quick', {
+    await env.create(ClusterClass, 'quick', {
       spec: { ...spec, workers: { machineDeployments, machinePools: [pool('pool')] } },
     })
     const topology = {
@@ -377,8 +377,8 @@ describe('admission rejects an update of a class in use', () => {
         machinePools: [{ class: 'pool', name: 'mp-0' }],
       },
     }
-    await world.create(Cluster, 'demo', { spec: { topology } })
-    const change = (body: object) => world.client.patch(ClusterClass, world.key, { type: 'merge', body })
+    await env.create(Cluster, 'demo', { spec: { topology } })
+    const change = (body: object) => env.client.patch(ClusterClass, env.key, { type: 'merge', body })
     return { change, machineDeployments }
   }
 
@@ -411,15 +411,15 @@ describe('variables of extensions', () => {
   const external = { generatePatchesExtension: 'gen.ext', discoverVariablesExtension: 'vars.ext' }
   const patches = [{ name: 'disks', external: { ...external, settings: { region: 'b' } } }]
   const text = (keywords: object = {}) => ({ openAPIV3Schema: { type: 'string', ...keywords } })
-  const variablesOf = async (world: Awaited<ReturnType<typeof aWorld>>) =>
-    (await world.client.get(ClusterClass, world.key)).status?.variables?.map(
+  const variablesOf = async (env: Awaited<ReturnType<typeof anEnv>>) =>
+    (await env.client.get(ClusterClass, env.key)).status?.variables?.map(
       ({ name, definitions, definitionsConflict }) =>
         `${name}: ${definitions.map(({ from }) => from).join(', ')}${definitionsConflict ? ' in conflict' : ''}`,
     )
 
   test('are published beside those of the class, and discovered once', async () => {
     let calls = 0
-    const world = await aWorld({
+    const env = await anEnv({
       DiscoverVariables: () => {
         calls++
         return {
@@ -432,62 +432,62 @@ describe('variables of extensions', () => {
         }
       },
     })
-    await world.templates(DevClusterTemplate, DevControlPlaneTemplate, DevConfigTemplate, DevMachineTemplate)
+    await env.templates(DevClusterTemplate, DevControlPlaneTemplate, DevConfigTemplate, DevMachineTemplate)
     const variables = [{ name: 'zone', required: false, schema: text({ uniqueItems: false }) }]
-    await world.create(ClusterClass, 'quick', { spec: classSpec({ patches, variables }) })
-    expect(await variablesOf(world)).toEqual(['size: disks', 'zone: inline, disks'])
-    expect(await world.condition('VariablesReady')).toBe('observed, True VariablesReady')
+    await env.create(ClusterClass, 'quick', { spec: classSpec({ patches, variables }) })
+    expect(await variablesOf(env)).toEqual(['size: disks', 'zone: inline, disks'])
+    expect(await env.condition('VariablesReady')).toBe('observed, True VariablesReady')
     expect(calls).toBe(1)
   })
 
   test('that differ from those of the class are a conflict', async () => {
-    const world = await aWorld({ DiscoverVariables: () => ({ response: { variables: [{ name: 'zone', schema: text() }] } }) })
-    await world.templates(DevClusterTemplate, DevControlPlaneTemplate, DevConfigTemplate, DevMachineTemplate)
-    await world.create(ClusterClass, 'quick', {
+    const env = await anEnv({ DiscoverVariables: () => ({ response: { variables: [{ name: 'zone', schema: text() }] } }) })
+    await env.templates(DevClusterTemplate, DevControlPlaneTemplate, DevConfigTemplate, DevMachineTemplate)
+    await env.create(ClusterClass, 'quick', {
       spec: classSpec({ patches, variables: [{ name: 'zone', required: true, schema: text() }] }),
     })
-    expect(await variablesOf(world)).toEqual(['zone: inline, disks in conflict'])
-    expect(await world.condition('VariablesReady')).toMatch(
+    expect(await variablesOf(env)).toEqual(['zone: inline, disks in conflict'])
+    expect(await env.condition('VariablesReady')).toMatch(
       'False VariableDiscoveryFailed: VariableDiscovery failed: the following variables have conflicting schemas: zone',
     )
   })
 
   test('that are invalid are reported and not published', async () => {
-    const world = await aWorld({ DiscoverVariables: () => ({ response: { variables: [{ name: 'a.b', schema: text() }] } }) })
-    await world.templates(DevClusterTemplate, DevControlPlaneTemplate, DevConfigTemplate, DevMachineTemplate)
-    await world.create(ClusterClass, 'quick', { spec: classSpec({ patches }) })
-    expect(await variablesOf(world)).toBeUndefined()
-    expect(await world.condition('VariablesReady')).toMatch(
+    const env = await anEnv({ DiscoverVariables: () => ({ response: { variables: [{ name: 'a.b', schema: text() }] } }) })
+    await env.templates(DevClusterTemplate, DevControlPlaneTemplate, DevConfigTemplate, DevMachineTemplate)
+    await env.create(ClusterClass, 'quick', { spec: classSpec({ patches }) })
+    expect(await variablesOf(env)).toBeUndefined()
+    expect(await env.condition('VariablesReady')).toMatch(
       'False VariableDiscoveryFailed: VariableDiscovery failed: disks.variables[a.b]',
     )
   })
 
   test('cannot be discovered when the extension fails: the condition names the patch', async () => {
-    const world = await aWorld({
+    const env = await anEnv({
       DiscoverVariables: () => {
         throw new Error('no route to host')
       },
     })
-    await world.templates(DevClusterTemplate, DevControlPlaneTemplate, DevConfigTemplate, DevMachineTemplate)
-    await world.create(ClusterClass, 'quick', { spec: classSpec({ patches }) })
-    expect(await world.condition('VariablesReady')).toMatch(
+    await env.templates(DevClusterTemplate, DevControlPlaneTemplate, DevConfigTemplate, DevMachineTemplate)
+    await env.create(ClusterClass, 'quick', { spec: classSpec({ patches }) })
+    expect(await env.condition('VariablesReady')).toMatch(
       'False VariableDiscoveryFailed: VariableDiscovery failed: failed to call DiscoverVariables for patch disks: no route to host',
     )
   })
 
   test('cannot be discovered when several calls fail: the condition lists all failed calls, but no invalid variables of other patches', async () => {
-    const world = await aWorld({
+    const env = await anEnv({
       DiscoverVariables: ({ nth }) => {
         // Only the call for the second patch succeeds. Its response is cached.
         if (nth === 2) return { response: { variables: [{ name: 'a.b', schema: text() }] } }
         throw new Error('no route to host')
       },
     })
-    await world.templates(DevClusterTemplate, DevControlPlaneTemplate, DevConfigTemplate, DevMachineTemplate)
+    await env.templates(DevClusterTemplate, DevControlPlaneTemplate, DevConfigTemplate, DevMachineTemplate)
     const failing = (name: string) => ({ name, external: { ...external, settings: { of: name } } })
     const spec = classSpec({ patches: [failing('nets'), ...patches, failing('zones')] })
-    await world.create(ClusterClass, 'quick', { spec })
+    await env.create(ClusterClass, 'quick', { spec })
     const failed = (patch: string) => `failed to call DiscoverVariables for patch ${patch}: no route to host`
-    expect(await world.condition('VariablesReady')).toContain(`VariableDiscovery failed: [${failed('nets')}, ${failed('zones')}]`)
+    expect(await env.condition('VariablesReady')).toContain(`VariableDiscovery failed: [${failed('nets')}, ${failed('zones')}]`)
   })
 })

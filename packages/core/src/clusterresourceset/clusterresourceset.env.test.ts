@@ -169,7 +169,7 @@ test('a resource that is created later is applied after its creation', async () 
   expect(await appliedValue('late')).toBe('1')
 })
 
-test('a missing resource is reported while another one cannot be parsed, and no longer when all existing ones are applied', async () => {
+test('a missing resource is reported while another resource cannot be parsed, and is not reported once all existing resources are applied', async () => {
   await createConnectedCluster()
   await env.create(ConfigMap, 'broken', { data: { a: 'short' } })
   await aResourceSet('crs', [configMapRef('missing'), configMapRef('broken')])

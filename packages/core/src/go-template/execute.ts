@@ -232,7 +232,7 @@ class Executor {
     }
   }
 
-  /** Evaluates an operand used as an argument. */
+  /** Evaluates an operand that has no arguments. */
   #operandValue(dot: Value, operand: Operand): Value {
     this.#current = operand
     switch (operand.type) {

@@ -15,8 +15,16 @@ test.each([
 })
 
 test.each([
-  ['of a topology gets both finalizers in one write', ['machinedeployment.topology.cluster.x-k8s.io'], 2],
-  ['gets only its own finalizer while no controller of topologies runs', ['cluster.x-k8s.io/machinedeployment'], 1],
+  [
+    'gets both finalizers if its MachineDeployment has the topology finalizer',
+    ['machinedeployment.topology.cluster.x-k8s.io'],
+    2,
+  ],
+  [
+    'gets only the MachineSet finalizer if its MachineDeployment lacks the topology finalizer',
+    ['cluster.x-k8s.io/machinedeployment'],
+    1,
+  ],
 ])('a new MachineSet %s', (_, finalizers, count) => {
   const { spec } = aMachineSet()
   const deployment = { metadata: { namespace: 'default', name: 'md', finalizers }, spec } as unknown as MachineDeployment

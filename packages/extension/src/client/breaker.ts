@@ -14,7 +14,7 @@ export interface BreakerLimits {
   readonly shortest: number
   /** Maximum time for which the breaker is open, in milliseconds. */
   readonly longest: number
-  /** Maximum number of concurrent calls. Additional calls wait, at most for their timeout. */
+  /** Maximum number of concurrent calls. Additional calls wait, at most for their `maxWait`. */
   readonly inFlight: number
 }
 

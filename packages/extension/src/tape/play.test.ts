@@ -116,13 +116,13 @@ describe('a tape as transport for core', () => {
     ],
     ['an invalid response', async (request) => (/create/.test(request.url) ? new Response('<html>') : server(gate)(request))],
   ])('repeats %s with the same message', async (_, handle) => {
-    let then: unknown
+    let recordedOutcome: unknown
     const tape = await taped(handle, async (client) => {
-      then = await outcome(create(client))
+      recordedOutcome = await outcome(create(client))
     })
     const client = await clientOver(tapeTransport(tape))
-    expect(then).toHaveProperty('code')
-    expect(await outcome(create(client))).toEqual(then)
+    expect(recordedOutcome).toHaveProperty('code')
+    expect(await outcome(create(client))).toEqual(recordedOutcome)
   })
 
   it('reports the differences of an unknown request, as a failure that no failure policy ignores', async () => {

@@ -204,7 +204,7 @@ function reformatted(body: Uint8Array): Uint8Array {
   }
 }
 
-/** Returns the paths of values whose type differs from the schema. Uses no code of the decoder. */
+/** Returns a text for each member that is missing, unknown or of another type than in the schema. Uses no code of the decoder. */
 function shapeProblems(
   value: unknown,
   schemaOrRef: JSONSchema,
@@ -212,21 +212,22 @@ function shapeProblems(
   path = '',
 ): string[] {
   const schema = schemaOrRef.$ref === undefined ? schemaOrRef : definitions[schemaOrRef.$ref.slice('#/definitions/'.length)]!
-  const here = (isValid: boolean): string[] => (isValid ? [] : [`${path}: ${JSON.stringify(value)} is no ${schema.type}`])
+  const problemUnless = (isValid: boolean): string[] =>
+    isValid ? [] : [`${path}: ${JSON.stringify(value)} is no ${schema.type}`]
   switch (schema.type) {
     case 'string':
-      return here(typeof value === 'string' && value.isWellFormed())
+      return problemUnless(typeof value === 'string' && value.isWellFormed())
     case 'boolean':
-      return here(typeof value === 'boolean')
+      return problemUnless(typeof value === 'boolean')
     case 'integer':
-      return here(Number.isInteger(value) && !Object.is(value, -0))
+      return problemUnless(Number.isInteger(value) && !Object.is(value, -0))
     case 'number':
-      return here(Number.isFinite(value))
+      return problemUnless(Number.isFinite(value))
     case 'array':
-      if (!Array.isArray(value)) return here(false)
+      if (!Array.isArray(value)) return problemUnless(false)
       return value.flatMap((item, index) => shapeProblems(item, schema.items ?? {}, definitions, `${path}[${index}]`))
     case 'object':
-      if (!isRecord(value)) return here(false)
+      if (!isRecord(value)) return problemUnless(false)
       return [
         ...(schema.required ?? []).filter((name) => !Object.hasOwn(value, name)).map((name) => `${path}.${name} is missing`),
         ...Object.entries(value).flatMap(([name, member]) => {

@@ -35,7 +35,7 @@ const coverage = (): Promise<Session> =>
 
 type Method = (this: unknown, ...args: unknown[]) => unknown
 
-/** Built-in functions that scan lists and strings, which V8's coverage does not count. */
+/** Built-in functions that visit elements of lists, members of objects or characters of strings. V8's coverage does not count these visits. */
 const scanning: readonly (readonly [holder: object, names: readonly string[]])[] = [
   [JSON, ['parse', 'stringify']],
   [Object, ['assign', 'entries', 'keys', 'values']],

@@ -6,7 +6,7 @@ export const AfterControlPlaneInitialized = defineHook({
   name: 'AfterControlPlaneInitialized',
   tag: 'Lifecycle Hooks',
   blocking: false,
-  doc: 'Called when the control plane is available for the first time, and again until a call succeeds. It blocks no step.',
+  doc: 'Called when the control plane is initialized for the first time, and again until a call succeeds. It blocks no step.',
   request: { cluster: wireCluster },
   response: commonResponse,
 })

@@ -37,14 +37,14 @@ const nested = (open: string, depth: number, close: string) => `${open.repeat(de
 
 test.each([
   ['not YAML', 'a: [1', 'yaml: '],
-  ['a list of aliases that expand exponentially', exponential, 'yaml: document contains excessive aliasing'],
+  ['an object with aliases that expand exponentially', exponential, 'yaml: document contains excessive aliasing'],
   [
-    'a list of aliases of empty lists that expand exponentially',
+    'an object with aliases of empty lists that expand exponentially',
     exponential.replace('[x,x,x,x,x,x,x,x,x]', '[]'),
     'yaml: document contains excessive aliasing',
   ],
   [
-    'a list of aliases of a long text',
+    'an object with many aliases of a long text',
     `a: &a ${'x'.repeat(7000)}\nb: [${Array(900).fill('*a').join(',')}]`,
     'yaml: document contains excessive aliasing',
   ],
@@ -65,7 +65,7 @@ test.each([
 test.each([
   ['too deep', nested('{"a":', 20_000, '}'), "couldn't get version/kind; json parse error: "],
   [
-    'a compressed body',
+    'binary data',
     '\x1f\x08',
     "couldn't get version/kind; json parse error: invalid character '\\x1f' looking for beginning of value",
   ],

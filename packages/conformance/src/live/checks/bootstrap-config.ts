@@ -51,7 +51,7 @@ export const bootstrapDataSecret: LiveCheck = {
 
 const readableFormats = ['cloud-config', 'ignition', undefined]
 
-/** Checks that bootstrap data contain a text. Does not check formats that only their provider can read. */
+/** Checks that bootstrap data in one of `readableFormats` contain a text. Only the provider can read other formats. */
 const bootstrapContains = (text: RegExp, expected: string, applies: (config: UnknownObject) => boolean): LiveCheck => ({
   looksAt: `Bootstrap data in the formats cloud-config and ignition: ${expected}.`,
   scenario: 'life',
