@@ -1,8 +1,8 @@
 /**
  * Kills processes with SIGKILL while they write, repeatedly on the same data folders: up to 500 processes that write to the store
  * without a server, and twelve times `capstan apiserver` while it handles up to 16 writes at a time over HTTPS. After each restart,
- * every acknowledged write must be present, resourceVersion must not have decreased, and a watch must continue after its last
- * event, or fail with 410.
+ * every acknowledged write must be present, resourceVersion must not have decreased, and a watch from an earlier resourceVersion
+ * must deliver the later changes, or fail with 410.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -18,7 +18,7 @@ const namespace = 'default'
 
 /** State that clients have received. No later read may return an older state. */
 interface ReceivedState {
-  /** Last acknowledged state of each ConfigMap, by name. */
+  /** State of each ConfigMap, by name, after its last acknowledged write, or from a later list. */
   readonly acknowledged: Map<string, { revision: number; count: number }>
   /** Latest revision of each object, by name, from the watch or from a later list. */
   readonly watched: Map<string, number>
@@ -105,7 +105,7 @@ async function killServers({ rounds, seed }: { rounds: number; seed: number }): 
 
 /**
  * Backs up a running server, restores the backup to another folder, and starts a server on that folder. That server must have all
- * acknowledged writes, and reject a watch from a resourceVersion after the backup with 410.
+ * acknowledged writes. It must respond with 410 to a watch from a resourceVersion that is newer than the backup.
  */
 async function backUpAndRestore(folder: string, received: ReceivedState, checks: Checks): Promise<void> {
   const [file, restoredFolder] = [join(folder, 'state.backup'), join(folder, 'restored')]
@@ -242,7 +242,7 @@ async function checkResume(
   received.watchedRevision = revision
 }
 
-/** Records the events of a watch, until it ends or reaches `last`. */
+/** Records the events of a watch, until the watch ends or reaches the revision `last`. */
 async function follow(
   events: AsyncIterable<{ type: string; object: ConfigMap }>,
   received: ReceivedState,

@@ -1,4 +1,4 @@
-/** Requests for every kind of `v1`: defaults, rejected and allowed changes, and the output of `kubectl get`. */
+/** Requests for the kinds of `v1`: defaults, rejected and allowed changes, server-side apply, and the output of `kubectl get`. */
 import { apply, columnsOf, get, mergePatch, post, put, remove, type Scenario, type Step, strategicPatch } from './step.ts'
 
 const ns = '/api/v1/namespaces/core'

@@ -390,7 +390,9 @@ export const scenarios: readonly Scenario[] = [
         },
       },
       post(`${base}/namespaces/admin/resourceclaims`, objectOf('ResourceClaim', requests(exactly({ adminAccess: true })))),
-      mergePatch(`${base}/namespaces/admin/resourceclaims/min/status`, { status: badResult({ adminAccess: true }) }),
+      mergePatch(`${base}/namespaces/admin/resourceclaims/min/status`, {
+        status: { allocation: allocation(result({ adminAccess: true })) },
+      }),
       post(
         `${base}/namespaces/admin/resourceclaimtemplates`,
         objectOf('ResourceClaimTemplate', { spec: requests(exactly({ adminAccess: true })) }),
@@ -435,7 +437,7 @@ export const scenarios: readonly Scenario[] = [
         { metadata: { name: invalidName } },
         { spec: { metadata: { labels: { a: invalidName } } } },
         { spec: { metadata: { annotations: { 'not valid': '' } } } },
-        // A sample, because claims are tested with all of them.
+        // Only a sample: the scenario `claims` sends all of `badDevices`.
         ...[0, 4, 9, 16, 33, 45].map((index) => ({ spec: { spec: (badDevices[index] as { spec: object }).spec } })),
       ]),
       mergePatch(`${templates}/min`, { metadata: { labels: { a: 'b' } } }),

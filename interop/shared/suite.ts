@@ -37,7 +37,7 @@ export interface SuiteOptions {
 export const namesWith = (names: readonly string[], only: string): string[] =>
   names.filter((name) => only.split(',').some((part) => name.includes(part)))
 
-/** Returns about 1/`parts` of the names, chosen by the commit, so that CI runs all of them over several commits. */
+/** Returns about 1/`parts` of the names, chosen by a hash of commit and name, so that CI runs a different part for each commit. */
 export function chosenByCommit(names: readonly string[], parts: number): string[] {
   const { stdout } = spawnSync('git', ['rev-parse', 'HEAD'], { encoding: 'utf8' })
   const partOf = (name: string) =>

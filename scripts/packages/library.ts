@@ -21,7 +21,7 @@ export function buildLibrary(source: SourcePackage, target: string, compiled: st
   for (const [path, file] of Object.entries(manifest.exports)) {
     const module = /^\.\/src\/(.+)\.ts$/.exec(file)?.[1]
     if (module === undefined) {
-      // Data is copied unchanged.
+      // An export that is not a module is data: its folder is copied unchanged.
       exports[path] = file
       cpSync(join(root, 'packages', folder, dirname(file)), join(target, dirname(file)), { recursive: true })
       continue

@@ -28,7 +28,7 @@ export interface WaitingObjects {
   readonly waiting: readonly WaitingRecord[]
   /** Number of listed Clusters, including those that do not wait. */
   readonly clusters: number
-  /** One sentence for each kind that could not be listed. */
+  /** One sentence for each kind that could not be listed, and one if the CustomResourceDefinitions could not be listed. */
   readonly unread: readonly string[]
 }
 
@@ -92,7 +92,10 @@ function recordsOf(kind: string, object: KubeObject): WaitingRecord[] {
 const sortKey = ({ namespace, cluster, kind, name, hook }: WaitingRecord): string =>
   [namespace, cluster, kind === Cluster.kind ? '' : kind, name, hook].join('\n')
 
-/** Returns the kind in the storage version if it is served, because that avoids conversion; otherwise in the first served version. */
+/**
+ * Returns the kind in the storage version if it is served, because that avoids conversion; otherwise in the first served version, or the
+ * first version if none is served.
+ */
 function kindOf({ spec: { group, names, scope, versions } }: CustomResourceDefinition): Kind {
   const served = versions.filter((candidate) => candidate.served)
   const version = (served.find((candidate) => candidate.storage) ?? served[0] ?? versions[0])!.name

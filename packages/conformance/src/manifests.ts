@@ -2,7 +2,7 @@
 import { type ContractVersion, ContractVersions } from '@capstan/api/contract'
 import type { CustomResourceDefinition, CustomResourceVersion, JSONSchema } from '@capstan/kube'
 
-/** The contracts of upstream's book that a kind can implement. */
+/** A contract of upstream's book that a kind can implement. */
 export type ContractName = 'InfraCluster' | 'InfraMachine' | 'InfraMachinePool' | 'BootstrapConfig' | 'ControlPlane'
 
 export const ContractNames: readonly ContractName[] = [
@@ -39,7 +39,7 @@ export interface Claim extends ProviderKind {
 
 export interface ProviderManifests {
   readonly kinds: readonly ProviderKind[]
-  /** All manifests, including those of kinds without rules. */
+  /** All manifests, including those that are not CustomResourceDefinitions with a contract. */
   readonly all: readonly Manifest[]
   /** Whether the manifests are complete: a components file rather than sources for kustomize. */
   readonly isRendered: boolean
@@ -71,14 +71,14 @@ export function providerManifests(
 
 export const isCrd = ({ object }: Manifest): boolean => object.kind === 'CustomResourceDefinition'
 
-/** The metadata of a manifest that rules read. */
+/** The part of a manifest's metadata that rules read. */
 export interface ManifestMetadata {
   readonly name: string
   readonly namespace: string | undefined
   readonly labels: { readonly [key: string]: unknown }
 }
 
-/** Returns name, namespace and labels of arbitrary `metadata`. */
+/** Returns name, namespace and labels of a manifest, whose metadata may have any shape. */
 export function metadataOf({ object }: Manifest): ManifestMetadata {
   const { name, namespace, labels } = record(object.metadata)
   return {
@@ -95,7 +95,10 @@ export const record = (value: unknown): { readonly [field: string]: unknown } =>
 /** Returns the value if it is a list, otherwise an empty list. */
 export const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 
-/** Returns the claims of contract versions whose labels name an existing version of the CustomResourceDefinition. */
+/**
+ * Returns a claim for each version in a contract label (`cluster.x-k8s.io/<contract version>`), unless the CustomResourceDefinition lacks
+ * this version.
+ */
 export function claimsOf(kind: ProviderKind): Claim[] {
   return ContractVersions.flatMap((contractVersion) =>
     claimedVersions(kind, contractVersion).flatMap((name) => {

@@ -1,4 +1,4 @@
-/** Builders of valid Cluster API objects. Their arguments are fields that replace the defaults. */
+/** Builders of Cluster API objects, Nodes, and objects of providers. Their arguments are fields that replace the defaults. */
 import type { Cluster, Machine, MachineDeployment, MachinePool, MachineSet } from '@capstan/api'
 import { type Condition, type Node, type ObjectMeta, type UnknownObject, unknownKind } from '@capstan/kube'
 
@@ -107,7 +107,7 @@ export const nodeConditions = (
     }),
   )
 
-/** Returns a provider's object of contract v1beta2. */
+/** Returns an object of a provider. Its API version, v1beta1, is that of the provider's group, and does not name a contract version. */
 export const aProviderObject = (
   kind: string,
   {
@@ -135,7 +135,7 @@ export const aCondition = (type: string, status: Condition['status'], overrides:
 export const stateText = ({ status, reason = '', message = '' }: { status: string; reason?: string; message?: string }): string =>
   `${status} ${reason}${message === '' ? '' : `: ${message}`}`
 
-/** Returns the state of an existing provider object as core's reconcilers read it. */
+/** Returns the state of an existing provider object as core's reconcilers read it, by contract v1beta2. */
 export const foundObject = (object: UnknownObject) => ({
   state: 'found' as const,
   external: {

@@ -9,6 +9,7 @@ import { httpsTransport, issueCertificate, makeAuthority } from '@capstan/kube/n
 export interface OverHttps {
   /** Serves the API server on a free port, and returns a transport to it. */
   reach(server: ApiServer): Promise<Transport>
+  /** Closes all transports, and stops serving. */
   close(): Promise<void>
 }
 

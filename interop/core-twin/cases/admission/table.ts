@@ -2,9 +2,10 @@
 import { applyMergePatch, type Input, type Kind, type KubeObject } from '@capstan/kube'
 import type { DryRunRequest, Case, Twin } from '../../twin.ts'
 
-/** A description, and a merge patch of the valid object. */
+/** A description, and a merge patch of the object `valid` of an AdmissionTable. */
 export type Change = readonly [what: string, patch: object]
 
+/** The inputs of one kind: a valid object, and changes of this object, which may make it invalid. */
 export interface AdmissionTable<T extends KubeObject> {
   readonly kind: Kind<T>
   readonly valid: Input<T>
@@ -15,7 +16,7 @@ export interface AdmissionTable<T extends KubeObject> {
 
 const paused = { metadata: { annotations: { 'cluster.x-k8s.io/paused': '' } } }
 
-/** Returns a case that compares the admission responses of both cores for all changes. */
+/** Returns a case that compares the responses of upstream's core and of Capstan's to all changes, and to a deletion. */
 export function admission<T extends KubeObject>({ kind, valid, changes, before }: AdmissionTable<T>): Case {
   return async (twin) => {
     await before?.(twin)

@@ -27,7 +27,10 @@ export const MachinePoolNameLabel = 'cluster.x-k8s.io/pool-name'
 export const MachineDeploymentUniqueLabel = 'machine-template-hash'
 /** The provider of a component or CustomResourceDefinition. */
 export const ProviderNameLabel = 'cluster.x-k8s.io/provider'
-/** On a CustomResourceDefinition: `clusterctl move` moves its objects. */
+/**
+ * Marks components that clusterctl manages. Of custom resources, `clusterctl move` moves only those whose CustomResourceDefinition has this
+ * label.
+ */
 export const ClusterctlLabel = 'clusterctl.cluster.x-k8s.io'
 /** Limits which managers reconcile an object: see the flag --watch-filter. */
 export const WatchLabel = 'cluster.x-k8s.io/watch-filter'

@@ -40,6 +40,7 @@ const outcome = ({ type, patch }: Recorded): Pick<Recorded, 'value' | 'error'> =
   }
 }
 
+/** Whether a difference is listed for the patch. Keys without an operation, such as `null`, are listed only for merge patches. */
 const isDifferent = ({ type, patch }: Recorded) => patch in different && (type === 'JSONMergePatch' || patch.startsWith('[{'))
 
 test.each(patches.filter((patch) => !isDifferent(patch)))(

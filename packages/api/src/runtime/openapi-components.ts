@@ -1,6 +1,6 @@
 /**
- * Moves schemas that several hooks contain into components, so that a code generator makes one type for a Cluster and not one for each
- * hook. The names are those of upstream's document.
+ * Moves inline schemas of hooks into components, so that a code generator makes one type for a Cluster instead of one for each hook. The
+ * names are those of upstream's document.
  */
 import type { JSONSchema } from '@capstan/kube'
 import { stableText } from '@capstan/kube'
@@ -135,7 +135,7 @@ const componentFields: { readonly [component: string]: Fields } = {
 
 /**
  * Moves each inline schema that has a name in the tables above to a component of this name, and replaces it with a reference. If two
- * schemas of one name differ, the second stays inline.
+ * schemas of one name differ, the second stays inline. A schema without properties stays inline, too.
  */
 export function withSharedComponents(components: Components): { readonly [name: string]: JSONSchema } {
   const shared = new Map<string, { readonly schema: JSONSchema; readonly text: string }>()

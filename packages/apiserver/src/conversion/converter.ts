@@ -54,7 +54,7 @@ export class Converter {
   }
 
   /**
-   * Like `convert` for many objects. One webhook call converts all objects that need it; large objects are divided among several calls.
+   * Like `convert` for many objects. One webhook call converts all objects that need a webhook; several calls do so if the objects are large.
    * @throws StatusError when the webhook fails or returns invalid objects; StatusError or the signal's reason when the signal aborts
    */
   async convertAll(
@@ -83,7 +83,11 @@ export class Converter {
     return conversion
   }
 
-  /** @throws StatusError without a reason, when the webhook fails or returns invalid objects */
+  /**
+   * Converts all objects by webhook.
+   * @throws StatusError without a reason, when the webhook fails or returns invalid objects; the signal's reason when the signal has
+   *   aborted before a call
+   */
   async #callWebhook(to: ResourceInfo, objects: readonly KubeObject[], signal?: AbortSignal): Promise<readonly UnknownObject[]> {
     const converted: UnknownObject[] = []
     let sources: KubeObject[] = []
@@ -145,9 +149,9 @@ export class Converter {
 }
 
 /**
- * Reports whether only a webhook can convert the object to the version. An object without apiVersion is already in that version. As in
- * upstream, an object with only apiVersion and kind needs no webhook; server-side apply makes such objects when it removes all fields of a
- * manager.
+ * Reports whether only a webhook can convert the object to the version of the ResourceInfo. An object without apiVersion has that version.
+ * As in upstream, an object with only apiVersion and kind needs no webhook; server-side apply makes such objects when it removes all fields
+ * of a manager.
  */
 export const needsWebhook = ({ conversion, apiVersion }: ResourceInfo, object: KubeObject): boolean =>
   conversion !== undefined &&

@@ -5,15 +5,15 @@ import { plainText } from './health.ts'
 const warning =
   'Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is for debugging purposes only.'
 
-/** State of a running server. */
+/** State of a running server. Times are in milliseconds since the Unix epoch. */
 export interface Running {
-  /** Milliseconds since the Unix epoch. */
   readonly started: number
   readonly now: number
   /** Kubernetes version, such as `v1.36.2`. */
   readonly version: string
 }
 
+/** Returns the page `/statusz`. */
 export function statusPage({ started, now, version }: Running): HttpResponse {
   const seconds = Math.floor((now - started) / 1000)
   const twoDigits = (value: number): string => String(value).padStart(2, '0')
@@ -30,6 +30,7 @@ export function statusPage({ started, now, version }: Running): HttpResponse {
   ])
 }
 
+/** Returns the page `/flagz`: flags and their values. */
 export const flagsPage = (flags: { readonly [name: string]: unknown }): HttpResponse =>
   page(
     'flagz',

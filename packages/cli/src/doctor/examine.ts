@@ -329,7 +329,7 @@ export function authorityProblems(subject: string, { caBundle }: WebhookClientCo
   return []
 }
 
-/** Reports a webhook server at a URL that cannot be reached. `effect` names the requests that fail meanwhile. */
+/** Reports a webhook server at a URL that cannot be reached; does not check a Service. `effect` is the consequence for requests. */
 async function connectionProblems(
   subject: string,
   clientConfig: WebhookClientConfig,

@@ -196,7 +196,7 @@ test('a stopped manager does not change conversion that another manager has take
   await server.close()
 })
 
-test('removes only the two webhook configurations of a provider, and succeeds when they no longer exist', async () => {
+test('--remove-webhooks removes only the two webhook configurations of a provider, and succeeds when they do not exist', async () => {
   const server = newServer()
   await server.ready
   const client = createClient(server.transport({ name: 'test', groups: ['system:masters'], agent: 'test' }))

@@ -1,4 +1,4 @@
-/** By rule, the cases of `interop/core-twin` that compare the required behavior of this core with that of upstream's core. */
+/** By rule, the cases of `interop/core-twin` that compare the required behavior of Capstan's core with upstream's. */
 import type { CoreRuleId } from './core-rules.ts'
 
 const states = ['true', 'false', 'unknown', 'true-without-reason', 'false-without-reason', 'nonsense']

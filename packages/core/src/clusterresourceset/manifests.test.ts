@@ -109,7 +109,7 @@ test('a resource is applied until it succeeds, and with Reconcile again when its
   expect(needsApply(entry, { ...ref, kind: 'Secret' as const }, 'h1', 'Reconcile')).toBe(true)
 })
 
-test('the patch removes all fields that the manifest lacks, also when only fields set by the server differ', () => {
+test('the patch removes all fields that the manifest lacks, except resourceVersion, also when only fields set by the server differ', () => {
   const current = {
     apiVersion: 'v1',
     kind: 'ConfigMap',

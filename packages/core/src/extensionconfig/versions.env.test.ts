@@ -22,7 +22,7 @@ const old = (name: string) => env.client.get(Old, { name })
 const create = (name: string, clientConfig: object) =>
   env.client.create(Old, { metadata: { name }, spec: { clientConfig } } as never)
 
-test('a manifest of v1alpha1 is defaulted, stored as v1beta2, and readable in both versions', async () => {
+test('a manifest of v1alpha1 is defaulted, and readable in both versions', async () => {
   const created = await create('quota', { service })
   expect(created).toMatchObject({ apiVersion: 'runtime.cluster.x-k8s.io/v1alpha1' })
   const spec = { clientConfig: { service: { ...service, port: 443 } }, namespaceSelector: {} }

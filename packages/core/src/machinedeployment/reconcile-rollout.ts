@@ -79,7 +79,7 @@ export const reconcileRollout: MachineDeploymentPhase = async (scope, io) => {
   const { annotations } = machineDeployment.metadata
   machineDeployment.metadata.annotations = { ...annotations, [RevisionAnnotation]: revision.current }
 
-  // Set before old sets are deleted: if a deletion fails, observedGeneration and the v1beta1 status are updated nevertheless.
+  // Assigned before old sets are deleted, so that observedGeneration and the v1beta1 status are updated even if a deletion fails.
   scope.rolloutIncomplete = false
   if (plan.length === 0 && isComplete(machineDeployment, scope.machineSets)) {
     await deleteEmptySets(old, scope, io)
@@ -181,8 +181,8 @@ const causeIsConflict = (err: unknown): boolean => err instanceof Error && isRea
 
 /**
  * Reconciles the sets while `spec.paused` is true: creates no set, updates the fields that propagate in place, and distributes a change of
- * replicas over the sets. As upstream, the new annotations are written first and the shares are computed from them, so that the largest
- * set gets most of the change.
+ * replicas over the sets. As upstream, the annotations with the new replica counts are written first, and the shares are computed from these
+ * annotations. Unless `spec.replicas` is 0, each share is therefore zero, and the largest set gets the change.
  */
 async function scalePaused(scope: MachineDeploymentScope, sets: SetsByRole, io: ReconcileContext): Promise<Outcome> {
   const { machineDeployment } = scope

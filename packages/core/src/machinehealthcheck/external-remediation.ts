@@ -1,5 +1,5 @@
 /**
- * External remediation: creates an object from a template, the remediation request, which a provider's controller handles.
+ * External remediation: creates an object from a template. A provider's controller handles this object, the remediation request.
  * Upstream: machinehealthcheck_controller.go, v1.14.
  */
 import { clonedKind, fromTemplate, Machine, MachineConditions, pluralOf, type TemplateReference } from '@capstan/api'

@@ -34,7 +34,7 @@ const type = OwnerRemediated.type
 /**
  * Deletes Machines whose remediation a MachineHealthCheck has requested by the condition OwnerRemediated; `replicas.ts` then creates new
  * Machines. Removes the request from Machines that have recovered. OwnerRemediated gets the reason MachineDeleting before the deletion,
- * because the condition of a Machine that is being deleted is not written here.
+ * because later reconciles skip Machines that are being deleted.
  */
 export const remediate: MachineSetPhase = async (scope, io) => {
   if (!scope.machines) return proceed()
@@ -130,8 +130,8 @@ function isRemediationStarted(machine: Machine): boolean {
 function byUrgency(a: Machine, b: Machine): number {
   const [markedA, markedB] = [a, b].map(({ metadata }) => metadata.annotations?.[RemediateMachineAnnotation] !== undefined)
   if (markedA !== markedB) return markedA ? -1 : 1
-  const age = Date.parse(b.metadata.creationTimestamp) - Date.parse(a.metadata.creationTimestamp)
-  return age || compareText(a.metadata.name, b.metadata.name)
+  const newestFirst = Date.parse(b.metadata.creationTimestamp) - Date.parse(a.metadata.creationTimestamp)
+  return newestFirst || compareText(a.metadata.name, b.metadata.name)
 }
 
 /** Returns the maximum number of concurrent remediations; Infinity without a limit. */

@@ -36,7 +36,7 @@ export const unknownRange = new Range(0, MaxValue)
 /** An argument of a call, or the target of a method call. */
 export interface Operand {
   readonly type: Type
-  /** Number of characters, bytes, items or entries; 1 for a number, a boolean or a time. */
+  /** Number of characters, bytes, items or entries; 1 for a number, a boolean or a time; `unknownRange` without a known limit. */
   readonly size: Range
   /** Items of a list, or keys of a map; absent for other types. */
   readonly items?: { readonly type: Type; readonly size: Range }
@@ -55,7 +55,7 @@ export interface CallOfOverload {
 export interface CallCost {
   /** Cost without the cost of the arguments. */
   readonly cost: Range
-  /** Size of the result; absent when the size depends only on the type of the result. */
+  /** Size of the result; absent when the arguments do not determine it. */
   readonly size?: Range
 }
 
@@ -78,7 +78,7 @@ const isText = ({ kind }: Type): boolean => kind === 'string' || kind === 'bytes
 const firstArgumentCost: Cost = ({ args }) => args[0] && { cost: traversal(args[0].size) }
 const targetCost: Cost = ({ target }) => target && { cost: traversal(target.size), size: target.size }
 
-/** Cost of a function that visits each item, and each character of items that are strings. */
+/** Cost of a method that visits each item of a list, with the characters or bytes of the item; or each character of a string. */
 const itemsCost: Cost = ({ target }) => {
   if (!target) return undefined
   if (!target.items) return { cost: traversal(target.size) }

@@ -18,7 +18,8 @@ export const isInCluster = (env: Env): boolean => !!env.KUBERNETES_SERVICE_HOST 
  * Returns the access of the pod's service account. The access contains the path of the token file instead of the token, because the kubelet
  * rotates the token.
  *
- * @throws Error naming the required variables if one is missing, or the file that is missing, unreadable or empty
+ * @throws Error naming the required variables if one is missing; or the file of the token or CA certificate if it cannot be read, or the
+ *   token is empty
  */
 export async function inClusterAccess(env: Env, folder = serviceAccountFolder): Promise<ClusterAccess> {
   const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = env

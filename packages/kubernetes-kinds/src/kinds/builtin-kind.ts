@@ -1,6 +1,7 @@
 /**
  * Declares built-in kinds. Names, scope, verbs, subresources and schemas come from the catalog (`catalog.ts`); a declaration adds the
- * behaviour that only code can express. Each group has a table of declarations by resource, and `builtin-resources.ts` joins the tables.
+ * behaviour that only code can express. Each group version has a table of declarations by resource, and
+ * `builtin-resources.ts` joins the tables.
  */
 import type { FieldError, JSONSchema, KubeObject, ScaleSubresource, UnknownObject } from '@capstan/kube'
 import type { PrinterColumn, Strategy } from '@capstan/apiserver/kinds'
@@ -30,7 +31,7 @@ export interface BuiltinKind<T = UnknownObject> extends Omit<Strategy<T>, 'nameP
   readonly convertFrom?: { readonly [apiVersion: string]: (object: UnknownObject) => void }
   /** Paths of replicas, for kinds with the `scale` subresource. */
   readonly scale?: ScaleSubresource
-  /** Replaces the published schema, for a kind that is validated by its schema as well. */
+  /** Replaces the schema of the catalog. Objects are also validated by this schema, but not by a schema of the catalog. */
   readonly schema?: JSONSchema
   /** Deprecation warning, sent with every response. */
   readonly deprecation?: string

@@ -30,6 +30,7 @@ export function notAbove<T extends object>(
 export const notDecremented = (field: string, value: number | undefined, old: number | undefined): FieldError[] =>
   old !== undefined && (value === undefined || value < old) ? [invalid(field, value ?? 0, 'cannot be decremented')] : []
 
+/** Requires at most `max` items. */
 export const noMoreThan = (field: string, list: readonly unknown[] | undefined, max: number): FieldError[] =>
   (list?.length ?? 0) > max ? [tooMany(field, list!.length, max)] : []
 
@@ -37,7 +38,7 @@ const percentText =
   "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')"
 const isPercent = (value: unknown): value is string => typeof value === 'string' && /^[0-9]+%$/.test(value)
 
-/** Upstream: ValidatePositiveIntOrPercent. */
+/** Requires a percentage, or a number that is not negative. Upstream: ValidatePositiveIntOrPercent. */
 export function intOrPercentErrors(field: string, value: number | string | undefined): FieldError[] {
   if (value === undefined) return []
   if (typeof value === 'string') return isPercent(value) ? [] : [invalid(field, value, percentText)]

@@ -10,7 +10,7 @@ import { type RequestContext, keyFor, type ServerContext, stored } from '@capsta
 
 const connections = new Set(['log', 'exec', 'attach', 'portforward', 'proxy'])
 
-/** Reports whether a subresource opens a connection. The path behind `proxy` belongs to the target. */
+/** Reports whether a subresource opens a connection. A path of the target may follow, as in `proxy/PATH`. */
 export const isConnection = (subresource: string | undefined): boolean =>
   subresource !== undefined && connections.has(subresource.split('/')[0]!)
 

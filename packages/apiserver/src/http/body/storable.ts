@@ -4,7 +4,10 @@ import { badRequest, isRecord, type StatusError } from '@capstan/kube'
 /** Maximum nesting depth: deeper than any real object, and shallow enough that recursion does not exhaust the stack. */
 export const maxDepth = 1000
 
-/** Returns the value. @throws StatusError for a value that can be parsed but not stored */
+/**
+ * Returns `value`, which was parsed from `text`. `reject` makes the error for an infinite number.
+ * @throws StatusError for a value that cannot be stored
+ */
 export function rejectUnstorable(value: unknown, text: string, reject: (error: string) => StatusError): unknown {
   // When an object is copied, the key `__proto__` would set the prototype of the copy. No API has such a field.
   if (mayBeProto.test(text) && anyPart(value, (part) => isRecord(part) && Object.hasOwn(part, '__proto__')))

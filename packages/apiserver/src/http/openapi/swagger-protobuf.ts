@@ -1,5 +1,6 @@
 /**
- * OpenAPI v2 as protobuf, the only format that Go clients request. Extensions, defaults and enum values are encoded as YAML.
+ * OpenAPI v2 as protobuf, the only format in which client-go requests this document. Extensions, defaults and enum values are encoded as
+ * YAML.
  * Upstream: github.com/google/gnostic-models/openapiv2, Document.
  */
 import { isNumeric, isRecord, writeJSON } from '@capstan/kube'
@@ -46,7 +47,7 @@ const varint = (value: number): Buffer => smallVarints[value] ?? varintOf(value)
 
 const tag = (number: number, wire: 0 | 1 | 2): Buffer => varint(number * 8 + wire)
 
-/** Encodes a message or bytes. */
+/** Encodes a field whose value is a message or a text. */
 const field = (number: number, bytes: Buffer): Buffer => Buffer.concat([tag(number, 2), varint(bytes.length), bytes])
 const text = (number: number, value: unknown): Buffer | undefined =>
   typeof value === 'string' && value !== '' ? field(number, Buffer.from(value)) : undefined
@@ -64,7 +65,7 @@ function double(number: number, value: unknown): Buffer | undefined {
   return Buffer.concat([tag(number, 1), bytes])
 }
 
-/** Encodes a value as YAML, in a message `Any`. */
+/** Encodes a message `Any`, which has the value as YAML. JSON is valid YAML. */
 const any = (value: unknown): Buffer => message([text(2, `${writeJSON(value)}\n`)])
 
 /** Encodes a map as messages with a name and a value. */

@@ -49,7 +49,7 @@ const fields: { readonly [field: string]: Shape } = {
 /**
  * Normalizes a draft's metadata: drops unknown fields, nulls, and empty strings, maps and lists, which Go's encoder omits.
  * @param reject creates the error for a field of the wrong type
- * @param keepsEmpty whether to keep maps and lists that are null or empty: the manager of an applied object owns these fields
+ * @param keepsEmpty whether to keep null or empty maps and lists, except managedFields: the manager of an applied object owns these fields
  * @returns the paths of unknown fields
  */
 export function coerceMetadata(
@@ -61,12 +61,9 @@ export function coerceMetadata(
 ): string[] {
   const wrongType = (value: unknown, field: string | undefined, goType: string) => {
     // Upstream decodes the metadata of custom resources separately.
-    const goTarget =
-      field === undefined
-        ? builtin
-          ? `Go struct field ${kind}.metadata`
-          : 'Go value'
-        : `Go struct field ObjectMeta.${builtin ? 'metadata.' : ''}${field}`
+    const metadataTarget = builtin ? `Go struct field ${kind}.metadata` : 'Go value'
+    const fieldTarget = `Go struct field ObjectMeta.${builtin ? 'metadata.' : ''}${field}`
+    const goTarget = field === undefined ? metadataTarget : fieldTarget
     return reject(`json: cannot unmarshal ${jsonTypeName(value, goType)} into ${goTarget} of type ${goType}`)
   }
   object.metadata ??= {}
@@ -87,7 +84,7 @@ export function coerceMetadata(
   return unknown
 }
 
-/** Reports whether a map or list of the metadata is null or empty. */
+/** Reports whether a map or list of the metadata, other than managedFields, is null or empty. */
 const isEmptyContainer = (shape: Shape | undefined, value: unknown): boolean =>
   (shape === 'stringMap' || shape === 'strings' || shape === 'owners') && (value === null || isEmpty(value))
 

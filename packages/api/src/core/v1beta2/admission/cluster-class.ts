@@ -4,7 +4,7 @@
  */
 import type { AdmissionContext, FieldError, KubeObject } from '@capstan/kube'
 import { forbidden, invalid, parseApiVersion } from '@capstan/kube'
-import { compareWithBuild, parseVersion, tryParseVersion, versionText } from '../../../versions.ts'
+import { isUpgrade, parseVersion, tryParseVersion, versionText } from '../../../versions.ts'
 import { TemplateSuffix } from '../../well-known.ts'
 import type { ClusterClassSpec, MachineDeploymentClass } from '../cluster-class.ts'
 import type { TemplateReference } from '../shared/references.ts'
@@ -98,7 +98,7 @@ function healthCheckErrors(spec: ClusterClassSpec): FieldError[] {
 }
 
 /**
- * Returns errors for versions that are not in ascending order or omit a minor version. As upstream, the path in the errors is
+ * Returns errors for versions that are invalid, are not in ascending order or omit a minor version. As upstream, the path in the errors is
  * `spec.kubernetesVersion`, although the field is `spec.kubernetesVersions`.
  */
 function kubernetesVersionErrors(versions: readonly string[] | undefined): FieldError[] {
@@ -113,9 +113,9 @@ function kubernetesVersionErrors(versions: readonly string[] | undefined): Field
     }
     if (previous !== undefined) {
       const before = parseVersion(previous)
-      const order = compareWithBuild(version, previous)
       const { minor } = parsed
-      if (order === 0 || order === -1) errors.push(invalid(path, version, `version must be greater than ${versionText(before)}`))
+      if (!isUpgrade(previous, version))
+        errors.push(invalid(path, version, `version must be greater than ${versionText(before)}`))
       if (minor !== before.minor && minor !== before.minor + 1) {
         const problem = `expecting a version with minor ${before.minor} or ${before.minor + 1}, found version ${versionText(parsed).slice(1)}`
         errors.push(invalid(path, version, problem))
@@ -127,8 +127,8 @@ function kubernetesVersionErrors(versions: readonly string[] | undefined): Field
 }
 
 /**
- * Returns errors for templates of infrastructure and control plane with a changed group or kind, because Clusters keep the objects of these
- * templates when their class changes. The kind of a bootstrap template may change.
+ * Returns errors for infrastructure and control plane templates whose group or kind changes, because existing Clusters have objects of the
+ * old kind. The kind of a bootstrap template may change.
  */
 export function classIncompatibilities(before: ClusterClassSpec, after: ClusterClassSpec): FieldError[] {
   const machineInfrastructure = [before, after].map((spec) => spec.controlPlane.machineInfrastructure?.templateRef)
