@@ -52,7 +52,7 @@ export async function createPolicy(client: Client, name: string, denied: DeniedR
   }
 }
 
-/** Part of the error message of every rejected request. */
+/** Message of every policy. The error of a rejected request contains it. */
 export const denialMessage = 'not here'
 /** Name of a ConfigMap that every policy rejects. */
 const probe = 'policy-probe'
@@ -68,7 +68,7 @@ async function rejectsProbe(client: Client, namespace = 'default'): Promise<bool
   }
 }
 
-/** Rejects Events of the case with this reason, because their number or text depends on timing within upstream. */
+/** Rejects Events with this reason in the namespace of the case, because their number or text depends on timing within upstream. */
 export const denyEvents = (twin: Twin, reason: string): Promise<void> =>
   twin.runOnBoth('create the policy', (client) =>
     createPolicy(client, twin.namespace, {

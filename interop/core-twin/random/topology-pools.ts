@@ -33,7 +33,7 @@ const randomPoolTopology = (choose: Choose, name: string) =>
     variables: choose(undefined, undefined, { overrides: [{ name: 'zone', value: choose('b', 'c') }] }),
   })
 
-/** Returns random fields that classes and topologies of pools share. */
+/** Returns random values of the fields that exist both in the class and in the topology of a pool. */
 const randomFields = (choose: Choose) => ({
   deletion: choose(undefined, {
     nodeDrainTimeoutSeconds: choose(1, 2),
@@ -203,7 +203,10 @@ export const randomTopologyPools =
     await twin.settle('the Cluster is being deleted')
   }
 
-/** A Cluster with a topology of MachinePools whose hooks block and fail. At the end all hooks proceed, and the Cluster is deleted. */
+/**
+ * A Cluster with a topology of MachinePools, for which lifecycle hooks block and fail. At the end all hooks proceed, and the Cluster is
+ * deleted.
+ */
 export const randomPoolHooks =
   (choose: Choose): Case =>
   async (twin) => {
