@@ -1,15 +1,18 @@
-// Loads a program of this package. Plain JavaScript, because it decides whether sources are loaded at all.
+// Loads a program of this package. This file is plain JavaScript, because it decides whether the TypeScript sources are loaded at all.
 import module from 'node:module'
 import { fileURLToPath } from 'node:url'
 
-// Not an import, which would read all exports of node:fs, and so load its streams, too.
+// Not with an import: it would read all exports of node:fs, and thereby load the streams of node:fs.
 const { readFileSync, statSync } = process.getBuiltinModule('node:fs')
 
 /** URL of the folder that contains this package and the packages beside it. */
 const sources = new URL('../../', import.meta.url).href
 const bundles = new URL('../dist/', import.meta.url)
 
-/** Loads the bundle (`npm run prepare`), which starts faster, if no source has changed since it was made. Otherwise loads the sources. */
+/**
+ * Loads a program: the published package loads its bundle, `program`. A checkout loads the bundle, which starts faster, only if no source has
+ * changed since `npm run prepare` made the bundle; otherwise it loads the sources, from the entry `source`.
+ */
 export function run(program, source) {
   // From the second start on, the cache saves compiling and type stripping. Child processes use it through the environment variable.
   const { directory } = module.enableCompileCache?.() ?? {}

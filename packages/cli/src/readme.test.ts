@@ -1,6 +1,6 @@
 /**
  * Runs the `capstan` commands of README.md. For commands that cannot run here, checks only the flags. Runs the programs in the READMEs of
- * packages.
+ * some packages (`programs`).
  */
 import { execFile } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -68,7 +68,7 @@ describe('README.md', () => {
   test.each([...new Set(commands)])('capstan %s', (command) => testedCommands[command]?.() ?? checkFlags(command))
 })
 
-/** Programs in package READMEs: code to add before and after the program, and the expected output. */
+/** By package, additions to the program of its README: code before and after the program, and the expected output. */
 const programs: Readonly<Record<string, { before?: string; after: string; prints: RegExp }>> = {
   api: {
     before: `

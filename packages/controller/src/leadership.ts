@@ -36,17 +36,17 @@ export interface Term {
 /** Determines which objects this process reconciles, and when. */
 export interface Leadership {
   /**
-   * Client of reconciles. Rejects writes while this process does not lead. With shards it rejects all writes: reconciles write by the client
-   * of their shard.
+   * Client of reconciles. Rejects writes while this process does not lead. With shards it rejects all writes: reconciles write through the
+   * client of their shard.
    */
   readonly client: Client
   /** Client of Events. Like `client`, but still writes after `endReconciles`, until leadership ends. */
   readonly eventClient: Client
   /** Determines the objects that this process reconciles. If absent, it reconciles all objects. */
   readonly partition?: Partition
-  /** Whether this process holds the Lease; with shards, whether it holds the Lease of shard 0. */
+  /** Whether this process holds the Lease, and `endReconciles` was not called; with shards, whether it holds the Lease of shard 0. */
   readonly leads: boolean
-  /** Names of the Leases, each with whether this process holds it. */
+  /** Names of the Leases, each with whether this process holds it. Without shards, `false` after `endReconciles`. */
   readonly leases: readonly (readonly [name: string, isHeld: boolean])[]
   /** Whether this process reconciles the object. */
   holds(key: ObjectKey): boolean

@@ -40,7 +40,7 @@ export interface LoopOptions {
   readonly partition?: Partition
 }
 
-/** Number of concurrent reconciles of one controller, as upstream. */
+/** Default number of concurrent reconciles of one controller, as upstream. */
 const DefaultConcurrency = 10
 /** Time limit of one reconcile, as upstream. */
 const ReconcileTimeout = 60_000
@@ -87,7 +87,10 @@ export class Loop {
     options.signal.addEventListener('abort', stop, { once: true })
   }
 
-  /** True when no reconcile runs or is ready to run, and no key waits for its own writes. Only `run`, time or an event then causes work. */
+  /**
+   * True before `run`, and when no reconcile runs or is ready to run and no key waits for its own writes. Only `run`, time or an event then
+   * causes work.
+   */
   get idle(): boolean {
     return !this.#started || (this.#queue.depth === 0 && this.#queue.running === 0 && this.#heldKeys === 0)
   }
@@ -291,8 +294,8 @@ export class Loop {
   }
 
   /**
-   * Makes the function `withoutWorker` for one reconcile. The reconcile releases its worker only once, even when it passes several
-   * functions concurrently.
+   * Makes the function `withoutWorker` for one reconcile. A reconcile has one worker: while the worker is released, further functions that
+   * the reconcile passes concurrently release nothing.
    */
   #createWithoutWorker(): ReconcileContext['withoutWorker'] {
     let hasReleasedWorker = false

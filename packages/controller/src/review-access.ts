@@ -15,7 +15,7 @@ export type AccessDecision =
  * for five.
  */
 const Lifetimes = { user: minutes(1), allowed: minutes(1), rejected: seconds(30) }
-/** Maximum number of cached results, so that a client that tries many tokens cannot exhaust memory. */
+/** Maximum number of results in each cache, so that a client that tries many tokens cannot exhaust memory. */
 const MaxCached = 1000
 
 interface User {
@@ -25,7 +25,7 @@ interface User {
   readonly extra?: { [key: string]: string[] }
 }
 
-/** Reviews requests by method, path and bearer token. Only hashes of tokens are cached. */
+/** Reviews requests by method, path and bearer token. The caches contain hashes of tokens, but no tokens. */
 export class AccessReviewer {
   readonly #client: Client
   readonly #clock: Clock

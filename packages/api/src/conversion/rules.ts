@@ -6,6 +6,7 @@ import { type GroupKind, isRecord, parseApiVersion } from '@capstan/kube'
 import { durationOf, secondsOf } from './go-duration.ts'
 import type { Struct } from './go-types.ts'
 
+/** Inputs of a conversion that are not part of the converted value. */
 export interface ConversionScope {
   /** Namespace of the object. References in older versions contain it, too. */
   readonly namespace: string | undefined
@@ -15,7 +16,9 @@ export interface ConversionScope {
 
 /** A value that has another path, and possibly another format, in the older version. */
 export interface Move {
+  /** Path in the older version. */
   readonly older: readonly string[]
+  /** Path in v1beta2, the version in which objects are stored. */
   readonly stored: readonly string[]
   readonly converter?: ValueConverter
 }
@@ -28,6 +31,7 @@ export interface ValueConverter {
   readonly always?: true
 }
 
+/** Rule for the conversion between a Go type of an older version and the corresponding type of v1beta2, in both directions. */
 export interface TypeRule {
   readonly moves?: readonly Move[]
   /** Fields that are not copied by name: those with another meaning in the other version, and those that `up` and `down` convert. */
@@ -294,6 +298,7 @@ const byName: { readonly [types: string]: TypeRule } = {
 
 const shortName = (type: string): string => type.slice(type.lastIndexOf('.') + 1)
 
+/** Returns the rule for a Go type of an older version and a type of v1beta2; a rule without members if none is declared. */
 export function ruleOf(older: string, stored: string): TypeRule {
   return byName[`${shortName(older)}>${shortName(stored)}`] ?? byName[shortName(older)] ?? {}
 }

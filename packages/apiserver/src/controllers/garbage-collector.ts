@@ -136,7 +136,8 @@ class GarbageCollector {
       return
     }
     const ownDependents = inForegroundDeletion.length > 0 ? this.#dependentsOf(object) : []
-    // Owners in a cycle would wait for each other, so this object stops blocking its owners.
+    // A dependent in foreground deletion may also be an owner of this object: they would wait for each other, so this object stops blocking
+    // its owners.
     if (ownDependents.some((dependent) => isForeground(dependent.object))) await this.#unblockOwners(key, object)
     await this.#deleteObject(key, object, ownDependents.length > 0 ? 'Foreground' : ownPolicy(object))
   }
@@ -203,7 +204,7 @@ class GarbageCollector {
     if (!kind) return
     await this.#enqueueAfterConflict(
       key,
-      this.#client.delete(kind, keyIn(key), { propagationPolicy, preconditions: { uid: metadata.uid } }),
+      this.#client.delete(kind, objectKeyOf(key), { propagationPolicy, preconditions: { uid: metadata.uid } }),
     )
   }
 
@@ -218,7 +219,7 @@ class GarbageCollector {
     const kind = this.#kindOf(key)
     if (!kind) return
     const body = { metadata: { ...draft(change), uid, resourceVersion } }
-    await this.#enqueueAfterConflict(key, this.#client.patch(kind, keyIn(key), { type: 'merge', body }))
+    await this.#enqueueAfterConflict(key, this.#client.patch(kind, objectKeyOf(key), { type: 'merge', body }))
   }
 
   /** Awaits a write. Enqueues the object again after a conflict; ignores a NotFound error. */
@@ -264,4 +265,4 @@ function parse(text: string): StoreKey {
   return { resource, namespace, name }
 }
 
-const keyIn = ({ namespace, name }: StoreKey): ObjectKey => (namespace === '' ? { name } : { namespace, name })
+const objectKeyOf = ({ namespace, name }: StoreKey): ObjectKey => (namespace === '' ? { name } : { namespace, name })

@@ -15,8 +15,8 @@ export const plainObjects: ObjectEncoding = freeze
 
 /**
  * Returns an encoding that packs objects. Up to `unpacked` objects that are read repeatedly stay unpacked. Objects that were just written,
- * or were read only once since, are in smaller caches, which release the unpacked members sooner: members that lived longer would be moved
- * to the old generation of V8's garbage collector.
+ * or were unpacked only once since, are in smaller caches, which release the unpacked members sooner: members that lived longer would be
+ * moved to the old generation of V8's garbage collector.
  */
 export function packedObjects(unpacked = 512): ObjectEncoding {
   const smallSize = Math.min(unpacked, 64)
@@ -118,7 +118,10 @@ class UnpackedCache {
 /** More top-level members than any kind has: an object with more is not packed. */
 const MaxMembers = 16
 
-/** Returns an object with the members of `object`: getters that unpack them, except apiVersion and kind. `undefined` for too many members. */
+/**
+ * Returns an object with the members of `object`: getters that unpack them, except apiVersion and kind. `undefined` for too many
+ * members, or at the limit of getters.
+ */
 function membersOf(object: object): object | undefined {
   const keys = Object.keys(object).filter((key) => (object as Members)[key] !== undefined)
   if (keys.length > MaxMembers) return undefined

@@ -17,7 +17,7 @@ import {
 
 export interface Salvaged {
   readonly snapshots: Snapshots
-  /** The damage that was found: acknowledged writes may be missing from `snapshots`. */
+  /** The damage that was found. If there is any, acknowledged writes may be missing from `snapshots`. */
   readonly damage: readonly DamagedData[]
 }
 

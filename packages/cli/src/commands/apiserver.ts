@@ -261,7 +261,7 @@ function keyPem(text: string): string {
   return text
 }
 
-/** Serves the key pair in --cert-dir, as upstream does, if it exists and --tls-cert-file is not given. */
+/** Returns the options with the key pair in --cert-dir, as upstream uses it, if the pair exists and --tls-cert-file is not given. */
 function withCertDir(options: ApiserverOptions): ApiserverOptions {
   if (options.certDir === undefined || options.tlsCertFile !== undefined) return options
   const path = resolve(options.certDir, 'apiserver')

@@ -1,10 +1,10 @@
-/** Stub kinds for providers that are not under test. Conform writes their status. */
+/** Stub kinds for providers that are not under test. `capstan conform` writes their status. */
 import { defineKind, type DeclaredKind, s, type UnknownObject } from '@capstan/kube'
 
 const group = 'conform.capstan.dev'
 const labels = { 'cluster.x-k8s.io/v1beta2': 'v1' }
 
-/** A control plane without Machines. Conform reports it as initialized. */
+/** A control plane without Machines. `capstan conform` reports it as initialized. */
 export const StubControlPlane = defineKind({
   group,
   version: 'v1',
@@ -20,7 +20,7 @@ export const StubControlPlane = defineKind({
   }),
 })
 
-/** A bootstrap config. Conform creates the Secret with the bootstrap data, and writes the name of the Secret to the status. */
+/** A bootstrap config. `capstan conform` creates the Secret with the bootstrap data, and writes the name of the Secret to the status. */
 export const StubBootstrapConfig = defineKind({
   group,
   version: 'v1',

@@ -1,7 +1,11 @@
 import { type Client, isDeleting, keyOf, orAbsent } from '@capstan/kube'
 import { externalOf, type Observed } from './observed.ts'
 
-/** Deletes a referenced object, unless it is being deleted already. Returns its new state: `missing` when no finalizer keeps it. */
+/**
+ * Deletes a referenced object, unless it is being deleted already. Returns its new state: `missing` when no finalizer keeps it.
+ *
+ * @throws Error when the object was not read
+ */
 export async function deleteExternal(
   observed: Observed,
   { client, signal }: { client: Client; signal: AbortSignal },

@@ -175,7 +175,7 @@ describe.each(providers)('a MachinePool whose infrastructure has contract %s', (
     )
   })
 
-  test('updates its nodeRefs when the list changes order, shrinks or grows, and deletes the Nodes of removed IDs', async () => {
+  test('updates its nodeRefs when the list of provider IDs changes order, shrinks or grows, and deletes the Nodes of removed IDs', async () => {
     env = await coreEnv()
     await aPool(kind)
     for (const name of ['a', 'b', 'c', 'd', 'other']) await aNodeNamed(name)
@@ -200,7 +200,7 @@ describe.each(providers)('a MachinePool whose infrastructure has contract %s', (
     expect(await nodeNames()).toEqual(['other'])
   })
 
-  test('keeps its Nodes while the list is empty although replicas exist, and counts an ID without a Node as unavailable', async () => {
+  test('keeps its Nodes while the list of provider IDs is empty although replicas exist, and counts an ID without a Node as unavailable', async () => {
     env = await coreEnv()
     await aPool(kind)
     for (const name of ['a', 'b']) await aNodeNamed(name)
@@ -235,7 +235,7 @@ describe.each(providers)('a MachinePool whose infrastructure has contract %s', (
     )
   })
 
-  test('becomes unprovisioned when its provider reports so, and copies no fields meanwhile', async () => {
+  test('becomes unprovisioned when its provider reports so, and copies neither provider IDs nor replicas meanwhile', async () => {
     env = await coreEnv()
     await aPool(kind)
     await report(['a', 'b'])
@@ -339,7 +339,7 @@ describe('a MachinePool', () => {
     expect((await pool()).status?.nodeRefs).toHaveLength(1)
   })
 
-  test('reports no counts of replicas that its provider has never reported', async () => {
+  test('drops the counts of its Machines when its provider no longer supports Machines and has never reported replicas', async () => {
     env = await coreEnv()
     await aPool(kind)
     await report([], undefined, { infrastructureMachineKind: 'DevMachine', replicas: null })
@@ -384,7 +384,7 @@ describe('a MachinePool', () => {
     expect((await pool()).status?.nodeRefs?.map(({ name }) => name)).toEqual(['b'])
   })
 
-  test('counts a Node once when the list repeats its ID, and reports the ID', async () => {
+  test('counts a Node once when the list of provider IDs repeats its ID, and reports the ID', async () => {
     env = await coreEnv()
     await aPool(kind)
     await aNodeNamed('a')
@@ -495,7 +495,7 @@ describe('a MachinePool', () => {
     expect(await orAbsent(pool())).toBeUndefined()
   })
 
-  test('is deleted before the control plane when its Cluster is deleted', async () => {
+  test('is counted in the workers of its Cluster, and delays the deletion of the Cluster', async () => {
     env = await coreEnv()
     await aPool(kind)
     await report(['a'])

@@ -124,7 +124,7 @@ async function applyTopology(scope: TopologyScope): Promise<void> {
 
 /**
  * Stores the defaulted variables, so that a default that changes later does not change this Cluster. Admission has stored them unless the
- * class is newer than the last write of the Cluster. Returns the stored Cluster.
+ * ClusterClass has changed since the last write of the Cluster. Returns the stored Cluster.
  */
 async function storeDefaults(scope: TopologyScope, defaulted: Cluster): Promise<Cluster> {
   const { client, cache, signal } = scope.context
@@ -292,8 +292,8 @@ async function report(scope: TopologyScope, paused: boolean, error: unknown, req
 }
 
 /**
- * Whether the retry request was handled: the reconcile has called every hook that has a record, or found that the hook does not block. A
- * failed call counts as a call.
+ * Whether the retry request was handled. True if the reconcile succeeded. If a hook call failed, true if each hook with a record was called
+ * (successfully or not) or does not block. False after any other error.
  */
 function isRetryHandled({ cluster, failed, notBlocking, blocking }: TopologyScope, error: unknown): boolean {
   if (error === undefined) return true

@@ -3,7 +3,8 @@ import type { HookProblem } from './hook-problems.ts'
 
 /**
  * - `not-ready`: the handlers of all ExtensionConfigs, or of one that selects the object, are not known yet
- * - `not-registered`, `wrong-hook`: the handler does not exist
+ * - `not-registered`: no handler has the name
+ * - `wrong-hook`: the handler with the name is for another hook
  * - `namespace`: the namespace of the object could not be read, or the handler does not select the object
  * - `bad-url`: the ExtensionConfig has no valid address
  * - `bad-ca`: the caBundle of the ExtensionConfig contains no certificate

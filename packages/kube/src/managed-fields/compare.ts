@@ -87,8 +87,8 @@ function leafComparison(before: unknown, after: unknown): Comparison {
 }
 
 /**
- * Compares two scalars, which are leaves in every type; returns `undefined` for other values. Most values are scalars, for which this
- * function avoids the cost of a generator.
+ * Compares two scalars or absent values, which are leaves in every type; returns `undefined` for other values. Most values are scalars, for
+ * which this function avoids the cost of a generator.
  */
 const compareScalars = (before: unknown, after: unknown): Comparison | undefined =>
   isScalar(before) && isScalar(after) ? leafComparison(before, after) : undefined
@@ -140,7 +140,7 @@ function* compareList(list: ListType, before: unknown, after: unknown): Work<Typ
   return { fields: parts.comparison(), isLeaf: false }
 }
 
-/** Compares the items that one path element identifies in two lists. Duplicate items in a live list are compared together, as one value. */
+/** Compares the items that one path element identifies in two lists. Duplicate items of a list are compared together, as one value. */
 function* compareItems(type: Type, before: readonly unknown[], after: readonly unknown[]): Work<Comparison> {
   if (before.length <= 1 && after.length <= 1)
     return compareScalars(before[0], after[0]) ?? (yield* compareTyped(type, before[0], after[0]))

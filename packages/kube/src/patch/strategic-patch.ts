@@ -237,7 +237,7 @@ function* sortingByOrder(
 
 interface Ranked {
   readonly item: unknown
-  /** Index in the order that the patch names; -1 without one. */
+  /** Index in `order`; -1 for an item that `order` does not name. */
   readonly rank: number
   /** Index in the current list; -1 for a new item. */
   readonly place: number
@@ -289,7 +289,7 @@ function* deletingValues(object: Members, key: string, values: unknown): Work<vo
   setMember(object, key, kept)
 }
 
-/** Returns the value that a patch adds, without directives and nulls; `undefined` for a directive. */
+/** Returns the value that a patch adds, without directives and null members; `undefined` for a directive. */
 function* withoutDirectives(value: unknown): Work<unknown> {
   if (isDirective(value)) return undefined
   const plain = emptyLike(value)

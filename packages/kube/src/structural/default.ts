@@ -19,7 +19,7 @@ export function compileDefault(schema: JSONSchema): Change | undefined {
   })
 }
 
-/** Compiles a function that removes nulls of members that are neither nullable nor have a default. */
+/** Compiles a function that removes members with the value null that are not nullable and have no default. */
 export function compileDropNulls(schema: JSONSchema): Change | undefined {
   return compileWalk(schema, compileDropNulls, (property) => {
     if (property.nullable || property.default !== undefined) return undefined

@@ -9,7 +9,10 @@ import type { Catalog } from './catalog.ts'
 import { hookText } from './catalog.ts'
 import type { ReleasedCatalog } from './release.ts'
 
-/** Returns the violations of the rules by `newCatalog`, which is about to be released. `before` are all earlier releases, oldest first. */
+/**
+ * Returns the violations of the rules by a catalog that is about to be released. `catalog`: its hooks with their conversions.
+ * `newCatalog`: the same catalog as data. `before`: all earlier releases, oldest first.
+ */
 export function catalogProblems(catalog: Catalog, newCatalog: ReleasedCatalog, before: readonly ReleasedCatalog[]): string[] {
   const last = before.at(-1)
   return [
@@ -20,7 +23,7 @@ export function catalogProblems(catalog: Catalog, newCatalog: ReleasedCatalog, b
   ]
 }
 
-/** Rule #1: a released version keeps its elements. */
+/** Rule #1: an incompatible change of a released hook needs a new version. */
 export const elementProblems = (last: ReleasedCatalog, newCatalog: ReleasedCatalog): string[] =>
   last.hooks.flatMap((previous) => {
     const current = newCatalog.hooks.find((hook) => hookText(hook) === hookText(previous))
@@ -98,7 +101,7 @@ const typeText = ({ type, format }: JSONSchema): string => [type ?? 'any value',
 
 /** Rule #2: requests of the newest version can be converted to every other version, and responses back. */
 export const conversionProblems = (catalog: Catalog): string[] =>
-  groupHooks(catalog.hooks).flatMap((hook) => {
+  distinctHooks(catalog.hooks).flatMap((hook) => {
     const versions = catalog.versions(hook)
     return versions.slice(1).flatMap((older) => {
       for (let current: Hook | undefined = older; current; current = current.newer?.hook) {
@@ -167,7 +170,8 @@ function addMonths(date: string, months: number): string {
   return day.toISOString().slice(0, 10)
 }
 
-const groupHooks = (hooks: readonly Hook[]): Hook[] =>
+/** Returns one version of each hook. */
+const distinctHooks = (hooks: readonly Hook[]): Hook[] =>
   hooks.filter(
     (hook, index) => hooks.findIndex((candidate) => candidate.group === hook.group && candidate.name === hook.name) === index,
   )

@@ -40,8 +40,9 @@ export function defaultPod({ spec, status }: Pod): void {
 }
 
 /**
- * Sets missing pod-level requests if the pod has pod-level limits. A request for CPU or memory becomes that of all containers
- * (`podResources`), if they have one. Other requests, also for huge pages, become the pod-level limit.
+ * Sets missing pod-level requests if the pod has pod-level limits. A missing request for CPU or memory becomes the total request of the
+ * containers (`podResources`), or the pod-level limit if no container has such a request. A missing request for huge pages becomes the
+ * pod-level limit.
  */
 function defaultPodResources(spec: PodSpec): void {
   const { limits = {}, requests } = spec.resources ?? {}

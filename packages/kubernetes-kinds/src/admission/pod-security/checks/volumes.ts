@@ -31,7 +31,7 @@ const allowed = [
   'secret',
 ] as const satisfies readonly Source[]
 
-/** Forbidden volume types that error texts name; they call every other forbidden type `unknown`. */
+/** Forbidden volume types whose names appear in error texts. Any other forbidden type appears as `unknown`. */
 const namedTypes = [
   'hostPath',
   'gcePersistentDisk',
