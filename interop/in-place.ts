@@ -16,7 +16,7 @@ import { until } from './shared/until.ts'
 const key = { namespace: 'default', name: 'demo' }
 
 export const inPlaceSuite: Suite = {
-  shows: 'an upgrade in place, core and the provider of the control plane in two processes',
+  shows: 'an upgrade in place, with core and the control plane provider in separate processes',
   ci: true,
   tools: [],
   async run() {
@@ -106,14 +106,14 @@ async function runLifecycle(client: Client, handled: { canUpdate: number; update
       controlPlaneRef: ref('controlplane.capstan.dev', 'LocalControlPlane', 'demo'),
     },
   })
-  const run = (version: string) => (machines: readonly Machine[]) =>
+  const allRun = (version: string) => (machines: readonly Machine[]) =>
     machines.length === 3 &&
     machines.every((machine) => isTrue(machine, 'Ready') && machine.status?.nodeInfo?.kubeletVersion === version)
-  const before = await until(client, Machine, 'three Machines', run('v1.36.0'), { seconds: 120 })
+  const before = await until(client, Machine, 'three Machines', allRun('v1.36.0'), { seconds: 120 })
   console.log('control plane ready')
 
   await client.patch(LocalControlPlane, key, { type: 'merge', body: { spec: { version: 'v1.36.1' } } })
-  const after = await until(client, Machine, 'all Machines have the new version', run('v1.36.1'), { seconds: 120 })
+  const after = await until(client, Machine, 'all Machines have the new version', allRun('v1.36.1'), { seconds: 120 })
   const uids = (machines: readonly Machine[]) => machines.map(({ metadata }) => metadata.uid).sort()
   checks.check('every Machine was updated in place', uids(before).join() === uids(after).join(), after)
   checks.check('the provider sent one CanUpdateMachine request for each Machine', handled.canUpdate === 3, handled)

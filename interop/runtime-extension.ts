@@ -59,7 +59,7 @@ async function observeUpstreamCore(start: Start, names: readonly string[], check
 async function observeOurCore(names: readonly string[], checks: Checks): Promise<Observations> {
   await using apiServer = await startCapstanApiServer()
   const flags = [
-    // Webhooks must be ready, because some cases write invalid objects.
+    // Webhooks are needed, because some cases write invalid objects, which must be rejected.
     '--webhook-port',
     '0',
     '--kubeconfig',

@@ -83,8 +83,8 @@ async function runLifecycle(client: Client, url: string, ca: string, checks: Che
     spec: {
       clientConfig: { url, caBundle },
       namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'default' } },
-      // The extension can decode only kubeadm's and Docker's objects in requests for in-place updates. With `disableInPlaceUpdates`
-      // it responds without a patch, so Machines are replaced.
+      // In CanUpdateMachineSet and CanUpdateMachine requests, the extension can decode only objects of the kubeadm and Docker providers.
+      // With `disableInPlaceUpdates` it responds to them without patches, so Machines are replaced.
       settings: { extensionConfigName: name, defaultAllHandlersToBlocking: 'false', disableInPlaceUpdates: 'true' },
     },
   })

@@ -13,10 +13,8 @@ const applyText = (path: string, body: string, query = ''): Step => ({
     body,
   },
 })
-const prepared = ({ request }: Step, sleepMs?: number): Step => ({
-  prepare: request!,
-  ...(sleepMs === undefined ? {} : { sleepMs }),
-})
+/** Returns the step with its request as preparation: the request must succeed, and its response is not recorded. */
+const prepared = ({ request }: Step): Step => ({ prepare: request! })
 const delayed = (step: Step, sleepMs: number): Step => ({ ...step, sleepMs })
 const asUser = (path: string, headers: Sent['headers'], body: unknown): Step => post(path, body, headers)
 
@@ -58,7 +56,10 @@ const autoscaler = (name: string, apiVersion: string, kind: string) => ({
   spec: { maxReplicas: 3, scaleTargetRef: { apiVersion, kind, name: 'target' } },
 })
 
-/** Returns the schema of a spec with these rules. Objects that were stored before the rules were added may violate them. */
+/**
+ * Returns the schema of a spec with rules for its field `name`. If there are any, items have a rule, too. Objects that were stored before
+ * the rules were added may violate them.
+ */
 const specSchema = (rules: readonly object[]) => ({
   type: 'object',
   properties: {

@@ -186,7 +186,8 @@ const topologyChanges: readonly RandomChange[] = [
 ]
 
 /**
- * Returns a merge patch that sets the spec of a ClusterClass to `to`, and removes the optional fields that `to` does not have.
+ * Returns a merge patch that sets the spec of a ClusterClass to `to`, and removes the optional fields that `to` does not have. For fields
+ * of workers this needs no null, because the patch replaces the whole list of worker classes.
  */
 const replacingSpec = (to: ClusterClass['spec']): object => ({
   ...to,
@@ -196,7 +197,7 @@ const replacingSpec = (to: ClusterClass['spec']): object => ({
 const definedFields = (fields: object): object =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
 
-/** A Cluster with a topology. */
+/** A case with random changes of a Cluster with a topology. */
 export const randomTopology =
   (choose: Choose): Case =>
   async (twin) => {
@@ -207,10 +208,11 @@ export const randomTopology =
     await twin.settle('the Cluster is being deleted')
   }
 
-const lifecycleHooks = ['AfterControlPlaneInitialized', ...upgradeHooks, 'BeforeClusterDelete']
+/** Hooks whose responses `hookChange` changes. */
+const changedHooks = ['AfterControlPlaneInitialized', ...upgradeHooks, 'BeforeClusterDelete']
 
 export const hookChange: RandomChange = (choose) => {
-  const hook = choose(...lifecycleHooks)
+  const hook = choose(...changedHooks)
   const response = choose<ScriptedResponse | undefined>(undefined, holdFor(1, `${hook} blocks`), fail(`${hook} fails`))
   return [
     `${hook} responds ${text(response)}`,
@@ -221,12 +223,12 @@ export const hookChange: RandomChange = (choose) => {
   ]
 }
 
-/** Lets all lifecycle hooks proceed. */
+/** Lets all hooks proceed that `hookChange` may have changed. */
 export function letHooksProceed(twin: Twin): void {
-  for (const hook of lifecycleHooks) twin.setResponse(hook, undefined)
+  for (const hook of changedHooks) twin.setResponse(hook, undefined)
 }
 
-/** A Cluster with a topology whose hooks block and fail. At the end all hooks proceed, and the Cluster is deleted. */
+/** A case of a Cluster with a topology, whose hooks block and fail at random. At the end all hooks proceed, and the Cluster is deleted. */
 export const randomHooks =
   (choose: Choose): Case =>
   async (twin) => {

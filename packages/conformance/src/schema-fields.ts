@@ -3,7 +3,9 @@ import type { JSONSchema } from '@capstan/kube'
 
 export type FieldType = 'boolean' | 'string' | 'integer' | 'object' | 'array'
 
-/** Returns the schema of a field; `any` if the schema accepts every field, `undefined` if it has no field with this name. */
+/**
+ * Returns the schema of the field at a path; `any` if a parent of the field accepts unknown fields, `undefined` if there is no such field.
+ */
 export function fieldAt(schema: JSONSchema, path: string): JSONSchema | 'any' | undefined {
   let current = schema
   for (const name of path.split('.')) {
@@ -19,7 +21,7 @@ export function fieldAt(schema: JSONSchema, path: string): JSONSchema | 'any' | 
 
 export const hasField = (schema: JSONSchema, path: string): boolean => fieldAt(schema, path) !== undefined
 
-/** Returns the problem of a field's type; `undefined` for a correct or absent field. */
+/** Returns the problem of a field's type; `undefined` if the type is correct or not specified, or the field is absent. */
 export function typeProblem(schema: JSONSchema, path: string, type: FieldType): string | undefined {
   const field = fieldAt(schema, path)
   if (field === undefined || field === 'any' || field.type === undefined || field.type === type) return undefined

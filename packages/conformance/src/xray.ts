@@ -1,4 +1,7 @@
-/** Explains how core reads a provider's object: the selected contract version with the reason, each field in both versions, the result. */
+/**
+ * Explains how core reads a provider's object: the selected contract version with the reason, each field in both contract versions, and the
+ * result.
+ */
 import {
   BootstrapConfigContract,
   type ContractField,
@@ -16,7 +19,7 @@ import {
 import { equal, type KubeObject, messageOf, type UnknownObject } from '@capstan/kube'
 import { claimedVersions, type ContractName, labelOf, type ProviderKind } from './manifests.ts'
 
-/** A field of a contract, and the fields of its possible owners to which core copies its value. */
+/** A field of a contract, and the fields of the object's owner to which core copies the value. */
 interface Reading {
   readonly field: ContractField<unknown>
   /** Path of the copy by the kind of the owner. Absent if core uses the value without copying it. */
@@ -247,7 +250,7 @@ function chooseVersion(provider: ProviderKind): Choice {
       contractVersion: contract,
       version,
       reason:
-        `labels of the CustomResourceDefinition: ${labels.join(', ')}; ${contract} is the newest contract that core knows, ` +
+        `labels of the CustomResourceDefinition: ${labels.join(', ')}; ${contract} is the newest contract that has a label, ` +
         `${version} the greatest version of its label${isServed ? '' : ', which is not served: core cannot read the object'}`,
     }
   } catch (err) {

@@ -75,7 +75,7 @@ export interface ApiServerOptions {
     readonly eventLifetime?: number
     /**
      * Creates the objects that kube-apiserver creates at its start: system priority classes, flow schemas and priority levels, and an
-     * APIService for every version of every group except apiregistration.k8s.io; disabled by default.
+     * APIService for every served version of every group except apiregistration.k8s.io; disabled by default.
      */
     readonly systemObjects?: boolean
     /** Creates the namespaces default, kube-system, kube-public and kube-node-lease. */

@@ -16,10 +16,11 @@ import { admission, admissionOf } from '@capstan/kube'
 import { localKinds } from '@capstan/local'
 
 /**
- * Returns the defaulting and validation of core and local that schemas cannot express. The embedded API server runs them in-process.
+ * Returns the defaulting and validation that schemas cannot express, for the kinds of the core and local providers. The embedded API server
+ * runs them in-process; `capstan manager` serves them as webhooks.
  *
  * @param providerHooks hooks that other providers have declared
- * @param clock clock of the wait for a new ClusterClass. Without a clock, the admission of Clusters does not wait.
+ * @param clock clock for the wait until the ClusterClass of a Cluster exists and is reconciled. Without a clock, admission does not wait.
  * @param gates feature gates. Objects and fields of disabled gates are rejected.
  */
 export const providerAdmission = (

@@ -22,7 +22,7 @@ interface Recorded {
   readonly kind: string
   /** Name of the Go type. */
   readonly type: string
-  /** From upstream's CustomResourceDefinition; absent for v1beta2. */
+  /** Facts about the version from upstream's CustomResourceDefinition; absent for v1beta2. */
   readonly facts?: {
     readonly deprecated?: true
     readonly status?: object

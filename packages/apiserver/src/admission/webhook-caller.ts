@@ -1,6 +1,6 @@
 /**
- * Calls webhooks: sends a JSON document over HTTPS to a URL or to a Service, and returns the JSON document of the response. Errors
- * have the texts of Go's HTTP client, because users search for these texts.
+ * Calls webhooks: sends a JSON document over HTTPS to a URL or to a Service, and returns the JSON document of the response. Most errors
+ * have the texts of client-go and Go's HTTP client, because users search for these texts.
  */
 import { posix } from 'node:path'
 import { Agent, request as httpsRequest } from 'node:https'
@@ -47,7 +47,7 @@ export interface WebhookCallerOptions {
   readonly resolveService?: ResolveService
 }
 
-/** Error for a webhook that cannot be reached, or that responds with an error status or without a JSON object. */
+/** Error for a failed call of a webhook: there is no response, or it has an error status, is too long, or is not a JSON object. */
 export class WebhookCallError extends Error {
   override readonly name = 'WebhookCallError'
 }
@@ -193,16 +193,16 @@ const byStatus: { readonly [status: number]: string } = {
   504: 'the server was unable to return a response in the time allotted, but may still be processing the request',
 }
 
-/** Maximum number of concurrent connections to one webhook; further requests to it wait. */
+/** Maximum number of concurrent connections of one agent (see `httpsWebhooks`); further requests wait. */
 const MaxSockets = 64
-/** Maximum number of targets whose connections are kept open. */
+/** Maximum number of agents. The least recently used agent is closed first. */
 const MaxAgents = 64
 /**
  * Number of bytes by which a response may exceed twice the size of its request: a webhook returns changed objects, or a patch in base64.
  */
 const ResponseAllowance = 2 << 20
 
-/** Sends requests over HTTPS, with separate persistent connections for each target. */
+/** Sends requests over HTTPS. Each combination of origin, server name and CA certificates has an agent with persistent connections. */
 export function httpsWebhooks(): WebhookTransport {
   const agents = new Map<string, Agent>()
 
@@ -220,7 +220,7 @@ export function httpsWebhooks(): WebhookTransport {
         ...(servername === undefined ? {} : { servername }),
       })
     }
-    // Re-inserted as the newest; the first entry is the least recently used.
+    // Inserted again as the newest entry, so that the first entry is the least recently used one.
     agents.set(key, agent)
     const oldest = agents.size > MaxAgents ? agents.entries().next().value : undefined
     if (oldest) {

@@ -1,4 +1,4 @@
-/** Bearer tokens: authenticators that are called in order until one accepts a token. */
+/** Bearer tokens: authenticators, which are called in order until one accepts a token, and the documents of a token issuer. */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { User } from './user.ts'
 
@@ -55,9 +55,13 @@ export const withAuthenticated = <U extends User>(user: U): U =>
 
 const digest = (token: string): Buffer => createHash('sha256').update(token).digest()
 
-/** Publishes the configuration and keys with which other servers verify tokens of an issuer. Upstream: OpenID Connect Discovery 1.0. */
+/** Publishes the configuration and keys with which other servers verify tokens of an issuer. Specification: OpenID Connect Discovery 1.0. */
 export interface TokenIssuer {
+  /** Returns the public keys as a JSON Web Key Set. */
   jwks(): object
-  /** The discovery document for clients of `server`; `undefined` when the issuer is not an HTTPS URL. */
+  /**
+   * Returns the discovery document; `undefined` when the issuer is not an HTTPS URL.
+   * @param server URL at which the client reaches this server
+   */
   configuration(server: string): object | undefined
 }

@@ -9,7 +9,7 @@ test('each text is sent once, in order and escaped; an empty text is not sent', 
   expect(warningHeaders([])).toEqual([])
 })
 
-test('texts are sent unchanged up to the maximum of their total length', () => {
+test('texts are sent unchanged when their total length equals the maximum', () => {
   const texts = [long('a', 4000), long('b', 96)]
   expect(warningHeaders(texts)).toEqual(texts.map(header))
 })

@@ -44,7 +44,7 @@ type Begin = readonly WatchEvent[] | (() => Promise<readonly WatchEvent[]>)
 interface View {
   /** Returns the initial events. `mark` contains the bookmark that follows the objects; it is empty when the client wants none. */
   initial(stored: readonly KubeObject[], mark: readonly WatchEvent[]): Begin
-  /** Maximum changes that are processed together. */
+  /** Maximum number of changes that are processed together. */
   readonly maxChanges: number
   /** Returns the events of changes. Changes of objects that the watcher does not select have no event. */
   events(changes: readonly Change[]): readonly WatchEvent[] | Promise<readonly WatchEvent[]>
@@ -134,13 +134,17 @@ interface StartingPoint {
   readonly begin: Begin
   /** New changes are delivered if their revision is greater than this one. */
   readonly from: number
-  /** Revision of the first change after the resourceVersion of the client; delivery begins with it. Absent: there is none yet. */
+  /**
+   * Revision of the first change after the resourceVersion of the client; delivery begins with it. `undefined`: there is no such change yet,
+   * or the watch does not start after a resourceVersion.
+   */
   readonly unread: number | undefined
 }
 
 /**
  * A watch of one client. It has no queue: it reads unread changes from the history of the store, so that a slow watcher needs no more
- * memory. When the history no longer contains its next change, the watch ends; the client watches again, gets Expired, and lists.
+ * memory than a fast one. When the history no longer contains its next change, the watch ends; the client watches again, gets Expired, and
+ * lists.
  */
 class Stream implements WatchStream {
   readonly resource: ResourceInfo
@@ -150,13 +154,13 @@ class Stream implements WatchStream {
   /** Changes up to this revision have been read, or will be read because `#unread` is set. Later changes set `#unread`. */
   #delivered: number
   /**
-   * Revision up to which the client needs no bookmark: at first the revision of the store when the watch started, then that of the last
-   * bookmark, or of the last batch without unselected changes. A bookmark is sent only for a newer revision.
+   * Revision up to which the client needs no bookmark: at first `from` of the StartingPoint, then the revision of the last bookmark or of
+   * the last batch without unselected changes. A bookmark is sent only for a newer revision.
    */
   #known: number
   /** Revision of the oldest unread change of the resource; `undefined`: there is none. */
   #unread: number | undefined
-  /** Revision of the next bookmark. */
+  /** Revision of the store when a bookmark was last due; 0 before the first is due. */
   #bookmark = 0
   /** Changes after this revision are not delivered. Infinity until the watch ends; -1 after `#drop`. */
   #until = Infinity
@@ -205,8 +209,8 @@ class Stream implements WatchStream {
   }
 
   /**
-   * Sends bookmarks periodically, so that the history still contains the revision that the client of a quiet watch has. Sends none while
-   * that revision is the newest one.
+   * Sends bookmarks periodically, so that the client of a quiet watch has a revision after which the history is still complete. Sends none
+   * while the client has the newest revision.
    */
   #sendBookmarks({ clock, store }: ServerContext): void {
     const tick = () => {

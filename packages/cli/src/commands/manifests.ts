@@ -43,7 +43,7 @@ export const manifestsCommand = (io: Io): Command =>
     .addOption(
       new Option(
         '--shards <n>',
-        'divide the namespaces among this number of Leases, which the replicas share, instead of one leader (core only); see --leader-elect-shards of capstan manager',
+        'number of shards into which the namespaces are divided, each with its own Lease, so that several replicas work at the same time (core only); see --leader-elect-shards of capstan manager',
       ).argParser(shardCount),
     )
     .option('--output-dir <dir>', 'write a local repository of clusterctl to this folder (default: print the components)')

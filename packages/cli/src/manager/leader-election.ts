@@ -87,7 +87,7 @@ export function withLeaderElection(command: Command): Command {
     .addOption(
       new Option(
         '--leader-elect-shards <n>',
-        'divide the namespaces among this number of Leases, which the managers share, instead of one leader; all managers need the same number',
+        'number of shards into which the namespaces are divided, each with its own Lease, so that several managers work at the same time; all managers need the same number',
       ).argParser(shardCount),
     )
 }
@@ -95,7 +95,7 @@ export function withLeaderElection(command: Command): Command {
 /**
  * Returns the options of leader election; `undefined` when it is disabled.
  *
- * @throws UsageError when two managers could lead with these durations, or when --leader-elect-shards is given without --leader-elect or
+ * @throws UsageError when the durations are not valid terms of a Lease, or when --leader-elect-shards is given without --leader-elect or
  * with another provider than core
  */
 export function leaderElection(

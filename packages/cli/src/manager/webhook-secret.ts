@@ -1,7 +1,8 @@
 /**
  * Keeps a serving certificate in a Secret that the managers of one Lease share. Every manager reads the Secret. A manager that finds no
  * usable certificate creates one: at the first start, or when the certificate is invalid, has expired, or lacks a name at which API
- * servers call this manager. Only the leader renews the certificate before it expires. Used where cert-manager is not installed.
+ * servers call this manager. Only the leader renews the certificate before it expires. Implements --webhook-cert-secret, which the manifests
+ * for clusters without cert-manager use.
  */
 import { type Client, type Clock, isReason, type Logger, messageOf, hours, type ObjectKey, orAbsent, Secret } from '@capstan/kube'
 import { certificateExpiry, issueCertificate, isUsable, makeAuthority } from '@capstan/kube/node'
@@ -15,7 +16,7 @@ export interface SharedCertificateOptions {
   readonly ipAddresses?: readonly string[]
   readonly clock: Clock
   readonly log: Logger
-  /** Whether this manager may renew the certificate before it expires: true for the leader only. */
+  /** Whether this manager may renew the certificate before it expires: true for the leader, and without leader election. */
   mayRenew(): boolean
   /** Publishes the CA bundle (PEM, newest first) to API servers. */
   trust(authorities: string): Promise<void>
@@ -50,7 +51,7 @@ export async function keepSharedCertificate(options: SharedCertificateOptions): 
     timer = clock.schedule(Interval, () => {
       refresh()
         .catch((err: unknown) =>
-          log.warn('Cannot renew the certificate of webhooks, trying again', {
+          log.warn('Cannot read or renew the certificate of webhooks, trying again', {
             secret: `${secret.namespace}/${secret.name}`,
             reason: messageOf(err),
           }),
@@ -69,7 +70,8 @@ export async function keepSharedCertificate(options: SharedCertificateOptions): 
 }
 
 /**
- * Returns the content of the Secret; creates or renews it when due. If two managers write at the same time, the first write wins.
+ * Returns the content of the Secret; creates or renews the certificate when due. If two managers write at the same time, the first write
+ * wins.
  */
 async function currentCertificate(options: SharedCertificateOptions): Promise<SharedCertificate> {
   const { client, secret, clock, dnsNames, ipAddresses = [] } = options

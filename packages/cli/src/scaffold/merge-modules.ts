@@ -1,4 +1,7 @@
-/** Merges modules into one: all imports at the top, then the other lines in order. Pure. */
+/**
+ * Merges modules into one: imports at the top, then the other lines in order. Supports `import x from` and `import { x } from`, but not
+ * `import type { x } from`. Pure.
+ */
 export function mergeModules(modules: readonly string[]): string {
   const namesBySource = new Map<string, Set<string>>()
   const otherImports = new Set<string>()
@@ -28,6 +31,6 @@ const lineWidth = 130
 
 const moduleOf = (statement: string): string => /'([^']+)'$/.exec(statement)![1]!
 
-/** Compares imports: Node's modules come first, then packages, then local files. */
+/** Compares module specifiers: Node's modules come first, then packages, then local files. */
 const compare = (a: string, b: string): number => rank(a) - rank(b) || (a < b ? -1 : 1)
 const rank = (from: string): number => (from.startsWith('node:') ? 0 : from.startsWith('.') ? 2 : 1)

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import type { Bench } from './bench.ts'
 import { createBootstrap, createMachine, createPool } from './objects.ts'
 
-/** Returns a bench without a bootstrap provider under test, which records the created objects. */
+/** Returns a bench that records the created objects, and has no bootstrap provider under test. */
 function recordingBench() {
   const created: KubeObject[] = []
   const bench = {
@@ -22,7 +22,7 @@ test.each([
   ['a Machine', (bench: Bench) => createMachine(bench, 'cluster', 'machine')],
   ['a MachinePool', (bench: Bench) => createPool(bench, 'cluster', 'pool', 1)],
   ['a bootstrap config', (bench: Bench) => createBootstrap(bench, 'cluster', 'machine')],
-])('the bootstrap Secret of %s has the name of the Cluster as its label', async (_, create) => {
+])('the bootstrap Secret of %s has the label with the name of its Cluster', async (_, create) => {
   const { bench, created } = recordingBench()
   await create(bench)
   const secret = created.find(({ kind }) => kind === 'Secret')

@@ -57,8 +57,9 @@ export interface Revision {
 }
 
 /**
- * Returns the revision of the current set, which need not exist yet. A set that becomes current again gets the next number and keeps the
- * old one in its history. Old sets whose revision is not a number do not count.
+ * Returns the revision of the current set, which need not exist yet: the greatest revision of the old sets plus one, or the revision that
+ * the current set has, if that is greater. When its revision changes, the previous one is added to its history. Old sets whose revision is
+ * not a number do not count.
  * @throws Error when the revision of the current set is not a number
  */
 export function currentRevision(

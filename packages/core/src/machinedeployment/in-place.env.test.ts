@@ -139,7 +139,7 @@ test('a blocked rollout continues when an extension changes', async () => {
   await env.expectUpdated()
 })
 
-test('with a stale cache, no Machine is moved twice and no Machine is created', async () => {
+test('with a stale cache, at most one Machine is updated at a time, and no Machine is created', async () => {
   let isBehind = false
   let caughtUp = Promise.withResolvers<void>()
   /** Delays watch events of Machines until the test releases them. */

@@ -34,8 +34,8 @@ export function surplus(machineSet: MachineSet, machines: readonly Machine[], re
 }
 
 /**
- * Whether the deployment has counted the Machine, so that its update may begin. True for all Machines of a set that no longer expects
- * moves.
+ * Whether the deployment has counted the Machine, so that its update may begin. True for all Machines of a set that receives none from
+ * other sets.
  */
 export const isAcknowledged = (machineSet: MachineSet, machine: Machine): boolean =>
   !isPendingAcknowledge(machine) ||
@@ -44,7 +44,7 @@ export const isAcknowledged = (machineSet: MachineSet, machine: Machine): boolea
 
 export interface SelectedMoves {
   readonly move: readonly Machine[]
-  /** Machines to remediate: they are deleted, and the other set creates new ones. */
+  /** Machines to remediate: they are deleted instead of moved, and the set to which Machines move creates new ones. */
   readonly remove: readonly Machine[]
 }
 

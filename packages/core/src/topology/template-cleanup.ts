@@ -118,8 +118,8 @@ async function deleteHealthCheck(key: ObjectKey, { client, signal }: ReconcileCo
 }
 
 /**
- * Returns the templates that other MachineDeployments and MachineSets of the Cluster use, unless these are being deleted. The objects are
- * read live, because a template deleted by mistake cannot be restored.
+ * Returns the templates of the other MachineDeployments and MachineSets of the Cluster that are not being deleted. These objects are read
+ * from the API server, not from the cache, because a template deleted by mistake cannot be restored.
  */
 async function templatesInUse(object: Owner, { client, signal }: ReconcileContext): Promise<ReadonlySet<string>> {
   const { namespace, uid } = object.metadata

@@ -22,7 +22,7 @@ export interface ServerCall {
 export interface ServerCallResult {
   /** Empty for Discovery. */
   readonly handler: string
-  /** Milliseconds. */
+  /** Duration of the call in milliseconds. */
   readonly took: number
   readonly response: { readonly status?: unknown }
 }

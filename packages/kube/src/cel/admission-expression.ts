@@ -36,6 +36,7 @@ export interface AdmissionScope {
   readonly variables?: readonly { readonly name: string; readonly expression: AdmissionExpression }[]
 }
 
+/** A compiled expression, with the type of its result. */
 export interface AdmissionExpression {
   readonly type: Type
   run(input: AdmissionInput, known?: KnownVariables): Result

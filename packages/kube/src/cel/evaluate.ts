@@ -155,7 +155,7 @@ function evaluateOperand(run: Run, condition: Evaluate): boolean | EvaluationErr
 /** Cost of an evaluation that fails: creating an error takes longer than other steps. */
 const CostOfFailure = 20
 
-/** A macro over the items of a list or the keys of a map. */
+/** The iteration of a macro over the items of a list or the keys of a map. */
 export interface Loop {
   readonly range: Evaluate
   /** Slot of the first variable; the second variable, if any, has the next slot. */

@@ -87,7 +87,7 @@ test.each<[string, unknown, string[]]>([
     [],
   ],
   [
-    'an integer or string with more rules',
+    'an integer or string with a pattern',
     objectWith({
       'x-kubernetes-int-or-string': true,
       allOf: [{ anyOf: [{ type: 'integer' }, { type: 'string' }] }, { pattern: '^a' }],

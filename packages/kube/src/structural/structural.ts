@@ -121,7 +121,7 @@ function compile(schema: JSONSchema): Structural {
   }
 }
 
-/** Upstream: after errors of these types rules are not evaluated, because the object does not have the types that the rules expect. */
+/** Upstream: after errors of these types rules are not evaluated, because they rely on the types and maximum sizes in the schema. */
 const preventsRules = ({ type }: FieldError): boolean =>
   type === 'FieldValueRequired' ||
   type === 'FieldValueTypeInvalid' ||

@@ -12,12 +12,12 @@ export const persistentVolumeClaimResize: Plugin = {
   validate(write) {
     const { operation, subresource, object, old, store } = write
     if (operation !== 'UPDATE' || subresource !== undefined || !old) return
-    const [now, before] = [object, old] as unknown as PersistentVolumeClaim[]
-    const [size, oldSize] = [now!.spec.resources.requests?.storage ?? 0, before!.spec.resources.requests?.storage ?? 0]
+    const [claim, oldClaim] = [object, old] as unknown as PersistentVolumeClaim[]
+    const [size, oldSize] = [claim!.spec.resources.requests?.storage ?? 0, oldClaim!.spec.resources.requests?.storage ?? 0]
     if (compareAmounts(size, oldSize) <= 0) return
-    if (before!.status.phase !== 'Bound') throw forbidden(write, 'Only bound persistent volume claims can be expanded')
-    const { storageClassName } = now!.spec
-    const hasSameClass = storageClassName !== undefined && storageClassName === before!.spec.storageClassName
+    if (oldClaim!.status.phase !== 'Bound') throw forbidden(write, 'Only bound persistent volume claims can be expanded')
+    const { storageClassName } = claim!.spec
+    const hasSameClass = storageClassName !== undefined && storageClassName === oldClaim!.spec.storageClassName
     const key = { resource: 'storageclasses.storage.k8s.io', namespace: '', name: storageClassName ?? '' }
     const storageClass = hasSameClass ? (store.get(key) as unknown as StorageClass | undefined) : undefined
     if (storageClass?.allowVolumeExpansion === true) return

@@ -11,7 +11,7 @@ const APIService = unknownKind({
 
 const scenario = () => testServer({ controllers: { systemObjects: true } })
 
-test('every served version of a group except apiregistration.k8s.io has an APIService, which is restored after deletion', async () => {
+test('every served version of every group except apiregistration.k8s.io has an APIService, which is restored after deletion', async () => {
   const { client } = await scenario()
   await quiet()
   const names = async () => (await client.list(APIService)).items.map(({ metadata: { name } }) => name)

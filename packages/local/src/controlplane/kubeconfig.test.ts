@@ -31,7 +31,7 @@ describe('a kubeconfig', () => {
   })
 
   test.each([
-    ['without a value', undefined],
+    ['that its Secret lacks', undefined],
     ['that has no client certificate', 'apiVersion: v1\nkind: Config\n'],
     ['whose client certificate is invalid', 'client-certificate-data: bm90IGEgY2VydGlmaWNhdGU=\n'],
   ])('%s is renewed', (_, userFields) => {

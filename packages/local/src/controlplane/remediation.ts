@@ -8,7 +8,10 @@ import { compareText, durationText, hours, seconds, timeLeft } from '@capstan/ku
 import type { LocalControlPlane } from '../kinds/local-control-plane.ts'
 import type { PlannedMachine } from './plan.ts'
 
-/** Record of a started remediation: in an annotation of the control plane until the replacement exists, then in one of the replacement. */
+/**
+ * Record of a started remediation: in an annotation of the control plane until the replacement exists, then in an annotation of the
+ * replacement.
+ */
 export interface RemediationRecord {
   /** Name of the deleted Machine. */
   readonly machine: string
@@ -159,7 +162,7 @@ function nextRecord(
   const last = Date.parse(replaces.timestamp)
   const { maxRetry, retryPeriodSeconds = 0, minHealthyPeriodSeconds } = limits
   const minHealthyPeriod = minHealthyPeriodSeconds === undefined ? DefaultMinHealthyPeriod : seconds(minHealthyPeriodSeconds)
-  // A replacement that fails after this period has another problem than the Machine that it replaced.
+  // A replacement that fails after this period is assumed to have another problem than the Machine that it replaced.
   if (timeLeft({ since: last, length: minHealthyPeriod, now }) <= 0) return first
   const period = seconds(retryPeriodSeconds)
   const remaining = timeLeft({ since: last, length: period, now })

@@ -74,7 +74,7 @@ function resourceDiscovery(resource: Resource): object {
 export const hasBuiltin = (group: GroupVersions | undefined): boolean =>
   group?.versions.some(({ resources }) => resources[0]?.builtin) === true
 
-/** Body of `/apis/GROUP`, and item of `/apis`. */
+/** Item of `/apis`. With apiVersion and kind, it is the body of `/apis/GROUP`. */
 export const apiGroup = ({ group, versions }: GroupVersions): object => {
   const groupVersions = versions.map(({ version }) => ({ groupVersion: `${group}/${version}`, version }))
   return { name: group, versions: groupVersions, preferredVersion: groupVersions[0] }
@@ -151,7 +151,7 @@ export function subresourcesOf(resource: Resource): readonly Subresource[] {
   return subresources
 }
 
-/** Upstream leaves group and version of built-in kinds empty: they equal the group and version of the list. */
+/** Upstream leaves group and version of built-in kinds empty: they equal the group and version in which the resource is listed. */
 const kindOf = ({ builtin, group, version, kind }: Resource) =>
   builtin ? { group: '', version: '', kind } : { group, version, kind }
 

@@ -30,7 +30,7 @@ export async function scale(server: ServerContext, context: RequestContext): Pro
   if (request.verb === 'get') {
     const object = stored(server, info, keyFor(info, request.namespace, request.name!))
     const converted = await server.converter.convert(info, object)
-    // Upstream: reading the scale of a custom resource without replicas is an error; setting it is allowed.
+    // Upstream: reading the scale of a custom resource without replicas is an error; setting the replicas is allowed.
     if (!info.builtin && getPath(converted, paths.specReplicasPath) === undefined)
       throw internalError(`the spec replicas field ${JSON.stringify(paths.specReplicasPath)} does not exist`)
     return scaleOf(paths, converted)

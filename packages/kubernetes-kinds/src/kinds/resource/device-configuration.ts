@@ -3,6 +3,7 @@ import { type FieldError, invalid, isRecord, required, tooLong, writeJSON } from
 import type { OpaqueDeviceConfiguration } from '../schemas/types.ts'
 import { driverErrors } from './names.ts'
 
+/** Maximum number of configurations in a device class, and in the spec of a claim. */
 export const MaxConfigurations = 32
 const MaxSize = 10 * 1024
 

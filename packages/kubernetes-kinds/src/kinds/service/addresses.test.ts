@@ -61,7 +61,7 @@ describe('addresses', () => {
     [{ ipFamilyPolicy: 'RequireDualStack' }, 'this cluster is not configured for dual-stack services'],
     [{ type: 'NodePort', ports: [{ port: 80, nodePort: 30005 }] }, 'provided port is already allocated'],
     [{ type: 'NodePort', ports: [{ port: 80, nodePort: 80 }] }, 'The range of valid ports is 30000-30009'],
-  ])('%j cannot be allocated', async (spec, text) => {
+  ])('a Service with %j is rejected', async (spec, text) => {
     const { create, rejected } = await cluster()
     await create('taken', { type: 'NodePort', clusterIP: '10.0.0.9', ports: [{ port: 80, nodePort: 30005 }] })
     expect(await rejected('s', spec)).toContain(text)
@@ -70,7 +70,7 @@ describe('addresses', () => {
   test.each([
     [{ clusterIP: 'None' }, ['None']],
     [{ type: 'ExternalName', externalName: 'a.example.com' }, undefined],
-  ])('%j gets no address', async (spec, clusterIPs) => {
+  ])('a Service with %j gets no address', async (spec, clusterIPs) => {
     const { create } = await cluster()
     expect((await create('s', spec)).spec.clusterIPs).toEqual(clusterIPs)
   })
