@@ -1,7 +1,7 @@
 import { Cluster, Machine, MachineDeployment, MachineSet } from '@capstan/api'
 import { type Cache, type Controller, watches, whenChanged } from '@capstan/controller'
 import type { RuntimeClient } from '@capstan/extension'
-import { controllerOf, isDeleting, keyOf, type ObjectKey } from '@capstan/kube'
+import { controllerOf, keyOf, type ObjectKey } from '@capstan/kube'
 import { hasMatchingLabels, MachineDeploymentsByClusterName, objectsOfCluster } from '../indexes.ts'
 import { InPlaceDecisions } from './can-update-machine-set.ts'
 import { reconcileMachineDeployment } from './reconcile.ts'
@@ -47,8 +47,5 @@ function machineDeploymentsOfOrphan(set: MachineSet, cache: Cache): ObjectKey[] 
   return deployments.filter(({ spec }) => hasMatchingLabels(spec.selector, set)).map(keyOf)
 }
 
-/** Accepts the start of a Cluster's deletion, and changes of `spec.paused`. */
-const clusterMatters = whenChanged((cluster: Cluster) => ({
-  paused: cluster.spec.paused ?? false,
-  isDeleting: isDeleting(cluster),
-}))
+/** Accepts changes of `spec.paused`. */
+export const clusterMatters = whenChanged((cluster: Cluster) => cluster.spec.paused ?? false)

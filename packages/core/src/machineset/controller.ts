@@ -8,7 +8,7 @@ import {
   RevisionAnnotation,
 } from '@capstan/api'
 import { type Cache, type Controller, type Index, type Predicate, watches, whenChanged } from '@capstan/controller'
-import { controllerOf, equal, isDeleting, keyOf, keyText, type ObjectKey } from '@capstan/kube'
+import { controllerOf, equal, keyOf, keyText, type ObjectKey } from '@capstan/kube'
 import { hasMatchingLabels, MachineSetsByClusterName, objectsOfCluster } from '../indexes.ts'
 import { reconcileMachineSet } from './reconcile.ts'
 import { type MachineSetSettings, PreflightChecks } from './scope.ts'
@@ -69,10 +69,9 @@ const factsOf = (deployment: MachineDeployment | undefined) => [
   deployment?.spec.remediation?.maxInFlight,
 ]
 
-/** Accepts changes of the Cluster fields on which MachineSets depend: pausing, deletion, and the inputs of preflight checks. */
-const clusterMatters = whenChanged((cluster: Cluster) => ({
+/** Accepts changes of the Cluster fields on which MachineSets depend: pausing, and the inputs of preflight checks. */
+export const clusterMatters = whenChanged((cluster: Cluster) => ({
   paused: cluster.spec.paused ?? false,
-  isDeleting: isDeleting(cluster),
   controlPlaneRef: cluster.spec.controlPlaneRef,
   version: cluster.spec.topology?.version,
   step: cluster.metadata.annotations?.[ClusterTopologyUpgradeStepAnnotation],

@@ -1,0 +1,14 @@
+import type { Cluster } from '@capstan/api'
+import { expect, test } from 'vitest'
+import { clusterMatters } from './controller.ts'
+
+const clusterWith = (change: object): Cluster => ({ metadata: {}, spec: {}, ...change }) as unknown as Cluster
+
+test.each<[string, object, boolean]>([
+  ['accepts a pause', { spec: { paused: true } }, true],
+  ['ignores a status', { status: { phase: 'Provisioned' } }, false],
+  // As in upstream: the Cluster controller then deletes the MachineDeployments.
+  ['ignores the deletion of the Cluster', { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' } }, false],
+])('the predicate of Clusters %s', (_, change, accepted) =>
+  expect(clusterMatters({ previous: clusterWith({}), object: clusterWith(change) } as never)).toBe(accepted),
+)
