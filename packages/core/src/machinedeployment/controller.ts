@@ -48,4 +48,4 @@ function machineDeploymentsOfOrphan(set: MachineSet, cache: Cache): ObjectKey[] 
 }
 
 /** Accepts changes of `spec.paused`. */
-export const clusterMatters = whenChanged((cluster: Cluster) => cluster.spec.paused ?? false)
+const clusterMatters = whenChanged((cluster: Cluster) => cluster.spec.paused ?? false)

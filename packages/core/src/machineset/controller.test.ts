@@ -1,7 +1,8 @@
-import type { Cluster } from '@capstan/api'
+import { Cluster } from '@capstan/api'
 import { expect, test } from 'vitest'
-import { clusterMatters } from './controller.ts'
+import { createMachineSetController } from './controller.ts'
 
+const { when: acceptsCluster } = createMachineSetController().watches!.find(({ kind }) => kind === Cluster)!
 const clusterWith = (change: object): Cluster => ({ metadata: {}, spec: {}, ...change }) as unknown as Cluster
 
 test.each<[string, object, boolean]>([
@@ -10,6 +11,6 @@ test.each<[string, object, boolean]>([
   ['ignores a status', { status: { phase: 'Provisioned' } }, false],
   // As in upstream: the Cluster controller then deletes the MachineSets.
   ['ignores the deletion of the Cluster', { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' } }, false],
-])('the predicate of Clusters %s', (_, change, accepted) =>
-  expect(clusterMatters({ previous: clusterWith({}), object: clusterWith(change) } as never)).toBe(accepted),
+])('the watch of Clusters %s', (_, change, accepted) =>
+  expect(acceptsCluster!({ previous: clusterWith({}), object: clusterWith(change) } as never)).toBe(accepted),
 )

@@ -70,7 +70,7 @@ const factsOf = (deployment: MachineDeployment | undefined) => [
 ]
 
 /** Accepts changes of the Cluster fields on which MachineSets depend: pausing, and the inputs of preflight checks. */
-export const clusterMatters = whenChanged((cluster: Cluster) => ({
+const clusterMatters = whenChanged((cluster: Cluster) => ({
   paused: cluster.spec.paused ?? false,
   controlPlaneRef: cluster.spec.controlPlaneRef,
   version: cluster.spec.topology?.version,
