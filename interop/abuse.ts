@@ -1,7 +1,7 @@
 /**
- * Sends hostile inputs to our server and to a real server: both must respond with the same status, neither may exit, and another user
- * must not wait longer than 250 ms, or than twice the time on the real server if that is longer. Run by
- * `npm run interop -- abuse`.
+ * Sends hostile inputs to our server and to a real server: both must respond with the same status, except for the differences in
+ * `abuse/explained.ts`, and neither may exit. On our server, another user must not wait longer than 250 ms, or than twice the time on the
+ * real server if that is longer. Run by `npm run interop -- abuse`.
  */
 import { explained } from './abuse/explained.ts'
 import { type HostileInput, hostileInputs, largestInputs } from './abuse/inputs.ts'
@@ -19,10 +19,10 @@ export const abuseSuite: Suite = {
   run,
 }
 
-/** Without flags, as in CI, about 1 / `CommitParts` of the inputs of `hostileInputs` is sent, chosen by the commit. */
+/** Number of parts of `hostileInputs`. Without flags, as in CI, one part is sent, chosen by the commit. */
 const CommitParts = 6
 
-/** Memory of the real server in bytes beyond which it is restarted. Each input adds memory; the largest inputs need more than 20 GB. */
+/** Memory of the real server in bytes beyond which a new one replaces it: within 50 of the largest inputs, it would use more than 20 GB. */
 const MemoryOfRealServer = 4 * 2 ** 30
 
 /** Time limit for a request at the real server: a third of its default, because some of the largest inputs take minutes. */
@@ -98,7 +98,10 @@ interface Comparison {
   readonly realResult: Observed
 }
 
-/** Sends an input to one server after the other, because both servers use the same CPU cores. */
+/**
+ * Compares the responses of both servers to an input, and the delays of the other user. Sends the input to one server after the other,
+ * because both servers use the same CPU cores.
+ */
 async function compare(input: HostileInput, ours: Observer, real: Observer): Promise<Comparison> {
   const observe = async () => [await ours.observe(input), await real.observe(input)] as const
   let [ourResult, realResult] = await observe()

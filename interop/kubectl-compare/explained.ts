@@ -10,11 +10,13 @@ const onlyLines = (keep: (line: string) => boolean) => (output: string) => outpu
 
 export const explained = {
   descriptions: {
-    reason: "upstream's descriptions of built-in kinds are not copied: the output has fields and types, but no descriptions",
+    reason:
+      "upstream's descriptions of built-in kinds are not copied: Capstan's output has fields and types, but no descriptions",
     mask: onlyLines((line) => /^(exit|KIND|VERSION|GROUP|FIELDS?|error)|^ *enum:|\t<[^>]+>/.test(line)),
   },
   serverObjects: {
     reason: 'Capstan has no Leases of API servers, and no objects for aggregated API servers and legacy tokens',
+    // Also drops the table header: for an empty list, kubectl prints `No resources found` on stderr instead.
     mask: onlyLines(
       (line) =>
         !/^kube-system +(lease.*\/)?apiserver-|^(extension-apiserver-auth|kube-apiserver-legacy-)|^(NAME|No res|stderr)|^$/.test(
@@ -50,4 +52,5 @@ export const explained = {
   },
 } as const satisfies { readonly [name: string]: Explanation }
 
+/** Name of a known difference. */
 export type Explained = keyof typeof explained

@@ -1,4 +1,7 @@
-/** Cases of Clusters without a class. */
+/**
+ * Cases of Clusters without a class.
+ * Every case does the same with upstream's core and with Capstan's, and compares all objects after each step (`settle`).
+ */
 import { X509Certificate } from 'node:crypto'
 import { Cluster, Machine, MachineDeployment, MachinePool, MachineSet } from '@capstan/api'
 import { getCondition, hours, isTrue, type KubeObject, Secret, systemClock } from '@capstan/kube'
@@ -10,7 +13,7 @@ import type { Report } from '../side.ts'
 import { oldStub, stub } from '../stub-kinds.ts'
 import type { Case, Cases, Twin } from '../twin.ts'
 
-/** Returns whether the provider object has an owner. Cases wait for this, because upstream looks for a missing object only every 30 s. */
+/** Whether a provider object of the kind has an owner. Cases wait for this, because upstream looks for a missing object only every 30 s. */
 const adopted = (kind: string) => (objects: readonly KubeObject[]) =>
   objects.some((object) => object.kind === kind && (object.metadata.ownerReferences ?? []).length > 0)
 
@@ -149,7 +152,7 @@ const milestonesOfWrongType =
   }
 
 /** A user deletes a provider object of a Cluster that is not being deleted. */
-const deletedBehind =
+const providerObjectDeleted =
   (role: 'cluster' | 'controlPlane'): Case =>
   async (twin) => {
     await createWithProviders(twin)
@@ -384,7 +387,7 @@ const unknownControlPlaneKind: Case = async (twin) => {
   await twin.settle('the kind prevents the deletion', clusterHas('Deleting', 'InternalError'))
 }
 
-/** Workers and a control plane Machine that are paused from the beginning report no conditions. */
+/** Workers and a control plane Machine that are paused from the beginning report no condition except Paused. */
 const pausedWorkers: Case = async (twin) => {
   const annotations = { 'cluster.x-k8s.io/paused': '' }
   await createWithProviders(twin)
@@ -392,7 +395,7 @@ const pausedWorkers: Case = async (twin) => {
   const { metadata, ...deployment } = machineDeployment('md', { replicas: 1 })
   await twin.create(MachineDeployment, { ...deployment, metadata: { ...metadata, annotations } })
   await twin.touch(Cluster, clusterName)
-  await twin.settle('the MachineDeployment reports nothing', (objects) =>
+  await twin.settle('the MachineDeployment reports only Paused', (objects) =>
     [
       ['WorkersAvailable', 'AvailableUnknown'],
       ['RollingOut', 'RollingOutUnknown'],
@@ -409,7 +412,7 @@ const pausedWorkers: Case = async (twin) => {
     await twin.patch(Machine, name, { metadata: { labels: { 'cluster.x-k8s.io/cluster-name': clusterName } } })
   }
   await twin.touch(Cluster, clusterName)
-  await twin.settle('Machines report nothing', (objects) =>
+  await twin.settle('the Machines report only Paused', (objects) =>
     ['ControlPlaneMachines', 'WorkerMachines'].every(
       (type) => clusterHas(`${type}Ready`, 'ReadyUnknown')(objects) && clusterHas(`${type}UpToDate`, 'UpToDateUnknown')(objects),
     ),
@@ -525,8 +528,8 @@ export const clusterCases: Cases = {
   'cluster-old-failure-domains': oldFailureDomains,
   'cluster-old-failures': oldFailures,
   'cluster-milestones-taken-back': takenBack,
-  'cluster-infrastructure-deleted-behind': deletedBehind('cluster'),
-  'cluster-control-plane-deleted-behind': deletedBehind('controlPlane'),
+  'cluster-infrastructure-deleted': providerObjectDeleted('cluster'),
+  'cluster-control-plane-deleted': providerObjectDeleted('controlPlane'),
   'cluster-endpoint-changes': reports(
     ['no endpoint', { status: provisioned }],
     ['a host without port', { spec: { controlPlaneEndpoint: { host: 'a', port: 0 } }, status: provisioned }],

@@ -11,8 +11,8 @@ export interface BodyShare {
 
 /**
  * Budget for the bodies of all requests together. After each take, a priority level may use at most as many bytes as are still free, and a
- * user at most half as many. So a part of the budget always remains for other levels and users. Exempt requests are neither counted nor
- * rejected.
+ * user at most half as many. So a part of the budget always remains for other levels and users. Exempt requests (health
+ * checks, watches, superusers) are neither counted nor rejected.
  */
 export class BodyBudget {
   #free: number
@@ -23,7 +23,7 @@ export class BodyBudget {
     this.#free = bytes
   }
 
-  /** Share of one request. */
+  /** Returns the share of one request. */
   share(): BodyShare {
     const takenBytes = new Map<string, number>()
     const add = (bytesByKey: Map<string, number>, key: string, bytes: number) => {

@@ -1,11 +1,11 @@
-/** Declaration of a rule of the provider contracts, used by lint, by conform and for the reference page. */
+/** Declaration of a rule of the provider contracts, used by `capstan lint`, by `capstan conform` and for the reference page. */
 import type { ContractVersion } from '@capstan/api/contract'
 import type { LiveCheck } from './live/checks/check.ts'
 import type { ContractName, Manifest, ProviderManifests } from './manifests.ts'
 
 export type Level = 'MUST' | 'SHOULD' | 'MAY'
 
-/** Levels in order of importance. */
+/** All levels, the most important first. */
 export const Levels: readonly Level[] = ['MUST', 'SHOULD', 'MAY']
 
 /** Pages of upstream's book that have rules. */
@@ -38,6 +38,7 @@ export interface Rule {
   readonly pages: readonly PageName[]
   /** Heading in upstream's book; it is the same on all `pages`. */
   readonly section: string
+  /** Contract versions in which the rule applies. */
   readonly versions: readonly ContractVersion[]
   /** Condition under which the rule applies. */
   readonly applies: string
@@ -52,7 +53,7 @@ export interface Rule {
   readonly cases?: readonly string[]
   /** The static check, or the reason why manifests cannot show whether the provider follows the rule. */
   readonly check: StaticCheck | { readonly none: string }
-  /** Checks of a running provider. */
+  /** Checks of a running provider, which `capstan conform` runs. */
   readonly live?: readonly LiveCheck[]
 }
 

@@ -33,7 +33,7 @@ export interface Manager {
   start(): Promise<void>
   /**
    * Aborts reconciles in progress and resolves when all watches have ended and recorded Events were sent or rejected. With leader
-   * election, Events that are not sent within a second are dropped. No write begins after that, and the Lease is released; if writes in
+   * election, Events that are not sent within a second are dropped; then no further write begins, and the Lease is released. If writes in
    * progress take too long, the Lease is left to expire. Without leader election, a reconcile that ignores its signal may still write.
    */
   stop(): Promise<void>

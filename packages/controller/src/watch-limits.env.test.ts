@@ -147,7 +147,7 @@ async function untilCount(reconciled: readonly string[], count: number): Promise
   while (reconciled.length < count) await new Promise((resolve) => setImmediate(resolve))
 }
 
-test('the event filter applies only to the mapped keys of a watch with filter keys, and does not apply to a watch with filter none', async () => {
+test('with `filter: keys` in a watch, the event filter applies only to the mapped keys; with `filter: none`, not at all', async () => {
   const sameName = ({ metadata }: KubeObject) => [{ namespace: metadata.namespace!, name: metadata.name }]
   const reconciled: string[] = []
   const maps = (filter: 'keys' | 'none') =>

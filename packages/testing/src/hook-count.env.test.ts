@@ -43,7 +43,7 @@ const actions: readonly ((env: ManagementEnv) => Promise<unknown>)[] = [
 const patchAll = ({ client }: ManagementEnv, body: object) =>
   Promise.all(names.map((name) => client.patch(Cluster, key(name), { type: 'merge', body })))
 
-test('core calls each of six hooks once for each Cluster that is created, upgraded and deleted', async () => {
+test('core calls each of six hooks once for each Cluster that is created, upgraded and deleted, despite restarts', async () => {
   const runtime = scriptedRuntime(Object.fromEntries(sixHooks.map((hook) => [hook, () => undefined])))
   const stores = memoryStores()
   const calls: string[] = []

@@ -1,13 +1,16 @@
-/** Derives schemas from Go types, as upstream's generator of CustomResourceDefinitions does. */
+/**
+ * Derives schemas from Go types, as upstream's generator of CustomResourceDefinitions does. Types are written as in `recorded-types.ts`:
+ * `*` is a pointer, `[]` a list, `{}` a map with string keys, `core/v1beta1.Machine` a struct.
+ */
 import type { JSONSchema } from '@capstan/kube'
 
-/** Returns the Go type of the items of a list or of the values of a map. */
+/** Returns the Go type of the items of a list or of the values of a map; `undefined` for other types. */
 export function elementOf(type: string): string | undefined {
   const plain = type.replace(/^\*/, '')
   return plain.startsWith('[]') || plain.startsWith('{}') ? plain.slice(2) : undefined
 }
 
-/** Returns the struct type of a field, or of its items or values. */
+/** Returns the struct type of a field, or of its items or values; `undefined` if they are no structs. */
 export function structOf(type: string): string | undefined {
   const name = type.replace(/^(\*|\[\]|\{\})+/, '')
   return name.includes('.') || name === 'metadata' ? name : undefined

@@ -17,7 +17,7 @@ export function warningHeaders(texts: readonly string[]): string[] {
   const headers: string[] = []
   let length = 0
   for (const [index, text] of uniqueTexts.entries()) {
-    // Upstream keeps all texts up to the text that exceeds the maximum.
+    // Upstream keeps all texts up to and including the text with which the total length exceeds the maximum.
     if (index > exceedingIndex && length >= maxTotal) break
     const shortened = text.slice(0, maxEach)
     length += shortened.length

@@ -31,7 +31,7 @@ export interface Write {
   readonly key: StoreKey
   /** The object that the writer read (compared by identity), `undefined` when it found none. A different stored object is a conflict. */
   readonly previous: KubeObject | undefined
-  /** The object to store: a private draft, in which the store sets the resourceVersion, and which it freezes. `undefined` deletes. */
+  /** The object to store: a private draft. The store sets its resourceVersion and freezes it. `undefined` deletes the stored object. */
   readonly object: KubeObject | undefined
 }
 
@@ -49,7 +49,7 @@ export interface Store {
   get(key: StoreKey): KubeObject | undefined
   /** Objects of a resource (all namespaces when `namespace` is absent) in bytewise order of namespace/name. */
   list(resource: string, namespace?: string): readonly KubeObject[]
-  /** Like `list` at an older revision; `undefined` when the history does not contain all changes since. */
+  /** Like `list`, at an older revision; `undefined` when the history does not contain all changes after this revision. */
   listAt(revision: number, resource: string, namespace?: string): readonly KubeObject[] | undefined
   /** Number of objects of a resource. */
   count(resource: string): number

@@ -8,7 +8,7 @@ import { messageOf, seconds } from '@capstan/kube'
 import { LoadError, type RunningExtension } from './extension-process.ts'
 
 export type Reload =
-  /** `took`: milliseconds since the save. `first`: whether no version was loaded before. */
+  /** `took`: milliseconds since the save, or since the load began if no save caused it. `first`: whether no version was loaded before. */
   | { readonly kind: 'loaded'; readonly extension: RunningExtension; readonly took: number; readonly first: boolean }
   /** The module cannot be loaded. `keepsOld`: whether the previous version keeps running. */
   | { readonly kind: 'notLoaded'; readonly problem: string; readonly keepsOld: boolean }
@@ -17,7 +17,7 @@ export type Reload =
 
 export interface ReloaderOptions {
   readonly clock: Clock
-  /** @throws LoadError */
+  /** Loads the extension in a new process. @throws LoadError if its module cannot be loaded */
   load(signal: AbortSignal): Promise<RunningExtension>
   onReload(reload: Reload): void
   /** Adds files to watch. */
@@ -33,6 +33,7 @@ const QuietTime = 40
 const DelayLimit = 200
 /** Delay before an extension whose process ended is started again, to avoid a busy loop. */
 const RestartDelay = seconds(1)
+/** Milliseconds that `close` waits for pending calls of the extension that was loaded last. */
 const CloseTimeLimit = seconds(1)
 
 export class Reloader {
@@ -43,6 +44,7 @@ export class Reloader {
   #pending: Timer | undefined
   /** Time of the first save since the last load began. */
   #savedAt: number | undefined
+  /** Promises that resolve when replaced processes have ended. Each process first completes its pending calls. */
   readonly #retiring = new Set<Promise<void>>()
   #closed = false
 
@@ -67,7 +69,7 @@ export class Reloader {
     this.#begin()
   }
 
-  /** Called when a file was saved, created or deleted. */
+  /** Schedules a reload after a file was saved, created or deleted. */
   changed(): void {
     if (this.#closed) return
     const { clock } = this.#options

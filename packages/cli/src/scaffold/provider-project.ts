@@ -56,12 +56,13 @@ export function providerProject(templates: Templates, provider: NewProvider): Pr
 
 /**
  * Removes the lines and YAML documents of kinds that the provider does not have. A template marks lines of an optional kind with
- * `// machinepool` or `// controlplane` at their end; these markers are removed, too.
+ * `// if --kinds includes KIND` at their end; these markers are removed, too.
  */
 function linesOf(path: string, text: string, kinds: ReadonlySet<ProviderKindName>): string {
   if (path === 'examples.yaml' && !kinds.has('machinepool')) return `${text.split('\n---\n').slice(0, 2).join('\n---\n')}\n`
-  return text.replace(/^(.*?) \/\/ (machinepool|controlplane)\n/gm, (_, line: string, kind: ProviderKindName) =>
-    kinds.has(kind) ? `${line}\n` : '',
+  return text.replace(
+    /^(.*?) \/\/ if --kinds includes (machinepool|controlplane)\n/gm,
+    (_, line: string, kind: ProviderKindName) => (kinds.has(kind) ? `${line}\n` : ''),
   )
 }
 

@@ -18,8 +18,8 @@ test('the provider satisfies the rules of the contracts', async () => {
     env.client,
     {
       InfraCluster: 'SampleCluster',
-      InfraMachinePool: 'SampleMachinePool', // machinepool
-      ControlPlane: 'SampleControlPlane', // controlplane
+      InfraMachinePool: 'SampleMachinePool', // if --kinds includes machinepool
+      ControlPlane: 'SampleControlPlane', // if --kinds includes controlplane
     },
     examples.map((document) => document.toJS() as UnknownObject),
     signal,

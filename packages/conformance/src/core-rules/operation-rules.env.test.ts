@@ -1,6 +1,6 @@
 /**
  * Tests of the rules about permissions, the flags --namespace and --watch-filter, pausing, conditions of contract v1beta1, Nodes and
- * in-place updates, in all contracts.
+ * in-place updates, each in every contract version of its rule.
  */
 import { Cluster, Machine, MachinePool } from '@capstan/api'
 import {
@@ -222,7 +222,7 @@ testRule('core.control-plane.external-managed', async (env) => {
   expect(await nodes()).toEqual(['node-m1'])
 })
 
-/** Requests that core sent to the hook UpdateMachine in this test. */
+/** Requests that core sent to the hook UpdateMachine in the test of `core.in-place-update`. */
 let updates: unknown[] = []
 testRule(
   'core.in-place-update',

@@ -76,7 +76,7 @@ export class Recording {
 
   /**
    * Whether the recording contains the current state of every object that the API server returns now, and the deletion of all other
-   * objects.
+   * recorded objects.
    */
   async isCurrent(): Promise<boolean> {
     const lists = await Promise.all(this.#lists.map((list) => list()))
@@ -96,7 +96,7 @@ export class Recording {
     return { at: this.#clock.now(), order: this.#order }
   }
 
-  /** Resolves with the next change. */
+  /** Promise that resolves with the next change. */
   get changed(): Promise<void> {
     return this.#changed.promise
   }

@@ -49,7 +49,8 @@ export const reconcileMachine = (key: ObjectKey, io: MachineIO): Promise<Outcome
       return reportStatus(scope, { now: clock.now(), health, gracePeriod: settings.remoteConditionsGracePeriod, log })
     },
     significantFields,
-    // As upstream, observedGeneration stays unchanged without a connection, and while a Node that was found earlier is missing.
+    // As upstream, observedGeneration stays unchanged without a connection to the workload cluster, and, unless the Machine is being
+    // deleted, while a Node that was found earlier is missing.
     observesGeneration: ({ node, machine }) =>
       node.state !== 'disconnected' && !(node.state === 'missing' && machine.status?.nodeRef && !isDeleting(machine)),
     conditions: ownedConditions,
@@ -62,7 +63,8 @@ function ownersOf(machine: Machine, io: MachineIO): Pick<MachineScope, 'machineS
   const controller = controllerOf(machine)
   const machineSet =
     controller?.kind === MachineSet.kind ? io.cache.peek(MachineSet, { namespace: namespace!, name: controller.name }) : undefined
-  // The label names the MachineDeployment, as upstream: after a restore from a backup, the owner reference may be missing for a while.
+  // As upstream, finds the MachineDeployment by the label of the MachineSet: after a restore from a backup, the owner reference may be
+  // missing for a while.
   const deployment = machineSet?.metadata.labels?.[MachineDeploymentNameLabel]
   const machineDeployment = deployment ? io.cache.peek(MachineDeployment, { namespace: namespace!, name: deployment }) : undefined
   return { machineSet, machineDeployment }

@@ -8,7 +8,7 @@ export interface Target {
   readonly url: URL
   /** PEM of the trusted certificate authorities. Default: the authorities of the system. */
   readonly ca?: string
-  /** The ExtensionConfig of the server, for transports that distinguish servers by more than their URL. */
+  /** Name of the server's ExtensionConfig, for transports that distinguish servers by more than their URL. */
   readonly extensionConfig?: string
 }
 

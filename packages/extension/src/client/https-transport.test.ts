@@ -262,7 +262,7 @@ test('no call fails while the client certificate and the client CA are renewed',
   const clientOfAuthority = (issuer: CertifiedKey) =>
     issueCertificate(issuer, systemClock, { commonName: 'core', usages: ['client'] })
   const transport = httpsHookTransport({ client: await clientOfAuthority(authority) })
-  // Every third call needs a new connection.
+  // Closes the connection after every third response.
   let answered = 0
   const restless: typeof handle = async (request) => {
     const response = await handle(request)

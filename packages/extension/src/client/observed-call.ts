@@ -1,4 +1,4 @@
-/** The result of one call over the network, which observers such as metrics and tapes receive. */
+/** The result of one call over the network, which observers receive, such as metrics and tapes (recordings of calls). */
 import type { Hook } from '@capstan/api'
 import type { HookFailureCode } from './hook-failed.ts'
 import type { HookProblem } from './hook-problems.ts'
@@ -15,9 +15,9 @@ export interface ObservedCall {
   readonly url: URL
   /** Milliseconds since the Unix epoch. */
   readonly started: number
-  /** Milliseconds. */
+  /** Duration of the call in milliseconds. */
   readonly took: number
-  /** Number of times the request was sent. It is sent again only if the server certainly did not process it. */
+  /** Number of attempts to send the request, at least 1. The request is sent again only if the server certainly did not process it. */
   readonly attempts: number
   /** HTTP status; absent when there was no response. */
   readonly code?: number
@@ -28,5 +28,5 @@ export interface ObservedCall {
     | { readonly kind: 'failed'; readonly code: HookFailureCode; readonly problem: HookProblem; readonly message: string }
 }
 
-/** Called after each call. It must not throw. */
+/** Function that is called after each call, except aborted calls. It must not throw. */
 export type CallObserver = (call: ObservedCall) => void

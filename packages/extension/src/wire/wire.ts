@@ -1,7 +1,7 @@
 /**
  * Decodes requests and responses exactly as Go does: unknown fields are ignored, keys may differ in case, null is the zero
  * value, objects and lists of duplicate keys are merged. Upstream: encoding/json of Go 1.26 as internal/runtime/client and
- * exp/runtime/server use it, v1.14. The interop suite hooks-peer compares the two decoders.
+ * exp/runtime/server use it, v1.14. The interop suite hooks-peer compares this decoder with Go's.
  */
 import type { JSONSchema, Schema } from '@capstan/kube'
 import { isRecord, setMember } from '@capstan/kube'
@@ -41,7 +41,7 @@ export function decodeAsGo(bytes: Uint8Array, schema: Schema, structName: string
   return new Decoder(bytes, schema.json, structName).document()
 }
 
-/** Go decodes a whole request (`json.Unmarshal`), but only the first value of a response (`json.Decoder`) and ignores the rest. */
+/** Kind of a text. Go decodes a whole request (`json.Unmarshal`), but only the first value of a response (`json.Decoder`). */
 export type WireText = 'request' | 'response'
 
 const endings: { readonly [what in WireText]: EndErrors } = {
@@ -73,7 +73,10 @@ class Decoder {
    * remaining items of the longer list, and Go decodes the items of a further duplicate key into them.
    */
   readonly #backing = new WeakMap<unknown[], unknown[]>()
-  /** A number without a schema that exceeds float64: Go detects it only when the value is used. */
+  /**
+   * The first number that exceeds float64 in a value without a schema. Go detects it only when the value is used, so it is reported after
+   * all other errors.
+   */
   #tooLarge: string | undefined
   #at = 0
 
@@ -92,7 +95,9 @@ class Decoder {
     return addZeroValues(isRecord(decoded) ? decoded : {}, this.#root, this.#root)
   }
 
-  /** Decodes a value. `known` is the value of an earlier duplicate key. Returns `undefined` for the zero value. */
+  /**
+   * Decodes a value. `known` is the value of an earlier duplicate key. For null, returns `known`, or `undefined` if null removes `known`.
+   */
   #value(schemaOrRef: JSONSchema, known: unknown, place: Place): unknown {
     this.#space()
     const schema = resolveRef(schemaOrRef, this.#root)
@@ -322,7 +327,7 @@ function fitsInteger(text: string, format = 'int64'): boolean {
   return value >= least && value <= most
 }
 
-/** Returns a number in the text that exceeds float64, which JSON.parse would convert to Infinity. */
+/** Returns the first number in the text that exceeds float64, which JSON.parse would convert to Infinity. */
 function unrepresentable(text: string): string | undefined {
   if (!/\d[eE]\+?\d{2}|\d{300}/.test(text)) return undefined
   const strings = /"(?:[^"\\]|\\.)*"/g

@@ -71,7 +71,7 @@ describe('setLegacyConditions', () => {
 describe('mirrors of Ready', () => {
   const fallback = legacyFalse('InfrastructureReady', 'WaitingForInfrastructure', 'Info')
   test.each<[string, unknown, string]>([
-    ['the fallback when it reports no conditions', undefined, 'False/Info WaitingForInfrastructure'],
+    ['the fallback when the object reports no conditions', undefined, 'False/Info WaitingForInfrastructure'],
     [
       'the condition of contract v1beta1',
       [{ type: 'Ready', status: 'False', severity: 'Error', reason: 'No', message: 'm' }],
@@ -97,11 +97,11 @@ describe('mirrors of Ready', () => {
       ['an entry with a reason that is no text', { type: 'Other', status: 'True', reason: 5 }],
       ['an entry with an invalid time', { type: 'Other', status: 'True', lastTransitionTime: 'yesterday' }],
     ].map(([name, entry]): [string, unknown, string] => [
-      `the fallback when its conditions have ${name as string}`,
+      `the fallback when the object's conditions have ${name as string}`,
       [entry, { type: 'Ready', status: 'True' }],
       'False/Info WaitingForInfrastructure',
     ]),
-    ['the fallback when its conditions are not a list', 'conditions', 'False/Info WaitingForInfrastructure'],
+    ['the fallback when the conditions are not a list', 'conditions', 'False/Info WaitingForInfrastructure'],
   ])('a mirror of the Ready condition of a provider object is %s', (_, conditions, expected) => {
     const mirrored = mirrorProviderReady({ status: { conditions } }, 'InfrastructureReady', fallback)
     expect(text(mirrored)).toBe(expected)

@@ -11,11 +11,11 @@ export const NoReasonReported = 'NoReasonReported'
 export const InvalidConditionReported = 'InvalidConditionReported'
 
 export interface MirrorOptions {
-  /** The resulting condition; by default it has the type of its source. */
+  /** Type of the resulting condition. Default: the type of the copied condition. */
   readonly as?: string | Pick<ConditionType, 'type'>
-  /** Returned, with the type of the resulting condition, while the source does not report the condition. */
+  /** Result, without its type, while the source does not report the condition. */
   readonly fallback?: Omit<NewCondition, 'type'>
-  /** Replaces `NoReasonReported` when the source is True and gives no reason, as objects of older contracts do. */
+  /** Reason of a condition that is True and has no reason, as in older contracts. Default: `NoReasonReported`. */
   readonly trueReason?: string
 }
 
@@ -80,7 +80,7 @@ function invalidCondition(condition: unknown): string | undefined {
   return `status for the ${String(type)} condition must be one of True, False, Unknown`
 }
 
-/** Returns why reason or message cannot be copied. Upstream copies both, so that the API server rejects all conditions of the target. */
+/** Returns why reason or message cannot be copied. Upstream copies them, and the API server then rejects the status of the target. */
 function invalidTexts({ type, reason, message }: { readonly [Field in keyof ReportedCondition]: unknown }): string | undefined {
   const isReason = typeof reason === 'string' && reason.length <= maxLength && reasonPattern.test(reason)
   if (reason && !isReason) {

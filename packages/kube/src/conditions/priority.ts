@@ -41,8 +41,9 @@ export function mergedStatus(top: MergePriority, negativeTarget: boolean): Condi
 export function nested(message: string): string {
   if (!message.includes('\n') && !hasBullet(message)) return ` ${message}`
   const lines = message.split('\n')
-  const mixed = lines.some((line) => !hasBullet(line))
-  return `\n${lines.map((line) => (!mixed ? '  ' : hasBullet(line) ? '    ' : '  * ') + line).join('\n')}`
+  if (lines.every(hasBullet)) return `\n${lines.map((line) => `  ${line}`).join('\n')}`
+  // Lines without a bullet get one, and lines with a bullet are indented below them.
+  return `\n${lines.map((line) => (hasBullet(line) ? `    ${line}` : `  * ${line}`)).join('\n')}`
 }
 
 // Upstream: the pattern is not anchored, so an asterisk before white space counts as a bullet at any place.

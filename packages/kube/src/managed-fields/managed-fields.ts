@@ -68,7 +68,7 @@ const MainResets = setOf([path('status')])
 export const updateManagedFields = (live: KubeObject | undefined, next: KubeObject, context: ManagedFieldsContext): void =>
   void atOnce(managedFieldsUpdate(live, next, context))
 
-/** `updateManagedFields` in pieces. The objects must not change meanwhile. Returns the draft. */
+/** Does the same as `updateManagedFields`, and yields between pieces of the work. The objects must not change meanwhile. Returns the draft. */
 export function* managedFieldsUpdate<T extends KubeObject>(
   live: KubeObject | undefined,
   next: T,
@@ -174,7 +174,7 @@ export const applyPatch = (
   context: ManagedFieldsContext & { force: boolean },
 ): KubeObject => atOnce(applying(live, applied, context))
 
-/** `applyPatch` in pieces. The objects must not change meanwhile. */
+/** Does the same as `applyPatch`, and yields between pieces of the work. The objects must not change meanwhile. */
 export function* applying(
   live: KubeObject | undefined,
   applied: KubeObject,
@@ -313,7 +313,7 @@ function sameEntriesButTimes(before: readonly ManagedFieldsEntry[] = [], after: 
   return after.map(withoutTime).every(({ id, fieldsV1 }) => byId.has(id) && equal(byId.get(id), fieldsV1))
 }
 
-/** The object without managedFields. */
+/** Returns the object without managedFields. */
 function withoutManagedFields(object: KubeObject): KubeObject {
   if (object.metadata?.managedFields === undefined) return object
   const { managedFields: _, ...metadata } = object.metadata

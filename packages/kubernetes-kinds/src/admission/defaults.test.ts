@@ -61,16 +61,16 @@ test('new Nodes get a taint and new PersistentVolumeClaims a finalizer only when
 
 describe('DefaultStorageClass', () => {
   test.each<[string, object, object, string | undefined]>([
-    ['the claim names no class', {}, {}, 'newer'],
-    ['the claim names a class', { storageClassName: 'other' }, {}, 'other'],
-    ['the class of the claim is explicitly empty', { storageClassName: '' }, {}, ''],
+    ['gets the newer of two default classes if it names no class', {}, {}, 'newer'],
+    ['keeps the class that it names', { storageClassName: 'other' }, {}, 'other'],
+    ['keeps an explicitly empty class', { storageClassName: '' }, {}, ''],
     [
-      'the deprecated annotation names a class',
+      'gets no class if the deprecated annotation names one',
       {},
       { annotations: { 'volume.beta.kubernetes.io/storage-class': 'other' } },
       undefined,
     ],
-  ])('a claim has the expected class when %s', async (_, spec, metadata, expected) => {
+  ])('a claim %s', async (_, spec, metadata, expected) => {
     const { client, clock } = await testServer()
     for (const name of ['older', 'newer']) {
       await client.create(classes, aClass(name, {}, true))

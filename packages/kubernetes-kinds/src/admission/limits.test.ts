@@ -144,7 +144,7 @@ describe('ResourceQuota', () => {
     expect(await rejection(t.client.create(pods, aPod('b', otherResources)))).toBe('accepted')
   })
 
-  test('with scope CrossNamespacePodAffinity, counts only pods with anti-affinity to pods of other namespaces', async () => {
+  test('with scope CrossNamespacePodAffinity, counts a pod with anti-affinity only if it selects other namespaces', async () => {
     await quota({ pods: '0' }, { scopes: ['CrossNamespacePodAffinity'] })
     const term = { topologyKey: 'zone', labelSelector: {} }
     const withTerm = (added: object) => ({
@@ -171,7 +171,7 @@ describe('ResourceQuota', () => {
     [classScope('DoesNotExist'), [undefined]],
     [classScope('In', 'fast'), ['fast']],
     [classScope('NotIn', 'fast'), ['slow', undefined]],
-  ])('with %j, counts only claims of those classes', async (spec, counted) => {
+  ])('with %j, counts only claims of the selected classes', async (spec, counted) => {
     await quota({ persistentvolumeclaims: '0' }, spec)
     for (const [index, name] of ['fast', 'slow', undefined].entries()) {
       const outcome = await rejection(t.client.create(claims, inClass(`c${index}`, name)))

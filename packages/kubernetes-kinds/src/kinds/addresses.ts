@@ -30,10 +30,11 @@ const rangeOf = (text: string, ...subnets: readonly (readonly [string, number])[
 const ranges = [
   rangeOf('loopback range (127.0.0.0/8, ::1/128)', ['127.0.0.0', 8], ['::1', 128]),
   rangeOf('link-local range (169.254.0.0/16, fe80::/10)', ['169.254.0.0', 16], ['fe80::', 10]),
-  // Upstream's text names ff02::/10, but its check covers ff02::/16.
+  // Upstream's text names ff02::/10. Its check covers ff02::/16 and, unlike this list, the same scope with other flags (ff12::/16).
   rangeOf('link-local multicast range (224.0.0.0/24, ff02::/10)', ['224.0.0.0', 24], ['ff02::', 16]),
 ]
 
+/** A CIDR block. */
 export interface Block {
   readonly address: string
   /** Length of the prefix. */
@@ -41,7 +42,7 @@ export interface Block {
   readonly family: 'ipv4' | 'ipv6'
 }
 
-/** Returns `undefined` for a text that is not a CIDR block. */
+/** Parses a CIDR block; returns `undefined` for any other text. */
 export function parseBlock(text: string): Block | undefined {
   const [address = '', bits = '', ...extraParts] = text.split('/')
   const kind = isIP(address)

@@ -156,7 +156,7 @@ describe('workerVersions', () => {
   test('upgrades one worker at a time', () => {
     expect(versionsText({}, [worker('a'), worker('b')])).toBe('a:v1.34.1 starting, b:v1.33.2 pending')
   })
-  test('upgrades as many workers at once as the annotation allows', () => {
+  test('upgrades as many workers at once as the concurrency allows', () => {
     expect(versionsText({}, [worker('a'), worker('b'), worker('c')], 2)).toBe(
       'a:v1.34.1 starting, b:v1.34.1 starting, c:v1.33.2 pending',
     )

@@ -67,7 +67,7 @@ describe('pods', () => {
     ).toEqual([])
   })
 
-  test('that violate only the standard for warnings cause warnings, and rejected pods cause none', async () => {
+  test('that violate only the level of the warn label cause warnings, and rejected pods cause none', async () => {
     await labelled({ [`${label}/enforce`]: 'baseline', [`${label}/warn`]: 'restricted', [`${label}/warn-version`]: 'v1.0' })
     expect(await warnings('create', 'v1', 'pods', aPod('p'))).toEqual([
       'would violate PodSecurity "restricted:v1.0": runAsNonRoot != true (pod or container "c" must set securityContext.runAsNonRoot=true)',

@@ -56,7 +56,7 @@ describe('defaults', () => {
   })
 
   it.each([MachineSet, MachineDeployment])(
-    'of a $kind without a selector equal those of a $kind with an empty selector',
+    'of a $kind: a missing selector gets the same default as an empty selector',
     (kind) => {
       const { selector: _, ...spec } = set.spec
       const bare = { ...set, spec } as MachineSet & MachineDeployment
@@ -371,9 +371,9 @@ describe('validation of a ClusterClass', () => {
 })
 
 test.each([
-  [MachineSet, set, 'spec.template.metadata.labels'],
-  [MachineDeployment, deployment, 'spec.template.metadata.labels'],
-] as const)('lists several errors of a $kind in the order of upstream', (kind, valid, labels) => {
+  [MachineSet, set],
+  [MachineDeployment, deployment],
+] as const)('lists several errors of a $kind in the order of upstream', (kind, valid) => {
   const object = draft(valid) as MachineDeployment
   const taint = { key: 'node.cluster.x-k8s.io/uninitialized', effect: 'NoSchedule', propagation: 'Always' } as const
   object.metadata.annotations = { 'machineset.cluster.x-k8s.io/skip-preflight-checks': 'Nothing' }
@@ -386,7 +386,7 @@ test.each([
   const ofDeployment = (field: string) => (kind === MachineDeployment ? [field] : [])
   expect(errors.map(({ field }) => field)).toEqual([
     'spec.template.spec.bootstrap',
-    labels,
+    'spec.template.metadata.labels',
     'metadata.annotations.machineset.cluster.x-k8s.io/skip-preflight-checks',
     'spec.clusterName',
     ...ofDeployment('spec.rollout.strategy.rollingUpdate.maxSurge'),
@@ -401,7 +401,7 @@ test.each([
   }
 })
 
-test('prints a selector in errors as upstream does: labels sorted, empty values omitted', () => {
+test('prints a selector in errors as upstream does: labels sorted, an empty `values` omitted', () => {
   const selector = { matchLabels: { 'not a key': 'x', a: 'b' }, matchExpressions: [] }
   const wrong = { ...set, spec: { ...set.spec, selector } }
   const [error] = texts(MachineSet.validate!(wrong, contextOf()) as FieldError[])
