@@ -1,6 +1,5 @@
 /** Allowed imports between packages (the table of ARCHITECTURE.md as data), and a comparison of the actual imports with this table. */
-import { readFileSync } from 'node:fs'
-import { globSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
 
 /**
  * For each package, the other packages that its sources may import. Tests, examples, scripts, bench and interop may import all

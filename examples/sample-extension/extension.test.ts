@@ -98,7 +98,7 @@ describe('the program', () => {
       1,
       "sample: Cannot serve without a certificate: ENOENT: no such file or directory, open '/nowhere/tls.crt' (--dev makes one)\n",
     ],
-  ])('reports the problem of %j', async (flags, code, message) => {
+  ])('ends with an error for the flags %j', async (flags, code, message) => {
     start(...flags)
     let text = ''
     child.stderr!.setEncoding('utf8').on('data', (chunk: string) => {

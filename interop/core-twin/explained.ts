@@ -159,7 +159,7 @@ export const explained: readonly Explained[] = [
     reason:
       'upstream names the field manager of writes other than server-side apply after its program file, `manager`. It adds the finalizers of a new MachineSet in separate writes by two controllers, and either of them may write first',
     effect:
-      '`metadata.managedFields` lists the same fields under `capstan`; a finalizer of a MachineSet may be owned only by the field manager of MachineDeployments',
+      '`metadata.managedFields` lists the same fields under `capstan`; a finalizer of a MachineSet may be listed only under the field manager of the MachineDeployment controller',
     matches: ({ object, path, theirs, ours }) =>
       path.startsWith('metadata.managedFields[core Update') &&
       (theirs ?? CoreManagers.theirs) === CoreManagers.theirs &&
@@ -332,7 +332,7 @@ export const explained: readonly Explained[] = [
     reason:
       'with `spec.remediation.templateRef`, upstream computes the health of each Machine, but does not write that of a healthy Machine without remediation request, nor that of an unhealthy Machine whose request exists or cannot be created. An unhealthy Machine that it does not write also ends the reconcile of the other Machines',
     effect:
-      'Machines have `HealthCheckSucceeded` from the first check, and `ExternallyRemediated` names a missing template, or a request that could not be created. Each unhealthy Machine has a request. `status.observedGeneration` of a MachineHealthCheck does not wait for the kind of its template',
+      'Machines have `HealthCheckSucceeded` from the first check, and `ExternallyRemediated` names a missing template, or a request that could not be created. Each unhealthy Machine has a request. `status.observedGeneration` of a MachineHealthCheck is current even if the kind of its template does not exist',
     cases: [
       'healthcheck-external',
       'healthcheck-external-no-template',

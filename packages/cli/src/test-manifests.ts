@@ -14,7 +14,11 @@ import { join } from 'node:path'
 import { parseAllDocuments } from 'yaml'
 
 export interface ManifestValidator {
-  /** Returns `Kind namespace/name` of each object that `kubectl apply -f FOLDER --validate=strict` would apply. @throws StatusError */
+  /**
+   * Returns `Kind namespace/name` of each object that `kubectl apply -f FOLDER --validate=strict` would apply; `-` stands for the namespace
+   * of a cluster-scoped object.
+   * @throws StatusError for an object that the API server rejects
+   */
   accept(folder: string): Promise<string[]>
   close(): Promise<void>
 }

@@ -10,7 +10,7 @@ export interface PhaseReport {
   readonly conditions: readonly NewCondition[]
 }
 
-/** Returns the status fields that other controllers act on: all except the conditions, and the types of the conditions that are True. */
+/** Returns the parts of the status that other controllers act on: all fields except `conditions`, and the types of the True conditions. */
 export function significantFields({ status }: WithConditions): unknown {
   const { conditions = [], ...facts } = status ?? {}
   return { ...facts, true: conditions.filter((condition) => condition.status === 'True').map(({ type }) => type) }

@@ -103,7 +103,7 @@ export function runCustomResources({ store, registry, clock, log, deleteInstance
     registry.serve(name, customResourceInfos(crd), before ? undefined : revision)
   }
 
-  /** Returns the other CRDs that have names: those that are served, or whose names are accepted. */
+  /** Returns the other CRDs whose names are in use: those that are served, or whose names are accepted. */
   function otherCRDs(name: string): CustomResourceDefinition[] {
     return (store.list(CRDStorage) as readonly CustomResourceDefinition[]).filter(
       (other) => other.metadata.name !== name && (isTrue(other, 'NamesAccepted') || served.has(other.metadata.name)),

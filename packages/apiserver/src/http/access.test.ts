@@ -462,14 +462,18 @@ test('requests of an in-process client are authorized only with the option `auth
 })
 
 test.each([
+  // Upstream: OPTIONS has no verb.
   ['OPTIONS', '/api/v1/namespaces/default/configmaps', 'cannot  resource "configmaps"'],
   ['GET', '/api/v1/nodes/n/proxy/metrics/x', 'cannot get resource "nodes/proxy"'],
   ['DELETE', '/api/v1/watch/configmaps', 'cannot watch resource "configmaps"'],
   ['POST', '/livez?verbose', 'cannot post path "/livez"'],
-])('the error for an unusual request names its verb and its resource or path: %s %s', async (method, path, message) => {
-  const { messageOf } = await start()
-  expect(await messageOf('bob', method, path)).toContain(message)
-})
+])(
+  'the Forbidden error for an unusual request has the verb and the resource or path of upstream: %s %s',
+  async (method, path, message) => {
+    const { messageOf } = await start()
+    expect(await messageOf('bob', method, path)).toContain(message)
+  },
+)
 
 test('responses forbid caching, and Forbidden errors also forbid content sniffing', async () => {
   const { send } = await start()

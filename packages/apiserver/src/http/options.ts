@@ -28,6 +28,7 @@ export function optionsOf(verb: Verb, query: URLSearchParams, { apply = false } 
         ...boolean(query, 'sendInitialEvents'),
       }
     case 'delete':
+      // `deleteOptionsOf` reads DeleteOptions, because they may be in the body.
       return {}
     case 'create':
     case 'update':
@@ -79,11 +80,13 @@ export function reject(kind: string, errors: readonly FieldError[]): void {
   if (errors.length > 0) throw invalidObject({ group: 'meta.k8s.io', kind }, '', errors)
 }
 
+/** Returns an option with the text of a query parameter; no option if the parameter is missing or empty. */
 export const text = (query: URLSearchParams, name: string): object => {
   const value = query.get(name)
   return value === null || value === '' ? {} : { [name]: value }
 }
 
+/** Returns an option with the integer of a query parameter, if there is one. @throws StatusError BadRequest if it is no integer */
 export const integer = (query: URLSearchParams, name: string): object => {
   const value = query.get(name)
   if (value === null) return {}
@@ -94,6 +97,7 @@ export const integer = (query: URLSearchParams, name: string): object => {
   }
 }
 
+/** Returns an option with the boolean of a query parameter, if there is one. */
 export const boolean = (query: URLSearchParams, name: string): object =>
   query.has(name) ? { [name]: asBoolean(query.get(name)) } : {}
 

@@ -263,7 +263,7 @@ export const ipamRules: readonly Rule[] = [
     'SHOULD',
     'consumer-deletion',
     'consumer',
-    'The claim is deleted with the infrastructure machine, which waits for it.',
+    'The claim is deleted with the infrastructure machine, whose deletion waits for that of the claim.',
     'Addresses are lost, or allocated to another machine too early.',
   ),
   rule(

@@ -54,8 +54,8 @@ export interface Health {
 
 /**
  * Returns whether probes have failed continuously for longer than `period` milliseconds, counted from the last success, or from `since` if
- * that is later and not in the future. Upstream compares the time alone; here at least one probe must have failed, because otherwise
- * this process itself may have been suspended or overloaded.
+ * that is later and not in the future. Upstream compares the time alone; here at least one probe or connection attempt must have failed,
+ * because otherwise this process itself may have been suspended or overloaded.
  */
 export const failsForLonger = (
   { lastProbeSuccess = 0, consecutiveFailures }: Health,

@@ -89,7 +89,10 @@ const scalingOf = ({ machineSet, machines }: MachineSetScope) => ({
   desired: isDeleting(machineSet) ? 0 : machineSet.spec.replicas,
 })
 
-/** Like `scalingOf`, but without moved Machines that the deployment has not counted yet: these are no surplus. */
+/**
+ * Like `scalingOf`, but without Machines that were moved here from another MachineSet and that the MachineDeployment has not counted yet:
+ * they are no surplus.
+ */
 const scalingOfAcknowledged = (scope: MachineSetScope) => ({
   ...scalingOf(scope),
   current: (scope.machines ?? []).filter((machine) => !isPendingAcknowledge(machine)).length,

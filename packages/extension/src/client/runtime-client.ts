@@ -30,8 +30,8 @@ export interface RuntimeClient {
     options?: CallOptions,
   ): Promise<ResponseOf<H>>
   /**
-   * Calls `listener` with the name of each ExtensionConfig whose handlers, selectors, settings or address changed, that was
-   * removed, or whose handlers are no longer unknown.
+   * Calls `listener` with the name of an ExtensionConfig when its handlers, selectors, settings or address change, when it is
+   * removed, and when its handlers are no longer unknown.
    */
   onChanged?(listener: (extensionConfig: string) => void): void
 }

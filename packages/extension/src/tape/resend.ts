@@ -1,4 +1,4 @@
-/** Sends the requests of a tape to an extension and compares its responses with those of the tape. */
+/** Sends the requests of a tape (a file of recorded hook calls) to an extension and compares its responses with those of the tape. */
 import type { Catalog, ClientConfig } from '@capstan/api'
 import type { Clock } from '@capstan/kube'
 import { callHandler } from '../client/call.ts'

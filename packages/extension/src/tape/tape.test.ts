@@ -63,8 +63,13 @@ describe('a recorder', () => {
   it('writes a header, then a line for each call, without secrets', async () => {
     const { observe, close, file } = recording()
     observe(call())
-    const why = { kind: 'failed', code: 'timeout', problem: 'Timeout', message: 'Post "https://me:canary@x": expired' } as const
-    const { code: _, ...unanswered } = call({ outcome: why })
+    const failed = {
+      kind: 'failed',
+      code: 'timeout',
+      problem: 'Timeout',
+      message: 'Post "https://me:canary@x": expired',
+    } as const
+    const { code: _, ...unanswered } = call({ outcome: failed })
     observe(unanswered)
     await close()
     expect(file.isClosed).toBe(true)
@@ -176,7 +181,7 @@ describe('a reader', () => {
     ['a call without its hook', `${header}{"group":"a","version":"v1"}\n`, 'line 2 is not a call: expected hook to be a string'],
   ])('rejects %s', (_, text, message) => expect(() => parseTape(text)).toThrow(message))
 
-  test('accepts or rejects random lines; accepted ones can be played and listed', async () => {
+  test('accepts random lines or rejects them with a TapeError; playing accepted lines fails only with HookFailed', async () => {
     const record = JSON.parse(await line()) as Record<string, unknown>
     const fields = fc.record(Object.fromEntries(Object.entries(record).map(([name, value]) => [name, often(value)])), {
       requiredKeys: [],

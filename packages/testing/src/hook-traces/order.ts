@@ -8,7 +8,10 @@ import { isDeleting, isTrue, type Kind, resourceName } from '@capstan/kube'
 import { LocalBootstrapConfigTemplate, LocalCluster, LocalControlPlane, LocalMachine, LocalMachineTemplate } from '@capstan/local'
 import { deploymentOf, isOfTopology, machinesOf, type ClusterState, clusterStateIn, clusterStateText } from './cluster-state.ts'
 
-/** The versions of the Cluster in the scenarios of `story.ts`. Control plane and workers are upgraded to each of them. */
+/**
+ * The versions of the Cluster in the scenarios of `story.ts`: it is created with the first version, then control plane and workers are
+ * upgraded to each of the others.
+ */
 export const Versions = ['v1.34.0', 'v1.35.0', 'v1.36.0'] as const
 const [First, , Last] = Versions
 
@@ -63,7 +66,7 @@ const preconditions: { readonly [hook: string]: readonly Rule[] } = {
       ({ cluster }) => cluster !== undefined && !cluster.spec.infrastructureRef && !cluster.spec.controlPlaneRef,
     ],
     [
-      'no object was created for it',
+      'no object was created for the Cluster',
       ({ infrastructure, controlPlane, deployments, machines, templates }) =>
         !infrastructure && !controlPlane && deployments.size + machines.length + templates.length === 0,
     ],

@@ -91,7 +91,7 @@ function parseHost(scheme: string, host: string): string {
   const bracket = host.lastIndexOf('[')
   if (bracket > 0) throw new Error('invalid IP-literal')
   if (bracket === 0) return parseAddress(host)
-  // Go allows several colons in the host of schemes other than HTTP's, because databases have lists of hosts.
+  // For schemes other than http and https, Go allows several colons in the host, because URLs of databases may list several hosts.
   const colon = scheme === 'http' || scheme === 'https' ? host.indexOf(':') : host.lastIndexOf(':')
   if (colon >= 0) checkPort(host.slice(colon))
   return unescapeHost(host)

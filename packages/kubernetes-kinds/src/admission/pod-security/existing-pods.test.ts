@@ -3,7 +3,7 @@ import type { Pod } from '../../kinds/schemas/types.ts'
 import { existingPodWarnings } from './existing-pods.ts'
 
 const baseline = { level: 'baseline', version: 'latest' } as const
-const never = () => false
+const neverOver = () => false
 const head = 'existing pods in namespace "ns" violate the new PodSecurity enforce level "baseline:latest"'
 
 const pod = (name: string, spec: object = {}, owner?: string) =>
@@ -22,7 +22,7 @@ test('pods with the same violations cause one warning, which names the first pod
     pod('c', { volumes: [{ name: 'v', hostPath: {} }] }),
     pod('d', { volumes: [{ name: 'w', hostPath: {} }] }),
   ]
-  expect(existingPodWarnings('ns', pods, baseline, never)).toEqual([
+  expect(existingPodWarnings('ns', pods, baseline, neverOver)).toEqual([
     head,
     'b: host namespaces, hostPath volumes',
     'c (and 1 other pod): hostPath volumes',
@@ -31,14 +31,14 @@ test('pods with the same violations cause one warning, which names the first pod
 })
 
 test('pods that satisfy the standard cause no warning', () => {
-  expect(existingPodWarnings('ns', [pod('a'), pod('b')], baseline, never)).toEqual([])
-  expect(existingPodWarnings('ns', [], baseline, never)).toEqual([])
+  expect(existingPodWarnings('ns', [pod('a'), pod('b')], baseline, neverOver)).toEqual([])
+  expect(existingPodWarnings('ns', [], baseline, neverOver)).toEqual([])
 })
 
 test('at most 3000 pods are checked, beginning with pods without a controller and one pod of each controller', () => {
   const replicas = Array.from({ length: 3000 }, (_, index) => pod(`r-${index}`, { hostPID: true }, 'set'))
   const others = [pod('alone', { hostIPC: true }), pod('owned', { volumes: [{ name: 'v', hostPath: {} }] }, 'job')]
-  expect(existingPodWarnings('ns', [...replicas, ...others], baseline, never)).toEqual([
+  expect(existingPodWarnings('ns', [...replicas, ...others], baseline, neverOver)).toEqual([
     'new PodSecurity enforce level only checked against the first 3000 of 3002 existing pods',
     head,
     'alone (and 2998 other pods): host namespaces',
