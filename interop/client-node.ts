@@ -1,4 +1,4 @@
-/** Runs `client-node/checks.mjs`, which uses @kubernetes/client-node, against Capstan's server and a real server. */
+/** Runs `client-node/checks.mjs`, which uses @kubernetes/client-node, against Capstan's API server and a real kube-apiserver. */
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'

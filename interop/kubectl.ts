@@ -82,7 +82,7 @@ const suggested: Readonly<Record<string, Pick<Step, 'expect' | 'timeoutMs' | 'en
   },
 }
 
-/** Commands that run after the suggested commands. At that time, only the Cluster `second` exists. */
+/** Commands that run after the suggested commands. At their start, only the Cluster `second` exists. */
 const furtherSteps: readonly Step[] = [
   { name: 'version', command: 'kubectl version', expect: /Server Version: v1\.36/ },
   {
@@ -126,7 +126,7 @@ const furtherSteps: readonly Step[] = [
     expect: /patched/,
   },
   {
-    name: 'apply unchanged',
+    name: 'apply the same manifest',
     command: 'kubectl apply -f packages/lab/demo/second-cluster.yaml',
     expect: /second (unchanged|configured)/,
   },
@@ -170,7 +170,12 @@ const furtherSteps: readonly Step[] = [
   },
   { name: 'events', command: 'kubectl events --for cluster/second', expect: /TopologyCreate|Provisioned/ },
   { name: 'watch ends by itself', command: 'kubectl get clusters -w --request-timeout=2s', expect: /second/, timeoutMs: 10_000 },
-  { name: 'delete both', command: 'kubectl delete clusters --all --timeout=60s', expect: /"second" deleted/, timeoutMs: 70_000 },
+  {
+    name: 'delete all Clusters',
+    command: 'kubectl delete clusters --all --timeout=60s',
+    expect: /"second" deleted/,
+    timeoutMs: 70_000,
+  },
 ]
 
 function waitFor(condition: string, object: string): Step {

@@ -19,7 +19,7 @@ import (
 
 const finalizer = "acme.example.com/provider"
 
-// ClusterReconciler provides networks and control plane endpoints.
+// ClusterReconciler sets the control plane endpoint and the failure domains of an AcmeCluster.
 type ClusterReconciler struct{ client.Client }
 
 func (r *ClusterReconciler) SetupWithManager(ctx context.Context, manager ctrl.Manager) error {

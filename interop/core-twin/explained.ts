@@ -4,7 +4,7 @@
  */
 import { CoreManagers, type Difference, RecordedWithoutChange } from './normalize.ts'
 
-/** How often and when an Event that only one side has was recorded. */
+/** When and how often one side recorded the Event that the other side lacks. `count` is 0 for differences other than Events. */
 export interface Recordings {
   readonly count: number
   /** Whether all recordings were in the step in which the topology created the object that the Event names. */
@@ -26,7 +26,7 @@ export interface Explained {
   readonly matchesResponses?: (theirs: string, ours: string) => boolean
 }
 
-/** Returns the first field that an error names, without indexes and keys of lists. */
+/** Returns the path of the first field that an error names, up to the first index or key of a list. */
 const fieldOf = (message: string): string | undefined => / is invalid: \[?([\w.]+)/.exec(message)?.[1]
 
 /**

@@ -77,8 +77,9 @@ export interface BuiltImage {
   readonly rootfs: string
   readonly config: ImageConfig
   readonly architecture: string
-  /** Size of the compressed layers in bytes. `unpacked` is the size of the files. */
+  /** Size of the image as a registry stores it, in bytes: compressed layers, configuration and manifest. */
   readonly packed: number
+  /** Size of the files in the root file system, in bytes. */
   readonly unpacked: number
   /** Size of the base image, a tar archive, in bytes. */
   readonly base: number
@@ -97,15 +98,10 @@ export const ownArchitecture: Architecture = process.arch === 'arm64' ? 'arm64' 
 
 /** Builds the image in `folder`, on a base made of the distribution's packages. */
 export async function buildImage(folder: string, version: string, architecture: Architecture): Promise<BuiltImage> {
-  const store = [
-    '--root',
-    join(folder, 'storage'),
-    '--runroot',
-    join(folder, 'run'),
-    // Neither the storage driver `vfs` nor the isolation `chroot` below needs privileges.
-    '--storage-driver',
-    'vfs',
-  ]
+  const storage = join(folder, 'storage')
+  const runRoot = join(folder, 'run')
+  // Neither the storage driver `vfs` nor the isolation `chroot` below needs privileges.
+  const store = ['--root', storage, '--runroot', runRoot, '--storage-driver', 'vfs']
   const buildah = async (command: string, ...args: string[]): Promise<string> => {
     const { stdout } = await execute('buildah', [...store, command, ...args], { maxBuffer: 1 << 24 })
     return stdout.trim()
@@ -149,7 +145,7 @@ export async function buildImage(folder: string, version: string, architecture: 
     base: statSync(baseRootOf(architecture)).size,
   }
   // From here on only `rootfs` is needed. The storage is large: each layer is a copy of the whole file system.
-  for (const part of [store[1]!, store[3]!, context, layout]) rmSync(part, { recursive: true, force: true })
+  for (const part of [storage, runRoot, context, layout]) rmSync(part, { recursive: true, force: true })
   return builtImage
 }
 
@@ -169,7 +165,7 @@ export interface SecurityContext {
   readonly capabilities: { readonly drop: readonly string[] }
 }
 
-/** Fields of a Deployment's container that the runtime uses. */
+/** Options of `startContainer`. */
 export interface ContainerOptions {
   readonly args: readonly string[]
   /** Replaces the entry point of the image. */
