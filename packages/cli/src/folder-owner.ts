@@ -33,7 +33,7 @@ export async function recordOwner(folder: DataFolder, owner: FolderOwner): Promi
 }
 
 /**
- * Returns the record; `undefined` if there is none. Only `capstan up` writes a record, once it serves. A killed process leaves its
+ * Returns the record; `undefined` if it is absent or unreadable. Only `capstan up` writes a record, once it serves. A killed process leaves its
  * record, but not its lock, so the next process opens the folder without reading the record.
  */
 async function readOwner(folder: DataFolder): Promise<FolderOwner | undefined> {

@@ -3,6 +3,6 @@ import { processIo } from './process-io.ts'
 import { run } from './program.ts'
 
 const argv = process.argv.slice(2)
-// Called before the modules of the command are loaded, because loading them grows the heap.
+// Called before `run` loads the modules of the subcommand, because loading them grows the heap.
 if (argv[0] === 'apiserver' || argv[0] === 'up') (await import('./small-heap.ts')).keepHeapSmall()
 process.exitCode = await run(argv, processIo(process))

@@ -1,4 +1,4 @@
-/** Loads hooks that other providers declare in their modules, so that core discovers extensions that handle them. */
+/** Loads the hooks of other providers from modules, because commands otherwise know only the hooks of core. */
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'

@@ -56,7 +56,7 @@ describe('the chosen contract version', () => {
   })
 })
 
-test('shows a field in both contract versions, and reports a value that the owner also has as copied', () => {
+test('shows a field in both contract versions, and reports a value as copied if the owner has it', () => {
   const owner = machineOf({ providerID: 'local:///m' }, { initialization: { infrastructureProvisioned: true } })
   const result = xrayOf({ spec: { providerID: 'local:///m' }, status: { initialization: { provisioned: true } } }, { owner })
   expect(row(result, 'providerID')).toMatchObject({ conclusion: 'copied to Machine.spec.providerID', isPending: false })

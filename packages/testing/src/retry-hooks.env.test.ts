@@ -17,7 +17,7 @@ afterEach(() => env.close())
 const key = { namespace: 'default', name: 'demo' }
 const demo = new URL('../../lab/demo/', import.meta.url)
 
-/** Covers changes of the version, so that workers are updated in place. `blocking` adds the hooks that block. */
+/** Script whose extension can apply changes of the version in place. `blocking` adds the hooks that block. */
 const updating: HookScript = {
   CanUpdateMachineSet({ request }) {
     const { desired } = request as unknown as RequestOf<typeof CanUpdateMachineSet>

@@ -41,7 +41,8 @@ export async function testWebhooks(
   const clientConfigAt = (path: string): WebhookClientConfig => ({ url: `${server.url}${path}`, caBundle })
   /**
    * Repeats a dry run of creating a ConfigMap until `accepts` returns true for the phases (`default`, `validate`) in which the server has
-   * called the webhooks. A kube-apiserver uses configurations only a moment after it has stored them, and deleted ones a moment longer.
+   * called the webhooks. A kube-apiserver begins to call webhooks only a moment after it has stored their configuration, and calls them for
+   * a moment after the configuration was deleted.
    */
   async function untilCalled(accepts: (phases: ReadonlySet<string>) => boolean): Promise<void> {
     let failure: unknown
@@ -51,7 +52,7 @@ export async function testWebhooks(
         await client.create(ConfigMap, { metadata: { name, namespace: 'default' } }, { dryRun: true })
         if (accepts(called)) return
       } catch (err) {
-        // The server still calls the webhooks of an interrupted test.
+        // For example, the server still calls the webhooks of an interrupted test, whose process has ended.
         failure = err
       }
       await new Promise((resolve) => void setTimeout(resolve, 20))

@@ -1,10 +1,11 @@
 /**
- * Finds references to provider objects in objects of v1beta2. In older versions, such a reference contains an apiVersion, which the
- * CustomResourceDefinition of the provider object determines.
+ * Finds the references of v1beta2 that name the group of a provider object, but no version: `infrastructureRef`, `controlPlaneRef` and
+ * `bootstrap.configRef`. In older versions, such a reference contains an apiVersion, which the CustomResourceDefinition of the provider
+ * object determines.
  */
 import { type GroupKind, isRecord } from '@capstan/kube'
 
-/** Returns the groups and kinds of all references to provider objects, without duplicates. */
+/** Returns the groups and kinds of these references in the spec of an object and in its Machine template, without duplicates. */
 export function referencesOf(object: unknown): readonly GroupKind[] {
   const spec = field(object, 'spec')
   const template = field(field(spec, 'template'), 'spec')

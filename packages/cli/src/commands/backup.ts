@@ -45,7 +45,7 @@ export const restoreCommand = (io: Io): Command =>
     .addOption(
       new Option(
         '--bump-revision <n>',
-        'number added to the revisions of the backup; must exceed the number of writes since the backup',
+        'number added to the revision at which writes continue; must exceed the number of writes since the backup',
       )
         .argParser(revisions)
         .default(DefaultBump),

@@ -1,8 +1,8 @@
 /** Translates a command line of kube-apiserver to one of `capstan apiserver`. */
 
 /**
- * Flags whose repeated values are joined with commas. Upstream, these flags have a list or map type. The exception is
- * service-cluster-ip-range: it is a string, and upstream uses its last value.
+ * Flags whose repeated values are joined with commas, because upstream they have a list or map type. Differs from upstream for
+ * service-cluster-ip-range, which is a string there, so that only its last value counts.
  */
 const listFlags = new Set([
   'admission-control',

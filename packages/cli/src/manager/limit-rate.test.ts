@@ -23,7 +23,7 @@ function setup() {
   return { client, clock, sent, advance }
 }
 
-test('sends a burst at once, and later requests at the rate, in order', async () => {
+test('sends a burst at once, and later requests at the rate', async () => {
   const { client, sent, advance } = setup()
   const lists = Promise.all(Array.from({ length: 5 }, () => client.list(ConfigMap)))
   await advance(1000)

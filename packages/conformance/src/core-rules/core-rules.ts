@@ -57,8 +57,8 @@ const workflow = {
   ControlPlane: 'Typical ControlPlane reconciliation workflow',
 }
 
-const failures = (id: string) =>
-  `Core copies failureReason and failureMessage of the ${id} to status.deprecated.v1beta1 of its owner, and does not use them otherwise.`
+const failures = (kind: string) =>
+  `Core copies failureReason and failureMessage of the ${kind} to status.deprecated.v1beta1 of its owner, and does not use them otherwise.`
 
 const pausing = (kind: string, owner: string) =>
   `While ${owner} is paused, core reports Paused, and neither writes to the ${kind} nor copies from it.`
@@ -199,7 +199,7 @@ export const coreRules = [
     'core.infra-machine.terminal-failures',
     'InfraMachine',
     'InfraMachine: terminal failures',
-    `${failures('InfraMachine')} A MachineHealthCheck does not remediate because of them.`,
+    `${failures('InfraMachine')} They do not make a MachineHealthCheck remediate the Machine.`,
   ),
 
   must(
@@ -304,7 +304,7 @@ export const coreRules = [
     'core.bootstrap-config.terminal-failures',
     'BootstrapConfig',
     'BootstrapConfig: terminal failures',
-    `${failures('BootstrapConfig')} A MachineHealthCheck does not remediate because of them.`,
+    `${failures('BootstrapConfig')} They do not make a MachineHealthCheck remediate the Machine.`,
   ),
   must(
     'core.bootstrap-config.dry-run',

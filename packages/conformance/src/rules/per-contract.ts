@@ -121,6 +121,7 @@ function fieldRules(contract: ContractName): Rule[] {
   const { id, initialized, also, until, templateLevel, templateSection, condition } = differences[contract]
   const pages = [contract] as const
   const contracts = pages
+  const v1beta2Paths = [initialized, ...(also ? [also] : [])].map(({ paths }) => paths.v1beta2)
   const templateHeading = templateSection ?? `${contract}Template, ${contract}TemplateList resource definition`
   return [
     {
@@ -144,17 +145,17 @@ function fieldRules(contract: ContractName): Rule[] {
       section: `${contract}: initialization completed`,
       versions: bothVersions,
       applies: 'always',
-      sentence: `A boolean reports that initialization is completed: ${initialized.paths.v1beta2}${also ? ` or ${also.paths.v1beta2}` : ''}, in contract v1beta1 ${initialized.paths.v1beta1}.`,
+      sentence: `A boolean reports that initialization is completed: ${v1beta2Paths.join(' or ')}, in contract v1beta1 ${initialized.paths.v1beta1}.`,
       why: `The API server prunes a field that the schema does not have, so core never sees it: ${until}.`,
       cases: ['kubernetes-sigs/cluster-api-provider-kubevirt#391'],
       check: ofEachClaim(
-        `\`${initialized.paths.v1beta2}\` or \`${initialized.paths.v1beta1}\`, by contract version.`,
+        `${v1beta2Paths.map((path) => `\`${path}\``).join(' or ')}, in contract v1beta1 \`${initialized.paths.v1beta1}\`.`,
         { contracts },
         (claim) => {
           const path = initialized.paths[claim.contractVersion]
-          const old = also?.paths[claim.contractVersion]
-          return old !== undefined && !hasField(claim.schema, path)
-            ? requiredField(claim, old, 'boolean')
+          const alternative = also?.paths[claim.contractVersion]
+          return alternative !== undefined && !hasField(claim.schema, path)
+            ? requiredField(claim, alternative, 'boolean')
             : requiredField(claim, path, 'boolean')
         },
       ),
@@ -168,7 +169,7 @@ function fieldRules(contract: ContractName): Rule[] {
       versions: ['v1beta2'],
       applies: 'kinds with status.conditions that claim contract v1beta2',
       sentence: `Conditions have the shape of metav1.Condition, without severity. Core copies the condition ${condition}.`,
-      why: `Core reads status.conditions as metav1.Condition. Conditions of the old shape may lack a reason, which core then reports as NoReasonReported in place of the provider's.`,
+      why: `Core reads status.conditions as metav1.Condition. Conditions of the old shape may lack a reason; core then reports the reason NoReasonReported.`,
       cases: ['kubernetes-sigs/cluster-api-provider-openstack#2895'],
       check: ofEachClaim(
         '`status.conditions[*]`, unless the schema has `status.v1beta2.conditions`, which core prefers.',
@@ -202,7 +203,7 @@ function fieldRules(contract: ContractName): Rule[] {
       applies: 'kinds with status.failureReason or status.failureMessage',
       sentence:
         'status.failureReason and status.failureMessage are strings where a provider has them; they are deprecated in contract v1beta2.',
-      why: 'Core copies both to status.deprecated.v1beta1 of the owner, and fails when they are not strings. They no longer start remediation.',
+      why: 'Core copies both to status.deprecated.v1beta1 of the owner, and fails when they are not strings. They do not start remediation.',
       cases: ['kubernetes-sigs/cluster-api#14234'],
       check: ofEachClaim('The types of `status.failureReason` and `status.failureMessage`.', { contracts }, (claim) =>
         Object.values(failureFields).flatMap(({ paths }) => optionalField(claim, paths[claim.contractVersion], 'string')),

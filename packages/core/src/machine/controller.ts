@@ -12,7 +12,7 @@ import { controllerOf, equal, getCondition, isDeleting, keyOf, keyText, minutes,
 import type { RuntimeClient } from '@capstan/extension'
 import type { ClusterCache, ClusterCacheEvent } from '../cluster-cache/cluster-cache.ts'
 import { MachinesByClusterName, objectsOfCluster } from '../indexes.ts'
-import { nodeTexts } from './node.ts'
+import { nodeIndexValues } from './node.ts'
 import { changedByOthers } from '../changed-by-others.ts'
 import { OwnedLegacyConditions } from './legacy-status.ts'
 import { reconcileMachine } from './reconcile.ts'
@@ -86,7 +86,7 @@ function machinesOfEvent(event: ClusterCacheEvent, cache: Cache): ObjectKey[] {
   if (event.kind !== 'node') return cache.byIndex(MachinesByClusterName, keyText(event.cluster)).map(keyOf)
   const { node, previous, cluster } = event
   if (previous && previous !== node && equal(nodeFacts(previous), nodeFacts(node))) return []
-  const indexValues = nodeTexts(cluster, { name: node.metadata.name, providerID: node.spec?.providerID })
+  const indexValues = nodeIndexValues(cluster, { name: node.metadata.name, providerID: node.spec?.providerID })
   return indexValues.flatMap((indexValue) => cache.byIndex(byNode, indexValue).map(keyOf))
 }
 
@@ -116,7 +116,7 @@ const byNode: Index<Machine> = {
   name: 'machine by Node',
   kind: Machine,
   values: ({ metadata, spec, status }) =>
-    nodeTexts(
+    nodeIndexValues(
       { namespace: metadata.namespace!, name: spec.clusterName },
       { name: status?.nodeRef?.name, providerID: spec.providerID },
     ),

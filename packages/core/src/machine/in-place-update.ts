@@ -1,7 +1,7 @@
 /**
  * Updates a Machine in place to the state that its owner has written: calls an extension until it reports that the update is done. The
- * owner starts the update with two annotations, which this controller removes. Upstream:
- * core/reconcilers/machine/machine_controller_inplace_update.go, v1.14.
+ * owner starts the update with the annotation `update-in-progress` and with the hook UpdateMachine in the annotation `pending-hooks`; this
+ * controller removes both. Upstream: core/reconcilers/machine/machine_controller_inplace_update.go, v1.14.
  */
 import {
   isMarkedForUpdate,
@@ -24,8 +24,9 @@ import type { MachineIO, MachinePhase, MachineScope } from './scope.ts'
 import type { UpdateResult, UpdateRequest } from './update-calls.ts'
 
 /**
- * Calls the extension while the Machine has both annotations, and removes them when the update is done. When a user has removed the
- * annotation `update-in-progress` from the Machine, removes the annotations that remain on the Machine and its objects, without a call.
+ * Calls the extension while the Machine has the annotation and the pending hook, and removes both when the update is done. When a user has
+ * removed the annotation `update-in-progress` from the Machine, removes the annotations that remain on the Machine and its objects, without
+ * a call.
  */
 export const inPlaceUpdate: MachinePhase = async (scope, io) => {
   const { machine } = scope

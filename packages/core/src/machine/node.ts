@@ -99,13 +99,14 @@ export function nodeByProviderID(workload: WorkloadCluster, providerID: string):
 /** Inputs of the Node conditions. */
 export interface NodeReport extends Pick<MachineScope, 'machine' | 'cluster' | 'node'> {
   readonly health: Health
+  /** Milliseconds of failed probes after which the conditions become Unknown. */
   readonly gracePeriod: number
   readonly now: number
 }
 
 /**
- * Returns the NodeReady and NodeHealthy conditions. While the connection has been down for less than the grace period, leaves out conditions
- * that the Machine already has, so that they keep their values. Pure.
+ * Returns the NodeReady and NodeHealthy conditions. While the connection is not established yet, or has been down for less than the grace
+ * period, leaves out conditions that the Machine already has, so that they keep their values. Pure.
  */
 export function nodeConditions(report: NodeReport): NewCondition[] {
   const { machine, cluster, node, health, gracePeriod, now } = report
@@ -204,8 +205,11 @@ function nodeHealthyCondition(node: Node): NewCondition {
   return isWrong ? NodeHealthy.false('NodeNotHealthy', text) : NodeHealthy.unknown('NodeHealthyUnknown', text)
 }
 
-/** Returns the index values of a Machine or a Node; both have the same values for the same Node name or provider ID. */
-export const nodeTexts = (
+/**
+ * Returns the values by which Machines and MachinePools are indexed, for the name or provider ID of a Node. A Node and the objects that refer
+ * to it have a value in common.
+ */
+export const nodeIndexValues = (
   cluster: ObjectKey,
   { name, providerID }: { name?: string | undefined; providerID?: string | undefined },
 ): string[] => {

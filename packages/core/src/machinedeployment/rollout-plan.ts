@@ -49,12 +49,12 @@ export interface Scale {
 export class ScalePlan {
   readonly #scales = new Map<string, Scale>()
 
-  /** Returns the planned replicas of a set; without a decision, its current replicas. */
+  /** Returns the planned replicas of a set; without a decision, its `spec.replicas`. */
   target({ name, desired }: SetCounts): number {
     return this.#scales.get(name)?.to ?? desired
   }
 
-  /** Plans the replicas of a set. Scaling it to its current replicas cancels an earlier decision, but keeps the reasons. */
+  /** Plans the replicas of a set. Scaling a set to its `spec.replicas` cancels an earlier decision, but keeps the reasons. */
   scale(set: SetCounts, to: number, reason: string): void {
     const reasons = [...this.reasons(set), reason]
     this.#scales.set(set.name, { set: set.name, from: set.desired, to, reasons })
@@ -80,5 +80,5 @@ export const planText = (scales: readonly Scale[]): string[] =>
 export const sum = (sets: readonly SetCounts[], count: (set: SetCounts) => number): number =>
   sets.reduce((total, set) => total + count(set), 0)
 
-/** Machines that a set has or will have: both those being deleted and those not created yet count. */
+/** Returns the larger of the desired and the existing number of Machines: those not created yet and those being deleted count. */
 export const machinesOf = ({ desired, existing }: SetCounts): number => Math.max(desired, existing)

@@ -2,7 +2,7 @@ import { Cluster, Machine, MachinePool } from '@capstan/api'
 import { type Cache, type Controller, type Index, watches, whenChanged } from '@capstan/controller'
 import { equal, getCondition, isDeleting, keyOf, keyText, type Node, type ObjectKey } from '@capstan/kube'
 import type { ClusterCache, ClusterCacheEvent } from '../cluster-cache/cluster-cache.ts'
-import { nodeTexts } from '../machine/node.ts'
+import { nodeIndexValues } from '../machine/node.ts'
 import { changedByOthers } from '../changed-by-others.ts'
 import { OwnedLegacyConditions } from './legacy-status.ts'
 import { MachinePoolsByClusterName, objectsOfCluster } from '../indexes.ts'
@@ -52,7 +52,7 @@ function poolsOfEvent(event: ClusterCacheEvent, cache: Cache): ObjectKey[] {
   if (event.kind !== 'node') return cache.byIndex(MachinePoolsByClusterName, keyText(event.cluster)).map(keyOf)
   const { node, previous, cluster } = event
   if (previous && previous !== node && equal(nodeFacts(previous), nodeFacts(node))) return []
-  const indexValues = nodeTexts(cluster, { name: node.metadata.name, providerID: node.spec?.providerID })
+  const indexValues = nodeIndexValues(cluster, { name: node.metadata.name, providerID: node.spec?.providerID })
   return indexValues.flatMap((indexValue) => cache.byIndex(byNode, indexValue).map(keyOf))
 }
 
@@ -74,8 +74,8 @@ const byNode: Index<MachinePool> = {
   values({ metadata, spec, status }) {
     const cluster = { namespace: metadata.namespace!, name: spec.clusterName }
     return [
-      ...(status?.nodeRefs ?? []).flatMap(({ name }) => nodeTexts(cluster, { name })),
-      ...(spec.providerIDList ?? []).flatMap((providerID) => nodeTexts(cluster, { providerID })),
+      ...(status?.nodeRefs ?? []).flatMap(({ name }) => nodeIndexValues(cluster, { name })),
+      ...(spec.providerIDList ?? []).flatMap((providerID) => nodeIndexValues(cluster, { providerID })),
     ]
   },
 }

@@ -91,7 +91,7 @@ describe('preflight checks', () => {
       ],
     ],
     [
-      'a MachineSet of a topology that does not have the version of the control plane yet',
+      'a MachineSet in a topology, before it has the version of the control plane',
       aCluster('v1.34.1'),
       aSet('v1.34.0'),
       aControlPlane('v1.34.1'),

@@ -20,8 +20,8 @@ export class SelectedHandlers {
 
   /**
    * Returns the names of the handlers for the hook and object, in the order of calling.
-   * @throws HookFailed `not-ready` before `warmUp` or for a quarantined ExtensionConfig that selects the object; `namespace` if the labels
-   *   of the namespace are needed and cannot be read
+   * @throws HookFailed `not-ready` before the registry's `warmUp`, or if an ExtensionConfig that was never discovered (a quarantined one)
+   *   selects the object; `namespace` if the labels of the namespace are needed and cannot be read
    */
   async namesFor(hook: Hook, forObject: KubeObject): Promise<string[]> {
     const head = `failed to get extension handlers for hook ${JSON.stringify(groupHook(hook))}`

@@ -11,8 +11,8 @@ export interface MachineParts {
 }
 
 /**
- * Returns the reasons why a Machine is not up to date; empty when it is. Missing objects, and infrastructure without
- * annotations that name its template, count as matching. Pure.
+ * Returns the reasons why a Machine is not up to date; empty when it is. Missing objects, a missing version of the Machine, and
+ * infrastructure without annotations that name its template count as matching. Pure.
  */
 export function outdatedReasons(
   { spec }: Pick<LocalControlPlane, 'spec'>,

@@ -46,15 +46,15 @@ function wrap(value: string, { width, separator, splitsWords }: Wrapping): strin
 const Ellipsis = '...'
 
 /**
- * Shortens a text to `width` bytes. The shown part begins at byte `from`, or earlier if the rest is shorter than `width`. An ellipsis
- * replaces an omitted start, and another one an omitted end. Returns the text unchanged if `width` is too small for the ellipses.
+ * Shortens a text to `width` bytes, including the ellipses that replace an omitted start and an omitted end. The shown part begins at byte
+ * `from`, or earlier if fewer than `width - 3` bytes remain there. A start of four bytes or less is not omitted. Returns the text unchanged
+ * if `width` is too small for the ellipses.
  */
 function abbreviate(value: string, from: number, width: number): string {
   const length = byteLength(value)
   if (width < (from > 0 ? 7 : 4) || length <= width) return value
   const shown = width - Ellipsis.length
   const start = Math.min(from, length - shown)
-  // A start of four bytes or less is not omitted.
   if (start <= 4) return byteSlice(value, 0, shown) + Ellipsis
   if (start + shown >= length) return Ellipsis + byteSlice(value, length - shown)
   return Ellipsis + byteSlice(value, start, start + shown - Ellipsis.length) + Ellipsis
