@@ -35,7 +35,7 @@ const ofBothContracts = {
 
 /** Returns a random behaviour of infrastructure machines with its name: ready, or with fields added, changed or removed. */
 const infrastructureReport = (choose: Choose) => {
-  const ready = readyReports.machine
+  const ready = ofBothContracts.machine
   return choose(
     reportOf('ready', ready),
     reportOf('nothing', undefined),
@@ -59,7 +59,7 @@ const infrastructureChange: RandomChange = (choose) => {
 }
 
 const bootstrapReport = (choose: Choose) => {
-  const ready = readyReports.config
+  const ready = ofBothContracts.config
   return choose(
     reportOf('ready', ready),
     reportOf('nothing', undefined),
@@ -290,8 +290,8 @@ export const randomMachines =
     if (choose(true, false)) await twin.setReports({ controlPlane: hostedControlPlane })
     await createReadyCluster(twin)
     await createWorkerTemplates(twin)
-    const [machineName, machineReport] = choose(reportOf('ready', readyReports.machine), infrastructureReport(choose))
-    const [configName, configReport] = choose(reportOf('ready', readyReports.config), reportOf('nothing', undefined))
+    const [machineName, machineReport] = choose(reportOf('ready', ofBothContracts.machine), infrastructureReport(choose))
+    const [configName, configReport] = choose(reportOf('ready', ofBothContracts.config), reportOf('nothing', undefined))
     await twin.setReports({ machine: machineReport, config: configReport })
     await twin.create(MachineSet, machineSet('ms', { replicas: choose(1, 2) }))
     await createOrphan(twin, 'a', { lone: 'a' })
