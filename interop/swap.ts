@@ -76,7 +76,7 @@ const takeOvers: { readonly [name: string]: Cell['server'] } = {
 interface Size {
   readonly controlPlane: number
   readonly workers: number
-  /** Machines of the pool of each Cluster, if its provider has pools. */
+  /** Machines of the pool of each Cluster, if its provider has pools. `classy` has a ClusterClass, `plain` has none. */
   readonly pool: { readonly [name in ClusterName]: number }
 }
 const small: Size = { controlPlane: 1, workers: 2, pool: { classy: 1, plain: 2 } }
@@ -293,7 +293,7 @@ async function installMoveTarget(moveTarget: RunningApiServer, { ours }: Cell, t
   const kinds = [...(ours.includes('core') ? coreKinds : []), ...(ours.includes('local') ? localKinds : [])]
   await installKinds(client, kinds, { clock: systemClock, random: systemRandom })
   const { crds } = await readManifests(theirs, { urlOf: () => 'https://127.0.0.1:1', ca: moveTarget.ca })
-  // No manager runs on this server and converts objects, so it serves only the storage versions.
+  // No manager on this server converts objects, so the server serves only the storage versions.
   const stored = crds.map((crd) => ({
     ...crd,
     spec: {

@@ -35,12 +35,12 @@ func TestAggregatedAndLegacyDiscoveryAgree(t *testing.T) {
 		for _, list := range lists {
 			for _, r := range list.APIResources {
 				if strings.Contains(r.Name, "/") {
-					r.SingularName = "" // Only aggregated discovery reports this name.
+					r.SingularName = "" // Only aggregated discovery reports the singular name of a subresource.
 				}
-				all[list.GroupVersion+" "+r.Name] = fmt.Sprintf("%s %t %v %v %v %s", r.Kind, r.Namespaced, r.Verbs, r.ShortNames, r.Categories, r.SingularName)
+				texts[list.GroupVersion+" "+r.Name] = fmt.Sprintf("%s %t %v %v %v %s", r.Kind, r.Namespaced, r.Verbs, r.ShortNames, r.Categories, r.SingularName)
 			}
 		}
-		return all
+		return texts
 	}
 	var fromAggregated, fromLegacy map[string]string
 	attempts := 0

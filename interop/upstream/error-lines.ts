@@ -1,4 +1,4 @@
-/** Normalizes errors in logs of managers, so that two runs can be compared. */
+/** Normalizes errors in logs of managers, so that runs on two API servers can be compared. */
 import { readFileSync } from 'node:fs'
 import type { Program } from '../processes/programs.ts'
 
@@ -50,7 +50,7 @@ export function errorText(line: string): string | undefined {
   return normalize([controller, msg, err].filter((part) => part !== undefined && part !== '').join(': '))
 }
 
-/** Errors that may be logged with only one of the two API servers although the server does not cause them, with the reason. */
+/** Errors that a manager may log with only one of the two API servers although the server does not cause them, with the reason. */
 const unrelatedErrors: readonly { readonly text: RegExp; readonly reason: string }[] = [
   {
     text: /failed to patch (\w+) .*: failed to patch status conditions: \S+ "\S+" not found/,

@@ -244,7 +244,7 @@ const ofClass: Case = async (twin) => {
 const isPool = (object: KubeObject): object is MachinePool => object.kind === 'MachinePool'
 const isMachine = (object: KubeObject): object is Machine => object.kind === 'Machine'
 
-/** Returns whether the pool's status fulfils a condition. */
+/** Returns a check for `settle`: whether the status of a MachinePool fulfils `isExpected`. */
 const poolIs =
   (isExpected: (status: NonNullable<MachinePool['status']>) => boolean) =>
   (objects: readonly KubeObject[]): boolean =>
@@ -260,8 +260,8 @@ const reportMachines = (twin: Twin, ids: readonly string[], status: object = {})
   })
 
 /**
- * Status that the provider reports until the Nodes of all machines have registered. If it reported the machines earlier, core would
- * record an event for each Node.
+ * Status that the provider reports until the Nodes of all machines have registered. If the provider reported its machines earlier, core
+ * would record an Event whenever a Node registers.
  */
 const notProvisioned = { ready: false, initialization: { provisioned: false } }
 
@@ -277,7 +277,7 @@ const allAvailable = (count: number) =>
       availableReplicas === count && nodeRefs.length === count && phase === 'Running',
   )
 
-/** Returns whether exactly `count` Machines have a Node. */
+/** Returns a check for `settle`: whether exactly `count` Machines have a Node. */
 const machinesRun = (count: number) => (objects: readonly KubeObject[]) =>
   objects.filter((object) => isMachine(object) && object.status?.nodeRef !== undefined).length === count
 
@@ -590,7 +590,7 @@ const unknownKind =
     await twin.settle('the kind does not exist', until)
     await twin.delete(MachinePool, 'p')
     await twin.settle(
-      'the kind prevents the deletion',
+      'the missing kind prevents the deletion',
       poolIs(({ phase }) => phase === 'Deleting'),
     )
   }

@@ -74,7 +74,7 @@ test('eventLoopYielder does not count the time between two turns, and schedules 
   expect(yieldIfDue()).toBeUndefined()
 })
 
-test('eventLoopYielder schedules the end of a turn at its first call if turns are not counted', async () => {
+test('eventLoopYielder schedules the end of a turn at the first call in the turn if turns are not counted', async () => {
   let [now, scheduled] = [0, 0]
   const turn = async () => {
     scheduled++

@@ -11,7 +11,7 @@ export interface KindRule {
   readonly keepsData?: true
   /** Paths of v1beta2 that get `false` or `0` only if the object in the annotation has this value there. */
   readonly zeros?: readonly string[]
-  /** Paths of v1beta2 that are always restored from the annotation. */
+  /** Paths of v1beta2 whose values come from the object in the annotation, if there is one, regardless of the value in the older version. */
   readonly restores?: readonly string[]
   /** Converts metadata to v1beta2. May also set fields of `stored` that follow from the metadata. */
   metadataUp?(metadata: ObjectMeta, stored: Struct): ObjectMeta
@@ -19,6 +19,7 @@ export interface KindRule {
   metadataDown?(metadata: ObjectMeta, stored: Struct): ObjectMeta
 }
 
+/** How objects of a kind are converted between an older version and v1beta2. */
 export interface Conversion {
   /** Go types of the older version and of v1beta2. */
   readonly older: string
@@ -124,7 +125,7 @@ function convertStruct(direction: Direction, older: string, stored: string, valu
 function convertField(direction: Direction, from: string, to: string, value: unknown, scope: ConversionScope): unknown {
   const target = to.replace(/^\*/, '')
   if (value === undefined) {
-    // In Go, a struct without pointer always exists: its fields may have values in the other version even when it is empty.
+    // In Go, a struct without a pointer always exists: its fields may get values in the other version even when the struct is empty.
     if (isStruct(from) && isStruct(to)) return nonZero(convertValue(direction, from, to, {}, scope) as Struct)
     // Upstream converts zeros of older versions to pointers to zero. If this is wrong for a field, `zeros` of the kind's rule removes the
     // value.

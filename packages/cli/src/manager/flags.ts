@@ -41,7 +41,9 @@ function namespaceName(text: string): string {
 /** Parses a label value. An invalid value is rejected, because it would match no object. */
 function labelValue(text: string): string {
   if (text !== '' && !/^[A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?$/.test(text))
-    throw new InvalidArgumentError('expected the value of a label: at most 63 letters, digits, and - _ . between them.')
+    throw new InvalidArgumentError(
+      'expected the value of a label: letters and digits, with - _ . between them, at most 63 characters.',
+    )
   return text
 }
 
@@ -67,7 +69,7 @@ export interface TuningFlags {
   readonly machinesetConcurrency?: number
 }
 
-/** Controllers by the prefix of their concurrency flag. As upstream, --clusterresourceset-concurrency sets two controllers. */
+/** Controllers by the prefix of their concurrency flag. As upstream, --clusterresourceset-concurrency applies to two controllers. */
 const controllersOfFlag = {
   cluster: ['cluster'],
   clustercache: ['clustercache'],

@@ -6,9 +6,10 @@ test('prints a repeated error of an object once, and no reconciler errors', () =
   const lines: string[] = []
   const log = storyLog(({ subject, text }) => void lines.push(`${subject}: ${text}`))
   const clusterLog = log.child({ controller: 'topology/cluster' }).child({ Cluster: 'default/demo', reconcileID: '1' })
-  const rejected = () => clusterLog.error('Status rejected by the API server', { err: new StatusError('Invalid', 'too long') })
-  rejected()
-  rejected()
+  const logRejection = () =>
+    clusterLog.error('Status rejected by the API server', { err: new StatusError('Invalid', 'too long') })
+  logRejection()
+  logRejection()
   clusterLog.error('Reconciler error', { err: new Error('no') })
   log.error('The data folder takes no writes')
   expect(lines).toEqual([

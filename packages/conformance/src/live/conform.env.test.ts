@@ -22,7 +22,7 @@ const example = (group: string, kind: string, spec: object): UnknownObject => ({
   spec,
 })
 
-/** Two examples of each kind whose template the scenario `templates` changes: from the first example to the second. */
+/** For three kinds, two examples each: the scenario `templates` sends a dry-run request that changes a template from the first to the second. */
 const examples = [
   example('infrastructure', 'LocalMachine', {}),
   example('infrastructure', 'LocalMachine', { simulated: { provisioningDelay: '1s' } }),
@@ -245,11 +245,11 @@ test('a watch that delivers changes of IPAddresses late causes no failure', asyn
 })
 
 test('an IPAM provider can be tested together with an infrastructure provider', async () => {
-  const [local, addresses] = [localProvider(), poolProvider()]
+  const [infrastructure, addresses] = [localProvider(), poolProvider()]
   env = await providerEnv({
-    kinds: [...local.kinds, ...addresses.kinds],
+    kinds: [...infrastructure.kinds, ...addresses.kinds],
     start(context) {
-      const running = local.start(context)
+      const running = infrastructure.start(context)
       return { ...running, controllers: [...running.controllers, ...addresses.start(context).controllers] }
     },
   })

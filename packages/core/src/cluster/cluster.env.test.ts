@@ -89,7 +89,8 @@ test('a Cluster reports the state of its infrastructure, its control plane and t
   ])
 })
 
-// As upstream, each Cluster labels the object with its own name. Upstream reconciles each Cluster at most once a second.
+// As upstream, each Cluster sets the label cluster-name of the object to its own name, so the two Clusters overwrite each other's label
+// without end. The work queue allows four such reconciles of each Cluster a second. Upstream reconciles each Cluster at most once a second.
 test('two Clusters that refer to one infrastructure object write it at most eight times a second', async () => {
   env = await coreEnv()
   await env.create(DevCluster, 'demo')
@@ -268,7 +269,7 @@ test('a Cluster waits for the objects of its topology', async () => {
   }
 })
 
-test("a Cluster without control plane provider gets a kubeconfig once the Secret of the user's certificate authority exists", async () => {
+test("a Cluster without a control plane provider gets a kubeconfig once the Secret of the user's certificate authority exists", async () => {
   env = await coreEnv({ limits: { eventFilter: ({ metadata }) => metadata.labels?.['mine'] === 'yes' } })
   const spec = { infrastructureRef: aCluster().spec.infrastructureRef, controlPlaneEndpoint: { host: 'fd00::1', port: 6443 } }
   await env.create(Cluster, 'demo', { metadata: { labels: { mine: 'yes' } }, spec })

@@ -5,8 +5,8 @@ import { formatKubeconfig, issueCertificate, type Kubeconfig } from '@capstan/ku
 import type { ClusterPhase } from './scope.ts'
 
 /**
- * Generates the kubeconfig of a Cluster that has neither a control plane provider nor a topology. It is signed by the certificate authority
- * that the user put into the Secret `<cluster>-ca`. Upstream: util/kubeconfig, v1.14.
+ * Generates the kubeconfig of a Cluster that has neither a control plane provider nor a topology. Its client certificate is signed by the
+ * certificate authority that the user put into the Secret `<cluster>-ca`. Upstream: util/kubeconfig, v1.14.
  */
 export const kubeconfig: ClusterPhase = async ({ cluster }, { cache, client, clock, signal }) => {
   const { name, namespace } = cluster.metadata
@@ -47,7 +47,7 @@ export const kubeconfig: ClusterPhase = async ({ cluster }, { cache, client, clo
       { signal },
     )
   } catch (err) {
-    // The cache was stale. The existing Secret stays: this controller may not have created it.
+    // The Secret exists, but the cache did not contain it yet. The Secret stays as it is, because another client may have created it.
     if (!isReason(err, 'AlreadyExists')) throw err
   }
   return proceed()

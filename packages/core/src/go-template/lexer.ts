@@ -1,4 +1,4 @@
-/** Splits a template into tokens: text outside actions, and the words inside them. */
+/** Splits a template of Go's text/template into tokens: the text outside actions, and the words and symbols inside actions. */
 
 export type TokenKind =
   | 'text'
@@ -90,7 +90,10 @@ function closeAt(source: string, pos: number): { trims: boolean; after: number }
   return source.startsWith('}}', pos) ? { trims: false, after: pos + 2 } : undefined
 }
 
-/** Adds the tokens of one action to `tokenList`, and returns its closing delimiter. After an error, the last token has the kind `error`. */
+/**
+ * Adds the tokens of one action to `tokenList`. Returns the position after the action, and whether its closing delimiter trims the following
+ * text. After an error, returns `undefined`, and the last token has the kind `error`.
+ */
 function actionTokens(source: string, from: number, tokenList: Token[]): { trims: boolean; after: number } | undefined {
   let pos = from
   let parens = 0

@@ -98,7 +98,7 @@ const knownErrors: { readonly [code: string]: KnownError } = {
   CERT_HAS_EXPIRED: expired,
   CERT_NOT_YET_VALID: expired,
   ERR_TLS_CERT_ALTNAME_INVALID: ({ host, names }) => ['TLSName', `${notVerified} ${namesText(host, names)}`],
-  // The response is not HTTP/2, although it was negotiated.
+  // The server negotiated HTTP/2, but its response is not HTTP/2.
   ERR_HTTP2_ERROR: () => ['Garbage', 'connection error: PROTOCOL_ERROR'],
   // Without the stream number of upstream's text, so that the message does not change from call to call.
   ERR_HTTP2_STREAM_ERROR: ({ message }) => ['ConnectionReset', `stream error: ${streamErrorIn(message)}`],

@@ -244,8 +244,8 @@ test('a refused connection, an untrusted certificate and a timeout have differen
   const waiting = connect(url, { clock, timeout: seconds(10) }).send(machines)
   clock.step(clock.now() + seconds(10))
   await expect(waiting).rejects.toMatchObject({ reason: 'Timeout', message: expect.stringContaining('timed out after 10 s') })
-  // Port 1 never has a listener. A port that was just closed may be open again, because a process that another test starts inherits the
-  // socket.
+  // Port 1 never has a listener. A port that was just closed may still be open, because a process that another test started may have
+  // inherited the socket.
   await expect(connect('https://127.0.0.1:1').send(machines)).rejects.toMatchObject({
     reason: 'ServiceUnavailable',
     message: expect.stringContaining('ECONNREFUSED'),
@@ -303,7 +303,7 @@ async function follow(url: string, options: Partial<HttpsTransportOptions> = {},
   return { names, end }
 }
 
-test('a watch yields events independent of the boundaries of chunks, and ends when the server ends it', async () => {
+test('a watch yields events independently of the boundaries of chunks, and ends when the server ends it', async () => {
   let requested = ''
   const { url } = await serve((req, res) => {
     requested = req.url ?? ''

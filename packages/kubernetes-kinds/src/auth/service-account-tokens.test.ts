@@ -349,7 +349,7 @@ test('maxExpirationSeconds limits the requested lifetime of a token', async () =
   expect([spec.expirationSeconds, claimsOf(status!.token).exp]).toEqual([3600, limited.clock.now() / 1000 + 3600])
 })
 
-test('a pod token with the default lifetime is valid for a year, unless extendExpiration is false', async () => {
+test('a pod token with the lifetime that kubelets request by default, 3607 seconds, is valid for a year, unless extendExpiration is false', async () => {
   const pod = {
     metadata: { name: 'p', namespace },
     spec: { serviceAccountName: 'robot', containers: [{ name: 'c', image: 'i' }] },

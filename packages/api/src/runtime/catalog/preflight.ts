@@ -44,6 +44,7 @@ function findingOf(
   }
   if (!called.deprecated) return undefined
   const since = called.deprecated.release
-  // A published document marks deprecated hooks, but does not contain the release of the deprecation: `since` then equals `release`.
+  // The hooks may come from the OpenAPI document of a release. That document marks deprecated hooks, but does not contain the release
+  // of the deprecation: `since` then equals `release`.
   return { handler: name, kind: 'deprecated', message: `${text} is deprecated ${since === release ? 'in' : 'since'} ${since}` }
 }

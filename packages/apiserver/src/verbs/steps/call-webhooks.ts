@@ -1,4 +1,4 @@
-/** Calls webhooks and policies for a write, and decodes the objects that mutating webhooks return. */
+/** Calls webhooks and policies for a write, and decodes the objects that mutating webhooks have patched. */
 import { inPieces, isRecord, messageOf, type UnknownObject, type Work } from '@capstan/kube'
 import { type GroupVersionKind, internalError } from '../../admission/review.ts'
 import type { Write } from '../../admission/webhooks.ts'
@@ -17,8 +17,9 @@ export interface AdmissionView {
 }
 
 /**
- * Calls mutating webhooks. @returns the draft to continue with: another object when a webhook patched it @throws StatusError when a webhook
- * denies the request, or when a failure is not ignored (failurePolicy)
+ * Calls mutating webhooks. With a view, applies their patches to `object`.
+ * @returns the draft to continue with: a new object when a webhook patched the object without a view, otherwise `object`
+ * @throws StatusError when a webhook denies the request, or when a failure is not ignored (failurePolicy)
  */
 export async function mutateWebhooks(
   { webhooks, clock }: ServerContext,

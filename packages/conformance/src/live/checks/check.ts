@@ -1,6 +1,6 @@
 /**
- * The interface of live checks, and functions with which they read the record of a scenario. A mark is a named moment of the scenario, such
- * as `ready`.
+ * The interface of live checks, which check a running provider, and functions with which they read the record of a scenario. A mark is a
+ * named moment of the scenario, such as `ready`.
  */
 import {
   BootstrapConfigContract,

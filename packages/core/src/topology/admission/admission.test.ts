@@ -170,7 +170,7 @@ describe('a Cluster with a class', () => {
     ])
   })
 
-  // Inputs and texts: core/webhooks/admission/cluster_test.go, v1.14.
+  // Upstream's inputs and texts: core/webhooks/admission/cluster_test.go, v1.14.
   describe('with health checks', () => {
     const workers = (healthCheck: object) => ({
       workers: { machineDeployments: [{ class: 'default', name: 'md-0', healthCheck }] },
