@@ -179,14 +179,13 @@ func TestStatusAndSpecAreWrittenSeparately(t *testing.T) {
 		`Operation cannot be fulfilled on widgets.shop.example.com "apart": the object has been modified; please apply your changes to the latest version and try again`)
 	before := made.ResourceVersion
 	must(t, direct.Update(background, made))
-	check(t, "resourceVersion after an update that changes nothing", made.ResourceVersion, before)
+	check(t, "an update that changes nothing", made.ResourceVersion, before)
 }
 
 func TestNamespacesStayTerminating(t *testing.T) {
 	namespace := namespaceFor(t)
 	must(t, direct.Create(background, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "left"}}))
 	must(t, clientset.CoreV1().Namespaces().Delete(background, namespace, metav1.DeleteOptions{}))
-	// No namespace controller runs here, so the namespace stays Terminating.
 	now, err := clientset.CoreV1().Namespaces().Get(background, namespace, metav1.GetOptions{})
 	must(t, err)
 	check(t, "phase", now.Status.Phase, corev1.NamespaceTerminating)
@@ -205,7 +204,7 @@ func TestCRDsAreInstalledAndUninstalled(t *testing.T) {
 	must(t, envtest.UninstallCRDs(config, options))
 	eventually(t, func() error {
 		if err := direct.Get(background, client.ObjectKeyFromObject(gadget), gadget); err == nil {
-			return fmt.Errorf("Gadgets are still served")
+			return fmt.Errorf("still served")
 		}
 		return nil
 	})

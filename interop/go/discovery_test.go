@@ -35,12 +35,12 @@ func TestAggregatedAndLegacyDiscoveryAgree(t *testing.T) {
 		for _, list := range lists {
 			for _, r := range list.APIResources {
 				if strings.Contains(r.Name, "/") {
-					r.SingularName = "" // Only aggregated discovery reports the singular name of a subresource.
+					r.SingularName = "" // Only aggregated discovery reports this name.
 				}
-				texts[list.GroupVersion+" "+r.Name] = fmt.Sprintf("%s %t %v %v %v %s", r.Kind, r.Namespaced, r.Verbs, r.ShortNames, r.Categories, r.SingularName)
+				all[list.GroupVersion+" "+r.Name] = fmt.Sprintf("%s %t %v %v %v %s", r.Kind, r.Namespaced, r.Verbs, r.ShortNames, r.Categories, r.SingularName)
 			}
 		}
-		return texts
+		return all
 	}
 	var fromAggregated, fromLegacy map[string]string
 	attempts := 0
