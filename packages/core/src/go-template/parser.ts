@@ -110,12 +110,20 @@ class Parser {
       if (first.text === 'end' || first.text === 'else') {
         this.#index++
         if (first.text === 'end') this.#expect('end', 'close')
+        else this.#checkElse()
         if (isTop) this.#fail(`unexpected {{${first.text}}}`, first.pos)
         return { body, closedBy: first.text }
       }
       this.#index++
       body.push(this.#keyword(first))
     }
+  }
+
+  /** Checks that `else` ends its action or begins `{{else if` or `{{else with`. Upstream: elseControl. */
+  #checkElse(): void {
+    const next = this.#peekAfterSpace()
+    const isChained = next.kind === 'keyword' && (next.text === 'if' || next.text === 'with')
+    if (next.kind !== 'close' && !isChained) this.#unexpected(next, 'else')
   }
 
   #keyword(word: Token): Statement {
@@ -142,7 +150,7 @@ class Parser {
         const blockName = this.#stringValue(this.#expect('block clause', 'string', 'rawString'))
         const pipe = this.#pipeline('block clause', 'close')
         this.#enter()
-        this.#inOwnScope(() => this.#body(blockName))
+        this.#inOwnScope(() => this.#body(blockName, 'block clause'))
         this.#nesting--
         return { type: 'template', pos: word.pos, name: blockName, pipe }
       }
@@ -154,12 +162,12 @@ class Parser {
   #define(): void {
     const templateName = this.#stringValue(this.#expect('define clause', 'string', 'rawString'))
     this.#expect('define clause', 'close')
-    this.#inOwnScope(() => this.#body(templateName))
+    this.#inOwnScope(() => this.#body(templateName, 'define clause'))
   }
 
-  #body(templateName: string): void {
+  #body(templateName: string, context: string): void {
     const { body: content, closedBy } = this.#statements(false)
-    if (closedBy === 'else') this.#fail('unexpected {{else}} in define clause')
+    if (closedBy === 'else') this.#fail(`unexpected {{else}} in ${context}`)
     this.#add(templateName, content)
   }
 
@@ -197,7 +205,7 @@ class Parser {
         otherwise = [this.#branch(type, chained.pos)]
       } else {
         if (chained.kind === 'keyword' && (chained.text === 'if' || chained.text === 'with')) this.#unexpected(chained, 'input')
-        this.#expect('else', 'close')
+        this.#index++
         const alternative = this.#statements(false)
         if (alternative.closedBy === 'else') this.#fail('expected end; found {{else}}')
         otherwise = alternative.body
