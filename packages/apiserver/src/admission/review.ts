@@ -126,9 +126,10 @@ export function decodeResponse({ type, webhook, reviewVersion }: Hook, uid: stri
 }
 
 function checkType({ apiVersion = '', kind = '' }: { apiVersion?: unknown; kind?: unknown }, version: string): void {
-  if (apiVersion === `admission.k8s.io/${version}` && kind === 'AdmissionReview') return
-  // Upstream: v1beta1 webhooks may omit apiVersion and kind.
-  if (version === 'v1beta1' && apiVersion === '' && kind === '') return
+  // Upstream: v1beta1 webhooks may omit apiVersion, kind, or both.
+  const isOmitted = (field: unknown) => version === 'v1beta1' && field === ''
+  const hasVersion = apiVersion === `admission.k8s.io/${version}` || isOmitted(apiVersion)
+  if (hasVersion && (kind === 'AdmissionReview' || isOmitted(kind))) return
   const [group, receivedVersion] = String(apiVersion).includes('/') ? String(apiVersion).split('/', 2) : ['', String(apiVersion)]
   throw new Error(
     `expected webhook response of admission.k8s.io/${version}, Kind=AdmissionReview, got ${group}/${receivedVersion}, Kind=${String(kind)}`,
@@ -149,7 +150,8 @@ function patchOf(type: HookType, { patch, patchType }: Record<string, unknown>, 
     if (patchType === '') throw new Error('webhook returned invalid response.patchType of ""')
   }
   if (!hasPatch) return undefined
-  if (hasType && patchType !== 'JSONPatch') throw new Error(`unsupported patch type ${JSON.stringify(patchType)}`)
+  // As upstream, the patch type of v1beta1 is not verified.
+  if (version === 'v1' && patchType !== 'JSONPatch') throw new Error(`unsupported patch type ${JSON.stringify(patchType)}`)
   return Buffer.from(patch, 'base64').toString('utf8')
 }
 

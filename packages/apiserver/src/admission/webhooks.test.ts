@@ -343,6 +343,11 @@ describe('a webhook', () => {
       `500 InternalError: ${failing}received invalid webhook response: expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got /v1, Kind=Pod`,
     ],
     [
+      'responds without a kind',
+      ({ request }) => ({ raw: { apiVersion: 'admission.k8s.io/v1', response: { uid: request.uid, allowed: true } } }),
+      `500 InternalError: ${failing}received invalid webhook response: expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got admission.k8s.io/v1, Kind=`,
+    ],
+    [
       'is validating and returns a patch',
       () => patch({ op: 'remove', path: '/spec' }),
       `500 InternalError: ${failing}received invalid webhook response: validating webhook may not return response.patch`,
@@ -353,6 +358,28 @@ describe('a webhook', () => {
     expect(error.replace(/uid="[0-9a-f-]{36}"/, 'uid="UID"')).toBe(expected)
     expect(await rejection(hooks.hosted.client.get(Widget, at('a')))).toContain('NotFound')
   })
+
+  // Upstream: the decoder of k8s.io/apiserver, pkg/util/webhook, adds missing fields; VerifyAdmissionResponse checks them only for v1.
+  test.each([
+    ['apiVersion and kind', {}],
+    ['apiVersion', { kind: 'AdmissionReview' }],
+    ['kind', { apiVersion: 'admission.k8s.io/v1beta1' }],
+  ])('with version v1beta1 may respond without %s', async (_, type) => {
+    const reply = () => ({ raw: { ...type, response: { allowed: true } } })
+    await hooks.add('validating', 'val', reply, { admissionReviewVersions: ['v1beta1'] })
+    expect(await rejection(create())).toBe('accepted')
+  })
+
+  // Upstream: VerifyAdmissionResponse in k8s.io/apiserver, pkg/admission/plugin/webhook/request.
+  test.each([undefined, 'JSONPatch', 'Merge'])(
+    'with version v1beta1 may return a JSON patch with the type %s',
+    async (patchType) => {
+      const operations = writeJSON([{ op: 'add', path: '/spec/color', value: 'red' }])
+      const response = { allowed: true, patchType, patch: Buffer.from(operations).toString('base64') }
+      await hooks.add('mutating', 'mut', () => ({ raw: { response } }), { admissionReviewVersions: ['v1beta1'] })
+      expect((await create()).spec.color).toBe('red')
+    },
+  )
 
   test.each<[title: string, reply: () => Reply, text: string]>([
     [
