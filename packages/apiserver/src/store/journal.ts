@@ -88,7 +88,7 @@ export class Journal {
     let marker: OpenFile | undefined
     try {
       // These bytes may have been read from the page cache without being on the disk, so they are written again and synced.
-      if (unacknowledged.length > 0) await log.write(unacknowledged, acknowledged.offset)
+      await log.write(unacknowledged, acknowledged.offset)
       await log.truncate(end.offset)
       await log.sync()
       marker = await createCommitMarker(files, folder, end)
