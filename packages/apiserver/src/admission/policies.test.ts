@@ -1,4 +1,4 @@
-import { ConfigMap, Namespace, unknownKind } from '@capstan/kube'
+import { ClusterRole, ConfigMap, Namespace, unknownKind } from '@capstan/kube'
 import { aWidget, rejection, testServer, type TestServer, Widget } from '@capstan/kubernetes-kinds/test-server'
 import { describe, expect, test } from 'vitest'
 
@@ -16,10 +16,14 @@ const Binding = unknownKind({
   scope: 'Cluster',
 })
 
-/** Creates a server with a policy: a Widget has at most as many replicas as `most` in each ConfigMap that `paramRef` selects. */
-async function serverWithPolicy(paramRef: object): Promise<TestServer> {
+const widgetRule = { operations: ['CREATE'], apiGroups: ['shop.example.com'], apiVersions: ['v1'], resources: ['widgets'] }
+
+/**
+ * Creates a server with a policy: an object that `rule` matches has at most as many replicas as `most` in each ConfigMap that `paramRef`
+ * selects.
+ */
+async function serverWithPolicy(paramRef: object, rule = widgetRule): Promise<TestServer> {
   const server = await testServer()
-  const rule = { operations: ['CREATE'], apiGroups: ['shop.example.com'], apiVersions: ['v1'], resources: ['widgets'] }
   await server.client.create(Policy, {
     metadata: { name: 'limit' },
     spec: {
@@ -73,6 +77,15 @@ test('a paramRef with a selector applies the policy with each selected object, a
   await client.create(ConfigMap, limit('high', 9, 'default', { limits: 'widgets' }))
   await client.create(ConfigMap, limit('other', 0))
   expect([await create(2), await create(3)]).toEqual(['accepted', tooMany])
+})
+
+// Upstream: CollectParams in k8s.io/apiserver, pkg/admission/plugin/policy/generic.
+test('a paramRef without a namespace denies writes of cluster-scoped resources, also with parameterNotFoundAction Allow', async () => {
+  const rule = { ...widgetRule, apiGroups: ['rbac.authorization.k8s.io'], resources: ['clusterroles'] }
+  const { client } = await serverWithPolicy({ name: 'limit', parameterNotFoundAction: 'Allow' }, rule)
+  expect(await rejection(client.create(ClusterRole, { metadata: { name: 'r' }, rules: [] }))).toContain(
+    'failed to configure binding: cannot use namespaced paramRef in policy binding that matches cluster-scoped resources',
+  )
 })
 
 test.each([

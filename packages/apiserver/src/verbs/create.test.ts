@@ -226,6 +226,17 @@ describe('unknown fields', () => {
   })
 })
 
+test('admission that only sets defaults rejects no object', async () => {
+  const defaults = admission({
+    kind: Widget,
+    default(widget) {
+      widget.spec.color ??= 'blue'
+    },
+  })
+  const { client } = await testServer({ admission: [defaults] })
+  expect((await client.create(Widget, aWidget('w'))).spec.color).toBe('blue')
+})
+
 test('admission sets defaults, returns warnings, and rejects invalid objects', async () => {
   const rules = admission({
     kind: Widget,
