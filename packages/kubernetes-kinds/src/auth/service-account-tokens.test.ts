@@ -102,6 +102,8 @@ test.each<[string, object]>([
   ['with an id that is a number', { jti: 1 }],
   ['with a string as a date', { nbf: '1' }],
   ['with an audience that is a number', { aud: ['https://kubernetes.default.svc.cluster.local', 1] }],
+  ['without a service account', { 'kubernetes.io': { namespace } }],
+  ['without a namespace', { 'kubernetes.io': { serviceaccount: { name: 'robot' } } }],
 ])('a token %s is rejected', async (_, changedClaims) => {
   const t = await start({ serviceAccountTokens: { signingKey } })
   expect(authenticateToken(t, signedAgain(t, await tokenOf(t), changedClaims))).toEqual(rejected)
