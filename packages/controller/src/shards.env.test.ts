@@ -168,6 +168,16 @@ test('a controller with observe receives keys of objects that other processes re
   for (const [namespace, by] of writers) expect(by.has('b')).toBe(!foreignNamespaces.has(namespace))
 })
 
+test('a controller with observe receives the keys of the shards that its process has lost', async () => {
+  const observedNamespaces = new Set<string>()
+  const a = await join('a', { shards, observe: ({ namespace }) => void observedNamespaces.add(namespace!) })
+  await advance(seconds(20))
+  observedNamespaces.clear()
+  a.connection = 'loses requests'
+  await advance(seconds(40))
+  expect([...observedNamespaces].sort()).toEqual([...namespaces].sort())
+})
+
 describe('managers that divide the work differently', () => {
   const writesBy = (member: Member) => writes.filter(({ by }) => by === member.name)
 

@@ -58,8 +58,22 @@ const Widget = defineKind({
 })
 type Sized = KubeObject & { spec: { width?: number } }
 
+/** Kinds with the plural of Widget. Their schemas allow no Widget, because they require `spec.depth`. */
+const namesakes = [
+  { group: 'other.example.com', version: 'v2' },
+  { group: 'shop.example.com', version: 'v3' },
+].map((groupVersion) =>
+  defineKind({
+    ...groupVersion,
+    kind: 'Widget',
+    plural: 'widgets',
+    scope: 'Namespaced',
+    spec: s.object({ depth: s.int32() }),
+  }),
+)
+
 const handle = webhookHandler({
-  kinds: [Widget],
+  kinds: [...namesakes, Widget],
   admission: {
     reader: {} as Reader,
     of: [
