@@ -390,7 +390,9 @@ describe('admission rejects an update of a class in use', () => {
   })
 
   test('that removes a health check that a Cluster enables', async () => {
-    const { change, machineDeployments } = await aUsedClass()
+    const { change, createWith, machineDeployments } = await aUsedClass()
+    await createWith('disabled', { enabled: false })
+    await createWith('own-check', { enabled: true, ...healthCheck })
     const withoutCheck = machineDeployments.map(({ healthCheck: _healthCheck, ...workerClass }) => workerClass)
     await expect(change({ spec: { workers: { machineDeployments: withoutCheck } } })).rejects.toThrow(
       'spec.workers.machineDeployments[default].healthCheck: Forbidden: healthCheck cannot be deleted because it is used by Cluster(s) "demo"',

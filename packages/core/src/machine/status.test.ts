@@ -227,6 +227,7 @@ describe('UpToDate', () => {
     ['another version',                  { version: 'v1.33.0' }, {}, {}, 'False NotUpToDate: * Version v1.33.0, v1.34.0 required'],
     ['another template',                 { infrastructureRef: ref('DevMachineTemplate') }, {}, {}, 'False NotUpToDate: * DevMachine is not up-to-date'],
     ['another failure domain',           { failureDomain: 'a' }, { failureDomain: 'b' }, {}, 'False NotUpToDate: * Failure domain a, b required'],
+    ['no failure domain any more',       { failureDomain: 'a' }, {}, {}, 'False NotUpToDate: * Failure domain a,  required'],
     ['fields that change in place',      { minReadySeconds: 5 }, {}, {}, 'True UpToDate'],
     ['the kubelet has an older version', {}, {}, { machine: aMachine({ status: { nodeInfo: { kubeletVersion: 'v1.33.1' } as never } }) }, 'False Updating: * Node.status.nodeInfo.kubeletVersion v1.33.1, v1.34.0 required'],
     ['the kubelet has build metadata',   {}, {}, { machine: aMachine({ status: { nodeInfo: { kubeletVersion: 'v1.34.0+b' } as never } }) }, 'False Updating: * Node.status.nodeInfo.kubeletVersion v1.34.0+b, v1.34.0 required'],

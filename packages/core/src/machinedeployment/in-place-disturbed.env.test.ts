@@ -1,7 +1,7 @@
 /** In-place rollouts that are disturbed by the extension, the templates, or users. */
-import { Cluster, Machine, MachineDeployment, MachineSet, PausedAnnotation } from '@capstan/api'
+import { Cluster, Machine, MachineDeployment, MachineSet, PausedAnnotation, UpdateInProgressAnnotation } from '@capstan/api'
 import type { RuntimeClient } from '@capstan/extension'
-import { keyOf, seconds } from '@capstan/kube'
+import { type KubeObject, keyOf, minutes, seconds, StatusError, type Transport, withSend } from '@capstan/kube'
 import { type HookScript, scriptedRuntime } from '@capstan/testing'
 import { afterEach, describe, expect, test } from 'vitest'
 import {
@@ -91,6 +91,28 @@ describe('a rollout', () => {
     await env.client.create(DevMachineTemplate, { metadata: { namespace, name: 'infra' }, spec: template['spec'] } as never)
     await env.advance(seconds(20))
     expect(requests).not.toEqual([])
+  })
+
+  test('retries the start of an in-place update that the API server rejects', async () => {
+    let isRejected = true
+    const between = (transport: Transport): Transport =>
+      withSend(transport, async (request, signal) => {
+        const { annotations } = (request.body as KubeObject | undefined)?.metadata ?? {}
+        const isStart = request.plural === 'devmachines' && annotations?.[UpdateInProgressAnnotation] !== undefined
+        if (isStart && isRejected) throw new StatusError('Forbidden', 'quota')
+        return transport.send(request, signal)
+      })
+    env = await inPlaceEnv(scriptedRuntime(ableExtension().script), { replicas: 1 }, { between })
+    const namesBefore = await env.names()
+    await env.patch(largerAndNewer)
+    await env.advance(seconds(30))
+    // Upstream: completeMoveMachine in machineset_controller.go.
+    const failure = `failed to complete triggering in-place update for Machine default/${namesBefore[0]}: `
+    expect(env.manager.waiting()).toContainEqual(expect.stringContaining(failure))
+    isRejected = false
+    await env.advance(minutes(20))
+    await env.expectUpdated()
+    expect(await env.names()).toEqual(namesBefore)
   })
 
   test('does not wait for a template of the old set when no extension is registered', async () => {

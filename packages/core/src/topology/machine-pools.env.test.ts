@@ -1,6 +1,6 @@
 /** MachinePools of a managed topology, with the local provider, on the virtual clock. */
 import { Cluster, ClusterClass, MachinePool } from '@capstan/api'
-import { getCondition, isReason, minutes, Node, seconds } from '@capstan/kube'
+import { getCondition, isReason, minutes, Node, seconds, StatusError, withSend } from '@capstan/kube'
 import {
   LocalBootstrapConfig,
   LocalBootstrapConfigTemplate,
@@ -193,6 +193,32 @@ test('the infrastructure of a pool is changed in place; a pool that is removed f
   expect((await pools()).map(({ metadata }) => metadata.labels?.['topology.cluster.x-k8s.io/pool-name'])).toEqual(['mp1'])
   expect((await env.client.list(LocalMachinePool, { namespace: 'default' })).items).toHaveLength(1)
   expect((await env.client.list(LocalBootstrapConfig, { namespace: 'default' })).items).toHaveLength(2)
+})
+
+test('a pool whose deletion is rejected is reported, and its deletion is retried', async () => {
+  let isRejected = true
+  env = await managementEnv({
+    runtime: noHooks(),
+    shows: () => false,
+    reach: async (_, inProcess) =>
+      withSend(inProcess, async (request, signal) => {
+        const isDeletion = request.verb === 'delete' && request.plural === MachinePool.plural
+        if (isDeletion && isRejected) throw new StatusError('Forbidden', 'the pool is in use')
+        return inProcess.send(request, signal)
+      }),
+  })
+  await aClass()
+  await aCluster([{ class: 'worker', name: 'mp0', replicas: 1 }])
+  await setPools([{ class: 'worker', name: 'mp1', replicas: 1 }])
+  await env.advance(minutes(1))
+  // Upstream: deleteMachinePool in reconcile_state.go
+  expect(await topologyReconciled()).toBe(
+    'False ReconcileFailed: error reconciling the Cluster topology: failed to delete MachinePool default/demo-mp0: the pool is in use',
+  )
+  isRejected = false
+  await env.advance(minutes(20))
+  expect(await poolOf('mp0')).toBeUndefined()
+  expect(await topologyReconciled()).toBe('True ReconcileSucceeded')
 })
 
 test('new pools are created although the update of an existing one fails', async () => {

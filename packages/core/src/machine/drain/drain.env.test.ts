@@ -1,5 +1,5 @@
 import { Machine, MachineDrainRule } from '@capstan/api'
-import { DaemonSet, defineKind, Node, orAbsent, Pod, s, seconds } from '@capstan/kube'
+import { DaemonSet, defineKind, legacyConditionsOf, Node, orAbsent, Pod, s, seconds } from '@capstan/kube'
 import { conditionText, coreEnv, type CoreEnv } from '@capstan/testing'
 import { afterEach, expect, test } from 'vitest'
 
@@ -212,6 +212,20 @@ test('the deletion waits until volumes are detached, except volumes of skipped P
   await env.advance(seconds(6))
   expect(await machineExists()).toBe(false)
   expect(await exists('agent-1')).toBe(true)
+})
+
+// Upstream: reconcileDelete in machine_controller.go, v1.14.
+test('a drain that fails is reported with its error in the v1beta1 condition DrainingSucceeded', async () => {
+  await startEnv()
+  env.reachable = false
+  await deleteMachine()
+  const machine = await env.get(Machine, 'm1')
+  expect(legacyConditionsOf(machine).find(({ type }) => type === 'DrainingSucceeded')).toMatchObject({
+    status: 'False',
+    severity: 'Warning',
+    reason: 'DrainingFailed',
+    message: 'failed to cordon Node node-m1: failed to cordon Node: connect ECONNREFUSED',
+  })
 })
 
 const clusterScoped = (group: string, kind: string, plural: string) =>

@@ -1,6 +1,6 @@
 import type { JsonObject } from '@capstan/kube'
 import { expect, test } from 'vitest'
-import { patchOperations } from './inline-patch.ts'
+import { patchOperations, selects } from './inline-patch.ts'
 
 const template = { apiVersion: 'infrastructure.cluster.x-k8s.io/v1beta2', kind: 'FooClusterTemplate', metadata: { name: 'x' } }
 
@@ -31,6 +31,19 @@ test('an index past the end of a list is an error', () =>
   expect(() => operations({ variable: 'cidrs.2' }, { cidrs: ['a', 'b'] })).toThrow(
     'variable "cidrs.2" does not exist: failed to lookup segment "2"',
   ))
+
+// Upstream: matchesSelector in json_patch_generator.go.
+test.each([
+  ['machineDeploymentClass', 'does not select', false],
+  ['machinePoolClass', 'selects', true],
+])('a selector with %s %s a template of a MachinePool, whose kind MachineDeployments can use, too', (resources, _, expected) => {
+  const selector = {
+    apiVersion: template.apiVersion,
+    kind: template.kind,
+    matchResources: { [resources]: { names: ['worker'] } },
+  }
+  expect(selects(selector, template as never, { kind: 'machinePool', class: 'worker' })).toBe(expected)
+})
 
 function operations(valueFrom: { template: string } | { variable: string }, variables: JsonObject) {
   const matchResources = { infrastructureCluster: true }
