@@ -31,14 +31,25 @@ class InOrder {
  */
 class FirstFailure implements Reporter {
   failure: string | undefined
+  readonly #onFailure: () => void
+
+  constructor(onFailure: () => void) {
+    this.#onFailure = onFailure
+  }
+
+  #record(failure: string): void {
+    if (this.failure !== undefined) return
+    this.failure = failure
+    this.#onFailure()
+  }
 
   onTestCaseResult(test: TestCase): void {
-    if (test.result().state === 'failed') this.failure ??= `${relative(root, test.module.moduleId)}: ${test.fullName}`
+    if (test.result().state === 'failed') this.#record(`${relative(root, test.module.moduleId)}: ${test.fullName}`)
   }
 
   onTestModuleEnd(module: TestModule): void {
     const [error] = module.errors()
-    if (error) this.failure ??= `${relative(root, module.moduleId)}: ${error.message}`
+    if (error) this.#record(`${relative(root, module.moduleId)}: ${error.message}`)
   }
 
   onTestRunEnd(_: unknown, [error]: readonly { readonly message: string }[]): void {
@@ -48,10 +59,7 @@ class FirstFailure implements Reporter {
 
 type Transform = (file: string, text: string) => string | undefined
 
-async function startVitest(
-  transform: Transform,
-  options: { reporters: Reporter[]; setupFiles?: string[]; bail?: number },
-): Promise<Vitest> {
+async function startVitest(transform: Transform, options: { reporters: Reporter[]; setupFiles?: string[] }): Promise<Vitest> {
   return createVitest(
     { root, watch: false, maxWorkers: 2, sequence: { sequencer: InOrder }, fsModuleCache: false, ...options },
     {
@@ -101,9 +109,10 @@ async function recordCoverage({ files, tests, folder }: Extract<Task, { kind: 'c
 
 async function runMutants({ mutants, results }: Extract<Task, { kind: 'mutants' }>): Promise<void> {
   let current: MutantTask | undefined
-  const reporter = new FirstFailure()
+  // Cancels the run after its first failure. With the option `bail`, vitest cancels it once for each worker with a failure, and the second
+  // cancellation ends the workers before they have reported the failures.
+  const reporter = new FirstFailure(() => void vitest.cancelCurrentRun('test-failure'))
   const vitest = await startVitest((file, text) => (current?.file === file ? applyMutant(text, current) : undefined), {
-    bail: 1,
     reporters: [reporter],
   })
   const specifications = await specificationsOf(vitest)
