@@ -26,8 +26,8 @@ class InOrder {
 }
 
 /**
- * Records the first failure of a run. The results that `runTestSpecifications` returns cannot be used, because they also contain failures
- * of earlier runs.
+ * Records the first failure of a run, and then calls `onFailure`. The results that `runTestSpecifications` returns cannot be used, because
+ * they also contain failures of earlier runs.
  */
 class FirstFailure implements Reporter {
   failure: string | undefined

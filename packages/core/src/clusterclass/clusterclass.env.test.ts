@@ -378,8 +378,13 @@ describe('admission rejects an update of a class in use', () => {
       },
     }
     await env.create(Cluster, 'demo', { spec: { topology } })
+    /** Creates another Cluster of the class, with this health check. */
+    const createWith = (name: string, ownCheck: object) => {
+      const machineDeployments = [{ class: 'default', name: 'md-0', replicas: 1, healthCheck: ownCheck }]
+      return env.create(Cluster, name, { spec: { topology: { ...topology, workers: { machineDeployments } } } })
+    }
     const change = (body: object) => env.client.patch(ClusterClass, env.key, { type: 'merge', body })
-    return { change, machineDeployments }
+    return { change, createWith, machineDeployments }
   }
 
   test('that removes a class of MachinePools', async () => {
