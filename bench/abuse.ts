@@ -1,7 +1,7 @@
 /**
  * Measures how long small requests of another user wait while `capstan apiserver` processes one hostile request. The hostile requests are
  * those of `interop/abuse/inputs.ts`: lists, maps and strings that fill a request up to its size limit, and GET requests. A short run sends
- * every eighth list, map and string, of at most 30,000 bytes.
+ * every eighth list, map and string, of at most 30,000 bytes, and no GET requests.
  */
 import { type HostileInput, hostileInputs, largestInputs } from '../interop/abuse/inputs.ts'
 import { type Observed, prepareObserver } from '../interop/abuse/observe.ts'
@@ -11,7 +11,10 @@ import { median } from './figure.ts'
 
 /** Number of measurements with each of the worst inputs, and without an input. */
 const Runs = { full: 20, short: 3 }
-/** Number of the worst inputs that are measured several times, because the order after a single measurement is partly random. */
+/**
+ * Number of the worst inputs that are measured several times, because the order after a single measurement is partly random. With the
+ * option `only`, all selected inputs are measured several times.
+ */
 const Worst = 12
 
 export async function* abuseBench({ short, only }: BenchOptions): AsyncIterable<Figure> {

@@ -93,7 +93,10 @@ export const imageSuite: Suite = {
   },
 }
 
-/** Builds the image for an architecture that this machine cannot run, and checks the architecture of its programs and libraries. */
+/**
+ * Builds the image for an architecture that this machine cannot run. Checks the size of the image, and the architecture of Node and its
+ * libraries.
+ */
 async function checkOtherArchitecture(
   programs: Programs,
   version: string,
@@ -203,16 +206,13 @@ async function runLifecycle(
   await createCluster(context, 'classy', first)
   progress('a cluster is Available')
 
-  const serials = [await serialAt(local.address)]
+  const oldSerial = await serialAt(local.address)
   await certificates.renew()
-  await waitUntil(async () => (await serialAt(local.address)) !== serials[0])
+  await waitUntil(async () => (await serialAt(local.address)) !== oldSerial)
   progress('a renewed serving certificate is served')
   checks.check('a renewed serving certificate is served without a restart', true)
 
-  const leader = async () => {
-    const { spec } = await client.get(Lease, lease)
-    return { holder: spec?.holderIdentity ?? '', transitions: spec?.leaseTransitions ?? 0 }
-  }
+  const leader = async () => (await client.get(Lease, lease)).spec?.holderIdentity ?? ''
   const replaceLeader = async (cause: string, act: () => Promise<void>): Promise<void> => {
     const oldLeader = await leader()
     const lostAt = performance.now()
@@ -220,7 +220,7 @@ async function runLifecycle(
     await until(client, Lease, `another leader after ${cause}`, (all) =>
       all.some(({ metadata, spec }) => {
         const holder = spec?.holderIdentity ?? ''
-        return metadata.name === lease.name && holder !== '' && holder !== oldLeader.holder
+        return metadata.name === lease.name && holder !== '' && holder !== oldLeader
       }),
     )
     progress(`${cause}: another leader after ${((performance.now() - lostAt) / 1000).toFixed(1)} s`)
@@ -254,7 +254,7 @@ async function runLifecycle(
   )
 }
 
-/** Folder in which the manifests for cert-manager mount the Secret. */
+/** Folder in which the manifests for cert-manager mount the Secret with the serving certificate. */
 const CertificateFolder = '/tmp/k8s-webhook-server/serving-certs'
 
 /** Returns the Deployment with the arguments that `capstan manifests --certificates cert-manager` gives to the manager. */

@@ -38,7 +38,7 @@ const drainChanges: readonly RandomChange[] = [
   },
   (choose) => {
     const deletion = { nodeDrainTimeoutSeconds: choose(1, null, null), nodeVolumeDetachTimeoutSeconds: choose(1, null) }
-    return [`deletion of the Machine ${text(deletion)}`, (twin) => twin.patch(Machine, 'm', { spec: { deletion } })]
+    return [`spec.deletion of the Machine ${text(deletion)}`, (twin) => twin.patch(Machine, 'm', { spec: { deletion } })]
   },
   (choose) => {
     const spec = randomRule(choose)

@@ -10,7 +10,7 @@ import type { Req } from './node-exchange.ts'
 export interface Endpoint {
   readonly handler: HttpHandler
   readonly authenticate: Authenticate
-  /** Serving certificate chain and its key, PEM. For a server selected by server name, also a function that creates them when first needed. */
+  /** Serving certificate chain and its key, or a function that creates them when a client first selects the server by server name. */
   readonly serving: ServingKey | (() => Promise<ServingKey>)
   /** Certificate authority of client certificates, PEM. When absent, clients cannot authenticate by certificate. */
   readonly clientCA?: string
@@ -22,7 +22,10 @@ export interface ServingKey {
   readonly key: string
 }
 
-/** Selects the API server by server name (SNI): `undefined` if the client sends none. Returns `undefined` to reject the connection. */
+/**
+ * Returns the API server for the server name (SNI) of a client; the server name is `undefined` if the client sends none. Returns
+ * `undefined` if there is no such API server.
+ */
 export type EndpointFor = (servername: string | undefined) => Endpoint | undefined
 
 /** Maximum number of cached TLS contexts, one for each API server. A context takes 35 KB of memory, and half a millisecond to create. */
@@ -62,7 +65,7 @@ export class Connections {
     this.#clock = clock
   }
 
-  /** Passes the TLS context of the API server with this server name to `done`, or the error for which the handshake fails. */
+  /** Passes the TLS context of the API server with this server name to `done`, or the error with which the handshake fails. */
   context(servername: string, done: (err: Error | null, context?: SecureContext) => void): void {
     const endpoint = this.#endpointFor(servername)
     if (!endpoint) return done(new Error(`there is no API server for the server name ${servername}`))

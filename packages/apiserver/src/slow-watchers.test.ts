@@ -12,7 +12,7 @@ import { listen } from './listen.ts'
 import { createApiServer } from '@capstan/kubernetes-kinds'
 import { memoryStore } from './store/memory.ts'
 
-test('watchers that do not read share the memory of one history, delay no other client, and are ended', async () => {
+test('watchers that do not read share the memory of one history, do not delay a watcher that reads, and are ended', async () => {
   const clock = systemClock
   const authority = await makeAuthority(clock, { commonName: 'kubernetes' })
   const serving = await issueCertificate(authority, clock, { commonName: 's', usages: ['server'], ipAddresses: ['127.0.0.1'] })

@@ -138,7 +138,7 @@ export function scanJSON(text: string): JSONScan {
  */
 export const MaxObjects = 250_000
 
-/** Counts the keys in a JSON text, its objects and lists together (`objects`), and its depth, without parsing it. */
+/** Counts the keys in a JSON text, counts its objects and lists together (`objects`), and measures its depth, without parsing it. */
 export function measureJSON(text: string): { keys: number; objects: number; depth: number } {
   let keys = 0
   let objects = 0

@@ -34,7 +34,7 @@ type DocumentRoute = Exclude<Route, { kind: 'health' | 'resource' | 'none' }>
 
 /**
  * Returns the document for a route, or a 404 response when there is none. @throws StatusError for an unsupported method, an
- * unknown version of a group with built-in kinds, or an Accept header without a supported media type
+ * unknown version of a group with built-in kinds, or a discovery request whose Accept header has no supported media type
  */
 export async function documentResponse(
   server: PublishedInfo,

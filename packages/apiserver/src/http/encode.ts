@@ -1,7 +1,7 @@
 /**
  * Encodes objects as JSON bytes. Stored objects are frozen and shared, and so are their bytes: all lists and watches that send an object
- * share its cached bytes. Bytes without apiVersion and kind, for built-in lists, are cached separately. The bytes of packed objects are not
- * cached, because these objects are stored as JSON.
+ * share its cached bytes. Bytes without apiVersion and kind, for built-in lists, are cached separately. The bytes of packed objects, which
+ * the store keeps as JSON text, are not cached.
  */
 import { inPieces, isLong, writeJSON, writingJSON } from '@capstan/kube'
 import type { Clock, KubeObject, ObjectList, Status, WatchEvent } from '@capstan/kube'
@@ -46,7 +46,7 @@ export function* listParts({ items, ...list }: ObjectList, { typedItems = true }
   yield joinParts(parts)
 }
 
-/** Small enough that the allocator reuses the memory of one part for the next. */
+/** Size at which a part ends, small enough that the allocator reuses the memory of one part for the next. */
 const PartSize = 64 * 1024
 
 const joinParts = (parts: readonly (Buffer | string)[]): Buffer =>

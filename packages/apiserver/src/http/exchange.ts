@@ -1,6 +1,6 @@
 /**
- * A request and its response, without sockets and web streams: the hot path moves Buffers. `listen.ts` creates requests from the network,
- * `web.ts` from the platform's `Request`.
+ * A request and its response, without sockets and web streams: on the hot path, bodies are Buffers. `listen.ts` creates requests from the
+ * network, `web.ts` from the platform's `Request`.
  */
 import type { Identity } from '../auth/authenticate.ts'
 
@@ -30,7 +30,10 @@ export interface HttpRequest {
   body(limit: number, requester?: Requester): Promise<Buffer>
   /** Set once the body of an authorized request is read; absent for GET, HEAD and watches. */
   readonly requester?: Requester
-  /** Aborts when the request has ended: the client disconnected, or the response was sent because of a timeout. */
+  /**
+   * Returns a signal that aborts when the client disconnects, or the request times out and is answered. Absent for watches, and until the
+   * timeout of the request has started.
+   */
   readonly ended?: () => AbortSignal
 }
 

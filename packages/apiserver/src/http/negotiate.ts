@@ -16,7 +16,8 @@ interface Clause {
 }
 
 /**
- * Returns the representation for the first clause of the Accept header that can be served. `tables`: whether objects can be sent as tables.
+ * Returns the representation for the Accept header: of the clauses that can be served, the one with the highest quality applies. `tables`:
+ * whether objects can be sent as tables. `builtin` (a built-in kind) and `collection` (a path without a name) only select the error text.
  * @throws StatusError NotAcceptable when no clause can be served
  */
 export function representationOf(

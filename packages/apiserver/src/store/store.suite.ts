@@ -74,7 +74,7 @@ export function storeSuite(open: (options?: StoreOptions) => Promise<Store>): vo
   })
 
   describe('reading', () => {
-    test('lists are sorted by namespace/name, and contain one resource and namespace', async () => {
+    test('lists are sorted by namespace/name, and contain the objects of one resource, in one namespace or in all', async () => {
       for (const key of [at('b', 'n2'), at('c', 'n1'), at('a', 'n2'), at('z', 'n'), at('x', 'n1', 'secrets')])
         await put(store, key)
       await remove(store, at('c', 'n1'))
@@ -109,7 +109,7 @@ export function storeSuite(open: (options?: StoreOptions) => Promise<Store>): vo
   })
 
   describe('changes', () => {
-    test('contain the previous and the current object', async () => {
+    test('contain the previous and the current object, for subscribers of a resource and for `since`', async () => {
       const changes: Change[] = []
       const stop = store.subscribe('configmaps', (change) => changes.push(change))
       await put(store, at('a'), { v: '1' })

@@ -249,10 +249,15 @@ test.each([
   ['v1.33.0', []],
   ['v2.0.0', []],
   ['HTTP status 403', [['warning', 'the server does not report its version: HTTP status 403']]],
-])('reports the problems of a server of version %s', async (version, problems) => {
-  const { findings } = await examineAsManager(['local'], version)
-  expect(findings.filter(({ area }) => area === 'versions').map(({ severity, problem }) => [severity, problem])).toEqual(problems)
-})
+])(
+  'reports the expected problems when the version of the server, or the error of reading it, is %j',
+  async (version, problems) => {
+    const { findings } = await examineAsManager(['local'], version)
+    expect(findings.filter(({ area }) => area === 'versions').map(({ severity, problem }) => [severity, problem])).toEqual(
+      problems,
+    )
+  },
+)
 
 test('expired authorities are errors, and authorities that expire soon are warnings', async () => {
   const { certificate } = await makeAuthority(systemClock, { commonName: 'ca', validity: hours(24 * 90) })

@@ -41,6 +41,7 @@ test('runs the guide for authors of providers', { timeout: 300_000 }, async () =
       const code = await ended
       if ((code === 0) === fails) throw new Error(`${command} ended with ${code}:\n${lines.join('\n')}`)
       last = lines
+      // Expected lines after this command are lines of this command, not of a program that keeps running.
       background = undefined
     }
   }

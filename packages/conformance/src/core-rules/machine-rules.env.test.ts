@@ -12,7 +12,7 @@ const addresses = [{ type: 'InternalIP', address: '10.0.0.1' }]
 const machine = (env: CoreEnv) => env.get(Machine, 'm1')
 const pool = (env: CoreEnv) => env.get(MachinePool, 'mp')
 
-/** Creates a Machine in a provisioned Cluster. Its bootstrap config and infrastructure machine have no status. */
+/** Creates a Machine in a provisioned Cluster, with a bootstrap config and an infrastructure machine that have no status. */
 async function aMachineWithObjects(env: CoreEnv): Promise<void> {
   await env.provisionCluster()
   await env.create(Machine, 'm1', { spec: aMachine().spec })
@@ -21,7 +21,7 @@ async function aMachineWithObjects(env: CoreEnv): Promise<void> {
   await env.settle()
 }
 
-/** Creates a MachinePool in a provisioned Cluster. Its infrastructure machine pool has no status. */
+/** Creates a MachinePool in a provisioned Cluster, with bootstrap data and an infrastructure machine pool that has no status. */
 async function aPoolWithObjects(env: CoreEnv, infra: object = {}): Promise<void> {
   await env.provisionCluster()
   await env.create(DevConfig, 'mp')

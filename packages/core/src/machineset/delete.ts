@@ -9,7 +9,7 @@ import { counted } from './machines-report.ts'
 /** Deletes all Machines of the MachineSet, and removes the finalizer when the last one is gone. */
 export const remove: MachineSetPhase = async (scope, io) => {
   const { machineSet } = scope
-  // As upstream, a set whose selector cannot be used has no Machines.
+  // As upstream, a set whose selector has more than label equalities counts as a set without Machines.
   const machines = scope.machines ?? (hasPlainSelector(machineSet) ? undefined : [])
   if (!machines) return proceed()
   if (machines.length > 0) {

@@ -1,4 +1,4 @@
-/** Sends one request over HTTP/1.1, for servers without HTTP/2. */
+/** Sends one request over HTTP/1.1, which is used if the server does not support HTTP/2, or HTTP/2 is disabled. */
 import type { IncomingMessage } from 'node:http'
 import { type Agent, request } from 'node:https'
 import type { Socket } from 'node:net'

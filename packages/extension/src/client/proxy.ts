@@ -5,7 +5,7 @@ import { NoAnswer } from './hook-failed.ts'
 /** Environment variables by name. The names HTTPS_PROXY and NO_PROXY are also read in lower case. */
 export type ProxyEnvironment = { readonly [name: string]: string | undefined }
 
-/** Returns the URL of the proxy; `undefined` without HTTPS_PROXY, for localhost, loopback addresses and hosts in NO_PROXY. */
+/** Returns the URL of the proxy; `undefined` without HTTPS_PROXY, and for localhost, loopback addresses and hosts in NO_PROXY. */
 export function proxyFor({ hostname, port }: URL, env: ProxyEnvironment): string | undefined {
   const proxyUrl = env.HTTPS_PROXY || env.https_proxy
   if (!proxyUrl) return undefined
@@ -29,7 +29,7 @@ export function proxyAt(url: string): URL {
 }
 
 /**
- * Whether an entry of NO_PROXY matches the host and port. Entries are `*`; an address; a CIDR; `example.com`, which includes its
+ * Reports whether an entry of NO_PROXY matches the host and port. Entries are `*`; an address; a CIDR; `example.com`, which includes its
  * subdomains; `.example.com` or `*.example.com`, which match only subdomains. Addresses and names may have a port.
  */
 function isExcepted(exception: string, host: string, port: string): boolean {

@@ -51,7 +51,7 @@ test('a patch of a template that sets labels to null is applied, as core applies
   expect(item!.object).toHaveProperty('metadata.labels', null)
 })
 
-test('a patch of a template without a type is rejected, as core rejects it', () => {
+test('a patch of a template is rejected when its patchType is empty, as core rejects it', () => {
   const request = fixture(GeneratePatches)
   const response = { items: [{ uid: request.items[0]!.uid, patchType: '', patch: '' }] }
   expect(() => patchedRequest(GeneratePatches, request, response)).toThrow(

@@ -24,7 +24,7 @@ const isDateTime = (text: string): boolean => {
   return parts !== null && isDate(parts[1]!) && parts[2]! <= '23' && parts[3]! <= '59' && parts[4]! <= '59'
 }
 
-/** Go's duration format, or numbers with units such as `3 days`. */
+/** Reports whether a text has Go's duration format or, as upstream, contains a number with a unit, such as `3 days`. */
 const isDuration = (text: string): boolean => {
   try {
     parseDuration(text)
@@ -36,7 +36,7 @@ const isDuration = (text: string): boolean => {
   }
 }
 
-/** Upstream accepts leading zeros in IPv4 addresses, as older versions of Go did. */
+/** Reports whether a text is an IPv4 address. Upstream accepts leading zeros, as older versions of Go did. */
 const isIPv4 = (text: string): boolean => {
   const parts = text.split('.')
   return parts.length === 4 && parts.every((part) => /^\d{1,3}$/.test(part) && Number(part) <= 255)

@@ -3,7 +3,7 @@
  * - Sets the service account `default` in a pod that names none, and requires that the service account exists.
  * - Mounts a token of the service account into the containers of a pod, unless the pod or the service account disables this.
  * - Copies the imagePullSecrets of the service account to a pod that has none.
- * - Rejects a mirror pod that references a service account or a Secret.
+ * - Rejects a mirror pod that references a service account or a Secret, or mounts a service account token.
  * - If the service account has the annotation `kubernetes.io/enforce-mountable-secrets: "true"`, rejects a pod with a Secret that the
  *   service account does not list.
  */

@@ -1,5 +1,5 @@
 /**
- * Decides from the status of a PodDisruptionBudget whether a pod may be evicted. Upstream: pkg/registry/core/pod/storage/eviction.go,
+ * Decides from a PodDisruptionBudget whether a pod may be evicted. Upstream: pkg/registry/core/pod/storage/eviction.go,
  * v1.36.
  */
 import { StatusError } from '@capstan/kube'
@@ -21,7 +21,7 @@ export const allowsUnreadyEviction = ({ spec, status }: PodDisruptionBudget): bo
   (status.currentHealthy >= status.desiredHealthy && status.desiredHealthy > 0)
 
 /**
- * Counts the eviction of a pod in the status of its budget, a draft.
+ * Counts the eviction of a pod in the status of its budget. The budget must be a draft, which this function changes.
  * @throws StatusError TooManyRequests when the budget allows no more disruptions, or its controller has not observed the latest spec;
  * Forbidden when `disruptionsAllowed` is negative, or too many evictions are not confirmed
  */

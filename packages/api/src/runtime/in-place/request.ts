@@ -1,11 +1,11 @@
-/** Determines objects and handlers of requests for in-place updates, for core and for providers. */
+/** Prepares requests of in-place update hooks, for core and for providers: reduces their objects, and selects the handler. */
 import type { KubeObject } from '@capstan/kube'
 import { WaitingHooksAnnotation } from '../../core/well-known.ts'
 import type { Hook } from '../hook.ts'
 
 /**
  * Returns the object as a request of an in-place update hook contains it: with spec, and in metadata only name, namespace, labels and
- * annotations. Omits the annotation with the records of waiting hooks, which changes with each call.
+ * annotations. Omits the annotation in which the blocking hooks are recorded, because each call changes this annotation.
  * Upstream: cleanupMachine, cleanupUnstructured, v1.14.
  */
 export function withoutState<T extends KubeObject>(object: T): T {

@@ -1,6 +1,6 @@
 /**
- * Reads settings of ExtensionConfigs that upstream's API does not have. They are annotations, because upstream's CustomResourceDefinition
- * would prune additional fields.
+ * Reads and validates settings of ExtensionConfigs that upstream's API does not have. They are annotations, because upstream's
+ * CustomResourceDefinition would prune additional fields.
  */
 import type { FieldError, KubeObject, Selector } from '@capstan/kube'
 import { everything, invalid, isRecord, parseLabelSelector } from '@capstan/kube'
@@ -16,7 +16,7 @@ export const HandlerOverridesAnnotation = 'runtime.capstan.dev/handler-overrides
 /** Time of the last successful discovery, in RFC 3339. Core writes this annotation. */
 export const LastDiscoveredAnnotation = 'runtime.capstan.dev/last-discovered'
 
-/** Values that replace those that the extension returned for one handler. */
+/** Values that replace the values of the extension's discovery response for one handler. */
 export interface HandlerOverride {
   /** A whole number from 1 to 30. */
   readonly timeoutSeconds?: number

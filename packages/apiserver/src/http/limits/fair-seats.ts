@@ -110,7 +110,10 @@ export class FairSeats<Name extends string> {
     }
   }
 
-  /** Returns the first waiting request of the flow with the fewest seats. Of equal flows, the one that has waited longest is next. */
+  /**
+   * Removes and returns the first waiting request of the flow with the fewest seats; `undefined` if each waiting flow has its maximum of
+   * seats. Flows with equally many seats take turns.
+   */
   #nextWaiter(level: Level): Waiter | undefined {
     let next: string | undefined
     let fewest = level.maxPerFlow

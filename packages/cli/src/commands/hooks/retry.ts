@@ -33,7 +33,7 @@ export const retryCommand = (io: Io): Command =>
         const texts = waiting.map(({ hook, machine }) => oneLine(machine === undefined ? hook : `${hook} (${machine})`))
         io.out(
           waiting.length === 0
-            ? // Blocked calls for MachineDeployments are not recorded.
+            ? // Core does not record the hooks that block MachineDeployments, so they are not known here.
               `Cluster ${key.namespace}/${name}: no hook blocks it or its Machines; calls that block its MachineDeployments will be repeated`
             : `Cluster ${key.namespace}/${name}: ${texts.join(', ')} will be called again`,
         )

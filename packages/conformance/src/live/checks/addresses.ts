@@ -51,7 +51,7 @@ const requiredClaims = (recorded: ScenarioRecord) =>
   })
 
 export const claimsFulfilled = addressCheck(
-  'An IPAddress for each claim, with an address that no other IPAddress of the pool has; also after pauses.',
+  'An IPAddress for each claim, with an address that no other IPAddress has; also after pauses.',
   (recorded) =>
     orStopped(
       recorded,
@@ -217,7 +217,7 @@ export const addressPoolOwner = ofEachAddress(
 const poolOf = ({ pool, recording }: ScenarioRecord): History | undefined =>
   recording.histories(pool!.kind).find(({ states }) => states[0]?.object.metadata.name === poolName(recording))
 
-/** Returns the name of the pool, to which claims refer. */
+/** Returns the name of the pool to which the first claim refers. */
 const poolName = (recording: ScenarioRecord['recording']): string | undefined =>
   recording.histories(IPAddressClaim)[0]?.states[0]?.object.spec.poolRef.name
 
