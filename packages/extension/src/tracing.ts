@@ -63,7 +63,10 @@ export function clientSpan<T>(
   return context.with(within, () => act(headers, (result) => endSpan(span, result)))
 }
 
-/** Runs the handling of a request in a server span that continues the trace of the request headers. */
+/**
+ * Runs the handling of a request in a server span that continues the trace of the request headers. `handler` is empty for discovery; `act`
+ * must call `end` with the result.
+ */
 export function serverSpan<T>(
   tracer: Tracer,
   request: Request,

@@ -2,7 +2,7 @@
 
 export type QuantityFormat = 'DecimalSI' | 'BinarySI' | 'DecimalExponent'
 
-/** An exact amount in billionths, the smallest unit that Kubernetes keeps. */
+/** An amount in billionths, the smallest unit that Kubernetes keeps. */
 export interface Quantity {
   readonly nano: bigint
   /** Notation of the text. */

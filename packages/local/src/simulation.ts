@@ -33,7 +33,7 @@ const RetryDelay = seconds(5)
 
 /**
  * Returns the progress of a step that began at `started`. Each attempt takes `delay`; a failed attempt is retried after `RetryDelay`,
- * unless the failure is permanent. If `started` is further in the future than the step lasts, the clock was set back after the start: the
+ * unless the failure has no `times`. If `started` is further in the future than the step lasts, the clock was set back after the start: the
  * duration then counts as over.
  *
  * @example progress(started, clock.now(), { delay: '2s', failure: { message: 'no capacity', times: 1 } })
@@ -48,7 +48,7 @@ export function progress(
   const failedAttempts = failure === undefined ? 0 : (failure.times ?? Number.POSITIVE_INFINITY)
   const duration = (Number.isFinite(failedAttempts) ? failedAttempts : 0) * (delay + RetryDelay) + delay
   const effectiveStart = started - now > duration ? now - duration : started
-  // A permanent failure is not retried, so that an idle system does no work.
+  // A failure without `times` is not retried, so that an idle system does no work.
   const attempt =
     failedAttempts === Number.POSITIVE_INFINITY ? 0 : Math.max(0, Math.floor((now - effectiveStart) / (delay + RetryDelay)))
   if (attempt >= failedAttempts) {

@@ -40,6 +40,7 @@ export interface Deprecation {
  * Conversion between a version of a hook and the next newer version. Requests are converted to the older version, responses to the newer.
  */
 export interface NewerVersion {
+  /** The newer version. */
   readonly hook: Hook
   /** Converts a request of the newer version to this version. Drops fields that this version does not have. */
   requestDown(request: never): object

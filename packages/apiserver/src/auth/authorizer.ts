@@ -39,7 +39,10 @@ export interface Authorizer {
   rulesFor(user: User, namespace: string): Rules
 }
 
-/** Authorization modes of kube-apiserver. `Node` allows no request: no user gets the permissions that upstream gives only to kubelets. */
+/**
+ * Authorization modes of kube-apiserver that this server accepts. `Node` allows no request: no user gets the permissions that upstream gives
+ * only to kubelets.
+ */
 export const AuthorizationModes = ['AlwaysAllow', 'AlwaysDeny', 'Node', 'RBAC'] as const
 export type AuthorizationMode = (typeof AuthorizationModes)[number]
 

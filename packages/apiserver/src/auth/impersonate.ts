@@ -88,8 +88,8 @@ function serviceAccountOf(user: string): { namespace: string; name: string } | u
 }
 
 /**
- * Returns the requested groups with `system:unauthenticated` for the anonymous user. For any other user, adds `system:authenticated`
- * unless the request names one of the two groups. A service account without groups first gets the groups that its tokens have.
+ * Returns the requested groups or, for a service account without requested groups, the groups that its tokens have. For the anonymous user,
+ * adds `system:unauthenticated`. For any other user, adds `system:authenticated`, unless the request names one of these two groups.
  */
 function groupsOf({ name, groups }: RequestedIdentity, namespace: string | undefined): readonly string[] {
   const impersonatedGroups =

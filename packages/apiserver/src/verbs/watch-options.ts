@@ -1,8 +1,9 @@
-/** Options of a watch that determine its start. */
+/** Determines from the options of a watch where it starts, and rejects invalid options. */
 import { type FieldError, forbidden, invalidObject, notSupported, type RequestOptions } from '@capstan/kube'
 import { notWithContinue } from './list.ts'
 import { parseRevision } from './steps/revision.ts'
 
+/** Where a watch starts. */
 export type Start =
   /** Sends every object as ADDED first; with `endsWithBookmark`, a bookmark follows these events. */
   | { readonly kind: 'initialObjects'; readonly endsWithBookmark: boolean }
@@ -11,12 +12,13 @@ export type Start =
   /** Sends the changes after the start of the watch. */
   | { readonly kind: 'now' }
 
-/** Returns at which events a watch starts. @throws StatusError when the resourceVersion is not a number */
+/** Returns where a watch starts. @throws StatusError when the resourceVersion is not a number */
 export function startOf({ resourceVersion, sendInitialEvents, allowWatchBookmarks }: RequestOptions): Start {
   const revision = parseRevision(resourceVersion)
   if (sendInitialEvents === true) return { kind: 'initialObjects', endsWithBookmark: allowWatchBookmarks === true }
   if (revision > 0) return { kind: 'after', revision }
-  // Upstream: without a resourceVersion, or with 0, all objects are sent first, then a bookmark if the client allows bookmarks.
+  // Upstream: without a resourceVersion, or with 0, a watch sends all objects first unless `sendInitialEvents` is false, and then a bookmark if
+  // the client allows bookmarks.
   return sendInitialEvents === false
     ? { kind: 'now' }
     : { kind: 'initialObjects', endsWithBookmark: allowWatchBookmarks === true }

@@ -4,7 +4,7 @@
  */
 import { InvalidArgumentError, Option } from 'commander'
 
-/** Names of flags that have no effect, separated by spaces, by reason. */
+/** Flags that have no effect: the key is the reason, the value has the names of the flags, separated by spaces. */
 const withoutEffect: { readonly [reason: string]: string } = {
   'the server stores its state itself, see --data':
     'etcd-cafile etcd-certfile etcd-count-metric-poll-period etcd-db-metric-poll-interval etcd-healthcheck-timeout etcd-keyfile ' +
@@ -45,7 +45,7 @@ const withoutEffect: { readonly [reason: string]: string } = {
     'feature-gates emulation-forward-compatible runtime-config-emulation-forward-compatible',
 }
 
-/** Names of flags that are rejected, separated by spaces, by reason. */
+/** Flags that are rejected: the key is the reason, the value has the names of the flags, separated by spaces. */
 const rejected: { readonly [reason: string]: string } = {
   'see --enable-admission-plugins and --disable-admission-plugins': 'admission-control',
   'no admission plugin of this server has a configuration': 'admission-control-config-file',
@@ -72,7 +72,10 @@ export const flagsWithoutEffect: ReadonlyMap<string, string> = new Map(
 /** Reasons why flags are rejected, by flag name without leading dashes. */
 export const rejectedFlags: ReadonlyMap<string, string> = new Map(entriesOf(rejected).map(({ name, why }) => [name, why]))
 
-/** Returns a hidden option for each of these flags. A given flag without effect calls `onIgnored`; a rejected flag is an error. */
+/**
+ * Returns a hidden option for each flag without effect and each rejected flag. A given flag without effect calls `onIgnored`; a rejected flag
+ * is an error.
+ */
 export function upstreamFlags(onIgnored: (flag: string, reason: string) => void): Option[] {
   const hidden = (name: string, parse: () => unknown) => new Option(`--${name} [value]`).argParser(parse).preset('').hideHelp()
   return [

@@ -17,7 +17,10 @@ async function environment(): Promise<TestEnv> {
   return env
 }
 
-/** Starts a manager. Returns its events: `trusts` with the number of published authorities, and `serves` with the serial number. */
+/**
+ * Starts a manager. Returns its events: `trusts` with the number of published authorities, and `serves` with the serial number of the
+ * certificate.
+ */
 async function startManager(
   env: TestEnv,
   leads: boolean,

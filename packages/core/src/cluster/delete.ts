@@ -1,6 +1,6 @@
 /**
  * Deletes the objects of a Cluster that is being deleted: workers first, then the control plane, then the infrastructure. Then removes the
- * finalizer of the Cluster. Without control plane provider, control plane Machines are deleted together with the workers. Upstream:
+ * finalizer of the Cluster. Without a control plane provider, control plane Machines are deleted together with the workers. Upstream:
  * core/reconcilers/cluster/cluster_controller.go, reconcileDelete, v1.14.
  */
 import { ClusterFinalizer, Machine, MachineDeployment, MachinePool, MachineSet, OkToDeleteAnnotation } from '@capstan/api'
@@ -41,7 +41,10 @@ export const remove: ClusterPhase = async (scope, io) => {
   return proceed()
 }
 
-/** Deletes the objects that the Cluster owns directly. The controllers of these objects and garbage collection delete their dependents. */
+/**
+ * Deletes the MachinePools, MachineDeployments, MachineSets and Machines that the Cluster owns directly. The controllers of these objects and
+ * garbage collection delete their dependents.
+ */
 async function deleteChildren({ cluster, descendants }: ClusterScope, io: ClusterIO): Promise<void> {
   if (!descendants) throw new Error('Cannot delete the objects of the Cluster: they could not be listed')
   const children = [
@@ -64,7 +67,7 @@ async function deleteChildren({ cluster, descendants }: ClusterScope, io: Cluste
   if (errors.length > 0) throw new AggregateError(errors, `Cannot delete ${errors.length} of the objects that the Cluster owns`)
 }
 
-/** Lists the objects that must be gone before the control plane is deleted; returns an empty text when none is left. */
+/** Lists the remaining objects that must be gone before the control plane is deleted; returns an empty text when none is left. */
 function childrenLeft({ cluster, descendants }: ClusterScope): string {
   if (!descendants) return ''
   const { controlPlaneMachines, machineDeployments, machinePools, machineSets, workerMachines } = descendants

@@ -95,8 +95,8 @@ function identityAnnotations({ machine }: NodePatchInput): Texts {
 }
 
 /**
- * Returns the desired taints: those of the Node in their order, then new ones. `tracked` are the taints with propagation Always; they are
- * removed later when the Machine no longer has them.
+ * Returns the desired taints: the remaining taints of the Node in their order, then new ones. `tracked` are the taints of the Machine with
+ * propagation Always; they are removed from the Node when the Machine no longer has them.
  */
 function wantedTaints(node: Node, input: NodePatchInput): { taints: Taint[]; tracked: string[] } {
   const annotation = node.metadata.annotations?.[TaintsFromMachineAnnotation]

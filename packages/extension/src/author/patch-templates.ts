@@ -12,7 +12,7 @@ export interface PatchOptions extends WalkOptions {
 }
 
 /**
- * Handles GeneratePatches: each rule edits drafts of the templates that it selects, one rule after another, and the response
+ * Returns a handler of GeneratePatches: each rule edits drafts of the templates that it selects, one rule after another, and the response
  * contains the patches of changed templates. If a rule throws an error, the response is a failure without patches. Its message
  * contains the name of the template and the message of the error.
  *
@@ -51,8 +51,8 @@ export const patchTemplates =
  * Returns the edited template in a form that core applies. When a patch removes the whole map `labels` or `annotations`, core
  * keeps the earlier map, so a removed map is replaced by an empty map.
  *
- * @throws TypeError if a field other than spec, labels and annotations was changed or spec was removed, because core would silently ignore
- *   the change; if labels or annotations are not a map of strings
+ * @throws TypeError if labels or annotations are not a map of strings; also if spec was removed, or a field other than spec, labels and
+ *   annotations was changed, because core would silently ignore this change
  */
 function patchable(original: UnknownObject, edited: UnknownObject): UnknownObject {
   const { metadata: originalMetadata = {}, spec, ...originalRest } = original as { metadata?: object; spec?: unknown }

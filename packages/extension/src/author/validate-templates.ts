@@ -10,7 +10,7 @@ import { type TemplateRule, type WalkOptions, walkTemplates } from './template-w
 export type TemplateProblems = readonly (string | FieldError)[] | undefined | void
 
 /**
- * Handles ValidateTopology: each rule returns the problems of the templates that it selects. The response has all problems in
+ * Returns a handler of ValidateTopology: each rule returns the problems of the templates that it selects. The response has all problems in
  * one message. Their order does not depend on the order of the request. If a template does not match the `type` of its rule or,
  * with `failForUnknownTypes`, no rule selects its type, this is the only problem, and no rule is called.
  *

@@ -44,7 +44,7 @@ export interface ClientFiles {
 }
 
 /**
- * Makes a transport present the client certificate in the files, also after they have changed.
+ * Sets the client certificate that a transport presents to the contents of the files, now and after each change.
  *
  * @throws Error if the files are invalid now
  */

@@ -1,7 +1,7 @@
 /**
- * Decodes plain texts with JSON.parse. The form of a plain text ensures that Go and JavaScript decode it in the same way; nearly all
- * texts that encoders write are plain. The decoder in `wire.ts` decodes all other texts by Go's rules. JSON.parse takes a twentieth of
- * that decoder's time.
+ * Decodes plain JSON texts with JSON.parse. A text is plain if its form ensures that Go and JavaScript decode it in the same way: for
+ * example, encoding its value again must give the same text. Nearly all texts that encoders write are plain. The decoder in `wire.ts`
+ * decodes all other texts by Go's rules. JSON.parse takes a twentieth of that decoder's time.
  */
 import type { JSONSchema } from '@capstan/kube'
 import { isRecord, setMember } from '@capstan/kube'

@@ -10,5 +10,5 @@ export const isReserved = (word: string): boolean => Reserved.has(word)
 /** Reports whether a word has the form of an identifier but cannot be used as one. */
 export const isKeyword = (word: string): boolean => Reserved.has(word) || Keywords.has(word)
 
-/** Reports whether expressions can declare a variable of this name. */
+/** Reports whether a variable of an expression can have this name. */
 export const isIdentifier = (name: string): boolean => /^[_a-zA-Z]\w*$/.test(name) && !isKeyword(name)

@@ -1,5 +1,6 @@
 /**
- * The syntax tree of an expression. Macros have their own nodes and are not expanded, so that errors refer to the macro itself.
+ * The syntax tree of an expression. Macros (except `sortBy`) have their own nodes and are not expanded, so that errors refer to the macro
+ * itself.
  */
 
 /**

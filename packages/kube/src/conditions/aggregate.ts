@@ -25,8 +25,8 @@ export interface AggregateOptions<Reason extends string = string> {
 
 /**
  * Aggregates one condition of many objects: False when any object reports an issue, else Unknown when any is Unknown, else True; with
- * `negative`, True and False are exchanged. The message lists the three most important messages, each with at most three names of objects,
- * and counts the other objects.
+ * `negative`, True and False are exchanged. The message lists at most three messages in total, sorted by kind and then by importance, each with
+ * at most three names of objects, and counts the other objects.
  *
  * @throws Error without objects: the caller decides what an empty list means
  *

@@ -15,8 +15,9 @@ export interface ReportedCondition {
 export type ConditionSource = readonly ReportedCondition[] | UnknownObject | { readonly status?: unknown }
 
 /**
- * Reads the conditions of an object whose schema may be known only at run time. Entries that lack type or status are dropped. Upstream: an
- * object with `status.v1beta2.conditions` has its v1beta2 conditions there; its `status.conditions` are v1beta1 conditions and ignored.
+ * Returns the conditions of an object whose schema may be known only at run time, without entries that lack type or status. Returns a list
+ * of conditions unchanged. Upstream: an object with `status.v1beta2.conditions` has its v1beta2 conditions there; its `status.conditions` are
+ * v1beta1 conditions and ignored.
  */
 export function conditionsOf(source: ConditionSource): readonly ReportedCondition[] {
   if (isList(source)) return source

@@ -103,8 +103,8 @@ const ofType = (conditions: readonly Condition[] | undefined, type: string): Con
   (conditions ?? []).filter((condition) => condition.type === type)
 
 /**
- * Restores the conditions Approved and Denied: they cannot be changed through `status`, with which signers issue certificates. Does not
- * restore added or removed conditions, because validation rejects them.
+ * Restores the conditions Approved and Denied: writes of the subresource `status`, by which signers issue certificates, cannot change them.
+ * Does not restore such a condition if the write adds or removes it: validation rejects this write.
  */
 function keepDecisions({ status }: CertificateSigningRequest, { status: old }: CertificateSigningRequest): void {
   for (const type of ['Approved', 'Denied']) {

@@ -110,7 +110,7 @@ const classVariable = s
     schema: variableSchema,
     deprecatedV1Beta1Metadata: objectMeta.optional().doc('Metadata of the variable, for v1beta1.'),
   })
-  .doc('A variable that Clusters of this class set.')
+  .doc('A variable that Clusters of this class can set.')
 export interface ClusterClassVariable extends Infer<typeof classVariable> {}
 
 const statusVariable = s
@@ -244,7 +244,7 @@ const clusterClassSpec = s.object({
     .atomic()
     .optional()
     .doc(
-      'Kubernetes versions that Clusters of the class may have, ascending. An upgrade takes one step for each minor version: to the last listed version of this minor version that is not above the requested version.',
+      'Kubernetes versions that Clusters of the class may have, ascending. Without a generateUpgradePlanExtension, an upgrade of the control plane takes one step for each minor version: to the last listed version of this minor version that is not above the requested version.',
     ),
 })
 export interface ClusterClassSpec extends Infer<typeof clusterClassSpec> {}

@@ -92,7 +92,7 @@ describe('without priority and fairness', () => {
   })
 })
 
-test('while memory is nearly used up, requests get 429 before their body is read, except health checks, requests for Leases and requests of superusers', async () => {
+test('while memory is nearly used up, requests get 429 before their body is read, but health checks, requests for Leases and requests of superusers are accepted', async () => {
   const { send, settled, started } = newLimiter({}, () => true)
   const body = () => Promise.reject(new Error('must not be read'))
   expect(await send({ verb: 'create' }, { body }).response).toBe(tooManyRequests)
@@ -176,7 +176,7 @@ describe('a request without a seat', () => {
     expect(started).toHaveLength(before)
   })
 
-  test('is rejected at once when too many are waiting', async () => {
+  test('is rejected at once when too many requests are waiting', async () => {
     const { send, settled } = newLimiter(fewSeats)
     for (let count = 0; count < 320; count++) send({})
     await settled()
@@ -212,7 +212,7 @@ test.each([
   ['timeout=1h', 60],
   ['timeout=-1s', 60],
   ['', 60],
-])('a request with %j times out after %d seconds', async (query, allowed) => {
+])('a request with the query %j times out after %d seconds', async (query, allowed) => {
   const { send, clock, settled } = newLimiter()
   const { response } = send({}, { query })
   await settled()
@@ -348,7 +348,7 @@ test('a request that ends before it waits for a seat is rejected, and does not e
   expect(seats.take('only', 'c', () => new AbortController().signal)).toBeTypeOf('function')
 })
 
-test('of flows with the same number of seats, the one that has waited longest gets the next seat', async () => {
+test('of flows with the same number of seats, the flow that has waited longest since its last seat gets the next seat', async () => {
   const seats = new FairSeats({ only: { shares: 1, lendable: 0 } }, 1, new VirtualClock(), 1000)
   const { signal } = new AbortController()
   const order: string[] = []

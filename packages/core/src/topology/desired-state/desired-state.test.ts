@@ -230,7 +230,7 @@ describe('fields that the template of a control plane sets itself', () => {
   }
   const template = { replicas: 5, machineTemplate }
 
-  test('without machine infrastructure in the class, the reference to machines is kept', async () => {
+  test('without machine infrastructure in the class, the infrastructureRef of the template is kept', async () => {
     const cluster = aCluster()
     const blueprint = aBlueprint(cluster)
     const controlPlane = {

@@ -185,7 +185,7 @@ function environmentWarnings(valuePath: string, { env = [] }: Container): string
       earlierNames.add(name)
       return []
     }
-    // A value that refers to the previous value is intended.
+    // A value that extends the previous value of the variable is intended.
     const isIntended = !valueFrom && value.includes(`$(${name})`) && value !== `$(${name})`
     return isIntended
       ? []
@@ -222,7 +222,7 @@ function* portWarnings(containers: readonly Placed[]): Generator<string> {
       for (const key of groupsOf(port)) {
         const group = earlier.get(key)
         if (!group) earlier.set(key, [placed])
-        // A later port that conflicts with all ports of a full group causes the maximum number of warnings.
+        // A full group needs no further ports: a later port that conflicts with the group causes the maximum number of warnings already.
         else if (group.length < MaxWarnings) group.push(placed)
       }
 

@@ -188,7 +188,7 @@ export class ServiceAddresses {
 
 const asObject = (service: Service): UnknownObject => service as unknown as UnknownObject
 
-/** Upstream: initIPFamilyFields, for a cluster with IPv4 only. */
+/** Sets the IP families and their policy, as in a cluster with IPv4 only. Upstream: initIPFamilyFields. */
 function initFamilies(spec: ServiceSpec, old: ServiceSpec | undefined): FieldError[] {
   if (spec.type === 'ExternalName') return []
   const isHeadlessWithoutSelector = spec.clusterIP === 'None' && Object.keys(spec.selector ?? {}).length === 0
