@@ -1,14 +1,14 @@
 /**
  * A load generator that must use little CPU, because it shares the cores with the server. Requests are encoded before the measurement starts,
- * each connection has one request in flight, and only the status and the end of a response are parsed. Every
- * measured server gets its load from this generator.
+ * and each connection has one request in flight. Only the status and the end of a response are parsed; events of a watch are counted by
+ * their line breaks. The benches of `beside.ts` and `watch.ts` use this generator.
  */
 import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls'
 import { type ApiRequest, methodOf, urlOf } from '@capstan/kube'
 import { type ClusterAccess, loadKubeconfig } from '@capstan/kube/node'
 import { now } from './figure.ts'
 
-/** Sends requests with the credentials of a kubeconfig file. Its connections stay open between runs, until `close`. */
+/** Sends requests with the client certificate of a kubeconfig file. Its connections stay open between runs, until `close`. */
 export class Load {
   readonly #access: ClusterAccess
   #connections: Connection[] = []
@@ -119,8 +119,8 @@ class Watches {
   }
 
   /**
-   * Resolves when all watches together have received `count` events for each watch.
-   * @throws Error if a watch has received more or fewer than `count`
+   * Resolves when all watches together have received `count` events per watch since they were opened.
+   * @throws Error if one of the watches has then received more or fewer than `count` events
    */
   async all(count: number): Promise<void> {
     this.#waitFor = count * this.#connections.length

@@ -15,7 +15,7 @@ import (
 
 func ptr[T any](value T) *T { return &value }
 
-// encodings returns a configuration for each encoding in which a client can send objects.
+// encodings returns a configuration for a client that sends JSON, and one for a client that sends protobuf.
 func encodings() map[string]*rest.Config {
 	return map[string]*rest.Config{
 		"json":     configFor(func(c *rest.Config) { c.ContentType = "application/json" }),

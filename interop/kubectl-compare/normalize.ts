@@ -41,7 +41,10 @@ export function normalized(output: string): string {
   return replaced.replace(/(?<=\S) {2,}/g, '  ').replace(/[ \t]+$/gm, '')
 }
 
-/** Formats one line of JSON, as `--raw` prints it, with sorted members, one per line, because their order is not significant. */
+/**
+ * Formats an object that is JSON on one line, as `--raw` prints it: one member per line, sorted, because the order of members is not
+ * significant. Returns `undefined` for other output.
+ */
 function sortedJSON(output: string): string | undefined {
   if (!/^\{".*\}\n?$/.test(output)) return undefined
   try {

@@ -1,5 +1,6 @@
 /**
- * Records upstream's OpenAPI document of the hooks without descriptions, defaults and extensions, with a line for each path and schema.
+ * Records upstream's OpenAPI document of the hooks, with a line for each path and schema. Omits descriptions, defaults, and members whose
+ * names begin with `x-`.
  *
  * Usage: `node interop/recordings/record-hooks.ts`.
  */
@@ -23,8 +24,8 @@ export function recordedForm(text: string): string {
 }
 
 /**
- * Removes descriptions, defaults and extensions. With `isFields`, `value` is the map `properties` of a schema: its keys are names of
- * fields, such as `description`, and are kept.
+ * Removes descriptions, defaults, and members whose names begin with `x-`. With `isFields`, `value` is the map `properties` of a schema: its
+ * keys are names of fields, such as `description`, and are kept.
  */
 function structure(value: unknown, isFields = false): unknown {
   if (Array.isArray(value)) return value.map((item) => structure(item))

@@ -190,7 +190,8 @@ function callEdits(
     if (name === 'filter' && args.length === 1 && callee.optional !== true)
       edits.push(replace('drop filter', node, source(callee.object)))
   }
-  // Only a last argument with options is dropped. Other arguments are rarely optional: a call without them does not compile.
+  // Drops a last argument only if it is an object literal or named `options` or `signal`. Other arguments are rarely optional: a call without
+  // them does not compile.
   const last = args.at(-1)
   if (args.length > 1 && last && (last.type === 'ObjectExpression' || /^(?:options|signal)$/.test(source(last))))
     edits.push({ operator: 'drop argument', start: args.at(-2)!.end, end: last.end, replacement: '' })
@@ -201,7 +202,7 @@ export const applyMutant = (text: string, { start, end, replacement }: Pick<Muta
   text.slice(0, start) + replacement + text.slice(end)
 
 /**
- * Adds the expression that `recordingOf` returns for a statement to each statement, so that a run of the file records the statements that it
+ * Inserts before each statement the expression that `recordingOf` returns for it, so that a run of the file records the statements that it
  * reaches.
  */
 export function instrument(text: string, statements: readonly Statement[], recordingOf: (statement: number) => string): string {

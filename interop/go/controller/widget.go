@@ -27,6 +27,7 @@ const (
 	FieldOwner = client.FieldOwner("widget-controller")
 )
 
+// WidgetReconciler applies a ConfigMap, the box, for each Widget, except for Widgets with the label managed=no.
 type WidgetReconciler struct {
 	client.Client
 	// Recorder writes events of core/v1, Events writes events of events.k8s.io.
