@@ -265,7 +265,7 @@ interface Reading {
   readonly managers: number
   /** CPU seconds of kube-apiserver, etcd and kube-controller-manager so far. */
   readonly server: number
-  /** Number of requests so far. */
+  /** Number of requests of the managers so far. */
   readonly events: number
   readonly missedWrites: number
 }

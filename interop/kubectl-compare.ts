@@ -36,7 +36,7 @@ async function run(): Promise<Outcome> {
   return { passed: results.length - failed, failed }
 }
 
-/** Prints a row of the table, followed by the differences: the real server's lines with `-`, Capstan's with `+`. */
+/** Prints one line for the command and, after a result `different`, the differing lines. */
 function printRow({ section, run: command, result, why }: Compared): void {
   const printed = command.length > 110 ? `${command.slice(0, 109)}…` : command
   console.log(`${result.padEnd(9)}  ${section.padEnd(11)}  ${printed}${result === 'explained' ? `  (${why})` : ''}`)
@@ -61,7 +61,7 @@ export interface Compared {
   readonly section: string
   readonly run: string
   readonly result: 'same' | 'explained' | 'different'
-  /** Reason of an explained difference, or the different lines. Empty if the output is the same. */
+  /** Reason of an explained difference, or a diff of the outputs. Empty if the output is the same. */
   readonly why: string
 }
 
@@ -148,7 +148,7 @@ function compare(row: Row, ours: CommandResult, real: CommandResult, folder: str
   return { result: 'different', why: difference(their, our, folder) }
 }
 
-/** Returns the different lines, those of the real server with `-`, Capstan's with `+`. */
+/** Returns a unified diff with one line of context: the real server's lines with `-`, Capstan's with `+`. */
 function difference(real: string, ours: string, folder: string): string {
   const files = [join(folder, 'real.txt'), join(folder, 'ours.txt')]
   writeFileSync(files[0]!, `${real}\n`)

@@ -10,7 +10,7 @@ export interface UntilOptions {
 /**
  * Watches the objects of a kind until they fulfil the condition `isReached`, and returns them.
  *
- * @throws Error with `description` and the objects if they do not within the time limit
+ * @throws Error with `description` and the objects if they do not fulfil the condition within the time limit
  */
 export async function until<T extends KubeObject>(
   client: Client,

@@ -162,7 +162,7 @@ export function registerLoops({ registry }: ControllerMetrics, read: () => reado
 export function registerMasterStatus({ registry }: ControllerMetrics, leases: () => Iterable<readonly [string, boolean]>): void {
   new Gauge({
     name: 'leader_election_master_status',
-    help: '1 while this manager holds the Lease, 0 while it waits for it',
+    help: '1 while this manager holds the Lease, otherwise 0',
     labelNames: ['name'],
     registers: [registry],
     collect() {

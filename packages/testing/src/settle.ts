@@ -7,7 +7,7 @@ import type { Manager } from '@capstan/controller'
 import type { Transport, VirtualClock } from '@capstan/kube'
 import { resourceName, withSend } from '@capstan/kube'
 
-/** Places where work may be pending. */
+/** Places where work may be pending, and limits of the wait for it. */
 export interface PendingWork {
   /**
    * Time without progress after which pending work is assumed to wait for virtual time; tests with blocked requests use a small value. With
@@ -62,7 +62,7 @@ export function createTraffic(): Traffic {
 const QuietTurns = 2
 const PatienceInProcess = 1000
 const PatienceWithExternalServer = 60_000
-/** Minimum waiting time for an external server, which may respond more slowly. */
+/** Minimum of `patience` with an external server, which may respond more slowly than the embedded server. */
 const MinPatienceWithExternalServer = 2000
 
 /** Resolves when no work is pending, when the environment is closed, or after `patience` without progress. */

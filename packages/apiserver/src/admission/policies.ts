@@ -87,7 +87,7 @@ interface Match {
   readonly objectSelector: ReturnType<typeof labelSelector>
 }
 
-/** A failed validation or an evaluation error that denies a write. `binding` is absent for an error that concerns no single binding. */
+/** A failed validation or an error that denies a write. `binding` is absent for an error that concerns no single binding. */
 interface Denial {
   readonly policy: Policy
   readonly binding: Binding | undefined
@@ -281,7 +281,7 @@ const matchOf = (match: MatchResources): Match => ({
   objectSelector: labelSelector((match.objectSelector ?? {}) as LabelSelector),
 })
 
-/** Records an evaluation error as a denial, unless the failurePolicy is Ignore. */
+/** Records a configuration error as a denial, unless the failurePolicy is Ignore. */
 function recordError(denials: Denial[], policy: Policy, binding: Binding | undefined, message: string): void {
   if (policy.spec.failurePolicy !== 'Ignore') denials.push({ policy, binding, message })
 }

@@ -112,11 +112,9 @@ export async function healthResponse(
       lines.push(`[-]${name} failed: reason withheld`)
     }
   }
-  const text = isHealthy
-    ? query.has('verbose') && only === ''
-      ? `${lines.join('\n')}\n${path} check passed\n`
-      : 'ok'
-    : `${lines.join('\n')}\n${path} check failed\n`
+  const details = `${lines.join('\n')}\n${path} check ${isHealthy ? 'passed' : 'failed'}\n`
+  const showsDetails = !isHealthy || (query.has('verbose') && only === '')
+  const text = showsDetails ? details : 'ok'
   // For a single check that passes, upstream omits the header X-Content-Type-Options.
   const headers = isHealthy && only !== '' ? { 'content-type': plainText['content-type'] } : plainText
   return { status: isHealthy ? 200 : 500, headers, body: text }

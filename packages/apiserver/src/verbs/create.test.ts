@@ -171,7 +171,7 @@ test.each([
   expect(text).toEqual(typeof problem === 'string' ? problem : expect.stringMatching(problem))
 })
 
-test('a finalizer without a domain on a custom resource causes one warning', async () => {
+test('a finalizer without a domain on a custom resource causes a warning for the write that adds it', async () => {
   const executeWrite = async (verb: 'create' | 'update', metadata: object) => {
     const type = { apiVersion: 'shop.example.com/v1', kind: 'Widget' }
     const body = { ...type, ...aWidget('w'), metadata: { ...at('w'), ...metadata } }

@@ -8,7 +8,7 @@ import {
   controlPlaneKubeconfig,
   controlPlaneMachineLabel,
   controlPlaneMetadata,
-  controlPlaneMinReady,
+  controlPlaneMachinesUpToDate,
   controlPlanePlacement,
   controlPlaneReplicas,
   controlPlaneScale,
@@ -83,7 +83,7 @@ const liveChecks: Readonly<Record<string, LiveCheck>> = {
   'control-plane.certificates': controlPlaneCertificates,
   'control-plane.placement': controlPlanePlacement,
   'control-plane.metadata': controlPlaneMetadata,
-  'control-plane.min-ready-seconds': controlPlaneMinReady,
+  'control-plane.min-ready-seconds': controlPlaneMachinesUpToDate,
 }
 
 export const controlPlaneRules: readonly Rule[] = [

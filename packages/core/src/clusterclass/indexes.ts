@@ -24,7 +24,7 @@ export const ClassesByExtension: Index<ClusterClass> = {
     discoveringPatches(clusterClass).map(({ external }) => configOf(external!.discoverVariablesExtension!)),
 }
 
-/** Classes that refer to a template, in any version. */
+/** Returns the ClusterClasses that refer to a template, in any of its API versions. */
 export const classesOfTemplate = (cache: Cache, { apiVersion, kind, metadata }: KubeObject): readonly ClusterClass[] =>
   cache.byIndex(ClassesByTemplate, templateText(parseApiVersion(apiVersion).group, kind, metadata.namespace ?? '', metadata.name))
 

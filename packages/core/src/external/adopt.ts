@@ -17,7 +17,7 @@ export interface Adoption {
   readonly clusterName: string
   /** Returns whether the adoption removes an existing owner. By default, all existing owners stay. */
   readonly release?: (existing: OwnerReference) => boolean
-  /** Whether to replace an existing reference to the owner that differs only in blockOwnerDeletion. Default false. */
+  /** Whether a difference only in blockOwnerDeletion of the existing reference to the owner leads to a write. Default false. */
   readonly replacesBlockOwnerDeletion?: boolean
 }
 

@@ -6,8 +6,8 @@ import { unread } from '../external/observed.ts'
 import { reportLegacyStatus } from './legacy-status.ts'
 import type { MachineDeploymentScope } from './scope.ts'
 
-const deletionTimestamp = '2026-01-01T00:00:00Z'
-const ready: LegacyCondition = { type: 'Ready', status: 'True', lastTransitionTime: deletionTimestamp }
+const time = '2026-01-01T00:00:00Z'
+const ready: LegacyCondition = { type: 'Ready', status: 'True', lastTransitionTime: time }
 const scaling: LegacyCondition = { ...ready, status: 'False', severity: 'Warning', reason: 'ScalingUp', message: 'Scaling up' }
 
 interface Given {
@@ -47,7 +47,7 @@ const aScope = (
   { replicas = 3, maxUnavailable = 0, deleting = false }: { replicas?: number; maxUnavailable?: number; deleting?: boolean } = {},
 ): MachineDeploymentScope => ({
   machineDeployment: aMachineDeployment({
-    metadata: deleting ? { deletionTimestamp } : {},
+    metadata: deleting ? { deletionTimestamp: time } : {},
     spec: { replicas, rollout: { strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable } } } },
   }),
   cluster: aCluster(),

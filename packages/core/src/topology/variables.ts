@@ -89,7 +89,10 @@ const listErrors = (
     ),
   )
 
-/** Returns the values in the user's order, followed by defaulted values in the order of their definitions. */
+/**
+ * Returns the values with defaults, in the user's order, and errors for undefined variables. With `createMissing`, the values are followed
+ * by missing variables that have a default, in the order of their definitions.
+ */
 function applyDefaults(
   values: readonly ClusterVariable[],
   definitions: Definitions,

@@ -87,7 +87,7 @@ describe('a listening server', () => {
       stream.end('one')
       await once(stream, 'close')
     }
-    // Node's server takes 1,000 resets of open streams for an attack, and would send GOAWAY.
+    // Node's server treats 1,000 resets of open streams as an attack, and would send GOAWAY.
     for (let calls = 0; calls < 1200; calls += 50) await Promise.race([Promise.all(Array.from({ length: 50 }, call)), ended])
     session.close()
   })

@@ -25,7 +25,7 @@ test.each([
   for (const size of [1, 2, 7, 100]) expect(await split(cut(Buffer.from(text), size))).toEqual(objects)
 })
 
-test('splits objects independent of the boundaries of chunks', async () => {
+test('splits objects independently of the boundaries of chunks', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(

@@ -2,7 +2,10 @@
 import { isRecord } from '@capstan/kube'
 import type { ReleasedCatalog } from './release.ts'
 
-/** Returns the hooks of a document such as upstream's `runtime-sdk-openapi.yaml`; `undefined` for any other document. */
+/**
+ * Returns the hooks of a document such as upstream's `runtime-sdk-openapi.yaml`; `undefined` for any other document. Only names and
+ * deprecations are read: `blocking`, `request` and `response` are placeholders.
+ */
 export function publishedCatalog(document: unknown): Pick<ReleasedCatalog, 'release' | 'hooks'> | undefined {
   if (!isRecord(document) || !isRecord(document.paths)) return undefined
   const { info } = document

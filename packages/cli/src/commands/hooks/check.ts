@@ -13,7 +13,7 @@ interface Options {
   output: 'text' | 'json'
 }
 
-/** `capstan hooks check MODULE`: checks that an extension is deterministic and idempotent, as core requires. */
+/** `capstan hooks check PATH`: checks that an extension is deterministic and idempotent, as core requires. */
 export const checkCommand = (io: Io, finish: (code: number) => void): Command =>
   new Command('check')
     .description(
@@ -22,9 +22,12 @@ export const checkCommand = (io: Io, finish: (code: number) => void): Command =>
     .argument('[path]', 'module of the extension, or a folder with extension.ts', '.')
     .option('--tape <file>', 'also send the requests of a tape, which is a file that --record-hooks wrote')
     .addOption(
-      new Option('--setting <name=value>', 'setting for generated requests, which overrides that in manifests/; may be repeated')
+      new Option(
+        '--setting <name=value>',
+        'setting for generated requests; overrides the setting of the same name in manifests/; may be repeated',
+      )
         .argParser(setting)
-        .default({}, 'those in manifests/'),
+        .default({}, 'the settings in manifests/'),
     )
     .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'))
     .action(async (path: string, options: Options) => {

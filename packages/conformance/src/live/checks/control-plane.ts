@@ -154,7 +154,7 @@ export const controlPlaneMachineLabel = membersCheck(
   },
 )
 
-export const controlPlaneMinReady = membersCheck('The condition UpToDate of each Machine.', 'ready', (object, at) => {
+export const controlPlaneMachinesUpToDate = membersCheck('The condition UpToDate of each Machine.', 'ready', (object, at) => {
   const condition = object.status?.conditions?.find(({ type }) => type === 'UpToDate')
   const holds = condition?.status === 'True'
   return [observation({ object, field: 'status.conditions[UpToDate]', at, expected: 'True', found: condition?.status, holds })]

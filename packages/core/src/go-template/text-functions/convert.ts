@@ -49,7 +49,7 @@ export function isEmpty(value: Value): boolean {
   return Array.isArray(value) ? value.length === 0 : isMap(value) && Object.keys(value).length === 0
 }
 
-/** Returns `value`, which must be a list. @throws Error otherwise; its message is `prefix` followed by the type of the value */
+/** Returns `value`, which must be a list. @throws Error `<prefix> type <kind of the value>` otherwise */
 export function listOf(value: Value, prefix: string): Value[] {
   if (Array.isArray(value)) return value
   throw new Error(`${prefix} type ${kindOf(value)}`)

@@ -25,7 +25,7 @@ export type PodDrain = { readonly pod: Pod } & (
 /**
  * Returns the drain behavior of each Pod, sorted by namespace and name.
  *
- * @throws Error when the namespace of a Pod does not exist
+ * @throws Error when rules must decide about a Pod whose namespace does not exist
  */
 export function classifyPods(input: PodsInput): PodDrain[] {
   const podDrains: PodDrain[] = []
@@ -63,7 +63,7 @@ function classify(pod: Pod, input: PodsInput): PodDrain | undefined {
 const skip = (pod: Pod): PodDrain => ({ pod, behavior: 'Skip' })
 const wholeSeconds = (ms: number): number => Math.trunc(ms / seconds(1))
 
-/** Annotation of static Pods, which the kubelet runs from its own files. */
+/** Annotation of mirror Pods, which a kubelet creates for its static Pods. */
 const MirrorPodAnnotation = 'kubernetes.io/config.mirror'
 
 export interface DrainPlan {

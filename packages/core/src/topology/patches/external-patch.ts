@@ -76,10 +76,10 @@ export async function validateTopology(
   )
 }
 
-/** Returns the runtime client for a patch, or for the handler that validates it. @throws TerminalError if there is no client */
-function runtimeFor(patch: string, { runtime }: PatchExtensions): NonNullable<PatchExtensions['runtime']> {
+/** Returns the runtime client. @throws TerminalError with `patchOrHandler` if RuntimeSDK is disabled, so that there is no client */
+function runtimeFor(patchOrHandler: string, { runtime }: PatchExtensions): NonNullable<PatchExtensions['runtime']> {
   if (runtime) return runtime
-  throw new TerminalError(`can not use external patch ${JSON.stringify(patch)} if RuntimeSDK feature flag is disabled`)
+  throw new TerminalError(`can not use external patch ${JSON.stringify(patchOrHandler)} if RuntimeSDK feature flag is disabled`)
 }
 
 const optionsOf = ({ settings }: ExternalPatchDefinition, { context: { signal } }: PatchExtensions): CallOptions => ({

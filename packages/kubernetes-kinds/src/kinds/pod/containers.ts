@@ -256,7 +256,7 @@ function mountErrors(field: string, container: Container, volumes: Volumes): Fie
     if (devicePaths.has(mountPath)) {
       errors.push(invalid(`${valuePath}.mountPath`, mountPath, 'must not already exist as a path in volumeDevices'))
     }
-    // Upstream reports the path of the list, not of the mount, for these fields.
+    // In all following errors except `mutually exclusive`, upstream reports the path of the list, not of the mount.
     if (subPath) appendAll(errors, descendingPath(`${field}.subPath`, subPath))
     if (subPathExpr) {
       if (subPath) errors.push(invalid(`${valuePath}.subPathExpr`, subPathExpr, 'subPathExpr and subPath are mutually exclusive'))
