@@ -1,6 +1,6 @@
 /**
- * Runs `capstan conform` as a process against three providers: the local provider with Capstan's core, an IPAM provider, and
- * upstream's in-memory infrastructure, kubeadm bootstrap and kubeadm control plane with upstream's core.
+ * Runs `capstan conform` as a process, once with each of: the local provider with Capstan's core; an IPAM provider; upstream's
+ * in-memory infrastructure, kubeadm bootstrap and kubeadm control plane with upstream's core.
  */
 import { spawn } from 'node:child_process'
 import { createServer } from 'node:http'
@@ -63,8 +63,8 @@ async function onLocalProvider(checks: Checks): Promise<void> {
   // The provider watches Clusters and Machines, and becomes ready only when these kinds exist.
   await installKinds(apiServer.client(), coreKinds, { clock: systemClock, random: systemRandom })
   const flags = ['--kubeconfig', apiServer.kubeconfig, '--diagnostics-port', '0', '--log-level', 'error', '--providers', 'local']
-  const noWebhooksFlags = ['--no-webhooks', '--data', join(apiServer.folder, 'local')]
-  const start = () => startCapstan(['manager', ...flags, ...noWebhooksFlags], /Manager ready/)
+  const localFlags = ['--no-webhooks', '--data', join(apiServer.folder, 'local')]
+  const start = () => startCapstan(['manager', ...flags, ...localFlags], /Manager ready/)
   let provider: CapstanProcess = await start()
   await using restarts = await listenForRestarts(async () => {
     await provider.kill()

@@ -1,5 +1,5 @@
-// Package interop is a controller-runtime project whose tests run on the API server and etcd in the folder KUBEBUILDER_ASSETS: Capstan's
-// launchers, or the real kube-apiserver and etcd. Every test must pass on both.
+// Package interop is a controller-runtime project whose tests start the programs kube-apiserver and etcd in the folder that
+// KUBEBUILDER_ASSETS names: Capstan's programs, or the real ones. Every test must pass with both.
 package interop
 
 import (

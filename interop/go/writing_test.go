@@ -37,7 +37,7 @@ func TestServerSideApplyOfTypedConfigurations(t *testing.T) {
 	must(t, err)
 	again, err := maps.Apply(background, corev1apply.ConfigMap("m", namespace).WithData(map[string]string{"a": "1", "b": "1"}), alice)
 	must(t, err)
-	check(t, "applying the same changes nothing", again.ResourceVersion, made.ResourceVersion)
+	check(t, "resourceVersion after the same apply", again.ResourceVersion, made.ResourceVersion)
 
 	_, err = maps.Apply(background, corev1apply.ConfigMap("m", namespace).WithData(map[string]string{"a": "2"}), bob)
 	checkError(t, err, metav1.StatusReasonConflict, `Apply failed with 1 conflict: conflict with "alice": .data.a`)
@@ -72,7 +72,7 @@ func TestServerSideApplyOfTypedConfigurations(t *testing.T) {
 	must(t, err)
 	deployment, err = deployments.Apply(background, configuration("example.com/app:2"), alice)
 	must(t, err)
-	check(t, "replicas are bob's", *deployment.Spec.Replicas, 3)
+	check(t, "replicas, which bob owns", *deployment.Spec.Replicas, 3)
 	check(t, "generation", deployment.Generation, 3)
 }
 
@@ -94,7 +94,7 @@ func TestServerSideApplyOfCustomResources(t *testing.T) {
 	checkError(t, apply("carol", `{"colour":"green"}`), metav1.StatusReasonConflict, `Apply failed with 1 conflict: conflict with "bob": .spec.colour`)
 	must(t, apply("alice", `{"parts":[{"name":"b"}]}`))
 	must(t, direct.Get(background, client.ObjectKeyFromObject(now), now))
-	check(t, "parts left", now.Spec.Parts, "[{b 1} {c 1}]")
+	check(t, "remaining parts", now.Spec.Parts, "[{b 1} {c 1}]")
 
 	// Cluster API changes managedFields with such patches: merge patches with optimistic locking.
 	before := now.DeepCopy()
@@ -118,7 +118,7 @@ func TestPatchesOfEveryType(t *testing.T) {
 	err := direct.Patch(background, strategic, client.RawPatch(types.JSONPatchType, []byte(`[{"op":"remove","path":"/metadata/labels/none"}]`)))
 	check(t, "a path that does not exist", reasonOf(err), metav1.StatusReasonInvalid)
 	err = direct.Patch(background, widget(namespace, "none"), client.RawPatch(types.StrategicMergePatchType, []byte(`{}`)))
-	check(t, "strategic on a custom resource", reasonOf(err), metav1.StatusReasonUnsupportedMediaType)
+	check(t, "strategic merge patch of a custom resource", reasonOf(err), metav1.StatusReasonUnsupportedMediaType)
 
 	_, err = controllerutil.CreateOrUpdate(background, direct, configMap(namespace, "cu", nil), func() error { return nil })
 	must(t, err)

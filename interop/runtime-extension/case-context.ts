@@ -51,7 +51,8 @@ export class CaseContext {
   }
 
   /**
-   * Creates the namespace, and an extension that is discovered. `handlers` are the options of all its handlers in the discovery response.
+   * Creates the namespace, the extension and its ExtensionConfig, and waits until the extension is discovered. `handlers` are options that
+   * the discovery response contains for every handler.
    */
   static async open(name: string, options: ContextOptions, handlers: Omit<HandlerOptions, 'name'> = {}): Promise<CaseContext> {
     const context = new CaseContext(name, options.extension.extensionFor(name, handlers), options)

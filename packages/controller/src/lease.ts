@@ -64,7 +64,7 @@ export function nextLeaseStep(lease: Lease | undefined, { identity, terms, now, 
   return { kind: 'update', lease: { ...lease, spec: { ...spec, ...renewed, ...taken } } }
 }
 
-/** Returns the Lease in the state in which its holder releases it: free for the next candidate. */
+/** Returns the Lease without its holder, so that the next candidate can acquire it. Upstream: `release` of client-go. */
 export function releasedLease({ spec, ...lease }: Lease, now: number): Lease {
   const { holderIdentity: _, ...fields } = spec ?? {}
   return { ...lease, spec: { ...fields, leaseDurationSeconds: 1, acquireTime: microTime(now), renewTime: microTime(now) } }

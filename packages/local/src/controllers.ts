@@ -30,7 +30,7 @@ const localClustersByCluster = byCluster(LocalCluster)
 const localPoolsByCluster = byCluster(LocalMachinePool)
 const localControlPlanesByCluster = byCluster(LocalControlPlane)
 
-/** Creates all controllers of the local provider. Only their watches, sources and requeues trigger a reconcile. */
+/** Creates all controllers of the local provider. */
 export function localControllers({ workloads, endpoint, updates }: LocalControllersOptions): readonly Controller[] {
   return [
     controller({

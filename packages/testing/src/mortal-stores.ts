@@ -1,5 +1,6 @@
 /**
- * Stores of a process that is killed after a number of commits: later commits have no effect, and the process receives no events.
+ * Stores of a process that is killed after a number of commits: later commits have no effect, and the process receives no further
+ * events.
  */
 import type { Change, Store, Write } from '@capstan/apiserver'
 import type { Stores } from '@capstan/lab'

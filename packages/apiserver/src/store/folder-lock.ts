@@ -1,7 +1,7 @@
 /**
  * Locks a data folder for one process. Node has no API for file locks, but its built-in SQLite locks the file of a database. The lock is an
- * exclusive transaction on an empty file, which writes nothing and stays open until `release`. The kernel releases the lock however the
- * process ends.
+ * exclusive transaction on an empty file. The transaction writes nothing, and stays open until `release`. The kernel releases the lock when
+ * the process ends, even after a crash.
  *
  * When a process closes a file, it loses all its locks on that file, so no other code may open the lock file.
  */

@@ -34,7 +34,7 @@ export interface State {
   readonly unacknowledged: Buffer
   /** Size in bytes of the checkpoint that was read; 0 if none was read. */
   readonly checkpointSize: number
-  /** Whether both copies of the commit marker can be read. If not, writes after the readable copy may have been acknowledged, too. */
+  /** Whether both lines of the commit marker can be read. If not, writes after the position in the other line may have been acknowledged. */
   readonly isMarkerIntact: boolean
   /** Damage without loss: a newer checkpoint contains the data of the damaged file. */
   readonly skipped: readonly Error[]
@@ -186,12 +186,16 @@ async function readOrMissing<T>(path: string, read: (path: string) => Promise<T>
 const MarkerPattern = /^(\d{10}) (\d{16}) ([0-9a-f]{8})\n/
 const SlotSize = 512
 
-/** Returns a line of the commit marker, and its offset in the file. */
+/** Returns a line of the commit marker, and its offset in the file. `turn` is the number of the write; even and odd writes use different lines. */
 export function markerLine({ generation, offset }: Position, turn: number): { bytes: Buffer; at: number } {
   const text = `${padded(generation)} ${String(offset).padStart(16, '0')}`
   return { bytes: Buffer.from(`${text} ${checksum(text)}\n`), at: (turn % 2) * SlotSize }
 }
 
+/**
+ * Reads the newest position from the commit marker. `isIntact`: whether both lines can be read. @throws DamagedData when the file is missing
+ * or neither line can be read
+ */
 export async function readCommitMarker(files: Files, folder: string): Promise<Position & { readonly isIntact: boolean }> {
   const path = `${folder}/${MarkerName}`
   const bytes = await readOrMissing(path, (file) => files.read(file))

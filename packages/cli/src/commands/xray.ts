@@ -85,7 +85,7 @@ async function providerKind(client: Client, name: string, signal: AbortSignal): 
   if (!kind || kind.isTemplate) {
     throw new UsageError(
       `${name} is no kind of a provider contract`,
-      'Contracts: InfraCluster, InfraMachine, InfraMachinePool, BootstrapConfig, ControlPlane; core copies no fields from templates.',
+      'Contracts: InfraCluster, InfraMachine, InfraMachinePool, BootstrapConfig, ControlPlane; templates are not supported.',
     )
   }
   return kind

@@ -50,7 +50,7 @@ test.each<{ argv: string[]; reason: string }>([
   expect(etcdCommand(argv)).toEqual({ kind: 'rejected', reason })
 })
 
-test('help shows each flag on a line of its own, where controller-runtime looks for it', () => {
+test('help shows --unsafe-no-fsync at the start of a line, where controller-runtime looks for it', () => {
   expect(etcdCommand(['--help'])).toEqual({ kind: 'help' })
   expect(etcdHelp).toMatch(/^\s*--unsafe-no-fsync\b/m)
 })

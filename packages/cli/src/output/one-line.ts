@@ -1,10 +1,10 @@
 /**
- * Replaces each run of whitespace, control characters and bidirectional controls with one space, because untrusted messages
- * could move the cursor of a terminal.
+ * Replaces each run of whitespace, control characters and bidirectional controls with one space, and removes them at both
+ * ends. Otherwise untrusted messages could move the cursor of a terminal.
  */
 export const oneLine = (text: string): string => text.replace(/[\s\p{Cc}\p{Bidi_Control}]+/gu, ' ').trim()
 
-/** Formats a value as one line of JSON. Escapes the control characters that JSON allows in strings but terminals interpret. */
+/** Formats a value as one line of JSON. Escapes control characters and bidirectional controls, which JSON allows in strings, but terminals interpret. */
 export const jsonLine = (value: unknown): string =>
   JSON.stringify(value).replace(
     /[\p{Cc}\p{Bidi_Control}]/gu,

@@ -37,12 +37,12 @@ const poolsByCluster = indexByLabel(MachinePool, ClusterNameLabel)
 
 const isControlPlane = ({ metadata }: Machine): boolean => metadata.labels?.[MachineControlPlaneLabel] !== undefined
 
-/** Returns a predicate for objects that the Cluster itself owns, rather than, for example, a MachineDeployment of it. */
+/** Returns a predicate for objects that the Cluster itself owns, and not, for example, one of its MachineDeployments. */
 export const isStandAlone =
   (cluster: Cluster) =>
   (object: KubeObject): boolean =>
     isOwnedBy(object, cluster, Cluster)
 
-/** Excludes the Machines of MachinePools. Upstream excludes them until they have an UpToDate condition. */
+/** Excludes the Machines of MachinePools. Upstream also excludes them, because it does not implement their UpToDate condition. */
 export const withoutPoolMachines = (machines: readonly Machine[]): readonly Machine[] =>
   machines.filter(({ metadata }) => metadata.labels?.[MachinePoolNameLabel] === undefined)

@@ -22,7 +22,10 @@ export interface ExtensionConfigOptions {
   readonly concurrency?: number
 }
 
-/** Creates the controller of ExtensionConfigs. Until its warm-up ends, `extensions` calls no hook, and reconciles of topologies wait. */
+/**
+ * Creates the controller of ExtensionConfigs. Its warm-up is the first discovery of all ExtensionConfigs that exist at the start. Until the
+ * warm-up ends, `extensions` calls no hook, and reconciles of topologies wait.
+ */
 export function createExtensionConfigController({ extensions, concurrency = 10 }: ExtensionConfigOptions): Controller {
   const warmup = new Warmup((configs) => extensions.warmUp(configs))
   return controller({

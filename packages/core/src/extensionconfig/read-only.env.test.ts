@@ -84,7 +84,7 @@ describe.each([
     expect(await handlers()).toEqual([])
   })
 
-  test('registers and unregisters handlers as core reports them, and is not ready before the first report', async () => {
+  test('registers handlers as core reports them, unregisters those of a deleted ExtensionConfig, is not ready before the first report', async () => {
     const { extensions, handlers } = await start()
     await create()
     await env.settle()
@@ -123,7 +123,7 @@ describe.each([
     expect(await handlers()).toEqual([])
   })
 
-  test('registers an ExtensionConfig that existed at the start and that the watch filter excludes', async () => {
+  test('registers an ExtensionConfig that existed at the start and that the event filter excludes', async () => {
     await start()
     await create()
     const { store, clock, manager } = env

@@ -18,7 +18,7 @@ export interface HandlerCall<H extends Hook = Hook> {
 export interface HandlerOptions {
   /** Unique within the extension: a DNS label, such as wait-for-quota. */
   readonly name: string
-  /** Timeout of a call in seconds, at most 30. Default: 10, which 0 also means. */
+  /** Timeout of a call in seconds, at most 30. Default: 10; 0 means the default, too. */
   readonly timeoutSeconds?: number
   /** With Ignore, core proceeds when a call gets no valid response; it never ignores a response made by `fail`. Default: Fail. */
   readonly failurePolicy?: 'Ignore' | 'Fail'

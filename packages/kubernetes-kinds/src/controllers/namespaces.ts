@@ -11,7 +11,7 @@ export function runNamespaces({ store, registry, clock, log, client }: Controlle
     const namespace = store.get({ resource: 'namespaces', namespace: '', name })
     return namespace?.metadata.deletionTimestamp === undefined ? undefined : (namespace as Namespace)
   }
-  // A namespace is reconciled when it changes, and when one of its objects is deleted.
+  // A namespace that is being deleted is reconciled when it changes, and when one of its objects is removed.
   const stop = store.subscribe(undefined, ({ key, object }) => {
     if (key.resource === 'namespaces') {
       if (object?.metadata.deletionTimestamp !== undefined) queue.add(key.name)

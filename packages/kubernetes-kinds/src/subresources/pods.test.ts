@@ -1,4 +1,4 @@
-/** Lifecycle of pods on a server without kubelets. */
+/** Subresources, deletion and validation of pods on a server without kubelets. */
 import { Namespace, Node, Pod, type Status, unknownKind } from '@capstan/kube'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { at, rejection, type TestServer, testServer } from '../test-server.ts'

@@ -1,4 +1,4 @@
-/** Measures requests to the API server with the objects of growth cases (`cases.ts`). */
+/** Measures requests to the API server with objects in which one list, map or string grows: the growth cases of `cases.ts`. */
 import { isStored } from '@capstan/apiserver'
 import type { ApiRequest, PatchType } from '@capstan/kube'
 import type { ApiServer } from '@capstan/kubernetes-kinds'

@@ -144,7 +144,7 @@ interface ParsedObject extends Omit<Decoded, 'body'> {
 
 const jsonProblem = "couldn't get version/kind; json parse error: "
 
-/** Error text for a body that is not an object. Upstream: `null` decodes to an empty object, which lacks its kind. */
+/** Returns the error text for a body that is not an object. Upstream decodes `null` to an empty object, and reports its missing kind. */
 function notAnObject(value: unknown): string {
   if (value === null) return "Object 'Kind' is missing in 'null'"
   return `${jsonProblem}${notAnObjectText(value)}`

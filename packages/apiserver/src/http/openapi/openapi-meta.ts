@@ -2,7 +2,7 @@
 
 const text = (description: string) => ({ type: 'string', description })
 const time = (description: string) => ({ type: 'string', format: 'date-time', description })
-const texts = (description: string) => ({ type: 'object', description, additionalProperties: { type: 'string' } })
+const textMap = (description: string) => ({ type: 'object', description, additionalProperties: { type: 'string' } })
 const list = (description: string, items: object, extensions: object = {}) => ({
   type: 'array',
   description,
@@ -17,7 +17,7 @@ export const metaSchemas = {
     type: 'object',
     description: 'Metadata of every stored object.',
     properties: {
-      annotations: texts('Arbitrary data of tools and libraries. It is not indexed, and selectors cannot match it.'),
+      annotations: textMap('Arbitrary data of tools and libraries. It is not indexed, and selectors cannot match it.'),
       creationTimestamp: time('Time of the creation of the object. Set by the server.'),
       deletionGracePeriodSeconds: {
         type: 'integer',
@@ -37,7 +37,7 @@ export const metaSchemas = {
       ),
       generateName: text('Prefix of a name that the server generates, used when name is empty.'),
       generation: { type: 'integer', format: 'int64', description: 'Counts changes of the desired state. Set by the server.' },
-      labels: texts('Keys and values by which selectors match objects.'),
+      labels: textMap('Keys and values by which selectors match objects.'),
       managedFields: list('Fields by owning manager, for server-side apply. Set by the server.', refTo('ManagedFieldsEntry'), {
         'x-kubernetes-list-type': 'atomic',
       }),

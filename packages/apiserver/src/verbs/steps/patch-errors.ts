@@ -2,7 +2,10 @@
 import { goText, invalid, invalidObject, stableText, type StatusError } from '@capstan/kube'
 import type { RequestContext } from '../context.ts'
 
-/** Returns the error for a patch after which a field of metadata has the wrong Go type. `object` is the result of the patch. */
+/**
+ * Returns a function that creates the error for a patch after which a field of metadata has the wrong Go type, from the message of Go's
+ * JSON decoder. `object` is the result of the patch.
+ */
 export const wrongMetadataOf =
   ({ request }: RequestContext, object: object) =>
   (problem: string): StatusError =>
@@ -10,7 +13,10 @@ export const wrongMetadataOf =
       ? invalidPatch(goText(request.body), converterMessage(problem))
       : invalidPatch(stableText(object), problem)
 
-/** Translates a message of Go's JSON decoder to the message of the converter of maps to structs that upstream uses here. */
+/**
+ * Translates a message of Go's JSON decoder. Upstream decodes the result of a strategic merge patch with a converter from maps to structs,
+ * which has other messages.
+ */
 function converterMessage(problem: string): string {
   const [, jsonType, goType = ''] = /^json: cannot unmarshal (\S+).* of type (\S+)$/.exec(problem) ?? []
   if (jsonType === undefined) return problem

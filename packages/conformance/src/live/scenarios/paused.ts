@@ -1,4 +1,4 @@
-/** Scenario with objects of a paused Cluster, and paused objects. Conform sets the owners that core would set. */
+/** Scenario with objects of a paused Cluster, and objects with the paused annotation. */
 import { Cluster, ClusterNameLabel, Machine, MachinePool, PausedAnnotation } from '@capstan/api'
 import { ControlPlaneContract } from '@capstan/api/contract'
 import { seconds, type UnknownObject } from '@capstan/kube'

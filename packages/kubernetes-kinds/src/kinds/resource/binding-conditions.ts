@@ -1,6 +1,6 @@
 /**
  * Validates binding conditions, which a device must meet before a Pod is bound to its node, and binding failure conditions,
- * with which the binding fails.
+ * each of which makes the binding fail.
  */
 import { duplicate, type FieldError, invalid, labelKeyProblems, repeats } from '@capstan/kube'
 import { problems } from '../checks.ts'
