@@ -1,6 +1,6 @@
 /**
- * Builds the documentation site from the Markdown files of the repository, with Eleventy, into `build/docs`, and checks its links. Needs no
- * network. Usage: node scripts/docs.ts [OUTPUT]
+ * Builds the documentation site from the Markdown files of the repository, with Eleventy, and checks its links. Needs no network. Usage:
+ * node scripts/docs.ts [OUTPUT]. The folder OUTPUT is `build/docs` by default.
  */
 import { spawnSync } from 'node:child_process'
 import { cpSync, existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

@@ -31,7 +31,7 @@ const bases = join(await moduleFolder('conversion-peer', 'sigs.k8s.io/cluster-ap
 /** For each `struct.field`: `r` if the field is required, a space, and the text that `keywordsText` returns. */
 const facts = new Map<string, string>()
 
-/** Adds the fields of a struct to `facts`. @throws Error if the struct has another schema in another place */
+/** Adds the fields of a struct to `facts`. @throws Error if a field has no schema, or another schema in another place */
 function record(struct: string, schema: JSONSchema): void {
   for (const line of types.structs[struct]!) {
     const [name, type] = line.split(' ') as [string, string]
@@ -56,7 +56,7 @@ function keywordsText(type: string, schema: JSONSchema): string {
   return Object.keys(keywords).length === 0 ? '' : JSON.stringify(keywords)
 }
 
-/** Returns the schema keywords that do not follow from the Go type; `undefined` if the schema contradicts the type. Records its struct. */
+/** Returns the schema keywords that do not follow from the Go type; `undefined` if the schema contradicts the type. Records the type's struct. */
 function extraKeywords(type: string, schema: JSONSchema): object | undefined {
   const { description: _, properties: _p, items, additionalProperties, required: _r, ...keywords } = schema
   const base = baseSchema(type) as { [keyword: string]: unknown }

@@ -1,6 +1,6 @@
 /**
- * All compared kubectl commands, by subject. A section runs in its own namespace and in the folder `manifests`, its rows one after
- * another. A row may use objects that earlier rows created.
+ * The kubectl commands that run against Capstan and against a real API server, to compare their output, by subject. A section runs in its
+ * own namespace and in the folder `manifests`, its rows one after another. A row may use objects that earlier rows created.
  */
 import type { Explained } from './explained.ts'
 import { podSecurity } from './pod-security.ts'
@@ -22,7 +22,7 @@ export interface Section {
 /** Returns a command that waits until controllers have created the object. */
 const waitForCreation = (object: string): string => `kubectl wait --for=create ${object} --timeout=20s`
 
-/** Returns a `kubectl explain` command, whose descriptions of fields may differ. */
+/** Returns the row of a `kubectl explain` command. The descriptions of fields in its output may differ. */
 const explain = (run: string): Row => ({ run, allowed: ['descriptions'] })
 
 export const sections: readonly Section[] = [

@@ -23,7 +23,7 @@ function* fieldsOf(value: unknown, path: string): Iterable<[string, string]> {
   if (entries.length === 0) yield [path, JSON.stringify(value)]
 }
 
-/** Returns a text for each object whose fields differ, including the UID of an object that was replaced by another of the same name. */
+/** Returns a text for each object whose fields differ. The UID is one of them, so an object that was deleted and created again differs. */
 export function changes(before: ReadonlyMap<string, ComparedFields>, after: ReadonlyMap<string, ComparedFields>): string[] {
   const none: ComparedFields = new Map()
   return [...new Set([...before.keys(), ...after.keys()])].flatMap((name) => {
@@ -43,6 +43,7 @@ export function replaced(before: readonly KubeObject[], after: readonly KubeObje
   ]
 }
 
+/** Returns `NAME UID`. */
 export const identity = ({ metadata }: KubeObject): string => `${metadata.name} ${metadata.uid}`
 
 /** Returns whether the labels `keep` and `go` of an object are exactly those of `labels`. Other labels are ignored. */

@@ -25,7 +25,7 @@ const counts = (deleting: number, reason: string, withReason: number) => (object
 /** Returns fields that set the prefix of the names of new Machines. Messages list Machines in the order of their names. */
 const named = (prefix: string) => ({ machineNaming: { template: `${prefix}-{{ .random }}` } })
 
-const pause = (value: '' | null) => ({ metadata: { annotations: { 'cluster.x-k8s.io/paused': value } } })
+const paused = (isPaused: boolean) => ({ metadata: { annotations: { 'cluster.x-k8s.io/paused': isPaused ? '' : null } } })
 
 interface Unhealthy {
   readonly maxInFlight?: number | string
@@ -38,7 +38,8 @@ interface Unhealthy {
 
 /**
  * Creates a MachineDeployment. The oldest of its Machines has the label `oldest`. All Machines become unhealthy while the MachineSet is
- * paused, so that both cores decide about all of them together. Their infrastructure blocks their deletion.
+ * paused, so that each core decides about all of them together. Then the MachineSet is resumed. Finalizers of the infrastructure machines
+ * block the deletion of the Machines.
  */
 async function createUnhealthyMachines(
   twin: Twin,
@@ -59,7 +60,7 @@ async function createUnhealthyMachines(
   await twin.patch(MachineDeployment, 'md', { spec: { replicas, ...named('b') } })
   await twin.settle('all Machines run', (objects) => machinesIn(objects).length === replicas)
   await twin.create(MachineHealthCheck, healthCheck(ofDeployment) as never)
-  await twin.patch(MachineSet, byName(0), pause(''))
+  await twin.patch(MachineSet, byName(0), paused(true))
   if (marksOldest)
     await twin.patch(Machine, (machines) => machines.find(hasLabel('oldest')), {
       metadata: { annotations: { 'cluster.x-k8s.io/remediate-machine': '' } },
@@ -71,7 +72,7 @@ async function createUnhealthyMachines(
     machinesIn(objects).every((machine) => isFalse(machine, 'HealthCheckSucceeded') && isFalse(machine, 'OwnerRemediated')),
   )
   await beforeResume?.()
-  await twin.patch(MachineSet, byName(0), pause(null))
+  await twin.patch(MachineSet, byName(0), paused(false))
 }
 
 const releaseDeleted = (twin: Twin) =>
@@ -121,7 +122,7 @@ const marked: Case = async (twin) => {
 
 /** Pauses the MachineHealthCheck. Otherwise it may request the remediation of a Machine again right before upstream deletes the Machine. */
 async function pauseChecks(twin: Twin): Promise<void> {
-  await twin.patch(MachineHealthCheck, 'mhc', pause(''))
+  await twin.patch(MachineHealthCheck, 'mhc', paused(true))
   await twin.settle('checks are paused', (objects) =>
     objects.some((object) => object.kind === MachineHealthCheck.kind && isTrue(object as MachineHealthCheck, 'Paused')),
   )
