@@ -10,7 +10,7 @@ const root = mkdtempSync(join(tmpdir(), 'capstan-old-node-'))
 afterAll(() => rmSync(root, { recursive: true, force: true }))
 
 /**
- * Installs only `bin`, and returns the path of capstan.js. If `bundled` is given, a script with these shell commands replaces the Node
+ * Installs only `bin`, and returns the path of capstan.js. If `bundled` is given, a script with these shell commands replaces the Node.js
  * that comes with the installation.
  */
 function install(name: string, bundled?: string): string {
@@ -27,7 +27,7 @@ function install(name: string, bundled?: string): string {
   return join(folder, 'bin/capstan.js')
 }
 
-/** Runs a script in this Node, which pretends to have the given version. */
+/** Runs a script in the Node.js of this test, which pretends to have the given version. */
 function runAs(version: string, script: string, ...argv: string[]) {
   const pretend = join(root, 'pretend.cjs')
   const versions = `Object.defineProperty(process.versions, 'node', { value: '${version}' })`
@@ -36,17 +36,17 @@ function runAs(version: string, script: string, ...argv: string[]) {
   return { code: status, out: stdout, err: stderr }
 }
 
-describe('a Node that is too old', () => {
-  test('starts the Node that came with the installation, with all arguments', () => {
+describe('a Node.js that is too old', () => {
+  test('starts the Node.js that came with the installation, with all arguments', () => {
     const script = install('whole', 'echo "$@"; exit 7')
     expect(runAs('20.20.2', script, 'version', '-o', 'json')).toEqual({ code: 7, out: `${script} version -o json\n`, err: '' })
   })
 
-  test('exits with 128 plus the number of the signal that ended the started Node', () => {
+  test('exits with 128 plus the number of the signal that ended the started Node.js', () => {
     expect(runAs('20.20.2', install('killed', 'kill -INT $$'), 'version').code).toBe(130)
   })
 
-  test('prints the remedy when the installation has no Node', () => {
+  test('prints the remedy when the installation has no Node.js', () => {
     const { code, out, err } = runAs('20.20.2', install('bare'), 'version')
     expect({ code, out }).toEqual({ code: 1, out: '' })
     expect(err).toBe(
@@ -55,7 +55,7 @@ describe('a Node that is too old', () => {
     )
   })
 
-  test('can parse the entry file, whose only static import is node:module', () => {
+  test('finds no static import in the entry file except node:module', () => {
     // Type syntax or a static import of sources would fail before the remedy can be printed.
     const text = readFileSync(join(bin, 'capstan.js'), 'utf8')
     expect(text.match(/^import .*/gm)).toEqual(["import module from 'node:module'"])

@@ -228,7 +228,7 @@ const unavailable = (cause: Error): StatusError =>
     cause,
   })
 
-/** `join` creates one flat string; concatenation would keep its three parts alive. */
+/** Returns `namespace/name`. `join` creates one flat string; a concatenated string would keep its three parts in memory. */
 const textOf = ({ namespace, name }: StoreKey): string => [namespace, name].join('/')
 
 const conflictOn = ({ resource, namespace, name }: StoreKey): StoreConflict =>

@@ -91,7 +91,7 @@ async function newExtension(name: string, options: Options, io: Io): Promise<voi
     dependency: dependencyFrom(options.link ? linkedCheckout() : undefined),
     version: versions.capstan,
   })
-  await report(name, folder, files, ['npm run dev'], options, io)
+  await writeAndReport(name, folder, files, ['npm run dev'], options, io)
 }
 
 interface ProviderOptions {
@@ -113,11 +113,11 @@ async function newProvider(name: string, options: ProviderOptions, io: Io): Prom
     dependency: dependencyFrom(options.link ? linkedCheckout() : undefined),
     version: versions.capstan,
   })
-  await report(name, resolve(options.dir ?? name), files, ['npm start -- --kubeconfig FILE'], options, io)
+  await writeAndReport(name, resolve(options.dir ?? name), files, ['npm start -- --kubeconfig FILE'], options, io)
 }
 
 /** Writes the files, and prints their paths and the next steps. */
-async function report(
+async function writeAndReport(
   name: string,
   folder: string,
   files: readonly ProjectFile[],

@@ -53,7 +53,7 @@ describe('descriptions of how the local provider follows the rules', () => {
     expect(localProvider[id]).toMatch(/^\S.*\.$/)
   })
 
-  test('exist only for declared rules', () => {
+  test('exist for no other rules', () => {
     expect(Object.keys(localProvider).filter((id) => !applying.includes(id))).toEqual([])
   })
 })

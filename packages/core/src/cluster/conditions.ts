@@ -48,7 +48,7 @@ export function machinesReadyCondition({ descendants }: ClusterScope, role: 'Con
 
 /**
  * Time after the creation of a Machine during which a missing UpToDate condition does not make the Cluster's condition Unknown: the
- * controller of Machines, or the control plane provider, sets UpToDate a moment later.
+ * Machine controller, or the control plane provider, sets UpToDate a moment later.
  */
 const UpToDateDelay = seconds(10)
 
@@ -92,9 +92,9 @@ export function aggregateProgress(
   if (!descendants || (cluster.spec.controlPlaneRef && controlPlane.state === 'unread')) {
     return condition.unknown('InternalError', SeeLogs)
   }
-  const provider = externalOf(controlPlane)?.object
+  const controlPlaneObject = externalOf(controlPlane)?.object
   const objects: AggregatedObject[] = [
-    ...(provider && getCondition(provider, type) ? [provider] : []),
+    ...(controlPlaneObject && getCondition(controlPlaneObject, type) ? [controlPlaneObject] : []),
     ...descendants.machineDeployments,
     ...(type === 'RollingOut' ? [] : descendants.machineSets.filter(isStandAlone(cluster))),
   ]
@@ -112,8 +112,8 @@ export function remediatingCondition({ descendants }: ClusterScope): NewConditio
 }
 
 /**
- * Returns the RemoteConnectionProbe condition. Returns none after a restart of core, until a probe has succeeded or several have failed:
- * the existing condition may still be correct.
+ * Returns the RemoteConnectionProbe condition. If the Cluster already has the condition, returns none while no probe of this process has
+ * succeeded and fewer than `Timing.failuresToDisconnect` have failed: after a restart of core, the existing condition may still be correct.
  */
 export function remoteConnectionProbe(
   cluster: Cluster,

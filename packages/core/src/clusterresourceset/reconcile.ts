@@ -83,8 +83,8 @@ async function reconcileResources(scope: ResourceSetScope, io: ResourceSetIO): P
   if (failures[0]) scope.report = failures[0]
   else if (clusters.length > 0 && errors.length === 0) scope.report = applied
   appendAll(errors, bindingErrors)
-  // ClusterResourceSets of one Cluster share its binding. As upstream, this requeue replaces errors of other Clusters, which the next
-  // reconcile reports, and the generation counts as observed.
+  // ClusterResourceSets of one Cluster share its binding. As upstream, this requeue replaces errors of other Clusters: the next
+  // reconcile reports them. Also as upstream, the generation counts as observed.
   if (hasConflict) return requeue(100, 'a ClusterResourceSetBinding was changed meanwhile')
   scope.isConnected = waitReasons.length === 0
   throwAggregate(errors)

@@ -13,8 +13,8 @@ export interface ResourceSetScope {
   /** A private draft. */
   readonly resourceSet: ClusterResourceSet
   /**
-   * Absent when the condition ResourcesApplied stays unchanged: during deletion, without selected Clusters, and after errors that the
-   * condition does not cover.
+   * Absent when the condition ResourcesApplied stays unchanged: during deletion (unless the Clusters could not be determined), without
+   * selected Clusters, and after errors that the condition does not cover.
    */
   report?: AppliedReport
   /** Whether all selected Clusters are reachable. Stays true when a conflict ends the reconcile. */

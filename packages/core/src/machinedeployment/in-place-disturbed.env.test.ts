@@ -19,7 +19,7 @@ afterEach(() => env.close())
 
 const namespace = 'default'
 
-/** Responses without patches: differences remain uncovered. */
+/** Responds without patches: the extension can make none of the changes in place. */
 const unableExtension: HookScript = { CanUpdateMachineSet: () => undefined }
 
 describe('a rollout', () => {
@@ -291,7 +291,7 @@ describe('a change by a user during the rollout', () => {
     await env.expectUpdated()
   })
 
-  test('scaling down deletes Machines that have not moved yet', async () => {
+  test('scaling down deletes Machines that are still in the old set', async () => {
     const namesBefore = await startRollout(4)
     await env.patch({ replicas: 1 })
     expect(await env.countsUntilStable()).toMatchInlineSnapshot(`

@@ -170,9 +170,9 @@ test('a rolling update respects maxSurge and maxUnavailable, and ends, even if M
       maxUnavailable: fc.integer({ min: 0, max: 3 }),
     })
     .filter(({ maxSurge, maxUnavailable }) => maxSurge + maxUnavailable > 0)
-  const shares = fc.array(fc.nat({ max: 8 }), { minLength: 1, maxLength: 3 })
+  const oldSizes = fc.array(fc.nat({ max: 8 }), { minLength: 1, maxLength: 3 })
   fc.assert(
-    fc.property(limits, shares, fc.infiniteStream(fc.nat({ max: 3 })), (spec, sizes, chance) => {
+    fc.property(limits, oldSizes, fc.infiniteStream(fc.nat({ max: 3 })), (spec, sizes, chance) => {
       let remaining = spec.replicas
       const old = sizes.map((size, index) => {
         const desired = index === sizes.length - 1 ? remaining : Math.min(size, remaining)
@@ -258,7 +258,7 @@ describe('while the rollout is paused', () => {
       ['new 0 -> 10: no other MachineSet is active'],
     ],
     [
-      'without an active and a current set, the newest old set gets all replicas',
+      'without a current set and without active sets, the newest old set gets all replicas',
       { ...paused, current: undefined, old: [scaled('older', 0), scaled('old', 0)] },
       ['old 0 -> 10: no other MachineSet is active'],
     ],
