@@ -267,7 +267,10 @@ async function withBlockingExtension(client: Client, check: (extension: Blocking
   }
 }
 
-/** Checks, for each of `deletions`, that no dependent of a Cluster is deleted until its BeforeClusterDelete hook allows the deletion. */
+/**
+ * Checks, for each of `deletions`, that no protected dependent of a Cluster is deleted until the Cluster's BeforeClusterDelete hook allows
+ * the deletion.
+ */
 const checkBlockedDeletions = (client: Client, checks: Checks): Promise<void> =>
   withBlockingExtension(client, async (extension) => {
     for (const { how, deletedKind, destroy } of deletions) {
@@ -299,10 +302,10 @@ const checkBlockedDeletions = (client: Client, checks: Checks): Promise<void> =>
           message,
         )
       }
-      // Later attempts to delete the dependents must be rejected as well.
+      // Later attempts to delete the protected dependents must be rejected as well.
       await new Promise((resolve) => void setTimeout(resolve, 5000))
       const during = await dependentsIn(client, namespace)
-      checks.check(`${how} deletes no dependent of a Cluster whose hook blocks`, during.join() === before.join(), {
+      checks.check(`${how} deletes no protected dependent of a Cluster whose hook blocks`, during.join() === before.join(), {
         before,
         during,
       })

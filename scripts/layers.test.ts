@@ -7,7 +7,7 @@ import { folderCycles, layers, violations } from './layers.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-test('packages import only packages that the table allows', () => {
+test('packages import only packages that `layers` allows', () => {
   expect(violations(root)).toEqual([])
 })
 
@@ -30,7 +30,7 @@ test('the folders of the package apiserver have no import cycles', () => {
   expect(folderCycles(root)).toEqual([])
 })
 
-test('folderCycles finds import cycles between folders at every depth, but not between a folder and the files beside it', () => {
+test('folderCycles finds import cycles between folders at every depth; in a folder below src, files and a subfolder may import each other', () => {
   const checkout = mkdtempSync(join(tmpdir(), 'capstan-layers-'))
   const sources = {
     'verbs/write.ts': "import './steps/decode.ts'",

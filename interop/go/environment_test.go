@@ -219,7 +219,7 @@ func kill(t *testing.T, environment *envtest.Environment) {
 	t.Fatal("there is no process of the API server")
 }
 
-// eventCounts counts, for each name, the informers that have reported the object as added, and those that have reported it as deleted.
+// eventCounts counts the add events and the delete events of all informers, by the name of the object.
 type eventCounts struct {
 	sync.Mutex
 	added, deleted map[string]int
@@ -242,7 +242,7 @@ func (c *eventCounts) handler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{AddFunc: count(&c.added), DeleteFunc: count(&c.deleted)}
 }
 
-// checkAdded returns an error unless all informers have reported all objects with the prefix as added.
+// checkAdded returns an error unless each object with the prefix has one add event of each informer.
 func (c *eventCounts) checkAdded(informers, objects int, prefix string) error {
 	c.Lock()
 	defer c.Unlock()
@@ -254,7 +254,7 @@ func (c *eventCounts) checkAdded(informers, objects int, prefix string) error {
 	return nil
 }
 
-// checkDeleted returns an error unless all informers have reported the object as deleted.
+// checkDeleted returns an error unless the object has one delete event of each informer.
 func (c *eventCounts) checkDeleted(informers int, name string) error {
 	c.Lock()
 	defer c.Unlock()

@@ -55,7 +55,7 @@ export async function replaceConversionUrls(
   kinds: readonly DeclaredKind[],
   { isOurs, by }: { isOurs(url: string): boolean; readonly by: WebhookClientConfig },
 ): Promise<void> {
-  // Concurrently, because a manager has little time to stop.
+  // Concurrently, because a manager calls this function while it stops, and has little time for it.
   await Promise.all(
     kinds.map(async (kind) => {
       const { metadata, spec } = customResourceDefinition(kind, by)

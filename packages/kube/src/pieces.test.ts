@@ -91,7 +91,7 @@ test.each<[string, (count: number) => Work<unknown>, (count: number) => unknown]
   ['a merge patch', (n) => applyingMergePatch({ a: {}, b: 1 }, { a: mapOf(n), b: null }), (n) => ({ a: mapOf(n) })],
   ['a strategic merge patch of members', (n) => patching({ a: {}, b: 1 }, { a: mapOf(n), b: null }), (n) => ({ a: mapOf(n) })],
   [
-    'a strategic merge patch of new members without their nulls',
+    'a strategic merge patch that drops the nulls of new members',
     (n) => patching({}, { a: { b: mapOf(n, { c: null }) } }),
     (n) => ({ a: { b: mapOf(n, {}) } }),
   ],

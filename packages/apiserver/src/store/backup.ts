@@ -1,6 +1,7 @@
 /**
- * Backups of a data folder: one file with all its stores, verified frame by frame and as a whole. A backup is made from the files of the
- * folder, even while a server uses them: acknowledged writes are in files that only grow, until a newer checkpoint replaces them.
+ * Backups of a data folder: one file with all its stores. The file consists of frames with checksums; the last frame has a digest of the
+ * others. A backup is made from the files of the folder, even while a server uses them: acknowledged writes are in files that only grow,
+ * until a newer checkpoint replaces them.
  */
 import type { Clock } from '@capstan/kube'
 import { type Checkpoint, type CheckpointHeader, Format, readCheckpoint, storeSnapshots, writeCheckpoint } from './checkpoint.ts'

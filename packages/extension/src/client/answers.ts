@@ -1,9 +1,9 @@
-/** Evaluates the fields common to all responses. Without side effects. */
+/** Evaluates the fields that responses of different hooks have in common. Pure. */
 import { smallest } from '@capstan/kube'
 import type { Hook } from '@capstan/api'
 import { HookFailed } from './hook-failed.ts'
 
-/** The fields common to all responses. `retryAfterSeconds` exists only for blocking hooks. */
+/** The fields that responses of different hooks have in common. Only responses of blocking hooks have `retryAfterSeconds`. */
 export interface AnyResponse {
   status?: string
   message?: string

@@ -205,15 +205,15 @@ class RegistryClient implements ExtensionClient {
     this.#options.transport.close()
   }
 
-  /** Returns whether the handlers changed. */
+  /** Registers the handlers of an ExtensionConfig. Returns whether they changed. */
   #add(config: ExtensionConfig): boolean {
     const context = `failed to register ExtensionConfig ${JSON.stringify(config.metadata.name)}`
     return withContext(context, () => this.#registry.add(config))
   }
 
   /**
-   * Resets the breakers of handlers that are registered again, because they may have a new address, and forgets their messages. Closes
-   * connections of removed servers and replaced CA bundles.
+   * Resets the breakers of the ExtensionConfig's handlers, which may have a new address or may be removed, and forgets their messages.
+   * Closes connections to removed servers and connections with replaced CA bundles.
    */
   #resetCallState(extensionConfig: string): void {
     this.#registeredCalls.resetBreakers((name) => name.endsWith(`.${extensionConfig}`))

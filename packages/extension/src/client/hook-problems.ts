@@ -57,7 +57,8 @@ export const hookProblems = {
   TLSName: {
     codes: ['unreachable'],
     meaning: 'The certificate does not contain the host name of the URL.',
-    remedy: 'For a Service it must contain `<service>.<namespace>.svc`. The message lists the names that it contains.',
+    remedy:
+      'For a Service, the certificate must contain `<service>.<namespace>.svc`. The message lists the names in the certificate.',
   },
   UnknownAuthority: {
     codes: ['unreachable'],
@@ -69,7 +70,8 @@ export const hookProblems = {
   CertificateExpired: {
     codes: ['unreachable'],
     meaning: 'The certificate of the extension has expired, or is not valid yet.',
-    remedy: 'Renew it; servers of `runExtension` reload changed files. If it was renewed, compare the clocks of both machines.',
+    remedy:
+      'Renew the certificate; servers of `runExtension` reload changed files. If it was renewed, compare the clocks of both machines.',
   },
   ClientCertificate: {
     codes: ['unreachable'],

@@ -10,9 +10,9 @@ export interface ExtensionFlags {
   readonly host: string
   readonly port: number
   readonly files: { readonly certificate: string; readonly key: string; readonly clientCA?: string }
-  /** Address of `/healthz` and `/readyz`; they are not served if absent. */
+  /** Address of `/healthz` and `/readyz`, which are not served if it is absent. */
   readonly health?: Address
-  /** Address of `/metrics`, which is not served if absent. `insecure`: over HTTP instead of HTTPS. */
+  /** Address of `/metrics`, which is not served if it is absent. `insecure`: over HTTP instead of HTTPS. */
   readonly diagnostics?: Address & { readonly insecure: boolean }
   readonly minVersion: 'TLSv1.2' | 'TLSv1.3'
   readonly ciphers?: string
@@ -51,7 +51,7 @@ export const flagsUsage = `  --webhook-host ADDRESS         address to listen on
   --diagnostics-address ADDRESS  address of /metrics, over HTTPS with the same certificate; 0 disables it (:8443)
   --insecure-diagnostics         /metrics over HTTP
   --tls-min-version VERSION      VersionTLS12 or VersionTLS13 (VersionTLS12)
-  --tls-cipher-suites NAMES      separated by commas, for TLS 1.2 (those of Node)
+  --tls-cipher-suites NAMES      cipher suites, by Go's names, separated by commas (those of Node)
   --shutdown-delay-duration D    after SIGTERM, time for which the server still accepts calls while /readyz fails, so that
                                  clients can stop calling it (0s)
   --graceful-shutdown-timeout D  after SIGTERM, time that calls in progress have to end (30s)

@@ -107,7 +107,7 @@ describe('a remediation', () => {
 })
 
 describe('retries of a remediation', () => {
-  const replacement = (age: number, retryCount = 0) => [
+  const machinesWithReplacement = (age: number, retryCount = 0) => [
     aMachine('m1', { ...broken, replaces: { machine: 'm0', timestamp: ago(age), retryCount } }),
     m2,
     m3,
@@ -158,12 +158,12 @@ describe('retries of a remediation', () => {
       "m1 CannotBeRemediated: LocalControlPlane can't remediate this machine because the operation already failed 3 times (MaxRetry)",
     ],
   ])('%s', (_, age, retryCount, limits, expected) => {
-    expect(decide({ machines: replacement(age, retryCount), limits })).toBe(expected)
+    expect(decide({ machines: machinesWithReplacement(age, retryCount), limits })).toBe(expected)
   })
 
   test('the wait for retryPeriodSeconds ends when this period has passed since the last remediation', () => {
     const limits = { retryPeriodSeconds: 100 }
-    const plan = planRemediation({ machines: replacement(60), initialized: true, inProgress: false, limits, now })
+    const plan = planRemediation({ machines: machinesWithReplacement(60), initialized: true, inProgress: false, limits, now })
     expect(plan).toMatchObject({ kind: 'wait', until: now + seconds(40) })
   })
 
@@ -172,7 +172,7 @@ describe('retries of a remediation', () => {
   })
 })
 
-// Cases: the comment of upstream's targetEtcdClusterHealthy.
+// Cases from the comment on upstream's function targetEtcdClusterHealthy.
 test.each([
   { members: 2, unhealthy: 0, keeps: true },
   { members: 2, unhealthy: 1, keeps: false },

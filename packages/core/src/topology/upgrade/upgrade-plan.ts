@@ -5,9 +5,9 @@
 import { compareVersions, compareWithBuild, parseVersion, sameVersion, versionText } from '@capstan/api'
 
 export interface UpgradePlan {
-  /** Versions ahead of the control plane, next step first. */
+  /** Versions to which the control plane is upgraded, next step first. */
   readonly controlPlane: readonly string[]
-  /** Versions ahead of the workers, which may take fewer and larger steps. */
+  /** Versions to which the workers are upgraded, next step first. Workers may take fewer and larger steps than the control plane. */
   readonly workers: readonly string[]
 }
 
@@ -65,8 +65,8 @@ function checkVersions(desired: string, controlPlane: string): void {
 }
 
 /**
- * Returns the lowest version of the workers; `undefined` when there are none. Of two builds that cannot be ordered, returns the one that
- * differs from the control plane's version.
+ * Returns the lowest version of the workers; `undefined` when there are none. Versions that differ only in build metadata cannot be ordered:
+ * of two such versions, returns the one that differs from the control plane's version.
  */
 export function lowestVersion(workers: readonly string[], controlPlane: string): string | undefined {
   let lowest: string | undefined
@@ -146,7 +146,7 @@ function checkWorkerSteps(steps: readonly string[], controlPlaneVersions: readon
     const next = parseVersion(step, `${item} failed to parse version ${step}`)
     const compared = compareWithBuild(step, from)
     if (compared === -1 || compared === 0) throw new Error(`${item} version ${step} must be greater than ${from}`)
-    // Builds of one version are ordered only by the control plane's steps.
+    // Versions that differ only in build metadata have the order of the control plane's steps.
     if (
       compared === 'differ' &&
       controlPlaneVersions.includes(from) &&
