@@ -23,7 +23,7 @@ interface Side {
   readonly load: Load
 }
 
-/** A figure of one server. The order matters, because some measurements use objects that earlier measurements have created. */
+/** A figure that is measured for each server. */
 interface Measurement {
   readonly name: string
   readonly unit: Unit
@@ -56,6 +56,7 @@ const indices = (count: number): number[] => Array.from({ length: count }, (_, i
 /** Object that the measurement `creates, 16 in flight` has created. */
 const created = (index: number) => ({ ...widgets, name: `w-16-${index}` })
 
+/** The order matters: some measurements use objects that earlier measurements have created. */
 const measurements: readonly Measurement[] = [
   ...[1, 16, 64].map((inFlight) => rate('creates', inFlight, 201, (index) => creation(`w-${inFlight}-${index}`))),
   rate('gets', 16, 200, (index) => ({ verb: 'get', ...created(index) })),

@@ -7,7 +7,7 @@ export const lifetimeController = controller({ name: 'lifetime', for: Lifetime, 
 
 const { Expired } = LifetimeConditions
 
-/** Runs after changes of a Lifetime, and again after the delay that it returned with `requeue`. */
+/** Reconciles one Lifetime. Runs after changes of the Lifetime, and again after a delay that an earlier run passed to `requeue`. */
 async function reconcile(key: ObjectKey, io: ReconcileContext): Promise<Outcome> {
   const before = io.cache.peek(Lifetime, key)
   if (!before || isDeleting(before)) return proceed()
@@ -25,7 +25,7 @@ async function reconcile(key: ObjectKey, io: ReconcileContext): Promise<Outcome>
   return outcome
 }
 
-/** Deletes the Cluster if the lifetime has ended. */
+/** Deletes the Cluster if the lifetime has ended. Returns the Expired condition, and a requeue if the lifetime has not ended. */
 async function deleteExpired(
   { metadata, spec }: Lifetime,
   { client, clock, signal }: ReconcileContext,

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 )
 
-// MachineReconciler provides instances.
+// MachineReconciler reports AcmeMachines as provisioned. The cloud of this example is imaginary, so it has no instances to create or delete.
 type MachineReconciler struct{ client.Client }
 
 func (r *MachineReconciler) SetupWithManager(_ context.Context, manager ctrl.Manager) error {

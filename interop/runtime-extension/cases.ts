@@ -28,8 +28,8 @@ const httpResponse =
     new Response(body as never, { status, headers })
 
 /**
- * Returns a case of a response to BeforeClusterCreate, the first hook that core calls, after which core does not continue. Records the
- * condition of the Cluster, whose message matches `message`.
+ * Returns a case of a response to BeforeClusterCreate with which core does not create the objects of the Cluster. Records the condition
+ * TopologyReconciled of the Cluster when its message matches `message`.
  */
 const stoppingResponse =
   (name: string, response: () => ScriptedResponse | Promise<ScriptedResponse>, message: RegExp, timeoutSeconds?: number): Case =>
@@ -114,7 +114,8 @@ const closedAfterReading: Case = async (options) => {
 }
 
 /**
- * Returns a case of a response to GeneratePatches. Records the patched objects, or the condition of the Cluster if the response `fails`.
+ * Returns a case of a response to GeneratePatches with the patches `items`. With the result `objects`, records the request and the patched
+ * objects. With `fails`, core rejects the response: records the condition of the Cluster when its message matches `fails`.
  */
 const patched =
   (name: string, items: (request: PatchRequest) => object[], result: { readonly fails: RegExp } | 'objects'): Case =>
@@ -344,7 +345,7 @@ const anotherVersion: Case = async (options) => {
   recordCalls('of the upgrade')
 }
 
-/** One unknown hook makes the whole discovery fail; the previously discovered handlers are kept. */
+/** A discovery response with an unknown hook is rejected; the previously discovered handlers are kept. */
 const unknownHook: Case = async (options) => {
   const context = await CaseContext.open('unknown-hook', options)
   const requestHook = { apiVersion: 'hooks.runtime.cluster.x-k8s.io/v1alpha1', hook: 'BeforeLunch' }
@@ -385,8 +386,8 @@ async function recordUndiscovered(options: ContextOptions, name: string, url: st
 }
 
 /**
- * Records the Discovered condition for servers with an unsuitable certificate, for one that rejects the client certificate of core, and for
- * one that is unreachable.
+ * Records the Discovered condition for servers whose certificate core does not accept, for a CA bundle without a certificate, for a server
+ * that rejects the client certificate of core, and for an unreachable server.
  */
 const undiscoveredServers: Case = async (options) => {
   const authority = await makeAuthority(systemClock, { commonName: 'trusted' })
@@ -656,7 +657,10 @@ const inPlace: Case = async (options) => {
   }
 }
 
-/** Returns a request without values that differ in every cluster (identities, times), and without core's records of its progress. */
+/**
+ * Returns a copy of a request in which values that differ in every cluster, such as identities and times, are replaced by their types.
+ * Omits core's records of its progress, and empty annotations.
+ */
 function withoutIdentity(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutIdentity)
   if (!isRecord(value)) return value

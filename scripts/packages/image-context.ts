@@ -57,7 +57,7 @@ function closureOf(lock: Lock, names: readonly string[]): string[] {
   return [...paths].filter((path) => ![...paths].some((other) => path.startsWith(`${other}/`))).sort()
 }
 
-/** Returns the path of a package as Node resolves it: in the nearest node_modules folder above `from` that contains the package. */
+/** Returns the path of a package as Node resolves it: in the nearest node_modules folder, in `from` or above, that contains the package. */
 function resolvePackage(lock: Lock, name: string, from: string): string {
   for (let above = from; ; above = above.includes('/node_modules/') ? above.slice(0, above.lastIndexOf('/node_modules/')) : '') {
     const path = `${above === '' ? '' : `${above}/`}node_modules/${name}`

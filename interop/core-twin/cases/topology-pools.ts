@@ -53,7 +53,7 @@ const patchPools = (twin: Twin, ...machinePools: readonly object[]) =>
 const annotated = (name: string, annotation: string) =>
   poolTopology(name, { metadata: { annotations: { [`topology.cluster.x-k8s.io/${annotation}`]: '' } } })
 
-/** Returns whether TopologyReconciled of a Cluster has the reason, and a message that contains the text. */
+/** Returns a predicate for `settle`: whether TopologyReconciled of a Cluster has the reason, and a message that contains the text. */
 export const reports =
   (reason: string, text = '') =>
   (objects: readonly KubeObject[]): boolean =>

@@ -9,7 +9,7 @@ export interface Finding extends Problem {
 export interface LintReport {
   /** Findings of MUST rules first, then SHOULD and MAY; findings of a level are in the order of rules and manifests. */
   readonly findings: readonly Finding[]
-  /** Rules that were checked. */
+  /** Rules that were checked, with or without findings. */
   readonly checked: readonly Rule[]
   /** Rules that were not applicable, for example because the manifests lack the kind, roles or release metadata that the rule checks. */
   readonly notApplicable: readonly Rule[]

@@ -1,4 +1,7 @@
-/** Tests a provider whose contract label changes while Clusters exist: it names a second version of its kinds, or a later contract. */
+/**
+ * Tests a provider that changes the contract labels of its CRDs while Clusters exist: the labels name a second version of the kinds, or a
+ * later contract.
+ */
 import { Cluster, ClusterClass, Machine, MachineDeployment, MachineSet } from '@capstan/api'
 import { CustomResourceDefinition, type DeclaredKind, getCondition, type Kind, resourceName, seconds } from '@capstan/kube'
 import {
@@ -25,8 +28,8 @@ afterEach(async () => {
 
 const demo = { namespace: 'default', name: 'demo' }
 
-/** Returns names and UIDs of all objects that a rollout would replace. */
-async function replaceable(): Promise<string[]> {
+/** Returns the kind, name and UID of every object that core must not replace. */
+async function objectIdentities(): Promise<string[]> {
   const kinds = [
     MachineSet,
     Machine,
@@ -71,7 +74,7 @@ test('core reports the new version when the label changes, and replaces no Machi
   closers.push(() => env.close())
   await applyDemo(env.client)
   await env.advance(seconds(30))
-  const linesBefore = await replaceable()
+  const linesBefore = await objectIdentities()
   expect(linesBefore.filter((line) => line.startsWith('Machine '))).toHaveLength(5)
 
   await serveSecondVersion()
@@ -80,7 +83,7 @@ test('core reports the new version when the label changes, and replaces no Machi
     status: 'False',
     message: expect.stringContaining('LocalMachineTemplate demo-worker: current: v1alpha1, latest: v1beta1'),
   })
-  expect(await replaceable()).toEqual(linesBefore)
+  expect(await objectIdentities()).toEqual(linesBefore)
   expect(getCondition(await env.client.get(Cluster, demo), 'TopologyReconciled')).toMatchObject({ status: 'True' })
 
   await env.client.patch(Cluster, demo, {
@@ -88,7 +91,7 @@ test('core reports the new version when the label changes, and replaces no Machi
     operations: [{ op: 'replace', path: '/spec/topology/workers/machineDeployments/0/replicas', value: 2 }],
   })
   await env.advance(seconds(60))
-  const linesAfter = await replaceable()
+  const linesAfter = await objectIdentities()
   expect(linesAfter).toEqual(expect.arrayContaining(linesBefore))
   const added = linesAfter.filter((line) => !linesBefore.includes(line)).map((line) => line.split(' ')[0])
   expect(added).toEqual(['LocalBootstrapConfig', 'LocalMachine', 'Machine'])

@@ -19,7 +19,7 @@ const infrastructure = 'infrastructure.capstan.dev/v1alpha1'
 const controlPlane = 'controlplane.capstan.dev/v1alpha1'
 const bootstrap = 'bootstrap.capstan.dev/v1alpha1'
 
-/** Creates the class with its templates. Its Machines start after half a second, so that the order of events is always the same. */
+/** Creates the class with its templates. Its Machines are provisioned after half a second, so that the order of events is always the same. */
 export async function createManagedClass(client: Client, managedClass: ManagedClass): Promise<void> {
   const { name, namespace } = managedClass
   const template = async (kind: string, templateName: string, spec: object) => {

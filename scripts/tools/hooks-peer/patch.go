@@ -19,7 +19,8 @@ type patchResult struct {
 	Error string          `json:"error,omitempty"`
 }
 
-// patchAll applies patches with the library and the options that upstream's core uses.
+// patchAll reads requests from in, applies the patch of each, and writes the results to out. It uses the library and the options of
+// upstream's core.
 func patchAll(in io.Reader, out io.Writer) error {
 	requests := json.NewDecoder(bufio.NewReaderSize(in, 1<<20))
 	lines := bufio.NewWriterSize(out, 1<<20)

@@ -29,7 +29,7 @@ const corsHeaders = (origin: string) => ({
 })
 
 test.each(['https://example.com', 'https://example.com:8443', 'http://localhost:3000'])(
-  'pages of the allowed origin %s get responses with CORS headers, including errors',
+  'pages of the allowed origin %s get CORS headers, with error responses and with responses to OPTIONS',
   async (origin) => {
     expect(await send(origin)).toEqual({
       status: 403,

@@ -10,6 +10,7 @@ import { serveExtension } from './serve-extension.ts'
 import { watchFolders } from './watch-folders.ts'
 
 export interface ReloadingOptions {
+  /** Path of the module that exports the extension. */
   readonly module: string
   /** Port requested by the user. Default: 9443. 0 selects a free port. */
   readonly port: number | undefined

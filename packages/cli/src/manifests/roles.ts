@@ -1,6 +1,6 @@
 /**
  * Permissions of the managers: the roles of `capstan manifests`, which `capstan doctor` checks. `npm run interop -- manifests` checks that
- * managers need no other permission, and that they use each, apart from the exceptions that the suite lists with reasons.
+ * managers need no other permissions and use all of these, apart from the exceptions that the suite lists with reasons.
  */
 import type { PolicyRule } from '@capstan/kube'
 import { resourceName } from '@capstan/kube'

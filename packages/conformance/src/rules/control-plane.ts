@@ -218,7 +218,7 @@ export const controlPlaneRules: readonly Rule[] = [
     pages: ['ControlPlane'],
     section: 'ControlPlane: rolloutAfter',
     versions: ['v1beta2'],
-    applies: 'kinds with spec.rollout or spec.rolloutAfter that claim contract v1beta2',
+    applies: 'kinds with spec.rollout.after or spec.rolloutAfter that claim contract v1beta2',
     sentence: 'The time after which Machines are replaced is spec.rollout.after.',
     why: 'Core writes spec.rollout.after from the topology, and the API server prunes it where the schema lacks it: no rollout happens.',
     check: ofEachClaim(
@@ -325,7 +325,7 @@ export const bootstrapConfigRules: readonly Rule[] = [
     versions: bothVersions,
     applies: 'always',
     sentence: 'status.dataSecretName is a string: the name of a Secret whose key value holds the bootstrap data.',
-    why: 'Core copies the name to the Machine once initialization is completed, and fails when it is empty. The infrastructure waits for it.',
+    why: 'Core copies the name to the Machine once initialization is completed, and fails when the name is empty. The infrastructure provider waits for the name.',
     check: ofEachClaim(
       '`status.dataSecretName`. The content of the Secret is not checked.',
       { contracts: ['BootstrapConfig'] },

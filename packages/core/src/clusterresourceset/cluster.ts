@@ -40,7 +40,7 @@ export interface ClusterResult {
   readonly errors: readonly unknown[]
   /** Errors of the write to the binding after the resources were applied. As upstream, the resources are reported as applied nevertheless. */
   readonly bindingErrors?: readonly unknown[]
-  /** Reason for waiting; a watch event triggers the next reconcile. */
+  /** Set when there is no connection to the workload cluster: the reason for waiting. A new connection triggers the next reconcile. */
   readonly wait?: string
 }
 
@@ -112,11 +112,11 @@ async function readSources(resourceSet: ClusterResourceSet, io: ResourceSetIO): 
 async function applySources(
   resourceSet: ClusterResourceSet,
   cluster: Cluster,
-  bindings: ClusterResourceSetBinding['spec'],
+  bindingSpec: ClusterResourceSetBinding['spec'],
   sources: SourcesRead['sources'],
   io: ResourceSetIO,
 ): Promise<ClusterResult> {
-  const entry = entryOf(bindings, resourceSet.metadata.name)
+  const entry = entryOf(bindingSpec, resourceSet.metadata.name)
   const connection = io.clusters.connection(keyOf(cluster))
   if (!connection) {
     const problem = 'error getting client: connection to the workload cluster is down'

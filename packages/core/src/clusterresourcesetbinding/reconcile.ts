@@ -5,8 +5,8 @@ import { draft, isDeleting, keyOf, type ObjectKey, orAbsent, removeOwnerReferenc
 import { awaitsDeleteHook, type FeatureGates } from '../feature-gates.ts'
 
 /**
- * Deletes a binding whose Cluster does not exist or is being deleted. If the Cluster has a topology, waits until BeforeClusterDelete allows
- * the deletion. Also removes the Cluster from the owners of the binding.
+ * Deletes a binding whose Cluster does not exist or is being deleted. If the Cluster has a topology, and the feature gates RuntimeSDK and
+ * ClusterTopology are enabled, waits until BeforeClusterDelete allows the deletion. Also removes the Cluster from the owners of the binding.
  */
 export async function reconcileClusterResourceSetBinding(
   key: ObjectKey,

@@ -40,7 +40,10 @@ const encodePatch = (patchType: PatchFormat, document: Json): EncodedPatch => {
   return { patchType, patch: Buffer.from(text).toString('base64') }
 }
 
-/** Describes the first value that JSON would drop or change silently, such as a date or NaN; `undefined` if there is none. */
+/**
+ * Describes the first value that is not JSON, such as a date or NaN; `undefined` if there is none. A member whose value is `undefined`
+ * counts as absent.
+ */
 function notJson(value: unknown, path: string): string | undefined {
   if (value === null || typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value)) return undefined
   if (Array.isArray(value)) return firstOf(Array.from(value, (item, index) => [item, `${path}[${index}]`]))

@@ -26,7 +26,7 @@ export interface TemplateCall<T extends KubeObject = UnknownObject> {
   readonly signal: AbortSignal
 }
 
-/** A rule for templates, declared with `template`: calls `act` for each template that `selector` selects. */
+/** A rule for templates, declared with `template`: `act` is called for each template that `selector` selects. */
 export interface TemplateRule<Result = unknown> {
   readonly selector: TemplateSelector<KubeObject>
   act(call: TemplateCall<never>): Result

@@ -64,7 +64,10 @@ class HttpsTransport implements Transport {
   readonly #options: Required<HttpsTransportOptions>
   readonly #url: URL
   readonly #agent: Agent
-  /** Agent for Leases, because a Lease that is renewed late is lost, and for Events, because a manager sends only one Event at a time. */
+  /**
+   * Agent for Leases, because a Lease that is renewed late is lost, and for Events, because a manager sends them one after the other: if
+   * each waited for other requests, later Events would be sent late.
+   */
   readonly #directAgent: Agent
   readonly #watchAgent: Agent
   #token: { value: string; readAt: number } | undefined

@@ -8,7 +8,11 @@ interface Due {
   readonly at: number
 }
 
-/** @param lifetime in milliseconds */
+/**
+ * Starts the deletion of expired Events. Returns a function that stops it.
+ *
+ * @param lifetime in milliseconds
+ */
 export function runEventExpiry({ store, clock, log }: { store: Store; clock: Clock; log: Logger }, lifetime: number): () => void {
   // All Events have the same lifetime, so insertion order is expiry order.
   const due = new Map<string, Due>()
@@ -29,7 +33,7 @@ export function runEventExpiry({ store, clock, log }: { store: Store; clock: Clo
       if (at > clock.elapsed()) break
       due.delete(id)
       const previous = store.get(key)
-      // A concurrent write renews the event's lifetime.
+      // A concurrent write makes the commit fail with a conflict, and renews the lifetime of the Event.
       if (previous) store.commit({ key, previous, object: undefined }).catch(unlessConflict)
     }
     timer = schedule()

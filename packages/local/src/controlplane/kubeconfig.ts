@@ -99,7 +99,7 @@ async function kubeconfigOf(
         cluster: {
           server: `https://${host.includes(':') ? `[${host}]` : host}:${port}`,
           'certificate-authority-data': encode(authority.certificate),
-          // All workload API servers share one listener: the server name selects one.
+          // All workload API servers share one listener: the server name selects the API server.
           'tls-server-name': serverNameOf(keyOf(cluster)),
         },
       },

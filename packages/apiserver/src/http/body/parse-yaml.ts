@@ -6,6 +6,11 @@ import type { YAMLParser } from './read-yaml.ts'
 import { maxDepth, rejectUnstorable } from './storable.ts'
 import type { YAMLDocument } from './yaml.ts'
 
+/**
+ * Parses a YAML body with `yaml`, and expands its aliases. `reject` creates the StatusError from an error text.
+ *
+ * @throws TooManyRequests when `yaml` throws it
+ */
 export async function parseYAML(text: string, yaml: YAMLParser, reject: (error: string) => StatusError): Promise<YAMLDocument> {
   let document: YAMLDocument
   try {
@@ -27,8 +32,8 @@ export async function parseYAML(text: string, yaml: YAMLParser, reject: (error: 
 const tooManyAliases = 'yaml: document contains excessive aliasing'
 
 /**
- * Returns why a value cannot be written with its aliases expanded: it is nested too deeply, has too many characters or objects, or consists
- * almost only of repeated aliases.
+ * Returns why a value cannot be written with its aliases expanded: it is nested too deeply, has too many characters or objects, or too
+ * many of its nodes come from aliases.
  */
 function expansionProblem(value: unknown, mayHaveAliases: boolean): string | StatusError | undefined {
   let remaining = mayHaveAliases ? 2 * maxBodyBytes : Infinity

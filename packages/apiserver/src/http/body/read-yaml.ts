@@ -17,7 +17,12 @@ const MaxHeapMegabytes = 512
 /** Acquires a seat for a thread; calling the result releases the seat. @throws TooManyRequests when no seat is free in time */
 export type ThreadSeats = (requester: Requester, signal: AbortSignal) => (() => void) | Promise<() => void>
 
-/** Parses YAML for the decoders of bodies. @throws Error when the text cannot be parsed, if possible with the error text of Go's parser */
+/**
+ * Parses YAML for the decoders of bodies.
+ *
+ * @throws Error when the text cannot be parsed, if possible with the error text of Go's parser
+ * @throws TooManyRequests when no thread is free in time
+ */
 export type YAMLParser = (text: string) => Promise<YAMLDocument>
 
 type YAMLRequest = Pick<HttpRequest, 'requester' | 'ended'>
@@ -36,7 +41,12 @@ export class YAMLReader {
     return (text) => this.read(text, request)
   }
 
-  /** Parses the body of a request. @throws Error when the text cannot be parsed, if possible with the error text of Go's parser */
+  /**
+   * Parses the body of a request.
+   *
+   * @throws Error when the text cannot be parsed, if possible with the error text of Go's parser
+   * @throws TooManyRequests when no thread is free in time
+   */
   async read(text: string, { requester = anonymous, ended }: YAMLRequest = {}): Promise<YAMLDocument> {
     if (text.length <= MaxInline) return readYAML(text)
     const signal = ended?.() ?? neverAborted

@@ -43,7 +43,10 @@ export interface PatchItem {
   document: UnknownObject
 }
 
-/** Returns the templates in the order of the extension request: infrastructure, control plane, then workers in the user's order. */
+/**
+ * Returns the templates in the order of the extension request: infrastructure cluster, control plane, MachineDeployments, MachinePools.
+ * MachineDeployments and MachinePools are in the order of the topology.
+ */
 export function patchItems(cluster: Cluster, blueprint: Blueprint, desired: DesiredState): PatchItem[] {
   const { controlPlane, topology } = blueprint
   const item = (

@@ -7,13 +7,18 @@ export type NamespaceEvaluation =
   | { readonly kind: 'accepted' }
   | { readonly kind: 'invalid'; readonly errors: readonly FieldError[] }
   /**
-   * The enforced level is not `privileged`, and is stricter than before or has another version: existing pods must be checked against it.
+   * The enforced level is not `privileged`, and is stricter than before or has another version: existing pods must be checked against
+   * `enforce`.
    */
   | { readonly kind: 'tightened'; readonly enforce: Standard }
 
 const accepted: NamespaceEvaluation = { kind: 'accepted' }
 
-/** @param old labels before the change; `undefined` for a new namespace */
+/**
+ * Evaluates the pod security labels of a namespace that is created or updated.
+ *
+ * @param old labels before the change; `undefined` for a new namespace
+ */
 export function evaluateLabels(
   labels: Labels | undefined,
   old: { readonly labels: Labels | undefined } | undefined,

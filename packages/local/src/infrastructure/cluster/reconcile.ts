@@ -70,7 +70,7 @@ export const reconcileLocalCluster = (
 
 /**
  * Writes to the draft the state that the simulated infrastructure has at the time `now`. `fallback` is the endpoint if neither the
- * LocalCluster nor the Cluster has one.
+ * LocalCluster nor the Cluster has one, unless `spec.withoutEndpoint` is set.
  */
 export function provision(
   object: LocalCluster,

@@ -2,8 +2,8 @@ import { isUpdateInProgress, type Machine, MachineControlPlaneLabel } from '@cap
 import type { LocalMachine } from '../../kinds/local-machine.ts'
 
 /**
- * Inputs for the boot of a LocalMachine. They come from its Machine. For a machine of a LocalMachinePool, which may have no Machine, they
- * come from `spec.pool`.
+ * Inputs for the boot of a LocalMachine. They come from its Machine. For a machine of a LocalMachinePool, which may have no Machine, the
+ * Secret, version and failure domain come from `spec.pool`.
  */
 export interface BootInputs {
   /** Name of the Secret with the bootstrap data; `undefined` while it does not exist. */
