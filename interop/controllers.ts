@@ -8,7 +8,7 @@ import { chosenByCommit, type Suite, type SuiteOptions } from './shared/suite.ts
 import { runTests } from './shared/tests.ts'
 
 /**
- * Test files that run on the real server. Of the tests that are not in this list, `machinepool.env.test.ts` cannot run there,
+ * Test files that run on the real server, besides `lifecycle`. Of the tests that are not in this list, `machinepool.env.test.ts` cannot run there,
  * because it counts revisions of the whole server, and a real server renews its own Lease every ten seconds. Tests with
  * `providerEnv`, such as those of the local provider's remediation, always use the embedded server.
  */

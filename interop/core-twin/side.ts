@@ -433,7 +433,10 @@ export class Side implements AsyncDisposable {
   }
 }
 
-/** Returns the namespace of the case of an object. An ExtensionConfig has no namespace; its name is that of the namespace. */
+/**
+ * Returns the namespace of the case of an object. An ExtensionConfig has no namespace: the first one of a case has the name of the case's
+ * namespace. A second one has another name, and is therefore not compared.
+ */
 const caseOf = ({ metadata }: KubeObject): string => metadata.namespace ?? metadata.name
 
 /**

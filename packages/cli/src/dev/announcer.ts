@@ -20,7 +20,7 @@ export interface AnnouncerOptions {
    * handles, or `Discovery` if it handles none.
    */
   ready(hook: string): void
-  /** Called with the reason when an update fails, and for handlers that core cannot call. */
+  /** Called with the reason when an update fails and, with `demo`, when core does not call some handlers of ValidateTopology. */
   failed(problem: string): void
 }
 

@@ -42,10 +42,10 @@ export function declares<T>(
   return schema !== undefined && fieldAt(schema, field.paths[underTest!.contractVersion]) !== undefined
 }
 
-/** Whether the kind of the control plane under test has replicas. */
+/** Whether the kind of the control plane under test has the field `spec.replicas`. */
 export const hasReplicas = (recorded: Pick<ScenarioRecord, 'target'>): boolean =>
   declares(recorded, 'ControlPlane', ControlPlaneContract.specReplicas)
 
-/** Whether the kind of the control plane under test has a version. */
+/** Whether the kind of the control plane under test has the field `spec.version`, the Kubernetes version. */
 export const hasVersion = (recorded: Pick<ScenarioRecord, 'target'>): boolean =>
   declares(recorded, 'ControlPlane', ControlPlaneContract.version)

@@ -1,5 +1,6 @@
 /**
- * Tests that the steps of work in the API server at most double, or little more (`MaxPerDoubling`), when the input doubles.
+ * Tests that the steps of work in the API server at most double, or little more (`MaxPerDoubling`), when the input doubles. Steps are
+ * executed blocks of code, and elements that built-in functions visit.
  * `npm test` measures a sample of the cases with `create`, `npm run interop -- growth` all cases with all requests of
  * `verbs.ts`.
  */

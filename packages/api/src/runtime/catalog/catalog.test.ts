@@ -133,11 +133,11 @@ describe('rule #1: a version keeps its elements', () => {
       [`${id}: response.message could have any value and must be one of "yes", "no": that needs a new version`],
     ],
     [
-      'a lower limit for the response',
+      'a new length limit in the response',
       response({ message: s.string({ maxLength: 10 }).optional() }),
       [`${id}: response.message has maxLength 10 and had none: that needs a new version`],
     ],
-    ['a lower limit for the request', request({ clusterName: s.string({ maxLength: 10 }) }), []],
+    ['a new length limit in the request', request({ clusterName: s.string({ maxLength: 10 }) }), []],
     [
       'a response that can no longer block',
       changed(gateV1beta1, { blocking: false }),

@@ -108,7 +108,7 @@ export const clonedFrom = ({ object, kind }: External): Record<string, string> =
 
 /**
  * Returns the existing owner reference to the Cluster, which other controllers may have changed; `newOwner` when there is none.
- * Objects are owned from their creation, so that they are deleted with the Cluster even if it never referred to them.
+ * An owner is set at the creation of the object, so that the object is deleted with the Cluster even if the Cluster never referred to it.
  */
 export const existingOwnerOr = (cluster: Cluster, existing: KubeObject | undefined, newOwner: OwnerReference): OwnerReference => {
   const existingOwner = existing?.metadata.ownerReferences?.find((reference) => sameOwner(reference, newOwner))
