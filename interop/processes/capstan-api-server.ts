@@ -34,7 +34,7 @@ export async function startCapstanApiServer(options: CapstanApiServerOptions = {
           [
             'packages/cli/bin/capstan.js',
             'apiserver',
-            // With a loopback address, the Service "kubernetes" has no endpoints, as on the real server.
+            // With a loopback address, the Service "kubernetes" has no endpoints, as with `real-api-server.ts`.
             ...withoutGiven(['--advertise-address=127.0.0.1'], flags),
             ...serverFlags(credentials, port, flags),
             `--controllers=${controllers.join(',')}`,

@@ -197,7 +197,7 @@ const healthCheckOwner: Case = async (twin) => {
   await twin.settle('the owner is restored')
 }
 
-/** A Machine gets the label that a MachineSet selects when the set already has enough Machines. */
+/** A Machine begins to match the selector of a MachineSet that already has enough Machines. */
 const matchesLater: Case = async (twin) => {
   await createReadyCluster(twin)
   await createWorkerTemplates(twin)

@@ -1,6 +1,6 @@
 /**
  * Computes how server-side apply by one manager would change the labels and annotations of an object that other managers label and annotate
- * too. An entry that is not desired any more is removed only if this manager is its only one in managedFields. The MachineDeployment
+ * too. An entry of this manager that is not desired is removed only if managedFields lists no other manager of the entry. The MachineDeployment
  * controller uses this for the MachineSets that it sends to extensions; to write MachineSets, it uses server-side apply (`apply-intent.ts`).
  */
 import type { KubeObject, ManagedFieldsEntry } from '@capstan/kube'

@@ -4,7 +4,7 @@
  */
 import { getMember, isRecord, type Json, type JsonObject } from '@capstan/kube'
 
-/** Error for a path that is invalid, or whose value is absent or has another type. */
+/** Error for a path that is invalid, or for a value on the path that is absent or has another type than the path requires. */
 export class VariableError extends Error {
   override readonly name = 'VariableError'
   readonly problem: 'not-set' | 'wrong-type' | 'bad-path'
@@ -18,7 +18,7 @@ export class VariableError extends Error {
 /**
  * Returns the value at a path such as `builtin.cluster.name` or `network.cidrs[0]`: names joined by dots, each with at most one index.
  *
- * @throws VariableError when the path is invalid, or a value on the path is absent or has another type
+ * @throws VariableError when the path is invalid, or a value on the path is absent or has another type than the path requires
  */
 export function variableValue(variables: JsonObject, path: string): Json {
   let value: Json = variables

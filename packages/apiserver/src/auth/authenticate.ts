@@ -29,7 +29,7 @@ export type Authenticate = (credentials: Credentials) => Identity
 
 /**
  * Returns the authenticator of a server. `tokens` maps each bearer token to its user, or is a function that authenticates
- * tokens. This function compares the audiences of a token with `apiAudiences`, the audiences of the server.
+ * tokens. Such a function also gets `apiAudiences`, the audiences of the server, to compare them with those of the token.
  */
 export function authenticator(
   tokens: ReadonlyMap<string, TokenUser> | AuthenticateToken = new Map(),

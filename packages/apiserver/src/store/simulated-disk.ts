@@ -21,7 +21,7 @@ type Change =
   | { readonly kind: 'write'; readonly position: number; readonly bytes: Buffer }
   | { readonly kind: 'truncate'; readonly size: number }
 
-/** A change of file names. Such changes reach the disk in order, at the latest when the folder is synced. */
+/** A change of file names. Such changes reach the disk in order, at the latest when any folder is synced. */
 type NameChange = (names: Map<string, File>) => void
 
 export class SimulatedDisk implements Files {

@@ -40,7 +40,7 @@ interface FinalState {
   readonly violations: readonly string[]
 }
 
-/** Runs a rollout of two Machines, whose process is killed after `stopAfter` writes and replaced by a new one. */
+/** Runs a rollout of two Machines. The process is killed after `stopAfter` writes, and a new process continues the rollout. */
 async function runRollout(stopAfter = Number.POSITIVE_INFINITY): Promise<FinalState> {
   const store = memoryStore()
   const keptOpen = { store: async () => store, all: () => [store], remove: async () => {}, close: async () => {} }

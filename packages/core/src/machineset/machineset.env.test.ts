@@ -500,7 +500,7 @@ describe('a MachineSet', () => {
     expect(metadata.ownerReferences).toMatchObject([{ kind: 'MachineSet', name: 'set', controller: true }])
   })
 
-  test('is deleted although its selector cannot be used', async () => {
+  test('is deleted although its selector has more than label equalities', async () => {
     env = await setsEnv()
     await createClusterWithTemplates(env)
     const selector = { matchExpressions: [{ key: 'app', operator: 'Exists' as const }] }

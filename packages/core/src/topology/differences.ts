@@ -20,7 +20,10 @@ export const TopologyManager = 'capi-topology'
 export const dryRunError = (kind: string, object: KubeObject): string =>
   `failed to create patch helper for ${kind} ${keyText(keyOf(object))}: server side apply dry-run failed for modified object`
 
-/** `metadata` when only labels, annotations or owners differ, or only the managedFields entry of `TopologyManager` is missing. */
+/**
+ * `metadata` when only labels, annotations or owners differ, or when the managedFields entry of `TopologyManager` is missing or is for another
+ * API version. `spec` when any field outside of `metadata` differs.
+ */
 export type Difference = 'none' | 'metadata' | 'spec'
 
 /**

@@ -8,7 +8,7 @@ import { runInNewContext } from 'node:vm'
 /** Waits for one turn of the event loop. */
 export const turn = () => new Promise((resolve) => setImmediate(resolve))
 
-/** Listens on loopback and returns the URL. Adds to `closing` a function that closes the server and its connections. */
+/** Listens on loopback and returns the `https` URL. Adds to `closing` a function that closes the server and its connections. */
 export async function serving(
   server: Server,
   closing: (() => void)[],

@@ -1,4 +1,4 @@
-/** Redacts secrets in a text, which are recognized by their form. */
+/** Redacts the secrets in a text. A secret is recognized by its form, such as `password: x`. */
 import { referenceEndings, secretWords } from './secret-names.ts'
 
 /** Replacement of a secret. */

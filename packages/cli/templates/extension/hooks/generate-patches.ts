@@ -2,8 +2,8 @@ import { GeneratePatches } from '@capstan/api'
 import { on, patchTemplates, template } from '@capstan/extension'
 
 /**
- * Adds the label `region` to the templates of MachineDeployments, with the value of the variable `region`. The response contains the changes
- * as patches.
+ * If the variable `region` is set, adds the label `region` with its value to the templates of MachineDeployments. The response contains the
+ * changes as patches.
  */
 export const generatePatches = on(
   GeneratePatches,
