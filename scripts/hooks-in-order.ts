@@ -48,7 +48,7 @@ export const hooksInOrder = (): string[] => [
   'extension is unreachable, blocks all later steps; AfterControlPlaneInitialized blocks none. A hook without a handler, also one whose last handler was removed, allows the next step. The order stays the same if the manager',
   'is killed at any write, and if the leader changes (`packages/testing/src/hook-traces.env.test.ts`). A call whose response was lost in such a case is repeated: handlers must be idempotent.',
   '',
-  'Up to 1,000 calls at once occupy no worker of a controller, so an unresponsive extension delays only the Clusters that it selects, and only their steps after the hook. All Clusters share the CPU of the manager.',
+  'Up to 1,000 calls at once can wait for their responses without occupying a worker of a controller, so an unresponsive extension delays only the Clusters that it selects, and only their steps after the hook. All Clusters share the CPU of the manager.',
   '',
   '## Deletions that do not begin with the Cluster',
   '',

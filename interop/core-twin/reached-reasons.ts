@@ -2,7 +2,7 @@
 import * as api from '@capstan/api'
 import type { Condition, ConditionType, Kind, KubeObject } from '@capstan/kube'
 
-/** Kinds, condition types, statuses and reasons that a side has reported. */
+/** Kinds, condition types, statuses and reasons that one side (upstream's core or Capstan's) has reported. */
 export class ReachedReasons {
   readonly #texts = new Set<string>()
 

@@ -157,7 +157,7 @@ export async function ready(program: Program, isReady: () => Promise<boolean>, s
   }
 }
 
-/** Returns whether a GET request gets status 200. @throws Error if there is no response within two seconds */
+/** Returns whether a GET request gets status 200. @throws Error if the connection fails, or there is no response within two seconds */
 export const answers = (url: string, options: RequestOptions = {}): Promise<boolean> =>
   new Promise((resolve, reject) => {
     const send = url.startsWith('https:') ? request : plainRequest
@@ -173,8 +173,8 @@ export const answers = (url: string, options: RequestOptions = {}): Promise<bool
   })
 
 /**
- * Range of the ports that `freePorts` returns. It is below the ports that the kernel assigns to outgoing connections, and below those of
- * upstream's in-memory clusters, because either could be in use before the program binds its port.
+ * Range of the ports that `freePorts` returns; `to` itself is excluded. The range is below the ports that the kernel assigns to outgoing
+ * connections, and below those of upstream's in-memory clusters, because either could be in use before the program binds its port.
  */
 const Ports = { from: 10_000, to: 18_999 }
 

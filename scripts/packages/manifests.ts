@@ -1,10 +1,11 @@
-/** The manifests of packages/*, and the manifests of the published packages that are derived from them. */
+/** Reads the `package.json` of each package of the checkout, and computes the `package.json` of the published package from it. */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 export const root = fileURLToPath(new URL('../..', import.meta.url))
 
+/** The fields of a `package.json` that are read here. */
 export interface Manifest {
   readonly name: string
   readonly version: string
@@ -38,7 +39,7 @@ interface Published {
   readonly sideEffects: false | readonly string[]
 }
 
-/** Returns the manifest of a published package. Its fields are in the order of npm's documentation. */
+/** Returns the `package.json` of a published package. */
 export function publishedManifest({ folder, manifest }: SourcePackage, { exports, dependencies, files, sideEffects }: Published) {
   const { repository } = rootManifest()
   return {

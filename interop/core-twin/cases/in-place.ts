@@ -277,6 +277,7 @@ const oldTemplateDeleted: Case = async (twin) => {
   await twin.settle('the Machine is being updated', (objects) => updatesOf(objects) === 1)
 }
 
+/** Returns whether the condition RollingOut is True, as it is once a Machine is outdated, even if no Machine moves or is replaced yet. */
 const isRollingOut = (objects: readonly KubeObject[]) =>
   objects.some((object) => object.kind === MachineDeployment.kind && isTrue(object as MachineDeployment, 'RollingOut'))
 

@@ -526,7 +526,7 @@ const versionless: Case = async (twin) => {
   await twin.settle('a Machine without a version runs')
 }
 
-/** A MachineSet first fails a preflight check, and passes it when the check is repeated after 15 s. */
+/** A MachineSet first fails a preflight check, and passes it after the control plane is upgraded. Upstream repeats the check after 15 s. */
 const preflightPasses: Case = async (twin) => {
   await twin.setReports({ controlPlane: () => controlPlane('v1.35.0', { status: { version: 'v1.34.0' } }) })
   await createReadyCluster(twin)

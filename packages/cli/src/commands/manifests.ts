@@ -25,7 +25,7 @@ interface Options {
   readonly outputDir?: string
 }
 
-/** `capstan manifests PROVIDER`: prints the manifests that run a provider in a management cluster. */
+/** `capstan manifests PROVIDER`: prints the manifests that run a provider in a management cluster, or writes a repository for clusterctl. */
 export const manifestsCommand = (io: Io): Command =>
   new Command('manifests')
     .description('Print the manifests of a provider for kubectl apply, or write a repository for clusterctl')

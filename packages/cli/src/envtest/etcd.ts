@@ -1,6 +1,6 @@
 /**
- * The `etcd` program of a test environment. It stores no data. The API server requests the path of a folder inside etcd's data folder
- * from it, and stores its state there. See docs/adr/0020-etcd-launcher.md.
+ * The `etcd` program of a test environment. It stores no data. The API server gets from this program the path of a folder inside the
+ * folder of `--data-dir`, and stores its state there. See docs/adr/0020-etcd-launcher.md.
  */
 import { existsSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'

@@ -10,7 +10,7 @@ export interface ConversionReview {
   }
 }
 
-/** Returns the apiVersion to use in references to objects of a kind. @throws Error when the kind has no such version */
+/** Returns the apiVersion to use in references to objects of a kind. @throws Error when no version is found */
 export type ApiVersionLookup = (kind: GroupKind) => Promise<string>
 
 /** Returns the ConversionReview with the converted objects, or with the error of the first object that cannot be converted. */

@@ -92,7 +92,7 @@ function readDocument(text: string): Manifest | undefined {
   return value as Manifest
 }
 
-/** Kinds that other objects depend on are created first. */
+/** Kinds that are created first, in this order, because other objects depend on them. */
 const CreationOrder = [
   'Namespace',
   'CustomResourceDefinition',

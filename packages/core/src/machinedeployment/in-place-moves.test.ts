@@ -44,7 +44,7 @@ interface FakeSet {
 interface FakeMachine {
   name: string
   isUpdating?: boolean
-  /** Whether the Machine has moved to its set, and the set has not acknowledged it yet. */
+  /** Whether the Machine is marked as moved. Its set removes the mark after the MachineDeployment has acknowledged the Machine. */
   isPending?: boolean
 }
 
@@ -241,7 +241,7 @@ describe('a rolling update in place', () => {
     `)
   })
 
-  test('creates one surge Machine for any maxSurge', () => {
+  test('creates only one surge Machine when maxSurge is 10', () => {
     // 6 replicas, maxSurge 10, maxUnavailable 0
     expect(simulate(aWorld(6, 10, 0))).toMatchInlineSnapshot(`
       "1. ms1 6/6, 6 available, 0 upToDate (m1,m2,m3,m4,m5,m6); ms2 0/1, 0 available, 0 upToDate ()
@@ -357,7 +357,7 @@ describe('arrivals', () => {
       },
     }) as unknown as Machine
 
-  test('are the Machines of the set that are marked as moved; those that the set has not acknowledged are uncounted', () => {
+  test('are the Machines of the set that are marked as moved; those that the annotation of the set does not list as acknowledged are uncounted', () => {
     const machines = [aMachine('m3', 'ms2'), aMachine('m1', 'ms2'), aMachine('m2', 'ms2', {}), aMachine('m4', 'ms1')]
     expect(arrivals(current, machines)).toEqual({ all: ['m1', 'm3'], uncounted: ['m3'] })
     expect(arrivals(undefined, machines)).toEqual({ all: [], uncounted: [] })

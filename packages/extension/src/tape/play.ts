@@ -1,4 +1,4 @@
-/** Sends the responses of a tape to core, to repeat a run without the extension. */
+/** Sends the responses of a tape (recorded hook calls) to core, to repeat a run without the extension. */
 import { differences, differenceText } from '../test-kit/differences.ts'
 import { HookFailed } from '../client/hook-failed.ts'
 import type { HookTransport, HttpResponse } from '../client/transport.ts'

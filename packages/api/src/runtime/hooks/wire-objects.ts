@@ -6,7 +6,7 @@ import { MachineSet } from '../../core/v1beta2/machine-set.ts'
 
 const anyObject = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } as const
 
-/** An object in a request, which has no status. */
+/** An object as hook requests contain it: without status. */
 type OnTheWire<T extends KubeObject> = Omit<T, 'status'>
 
 /** Returns the schema of a kind in requests, without status. It accepts unknown fields, because callers may be other versions of core. */
@@ -21,7 +21,7 @@ const wireMetadata: JSONSchema = (() => {
   return { ...ObjectMetaSchema, properties }
 })()
 
-/** An object or template of a provider. */
+/** Returns the schema of an object or template of a provider, with this description. */
 export const wireObject = (doc: string) => s.of<UnknownObject>(anyObject).doc(doc)
 
 export type WireMachine = OnTheWire<Machine>

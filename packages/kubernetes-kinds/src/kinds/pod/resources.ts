@@ -1,4 +1,4 @@
-/** Resource amounts: names, requirements of containers, and quality-of-service classes. */
+/** Validates names, amounts and requirements of resources, and computes the resources and quality-of-service class of a pod. */
 import {
   addQuantities,
   appendAll,
@@ -42,7 +42,7 @@ const StandardResources = new Set([
 const isHugePages = (name: string): boolean => name.startsWith('hugepages-')
 const isQuotaOfHugePages = (name: string): boolean => name.startsWith('requests.hugepages-')
 
-/** Upstream: validateResourceName. */
+/** Validates the name of a resource. Upstream: validateResourceName. */
 export function resourceName(field: string, name: string): FieldError[] {
   const errors = problems(field, name, qualifiedNameProblems(name))
   if (errors.length > 0 || name.includes('/')) return errors
@@ -57,6 +57,7 @@ const isNative = (name: string): boolean => !name.includes('/') || name.includes
 export const isExtendedResource = (name: string): boolean =>
   !isNative(name) && !name.startsWith('requests.') && qualifiedNameProblems(`requests.${name}`).length === 0
 
+/** Validates the name of a resource in the limits or requests of a container. Upstream: validateContainerResourceName. */
 export function containerResourceName(field: string, name: string): FieldError[] {
   const errors = resourceName(field, name)
   if (!name.includes('/')) {
@@ -69,7 +70,7 @@ export function containerResourceName(field: string, name: string): FieldError[]
   return errors
 }
 
-/** Upstream: ValidateResourceQuantityValue. */
+/** Validates the amount of the resource `name`. Upstream: ValidateResourceQuantityValue. */
 export function resourceAmount(field: string, name: string, amount: string | number): FieldError[] {
   const errors: FieldError[] = []
   if (compareAmounts(amount, 0) < 0) errors.push(invalid(field, String(amount), 'must be greater than or equal to 0'))
@@ -95,7 +96,10 @@ const isIntegerResource = (name: string): boolean => WholeResources.has(name) ||
 /** Reports whether the limit of a resource may exceed its request. */
 export const canOvercommit = (name: string): boolean => isNative(name) && !isHugePages(name)
 
-/** Upstream: ValidateContainerResourceRequirements. */
+/**
+ * Validates limits, requests and claims. `podClaims` has the names in `spec.resourceClaims` of the pod.
+ * Upstream: ValidateContainerResourceRequirements.
+ */
 export function resourceRequirements(
   field: string,
   { limits = {}, requests = {}, claims = [] }: ResourceRequirements,
@@ -143,7 +147,7 @@ export function resourceRequirements(
 
 const sorted = (amounts: Amounts): [string, string | number][] => Object.entries(amounts).sort(([a], [b]) => (a < b ? -1 : 1))
 
-/** Upstream: pkg/apis/core/helper/qos, ComputePodQOS. */
+/** Returns the quality-of-service class of a pod. Upstream: pkg/apis/core/helper/qos, ComputePodQOS. */
 export function qosClass({ spec }: Pod): 'Guaranteed' | 'Burstable' | 'BestEffort' {
   const requirements = spec.resources
     ? [spec.resources]

@@ -143,7 +143,10 @@ function provision(pool: LocalMachinePool, cluster: Cluster, now: number): Phase
   return { outcome: proceed(), conditions: [Provisioned.true('Provisioned')] }
 }
 
-/** Performs one step towards the wanted number of machines with the current template, and reports the existing machines. */
+/**
+ * Performs one step towards the wanted number of machines with the current template, and reports the existing machines. Also deletes the
+ * machines in `simulated.lost`, and Machines without infrastructure.
+ */
 async function syncMachines(pool: LocalMachinePool, machinePool: MachinePool, io: ReconcileContext): Promise<PhaseReport> {
   const replicas = await syncReplicas(pool, machinePool, io)
   const machines = io.cache.byIndex(byPool, poolText(pool))
