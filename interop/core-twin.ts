@@ -159,9 +159,9 @@ const MaxNames = 5
 /** Results of all cases. */
 class Outcomes {
   passed = 0
-  /** Names of cases with differences that are neither explained nor listed in `differing.ts`. */
+  /** Names of cases that threw an error or have unexplained differences, and are not listed in `differing.ts`. */
   readonly differing: string[] = []
-  /** Number of cases that have differences and are listed in `differing.ts`. */
+  /** Number of cases that threw an error or have unexplained differences, and are listed in `differing.ts`. */
   known = 0
   /** Number of compared admission responses. */
   comparedResponses = 0

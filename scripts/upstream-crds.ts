@@ -1,6 +1,6 @@
 /**
- * Writes all versions of upstream's CustomResourceDefinitions, without descriptions and with one entry for each path of a schema, to
- * `packages/api/testdata/upstream-crds.json`. A test of `packages/api` compares Capstan's CustomResourceDefinitions with them. Needs Go, for
+ * Writes all versions of the CustomResourceDefinitions of upstream's core, without descriptions and with one entry for each path of a
+ * schema, to `packages/api/testdata/upstream-crds.json`. A test of `packages/api` compares Capstan's CustomResourceDefinitions with them. Needs Go, for
  * its module cache. Run: node scripts/upstream-crds.ts
  */
 import { execFileSync } from 'node:child_process'

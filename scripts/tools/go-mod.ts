@@ -1,8 +1,8 @@
 import type { ToolModule } from './components.ts'
 
 /**
- * Returns the go.mod of a tool module. `upstream` is the go.mod of the module that `staging.of` names. Modules that it requires in version
- * v0.0.0 are replaced by their published release `staging.version`.
+ * Returns the go.mod of a tool module. `upstream` is the text of the go.mod of the module that `staging.of` names. Modules that this text
+ * requires in version v0.0.0 are replaced by their published release `staging.version`.
  */
 export function goMod(
   { name, path = `capstan.dev/tools/${name}`, go, requires, staging, replaces = {} }: ToolModule,

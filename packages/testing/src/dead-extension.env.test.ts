@@ -130,7 +130,7 @@ describe('a restarted manager with one extension that', () => {
 })
 
 describe('an extension that was never reachable', () => {
-  test('fails the Clusters that it selects, with a message, and is called as soon as it is reachable', async () => {
+  test('fails the Clusters that it selects, with a message, and is called within 45 s after it becomes reachable', async () => {
     mode = 'refuses'
     await start()
     await prepare()

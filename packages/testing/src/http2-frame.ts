@@ -11,7 +11,7 @@ const frameTypes = {
   continuation: 9,
 }
 
-/** Flag of a frame after which the sender sends no further frames on the stream. */
+/** Flag of the last DATA or HEADERS frame that the sender sends on a stream. */
 export const endStream = 1
 /** Flag of a frame that ends the headers: no continuation follows. */
 export const endHeaders = 4

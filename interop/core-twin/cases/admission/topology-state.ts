@@ -1,6 +1,6 @@
 /**
- * Inputs whose admission depends on existing objects: on the Cluster, on its class, or on the Clusters of a class. Also inputs for the
- * admission of ClusterClasses with MachinePool classes and with schemas of variables.
+ * Inputs whose admission depends on existing objects: on the Cluster and its Machines, Nodes and control plane, on its class, or on the
+ * Clusters of a class. Also inputs for the admission of ClusterClasses with MachinePool classes and with schemas of variables.
  */
 import { Cluster, ClusterClass, Machine, MachineDeployment } from '@capstan/api'
 import type { Input } from '@capstan/kube'

@@ -11,8 +11,11 @@ export interface BuiltinResources {
   /** `autoscaling/v1` Scale of namespaced and of cluster-scoped objects: only a format of the scale subresource, so not in `all`. */
   readonly scale: { readonly namespace: ResourceInfo; readonly cluster: ResourceInfo }
   readonly protobufMessages: ProtobufMessages
+  /** Returns the OpenAPI schemas with these names, and all schemas that they refer to. */
   schemas(names: Iterable<string>): ReadonlyMap<string, object>
+  /** Reports whether a subresource opens a connection to a container, a node or a Service instead of reading or writing an object. */
   isConnection(subresource: string | undefined): boolean
+  /** Selects the priority level of a request. */
   readonly flowTable: FlowTable
 }
 

@@ -1,5 +1,6 @@
 /**
- * Replaces the whole state of a data folder atomically: after an interruption at any time, the folder has the old or the new state.
+ * Replaces the whole state of a data folder atomically: after an interruption at any time, `finishReplacement` leaves either the old or the
+ * new state in the folder.
  *
  *   state.new       the new state while it is written
  *   state.restored  the complete new state, which replaces `state` once the old state has been moved away

@@ -97,7 +97,8 @@ export async function registerDiscoveredHandlers(key: ObjectKey, io: ExtensionCo
   const isPausedNow = isPaused(undefined, config)
   if (!isPausedNow && discovered?.observedGeneration !== config.metadata.generation) {
     const reason = 'core to discover its handlers'
-    // The manager's event filter may exclude the change that this reconcile waits for.
+    // The warm-up includes ExtensionConfigs that the manager's event filter excludes. Their changes trigger no reconcile, so the key is
+    // requeued. After the warm-up, excluded ExtensionConfigs are ignored.
     return io.warmup.isOver ? wait(reason) : requeue(seconds(2), reason)
   }
   // While paused, the registration stays; after a restart it is restored from the status.

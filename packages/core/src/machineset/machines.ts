@@ -5,7 +5,7 @@ import { adoptChild } from '../children.ts'
 import { MachinesByClusterName } from '../indexes.ts'
 import type { MachineSetIO, MachineSetPhase } from './scope.ts'
 
-/** Lists the Machines that the set controls and its selector matches. First adopts matching Machines without controller. */
+/** Lists the Machines that the set controls and its selector matches. Also adopts matching Machines that have no controller. */
 export const machines: MachineSetPhase = async (scope, io) => {
   const { machineSet } = scope
   const selector = plainSelector(machineSet)

@@ -30,8 +30,8 @@ export interface Quarantined extends Pick<Registration, 'extensionConfig' | 'nam
 }
 
 /**
- * Handlers by ExtensionConfig. Lookups, `add` and `remove` fail before `warmUp`, because "no handler" is not reliable until
- * then. Handlers are ordered by the name of their ExtensionConfig, then as discovered; upstream has no order.
+ * Handlers by ExtensionConfig. `list`, `get`, `add` and `remove` throw before `warmUp`, because the registry may lack handlers until then.
+ * Handlers are ordered by the name of their ExtensionConfig, then as discovered; upstream has no order.
  */
 export class HandlerRegistry {
   readonly #byConfig = new Map<string, readonly Registration[]>()

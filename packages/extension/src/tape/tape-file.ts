@@ -1,4 +1,4 @@
-/** Tapes on disk, which only their owner can read. */
+/** Tapes (recordings of hook calls) on disk. Only the owner of the file can read a tape. */
 import { open, readFile } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { messageOf } from '@capstan/kube'

@@ -17,7 +17,10 @@ export interface SchemaView {
 
 const views = new WeakMap<JSONSchema, SchemaView>()
 
-/** Returns the view of a schema; `undefined` when expressions cannot access its values, because the schema declares no type. */
+/**
+ * Returns the view of a schema; `undefined` when expressions cannot access its values, because the schema declares no type, or is an array
+ * without `items`.
+ */
 export function schemaView(schema: JSONSchema): SchemaView | undefined {
   const cached = views.get(schema)
   if (cached) return cached

@@ -24,7 +24,7 @@ import type { LabelSelector } from './schemas/types.ts'
 export const problems = (field: string, value: unknown, texts: readonly string[]): FieldError[] =>
   texts.map((text) => invalid(field, value, text))
 
-/** Returns the error for a reference to an object that does not exist. */
+/** Returns the error for a name that refers to nothing, such as the name of a volume that the pod does not have. */
 export const missing = (field: string, value: unknown, detail = ''): FieldError => ({
   type: 'FieldValueNotFound',
   field,
@@ -80,7 +80,7 @@ export function labels(field: string, value: { readonly [key: string]: string } 
   ])
 }
 
-/** Upstream: ValidateLabelSelector. */
+/** Validates a label selector. Upstream: ValidateLabelSelector. */
 export function labelSelector(field: string, selector: LabelSelector | undefined): FieldError[] {
   if (!selector) return []
   const errors = labels(`${field}.matchLabels`, selector.matchLabels)

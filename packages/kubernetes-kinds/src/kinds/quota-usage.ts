@@ -4,6 +4,7 @@ import type { PendingWrites, Store } from '@capstan/apiserver/kinds'
 import { podResources, qosClass } from './pod/resources.ts'
 import type { PersistentVolumeClaim, Pod, ResourceQuota, Service } from './schemas/types.ts'
 
+/** Amounts by the names that a ResourceQuota uses in `spec.hard`, such as `pods` or `requests.cpu`. */
 export type Amounts = { readonly [name: string]: string | number }
 
 /** Returns `a + factor * b`. */

@@ -16,7 +16,10 @@ const resourceBinding = s
     ...resourceReferenceFields,
     applied: s.boolean().doc('Whether all objects of the resource were applied.'),
     hash: s.string(shortText).optional().doc('Hash of the content at the last attempt; absent if the content could not be read.'),
-    lastAppliedTime: s.timestamp().optional().doc('Time of the last attempt to apply the resource.'),
+    lastAppliedTime: s
+      .timestamp()
+      .optional()
+      .doc('Time of the last attempt to apply the resource; of the first attempt if several in a row failed with the same hash.'),
   })
   .doc('The state of one Secret or ConfigMap in the Cluster.')
 export interface ResourceBinding extends Infer<typeof resourceBinding> {}
