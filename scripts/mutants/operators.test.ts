@@ -42,7 +42,7 @@ describe('mutantsOf', () => {
     if (expected.length === 0) expect(changes.filter((change) => !change.startsWith('remove statement'))).toEqual([])
   })
 
-  test('returns no mutants of tables of a module, types and default values of parameters', () =>
+  test('returns no mutants of module-level tables, types, or default values of parameters', () =>
     expect(changesOf('const table = { a: true, b: x && y }\ntype T = A extends B ? C : D\nconst f = (a = b && c) => a')).toEqual(
       [],
     ))

@@ -31,7 +31,7 @@ export interface ObjectReconciler<T extends Reconcilable, Related, Scope, IO ext
   readonly finalizer?: string
   /** Returns the Paused condition. While it is True, only this condition and the finalizer are written. */
   readonly paused: (object: T, related: Related) => NewCondition
-  /** Makes the scope that phases read and change. `object` is a private draft of the cached object. */
+  /** Makes the scope that phases read and change. `object` is a private draft of the object. */
   readonly scope: (object: T, related: Related, io: IO) => Scope
   readonly phases: (object: T, related: Related) => readonly Phase<Scope, IO>[]
   /** Whether no further phase runs after a phase has failed. Default false. */
@@ -95,7 +95,7 @@ export async function reconcileObject<T extends Reconcilable, Related, Scope, IO
   const { outcome, errors } = await runPhases(reconciler.phases(object, related), scope, io, reconciler)
 
   anticipateGeneration(before, object)
-  // Written even when a phase failed, so that users see the failure.
+  // The status is written even when a phase failed, so that users see the failure.
   const statusOutcome = reconciler.status(scope, io, { before, errors })
   const { generation } = object.metadata
   const { observesGeneration = true } = reconciler

@@ -6,7 +6,8 @@
 //	{"url", "caBundle", "handler", "request"}    sets the server, the handler and the request of all later calls, and makes one call; the
 //	                                             output is {}
 //	{"calls", "inFlight"}                        makes this number of calls, of which at most inFlight are concurrent; the output is
-//	                                             {"seconds", "latencies"}, the total time and the time of each call in microseconds
+//	                                             {"seconds", "latencies"}: the total time in seconds, and the time of each call in
+//	                                             microseconds
 package main
 
 import (

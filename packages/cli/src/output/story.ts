@@ -20,6 +20,7 @@ export interface ClusterState {
   readonly note: string
 }
 
+/** Output of events and of the states of clusters. */
 export interface Story {
   report(line: TimedLine): void
   /** Schedules a redraw of the live lines. `read` returns the states of all clusters, and is called only for terminals. */

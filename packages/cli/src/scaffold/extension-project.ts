@@ -32,7 +32,8 @@ export const hooksToHandle: readonly Hook[] = hookCatalog.filter(({ singleton })
 /**
  * Validates the name of an extension.
  *
- * @throws StatusError Invalid, with the API server's text, when an object of the project cannot have the name
+ * @throws StatusError Invalid, with the API server's text, when the ExtensionConfig, the Service or the
+ * Namespace of the project would have an invalid name
  */
 export function checkName(name: string): void {
   const objects = [

@@ -15,7 +15,10 @@ const aMachine = (resourceVersion: string) =>
   }) as unknown as KubeObject
 const ref = { apiGroup: 'infra.example.com', kind: 'DevMachine', name: 'm1' }
 
-/** A context whose cache has at most `cached`, and whose API server has at most `stored`. Records the kinds watched and those read live. */
+/**
+ * Observes `ref` with a cache that contains the CustomResourceDefinition and `cached`, and an API server that contains `stored`. Records the
+ * kinds that are watched, and the kinds that are read from the API server.
+ */
 function aContext({ cached, stored }: { cached?: KubeObject; stored?: KubeObject }) {
   const watched: string[] = []
   const read: string[] = []

@@ -22,7 +22,10 @@ import { machineDeploymentsOfTemplate } from './templates.ts'
 
 interface Decision {
   readonly handler: string
-  /** Differences that no extension covers, a sentence for each object; empty when the Machines can be updated in place. */
+  /**
+   * Differences that the extension does not cover, a sentence for each object, or the reason why no extension is called. Empty when the
+   * Machines can be updated in place.
+   */
   readonly uncovered: readonly string[]
   /** Time of the response, by `Clock.elapsed`. */
   readonly receivedAt: number

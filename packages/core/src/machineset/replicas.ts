@@ -12,7 +12,10 @@ import { preflight } from './preflight.ts'
 import { missingText } from './templates.ts'
 import type { CreationFailure, MachineSetIO, MachineSetPhase, MachineSetScope } from './scope.ts'
 
-/** Deletes orphans; creates missing Machines; deletes surplus Machines, or moves them to the set that updates them in place. */
+/**
+ * Deletes infrastructure machines and bootstrap configs whose Machine does not exist; creates missing Machines; deletes surplus Machines, or
+ * moves them to the set that updates them in place.
+ */
 export const syncReplicas: MachineSetPhase = async (scope, io) => {
   const { machineSet, machines } = scope
   const { replicas } = machineSet.spec
@@ -30,7 +33,7 @@ async function scaleUp(scope: MachineSetScope, replicas: number, io: MachineSetI
   if (machineSet.metadata.annotations?.[DisableMachineCreateAnnotation] === 'true') return proceed()
   const { bootstrapTemplate, infrastructureTemplate } = scope
   // Ends before the preflight checks, which would put the error of reading a template, such as an unknown kind, into the status. Upstream
-  // fails earlier, when it lists the objects of Machines.
+  // fails earlier, when it lists the infrastructure machines and bootstrap configs.
   if (bootstrapTemplate.state === 'unread' || infrastructureTemplate.state === 'unread') return wait('templates to be read')
   try {
     scope.preflightProblems = await preflight(scope, 'Scale up', io)
@@ -68,7 +71,7 @@ async function scaleUp(scope: MachineSetScope, replicas: number, io: MachineSetI
   return proceed()
 }
 
-/** Records that no Machine can be created. The watch of the template triggers the next reconcile. */
+/** Records that no Machine can be created, and returns the error to throw. The watch of the template triggers the next reconcile. */
 function recordCreationFailure(scope: MachineSetScope, reason: CreationFailure['reason'], message: string): Error {
   scope.creationFailure = { reason, message }
   return new TerminalError(message)

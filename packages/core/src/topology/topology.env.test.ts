@@ -1,4 +1,4 @@
-/** Managed topologies in the test environment: the test acts as the provider, with a runtime client that records calls. */
+/** Managed topologies in the test environment: the test acts as the provider, and the runtime client records the calls of hooks. */
 import {
   Cluster,
   ClusterClass,
@@ -110,7 +110,9 @@ interface WorldOptions {
   readonly runtime?: ReturnType<typeof aRuntime>
   /** Runs the controllers without a runtime client, as when the feature gate RuntimeSDK is disabled. */
   readonly withoutRuntime?: boolean
+  /** Wraps the transport between the controllers and the server, for example with faults. */
   readonly between?: (transport: Transport) => Transport
+  /** Number of turns of the event loop for which `settle` waits without progress; see `testEnv`. */
   readonly patience?: number
 }
 
@@ -923,7 +925,7 @@ describe('an upgrade', () => {
       expect(await world.reconciled()).toBe('True ReconcileSucceeded')
     })
 
-    test('without the version check, a running upgrade continues to the new version after its step, with one BeforeClusterUpgrade and one AfterClusterUpgrade', async () => {
+    test('without the version check, a running upgrade continues to the new version after its step, with one AfterClusterUpgrade and without another BeforeClusterUpgrade', async () => {
       const { world, state, setVersion } = await waitingFor('AfterControlPlaneUpgrade')
       await setVersion('v1.36.0', unchecked)
       state.blocks = false
@@ -1214,7 +1216,7 @@ describe('changes', () => {
     expect(await world.reconciled()).toBe('True ReconcileSucceeded')
   })
 
-  test('the kind of a bootstrap template cannot change, as upstream', async () => {
+  test('the kind of a bootstrap template cannot change, as in upstream', async () => {
     const world = await aReadyWorld()
     const before = (await world.only(MachineDeployment as never))['spec']
     const { name, uid } = (await world.client.list(DevConfigTemplate, { namespace: 'default' })).items
@@ -1329,7 +1331,7 @@ test('deletion waits for BeforeClusterDelete', async () => {
   expect(await world.reconciled()).toBe('False Deleting: Cluster is deleting')
 })
 
-/** Returns a transport that allows this many writes, then fails all requests, as for a killed process, until `state.stopped` is reset. */
+/** Wraps a transport: after this many writes, all requests fail, as for a killed process, until `state.stopped` is reset. */
 function stopAfter(writes: number) {
   const state = { stopped: false, wasStopped: false }
   let remainingWrites = writes
@@ -1365,7 +1367,7 @@ test('repeated conflicts are not reported in TopologyReconciled', async () => {
 })
 
 describe('a stale copy of the Cluster', () => {
-  /** Reconciles once, in a new process whose cache contains the Cluster `stale`. */
+  /** Reconciles once, as a new process would whose cache contains the Cluster `stale`. */
   async function reconcileWith(world: World, stale: Cluster) {
     const { clock } = world
     const client = world.controllerClient()
@@ -1578,7 +1580,7 @@ describe('patches of extensions', () => {
         'DevMachineTemplate MachineDeployment spec.template.spec.infrastructureRef',
       ],
     )
-    // The inline patch of the class is applied first; its variable is not visible to this patch.
+    // The inline patch of the class is applied first; its variable is not visible to the external patch.
     expect(first!.items[2]!.object.spec.template.spec).toEqual({ disk: 1, size: 'm' })
     expect(first!.variables.map(({ name }) => name)).toEqual(['builtin'])
     // The first request already has the labels that the first reconcile adds to the Cluster.
@@ -1684,7 +1686,7 @@ describe('patches of extensions', () => {
     expect(await world.names(DevCluster)).toHaveLength(1)
   })
 
-  test('a patch that only validates fails the topology, as upstream', async () => {
+  test('a patch that only validates fails the topology, as in upstream', async () => {
     const world = await aWorld()
     await createClass(world, withPatches({ name: 'check', external: { validateTopologyExtension: 'check.ext' } }))
     await createCluster(world)

@@ -55,7 +55,7 @@ const texts: { readonly [form: string]: (secret: string) => string } = {
   'base64 of a Secret in JSON': (secret) => base64(JSON.stringify(secretOf(secret))),
   'JSON in JSON': (secret) => JSON.stringify({ a: JSON.stringify({ b: { password: secret } }) }),
   'JSON with a secret name within a text': (secret) => `patch was ${JSON.stringify(JSON.stringify({ password: secret }))}`,
-  'more layers than the search covers': (secret) => base64(base64(base64(base64(base64(base64(secret)))))),
+  'base64 in more layers than are decoded': (secret) => base64(base64(base64(base64(base64(base64(secret)))))),
 }
 
 /** Forms of a secret in an object: the added members. */
@@ -99,7 +99,7 @@ const Canary = /canary\d{10}/
 let canaries = 0
 const canary = (): string => `canary${String(canaries++).padStart(10, '0')}`
 
-/** Returns the first canary in a text, also in base64, and in base64 of base64. */
+/** Returns the first canary in a text, also within any number of layers of base64. */
 function findCanary(text: string): string | undefined {
   const [plain] = Canary.exec(text) ?? []
   if (plain) return plain

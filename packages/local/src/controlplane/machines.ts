@@ -214,7 +214,7 @@ function propagatedFieldsOf({
 
 type PropagatedFields = Pick<Machine['spec'], 'deletion' | 'taints' | 'readinessGates' | 'minReadySeconds'>
 
-/** Upstream: default of Machine spec.deletion.nodeDeletionTimeoutSeconds. */
+/** Default of `spec.deletion.nodeDeletionTimeoutSeconds` of Machines, as in upstream. */
 const DefaultNodeDeletionTimeoutSeconds = 10
 
 /** Returns labels and annotations of a new Machine, its infrastructure and its bootstrap config. */

@@ -4,7 +4,7 @@ import { type CertifiedKey, issueCertificate } from '@capstan/kube/node'
 import { serverNameOf } from './server-name.ts'
 import type { Boot } from './workloads.ts'
 
-/** Issues the serving certificate of an API server for all of its names and addresses. Upstream: kubeadm's apiserver certificate. */
+/** Issues the serving certificate of a workload cluster's API server for all of its names and addresses. Upstream: kubeadm's apiserver certificate. */
 export function servingCertificate(cluster: ObjectKey, { authority, endpointHost }: Boot, clock: Clock): Promise<CertifiedKey> {
   const hosts = new Set(['127.0.0.1', '::1', ...(endpointHost === undefined ? [] : [endpointHost])])
   const names = new Set([

@@ -12,7 +12,7 @@ const upstream: unknown = JSON.parse(readFileSync(new URL('../../../testdata/hoo
 test.each([
   ["upstream's document", upstream],
   ['our own document', hooksOpenApi(hookCatalog, 'v1.14.0')],
-])('the catalog read from %s contains all hooks, with upper-case letters in their names', (_, document) => {
+])('the catalog read from %s contains all hooks, with the upper-case letters of their names', (_, document) => {
   expect(publishedCatalog(document)!.hooks.map(hookText).sort()).toEqual(catalogTexts)
 })
 
@@ -28,7 +28,7 @@ test('a hook marked as deprecated in the document is deprecated', () => {
 
 test.each([
   ['a list', []],
-  ['another object', { release: 'v1' }],
-  ['no paths', { paths: {} }],
+  ['an object that is not an OpenAPI document', { release: 'v1' }],
+  ['a document without paths', { paths: {} }],
   ['no document', undefined],
 ])('returns undefined for %s', (_, document) => expect(publishedCatalog(document)).toBeUndefined())

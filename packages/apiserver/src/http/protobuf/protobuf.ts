@@ -462,7 +462,7 @@ class WireReader {
   #readVarint(): number | bigint {
     const start = this.#position
     let value = 0
-    // Seven bytes have 49 bits, which a number represents exactly.
+    // Each byte contains seven bits of the value. A number represents the 49 bits of seven bytes exactly.
     for (let factor = 1; factor < 2 ** 49; factor *= 2 ** 7) {
       const byte = this.#readByte()
       value += (byte & 0x7f) * factor

@@ -10,7 +10,7 @@ function someResponses() {
     now = at
     responses.record(patch, request, response)
   }
-  /** Whether the response was accepted. */
+  /** Records a response, and returns whether it was accepted. */
   const accepts = (...call: Parameters<typeof record>): boolean => {
     try {
       record(...call)
