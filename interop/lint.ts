@@ -15,7 +15,7 @@ import { components, modules } from './upstream/managers.ts'
 const group = 'infrastructure.cluster.x-k8s.io'
 
 /**
- * Known findings of level SHOULD on upstream's providers of release v1.14, by the tool that builds the provider. The findings are correct:
+ * Known findings of level SHOULD on upstream's providers of release v1.14, by the name of the provider's program. The findings are correct:
  * the contract labels of all kinds name the API version v1beta1, which DevMachinePool and DevMachinePoolTemplate do not have; and the pools
  * report only `status.ready`, the field that upstream's core reads.
  */

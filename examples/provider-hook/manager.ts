@@ -1,6 +1,6 @@
 /**
- * The provider's manager, which runs beside core's: `node manager.ts KUBECONFIG [HOOKS]`. HOOKS is the module with the hooks of the release,
- * by default `hooks.ts`. The manager calls the handlers that core has discovered.
+ * The provider's manager, which runs beside core's: `node manager.ts KUBECONFIG [HOOKS]`. HOOKS is the module with the hooks of one release of
+ * the provider, by default `hooks.ts`. The manager calls the handlers that core has discovered.
  */
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'

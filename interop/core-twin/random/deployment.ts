@@ -94,7 +94,7 @@ const deploymentChanges: readonly RandomChange[] = [
   () => ['a MachineSet is deleted', (twin) => twin.delete(MachineSet, first)],
 ]
 
-/** A MachineDeployment without a topology. */
+/** Random changes of a MachineDeployment in a Cluster without a topology. */
 export const randomDeployment =
   (choose: Choose): Case =>
   async (twin) => {

@@ -12,7 +12,7 @@ export const Greeting = defineKind({
 })
 export type Greeting = ObjectOf<typeof Greeting>
 
-/** Writes a greeting into the status of a Greeting every `everySeconds`, and counts the greetings. */
+/** Writes a greeting into the status of a Greeting every `everySeconds` seconds, with the number of these periods since the Greeting was created. */
 export const greeter: Controller = controller({
   name: 'greeter',
   for: Greeting,

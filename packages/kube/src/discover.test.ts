@@ -4,7 +4,7 @@ import { kindFinder } from './discover.ts'
 import { StatusError } from './errors.ts'
 import { urlOf } from './request.ts'
 
-test('kindFinder requests discovery once for each version, and again for a kind that is not in its earlier response', async () => {
+test('kindFinder requests discovery once for each version, and again for a kind that is not in the earlier response', async () => {
   const requestedPaths: string[] = []
   const lists: { [version: string]: object[] } = {
     v1: [

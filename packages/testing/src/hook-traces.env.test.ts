@@ -238,8 +238,8 @@ describe.each<[what: string, scenario: HookScenario, calls: (hook: string) => un
 })
 
 /**
- * Returns the expected number of calls of a hook whose handler is removed: one, or any number for AfterControlPlaneInitialized, which is
- * retried until then because it fails.
+ * Returns the expected number of calls of a hook whose handler is removed: one, or any number for AfterControlPlaneInitialized, whose
+ * handler fails and is called again until it is removed.
  */
 function callsUntilRemoved(hook: string): unknown {
   return hook === 'AfterControlPlaneInitialized' ? [expect.any(Number)] : [1]

@@ -207,7 +207,10 @@ function operationsOf(text: string): readonly JsonPatchOperation[] {
   throw reject(`json: cannot unmarshal ${jsonTypeName(operations)} into Go value of type jsonpatch.Patch`)
 }
 
-/** Applies a patch in pieces. @throws StatusError InternalError when it does not apply, or its result is not an object with metadata */
+/**
+ * Applies a patch, and yields between pieces of the work. @throws StatusError InternalError when the patch does not apply, or the result is
+ * not an object with metadata
+ */
 export function* applyingPatch(object: object, operations: readonly JsonPatchOperation[]): Work<Record<string, unknown>> {
   try {
     const result = yield* applyingJsonPatch<unknown>(object, operations)

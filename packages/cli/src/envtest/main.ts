@@ -1,4 +1,7 @@
-/** Entry point of the launchers. Each program loads only the modules that it needs, because test suites wait until both have started. */
+/**
+ * Entry point of the programs `etcd` and `kube-apiserver` of a test environment. Each program loads only the modules that it needs, because
+ * test suites wait until both programs have started.
+ */
 import { processIo } from '../process-io.ts'
 
 const [program, ...argv] = process.argv.slice(2)

@@ -156,7 +156,7 @@ export class Bench implements ScenarioRecord {
     })
   }
 
-  /** Runs a scenario, and records why it stopped early. */
+  /** Runs a scenario. If it stops before its last step, records the reason. */
   async run(scenario: (bench: Bench) => Promise<void>): Promise<void> {
     try {
       await this.begin()

@@ -2,11 +2,12 @@ import { parseApiVersion, type KubeObject } from '@capstan/kube'
 import type { ContractRef } from './get.ts'
 
 /**
- * Index value of a reference to a provider's object, equal to that of the object: events of the object are mapped to the referring objects.
+ * Returns the index value of a reference to a provider's object. `referredText` returns the same value for the object itself, so that an event
+ * of the object finds the objects that refer to it.
  */
 export const referenceText = ({ apiGroup, kind, name }: ContractRef, namespace: string | undefined): string =>
   `${kind}.${apiGroup}/${namespace}/${name}`
 
-/** Index value of a provider's object, equal to that of the references to it. */
+/** Returns the index value of the references to a provider's object. */
 export const referredText = ({ apiVersion, kind, metadata }: KubeObject): string =>
   referenceText({ apiGroup: parseApiVersion(apiVersion).group, kind, name: metadata.name }, metadata.namespace)

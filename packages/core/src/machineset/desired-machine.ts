@@ -53,7 +53,7 @@ export function wantedMetadata({ metadata, spec }: MachineSet): WantedMetadata {
   }
 }
 
-/** Returns a Machine to create. It has its finalizer from the start, so that its infrastructure is always deleted with it. */
+/** Returns a Machine to create. The Machine has its finalizer from the start, so that its infrastructure is always deleted as well. */
 export function newMachine(
   machineSet: MachineSet,
   refs: { name: string; configRef?: ContractVersionedObjectReference; infrastructureRef: ContractVersionedObjectReference },

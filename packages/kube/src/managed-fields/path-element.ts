@@ -76,7 +76,7 @@ function valueText(value: unknown): string {
  */
 export const inOrder = (elements: PathElement[]): PathElement[] => atOnce(ordering(elements))
 
-/** `inOrder` in pieces. */
+/** Sorts as `inOrder` does, and yields between pieces of the work. */
 export function* ordering(elements: PathElement[]): Work<PathElement[]> {
   if (elements.every((element) => element.startsWith('f'))) return yield* sorting(elements)
   const parsed: { readonly element: PathElement; readonly kind: number; readonly value: unknown }[] = []

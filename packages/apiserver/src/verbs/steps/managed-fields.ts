@@ -1,4 +1,4 @@
-/** Updates managedFields in every write. */
+/** Updates managedFields in writes other than apply, and converts objects for this purpose. Apply uses the same conversions. */
 import {
   draft,
   fieldsAt,

@@ -25,10 +25,10 @@ interface Options extends ManagementOptions, ProviderHooksOptions {
 
 type Target = Pick<ReleasedCatalog, 'release' | 'hooks'>
 
-/** `capstan hooks preflight --catalog VERSION`: lists handlers whose hook version another release does not call, or has deprecated. */
+/** `capstan hooks preflight --catalog VERSION`: lists handlers whose hook version the release VERSION does not call, or has deprecated. */
 export const preflightCommand = (io: Io, finish: (code: number) => void): Command =>
   withProviderHooks(withKubeconfig(new Command('preflight')))
-    .description('List registered handlers whose hook version another release does not call, or has deprecated')
+    .description('List registered handlers whose hook version the release of --catalog does not call, or has deprecated')
     .option(
       '--catalog <version>',
       `release to check against: ${Object.keys(upstreamCatalogs).join(', ')} of upstream, current, or a file with the OpenAPI document of a release (runtime-sdk-openapi.yaml) or the output of hooks catalog`,
