@@ -11,7 +11,7 @@ const reached = (...conditions: readonly (readonly [type: string, status: string
   return reasons
 }
 
-test('a reason counts as reached when both sides report it with the same status', () => {
+test('a reason counts as reached when upstream and Capstan report it with the same status', () => {
   const theirs = reached(['Ready', 'True', 'Ready'], ['Ready', 'False', 'NotReady'], ['Paused', 'False', 'NotPaused'])
   const ours = reached(['Ready', 'True', 'Ready'], ['Ready', 'Unknown', 'NotReady'], ['Paused', 'False', 'NotPaused'])
   const declared = [

@@ -48,7 +48,7 @@ afterAll(async () => {
 
 interface Server {
   readonly url: string
-  /** File with the authority to trust. */
+  /** File with the certificate of the authority to trust. */
   readonly ca: string
 }
 
@@ -455,7 +455,7 @@ describe('with a management cluster', () => {
   })
   const hooks = (...argv: string[]) => runToEnd(['hooks', ...argv, '--kubeconfig', kubeconfig])
 
-  test('waiting lists the blocking hooks of Clusters, Machines and provider objects, and retry requests new calls for a Cluster', async () => {
+  test('hooks waiting lists the blocking hooks of Clusters, Machines and provider objects; hooks retry requests new calls for a Cluster', async () => {
     expect(await hooks('waiting')).toMatchObject({ code: 0, out: 'There are no Clusters, and nothing waits for a hook' })
     const record = {
       hook: 'BeforeClusterCreate',
@@ -543,7 +543,7 @@ describe('with a management cluster', () => {
     await client.delete(ExtensionConfig, { name: 'cellar' })
   })
 
-  test('preflight lists handlers that another release does not call, and exits with 1', async () => {
+  test('hooks preflight lists handlers that another release does not call, and exits with 1', async () => {
     await client.create(ExtensionConfig, { metadata: { name: 'x' }, spec: { clientConfig: { url: 'https://x' } } })
     const apiVersion = 'hooks.runtime.cluster.x-k8s.io/v1alpha1'
     const handlers = ['BeforeClusterCreate', 'UpdateMachine'].map((hook) => ({
@@ -619,7 +619,7 @@ describe('with a management cluster', () => {
     throw new Error(`The Clusters in ${namespace} were not as expected in time`)
   }
 
-  test('waiting and retry include Clusters whose ExtensionConfig was never discovered', async () => {
+  test('hooks waiting and hooks retry include a Cluster that is blocked by an ExtensionConfig that was never discovered', async () => {
     await client.create(Namespace, { metadata: { name: 'guarded' } })
     const namespaceSelector = { matchLabels: { 'kubernetes.io/metadata.name': 'guarded' } }
     await client.create(ExtensionConfig, {
@@ -664,7 +664,7 @@ describe('with a management cluster', () => {
     await client.delete(Cluster, { namespace: 'guarded', name: 'demo' })
   })
 
-  test('waiting and retry replace line breaks and control characters in their output', async () => {
+  test('hooks waiting and hooks retry replace line breaks and control characters in their output', async () => {
     const evil = '\n\u001b[2J\u001b]0;title\u0007\r\u009b31m\u202edemo'
     const record = {
       hook: `Before${evil}`,

@@ -186,7 +186,7 @@ describe('calls', () => {
 })
 
 describe('a module that does not load', () => {
-  test('keeps the previous extension, reports the problem and watches its files', async () => {
+  test('does not replace the previous extension; the problem is reported, and the files of the module are watched', async () => {
     const { reloader, loads, reloads, watched, advance, call } = setUp()
     reloader.start()
     await loads[0]!.succeeds('old')

@@ -1,6 +1,5 @@
 /**
- * Runs docs/guides/take-over-from-upstream.md with upstream's release, from its first command to its last, without the commands
- * of `notRun`.
+ * Runs the commands of docs/guides/take-over-from-upstream.md in order, with upstream's release, except the commands of `notRun`.
  */
 import { testGuide } from './test-guide.ts'
 

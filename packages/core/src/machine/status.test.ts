@@ -123,7 +123,7 @@ describe('Node conditions', () => {
     ['never connected',                      {}, failing(2),   'Unknown ConnectionDown: Remote connection not established yet'],
     ['never connected after five failures',  {}, failing(5),  'Unknown ConnectionDown'],
     ['unresponsive beyond the grace period', {}, unresponsiveFor(6), 'Unknown ConnectionDown: Last successful probe at 2026-01-01T00:54:00Z'],
-    ['unresponsive within the grace period', { node: { state: 'disconnected' } }, unresponsiveFor(1), 'Unknown ConnectionDown: Last successful probe at 2026-01-01T00:59:00Z'],
+    ['unresponsive within the grace period, no earlier conditions', { node: { state: 'disconnected' } }, unresponsiveFor(1), 'Unknown ConnectionDown: Last successful probe at 2026-01-01T00:59:00Z'],
     ['last success long ago, no failure',    { node: node({}) }, { ...unresponsiveFor(6), consecutiveFailures: 0 }, 'True NodeHealthy'],
     ['read failed',                          { node: { state: 'unread' } }, healthy, 'Unknown InternalError: Please check controller logs for errors'],
     ['no providerID',                        { node: { state: 'noProviderID' } }, healthy, 'Unknown InspectionFailed: Waiting for DevMachine to report spec.providerID'],

@@ -48,17 +48,17 @@ export interface CurrentControlPlane extends External {
 
 export interface CurrentMachineDeployment {
   readonly object: MachineDeployment
-  /** Absent while the MachineDeployment is being deleted: its templates may be gone already. */
+  /** Absent, as `infrastructure`, while the MachineDeployment is being deleted: its templates may be gone already. */
   readonly bootstrap: External | undefined
   readonly infrastructure: External | undefined
   readonly healthCheck: MachineHealthCheck | undefined
-  /** Whether some of its Machines have another version than the MachineDeployment. */
+  /** Whether some of its Machines, or their kubelets, have another version than the MachineDeployment. */
   readonly upgrading: boolean
 }
 
 export interface CurrentMachinePool {
   readonly object: MachinePool
-  /** Absent while the MachinePool is being deleted: its bootstrap config and infrastructure may be gone already. */
+  /** Absent, as `infrastructure`, while the MachinePool is being deleted: its bootstrap config and infrastructure may be gone already. */
   readonly bootstrap: External | undefined
   readonly infrastructure: External | undefined
   /** Whether some of its Nodes have another version than the MachinePool. */
@@ -246,9 +246,8 @@ export async function isUpgradingMachines({ metadata, spec }: MachineDeployment,
 
 const kindOfClone = (template: External): ExternalKind => ({ contract: template.contract, kind: clonedKind(template.kind) })
 
-/** Where a reference is. */
+/** Namespace of a referenced object, and texts for errors about the reference. */
 interface Reference {
-  /** Namespace of the referenced object. */
   readonly namespace: string
   /** The object that has the reference, for error texts. */
   readonly from: string

@@ -20,7 +20,7 @@ describe.each<[PatchFormat, fc.Arbitrary<object>]>([
 ])('a %s', (format, object) => {
   const between = (a: object, b: object) => patchBetween(freeze(a), freeze(b), format)
 
-  it('converts the original to the edited document, is deterministic, and is idempotent', () => {
+  it('converts the original to the edited document, is deterministic, and leaves no difference to the edited document', () => {
     fc.assert(
       fc.property(object, object, (original, edited) => {
         const patch = between(original, edited)

@@ -31,7 +31,7 @@ export function* openAPIParts(resources: readonly Resource[], builtinSchemas: Re
   }
 }
 
-/** Returns the name of a kind's schema. The names of custom resources begin with the reversed labels of the group. */
+/** Returns the name of a kind's schema. The names of custom resources begin with the group's DNS labels in reverse order. */
 const schemaName = ({ group, version, kind, component }: Resource): string =>
   component ?? `${group.split('.').reverse().join('.')}.${version}.${kind}`
 

@@ -1,4 +1,4 @@
-/** Calls the lifecycle hooks of Clusters, and caches blocking responses. */
+/** Calls the lifecycle hooks of Clusters and GenerateUpgradePlan, and caches blocking responses and upgrade plans. */
 import type { Hook } from '@capstan/api'
 import {
   BeforeClusterUpgradeHookAnnotationPrefix,
@@ -17,7 +17,7 @@ import type { WaitingFor } from '../../waiting-records.ts'
 import { digest } from '../digest.ts'
 import { lowestVersion, type UpgradeDue, type UpgradePlan } from '../upgrade/upgrade-plan.ts'
 
-/** A blocking hook, as shown in the condition. */
+/** A hook that blocks the creation, an upgrade or the deletion of a Cluster, or the annotations that block an upgrade. */
 export interface BlockingHook extends WaitingFor {
   /** Milliseconds until the next call. */
   readonly retryAfter: number
@@ -176,7 +176,7 @@ export class LifecycleHooks {
   /**
    * Calls the handlers of a hook, unless a cached response is still valid.
    * Returns `failed` when a call fails, and for an extension that was never discovered.
-   * @throws the reason of an abort, and other errors of the runtime client's `handlersFor`
+   * @throws the error of an aborted call, and an error of the runtime client's `handlersFor` that names no ExtensionConfig
    */
   async call<H extends Hook>(
     hook: H,

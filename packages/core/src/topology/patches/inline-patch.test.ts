@@ -36,7 +36,7 @@ test('an index past the end of a list is an error', () =>
 test.each([
   ['machineDeploymentClass', 'does not select', false],
   ['machinePoolClass', 'selects', true],
-])('a selector with %s %s a template of a MachinePool, whose kind MachineDeployments can use, too', (resources, _, expected) => {
+])('a selector with %s worker %s a template of the MachinePool class worker', (resources, _, expected) => {
   const selector = {
     apiVersion: template.apiVersion,
     kind: template.kind,

@@ -246,7 +246,7 @@ function subscriptIn(fieldPath: string): { path: string; key?: string } {
   return { path: fieldPath.slice(0, start), key: fieldPath.slice(start + 2, -2) }
 }
 
-/** Upstream: validateObjectFieldSelector. */
+/** Validates a reference to one of the pod fields `fields`, or to a single label or annotation. Upstream: validateObjectFieldSelector. */
 export function fieldSelector(
   valuePath: string,
   { apiVersion, fieldPath }: ObjectFieldSelector,
@@ -285,7 +285,7 @@ const ContainerAmounts = [
   'requests.memory',
 ]
 
-/** Upstream: validateContainerResourceFieldSelector. */
+/** Validates a reference to a resource request or limit of a container. Upstream: validateContainerResourceFieldSelector. */
 export function resourceFieldSelector(
   valuePath: string,
   { containerName, resource }: ResourceFieldSelector,

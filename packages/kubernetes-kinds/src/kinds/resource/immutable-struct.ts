@@ -22,7 +22,7 @@ function inGo(message: string, value: Struct | object): object {
   const result: { [name: string]: unknown } = {}
   for (const declaration of (messages[message] ?? '').split(', ')) {
     const [, name = '', type = '', zeroFlag] = declaration.split(' ')
-    // Fields of embedded types are printed in the outer struct; the fields of metadata with their JSON names.
+    // Fields of embedded types are printed in the outer struct; those of the embedded metadata keep their JSON names.
     if (name === '.') Object.assign(result, inGo(type, struct))
     else if (name === 'metadata') Object.assign(result, struct.metadata)
     // The flag marks pointers, and required fields, which are never absent.

@@ -1,4 +1,4 @@
-/** Rollout strategy of a MachineDeployment. */
+/** The `rollout` fields of control planes, MachineDeployments and their classes, with the rollout strategy of a MachineDeployment. */
 import type { Infer } from '@capstan/kube'
 import { s } from '@capstan/kube'
 import { nonEmpty } from './limits.ts'
