@@ -57,7 +57,7 @@ describe('capstan envtest', () => {
   })
 })
 
-describe('kube-apiserver of a test environment reports invalid flags as upstream does', () => {
+describe('kube-apiserver of a test environment', () => {
   const required = [
     '--etcd-servers=http://127.0.0.1:1',
     '--service-account-issuer=https://i/',
@@ -78,12 +78,10 @@ describe('kube-apiserver of a test environment reports invalid flags as upstream
       argv: ['--secure-port=1'],
       expectedError: /^E\d{4} [\d:.]+ +1 run\.go:72\] "command failed" err="\[--etcd-servers must be specified, /,
     },
-    {
-      argv: [...required, '--client-ca-file=/nowhere/ca'],
-      expectedError: /"command failed" err="Cannot read --service-account-signing-key-file/,
-    },
+    // The error of Capstan, in the log format of upstream.
+    { argv: required, expectedError: /"command failed" err="Cannot read --service-account-signing-key-file/ },
   ])(
-    'with $argv',
+    'reports the error of the arguments $argv in the format of upstream',
     async ({ argv, expectedError }) => {
       const err: string[] = []
       expect(
