@@ -355,8 +355,8 @@ function largest(limit: number, make: (size: number) => string): string {
 const dryRun = (path: string): string => `${path}${path.includes('?') ? '&' : '?'}dryRun=All`
 
 /**
- * Returns inputs in which a list, map or text is as long as a request may be, and which therefore cause the most work for the
- * server.
+ * Returns inputs with bodies of at most `maxBytes` bytes, close to this limit unless the shape limits its own length. These bodies cause
+ * the most work for the server.
  */
 export function largestInputs(maxBytes = MaxBytes): HostileInput[] {
   return [

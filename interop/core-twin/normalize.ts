@@ -1,5 +1,5 @@
 /**
- * Normalizes the objects of a namespace for the comparison: returns fields by path, without identities, times and random suffixes.
+ * Normalizes the objects of a test case for the comparison: returns fields by path, without identities, times and random suffixes.
  */
 import { type Machine, NodeOutdatedRevisionTaint } from '@capstan/api'
 import { isRecord, type KubeObject, type Node } from '@capstan/kube'

@@ -56,7 +56,7 @@ export const stub = kindsOf('twin.capstan.dev', 'v1beta2')
 /** Kinds of contract v1beta1. */
 export const oldStub = kindsOf('old.twin.capstan.dev', 'v1beta1')
 
-/** Kinds with the names that core treats as those of the kubeadm bootstrap provider. No stub reports for them. */
+/** Kinds with the names that core treats as those of the kubeadm bootstrap provider. `side.ts` does not write their spec and status. */
 export const kubeadmStub = {
   config: kubeadmKind('KubeadmConfig'),
   configTemplate: kubeadmKind('KubeadmConfigTemplate'),

@@ -33,8 +33,9 @@ const MinForgetAt = 1000
 /** Maximum number of changes that a running entry keeps; a further change counts as an addition. */
 const MaxChanges = 100
 /**
- * Pause of a key after a run, as a multiple of the run's duration. Only additions with `mayWait` wait for its end. `longest` and `shortest`
- * are in milliseconds. There is no pause if it would be shorter than `shortest`, as with an API server in the same process.
+ * Pause of a key after a run: `factor` times the time from the start of the run until the cache has its writes. Only additions with
+ * `mayWait` wait for the end of the pause. `longest` and `shortest` are in milliseconds. There is no pause if it would be shorter than
+ * `shortest`, as with an API server in the same process.
  */
 const Pause = { factor: 4, longest: 1000, shortest: 20 }
 

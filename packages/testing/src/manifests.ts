@@ -1,4 +1,4 @@
-/** Applies manifests, as a user does with kubectl. */
+/** Creates the objects of manifests. */
 import { readFileSync } from 'node:fs'
 import { coreKinds } from '@capstan/api'
 import type { Client, DeclaredKind, Input, KubeObject } from '@capstan/kube'

@@ -81,7 +81,7 @@ export interface Write extends AdmissionAttributes {
   readonly oldObject: UnknownObject | undefined
   readonly warn: (text: string) => void
   /**
-   * Returns a signal that aborts when no client waits for the response any more. When absent, only their timeouts end unanswered calls.
+   * Returns a signal that aborts when no client waits for the response any more. When absent, an unanswered call ends only at its timeout.
    */
   readonly ended: (() => AbortSignal) | undefined
 }
@@ -144,6 +144,7 @@ export class Webhooks {
   }
 
   /**
+   * Calls validating webhooks in parallel.
    * @throws StatusError of the first webhook, in the order of the configurations, that denies the write or whose failure is not
    * ignored
    */

@@ -26,7 +26,10 @@ export interface ActualResponse {
   readonly text: string
 }
 
-/** Returns the differences between the recorded and the actual response as sentences. `unstable`: compares only status and headers. */
+/**
+ * Returns differences between the recorded and the actual response as sentences: those of status and headers or, if there are none, the
+ * first differences of the body. `unstable`: compares only status and headers.
+ */
 export function differences(expected: Recorded, actual: ActualResponse, { unstable = false } = {}): string[] {
   const problems: string[] = []
   if (actual.status !== expected.status)

@@ -17,7 +17,7 @@ export interface MachineScope {
   bootstrap: Observed
   infrastructure: Observed
   node: ObservedNode
-  /** Progress of an in-place update; absent unless the hook blocked or failed in this reconcile, or the infrastructure machine is gone. */
+  /** Progress of an in-place update; set only if the hook blocked or failed in this reconcile, or the infrastructure machine is gone. */
   update?: UpdateStage
   /** Progress of the deletion. */
   deletion: DeletionStage

@@ -7,7 +7,7 @@ import { commonResponse, defineHook } from '../hook.ts'
 const schemaReference: JSONSchema = { $ref: '#/definitions/JSONSchemaProps' }
 const schemaList: JSONSchema = { type: 'array', items: schemaReference }
 
-/** The schema of a variable. Nested schemas refer to it, which the schema of a CustomResourceDefinition cannot do. */
+/** The schema of a variable. Nested schemas are references to it; the schema of a CustomResourceDefinition cannot contain references. */
 const nestedSchema: JSONSchema = {
   ...jsonSchemaProps.json,
   properties: {
@@ -22,7 +22,7 @@ const nestedSchema: JSONSchema = {
   },
 }
 
-/** The hook that returns the variables of an external patch. Upstream has the v1beta2 form of ClusterClass variables since v1.13. */
+/** The hook that returns the variables of an external patch. Variables have the form of ClusterClass v1beta2, as upstream since v1.13. */
 export const DiscoverVariables = defineHook({
   name: 'DiscoverVariables',
   tag: 'Topology Mutation Hook',

@@ -21,7 +21,7 @@ export function partialMetadata(object: KubeObject, version: Version): PartialOb
   return partial
 }
 
-/** Returns only the metadata of a list and of its objects. Upstream: `items` of an empty list is null. */
+/** Returns only the metadata of a list and of its objects. As upstream, `items` of an empty list is null. */
 export const partialMetadataList = (list: ObjectList, version: Version): object => ({
   kind: 'PartialObjectMetadataList',
   apiVersion: `meta.k8s.io/${version}`,

@@ -20,9 +20,9 @@ export interface PoolStep {
 }
 
 /**
- * Returns the next step. All missing machines are created, and all excess machines removed, in one step. Outdated machines are replaced one
- * by one: one machine more than `replicas` is created; then an outdated machine is removed if it is not ready, or if `replicas` ready
- * machines remain without it.
+ * Returns the next step. All missing machines are created in one step. Without outdated machines, or with zero replicas, all excess
+ * machines are removed in one step. Otherwise one machine more than `replicas` is created, and of the excess machines only outdated ones
+ * are removed: each one that is not ready, and each ready one without which at least `replicas` ready machines remain.
  */
 export function planPool(machines: readonly PoolMachine[], replicas: number): PoolStep {
   const remaining = machines.filter(({ isDeleting }) => !isDeleting)
