@@ -48,7 +48,7 @@ export function parseLabelSelector(text: string): Selector {
 /**
  * Parses the selector of a spec. An absent selector selects no objects, an empty selector all objects.
  *
- * @throws StatusError BadRequest when an expression is not valid
+ * @throws StatusError BadRequest when a label, an expression or an operator is not valid
  */
 export function labelSelector(selector: LabelSelector | undefined): Selector {
   if (!selector) return nothing

@@ -26,8 +26,8 @@ export interface LifecycleOptions {
   /** The initial version. Default: v1.34.0. */
   readonly from?: string
   /**
-   * The version after the step `upgrade`. Default: v1.36.0. The control plane is upgraded to each minor version between, unless the extension
-   * plans upgrades.
+   * The version after the step `upgrade`. Default: v1.36.0. The control plane is also upgraded to each minor version in between, unless the
+   * extension plans upgrades.
    */
   readonly to?: string
   /**

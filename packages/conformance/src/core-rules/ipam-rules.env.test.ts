@@ -1,6 +1,6 @@
 /**
- * Tests of the rules for core's defaulting, validation and conversion of IPAddresses and IPAddressClaims. The contract version of a
- * rule is the API version in which the test reads and writes both kinds.
+ * Tests of the rules for core's defaulting, validation and conversion of IPAddresses and IPAddressClaims. Each test runs once for each
+ * contract version of its rule, and reads and writes both kinds in this version of their API.
  */
 import { IPAddress, IPAddressClaim } from '@capstan/api'
 import type { ContractVersion } from '@capstan/api/contract'

@@ -139,7 +139,7 @@ function testcase(result: RuleResult): string[] {
   }
 }
 
-// XML does not allow control characters and unpaired surrogates, not even escaped.
+// XML allows neither unpaired surrogates nor control characters other than tab, line feed and carriage return, not even escaped.
 const escape = (value: string): string =>
   value
     .replace(/[^\t\n\r\u{20}-\u{D7FF}\u{E000}-\u{FFFD}\u{10000}-\u{10FFFF}]/gu, '?')

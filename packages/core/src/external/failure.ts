@@ -10,7 +10,9 @@ export interface TerminalFailure {
 }
 
 /**
- * Returns the provider's terminal failure for our own status; `undefined` when there is none.
+ * Returns the terminal failure that a provider's object reports, for the status of the object that references it; `undefined` when there is
+ * none.
+ *
  * @throws TypeError when a field is not a string
  */
 export function failureOf(
@@ -34,7 +36,7 @@ export function failureOf(
 /** Maximum number of characters of a failure message: a longer message would make the API server reject the whole status. */
 const LongestMessage = 10_240
 
-/** Writes a failure, with a truncated message, into the draft of an object. Without a failure, the existing value stays. */
+/** Writes a failure into the draft of an object, and truncates a message that is too long. Without a failure, the existing value stays. */
 export function setFailure(
   object: { status?: { deprecated?: { v1beta1?: TerminalFailure } } },
   failure: TerminalFailure | undefined,

@@ -100,7 +100,10 @@ const Healthy: { readonly [type: string]: string } = {
   PIDPressure: 'False',
 }
 
-/** Returns False if a Node condition is unhealthy, Unknown if all four Node conditions are Unknown, and True otherwise, as upstream does. */
+/**
+ * Returns False if one of the four Node conditions is neither healthy nor Unknown, Unknown if all four are Unknown, and True otherwise, as
+ * upstream does.
+ */
 function healthOfNode(type: string, { status }: Node): NewLegacyCondition {
   const reported = status?.conditions ?? []
   const unhealthy = reported.filter(

@@ -6,7 +6,7 @@ const apiVersion = 'test.capstan.dev/v1'
 const desired = (spec: object, labels: Record<string, string> = { a: '1' }): Input<UnknownObject> =>
   ({ apiVersion, kind: 'Thing', metadata: { name: 't', namespace: 'default', labels }, spec }) as Input<UnknownObject>
 
-/** An object of which this manager has applied the fields `fieldsV1`, and which other writers may have changed since. */
+/** An object whose fields `fieldsV1` the field manager capi-topology has applied. Other writers may have changed the object since. */
 const current = (spec: object, fieldsV1: object, labels: Record<string, string> = { a: '1' }): KubeObject =>
   ({
     apiVersion,

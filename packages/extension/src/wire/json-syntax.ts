@@ -121,8 +121,8 @@ export function endOfValue(bytes: Uint8Array, ending: EndErrors): number {
 }
 
 /**
- * Returns the index after a long string at `start` (32 bytes or more) without escapes and control characters; `undefined` for other
- * strings, which are scanned byte by byte.
+ * Returns the index after the string at `start` if the string is long (at least 32 bytes before the closing quote) and has no escapes and
+ * control characters; `undefined` for other strings, which are scanned byte by byte.
  */
 export function endOfPlainString(bytes: Uint8Array, start: number): number | undefined {
   const quote = bytes.indexOf(Byte.quote, start + 1)

@@ -15,7 +15,7 @@ import { formsOf, memberType } from './type.ts'
  */
 export const fieldsOf = (type: Type, value: unknown): FieldSet => atOnce(fieldsIn(type, value))
 
-/** `fieldsOf` in pieces. */
+/** Computes the same as `fieldsOf` in pieces, between which the caller may yield to the event loop. */
 export function* fieldsIn(type: Type, value: unknown): Work<FieldSet> {
   const { map, scalar, list } = formsOf(type, value)
   const container = map ?? (scalar ? undefined : list)

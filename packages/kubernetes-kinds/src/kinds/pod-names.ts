@@ -1,4 +1,4 @@
-/** Warnings about the names of pods and of kinds that create pods, and parsing of the selectors of these kinds. */
+/** Warnings about the names of pods and of objects that create pods, and parsing of the selectors of such objects. */
 import { dnsLabelProblems, type LabelSelector, labelSelector, type Selector } from '@capstan/kube'
 
 /** Warns when a name that becomes part of pod names is not a DNS label. */

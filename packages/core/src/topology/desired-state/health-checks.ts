@@ -1,5 +1,5 @@
 /**
- * The MachineHealthChecks of a topology: one for the control plane and one for each MachineDeployment that has checks. Upstream:
+ * The MachineHealthChecks of a topology: at most one for the control plane and one for each MachineDeployment. Upstream:
  * exp/topology/scope/blueprint.go and computeMachineHealthCheck in exp/topology/desiredstate, v1.14.
  */
 import type {
@@ -43,7 +43,7 @@ interface HealthCheckParts {
   readonly remediation?: (HealthCheckRemediation & { readonly maxInFlight?: number | string }) | undefined
 }
 
-/** Whether checks or remediation are configured; `enabled` alone does not count. */
+/** Reports whether checks or remediation are configured; `enabled` alone does not count. */
 export const isDefined = (parts: HealthCheckParts | undefined): parts is HealthCheckParts =>
   parts?.checks !== undefined || parts?.remediation !== undefined
 
@@ -59,7 +59,10 @@ function effectiveHealthCheck(
   return [checkOfTopology, checkOfClass].find(isDefined)
 }
 
-/** Returns the MachineHealthCheck of a control plane that runs on Machines. It has the name of the control plane object. */
+/**
+ * Returns the MachineHealthCheck of a control plane, with the name of the control plane object; `undefined` when none is defined, or the
+ * control plane does not run on Machines.
+ */
 export function controlPlaneHealthCheck(
   cluster: Cluster,
   { class: controlPlaneClass, topology }: { readonly class: ControlPlaneClass; readonly topology: ControlPlaneTopology },
@@ -71,7 +74,7 @@ export function controlPlaneHealthCheck(
   return parts && healthCheck(cluster, name, { [MachineControlPlaneLabel]: '' }, parts, current)
 }
 
-/** Returns the MachineHealthCheck of a MachineDeployment. It has the name of the MachineDeployment. */
+/** Returns the MachineHealthCheck of a MachineDeployment, with the name of the MachineDeployment; `undefined` when none is defined. */
 export function machineDeploymentHealthCheck(
   cluster: Cluster,
   topology: MachineDeploymentTopology,
