@@ -97,8 +97,8 @@ async function compareResponses(peer: string, seed: number, checks: Checks): Pro
 const tooLarge = /^\{"error":"json: cannot unmarshal number \S+ into Go value of type float64"\}$/
 
 /**
- * Checks that Go's decoder accepts or rejects each response in `packages/extension/fixtures` as `index.json` describes. Authors of
- * extensions in other languages use these responses.
+ * Checks that Go's decoder accepts or rejects each response with status 200 in `packages/extension/fixtures` as `index.json` describes.
+ * Authors of extensions in other languages use these responses.
  */
 async function comparePublishedResponses(peer: string, checks: Checks): Promise<void> {
   const cannotDecode = 'http call failed: failed to decode response: '

@@ -1,4 +1,4 @@
-/** StorageClasses, CSI drivers, nodes and capacities, VolumeAttachments and VolumeAttributesClasses. */
+/** Scenarios of StorageClasses, CSIDrivers, CSINodes, VolumeAttachments, CSIStorageCapacities and VolumeAttributesClasses. */
 import { columnsOf, get, mergePatch, post, remove, type Scenario, variants } from './step.ts'
 
 const base = '/apis/storage.k8s.io/v1'

@@ -29,8 +29,8 @@ export interface ApiServerOptions {
   /** Users in addition to the administrator. They have only the permissions that RBAC grants. */
   readonly users?: readonly ApiServerUser[]
   /**
-   * Whether the server stores its state durably, and acknowledges writes only after fsync. Default: false. Then etcd skips fsync, and
-   * `capstan apiserver` keeps its state in memory.
+   * Whether the server stores its state durably, and acknowledges writes only after fsync. Default: false. When it is
+   * false, etcd skips fsync, and `capstan apiserver` keeps its state in memory.
    */
   readonly durable?: boolean
   /** Called with progress messages while the server starts. */

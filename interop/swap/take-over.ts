@@ -197,7 +197,11 @@ const initialMetadata: Metadata = { labels: { keep: 'before', go: 'before' }, ta
 
 const taints = [{ key: 'interop', value: 'yes', effect: 'NoSchedule', propagation: 'Always' }]
 
-/** Sets exactly these labels and taints on the workers of both Clusters, and the labels on the control plane of `classy`. */
+/**
+ * Sets exactly these of the labels `keep` and `go` on the MachineDeployments of both Clusters and on the control plane of `classy`, and sets
+ * or removes the taint on the MachineDeployments. Also sets two replicas for the MachineDeployment of `classy`, because the patch replaces
+ * its whole entry in the topology.
+ */
 async function applyMetadata({ client, namespace }: LifeContext, { labels, taint }: Metadata): Promise<void> {
   const changed = { keep: null, go: null, ...labels }
   const deployment = { class: 'worker', name: 'md', replicas: 2, metadata: { labels }, ...(taint ? { taints } : {}) }
@@ -208,8 +212,9 @@ async function applyMetadata({ client, namespace }: LifeContext, { labels, taint
 }
 
 /**
- * Resolves when the workers of both Clusters have exactly these labels and taints, and the control plane of `classy` these
- * labels.
+ * Resolves when the labels and the taint have reached the existing objects. MachineSets, Machines and provider objects must have exactly
+ * these of the labels `keep` and `go`, except objects of MachinePools and of the control plane of `plain`. Machines of MachineDeployments
+ * must have the taint if `taint` is true, and otherwise must not have it.
  */
 async function waitForMetadata(context: LifeContext, { labels, taint }: Metadata, step: string): Promise<void> {
   const isPlainControlPlane = ({ metadata }: KubeObject) =>

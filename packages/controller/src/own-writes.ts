@@ -100,7 +100,7 @@ const kindOf = ({ group, version, plural }: { group: string; version: string; pl
 
 /**
  * Resolves with `done` when `promise` resolves or `signal` aborts, and with `late` after `ms` milliseconds. Without this limit, an
- * interrupted watch would block a key forever; without the signal, it would delay a process that stops.
+ * interrupted watch would block a key forever; without the signal, the wait would delay a process that stops.
  */
 export function within(promise: Promise<void>, ms: number, clock: Clock, signal?: AbortSignal): Promise<'done' | 'late'> {
   return new Promise((resolve) => {

@@ -386,8 +386,8 @@ export function shardsBefore(lease: Lease | undefined): number | undefined {
 }
 
 /**
- * Resolves when each Lease of the shards 1 to `count - 1` does not exist, is free, was not renewed for its duration, or is held
- * by this process.
+ * Waits for the managers of a former group, which had `count` shards. Resolves when each Lease of its shards 1 to `count - 1` does not
+ * exist, is free, was not renewed for its duration, or is held by this process.
  */
 export async function waitForFormerHolders(
   { namespace, name, identity, terms }: LeaderElectionOptions,

@@ -1,6 +1,7 @@
 /**
  * The test environment: controllers on the embedded API server and a virtual clock that the test advances. It needs one process and
- * no port, and does not wait: an hour of virtual time takes milliseconds, and the same seed results in the same names.
+ * no port, and does not wait: an hour of virtual time takes milliseconds, and the same seed results in the same names. If the environment
+ * variable CAPSTAN_TEST_KUBECONFIG is set, the controllers use the real API server of that kubeconfig instead of the embedded one.
  */
 import type { Store } from '@capstan/apiserver'
 import type { ApiServer, ApiServerOptions } from '@capstan/kubernetes-kinds'

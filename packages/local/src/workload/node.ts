@@ -12,7 +12,7 @@ export interface Kubelet {
   readonly version: string
   readonly role: 'control-plane' | 'worker'
   readonly addresses: readonly { type: string; address: string }[]
-  /** Reason of a kubelet failure; absent when the kubelet is healthy. */
+  /** Message about a simulated kubelet failure, for conditions; absent when the kubelet is healthy. */
   readonly failureMessage?: string | undefined
 }
 
