@@ -1,6 +1,6 @@
 import manifest from '../package.json' with { type: 'json' }
 
-/** The versions of Capstan and of the running Node, and the releases that Capstan follows. */
+/** The versions of Capstan and of the running Node, the releases that Capstan follows, and the contract version of its core. */
 export const versions = {
   capstan: manifest.version,
   kubernetes: 'v1.36',

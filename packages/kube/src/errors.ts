@@ -138,7 +138,9 @@ export function wasRejected(err: unknown): boolean {
   return false
 }
 
-/** Error that a retry cannot fix until the spec changes. The controller reports it in a condition, and does not retry. */
+/**
+ * Error that a retry cannot fix until one of the objects involved changes. The controller reports it in a condition, and does not retry.
+ */
 export class TerminalError extends Error {
   override readonly name = 'TerminalError'
 }

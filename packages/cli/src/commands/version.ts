@@ -2,7 +2,7 @@ import { Command, Option } from 'commander'
 import type { Io } from '../io.ts'
 import { versions } from '../versions.ts'
 
-/** `capstan version`: prints the versions of Capstan, Kubernetes and Cluster API. */
+/** `capstan version`: prints all `versions` as text or JSON. */
 export const versionCommand = (io: Io): Command =>
   new Command('version')
     .description('Print the version of Capstan, and the versions of Kubernetes and Cluster API that it implements')

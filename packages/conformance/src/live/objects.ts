@@ -152,7 +152,7 @@ export async function createWorkers(bench: Bench, name: string, replicas: number
     spec: {
       clusterName: name,
       replicas,
-      // Without a control plane under test there are no Nodes, so no Machine is ever available.
+      // Without a control plane under test there are no Nodes, so no Machine is ever available. A rollout must not wait for one.
       rollout: { strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: '100%', maxUnavailable: '100%' } } },
       selector: { matchLabels: labels },
       template: { metadata: { labels }, spec: await machineSpec(bench, name, 'template') },

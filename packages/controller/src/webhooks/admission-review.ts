@@ -37,7 +37,7 @@ export interface AdmittedKind {
   readonly webhook?: SeparateWebhook
 }
 
-/** Groups admission functions by kind and separate webhook. */
+/** Groups admission functions by kind, and functions that declare a webhook of their own also by the name of this webhook. */
 export const admittedKinds = (admissions: readonly Admission[]): AdmittedKind[] =>
   [...Map.groupBy(admissions, ({ kind, webhook }) => `${resourceName(kind)} ${webhook?.name ?? ''}`).values()].map(
     (admissionsOfKind) => ({

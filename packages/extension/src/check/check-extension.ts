@@ -8,7 +8,7 @@ import { type CheckRequest, type Observation, probe, type ProbeResults } from '.
 export interface CheckOptions {
   /** Settings that are added to the fixtures. Default: none. */
   readonly settings?: { readonly [name: string]: string }
-  /** Requests in addition to the fixture of each hook, such as requests of a tape. */
+  /** Requests in addition to the fixture of each hook, such as those of a tape (recorded hook calls). */
   readonly requests?: readonly CheckRequest[]
   /** Ends the processes of `checkModule`; `checkExtension` ignores it. */
   readonly signal?: AbortSignal

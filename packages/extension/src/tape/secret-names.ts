@@ -1,7 +1,7 @@
 /** Names of fields and keys with secrets. */
 
 /**
- * Regular expression, as text, for the words in names of secrets, in upper or lower case. A name with such a word is not the name of a
+ * Regular expression, as text, for the words in names of secrets; for use with the flag `i`. A name with such a word is not the name of a
  * secret if it ends with one of `referenceEndings`.
  */
 export const secretWords = [

@@ -74,8 +74,10 @@ const watchSeconds = ({ minRequestTimeout }: Limits, index: number): number =>
 const goldenRatio = 0.618034
 
 /**
- * Returns the timeout of a request in milliseconds: the query's timeout, limited to `longest`. @throws StatusError BadRequest
- * Upstream: k8s.io/apiserver/pkg/endpoints/filters/request_deadline.go.
+ * Returns the timeout of a request in milliseconds: the query's timeout, at most `longest`; `longest` if the query has no
+ * timeout above 0. Upstream: k8s.io/apiserver/pkg/endpoints/filters/request_deadline.go.
+ *
+ * @throws StatusError BadRequest for an invalid timeout
  */
 function timeoutOf(query: URLSearchParams, longest: number): number {
   const timeoutText = query.get('timeout')

@@ -87,7 +87,8 @@ const ClassWait = { total: seconds(2), first: 10, longest: 200 }
 
 /**
  * Reads the class of a Cluster. A class that was created together with the Cluster may not be reconciled yet, so the function reads the
- * class again until the class is reconciled, for at most two seconds. As upstream, failed reads are repeated too.
+ * class again until the class is reconciled, for at most two seconds. As upstream, failed reads are repeated too. Without a clock, the
+ * function reads only once.
  *
  * @throws the error of the last read
  */
@@ -300,7 +301,7 @@ type SemVer = ReturnType<typeof parseVersion>
 
 const withoutV = (version: string): string => version.replace(/^v/, '')
 
-/** @throws Error when the control plane has not reached the Cluster's previous version, or cannot be read */
+/** @throws Error when the control plane has not reached the Cluster's previous version, is provisioning or upgrading, or cannot be read */
 async function checkControlPlane(old: Cluster, oldVersion: SemVer, reader: Reader): Promise<void> {
   const problem = 'failed to check if control plane is upgrading'
   const { object, contract } = await withErrorContext(`${problem}: failed to get control plane object`, () =>
