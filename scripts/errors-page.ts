@@ -33,7 +33,7 @@ export async function errorsPage(): Promise<string> {
     '',
     '## Responses that core rejects',
     '',
-    "Each response is a file, with its request beside it, for tests of extensions in any language. Core's message names the hook and the handler before the error.",
+    "Each response is a file in the folder `refused`, and its request a file in `requests`, for tests of extensions in any language. Core's message names the hook and the handler before the error.",
     '',
     row('hook', 'response', 'word', 'error', 'file'),
     row('---', '---', '---', '---', '---'),

@@ -7,6 +7,11 @@ import { acknowledgeArrivals, preferMoves, withArrivals } from './in-place-moves
 import type { Rollout, Scale, SetCounts } from './rollout-plan.ts'
 import { machinesOf, ScalePlan, sum } from './rollout-plan.ts'
 
+/**
+ * Plans as if `spec.replicas` of the current set already included its arrivals: the Machines that in-place updates moved to it from old
+ * sets. `acknowledgeArrivals` converts the plan back to the stored replicas. `preferMoves` avoids surge Machines while Machines can be moved
+ * instead.
+ */
 export function planRollingUpdate(rolloutAsRead: Rollout): readonly Scale[] {
   const plan = new ScalePlan()
   const rollout = withArrivals(rolloutAsRead)
