@@ -66,7 +66,7 @@ try {
   await local.kill()
 }
 
-/** Adds the labels and taints that the test changes and removes. */
+/** Adds to a Cluster the labels and taints that the test changes or removes. Returns objects of other kinds unchanged. */
 function withMetadata(object: any): any {
   if (object.kind !== 'Cluster') return object
   const { topology } = object.spec

@@ -84,7 +84,7 @@ const fieldManager = 'interop'
 export interface Managers extends AsyncDisposable {
   readonly programs: readonly Program[]
   readonly manifests: Manifests
-  /** Kills the managers of these components and starts them again at the same ports. Resolves when they are ready. */
+  /** Kills the managers whose `Component.tool` is in `tools`, and starts them again at the same ports. Resolves when they are ready. */
   restart(tools: readonly string[]): Promise<void>
   /** Removes the webhook configurations. If they remained after the managers stop, all writes of Cluster API's kinds would fail. */
   removeWebhooks(): Promise<void>

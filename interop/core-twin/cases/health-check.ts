@@ -85,7 +85,7 @@ const notRemediated =
       await twin.patch(Machine, (objects) => objects.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))[index], {
         metadata: { annotations: { [`cluster.x-k8s.io/${annotation}`]: '' } },
       })
-    // Otherwise a core may evaluate a Node before it reads the annotation of the Machine.
+    // Without this step, a core could evaluate a Node that is not ready before it reads the annotation of the Machine.
     await twin.settle('the Machines are annotated')
     await reportNodesReady(twin, 'False', 2)
     await twin.settle('the Machines are not remediated')

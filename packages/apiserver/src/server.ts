@@ -117,6 +117,7 @@ export interface GenericServer {
 
 const Administrator: Caller = { name: 'system:admin', groups: ['system:masters', 'system:authenticated'], agent: 'capstan' }
 
+/** Creates a server, starts its controllers and calls `options.prepare`. */
 export function createGenericServer(options: GenericServerOptions): GenericServer {
   const { clock, random, store, pending, kinds, enabled, authorizer, authenticateToken, apiAudiences, log = silent } = options
   const registry = new Registry(kinds.resources)

@@ -322,7 +322,10 @@ const listsOf = (object: KubeObject): Lists => ({
   legacy: legacyConditionsOf(object as WithStatus),
 })
 
-/** Returns the fields that an update of the main resource can change: all except for status and metadata that the server sets. */
+/**
+ * Returns the fields that an update of the main resource can change: all except for status and those fields of metadata that the
+ * server sets.
+ */
 function mainPart(object: KubeObject): Record<string, unknown> {
   const { status: _, apiVersion: _v, kind: _k, ...rest } = object as WithStatus
   const { labels, annotations, ownerReferences, finalizers } = object.metadata

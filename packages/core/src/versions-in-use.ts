@@ -19,7 +19,7 @@ const byAge = ({ metadata: a }: Machine, { metadata: b }: Machine): number =>
 
 /**
  * Merges versions with their replicas for status: each version once, in ascending order, invalid versions last. Builds that cannot be
- * ordered stay in the order of `entries`. `undefined` when there are no versions.
+ * ordered stay in the order of `entries`. Returns `undefined` when there are no versions.
  */
 export function mergeVersions(entries: readonly ReplicasOfVersion[]): ReplicasOfVersion[] | undefined {
   const replicas = new Map<string, number>()

@@ -13,7 +13,7 @@ import { normalizeSchema, unknownFormats } from './schema-fields.ts'
 /** Finalizer that keeps a CRD until its instances are deleted. */
 export const CleanupFinalizer = 'customresourcecleanup.apiextensions.k8s.io'
 
-/** Returns the versions of a CRD that may be invalid. */
+/** Returns `spec.versions` of a CRD that may not be validated yet, without items that are not objects; an empty list if it is not a list. */
 function versionsIn(value: unknown): readonly CustomResourceVersion[] {
   const versions = isRecord(value) && isRecord(value.spec) ? value.spec.versions : undefined
   return Array.isArray(versions) ? (versions.filter(isRecord) as unknown as CustomResourceVersion[]) : []

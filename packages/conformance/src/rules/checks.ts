@@ -27,7 +27,10 @@ export const ofEachKind = (
   },
 })
 
-/** Declares a check of each version of a kind that a contract label names. `applies`: whether the rule applies to a schema. */
+/**
+ * Declares a check of each version of a kind that a contract label names. `versions`: the contract versions to which the rule applies;
+ * default all. `applies`: whether the rule applies to the schema of a version.
+ */
 export const ofEachClaim = (
   looksAt: string,
   selection: KindSelection & { readonly versions?: readonly ContractVersion[]; applies?(claim: Claim): boolean },

@@ -1,4 +1,4 @@
-/** Calls handlers over the network and reports each completed call to observers and as a span. */
+/** Calls handlers through a `HookTransport`, reports each call that is not aborted to observers, and records each call as a span. */
 import type { Clock } from '@capstan/kube'
 import type { Tracer } from '@opentelemetry/api'
 import { clientSpan } from '../tracing.ts'

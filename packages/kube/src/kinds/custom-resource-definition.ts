@@ -14,7 +14,7 @@ const names = () =>
     categories: s.list(s.string()).atomic().optional(),
   })
 
-/** Type of fields that contain a JSON schema. JSON schemas are recursive, so code validates them instead of a schema. */
+/** Type of fields that contain a JSON schema. JSON schemas are recursive, so they are validated by code, not by a schema. */
 const jsonSchema = () => s.of<JSONSchema>({ type: 'object', 'x-kubernetes-preserve-unknown-fields': true })
 
 const declared = defineKind({

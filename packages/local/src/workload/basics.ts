@@ -2,7 +2,7 @@
 import type { Client, Input } from '@capstan/kube'
 import { ConfigMap, isReason, orAbsent } from '@capstan/kube'
 
-/** Key of the ConfigMap that kubeadm writes last: it exists when the control plane is initialized. */
+/** Key of the ConfigMap that `ensureKubeadmObjects` creates last. It exists when the control plane is initialized. */
 export const KubeadmConfigKey = { namespace: 'kube-system', name: 'kubeadm-config' } as const
 
 /** Creates missing objects. May be called repeatedly, and for several machines concurrently. */
