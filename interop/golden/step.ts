@@ -1,4 +1,7 @@
-/** Types and functions for the scenarios of this folder. `recordings/record-golden.ts` sends their requests and records the responses. */
+/**
+ * Types and functions for the scenarios of this folder. `interop/recordings/record-golden.ts` sends their requests and records the
+ * responses.
+ */
 
 /** A request of a step. A body that is a text is sent unchanged, any other body as JSON. */
 export interface Sent {
@@ -49,8 +52,8 @@ const sent = (method: string, path: string, body?: unknown, headers?: Sent['head
 })
 
 /**
- * Returns a step for each change, which creates `good` with this change, a JSON merge patch. The object is named `bad-INDEX`, unless the
- * change has metadata. Most of these objects are invalid.
+ * Returns one step for each of `changes`. The step creates `good`, changed by the JSON merge patch of the change. The object is named
+ * `bad-INDEX`, unless the change has metadata. Most of these objects are invalid.
  */
 export const variants = (path: string, good: object, changes: readonly object[]): Step[] =>
   changes.map((change, index) => post(path, merged(good, { metadata: { name: `bad-${index}` }, ...change })))

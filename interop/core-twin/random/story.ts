@@ -38,8 +38,9 @@ export const first = <T extends KubeObject>(objects: readonly T[]): T | undefine
   objects.toSorted((a, b) => (a.metadata.creationTimestamp! < b.metadata.creationTimestamp! ? -1 : 1))[0]
 
 /**
- * Patches all objects of a kind, or those that `isPatched` accepts. Most stories change all Machines instead of one: which of several
- * equal Machines a controller deletes depends on their random names, so a change of one Machine could have different results.
+ * Patches all objects of a kind, or those that `isPatched` accepts. Most random changes of Machines apply to all Machines instead of
+ * one: which of several equal Machines a controller deletes depends on their random names, so a change of one Machine could have
+ * different results.
  */
 export const patchAll = (
   twin: Twin,

@@ -105,12 +105,15 @@ export class LeaderElection {
     return this.#lease
   }
 
-  /** The Lease as it was before this candidate acquired it; `undefined` when it did not exist. */
+  /** The Lease as it was before this candidate acquired it; `undefined` when the Lease did not exist or was not acquired yet. */
   get before(): Lease | undefined {
     return this.#before
   }
 
-  /** Identity of the process that holds the Lease, as far as is known; empty when the Lease is free or has expired. */
+  /**
+   * Identity of the process that holds the Lease, as far as is known. Empty when the Lease is free or has expired, and when it names this
+   * candidate although this candidate does not lead.
+   */
   get holder(): string {
     if (this.leads) return this.identity
     const holder = this.#lease && !this.#hasExpired ? holderOf(this.#lease) : ''

@@ -41,7 +41,7 @@ const updatesVersions: HookScript = {
 
 const withoutSurge = { strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } } }
 
-/** Creates the demo with three workers in `steady` (maxUnavailable: 1), without `elastic` and the MachinePool. */
+/** Creates the demo Cluster. Its only workers are the three of the MachineDeployment `steady` (maxSurge: 0, maxUnavailable: 1). */
 async function aRunningCluster(script: HookScript, stores?: ManagementEnvOptions['stores']): Promise<void> {
   env = await managementEnv({ runtime: scriptedRuntime(script), ...(stores ? { stores } : {}) })
   await createFrom(env.client, new URL('class.yaml', demo))

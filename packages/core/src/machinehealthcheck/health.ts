@@ -25,9 +25,12 @@ import {
 /** A Machine that a MachineHealthCheck selects, with its Node. */
 export interface Target {
   readonly machine: Machine
-  readonly node: /** The Machine has no Node yet, or the control plane of its Cluster is not initialized. */
+  /**
+   * State `none`: the Machine has no Node yet, or the control plane of its Cluster is not initialized. State `deleted`: the Machine's Node
+   * was deleted.
+   */
+  readonly node:
     | { readonly state: 'none' }
-    /** The Machine's Node was deleted. */
     | { readonly state: 'deleted'; readonly name: string }
     | { readonly state: 'found'; readonly node: Node }
 }

@@ -78,7 +78,7 @@ export interface PreflightFacts {
   readonly gates: FeatureGates
 }
 
-/** Returns the failed checks. Pure. @throws Error when a version cannot be parsed */
+/** Returns the failed checks. Pure. @throws Error when a version cannot be parsed, or `status.versions` of the control plane is invalid */
 export function preflightProblems({ checks, cluster, machineSet, controlPlane, gates }: PreflightFacts): string[] {
   const { object } = controlPlane
   const version = read(controlPlane, ControlPlaneContract.version)
@@ -147,7 +147,7 @@ function skewOf(minorOfSet: number, minorOfControlPlane: number): string | undef
   return undefined
 }
 
-/** Upstream prints parsed versions, without `v`, in the texts about version skew. */
+/** Formats a version without `v`, as upstream prints it in the texts of KubernetesVersionSkew and KubeadmVersionSkew. */
 const withoutV = (version: ReturnType<typeof parseVersion>): string => versionText(version).slice(1)
 
 const problemText = (text: string, check: PreflightCheck): string => `${text} ("${check}" preflight check failed)`

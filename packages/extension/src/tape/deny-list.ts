@@ -1,6 +1,6 @@
 /**
- * Redacts tapes. The list of all rules is in docs/reference/tapes.md: add a new rule there too, and test it with a new canary (planted
- * secret) in deny-list.test.ts.
+ * Redacts tapes (recorded hook calls). The list of all rules is in docs/reference/tapes.md: add a new rule there too, and test it with a
+ * new canary (planted secret) in deny-list.test.ts.
  */
 import { isUtf8 } from 'node:buffer'
 import { isRecord, setMember } from '@capstan/kube'
@@ -84,7 +84,7 @@ function isSecretMember(object: Record<string, unknown>, key: string): boolean {
 }
 
 /**
- * Whether the object names its value as secret: `{name: dbPassword, value}` of variables and environments;
+ * Whether the object names its value as a secret: `{name: dbPassword, value}` of variables and environments;
  * `{op, path: /spec/token, value}` of patches; `{path: ca.key, content}` of files.
  */
 const isNamedAsSecret = ({ name, key, path }: Record<string, unknown>): boolean =>

@@ -20,7 +20,7 @@ export const inPlacePatchPaths = {
  */
 export function applyResponsePatch<T extends object>(object: T, patch: WirePatch | undefined, path: readonly string[]): T {
   const { patchType = '', patch: encoded = '' } = patch ?? {}
-  // As upstream, the patch is absent only when both are empty.
+  // As upstream, the patch is absent only when its type and its text are both empty.
   if (patchType === '' && encoded === '') return object
   if ((patchType as string) === '') throw new Error('failed to apply patch: patchType is not set')
   const patched = patchedDocument(object, patchType, textOf(encoded))
