@@ -54,7 +54,7 @@ const Wait = {
 const TimesEqual = 5
 
 /**
- * Maximum number of refreshes in one step before its state is reached, and again afterwards. More than one is necessary, because upstream
+ * Maximum number of refreshes in one `settle` before its state is reached, and again afterwards. More than one is necessary, because upstream
  * may still be connecting to the workload cluster during the first. The last refresh includes both sides.
  */
 const MaxRefreshes = 3
@@ -90,11 +90,11 @@ export interface DryRunRequest {
 }
 
 export class Twin {
-  /** Number of requests whose responses were compared. */
+  /** Number of dry-run requests whose responses were compared. */
   comparedResponses = 0
   readonly namespace: string
   readonly differingSteps: StepResult[] = []
-  /** Steps in which Capstan's side, too, was refreshed. */
+  /** Steps in which the sides became equal only after the last refresh, which includes Capstan's side. */
   readonly refreshedSteps: string[] = []
   readonly explained = new Set<Explained>()
   readonly #sides: readonly [Side, Side]
@@ -361,7 +361,7 @@ export class Twin {
     })
   }
 
-  /** Returns how often and in which step the Event of a difference was recorded, on the side that has this Event. */
+  /** Returns how often the Event of a difference was recorded on the side that has it, and whether in the step of the object's creation. */
   #recordingsOf({ object, path, theirs }: Difference): Recordings {
     if (object !== 'Events') return { count: 0, isOfCreation: false }
     const observed = this.#sides[theirs === undefined ? 1 : 0].observed(this.namespace)

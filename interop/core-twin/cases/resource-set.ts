@@ -169,7 +169,7 @@ const withResourceVersion: Case = async (twin) => {
   await twin.settle('the applied objects are compared')
 }
 
-/** Each source fails for another reason. A source whose text is `undefined` does not exist. */
+/** No source can be applied completely. A source whose text is `undefined` does not exist. */
 const problems =
   (sources: { [name: string]: string | undefined }): Case =>
   async (twin) => {
@@ -277,7 +277,7 @@ const ofKind = (apiVersion: string, kind: string, name: string, fields = ''): st
   `apiVersion: ${apiVersion}\nkind: ${kind}\nmetadata:\n  name: ${name}\n${fields}`
 const inAddons = '  namespace: addons\n'
 
-/** Manifests in the reverse of the order in which core applies their kinds. */
+/** Manifests in the reverse of the order in which core applies their kinds. Core has no order for Services and ClusterRoles, and applies them last. */
 const reversedKinds = [
   ofKind('v1', 'Service', 'service', `${inAddons}spec:\n  ports:\n  - port: 80\n`),
   ofKind('rbac.authorization.k8s.io/v1', 'ClusterRole', 'addons-role', 'rules: []\n'),

@@ -30,7 +30,8 @@ export interface DiagnosticsServer {
 }
 
 /**
- * Serves over HTTP without authentication. By default only on the loopback interface, because metrics name objects of the cluster.
+ * Serves `paths` over HTTP without authentication; other paths return 404. The default host is the loopback interface, because metrics name
+ * objects of the cluster.
  * @throws Error that names the port, when it cannot be used
  */
 export const serveDiagnostics = (

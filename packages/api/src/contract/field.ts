@@ -1,6 +1,6 @@
 /**
- * The provider contracts as data: each field with its path for each contract version. Controllers of core, conformance checks and the docs
- * use these fields; core contains no other paths of contract fields.
+ * Declares, reads and writes fields of the provider contracts. A declaration has the path of the field for each contract version; controllers
+ * of core, conformance checks and the docs use the declarations.
  * Upstream: internal/contract, v1.14.
  */
 export type ContractVersion = 'v1beta2' | 'v1beta1'
@@ -38,7 +38,8 @@ export function readField<T>(object: object, field: ContractField<T>, contract: 
 /**
  * Returns the text at the field's path, or `undefined`.
  *
- * @throws TypeError when the value is not a string, or too long for the field to which core copies it
+ * @throws TypeError when the value is not a string or is longer than `maxLength`, the limit of the field to which core copies it; or when a
+ * parent of the field is not an object
  */
 export function readText(
   object: object,

@@ -53,7 +53,7 @@ export interface RequestContext {
   readonly caller: Caller
   /** Warnings to send with the response. */
   readonly warnings: string[]
-  /** Returns a signal that aborts when no client waits for the response any more; `undefined` if the caller passed none. */
+  /** Returns a signal that aborts when no client waits for the response any more; `undefined` if `execute` was called without it. */
   readonly ended: (() => AbortSignal) | undefined
   /** Internal write: skips admission webhooks and policies. */
   readonly isInternal?: true

@@ -1,6 +1,6 @@
 import { legacyFalse, legacyTrue, legacyUnknown, type NewCondition, type NewLegacyCondition } from '@capstan/kube'
 
-/** Types of the v1beta1 conditions that this controller owns. */
+/** Types of the v1beta1 conditions that the ClusterClass controller owns. */
 export const OwnedLegacyConditions = ['RefVersionsUpToDate', 'VariablesReconciled']
 
 /**

@@ -23,7 +23,8 @@ export const resourceIn = ({ resources = [] }: ResourceSetBinding, ref: Resource
   resources.find(({ kind, name }) => kind === ref.kind && name === ref.name)
 
 /**
- * Records the state of a resource in a draft. Keeps the time of an identical earlier failure, so that a retried failure is a no-op write.
+ * Records the state of a resource in a draft. If the resource has failed before with the same hash, the recorded entry keeps its time, so that
+ * a repeated failure changes nothing.
  */
 export function recordResource(entry: ResourceSetBinding, resource: ResourceBinding): void {
   const recorded = resourceIn(entry, resource)

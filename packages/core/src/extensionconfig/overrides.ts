@@ -1,4 +1,4 @@
-/** Parses overrides of handlers from an annotation of an ExtensionConfig. Pure. */
+/** Applies the overrides of handlers in an annotation of an ExtensionConfig, and finds overrides for unknown handlers. Pure. */
 import { type ExtensionConfig, type ExtensionHandler, extensionOptions, HandlerOverridesAnnotation } from '@capstan/api'
 
 const shortName = (handler: string, config: string): string =>

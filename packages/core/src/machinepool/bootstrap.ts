@@ -7,7 +7,10 @@ import { readContract } from '../external/read-contract.ts'
 import { observeAndAdopt } from './reference.ts'
 import type { MachinePoolPhase, MachinePoolScope } from './scope.ts'
 
-/** Adopts the bootstrap config and, once it has created the bootstrap data, copies the name of the Secret. */
+/**
+ * Adopts the bootstrap config and, once its bootstrap data exist, copies the name of their Secret to the MachinePool. Without a bootstrap config,
+ * requires that the MachinePool names the Secret.
+ */
 export const bootstrap: MachinePoolPhase = async (scope, io) => {
   const { machinePool } = scope
   const { bootstrap } = machinePool.spec.template.spec

@@ -15,7 +15,8 @@ export const MaxJsonPatchOperations = 10_000
 /**
  * Parses a request body as a JSON Patch.
  *
- * @throws StatusError BadRequest when the body is not a list of objects or nulls, or when `op`, `path` or `from` is not a string;
+ * @throws StatusError BadRequest when the body is not a list of objects or nulls, or when `op`, `path` or `from` is neither a
+ * string, null nor absent;
  * RequestEntityTooLarge for too many operations
  */
 export function parseJsonPatch(body: unknown): readonly JsonPatchOperation[] {

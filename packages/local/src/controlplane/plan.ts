@@ -1,6 +1,6 @@
 /**
- * Plans the next step of a control plane: each step creates, updates or deletes at most one Machine. `preflight` decides
- * whether the step must wait, for example for a Machine that is unhealthy or being deleted. Pure: no clock and no requests, so
+ * Plans the next step of a control plane: each step creates, updates or deletes at most one Machine. The step waits for a running
+ * in-place update, and for the preconditions in `preflight`, for example that no Machine is being deleted. Pure: no clock and no requests, so
  * that tests can simulate whole rollouts.
  * Upstream: controlplane/kubeadm/reconcilers, v1.14.
  */
@@ -33,7 +33,7 @@ export interface PlannedMachine {
 /** State of a control plane from which `planStep` plans the next step. */
 export interface ControlPlane {
   readonly replicas: number
-  /** Number of Machines above `replicas` during a rollout: 1 or 0. */
+  /** Maximum number of Machines above `replicas` during a rollout: 1 or 0. */
   readonly maxSurge: number
   readonly machines: readonly PlannedMachine[]
   /** Failure domains that are suitable for control plane machines. */
@@ -83,8 +83,8 @@ const needsRollout = ({ outdated, deleting }: PlannedMachine): boolean => outdat
 
 /**
  * Returns the step that updates one Machine in place or deletes it. As upstream, an update is tried only when the rollout would otherwise
- * delete a Machine, so that a failed update costs no more than a deletion. It is planned only if `preflight` returns no messages
- * and fewer than `replicas` Machines are up to date.
+ * delete a Machine, so that a failed update costs no more than a deletion. An update is planned only if the Machine is updatable,
+ * `preflight` returns no messages, and fewer than `replicas` Machines are up to date.
  */
 function updateOrDelete(controlPlane: ControlPlane, reason: string): Step {
   const machine = nextToReplace(controlPlane)
@@ -148,7 +148,8 @@ function domainForNext({ failureDomains, machines }: ControlPlane): string | und
 
 /**
  * Returns the next Machine to replace or delete, from the first non-empty set of candidates: the oldest Machine outside of all failure
- * domains or, without such a Machine, the oldest in the domain with the most candidates.
+ * domains or, without such a Machine, the oldest in the domain with the most candidates. If there are no failure domains, returns the oldest
+ * candidate.
  */
 function nextToReplace({ machines, failureDomains }: ControlPlane): PlannedMachine {
   const outdated = machines.filter(needsRollout)

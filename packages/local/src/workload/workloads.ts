@@ -86,7 +86,7 @@ export function createWorkloads(options: WorkloadsOptions): Workloads {
   const servers = new Map<string, RunningServer>()
   const startWaiters = new Map<string, { promise: Promise<Transport>; resolve: (transport: Transport) => void }>()
   const listeners = new Set<(cluster: ObjectKey) => void>()
-  /** The last queued start or stop of each API server, by server name. They run one after the other. */
+  /** The last queued start or stop of each API server, by server name. The starts and stops of one server run one after the other. */
   const turns = new Map<string, Promise<unknown>>()
 
   function inTurn<T>(name: string, act: () => Promise<T>): Promise<T> {

@@ -62,6 +62,7 @@ export class Documents {
     return this.#served.get(pathOf(group, version))
   }
 
+  /** Returns the aggregated discovery of the core group (`/api`), or of all other groups (`/apis`). */
   aggregated(scope: 'core' | 'groups'): Document {
     const groups = this.groups.filter(({ group }) => (scope === 'core') === (group === ''))
     let document = this.#discovery.get(scope)

@@ -12,11 +12,11 @@ import { FairSeats, type LevelShare, type Release } from './fair-seats.ts'
 
 export interface FlowControlOptions {
   /**
-   * Maximum number of concurrent reads, 0 for no limit. With priority and fairness, the sum of this and the next option is the
-   * number of seats for all requests. Upstream: --max-requests-inflight.
+   * Maximum number of concurrent reads. Without priority and fairness, 0 means no limit. With priority and fairness, only the sum of this
+   * and the next option counts: it is the number of seats for all requests. Upstream: --max-requests-inflight.
    */
   readonly maxRequestsInflight: number
-  /** Maximum number of concurrent writes, 0 for no limit. Upstream: --max-mutating-requests-inflight. */
+  /** Maximum number of concurrent writes, as `maxRequestsInflight` for reads. Upstream: --max-mutating-requests-inflight. */
   readonly maxMutatingRequestsInflight: number
   /** Whether seats are shared by priority level and user. Upstream: --enable-priority-and-fairness. */
   readonly priorityAndFairness: boolean

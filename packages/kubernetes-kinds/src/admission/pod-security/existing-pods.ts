@@ -56,7 +56,7 @@ function differingFirst(pods: readonly Pod[]): Pod[] {
   return [...first, ...others]
 }
 
-/** Describes a list of pods by the first name in alphabetical order. */
+/** Describes a list of pods by the first name in alphabetical order and the number of other pods. */
 function describePods(names: readonly string[]): string {
   const name = names.reduce((first, next) => (next < first ? next : first))
   const otherPods = names.length - 1

@@ -98,7 +98,7 @@ const changeErrors = (spec: ResourceSliceSpec, old: ResourceSliceSpec): FieldErr
   ...immutable('spec.nodeName', spec.nodeName, old.nodeName),
 ]
 
-/** Returns errors unless exactly one field selects the nodes of the slice. */
+/** Validates the fields that select the nodes of the slice. Exactly one of them is required. */
 function nodeErrors({ nodeName, nodeSelector, allNodes, perDeviceNodeSelection }: ResourceSliceSpec): FieldError[] {
   const presentFields = [
     ...(nodeName ? ['`nodeName`'] : []),
