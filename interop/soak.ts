@@ -399,9 +399,11 @@ class Soak {
     this.#checks.check(`${after}: memory is smaller than ${MaxMemory} MB`, memory < MaxMemory, memory)
     this.#checks.check(`${after}: the data folder is smaller than ${MaxStored} MB`, stored < MaxStored, stored)
     const took = ((settled - started) / 1000).toFixed(0)
-    this.#progress(
-      `${after}: ${this.#desired.size} clusters in their desired state after ${took} s, ${memory.toFixed(0)} MB, ${stored.toFixed(1)} MB stored`,
-    )
+    const state =
+      problems.length === 0
+        ? `${this.#desired.size} clusters in their desired state`
+        : `${problems.length} differences from the desired state`
+    this.#progress(`${after}: ${state} after ${took} s, ${memory.toFixed(0)} MB, ${stored.toFixed(1)} MB stored`)
     return problems.length === 0
   }
 

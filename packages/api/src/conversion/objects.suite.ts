@@ -66,6 +66,7 @@ const anything = fc
 
 function structs(schema: JSONSchema, field: string, depth: number): fc.Arbitrary<unknown> {
   const { properties = {}, required = [], minProperties = 0 } = schema
+  // Only the type JSONSchemaProps, the schemas of ClusterClass variables, has a field of this name.
   const isSchema = 'x-kubernetes-preserve-unknown-fields' in properties
   const shape: { [name: string]: fc.Arbitrary<unknown> } = {}
   for (const [name, property] of Object.entries(properties)) {

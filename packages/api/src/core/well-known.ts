@@ -1,6 +1,7 @@
 /**
- * Labels, annotations, finalizers and other keys of Cluster API. The constants have upstream's names.
- * Upstream: api/core/v1beta2, with common_types.go and the kinds, and api/runtime/v1beta2, v1.14.
+ * Labels, annotations, finalizers and other keys of Cluster API and of Capstan (`capstan.dev`). Constants that exist upstream have upstream's
+ * names, except `ConversionDataAnnotation`, which is `DataAnnotation` in util/conversion. Upstream: api/core/v1beta2, with common_types.go and
+ * the kinds, api/runtime/v1beta2, and cmd/clusterctl/api, v1.14.
  */
 
 // Labels
@@ -79,6 +80,8 @@ export const AutoscalerMinSizeAnnotation = 'cluster.x-k8s.io/cluster-api-autosca
 export const AutoscalerMaxSizeAnnotation = 'cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size'
 /** On an ExtensionConfig: `namespace/name` of the Secret whose `ca.crt` becomes the caBundle. */
 export const InjectCAFromSecretAnnotation = 'runtime.cluster.x-k8s.io/inject-ca-from-secret'
+/** On a Cluster: its hooks are called again at once, despite cached responses. Core removes it after the calls. */
+export const RetryHooksAnnotation = 'runtime.capstan.dev/retry-hooks'
 
 // Annotations set by controllers
 
@@ -120,8 +123,6 @@ export const PendingHooksAnnotation = 'runtime.cluster.x-k8s.io/pending-hooks'
  * Set by core on a Cluster or Machine: records of the hooks for which it waits, as JSON. Upstream has only the messages in conditions.
  */
 export const WaitingHooksAnnotation = 'runtime.capstan.dev/waiting-hooks'
-/** Set by users on a Cluster: its hooks are called again at once, despite cached responses. Core removes it after the calls. */
-export const RetryHooksAnnotation = 'runtime.capstan.dev/retry-hooks'
 /** On a Cluster: BeforeClusterDelete has allowed its deletion. */
 export const OkToDeleteAnnotation = 'runtime.cluster.x-k8s.io/ok-to-delete'
 /** On a CustomResourceDefinition: the generation for which stored objects were migrated. */

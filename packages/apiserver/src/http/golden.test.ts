@@ -103,14 +103,19 @@ class InProcess implements GoldenServer {
     await this.#server.close()
   }
 
-  async #untilSettled<T>(promise: Promise<T>, limit: number): Promise<T> {
+  /** Waits for the promise, and meanwhile advances the clock by at most `maxAdvance` milliseconds. */
+  async #untilSettled<T>(promise: Promise<T>, maxAdvance: number): Promise<T> {
     let settled = false
     const done = () => {
       settled = true
     }
     promise.then(done, done)
-    const end = this.#clock.now() + limit
-    for (await turns(); !settled; await turns()) if (!this.#clock.step(end) && !settled) await turns()
+    const end = this.#clock.now() + maxAdvance
+    await turns()
+    while (!settled) {
+      this.#clock.step(end)
+      await turns()
+    }
     return promise
   }
 }

@@ -62,7 +62,10 @@ export interface Element {
   readonly encoded: Buffer
 }
 
-/** Decodes a sequence of elements. @throws Error when the bytes are not a sequence of elements */
+/**
+ * Decodes consecutive elements, but not their contents: of a SEQUENCE, it returns one element.
+ * @throws Error when the bytes do not consist of complete elements
+ */
 export function elements(bytes: Buffer): Element[] {
   const decoded: Element[] = []
   for (let at = 0; at < bytes.length; ) {
