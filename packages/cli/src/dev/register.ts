@@ -1,5 +1,6 @@
 /** Registers the running extension in the management cluster, and makes core repeat the hook calls that block Clusters. */
-import { Cluster, ExtensionConfig, extensionOptions, RetryHooksAnnotation } from '@capstan/api'
+import { Cluster, ExtensionConfig, RetryHooksAnnotation } from '@capstan/api'
+import { effectiveHandlers } from '@capstan/core'
 import type { Client } from '@capstan/kube'
 import { keyOf, orAbsent } from '@capstan/kube'
 import type { DemoChanges } from '../demo.ts'
@@ -42,7 +43,7 @@ export async function register(client: Client, served: ServedExtension, signal: 
   const selection = { fieldSelector: `metadata.name=${name}`, signal: AbortSignal.any([signal, watchAbort.signal]) }
   for await (const { object } of await client.watch(ExtensionConfig, selection)) {
     const discovered = object.status?.conditions?.some(({ type, status }) => type === 'Discovered' && status === 'True')
-    if (discovered && fingerprint(discoveredHandlers(object)) === fingerprint(effectiveHandlers(handlers, object))) break
+    if (discovered && fingerprint(discoveredHandlers(object)) === fingerprint(effectiveHandlers(object, handlers))) break
   }
   watchAbort.abort()
 }
@@ -55,12 +56,6 @@ const fingerprint = (handlers: readonly AnnouncedHandler[]): string =>
     )
     .sort()
     .join(', ')
-
-/** Returns the handlers with the timeouts and failure policies that annotations of the ExtensionConfig override. */
-function effectiveHandlers(handlers: readonly AnnouncedHandler[], config: ExtensionConfig): AnnouncedHandler[] {
-  const { overrides } = extensionOptions(config)
-  return handlers.map((handler) => ({ ...handler, ...overrides[handler.name] }))
-}
 
 /** Returns the discovered handlers, named as in the extension: without the name of the ExtensionConfig. */
 const discoveredHandlers = ({ metadata, status }: ExtensionConfig): AnnouncedHandler[] =>
