@@ -1,12 +1,13 @@
 /** The result of a reconcile or of one of its phases. Failures are thrown, never returned. */
 import { smallest } from '@capstan/kube'
 
+/** What happens after the reconcile. No outcome of a phase prevents the following phases from running. */
 export type Outcome =
   | { readonly kind: 'proceed' }
   | { readonly kind: 'wait'; readonly reason: string }
   | { readonly kind: 'requeue'; readonly after: number; readonly reason: string }
 
-/** Ends without a reason to wait: the next phase runs, or the reconcile is complete. */
+/** Has nothing to wait for. */
 export const proceed = (): Outcome => ({ kind: 'proceed' })
 /** Waits for a change of a watched object, whose watch event enqueues the key again. */
 export const wait = (reason: string): Outcome => ({ kind: 'wait', reason })

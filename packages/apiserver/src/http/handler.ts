@@ -1,6 +1,7 @@
 /**
  * The API server as a function from request to response. Requests arrive with the result of their authentication. A resource request
- * passes these stages: route, impersonation, authorization, body, seat, content negotiation, options, verb of the engine, encoding.
+ * passes these stages: route, impersonation, authorization, reading of the body, seat, content negotiation, options, decoding of the body,
+ * verb of the engine, encoding.
  */
 import type { Clock, Logger } from '@capstan/kube'
 import { pauseIfDue, StatusError, silent } from '@capstan/kube'

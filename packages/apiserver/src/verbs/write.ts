@@ -17,7 +17,7 @@ export interface Write {
   readonly stored?: KubeObject
   /** The stored object in the version of the request; absent for a create. */
   readonly old?: UnknownObject
-  /** Returns the requested object: a draft that `decode.ts` has decoded (checked types, pruned unknown fields, set defaults). */
+  /** Returns the requested object: a draft that `decode.ts` has decoded (pruned unknown fields, set defaults). */
   decode(): UnknownObject | Promise<UnknownObject>
   /** Resets the parts that neither the client nor mutating webhooks can write through this verb. */
   reset(object: UnknownObject): void
@@ -25,7 +25,7 @@ export interface Write {
   manageFields(object: UnknownObject): UnknownObject | Promise<UnknownObject>
   /** Increases the generation if needed, after the strategy has prepared the object. */
   countGeneration?(object: UnknownObject): void
-  /** Last check before the commit. @throws StatusError, or StoreConflict to try again */
+  /** Check after the validation, also in a dry run. @throws StatusError, or StoreConflict to try again */
   check?(object: UnknownObject): void
   /** Conversion to the object that webhooks and policies receive, if that is not the object itself. */
   readonly view?: AdmissionView

@@ -68,7 +68,7 @@ export class TopologyScope {
    * desired state is applied.
    */
   failed: FailedHook | undefined
-  /** Hooks that allowed this reconcile to proceed, including hooks without a registered handler. */
+  /** Hooks that allowed this reconcile to proceed, including hooks of which no handler selects the Cluster. */
   readonly notBlocking = new Set<string>()
   /** The steps of the upgrade, once they are known. Also set when a hook fails. */
   plan: UpgradePlan | undefined

@@ -1,4 +1,4 @@
-/** Reads request bodies up to a size limit, and parses them, with the errors of upstream's decoders. */
+/** Parses request bodies, up to a size limit, with the errors of upstream's decoders. */
 import type { Clock, RequestOptions, Work } from '@capstan/kube'
 import {
   apiVersionOf,

@@ -128,7 +128,7 @@ class Ending {
 
 /**
  * Responds with 504 after the timeout. `end` cancels the waits for a seat and for a resourceVersion, the reading of YAML, and calls of
- * webhooks; other work continues.
+ * admission webhooks and, for lists, of conversion webhooks; other work continues.
  */
 function withTimeout(clock: Clock, timeout: number, work: Promise<HttpResponse>, end: () => void): Promise<HttpResponse> {
   return new Promise((resolve, reject) => {

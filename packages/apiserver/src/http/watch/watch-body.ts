@@ -10,7 +10,7 @@ import type { WatchScheduler } from './watch-scheduler.ts'
 import type { TableOptions } from '../table/table.ts'
 import { tableOf } from '../table/table.ts'
 
-/** Yields a line for each event. The lines of a batch are joined into larger parts. An error that ends the watch is the last line. */
+/** Encodes each event as a line, and yields the lines of a batch joined into parts. An error that ends the watch is the last line. */
 export async function* watchBody(
   stream: WatchStream,
   representation: Representation,

@@ -1,6 +1,6 @@
 /**
- * Schedules when watchers on the network are notified. Notifying two hundred watchers takes longer than a write; if each change were sent
- * separately, watchers would use nearly all CPU time and writes would starve. So one run notifies all waiting watchers, in batches. After a
+ * Schedules when watchers on the network read and send changes. For two hundred watchers this takes longer than a write; if each change were
+ * sent separately, watchers would use nearly all CPU time and writes would starve. So one run resumes all waiting watchers, in batches. After a
  * long run, watchers pause so that other requests run first (at most 50 ms, or until 2 ms have passed without a request), and
  * the next run sends the changes of these requests together. After a short run, watchers do not pause.
  */

@@ -27,7 +27,7 @@ export interface BlockingHook extends WaitingFor {
 export type FailedHook = Omit<WaitingFor, 'until'>
 
 export type HookResult =
-  /** The upgrade, creation or deletion may proceed. `called` is false when no handler is registered, or a cached plan was used. */
+  /** The upgrade, creation or deletion may proceed. `called` is false when no handler selects the Cluster, or a cached plan was used. */
   | { readonly kind: 'proceed'; readonly hook: string; readonly called: boolean }
   | ({ readonly kind: 'blocked' } & BlockingHook)
   | ({ readonly kind: 'failed'; readonly error: unknown } & FailedHook)
