@@ -1,4 +1,7 @@
-/** Runs tests of controller-runtime, unchanged, with the launchers of `capstan envtest` in `KUBEBUILDER_ASSETS`. */
+/**
+ * Runs tests of controller-runtime, unchanged, on Capstan: `KUBEBUILDER_ASSETS` is the folder of launchers (programs named etcd and
+ * kube-apiserver) that `capstan envtest` writes.
+ */
 import { spawn } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { chmod, cp, readdir } from 'node:fs/promises'

@@ -288,7 +288,7 @@ export const rejectedResponses: readonly ResponseCase[] = [
   {
     hook: Discovery,
     name: 'discovery-hook',
-    about: 'The hook in lower case: hook names are case-sensitive. One unknown hook rejects all handlers.',
+    about: 'The hook in lower case: hook names are case-sensitive. Core rejects all handlers because of one unknown hook.',
     body: discovered({ ...gate, requestHook: { ...gate.requestHook, hook: 'beforeclustercreate' } }),
   },
   {
@@ -493,7 +493,7 @@ export const rejectedResponses: readonly ResponseCase[] = [
   {
     hook: DiscoverVariables,
     name: 'variables-items',
-    about: 'A schema of a list without items.',
+    about: 'A schema of type array without the field items.',
     body: variable('regions', { type: 'array' }),
   },
   // Other hooks

@@ -62,7 +62,7 @@ interface Verdict {
 async function reconcileHost(key: ObjectKey, io: ReconcileContext, runtime: RuntimeClient): Promise<Outcome> {
   const before = io.cache.peek(Host, key)
   if (!before || isDeleting(before) || before.status?.provisioned) return proceed()
-  // Until every extension has been discovered once, the list of handlers is incomplete.
+  // Until discovery was attempted for every ExtensionConfig, the list of handlers may be incomplete.
   if (!runtime.ready) return requeue(seconds(1), 'extensions to be discovered')
 
   const { condition, outcome, failure } = await callHook(before, io.signal, runtime)

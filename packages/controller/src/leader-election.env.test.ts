@@ -53,7 +53,7 @@ test('a stopped leader releases the Lease, and another candidate acquires it at 
   expect(a.reconciles).toBe(reconciles)
 })
 
-describe('Events of a leader that is stopped', () => {
+describe('Events of a stopping leader', () => {
   /** Stops a leader whose reconcile has recorded three Events. Returns the reasons of those that the API server received. */
   async function reasonsAfterStop(connection: 'works' | 'slow') {
     const stopped = Promise.withResolvers<void>()
@@ -73,12 +73,12 @@ describe('Events of a leader that is stopped', () => {
     return (await client().list(Event)).items.filter(({ message }) => message === 'of a').map(({ reason }) => reason)
   }
 
-  test('are sent before the Lease is released', async () => {
+  test('are sent, and the Lease is released', async () => {
     expect(await reasonsAfterStop('works')).toEqual(expect.arrayContaining(['First', 'Second', 'Third']))
     expect((await lease()).holderIdentity).toBeUndefined()
   })
 
-  test('are dropped after one second, and the Lease is released', async () => {
+  test('are dropped if sending them takes longer than one second, and the Lease is released', async () => {
     expect(await reasonsAfterStop('slow')).not.toContain('Third')
     expect((await lease()).holderIdentity).toBeUndefined()
   })
@@ -182,7 +182,7 @@ test('a leader that was suspended for too long does not write when it resumes', 
   expect(a.endErrors).toHaveLength(1)
 })
 
-test('a leader that reads another identity in its Lease stops at once', async () => {
+test('a leader whose Lease has another holder stops at its next renewal', async () => {
   const [a] = [await join('a')]
   await advance(seconds(10))
   await client().patch(

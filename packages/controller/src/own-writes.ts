@@ -17,6 +17,7 @@ interface OwnWrite {
 }
 
 export interface OwnWrites {
+  /** The client for the reconcile, which records its writes. */
   readonly client: Client
   /**
    * True when the server has stored a change. Writes without an effect do not count if the cache had the current object before.
@@ -33,7 +34,7 @@ export interface OwnWrites {
   waitUntilCached(): Promise<void> | undefined
 }
 
-/** Verbs that store changes, except in dry runs. */
+/** Verbs of recorded writes. Dry runs and `deletecollection` are not recorded. */
 const WriteVerbs: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delete'])
 
 /** Whether the server would reject the same write again. */

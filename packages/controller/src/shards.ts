@@ -2,8 +2,9 @@
  * Divides the work among manager processes: each namespace belongs to one of a fixed number of shards, and each shard has a Lease. A
  * process reconciles the objects of the shards whose Leases it holds; cluster-scoped objects belong to shard 0.
  *
- * - The Lease of shard 0 has the same name as the Lease of a manager without shards. Such a manager and a group of managers with shards
- *   therefore never run at the same time.
+ * - The Lease of shard 0 has the same name as the Lease of a manager without shards. When a manager without shards acquires this Lease, it
+ *   waits until the Leases of all other shards are free or have expired. Therefore it never reconciles at the same time as a group of
+ *   managers with shards.
  * - A process that holds at least two shards fewer than another process requests a shard by an annotation on the Lease of that shard. The
  *   holder ends its reconciles and its writes of the shard, and releases the Lease.
  * - A new holder lists the existing objects, and starts reconciles once its cache contains them.
@@ -53,8 +54,8 @@ export const shardLease = (name: string, shard: number, count: number): string =
   shard === 0 ? name : `${name}-shard-${shard}-of-${count}`
 
 /**
- * Returns the number of shards that the current holder wrote into the Lease of shard 0; `undefined` when the Lease is free, or its holder is a
- * manager without shards.
+ * Returns the number of shards that the current holder wrote into the Lease of shard 0; `undefined` when the Lease does not exist or is
+ * free, or its holder is a manager without shards.
  */
 export function shardsIn(lease: Lease | undefined): number | undefined {
   const text = lease?.metadata.annotations?.[ShardsAnnotation] ?? ''
@@ -207,7 +208,7 @@ export class Shards implements Partition {
   }
 
   /**
-   * For shard 0, waits until managers of a former group with another number of shards have ended, and runs `prepare`. For other shards,
+   * For shard 0, waits until managers of a former group with another number of shards hold no Leases, and runs `prepare`. For other shards,
    * verifies that a manager of this group holds the Lease of shard 0. Then waits until the cache contains all writes of the former holder.
    */
   async #prepareShard(shard: number, former: Lease | undefined, signal: AbortSignal): Promise<void> {
@@ -377,8 +378,8 @@ export class Shards implements Partition {
 const requesterOf = (lease: Lease | undefined): string | undefined => lease?.metadata.annotations?.[WantedAnnotation]
 
 /**
- * Returns the number of shards that the last holder wrote into the Lease of shard 0, even if it has released the Lease; `undefined` for a
- * manager without shards.
+ * Returns the number of shards in the annotation of the Lease of shard 0, which remains when the holder releases the Lease; `undefined`
+ * without this annotation, for example because the last holder was a manager without shards.
  */
 export function shardsBefore(lease: Lease | undefined): number | undefined {
   const text = lease?.metadata.annotations?.[ShardsAnnotation]

@@ -14,7 +14,7 @@ import { mortalConnections } from './mortal-process.ts'
 import { type PendingWork, createTraffic, settle } from './settle.ts'
 
 export interface FleetEnvOptions {
-  /** Handler for all extensions; it runs independently of the managers. */
+  /** HTTP handler for the requests to all extension servers. It runs in no manager process: killing a manager does not stop it. */
   readonly extensions: FetchHandler
   /** Whether managers use leader election. Without it, all started managers reconcile. */
   readonly leaderElection?: boolean

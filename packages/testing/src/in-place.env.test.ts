@@ -26,8 +26,8 @@ const key = { namespace: 'default', name: 'demo' }
 const demo = new URL('../../lab/demo/', import.meta.url)
 
 /**
- * Covers changes of the version with patches. For each Machine, the first call of UpdateMachine starts the update, and the second
- * completes it.
+ * An extension whose patches cover changes of the version. For each Machine, the first call of UpdateMachine starts the update, and the
+ * second completes it.
  */
 const updatesVersions: HookScript = {
   CanUpdateMachineSet({ request }) {
@@ -148,7 +148,7 @@ test('workers are replaced when the patches of the extension do not cover all ch
   )
 })
 
-test('a worker whose update fails blocks other workers until its Machine is deleted', async () => {
+test('a worker whose update fails blocks the updates of other workers until its Machine is deleted', async () => {
   let isFull = true
   const failing: HookScript = {
     ...updatesVersions,
@@ -183,7 +183,7 @@ test('a worker whose update fails blocks other workers until its Machine is dele
   )
 })
 
-test('no objects exist after a cluster is deleted during an update', async () => {
+test('a Cluster that is deleted during an update leaves no MachineSets, Machines or provider objects of Machines', async () => {
   await aRunningCluster({ ...updatesVersions, UpdateMachine: () => ({ wait: 30 }) })
   await change({ version: 'v1.36.1' })
   await env.advance(seconds(20))
@@ -197,7 +197,8 @@ test('no objects exist after a cluster is deleted during an update', async () =>
 describe('an in-place upgrade', async () => {
   /**
    * Runs the upgrade. Stops the process immediately after commit number `stopAfter`, and starts the next process. Returns the number of
-   * commits, whether the Machines are the same, the versions of their Nodes, and remaining annotations.
+   * commits, whether the Machines are the same, the versions of their Nodes, and remaining annotations of the
+   * update.
    */
   async function upgrade(stopAfter = Number.POSITIVE_INFINITY): Promise<{ commits: number; result: object }> {
     const base = memoryStores()
@@ -234,7 +235,7 @@ describe('an in-place upgrade', async () => {
 
   const { commits, result: expected } = await upgrade()
   await env.close()
-  test('keeps the Machines and leaves no annotations', () => {
+  test('keeps the Machines and leaves no annotations of the update', () => {
     expect(expected).toEqual({ isSame: true, versions: ['v1.36.1', 'v1.36.1', 'v1.36.1'], annotations: [] })
   })
 

@@ -1,6 +1,6 @@
 /**
- * Steps in which Capstan's response differs from the recorded response, by recording and reason. A step is written as
- * `SCENARIO / INDEX OF THE STEP`.
+ * Steps in which Capstan's response differs from the recorded response of kube-apiserver, by recording and reason. A step is written as
+ * `SCENARIO / INDEX OF THE STEP`; the first step has index 0.
  */
 export const knownDifferences: { readonly [file: string]: { readonly [reason: string]: readonly string[] } } = {
   batch: {

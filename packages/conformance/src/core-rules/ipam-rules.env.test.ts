@@ -1,6 +1,6 @@
 /**
  * Tests of the rules for core's defaulting, validation and conversion of IPAddresses and IPAddressClaims. Each test runs once for each
- * contract version of its rule, and reads and writes both kinds in this version of their API.
+ * contract version of its rule, and sends its requests in this version of the API. The test of `core.ipam.versions` also reads v1beta2.
  */
 import { IPAddress, IPAddressClaim } from '@capstan/api'
 import type { ContractVersion } from '@capstan/api/contract'

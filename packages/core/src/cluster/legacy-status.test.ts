@@ -60,7 +60,7 @@ test.each<[string, Partial<ClusterScope>, string[]]>([
     ],
   ],
   [
-    'the milestones are not booleans',
+    'the fields of status.initialization are not booleans',
     {
       infrastructure: infra({ initialization: { provisioned: 'yes' } }),
       controlPlane: controlPlane({ initialization: { controlPlaneInitialized: 'yes' } }),

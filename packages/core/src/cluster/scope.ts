@@ -16,7 +16,10 @@ export interface ClusterScope {
   deletion: DeletionStage
 }
 
-/** The MachineDeployments, MachinePools, MachineSets and Machines with the Cluster's name label. */
+/**
+ * The MachineDeployments, MachinePools, MachineSets and Machines with the Cluster's name label. While the feature gate MachinePool is
+ * disabled, `machinePools` is empty.
+ */
 export interface Descendants {
   readonly machineDeployments: readonly MachineDeployment[]
   readonly machinePools: readonly MachinePool[]

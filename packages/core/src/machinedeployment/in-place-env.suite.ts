@@ -24,7 +24,7 @@ const mergePatch = (spec: unknown) => ({
   patch: btoa(JSON.stringify({ spec: { template: { spec } } })),
 })
 
-/** An extension that covers all differences, and the requests it received. */
+/** Returns an extension whose patches cover all differences, and the list of the requests that it receives. */
 export function ableExtension(): { script: HookScript; requests: CanUpdateRequest[] } {
   const requests: CanUpdateRequest[] = []
   const script: HookScript = {
@@ -55,16 +55,16 @@ export const largerAndNewer = {
 }
 
 export interface InPlaceEnv extends SetsEnv {
-  /** Patches the spec of the deployment. */
+  /** Patches the spec of the MachineDeployment. */
   patch(spec: object): Promise<unknown>
   machines(): Promise<Machine[]>
   names(): Promise<string[]>
   sets(): Promise<MachineSet[]>
   /** Messages of events with this reason. */
   events(reason: string): Promise<(string | undefined)[]>
-  /** Advances the clock until the counts of all sets are stable for 30 seconds. Returns a line with the counts for each change. */
+  /** Advances the clock until the counts of all MachineSets are stable for 30 seconds. Returns a line with the counts for each change. */
   countsUntilStable(): Promise<string>
-  /** Expects a single set, whose Machines match `largerAndNewer`, and no leftover annotations. */
+  /** Expects a single MachineSet, whose Machines match `largerAndNewer`, and no leftover annotations. */
   expectUpdated(): Promise<void>
 }
 

@@ -3,8 +3,8 @@ import { isRecord } from '@capstan/kube'
 import { defineExtension, type Extension } from '../author/define-extension.ts'
 
 /**
- * Returns the exported extension. If no extension is exported, calls the only exported function without parameters and returns its
- * result.
+ * Returns the exported extension. If no extension is exported, but exactly one function that has no parameters, calls this function and
+ * returns the extension that it returns.
  *
  * @throws TypeError if no extension is found, if several extensions are exported, or if `defineExtension` rejects the
  *   extension

@@ -15,8 +15,8 @@ import { defineExtension, on } from '../author/define-extension.ts'
 import { type FetchHandler, extensionServer } from '../server/server.ts'
 import { inProcess } from './transport.ts'
 
-/** Servers by host, and the URLs of all calls. */
 let servers: { [host: string]: FetchHandler }
+/** Addresses of the calls, without `https://`. `clientOf` removes those of discovery. */
 let called: string[]
 let clock: VirtualClock
 beforeEach(() => {
@@ -113,7 +113,7 @@ describe('the responses of a hook', () => {
     expect(await callGates(await clientOf([]))).toEqual({ status: 'Success', retryAfterSeconds: 0 })
   })
 
-  it('are merged: shortest retryAfterSeconds, messages in the order of the ExtensionConfigs', async () => {
+  it('are merged: shortest retryAfterSeconds above 0, messages in the order of the names of the ExtensionConfigs', async () => {
     servers = {
       b: gate(() => holdFor(5, 'b waits')),
       a: gate(() => holdFor(30, 'a waits')),
@@ -214,7 +214,7 @@ describe('a call fails', () => {
       `${undecodable}json: cannot unmarshal string into Go struct field BeforeClusterCreateResponse.CommonRetryResponse.retryAfterSeconds of type int32`,
     ],
     ...['5.0', '1e1', '5.5', '4294967296'].map((number): [string, FetchHandler, string, string] => [
-      `on ${number} instead of an integer`,
+      `on ${number} instead of a 32-bit integer`,
       fixedResponse(200, `{"status":"Success","retryAfterSeconds":${number}}`),
       'bad-answer',
       `${undecodable}json: cannot unmarshal number ${number} into Go struct field BeforeClusterCreateResponse.CommonRetryResponse.retryAfterSeconds of type int32`,

@@ -114,7 +114,8 @@ export const hookProblems = {
   Schema: {
     codes: ['bad-answer'],
     meaning: 'The response is JSON, but does not match the schema of the hook.',
-    remedy: 'The message names the field. [hooks.md](hooks.md) lists the fields; `capstan hooks call` calls the handler alone.',
+    remedy:
+      'The message usually names the field. [hooks.md](hooks.md) lists the fields; `capstan hooks call` calls the handler alone.',
   },
   Conversion: {
     codes: ['conversion'],
@@ -141,7 +142,7 @@ export const hookProblems = {
   },
   InvalidDiscovery: {
     codes: ['bad-discovery'],
-    meaning: 'A handler in the list has an invalid or duplicate name, or an invalid timeout or failure policy.',
+    meaning: 'A handler in the list has an invalid or duplicate name, or an invalid timeout, failure policy or `apiVersion`.',
     remedy: 'The message names each invalid handler, with the reason.',
   },
   UnknownHook: {
@@ -152,13 +153,15 @@ export const hookProblems = {
   },
   BreakerOpen: {
     codes: ['unavailable'],
-    meaning: `The circuit breaker did not call the handler: its last ${failures} calls got no valid response, or ${inFlight} calls are in progress and none ended in time. In the first case, the message has the last failure.`,
+    meaning: `The circuit breaker did not call the handler: its last ${failures} calls got no valid response, or ${inFlight} of its calls were in progress during the whole timeout of the handler. In the first case, the message has the last failure.`,
     remedy: `Correct the cause of the last failure. One call is attempted after ${durationText(shortest)}, then after twice as long each time, at most ${durationText(longest)}.`,
   },
   NotReady: {
     codes: ['not-ready'],
-    meaning: 'Since the manager started, some ExtensionConfig has not been discovered, so the list of handlers is incomplete.',
-    remedy: 'Wait a moment after a start. If it lasts, the message names the ExtensionConfig: see its condition `Discovered`.',
+    meaning:
+      'The list of handlers is incomplete: the manager has just started and has not attempted every discovery, or an ExtensionConfig that selects the object was never discovered.',
+    remedy:
+      'Wait a moment after a start. If an ExtensionConfig was never discovered, the message names it: see its condition `Discovered`.',
   },
   NotRegistered: {
     codes: ['not-registered'],
@@ -174,7 +177,7 @@ export const hookProblems = {
   NamespaceNotMatched: {
     codes: ['namespace'],
     meaning:
-      'The handler that is called by name does not select the object: `namespaceSelector` or the object selector does not match, or the namespace could not be read.',
+      'The handler that is called by name does not select the object: its `namespaceSelector` or object selector does not match. Or the namespace could not be read, so it is unknown whether a `namespaceSelector` matches.',
     remedy: 'Change the selectors of the ExtensionConfig, the labels, or the ClusterClass that names the handler.',
   },
 } as const satisfies { readonly [problem: string]: ProblemEntry }

@@ -29,7 +29,7 @@ test.each<[string, Schema, unknown]>([
   ],
 ])('a sample has %s', (_, schema, expected) => expect(sampleOf(schema.json)).toEqual(expected))
 
-test('sampleOf names the field whose schema determines no value', () =>
+test('sampleOf throws an error that names the field whose schema determines no value', () =>
   expect(() =>
     sampleOf(s.object({ host: s.object({ mac: s.string({ pattern: '^([0-9a-f]{2}:){5}[0-9a-f]{2}$' }) }) }).json),
   ).toThrow(/^host\.mac: /))

@@ -7,7 +7,7 @@ export function resolveRef(schema: JSONSchema, root: JSONSchema): JSONSchema {
   return root.definitions?.[schema.$ref.slice('#/definitions/'.length)] ?? schema
 }
 
-/** Adds missing fields of an object: required strings and structs with their zero value, and fields whose default is 0. */
+/** Adds missing fields of an object: required strings and structs with their zero value, and optional fields whose default is 0. */
 export function addZeroValues(decoded: Record<string, unknown>, schema: JSONSchema, root: JSONSchema): Record<string, unknown> {
   const { properties = {}, required = [] } = schema
   for (const name of Object.keys(properties)) {
@@ -43,7 +43,7 @@ export function zero(schemaOrRef: JSONSchema, root: JSONSchema): unknown {
 /** Returns the value of an absent required field; `undefined` if the field remains missing. */
 function requiredValue(schema: JSONSchema, root: JSONSchema): unknown {
   if (schema.type === 'string') return ''
-  // API objects have no zero value, so a missing object remains missing.
+  // The schema of an API object, such as a Machine, does not list its fields, so a missing API object remains missing.
   if (schema['x-kubernetes-preserve-unknown-fields']) return undefined
   return schema.type === 'object' && schema.properties ? addZeroValues({}, schema, root) : undefined
 }

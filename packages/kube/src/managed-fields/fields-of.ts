@@ -10,8 +10,9 @@ import type { ListType, MapType, Type } from './type.ts'
 import { formsOf, memberType } from './type.ts'
 
 /**
- * Returns the fields that applying this value sets: its leaves, the items of its lists, members that are null or an empty object, and
- * undeclared members. Other declared objects and lists are not included: setting a field does not own its parent.
+ * Returns the fields that applying this value sets: its leaves (scalars, atomic lists and maps), the items of its lists, members that are
+ * null or an empty object, and undeclared members. Other declared objects and lists are not included: setting a field does not own its
+ * parent.
  */
 export const fieldsOf = (type: Type, value: unknown): FieldSet => atOnce(fieldsIn(type, value))
 
@@ -24,7 +25,7 @@ export function* fieldsIn(type: Type, value: unknown): Work<FieldSet> {
   return Array.isArray(value) ? yield* fieldsInList(list!, value) : emptySet
 }
 
-/** Returns the fields of a value: at once for a scalar, as most values are, otherwise as work. */
+/** Returns the fields of a value: at once for scalars (most values) and null, otherwise as `Work`. */
 const fieldsBelow = (type: Type, value: unknown): FieldSet | Work<FieldSet> => {
   if (typeof value === 'object' && value !== null) return fieldsIn(type, value)
   const { map, scalar, list } = formsOf(type, value)

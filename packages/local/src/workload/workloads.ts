@@ -1,6 +1,6 @@
 /**
  * Runs the simulated workload clusters: one embedded API server per cluster. An API server runs as long as its cluster has a running control
- * plane machine or a hosted control plane. It has its own store, which preserves the objects across restarts of the process.
+ * plane machine or a hosted control plane. Each cluster has its own store, whose objects remain while the API server is stopped.
  */
 import { createHandler, type Endpoint, type HttpHandler, type Store } from '@capstan/apiserver'
 import { type ApiServer, createApiServer } from '@capstan/kubernetes-kinds'
@@ -24,7 +24,7 @@ export interface WorkloadsOptions {
   readonly gracefulDeletion?: boolean
 }
 
-/** Inputs of a control plane machine when its API server starts. */
+/** Properties of a control plane machine, or of a hosted control plane, when it joins its cluster. */
 export interface Boot {
   /** The certificate authority of the cluster, which signs the serving certificate and verifies client certificates. */
   readonly authority: CertifiedKey
@@ -36,7 +36,10 @@ export interface Boot {
 
 /** The API servers of the simulated workload clusters of this process. */
 export interface Workloads {
-  /** Starts the API server of a cluster on its first machine, or adds the machine to the running API server. May be called repeatedly. */
+  /**
+   * Adds a control plane machine to a cluster, and returns a client of the cluster's API server. A hosted control plane counts as one
+   * machine. The first machine starts the API server. For a later machine, only the version in `boot` is used. May be called repeatedly.
+   */
   join(cluster: ObjectKey, machine: string, boot: Boot): Promise<Client>
   /**
    * Replaces the certificate authority of a running API server: later connections use the new authority for the serving certificate and for
@@ -106,7 +109,7 @@ export function createWorkloads(options: WorkloadsOptions): Workloads {
       await server.ready
       const client = createClient(server.transport({ agent: 'kubelet' }))
       await ensureKubeadmObjects(client, cluster.name, boot.kubernetesVersion)
-      // In-process clients act as the user of the kubeconfig, and fail once the server has stopped.
+      // Acts as the user of the kubeconfig, and fails once the server has stopped.
       const transport = whileRunning(server.transport({ name: 'kubernetes-admin', agent: 'capstan' }), () => !running.stopped)
       const running: RunningServer = {
         cluster,

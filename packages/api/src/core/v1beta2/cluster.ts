@@ -83,7 +83,9 @@ const workersOfClass = {
   replicas: s
     .int32()
     .optional()
-    .doc('Desired number of Machines. When absent, an autoscaler can set it; without an autoscaler it is one.'),
+    .doc(
+      'Desired number of Machines. When absent, the created object starts with its default, and users or an autoscaler can scale it.',
+    ),
   minReadySeconds,
   taints: machineTaints.optional(),
   variables: variableOverrides.optional(),

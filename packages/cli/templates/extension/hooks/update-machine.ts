@@ -2,8 +2,8 @@ import { UpdateMachine } from '@capstan/api'
 import { on, proceedNow } from '@capstan/extension'
 
 /**
- * Updates a Machine in place. Start the work at the first call, and return `holdFor(seconds, progress)` until it is done: core then calls
- * again. A call must not wait until the work is done.
+ * Called to update a Machine in place, and again while the response is `holdFor(seconds, progress)`. Start the work in the first call, and
+ * return `proceedNow()` once it is done. A call must not wait for the work.
  */
 export const updateMachine = on(UpdateMachine, { name: 'update-machine' }, ({ request, log }) => {
   const { metadata, spec } = request.desired.machine
