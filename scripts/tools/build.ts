@@ -33,7 +33,7 @@ export async function ensureTool(component: Component, options: BuildOptions): P
   const source = await ensureModule(module, folder, options)
   if (module.generate) await run('go', module.generate, source, options, progressOf(name, options))
   options.progress(`${name} ${module.version}: compiling, which takes some minutes; the result is kept in ${folder}`)
-  // The program is built under another name and renamed, so that no incomplete program exists after an interrupted build.
+  // The program is built under another name and renamed, so that after an interrupted build no incomplete file has the program's name.
   const unfinished = `${program}.${process.pid}`
   try {
     const variables = Object.entries(module.variables).map(([variable, value]) => `-X ${variable}=${value}`)
@@ -96,7 +96,10 @@ async function ensureModule(module: ToolModule, folder: string, options: BuildOp
   return source
 }
 
-/** Returns a function that shows some of the lines that Go prints as progress. Go prints a line for each package that it compiles. */
+/**
+ * Returns a handler for the lines that Go prints to stderr. The handler reports each download, and the number of packages after every 200,
+ * because `go build -v` prints a line for each package that it compiles.
+ */
 function progressOf(name: string, options: BuildOptions): (line: string) => void {
   let packages = 0
   return (line) => {

@@ -1,6 +1,6 @@
 /**
- * Runs the whole lifecycle of a managed Cluster with an extension, in memory and on a virtual clock, and traces its calls and their
- * effects.
+ * Runs the whole lifecycle of a managed Cluster with an extension, in memory and on a virtual clock, and traces the calls of the
+ * extension and their effects.
  */
 import { Cluster, ExtensionConfig, type LabelSelector } from '@capstan/api'
 import {
@@ -53,13 +53,14 @@ export interface LifecycleOptions {
   readonly machines?: boolean
   /** Wraps the transport between core and the extension, for example with faults. */
   readonly between?: (transport: HookTransport) => HookTransport
+  /** Receives the log of the extension server. Default: no log. */
   readonly log?: Logger
 }
 
 export interface Lifecycle {
   /**
-   * Lines with seconds since the start, for a snapshot in the test. Failures, and hooks that are called in every reconcile, appear only with
-   * new responses.
+   * Lines with seconds since the start, for a snapshot in the test. A failure, or a call of a hook that is not a lifecycle hook, appears only
+   * if it differs from the last call of the same handler in the trace.
    */
   readonly trace: string
   /** All calls, in the order in which they ended. */
@@ -73,7 +74,7 @@ const subject = 'Cluster default/demo'
 
 /**
  * Creates a managed Cluster, scales, upgrades and deletes it. Core discovers and calls the extension as in production, with selectors,
- * settings, timeouts, circuit breaker, encoding and decoding. There are no sockets, and an hour of virtual time takes milliseconds.
+ * settings, timeouts, circuit breaker, encoding and decoding. There are no sockets, and waiting takes only virtual time.
  *
  * @example
  * const { trace, stuck } = await lifecycleOf(extension, { settings: { region: 'eu1' } })

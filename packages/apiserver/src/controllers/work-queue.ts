@@ -37,7 +37,7 @@ export class WorkQueue {
     }
   }
 
-  /** Adds a key after a delay. Has no effect while an earlier delay of the key has not ended. */
+  /** Adds a key after a delay in milliseconds. Has no effect during an earlier delay of the same key. */
   addAfter(key: string, delay: number): void {
     if (this.#closed || this.#timers.has(key)) return
     const timer = this.#options.clock.schedule(delay, () => {

@@ -456,7 +456,7 @@ describe('with a management cluster', () => {
   const hooks = (...argv: string[]) => runToEnd(['hooks', ...argv, '--kubeconfig', kubeconfig])
 
   test('hooks waiting lists the blocking hooks of Clusters, Machines and provider objects; hooks retry requests new calls for a Cluster', async () => {
-    expect(await hooks('waiting')).toMatchObject({ code: 0, out: 'There are no Clusters, and nothing waits for a hook' })
+    expect(await hooks('waiting')).toMatchObject({ code: 0, out: 'No Clusters found, and no object waits for a hook' })
     const record = {
       hook: 'BeforeClusterCreate',
       handlers: ['gate.x'],
@@ -516,7 +516,7 @@ describe('with a management cluster', () => {
       'demo BeforeHostProvision (LocalMachine h1)',
       'demo UpdateMachine (m1)',
     ])
-    expect((await hooks('waiting', '-n', 'kube-system')).out).toBe('There are no Clusters, and nothing waits for a hook')
+    expect((await hooks('waiting', '-n', 'kube-system')).out).toBe('No Clusters found, and no object waits for a hook')
     await client.delete(LocalCluster, { namespace: 'default', name: 'alone' })
     await client.delete(LocalMachine, { namespace: 'default', name: 'h1' })
     expect(await hooks('retry', 'demo')).toMatchObject({

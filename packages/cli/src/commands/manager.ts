@@ -218,8 +218,8 @@ async function manage(options: Options, io: Io): Promise<void> {
     }
     if (!webhooks && !isInCluster) {
       await removeStaleWebhooks(client, options.providers, log)
-      const isAccepted = options.webhooks === false
-      await rejectUnchecked({ client, providers: options.providers, isAccepted, server: access.server, log, signal: io.signal })
+      const noWebhooks = options.webhooks === false
+      await rejectUnchecked({ client, providers: options.providers, noWebhooks, server: access.server, log, signal: io.signal })
     }
     if (!election) await prepare(io.signal)
 

@@ -3,7 +3,11 @@ import { missingFlags, translateArgv } from './kube-apiserver-argv.ts'
 
 test.each<{ name: string; given: string[]; expected: string[] }>([
   { name: 'flags with dashes are unchanged', given: ['--secure-port=1', '--v', '4'], expected: ['--secure-port=1', '--v', '4'] },
-  { name: 'underscores become dashes', given: ['--bind_address=a_b'], expected: ['--bind-address=a_b'] },
+  {
+    name: 'underscores in flag names become dashes, values are unchanged',
+    given: ['--bind_address=a_b'],
+    expected: ['--bind-address=a_b'],
+  },
   {
     name: 'values of a repeated list flag are joined',
     given: ['--disable-admission-plugins=ServiceAccount', '--secure-port=1', '--disable-admission-plugins', 'NamespaceLifecycle'],

@@ -44,13 +44,13 @@ test('without admission, rejects the start and names the provider, or warns with
   const warnings: string[] = []
   const log: Logger = { ...silent, warn: (text: string) => void warnings.push(text) }
   const options = { client, providers: ['core'] as const, server: 'https://host:6443', log, signal }
-  await expect(rejectUnchecked({ ...options, isAccepted: false })).rejects.toMatchObject({
+  await expect(rejectUnchecked({ ...options, noWebhooks: false })).rejects.toMatchObject({
     name: 'UsageError',
     message: expect.stringMatching(/^https:\/\/host:6443 does not check objects of core, .*immutable fields can change/),
     hint: expect.stringContaining('--no-webhooks'),
   })
   expect(warnings).toEqual([])
-  await rejectUnchecked({ ...options, isAccepted: true })
+  await rejectUnchecked({ ...options, noWebhooks: true })
   expect(warnings).toEqual(['The API server does not check objects of core, and this manager serves no webhooks'])
 })
 
@@ -58,6 +58,6 @@ test('with admission, needs no flag and logs no warning', async () => {
   const warnings: string[] = []
   const log: Logger = { ...silent, warn: (text: string) => void warnings.push(text) }
   const client = await startServer(true)
-  await rejectUnchecked({ client, providers: ['core', 'local'], isAccepted: false, server: 'x', log, signal })
+  await rejectUnchecked({ client, providers: ['core', 'local'], noWebhooks: false, server: 'x', log, signal })
   expect(warnings).toEqual([])
 })

@@ -1,6 +1,6 @@
 /**
- * Checks whether the API server runs the providers' admission. The API server of `capstan up` runs it in process; other API servers call
- * webhooks.
+ * Checks whether the API server runs the providers' admission and conversion. The API server of `capstan up` runs both in process; other
+ * API servers call webhooks.
  */
 import { ExtensionConfig } from '@capstan/api'
 import {
@@ -54,7 +54,7 @@ export async function uncheckedProviders(
   signal: AbortSignal,
 ): Promise<ProviderName[]> {
   const unchecked: ProviderName[] = []
-  // A webhook without a server also fails the dry run; the provider then counts as unchecked.
+  // If the server of a webhook is unreachable, the dry run fails with another error, and the provider counts as unchecked.
   for (const provider of providers) if (!(await probeAdmission(client, provider, signal)).isChecked) unchecked.push(provider)
   return unchecked
 }
@@ -105,7 +105,7 @@ export interface CheckOptions {
   readonly client: Client
   readonly providers: readonly ProviderName[]
   /** Whether `--no-webhooks` was given. */
-  readonly isAccepted: boolean
+  readonly noWebhooks: boolean
   /** Name of the server in messages. */
   readonly server: string
   readonly log: Logger
@@ -117,7 +117,7 @@ export interface CheckOptions {
  *
  * @throws UsageError
  */
-export async function rejectUnchecked({ client, providers, isAccepted, server, log, signal }: CheckOptions): Promise<void> {
+export async function rejectUnchecked({ client, providers, noWebhooks, server, log, signal }: CheckOptions): Promise<void> {
   const unchecked = await uncheckedProviders(client, providers, signal)
   if (unchecked.length === 0) return
   const consequences = [
@@ -126,10 +126,10 @@ export async function rejectUnchecked({ client, providers, isAccepted, server, l
     'only the stored version of each kind is served',
   ]
   const problem = `does not check objects of ${unchecked.join(' and ')}, and this manager serves no webhooks`
-  if (!isAccepted)
+  if (!noWebhooks)
     throw new UsageError(
       `${server} ${problem}: ${consequences.join('; ')}.`,
       'Serve webhooks with --webhook-port 0, at an address that the API server reaches (--webhook-host, --webhook-url), or run without them: --no-webhooks.',
     )
-  log.warn(`The API server ${problem}`, { server, unchecked: consequences.join('; ') })
+  log.warn(`The API server ${problem}`, { server, consequences: consequences.join('; ') })
 }

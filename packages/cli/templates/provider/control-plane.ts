@@ -88,8 +88,8 @@ export const controlPlaneController = (cloud: Cloud): Controller =>
   })
 
 /**
- * Creates two Secrets if they do not exist: the certificate authority of the Cluster, and the kubeconfig with which core connects to the
- * Cluster. Replace both with those of your control plane.
+ * Does nothing if the Secret with the kubeconfig exists. Otherwise creates the Secret with the certificate authority, if it is missing, and
+ * then the Secret with the kubeconfig, with which core connects to the workload cluster. Replace both with those of your control plane.
  */
 async function ensureSecrets(object: SampleControlPlane, cluster: Cluster, io: ReconcileContext): Promise<void> {
   const { name, namespace } = cluster.metadata

@@ -18,6 +18,7 @@ import { type AccessorEvent, ClusterAccessor, failsForLonger, MissingKubeconfig 
 let clock: VirtualClock
 let reported: string[]
 let server: {
+  /** Times of the attempts to connect, in milliseconds since the start of the clock. */
   connects: number[]
   probes: number
   closed: number
@@ -130,7 +131,7 @@ describe('a connection', () => {
     expect(accessor.health.consecutiveFailures).toBe(0)
   })
 
-  test('that keeps failing counts the same number of failures when the clock is set back', async () => {
+  test('that keeps failing counts as the same number of failures when the clock is set back', async () => {
     server.connect = 'refuses'
     const accessor = anAccessor()
     accessor.setKubeconfig('a')
@@ -149,7 +150,7 @@ describe('a connection', () => {
     expect(accessor.connection).toBeUndefined()
   })
 
-  test('is reopened only when the kubeconfig changes', async () => {
+  test('is reopened when another kubeconfig is set, but not when the same one is set again', async () => {
     const accessor = anAccessor()
     accessor.setKubeconfig('a')
     await advance(0)

@@ -14,7 +14,7 @@ export const owner: MachinePhase = async ({ machine, cluster }) => {
 }
 
 /**
- * Labels of Machines that a MachineSet, MachinePool or control plane created. The Cluster does not become their owner, even while the owner
- * reference of their creator is missing, for example after `clusterctl move`.
+ * Labels of Machines that a MachineSet, MachinePool or control plane created. The Cluster does not become the owner of such a Machine, even
+ * while the owner reference to its creator is missing, for example after a restore from a backup.
  */
 const CreatorLabels = [MachineSetNameLabel, MachinePoolNameLabel, MachineControlPlaneNameLabel]

@@ -15,8 +15,8 @@ export interface MachineDeploymentScope {
   /** Machines that the selector matches, as cached when the reconcile listed them; `undefined` until they were listed. */
   machines: readonly Machine[] | undefined
   /**
-   * True until the step of the rollout was performed. As upstream, the v1beta1 status and `observedGeneration` stay unchanged if the step
-   * fails or must wait.
+   * True until this reconcile has written all MachineSets, for a step of the rollout or, while `spec.paused` is true, to scale them. As
+   * upstream, the v1beta1 status and `observedGeneration` stay unchanged if these writes fail or must wait.
    */
   rolloutIncomplete?: boolean
 }
@@ -29,5 +29,5 @@ export interface MachineDeploymentIO extends ReconcileContext {
 
 export type MachineDeploymentPhase = (scope: MachineDeploymentScope, io: MachineDeploymentIO) => Promise<Outcome>
 
-/** Field manager of MachineSets. */
+/** Field manager with which the MachineDeployment controller applies MachineSets. */
 export const MachineDeploymentManager = 'capi-machinedeployment'

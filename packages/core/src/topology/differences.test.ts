@@ -117,7 +117,7 @@ describe('difference() of a desired and a current object', () => {
   })
 })
 
-test('server-side changes of an applied object count as applied, until another manager takes over a field', () => {
+test('an object that the server changed during the apply is current, until the desired object changes or another manager takes over a field', () => {
   const applied = new AppliedObjects()
   const rewritten = current({ version: 'v1.34.0' }, owned({ 'f:version': {} }))
   const desiredObject = desired({ version: '1.34.0' })

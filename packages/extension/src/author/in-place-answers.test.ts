@@ -29,7 +29,10 @@ const decoded = (response: object): Patches =>
       .map(([name, { patch }]) => [name, JSON.parse(Buffer.from(patch, 'base64').toString())]),
   )
 
-/** Returns the patch in the response for a change of an infrastructure machine. */
+/**
+ * Returns the patch in the response for an infrastructure machine whose spec changes from `current` to `desired`; `undefined` stands for an
+ * absent spec.
+ */
 async function patchOf(
   current: object | undefined,
   desired: object | undefined,
@@ -66,7 +69,7 @@ describe('the response', () => {
     expect(response).toEqual({ apiVersion: expect.any(String), kind: 'CanUpdateMachineResponse', status: 'Success' })
   })
 
-  it('has no patches for missing objects and changed types', async () => {
+  it('has no patches for an object that is missing or whose kind changes', async () => {
     const request = draft(machineRequest)
     request.desired.infrastructureMachine.kind = 'OtherMachine'
     request.desired.infrastructureMachine['spec'] = { size: 'big' }
@@ -197,7 +200,7 @@ describe('the response', () => {
   })
 })
 
-describe('core, with the response for a machine', () => {
+describe('uncoveredOfMachine, with the response for a machine', () => {
   const value = fc.oneof(
     fc.integer({ min: 0, max: 3 }),
     fc.constantFrom('x', 'y'),

@@ -20,7 +20,7 @@ export const TapeVersion = 1
 /** A completed call, without secrets: each line after the first, except a line with the reason why the recording stopped. */
 export interface TapedCall {
   readonly group: string
-  /** The hook version of the handler, request and response. */
+  /** Version of the hook for which the handler registered; request and response have the same version. */
   readonly version: string
   readonly hook: string
   /** `<handler>.<extensionconfig>`; absent for Discovery. */
@@ -28,19 +28,19 @@ export interface TapedCall {
   readonly extensionConfig: string
   /** URL of the handler, without query, user and password. */
   readonly url: string
-  /** RFC 3339, with milliseconds. */
+  /** Start of the call, in RFC 3339 with milliseconds. */
   readonly started: string
-  /** Milliseconds. */
+  /** Duration in milliseconds. */
   readonly took: number
-  /** Number of times the request was sent. Default: 1. */
+  /** Number of attempts to send the request. Default: 1. */
   readonly attempts?: number
   /** HTTP status; absent when there was no response. */
   readonly status?: number
-  /** Without apiVersion and kind. */
+  /** The request, with settings, but without apiVersion and kind. */
   readonly request: object
-  /** The response, with any status; absent after a failure. */
+  /** The response, whose own `status` may be `Failure`; absent if there was no valid response. */
   readonly response?: object
-  /** The failure, if there was no valid response. */
+  /** The reason why there was no valid response; otherwise absent. */
   readonly failure?: { readonly code: HookFailureCode; readonly problem: HookProblem; readonly message: string }
 }
 
@@ -58,7 +58,7 @@ export class TapeError extends Error {
   override readonly name = 'TapeError'
 }
 
-/** Parses a tape. @throws TapeError that names the line */
+/** Parses a tape. @throws TapeError; for an invalid line after the first, the error names the line */
 export function parseTape(text: string): Tape {
   const lines = text.split('\n')
   // The text after the last line break is empty, or an incomplete line.

@@ -1,5 +1,5 @@
 /**
- * Values of expressions. Null, booleans, strings and bytes are JavaScript values; `int` is a bigint, `double` a number. API objects are
+ * Values of CEL expressions. Null, booleans, strings and bytes are JavaScript values; `int` is a bigint, `double` a number. API objects are
  * read through views (`schema-view.ts`), which convert a member when an expression reads it.
  */
 
@@ -142,7 +142,7 @@ export class LiteralMap extends CelMap {
   }
 }
 
-/** Returns a text that is the same for equal keys: 1, 1u and 1.0 are equal. */
+/** Returns a text that is the same for equal keys: 1, 1u and 1.0 are equal. `undefined` for a value that cannot be a key. */
 function keyId(key: Value): string | undefined {
   if (typeof key === 'string') return `s${key}`
   if (typeof key === 'bigint') return `n${key}`
@@ -156,7 +156,7 @@ function keyId(key: Value): string | undefined {
 const numberOf = (value: Value): bigint | number | undefined =>
   typeof value === 'bigint' || typeof value === 'number' ? value : value instanceof Uint ? value.value : undefined
 
-/** Compares two numbers. Upstream: to compare it with a double, an integer is converted to a double, and may lose digits. */
+/** Compares two numbers; `undefined` if one is NaN. As upstream, an integer compared with a double is first rounded to a double. */
 function compareNumbers(a: bigint | number, b: bigint | number): number | undefined {
   const [left, right] = typeof a === typeof b ? [a, b] : [Number(a), Number(b)]
   return left < right ? -1 : left > right ? 1 : left === right ? 0 : undefined
@@ -165,6 +165,7 @@ function compareNumbers(a: bigint | number, b: bigint | number): number | undefi
 /** Receives the cost of each step of a comparison. */
 export type Step = (cost: number) => void
 
+/** Compares two values as `==` does in CEL, and reports the costs to `step`. */
 export function equalValues(a: Value, b: Value, step?: Step): boolean {
   if (a === b) {
     if (typeof a === 'string') step?.(a.length / 10)
@@ -230,7 +231,11 @@ export const sameKeys = (a: Value, b: Value, keys: readonly string[], step?: Ste
     return left === undefined || right === undefined ? left === right : equalValues(left, right, step)
   })
 
-/** Returns a negative number, zero or a positive number; `undefined` for values without an order, such as NaN. */
+/**
+ * Returns a negative number, zero or a positive number; `undefined` if a value is NaN.
+ *
+ * @throws EvaluationError for values of types that CEL does not order
+ */
 export function compareValues(a: Value, b: Value): number | undefined {
   const left = numberOf(a)
   const right = numberOf(b)

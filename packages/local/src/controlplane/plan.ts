@@ -82,8 +82,8 @@ export function planStep(controlPlane: ControlPlane): Step {
 const needsRollout = ({ outdated, deleting }: PlannedMachine): boolean => outdated.length > 0 && !deleting
 
 /**
- * Returns the step that updates one Machine in place or deletes it. As upstream, an update is tried only when the rollout would otherwise
- * delete a Machine, so that a failed update costs no more than a deletion. An update is planned only if the Machine is updatable,
+ * Returns the step that updates one Machine in place, deletes it, or waits. As upstream, an update is tried only when the rollout would
+ * otherwise delete a Machine, so that a failed update costs no more than a deletion. An update is planned only if the Machine is updatable,
  * `preflight` returns no messages, and fewer than `replicas` Machines are up to date.
  */
 function updateOrDelete(controlPlane: ControlPlane, reason: string): Step {
@@ -134,7 +134,7 @@ function preflight(controlPlane: ControlPlane, change: 'joining' | { readonly le
 
 /**
  * Returns the failure domain for the next Machine: the domain with the fewest up-to-date Machines. Among several such domains, returns
- * the one with the fewest Machines.
+ * the one with the fewest Machines. `undefined` if there are no failure domains.
  */
 function domainForNext({ failureDomains, machines }: ControlPlane): string | undefined {
   const upToDate = machines.filter((machine) => machine.outdated.length === 0 && !machine.deleting)

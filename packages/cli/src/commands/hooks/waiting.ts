@@ -15,7 +15,9 @@ interface Options extends ManagementOptions {
 /** `capstan hooks waiting`: lists the hooks that block Clusters, Machines and objects of providers. */
 export const waitingCommand = (io: Io): Command =>
   withKubeconfig(new Command('waiting'))
-    .description('List Clusters, Machines and provider objects that wait for hooks, with handler, start time and next call')
+    .description(
+      'List Clusters, Machines and provider objects that wait for hooks, with handlers, time since the block began, and time until the next call',
+    )
     .option('-n, --namespace <namespace>', 'objects of one namespace only')
     .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'))
     .action(async (options: Options) => {
@@ -56,7 +58,10 @@ function objectText({ kind, name }: WaitingRecord): string {
   return kind === Machine.kind ? ` (${name})` : ` (${kind} ${name})`
 }
 
-/** Formats the time until the next call. A failed call is retried with backoff; while an annotation blocks, no handler is called. */
+/**
+ * Formats the time until the next call. `until` is absent after a failed call, which is retried with backoff, and while an annotation
+ * blocks, because then no handler is called.
+ */
 function nextCallText({ until, handlers, extensionConfig }: WaitingRecord, now: number): string {
   if (until === undefined) return handlers.length > 0 || extensionConfig !== undefined ? 'backing off' : '<none>'
   return durationText(Math.max(0, Date.parse(until) - now))
@@ -70,6 +75,6 @@ function durationText(ms: number): string {
 }
 
 function noWaitingText(clusters: number): string {
-  if (clusters === 0) return 'There are no Clusters, and nothing waits for a hook'
+  if (clusters === 0) return 'No Clusters found, and no object waits for a hook'
   return clusters === 1 ? '1 Cluster, which waits for no hook' : `${clusters} Clusters, none of which waits for a hook`
 }

@@ -62,7 +62,7 @@ function admitPod(write: PluginWrite): void {
   warnOf(pod, policy, warn)
 }
 
-/** Warns about a template whose pods would violate the standard. Never rejects it. */
+/** Warns about an object with a pod template whose pods would violate the `warn` standard of the namespace. Never rejects the object. */
 function admitTemplate(write: PluginWrite): void {
   if (write.subresource !== undefined) return
   const policy = policyOfNamespace(write)

@@ -21,7 +21,7 @@ export const capabilitiesBaseline: Check = {
   ],
 }
 
-const requireDropAll: Rule = ({ spec }) => {
+const restrictCapabilities: Rule = ({ spec }) => {
   const violators = containersOf(spec).flatMap(({ name, securityContext }) =>
     securityContext?.capabilities?.drop?.includes('ALL') ? [] : [name],
   )
@@ -36,8 +36,8 @@ export const capabilitiesRestricted: Check = {
   id: 'capabilities_restricted',
   level: 'restricted',
   rules: [
-    { since: 22, rule: requireDropAll },
-    { since: 25, rule: unlessWindows(requireDropAll) },
+    { since: 22, rule: restrictCapabilities },
+    { since: 25, rule: unlessWindows(restrictCapabilities) },
   ],
   replaces: capabilitiesBaseline.id,
 }
