@@ -23,7 +23,7 @@ export interface ResponseCase {
   readonly hook: Hook
   /** Unique name; the generated file has this name, too. */
   readonly name: string
-  /** Description of the response, for `index.json` and docs/reference/errors.md. */
+  /** Description of the response, for `index.json`, and for docs/reference/errors.md if core rejects the response. */
   readonly about: string
   /** HTTP status; default 200. */
   readonly status?: number
@@ -88,7 +88,7 @@ export const acceptedResponses: readonly ResponseCase[] = [
   {
     hook: BeforeClusterCreate,
     name: 'BeforeClusterCreate-hold',
-    about: 'Blocks the next step. Users read the message: it must not change from call to call.',
+    about: 'Blocks the next step. Users read the message in a condition, so it must not change from call to call.',
     body: { ...success, retryAfterSeconds: 30, message: 'waiting for quota' },
   },
   {
@@ -119,7 +119,7 @@ export const acceptedResponses: readonly ResponseCase[] = [
   {
     hook: GenerateUpgradePlan,
     name: 'GenerateUpgradePlan',
-    about: 'Without versions for the workers, core computes the fewest possible steps.',
+    about: 'Without versions for the workers, core computes the fewest possible steps for them.',
     body: plan(steps('v1.34.2', 'v1.35.0')),
   },
   {
@@ -187,7 +187,7 @@ export const acceptedResponses: readonly ResponseCase[] = [
 ]
 
 export const rejectedResponses: readonly ResponseCase[] = [
-  // HTTP status and headers
+  // HTTP status
   {
     hook: BeforeClusterCreate,
     name: 'status-500',
@@ -231,7 +231,7 @@ export const rejectedResponses: readonly ResponseCase[] = [
     about: 'NaN, which JSON does not have.',
     body: '{"status":"Success","retryAfterSeconds":NaN}',
   },
-  // JSON that does not match the schema
+  // Fields of the response
   { hook: BeforeClusterCreate, name: 'list', about: 'A list instead of an object.', body: [success] },
   { hook: BeforeClusterCreate, name: 'no-status', about: 'No status.', body: {} },
   {

@@ -25,7 +25,7 @@ export async function metricsPage(): Promise<string> {
     '',
     '## Manager',
     '',
-    "`capstan manager` serves these metrics at `/metrics` of `--diagnostics-address`, or, without `--health-addr` and `--diagnostics-address`, of `--diagnostics-port`. Names that begin with `capi_`, `controller_runtime_`, `leader_election_`, `rest_client_` and `workqueue_` are upstream's, with its labels and buckets. Metrics of Node and of the process are served too (`nodejs_…`, `process_…`).",
+    '`capstan manager` serves these metrics at `/metrics` of the address `--diagnostics-address`. If neither this flag nor `--health-addr` is given, it serves them on loopback, at the port `--diagnostics-port`. Metrics whose names begin with `capi_`, `controller_runtime_`, `leader_election_`, `rest_client_` or `workqueue_` have the names, labels and buckets of upstream. Metrics of Node and of the process are served too (`nodejs_…`, `process_…`).',
     '',
     ...table(await managerRegistry()),
     '',

@@ -8,7 +8,7 @@ const reasons: readonly { readonly why: string; is(input: HostileInput, ours: nu
   },
   {
     why: 'JSON and YAML may be 1,000 levels deep, see docs/reference/limits.md; upstream does not limit the depth of unknown fields.',
-    is: ({ name }, ours, real) => name.includes('deep objects') && ours === 400 && real === 422,
+    is: ({ name }, ours, real) => name.includes('nested objects') && ours === 400 && real === 422,
   },
   {
     why: 'A body may have 250,000 objects and lists, see docs/reference/limits.md; upstream does not limit their number.',

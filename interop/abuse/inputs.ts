@@ -1,4 +1,4 @@
-/** Generates hostile inputs from tables: each shape of input, in each kind of request that can contain it, in several sizes. */
+/** Generates hostile inputs from tables of shapes: objects, other bodies, patches and queries, each in several sizes. */
 
 export interface HostileInput {
   readonly name: string
@@ -35,8 +35,8 @@ const service =
   (spec: (size: number) => object): Make =>
   (size) => ({ apiVersion: 'v1', kind: 'Service', metadata: { name: 'hostile' }, spec: { ports: [{ port: 1 }], ...spec(size) } })
 
-/** Objects with long lists, maps and texts: description, path, and a function that creates an object of a size. */
-const objects: readonly (readonly [what: string, path: string, make: Make])[] = [
+/** Objects with long lists, maps and texts: shape, path of the request, and a function that creates an object of a size. */
+const objects: readonly (readonly [shape: string, path: string, make: Make])[] = [
   ['empty containers', `${namespace}/pods`, pod((n) => ({ containers: many(n, () => ({})) }))],
   ['equal container ports', `${namespace}/pods`, container((n) => ({ ports: many(n, () => ({ containerPort: 80 })) }))],
   [
@@ -237,7 +237,7 @@ const objects: readonly (readonly [what: string, path: string, make: Make])[] = 
     }),
   ],
   [
-    'review attributes',
+    'selector requirements of a review',
     '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews',
     (n) => ({
       apiVersion: 'authorization.k8s.io/v1',
@@ -254,10 +254,10 @@ const objects: readonly (readonly [what: string, path: string, make: Make])[] = 
 ]
 
 /** Bodies that are not Kubernetes objects. */
-const texts: readonly (readonly [what: string, make: (size: number) => string])[] = [
-  ['deep lists', (n) => nested(n, '[', ']')],
-  ['deep objects', (n) => `${'{"a":'.repeat(n)}1${'}'.repeat(n)}`],
-  ['an unfinished text', (n) => `{"a":"${'x'.repeat(n)}`],
+const texts: readonly (readonly [shape: string, make: (size: number) => string])[] = [
+  ['nested lists', (n) => nested(n, '[', ']')],
+  ['nested objects', (n) => `${'{"a":'.repeat(n)}1${'}'.repeat(n)}`],
+  ['characters of an unfinished string', (n) => `{"a":"${'x'.repeat(n)}`],
   ['equal keys', (n) => `{${many(n, () => '"a":1').join(',')}}`],
   ['digits', (n) => `{"a":${'1'.repeat(n)}}`],
   ['exponents', (n) => `{"a":1e${'9'.repeat(Math.min(n, 1000))}}`],
@@ -278,7 +278,7 @@ const reviews = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews'
 const types = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf'] as const
 
 /** Patches of the existing ConfigMap `target`. */
-const patches: readonly (readonly [what: string, type: string, make: (size: number) => unknown])[] = [
+const patches: readonly (readonly [shape: string, type: string, make: (size: number) => unknown])[] = [
   ['additions', 'application/json-patch+json', (n) => many(n, (i) => ({ op: 'add', path: `/data/k${i}`, value: 'v' }))],
   ['copies', 'application/json-patch+json', (n) => many(n, () => ({ op: 'copy', from: '/data', path: '/data/copy' }))],
   ['tests that fail', 'application/json-patch+json', (n) => many(n, () => ({ op: 'test', path: '/x', value: 1 }))],
@@ -322,15 +322,15 @@ const patches: readonly (readonly [what: string, type: string, make: (size: numb
 ]
 
 /** Long paths and queries. */
-const queries: readonly (readonly [what: string, make: (size: number) => string])[] = [
+const queries: readonly (readonly [shape: string, make: (size: number) => string])[] = [
   ['label requirements', (n) => `${namespace}/pods?labelSelector=${many(n, (i) => `k${i}%3Dv`).join(',')}`],
   ['values of a requirement', (n) => `${namespace}/pods?labelSelector=k+in+(${many(n, (i) => `v${i}`).join(',')})`],
   ['parentheses', (n) => `${namespace}/pods?labelSelector=${'('.repeat(n)}`],
   ['field terms', (n) => `${namespace}/pods?fieldSelector=${many(n, () => 'metadata.name%3Dx').join(',')}`],
   ['parameters', (n) => `${namespace}/pods?${many(n, (i) => `p${i}=1`).join('&')}`],
-  ['a continue token', (n) => `${namespace}/pods?limit=1&continue=${'A'.repeat(n)}`],
+  ['characters of a continue token', (n) => `${namespace}/pods?limit=1&continue=${'A'.repeat(n)}`],
   ['segments', (n) => `/${many(n, () => 'a').join('/')}`],
-  ['a long name', (n) => `${namespace}/pods/${'a'.repeat(n)}`],
+  ['characters of a name', (n) => `${namespace}/pods/${'a'.repeat(n)}`],
   ['escapes', (n) => `${namespace}/pods/${'%61'.repeat(n)}`],
 ]
 
@@ -361,18 +361,18 @@ const dryRun = (path: string): string => `${path}${path.includes('?') ? '&' : '?
 export function largestInputs(maxBytes = MaxBytes): HostileInput[] {
   return [
     ...objects.map(
-      ([what, path, make]): HostileInput => ({
-        name: `the most ${what}`,
+      ([shape, path, make]): HostileInput => ({
+        name: `the most ${shape}`,
         method: 'POST',
         path: path === reviews ? path : dryRun(path),
         type: 'application/json',
         body: largest(maxBytes, (size) => JSON.stringify(make(size))),
       }),
     ),
-    ...texts.flatMap(([what, make]) =>
+    ...texts.flatMap(([shape, make]) =>
       types.map(
         (type): HostileInput => ({
-          name: `the most ${what} as ${type}`,
+          name: `the most ${shape} as ${type}`,
           method: 'POST',
           path: reviews,
           type,
@@ -381,8 +381,8 @@ export function largestInputs(maxBytes = MaxBytes): HostileInput[] {
       ),
     ),
     ...patches.map(
-      ([what, type, make]): HostileInput => ({
-        name: `a patch of the most ${what}`,
+      ([shape, type, make]): HostileInput => ({
+        name: `a patch of the most ${shape}`,
         method: 'PATCH',
         path: dryRun(`${namespace}/configmaps/target?fieldManager=hostile`),
         type,
@@ -398,10 +398,10 @@ export function largestInputs(maxBytes = MaxBytes): HostileInput[] {
  */
 export function hostileInputs(): HostileInput[] {
   return [
-    ...objects.flatMap(([what, path, make]) =>
+    ...objects.flatMap(([shape, path, make]) =>
       ObjectSizes.map(
         (size): HostileInput => ({
-          name: `${size} ${what}`,
+          name: `${size} ${shape}`,
           method: 'POST',
           path: path === reviews ? path : dryRun(path),
           type: 'application/json',
@@ -409,11 +409,11 @@ export function hostileInputs(): HostileInput[] {
         }),
       ),
     ),
-    ...texts.flatMap(([what, make]) =>
+    ...texts.flatMap(([shape, make]) =>
       types.flatMap((type) =>
         TextSizes.map(
           (size): HostileInput => ({
-            name: `${size} ${what} as ${type}`,
+            name: `${size} ${shape} as ${type}`,
             method: 'POST',
             path: reviews,
             type,
@@ -422,10 +422,10 @@ export function hostileInputs(): HostileInput[] {
         ),
       ),
     ),
-    ...patches.flatMap(([what, type, make]) =>
+    ...patches.flatMap(([shape, type, make]) =>
       PatchSizes.map(
         (size): HostileInput => ({
-          name: `a patch of ${size} ${what}`,
+          name: `a patch of ${size} ${shape}`,
           method: 'PATCH',
           path: dryRun(`${namespace}/configmaps/target?fieldManager=hostile`),
           type,
@@ -433,8 +433,8 @@ export function hostileInputs(): HostileInput[] {
         }),
       ),
     ),
-    ...queries.flatMap(([what, make]) =>
-      QuerySizes.map((size): HostileInput => ({ name: `${size} ${what}`, method: 'GET', path: make(size) })),
+    ...queries.flatMap(([shape, make]) =>
+      QuerySizes.map((size): HostileInput => ({ name: `${size} ${shape}`, method: 'GET', path: make(size) })),
     ),
   ]
 }

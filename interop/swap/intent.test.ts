@@ -100,11 +100,11 @@ describe('replaced', () => {
 
 describe('hasExactly', () => {
   test.each<[string, object, boolean]>([
-    ['the desired labels and an unrelated label', { keep: 'ours', other: 'x' }, true],
-    ['a label that is left over', { keep: 'ours', go: 'before' }, false],
-    ['another value', { keep: 'before' }, false],
-    ['no label', {}, false],
-  ])('compares the labels keep and go of an object with the desired labels: %s', (_, labels, holds) => {
-    expect(hasExactly({ keep: 'ours' }, machine({ labels }))).toBe(holds)
+    ['is true for the desired labels and an unrelated label', { keep: 'ours', other: 'x' }, true],
+    ['is false for a label that is left over', { keep: 'ours', go: 'before' }, false],
+    ['is false for a label with another value', { keep: 'before' }, false],
+    ['is false without labels', {}, false],
+  ])('%s', (_, labels, expected) => {
+    expect(hasExactly({ keep: 'ours' }, machine({ labels }))).toBe(expected)
   })
 })

@@ -15,7 +15,7 @@ const randomData = (choose: Choose) => ({
 const randomResources = (choose: Choose) =>
   choose<readonly string[]>(['a'], ['a', 'b'], ['b', 'a'], ['c'], ['a', 'missing']).map((name) => ({ kind: 'ConfigMap', name }))
 
-/** Performs a change, then adds the applied ConfigMaps to the comparison. */
+/** Performs a change, waits until both cores are idle, and then adds the applied ConfigMaps to the next comparison. */
 const andCompare = (change: (twin: Twin) => Promise<void>) => async (twin: Twin) => {
   await change(twin)
   await twin.settle('the change is handled')
@@ -26,13 +26,13 @@ const resourceSetChanges: readonly RandomChange[] = [
   (choose) => {
     const source = choose(...sources)
     const data = randomData(choose)
-    return [`data of ${source} ${text(data)}`, andCompare((twin) => twin.patch(ConfigMap, source, { data }))]
+    return [`data of the source ${source} ${text(data)}`, andCompare((twin) => twin.patch(ConfigMap, source, { data }))]
   },
   (choose) => {
     const source = choose(...sources)
     const isCreated = choose(true, false)
     return [
-      `${source} is ${isCreated ? 'created' : 'deleted'}`,
+      `the source ${source} is ${isCreated ? 'created' : 'deleted'}`,
       andCompare((twin) =>
         isCreated ? createSource(twin, source, { 'one.yaml': manifest('one', 'created') }) : twin.delete(ConfigMap, source),
       ),
@@ -60,7 +60,7 @@ const resourceSetChanges: readonly RandomChange[] = [
   (choose) => {
     const name = choose('one', 'two')
     return [
-      `a user changes ${name} in the workload cluster`,
+      `a user changes the ConfigMap ${name} in the workload cluster`,
       andCompare((twin) =>
         twin.inWorkload(clusterName, async (client) => {
           const body = { data: { value: 'of the user' } }
@@ -80,7 +80,7 @@ const resourceSetChanges: readonly RandomChange[] = [
   },
 ]
 
-/** A ClusterResourceSet whose sources, selected Cluster and applied objects change. */
+/** Changes a ClusterResourceSet, its sources, its binding, the Cluster that it selects, and the applied objects, at random. */
 export const randomResourceSet =
   (choose: Choose): Case =>
   async (twin) => {

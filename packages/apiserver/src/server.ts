@@ -55,7 +55,7 @@ export interface BuiltinKinds {
   readonly resources: BuiltinResources
   /** Returns the handler of requests for a kind that is not stored, or for a subresource that is not part of an object. */
   readonly handlerFor: (context: RequestContext) => Handler | undefined
-  /** Admission plugins implemented in code, in the order in which they are called. */
+  /** Admission plugins except webhooks and policies, in the order in which they are called. */
   readonly plugins: readonly Plugin[]
   /** State of the kinds for this server, passed to their strategies with every write. */
   readonly state: unknown
@@ -64,12 +64,12 @@ export interface BuiltinKinds {
 export interface GenericServerOptions {
   readonly clock: Clock
   readonly random: Random
-  /** Closed with the server. */
+  /** The store of all objects. Closing the server closes it, too. */
   readonly store: Store
   readonly pending: PendingWrites
   readonly kinds: BuiltinKinds
   /**
-   * Names of enabled admission plugins. The server implements NamespaceLifecycle, webhooks and policies; other plugins are in `kinds`.
+   * Names of enabled admission plugins. The server itself implements NamespaceLifecycle, webhooks and policies; other plugins are in `kinds`.
    */
   readonly enabled: ReadonlySet<string>
   /** In-process admission: functions of the program that embeds the server. */

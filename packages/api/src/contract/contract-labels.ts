@@ -5,7 +5,11 @@
 import { compareApiVersions, type KubeObject } from '@capstan/kube'
 import { type ContractVersion, ContractVersions } from './field.ts'
 
-/** Returns the newest declared contract that core supports, and the greatest API version declared for it. */
+/**
+ * Returns the newest declared contract that core supports, and the greatest API version declared for it.
+ *
+ * @throws Error if none of the labels has a value
+ */
 export function latestContract({ metadata }: KubeObject): { contract: ContractVersion; version: string } {
   for (const contract of ContractVersions) {
     const versions = metadata.labels?.[ContractLabelPrefix + contract]
@@ -20,6 +24,8 @@ export function latestContract({ metadata }: KubeObject): { contract: ContractVe
 /**
  * Returns the newest contract that core supports and whose label names `version`. If the labels of several contracts name it,
  * upstream selects one of these contracts at random.
+ *
+ * @throws Error if no label names `version`
  */
 export function contractOfVersion({ metadata }: KubeObject, version: string): ContractVersion {
   for (const contract of ContractVersions) {

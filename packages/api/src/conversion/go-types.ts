@@ -7,15 +7,17 @@ import { isRecord, type JSONSchema } from '@capstan/kube'
 import { formatDuration, parseDuration } from './go-duration.ts'
 import { recordedTypes } from './recorded-types.ts'
 
+/** A field of a Go struct. */
 export interface GoField {
   readonly name: string
+  /** `*T` is a pointer, `[]T` a list and `{}T` a map of strings to T. A struct is named by package and type: `core/v1beta1.Machine`. */
   readonly type: string
   /** `omitempty`: zero scalars, nil pointers, empty lists and empty maps are omitted; structs and times are not. */
   readonly omitsEmpty: boolean
   /** `omitzero`: zero structs and times are omitted as well. */
   readonly omitsZero: boolean
   readonly required: boolean
-  /** In older versions, schema keywords that do not follow from the type; keywords of items and values are under `[]`. */
+  /** In older versions, schema keywords that do not follow from the type; keywords of list items and map values are under `[]`. */
   readonly keywords?: JSONSchema & { '[]'?: JSONSchema }
   /** In older versions, the whole schema, if it does not follow from the type. */
   readonly schema?: JSONSchema
@@ -154,6 +156,7 @@ export function encode(type: string, value: unknown): unknown {
   return value ?? zeroOf(type)
 }
 
+/** Encodes a decoded struct as Go does, without the fields for which `isExcluded` returns true. */
 export function encodeStruct(type: string, value: Struct, isExcluded: (field: string) => boolean = () => false): Struct {
   const encoded: Struct = {}
   for (const field of fieldsOf(type)) {

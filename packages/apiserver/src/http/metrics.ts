@@ -15,14 +15,13 @@ export class RequestCounts {
 
   /** Counts an authorized request. Upstream counts no requests for subresources that do not exist. */
   add(served: Resource, attributes: ResourceAttributes, dryRunValues: readonly string[], code: number): void {
-    const { verb, namespace, name } = attributes
+    const { verb } = attributes
     const { group, version, plural: resource } = served
     const [subresource = ''] = attributes.subresource?.split('/') ?? []
     if (subresource !== '' && !subresourcesOf(served).some((known) => known.name === subresource)) return
     const dryRun = dryRunValues.length === 0 ? '' : dryRunValues.every((value) => value === 'All') ? 'All' : 'invalid'
-    const scope = name === undefined && verb !== 'create' ? (namespace === undefined ? 'cluster' : 'namespace') : 'resource'
     const verbName = verbNames[verb] ?? verb.toUpperCase()
-    const series = JSON.stringify([String(code), dryRun, group, resource, scope, subresource, verbName, version])
+    const series = JSON.stringify([String(code), dryRun, group, resource, scopeOf(attributes), subresource, verbName, version])
     this.#counts.set(series, (this.#counts.get(series) ?? 0) + 1)
   }
 
@@ -31,6 +30,12 @@ export class RequestCounts {
     series.sort(([a], [b]) => (a < b ? -1 : 1))
     return metric('apiserver_request_total', 'Completed requests by verb, resource and response code.', 'counter', series)
   }
+}
+
+/** Returns the value of the label `scope`. Upstream: CleanScope. */
+function scopeOf({ verb, namespace, name }: ResourceAttributes): 'resource' | 'namespace' | 'cluster' {
+  if (name !== undefined || verb === 'create') return 'resource'
+  return namespace === undefined ? 'cluster' : 'namespace'
 }
 
 function labelsOf(values: readonly string[]): string {

@@ -1,7 +1,7 @@
 /**
  * Sends recorded requests, and compares the responses with the recorded ones of a real kube-apiserver v1.36.2: the status code, the reason
- * of an error, the causes of an error in any order (its message if it has no causes), and the warnings if they were recorded. Each file of
- * `testdata/recorded` covers one subject and is replayed on a fresh server.
+ * and the causes of an error, or the message of an error without causes, and the warnings if they were recorded. The order of the causes is
+ * not compared. Each file of `testdata/recorded` covers one subject and is replayed on a fresh server.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { seededRandom, seconds, VirtualClock } from '@capstan/kube'

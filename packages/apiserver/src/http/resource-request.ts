@@ -60,7 +60,7 @@ export async function resourceResponse(
     tables: hasTables(resource, path.subresource),
   })
   const apiRequest = await apiRequestOf(server, verb, path, resource, request, query)
-  // Decoding a long body may have blocked the event loop; encoding a long object may block it again.
+  // Decoding a long body may have blocked the event loop.
   const pause = pauseIfDue(server.clock)
   if (pause) await pause
   const ended = request.ended ?? (() => request.signal)
@@ -71,6 +71,7 @@ export async function resourceResponse(
     return { status: 204, headers: {}, body: '' }
   }
   const result = await engine.execute(apiRequest, caller, ended)
+  // Encoding a long object may block the event loop again, so waiting work runs first.
   const encodePause = pauseIfDue(server.clock)
   if (encodePause) await encodePause
   return encodeResponse(server.clock, resource, result, representation, query)
@@ -88,7 +89,11 @@ const isMisplaced = (method: string, { namespace, name, watch }: ResourcePath, {
     ? namespace === undefined && !watch && (name !== undefined || !['GET', 'HEAD', 'DELETE'].includes(method))
     : namespace !== undefined
 
-/** Removes an empty namespace from a path: `namespaces//pods` lists pods of all namespaces, as upstream. @throws StatusError BadRequest */
+/**
+ * Removes an empty namespace from a path: `GET namespaces//pods` lists or watches the pods of all namespaces, as upstream.
+ *
+ * @throws StatusError BadRequest for another method, and if the path has a name
+ */
 function withoutEmptyNamespace(method: string, path: ResourcePath, { namespaced }: Resource): ResourcePath {
   if (path.namespace !== '' || !namespaced) return path
   if (path.name !== undefined || method !== 'GET') throw badRequest('Namespace parameter required.')
@@ -117,7 +122,7 @@ function verbAt(method: string, path: ResourcePath, resource: Resource, query: U
   return verb
 }
 
-/** Upstream: IsValidPathSegmentName of k8s.io/apimachinery. */
+/** Returns why a name is not valid in a path; `undefined` for a valid name. Upstream: IsValidPathSegmentName of k8s.io/apimachinery. */
 function segmentProblem(name: string | undefined): string | undefined {
   if (name === '.' || name === '..') return `may not be '${name}'`
   return name?.includes('%') ? "may not contain '%'" : undefined
@@ -134,7 +139,7 @@ async function apiRequestOf(
   const { watch: _, name, ...target } = path
   const readers = { yaml: yaml.for(request), protobufMessages: engine.resources.protobufMessages, clock }
   // The deprecated watch path of a single object is a watch of the collection with a field selector.
-  const nameOfRequest = name === undefined ? {} : verb === 'watch' ? {} : { name }
+  const nameOfRequest = name === undefined || verb === 'watch' ? {} : { name }
   const make = (options: RequestOptions, body: Partial<ApiRequest> = {}): ApiRequest => ({
     verb,
     ...target,

@@ -1,4 +1,4 @@
-/** The file system operations of the durable store. They are passed to it as an argument, so that tests can make any step fail. */
+/** The file system operations of the durable store. The store receives them as an argument, so that tests can make any step fail. */
 import { writeSync } from 'node:fs'
 import { open, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -31,7 +31,7 @@ export interface OpenFile {
 }
 
 /**
- * Writes up to this size are synchronous, because they only copy into the page cache: a commit takes 130 µs instead of the
+ * Writes up to this size in bytes are synchronous, because they only copy into the page cache: a commit takes 130 µs instead of the
  * 340 µs that it takes when a thread pool does all writes. Only `sync` waits for the disk.
  */
 const SynchronousWriteLimit = 64 * 1024
@@ -67,7 +67,7 @@ export const nodeFiles: Files = {
   remove: (path) => rm(path, { recursive: true, force: true }),
   makeFolder: (path) => makeFolder(path, 0o700),
   async syncFolder(path) {
-    // Windows cannot sync folders; there, a rename counts as durable once the file is.
+    // Windows cannot sync folders. There, a rename counts as durable without this step.
     const handle = await open(path, 'r').catch((err: NodeJS.ErrnoException) => {
       if (err.code === 'EISDIR' || err.code === 'EPERM') return undefined
       throw err

@@ -120,7 +120,13 @@ const widget = (name: string, spec: object = {}, version = 'v2') => ({
 })
 
 describe('admission', () => {
-  test('returns defaults as a patch, with warnings', async () => {
+  const validate = async (operation: string, name: string, width: number) => {
+    const object = widget(name, { width })
+    const objects = operation === 'DELETE' ? { object: null, oldObject: object } : { object, oldObject: object }
+    return (await postReview('/validate-shop-example-com-v2-widget', { operation, ...objects })).response
+  }
+
+  test('returns defaults as a patch, and returns warnings', async () => {
     const path = '/mutate-shop-example-com-v2-widget'
     const { response } = await postReview(path, { operation: 'CREATE', object: widget('a') })
     expect({ ...response, patch: JSON.parse(atob(response.patch!)) }).toEqual({
@@ -142,19 +148,22 @@ describe('admission', () => {
   })
 
   test.each([
-    ['CREATE', 'a', 1, undefined],
+    ['CREATE', 'a', 1],
+    ['CREATE', 'kept', 1],
+    ['DELETE', 'a', -1],
+  ])('allows %s of %s with width %i', async (operation, name, width) => {
+    const response = await validate(operation, name, width)
+    expect([response.allowed, response.status]).toEqual([true, undefined])
+  })
+
+  test.each([
     ['CREATE', 'a', -1, 'Widget.shop.example.com "a" is invalid: spec.width: Invalid value: -1: must not be negative'],
-    ['CREATE', 'kept', 1, undefined],
     ['DELETE', 'kept', 1, 'Widget.shop.example.com "kept" is invalid: metadata.name: Forbidden: it is needed'],
-    ['DELETE', 'a', -1, undefined],
     ['UPDATE', 'conflict', 1, 'the object has been modified'],
     ['UPDATE', 'broken', 1, 'out of order'],
-  ])('%s of %s with width %i returns: %s', async (operation, name, width, rejection) => {
-    const object = widget(name, { width })
-    const objects = operation === 'DELETE' ? { object: null, oldObject: object } : { object, oldObject: object }
-    const { response } = await postReview('/validate-shop-example-com-v2-widget', { operation, ...objects })
-    expect(response.allowed).toBe(rejection === undefined)
-    expect(response.status?.message).toBe(rejection)
+  ])('rejects %s of %s with width %i: %s', async (operation, name, width, message) => {
+    const response = await validate(operation, name, width)
+    expect([response.allowed, response.status?.message]).toEqual([false, message])
   })
 
   test('uses the paths of upstream', () => {
@@ -179,6 +188,10 @@ describe('conversion', () => {
     })
     expect((await convert('v1', stored)).convertedObjects).toEqual([old])
     expect((await convert('v0', old)).convertedObjects).toEqual([widget('a', {}, 'v0')])
+  })
+
+  test('keeps the metadata that the conversion to the stored version returns', async () => {
+    const old = widget('a', { size: 2 }, 'v1')
     const labelled = { ...old, metadata: { ...old.metadata, labels: { a: 'b' } } }
     expect((await convert('v0', labelled)).convertedObjects).toEqual([widget('a', {}, 'v0')])
   })
@@ -244,11 +257,11 @@ describe('a request that is not a complete AdmissionReview', () => {
     ['a list', { body: '[]', headers: json }, notReviewed(400, `${notJSON}json: cannot unmarshal array into ${notObject}`)],
     ['plain text', { body: 'x', headers: json }, notReviewed(400, `${notJSON}json: cannot unmarshal string into ${notObject}`)],
     [
-      'a request of another type',
+      'a `request` of another type',
       { body: '{"request":1}', headers: json },
       notReviewed(400, `json: cannot unmarshal number into ${notRequest}`),
     ],
-  ])('%s is rejected by both phases', async (_, init, expected) => {
+  ])('with %s is rejected by the mutating and the validating webhook', async (_, init, expected) => {
     for (const path of [mutate, validate]) {
       const response = await handle(new Request(`https://h${path}`, { method: 'POST', ...init }))
       expect([response.status, await response.json()]).toEqual([200, expected])

@@ -7,7 +7,7 @@ import { InPlaceDecisions } from './can-update-machine-set.ts'
 import { reconcileMachineDeployment } from './reconcile.ts'
 
 export interface MachineDeploymentControllerOptions {
-  /** Client for CanUpdateMachineSet; without it Machines are replaced. */
+  /** Client for the hook CanUpdateMachineSet; without it, Machines are not updated in place. */
   readonly runtime?: RuntimeClient
   /** Maximum number of MachineDeployments reconciled concurrently. Default: 10. */
   readonly concurrency?: number
@@ -26,7 +26,7 @@ export function createMachineDeploymentController({
     aggregates: [MachineSet],
     watches: [
       watches(MachineSet, machineDeploymentsOfOrphan),
-      // The watch only updates the cache: changes of Machines arrive through their MachineSets.
+      // This watch only updates the cache: the controller is notified of changes of Machines by changes of their MachineSets.
       watches(Machine, () => []),
       watches(
         Cluster,
@@ -47,5 +47,5 @@ function machineDeploymentsOfOrphan(set: MachineSet, cache: Cache): ObjectKey[] 
   return deployments.filter(({ spec }) => hasMatchingLabels(spec.selector, set)).map(keyOf)
 }
 
-/** Accepts changes of `spec.paused`. */
+/** Accepts additions, deletions, and updates that change `spec.paused`. */
 const clusterMatters = whenChanged((cluster: Cluster) => cluster.spec.paused ?? false)

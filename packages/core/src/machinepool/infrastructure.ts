@@ -8,7 +8,10 @@ import { reportNodeCounts } from './legacy-status.ts'
 import { observeAndAdopt } from './reference.ts'
 import type { MachinePoolPhase, MachinePoolScope } from './scope.ts'
 
-/** Adopts the infrastructure machine pool and copies whether it is provisioned. */
+/**
+ * Adopts the infrastructure machine pool, copies its terminal failure and whether it is provisioned, and gets the connection to the workload
+ * cluster.
+ */
 export const infrastructure: MachinePoolPhase = async (scope, io) => {
   const { machinePool, cluster } = scope
   const ref = machinePool.spec.template.spec.infrastructureRef

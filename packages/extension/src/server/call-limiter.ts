@@ -3,7 +3,7 @@
 export interface CallLimits {
   /** Maximum number of concurrent calls. */
   readonly inFlight: number
-  /** Maximum total length of the bodies of all requests in progress. */
+  /** Maximum total length of the bodies of all requests in progress, in bytes. */
   readonly bytes: number
 }
 
@@ -30,7 +30,10 @@ export class CallLimiter {
     }
   }
 
-  /** Counts the bytes of one request until `done`. `take` returns false if the bodies of all requests now exceed the limit. */
+  /**
+   * Counts the body of one request. `take` adds bytes that have arrived, and returns false if the bodies of all requests then exceed the
+   * limit. `done` subtracts all bytes of the request.
+   */
   countBody(): { take(bytes: number): boolean; done(): void } {
     let requestBytes = 0
     return {

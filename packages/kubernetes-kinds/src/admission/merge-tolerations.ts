@@ -1,6 +1,6 @@
 /**
  * Merges the tolerations of a pod with the tolerations of its RuntimeClass. Upstream: pkg/util/tolerations, which compares each pair. A pod
- * may have 100,000 tolerations, so this module groups them first.
+ * may have 100,000 tolerations, so this module looks them up in groups instead.
  */
 import { stableText } from '@capstan/kube'
 import type { Toleration } from '../kinds/schemas/types.ts'

@@ -24,8 +24,8 @@ import { isHealthy, isToBeRemediated } from './status.ts'
 import { isRolloutDue } from './up-to-date.ts'
 
 /**
- * Completes an interrupted start of an in-place update. Otherwise deletes a Machine to remediate or, if none can be deleted now, performs
- * the next planned step. Returns a requeue when no watch event will trigger the next reconcile.
+ * If the start of an in-place update was interrupted, completes it. Otherwise deletes a Machine to remediate or, if none can be deleted
+ * now, performs the next planned step. Returns a requeue when no watch event will trigger the next reconcile.
  */
 export async function takeStep(
   scope: ControlPlaneScope,
@@ -184,8 +184,8 @@ const hasAnnotation = ({ metadata }: KubeObject, name: string): boolean => metad
 
 /**
  * Returns the version to which the topology upgrades the control plane next: the version of the current upgrade step or, without such a
- * step, of the topology. Returns `undefined` without a topology, and when the control plane has this version. While a version is pending,
- * a control plane with Machines creates, deletes and remediates no Machine, and starts no in-place update.
+ * step, of the topology. Returns `undefined` without a topology, and when the control plane has one of these two versions. While a version
+ * is pending, a control plane with Machines creates, deletes and remediates no Machine, and starts no in-place update.
  */
 function pendingVersion({ controlPlane, cluster }: ControlPlaneScope): string | undefined {
   const topologyVersion = cluster.spec.topology?.version

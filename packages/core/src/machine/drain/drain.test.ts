@@ -22,7 +22,7 @@ interface Scenario {
   evict: (name: string, request: ApiRequest, clock: VirtualClock) => Promise<void> | void
 }
 
-/** Drains a Node of a scripted workload cluster. Returns the lines of the message, without the first one, and the requests. */
+/** Drains a Node of a simulated workload cluster. Returns the lines of the message, without the first one, and the requests. */
 async function drain({ pods, node, rules = [], evict }: Scenario) {
   const clock = new VirtualClock()
   const requests: ApiRequest[] = []
@@ -130,7 +130,7 @@ test('Pods of an unreachable Node get a grace period of one second, other Pods k
   expect(await graceOf('False')).toEqual({})
 })
 
-test('a drain of Pods that are all gone is complete', async () => {
+test('a drain is complete if the evictions return 404, or if there are no Pods', async () => {
   const evict = () => {
     throw new StatusError('NotFound', 'pods "a" not found')
   }

@@ -1,6 +1,7 @@
 /**
- * Admission rules of Clusters that depend on the ClusterClass or on other objects, and all rules of health checks in a topology. Other
- * rules that need only the Cluster are declared with the kind. Upstream: core/webhooks/admission/cluster.go, v1.14.
+ * Admission rules of Clusters with a topology: the rules that need the ClusterClass or other objects, the rules for changes of the class and
+ * the version, and rules of health checks. The schema and the other rules are declared with the kind. Upstream:
+ * core/webhooks/admission/cluster.go, v1.14.
  */
 import {
   Cluster,
@@ -58,7 +59,7 @@ type Request = AdmissionRequest<Cluster>
  * Sets defaults of the variables of a Cluster with a topology, validates the Cluster against its class, and validates changes of its class
  * and version.
  *
- * @param clock clock of the wait for a class that does not exist or is not reconciled yet. Without a clock, admission does not wait.
+ * @param clock clock with which admission waits until the class exists and is reconciled. Without a clock, admission does not wait.
  */
 export const clusterTopologyAdmission = (clock?: Clock): Admission =>
   admission<Cluster>({
@@ -140,7 +141,7 @@ function classErrors(cluster: Cluster, clusterClass: ClusterClass | undefined, r
     ...workerErrors(cluster, clusterClass),
     ...healthCheckErrors(cluster, clusterClass),
     ...autoscalerErrors(cluster, clusterClass.spec),
-    // The status of an unreconciled class does not have all variables.
+    // The status of an unreconciled class may lack variables.
     ...(isReconciled ? defaultAndValidateVariables(draft(cluster), clusterClass, request.oldObject) : []),
   ]
 }
@@ -257,7 +258,10 @@ async function classChangeErrors(
   return classIncompatibilities(oldClass.spec, clusterClass.spec)
 }
 
-/** Returns an error for a lower or too high version, and, as upstream, for a change before the previous upgrade is complete. */
+/**
+ * Returns an error for a lower version, for an upgrade by two or more minor versions if the class plans no such upgrade, and, as upstream,
+ * for a change before the previous upgrade is complete.
+ */
 async function versionChangeErrors(
   cluster: Cluster,
   old: Cluster,
@@ -279,8 +283,9 @@ async function versionChangeErrors(
   if (to) {
     const change = `from ${JSON.stringify(withoutV(versionText(from)))} to ${JSON.stringify(withoutV(versionText(to)))}`
     if (to.compareMain(from) < 0) return rejected(`version cannot be decreased ${change}`)
-    const chained = clusterClass.spec.kubernetesVersions || clusterClass.spec.upgrade?.external?.generateUpgradePlanExtension
-    if (!chained && to.compareMain(`${from.major}.${from.minor + 2}.0`) >= 0)
+    const canSkipMinors =
+      clusterClass.spec.kubernetesVersions || clusterClass.spec.upgrade?.external?.generateUpgradePlanExtension
+    if (!canSkipMinors && to.compareMain(`${from.major}.${from.minor + 2}.0`) >= 0)
       return rejected(`version cannot be increased ${change}`)
   }
   if (pendingHooks(cluster).has('AfterClusterUpgrade')) {

@@ -37,7 +37,7 @@ const requireNonZeroUser: Rule = ({ spec }) => {
     : { reason: 'runAsUser=0', detail: `${violators.join(' and ')} must not set runAsUser=0` }
 }
 
-/** runAsUser must not be 0. Since 1.35, pods in a user namespace are exempt. */
+/** Since 1.23, runAsUser must not be 0. Since 1.35, pods in a user namespace are exempt. */
 export const runAsUser: Check = {
   id: 'runAsUser',
   level: 'restricted',
