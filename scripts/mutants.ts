@@ -1,12 +1,12 @@
 /**
- * Mutation test: changes one place of the code at a time, runs the tests that reach it, and reports the changes that no test
- * detects.
+ * Mutation test: changes one place of the code at a time, runs tests that reach it, and reports the changes that none of
+ * them detects.
  *
- *   node scripts/mutants.ts [--number 60] [--skip 0] [--seed 1] [FILE...]
+ *   node scripts/mutants.ts [--number 60] [--skip 0] [--seed 1] [PATH...]
  *   node scripts/mutants.ts --since main     mutants of the lines changed since a commit
  *
- * First, one run of all tests records which test file reaches which statement. With `--reuse`, if the code is unchanged, the record of the
- * last run is used, and only new and changed tests run for it. docs/reference/testing.md describes all options.
+ * First, one run of all tests records which test file reaches which statement. With `--reuse`, if the mutated folders are unchanged, this
+ * step keeps the last record, and runs only the tests that are new or have changed since. docs/reference/testing.md describes all options.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -93,8 +93,8 @@ export function sample<T>(all: readonly T[], number: number, seed: number): T[] 
 }
 
 /**
- * Returns the test files to run for a mutant, from those that reach its statement: first those of the same folder, then those of the same
- * package, then others. Each of these three groups is in order of duration.
+ * Returns the test files to run for a mutant, from those that reach its statement, limited by `minTests` and `maxFurtherSeconds`: first
+ * those of the same folder, then those of the same package, then others. Each of these three groups begins with its fastest test file.
  */
 export function testsFor(mutant: Pick<FileMutant, 'file' | 'statement'>, { firstOf, tests }: Coverage): string[] {
   const id = firstOf[mutant.file]! + mutant.statement
@@ -104,10 +104,14 @@ export function testsFor(mutant: Pick<FileMutant, 'file' | 'statement'>, { first
   const reaching = tests
     .filter(({ reached }) => reached.includes(id))
     .toSorted((a, b) => distance(a.test) - distance(b.test) || a.seconds - b.seconds)
-  let seconds = 0
-  return reaching
-    .filter(({ seconds: testSeconds }, index) => index < minTests || (seconds += testSeconds) <= maxFurtherSeconds)
-    .map(({ test }) => test)
+  const chosen = reaching.slice(0, minTests)
+  let furtherSeconds = 0
+  for (const further of reaching.slice(minTests)) {
+    furtherSeconds += further.seconds
+    if (furtherSeconds > maxFurtherSeconds) break
+    chosen.push(further)
+  }
+  return chosen.map(({ test }) => test)
 }
 
 /** Returns the numbers of the lines that a diff without context adds or changes, by file. */
@@ -278,7 +282,7 @@ async function main(): Promise<void> {
   const mutants = sample(all, skip + Number(values.number), Number(values.seed)).slice(skip)
   if (mutants.length === 0) return console.log('there are no mutants to run')
   console.log(
-    `${mutants.length} of ${all.length} mutants in ${chosen.length} files, seed ${values.seed}, after the first ${skip}`,
+    `running ${mutants.length} of ${all.length} mutants in ${chosen.length} files (--seed ${values.seed} --skip ${skip})`,
   )
   const outcomes = await run(mutants, await coverageOf(files, values.reuse))
   const rows = mutants.map((mutant) => ({ mutant, outcome: outcomes.get(mutant)! }))

@@ -5,7 +5,7 @@ test.each([
   ['returns undefined for a line with a verbosity level', '{"ts":1,"caller":"x.go:1","msg":"Starting","v":0}', undefined],
   ['returns undefined for an empty line', '', undefined],
   [
-    'replaces random suffixes and numbers in an error',
+    'replaces random suffixes and a number of five digits in an error',
     '{"ts":1,"msg":"Reconciler error","controller":"machine","object":{"name":"demo-x7k2q"},"err":"failed to patch Machine team/demo-md-0-b4n7c-x7k2q: 409 at 12345"}',
     'machine: Reconciler error: failed to patch Machine team/demo-md-0-*: 409 at N',
   ],
@@ -23,7 +23,7 @@ test.each([
   expect(errorText(line)).toBe(text)
 })
 
-const connect = (err: string) =>
+const connectError = (err: string) =>
   errorText(JSON.stringify({ msg: 'Connect failed', controller: 'clustercache', object: { name: 'demo' }, err }))!
 
 test.each([
@@ -36,7 +36,7 @@ test.each([
     'error creating REST config: error getting kubeconfig secret: Secret "demo-kubeconfig" not found',
   ],
 ])('reasonOf returns a reason for %s', (_, err) => {
-  expect(reasonOf(connect(err))).toMatch('before its kubeconfig')
+  expect(reasonOf(connectError(err))).toMatch('before its kubeconfig')
 })
 
 test.each([
@@ -56,7 +56,7 @@ test.each([
     'machine: failed to watch: Get "https://ADDRESS/apis": dial tcp ADDRESS: connect: connection refused',
   ],
   ['a conflict', 'machine: Reconciler error: failed to patch Machine team/demo: 409 at N'],
-  ['an unauthorized connection to a workload cluster', connect('error creating HTTP client and mapper: Unauthorized')],
+  ['an unauthorized connection to a workload cluster', connectError('error creating HTTP client and mapper: Unauthorized')],
 ])('reasonOf returns undefined for %s', (_, text) => {
   expect(reasonOf(text)).toBeUndefined()
 })

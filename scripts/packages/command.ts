@@ -1,4 +1,4 @@
-/** Builds the package of the command for publication: its bundle and the files that it reads, without sources. */
+/** Builds the published package of the `capstan` command: its bundle and the files that it reads, without sources. */
 import { chmodSync, cpSync, existsSync, globSync, mkdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { bundleForPublication } from '../bundle.ts'
@@ -8,7 +8,11 @@ import { publishedManifest, root, type SourcePackage, sourcePackages } from './m
 /** Name of the folder in the published package that contains files of our other packages. */
 const otherPackages = 'packages'
 
-/** Writes the package to `target`. @throws Error for an import that is not a dependency of any of our packages */
+/**
+ * Writes the package to `target`.
+ *
+ * @throws Error if the bundle imports a package that is not a dependency of any of our packages, or if a bundled package has no licence file
+ */
 export async function buildCommand(source: SourcePackage, target: string): Promise<void> {
   const { folder } = source
   const packageFolder = join(root, 'packages', folder)
@@ -51,7 +55,7 @@ export async function buildCommand(source: SourcePackage, target: string): Promi
   write(join(target, 'package.json'), `${JSON.stringify(published, undefined, 2)}\n`)
 }
 
-/** Returns the versions of dependencies, as our packages name them. */
+/** Returns the versions that the `package.json` files of our packages declare for dependencies. */
 function versionsOf(names: readonly string[]): Record<string, string> {
   const declaredVersions = Object.assign({}, ...sourcePackages().map(({ manifest }) => manifest.dependencies)) as Record<
     string,

@@ -44,8 +44,8 @@ const lifecycle: Case = async (twin) => {
 }
 
 /**
- * Providers report texts instead of booleans in `status.initialization`, either from the start or after they have reported `true`
- * (`isLater`).
+ * Providers report texts instead of booleans for the milestones in `status.initialization`, either from the start or after they have
+ * reported `true` (`isLater`).
  */
 const milestonesOfWrongType =
   (isLater: boolean): Case =>
@@ -88,7 +88,7 @@ const lateProviders: Case = async (twin) => {
   await twin.settle('the infrastructure is deleted by another client')
 }
 
-/** Creates a ready Cluster, a Machine of the Cluster, and the provider objects of the Machine. */
+/** Creates a ready Cluster, a Machine of the Cluster, and the provider objects of the Machine; waits until the Machine has a Node. */
 export async function createReadyMachine(twin: Twin, metadata: object = {}, spec: object = {}): Promise<void> {
   await createReadyCluster(twin)
   await twin.create(stub.config, named('m', { spec: {} }))
@@ -104,7 +104,7 @@ export async function createDrainableMachine(twin: Twin, metadata: object = {}, 
   await createReadyMachine(twin, metadata, spec)
 }
 
-/** Returns whether the condition Deleting of a Machine has this reason, and a message that contains `text`. */
+/** Returns a predicate for `settle`: whether the condition Deleting of a Machine has this reason, and a message that contains `text`. */
 export const isInStage =
   (reason: string, text = '') =>
   (objects: readonly KubeObject[]): boolean =>
@@ -116,7 +116,7 @@ export const isInStage =
 const hasEvent = (objects: readonly KubeObject[], reason: string): boolean =>
   objects.some((object) => object.kind === 'Event' && (object as Event).reason === reason)
 
-/** Returns whether the Machine is deleted, and its deletion has recorded an event with this reason. */
+/** Returns a predicate for `settle`: whether the Machine is deleted, and its deletion has recorded an event with this reason. */
 export const isDeletedAfter =
   (reason: string) =>
   (objects: readonly KubeObject[]): boolean =>
@@ -182,7 +182,8 @@ const nodeDeleted: Case = async (twin) => {
 }
 
 /**
- * Core copies labels and annotations of the Machine to its Node, and removes them from the Node when the Machine no longer has them.
+ * Core copies labels and annotations of certain domains from the Machine to its Node, and removes them from the Node when the Machine no
+ * longer has them.
  */
 const nodeMetadata: Case = async (twin) => {
   const labels = { 'node.cluster.x-k8s.io/pool': 'a', 'node-role.kubernetes.io/worker': '', other: 'stays' }
@@ -226,7 +227,10 @@ const hooks: Case = async (twin) => {
   await twin.settle('the Machine is deleted without a second drain', isDeletedAfter('SuccessfulDrainNode'))
 }
 
-/** A pre-drain hook does not block, because the Node of a Cluster without control plane Machines is not drained. */
+/**
+ * A pre-drain hook does not block, because the Node is not drained: the Cluster has neither control plane Machines nor a hosted control
+ * plane.
+ */
 const hooksWithoutDrain: Case = async (twin) => {
   const pre = (when: string, name: string) => `pre-${when}.delete.hook.machine.cluster.x-k8s.io/${name}`
   const annotations = { [pre('drain', 'a')]: '', [pre('terminate', 'b')]: '', [pre('terminate', 'a')]: '' }
@@ -275,7 +279,7 @@ const nodeDeletionDenied: Case = async (twin) => {
   await twin.settle('the Node is deleted', (objects) => isGone('Node')(objects) && isGone('Machine')(objects))
 }
 
-/** Requests to delete the Node are rejected until the timeout expires. */
+/** Requests to delete the Node are rejected, and the Node deletion timeout expires. */
 const nodeDeletionTimeout: Case = async (twin) => {
   await createDrainableMachine(twin, {}, { deletion: { nodeDeletionTimeoutSeconds: 1 } })
   await denyNodeDeletion(twin)
@@ -435,7 +439,7 @@ const certificateExpiry: Case = async (twin) => {
   await twin.settle('no expiry is left')
 }
 
-/** Other controllers set finalizers on the objects of a Machine, and remove them one after another. */
+/** Other controllers set finalizers on a Machine and its provider objects, and remove them one after another. */
 const deletionBlocked: Case = async (twin) => {
   const finalizers = (list: readonly string[] | null) => ({ metadata: { finalizers: list } })
   const hold = ['twin.capstan.dev/hold']
@@ -448,7 +452,7 @@ const deletionBlocked: Case = async (twin) => {
   await twin.patch(stub.machine, 'm', finalizers(null))
   await twin.settle('the bootstrap config blocks the deletion', isInStage('WaitingForBootstrapDeletion'))
   await twin.patch(stub.config, 'm', finalizers(null))
-  await twin.settle('only the finalizer of the Machine blocks the deletion', isGone('Node'))
+  await twin.settle('only a finalizer on the Machine blocks the deletion', isGone('Node'))
   await twin.patch(Machine, 'm', finalizers(null))
   await twin.settle('the Machine is deleted', isGone('Machine'))
 }
@@ -497,7 +501,10 @@ const controlPlaneMachines: Case = async (twin) => {
   )
 }
 
-/** Sets labels and annotations of the domains that core copies to the Node, of their subdomains, and of other domains. */
+/**
+ * The Machine has labels and annotations of the domains that core copies to the Node, of their subdomains, and of other domains. Another
+ * client changes some of them on the Node.
+ */
 const nodeDomains: Case = async (twin) => {
   const domains = ['node-role.kubernetes.io', 'node-restriction.kubernetes.io', 'node.cluster.x-k8s.io', 'other.dev']
   const keys = domains.flatMap((domain) => [`${domain}/k`, `sub.${domain}/k`, `x${domain}/k`, domain, `sub.${domain}`])
@@ -605,7 +612,7 @@ const noDataSecretName: Case = async (twin) => {
   await twin.settle('the name of the Secret is missing')
 }
 
-/** Returns whether a Machine has a condition of this type with this reason, and a message that contains `message`. */
+/** Returns a predicate for `settle`: whether a Machine has a condition with this type and reason, whose message contains `message`. */
 const machineHas =
   (type: string, reason: string, message = '') =>
   (objects: readonly KubeObject[]) =>

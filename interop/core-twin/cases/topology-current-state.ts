@@ -1,5 +1,5 @@
 /**
- * Cases in which a user changes objects of a topology, so that core cannot read the current state of the topology.
+ * Cases in which a user changes or deletes objects of a topology, so that core cannot read the current state of the topology.
  * Every case does the same with upstream's core and with Capstan's, and compares all objects after each step (`settle`).
  */
 import { Cluster, MachineDeployment, MachinePool } from '@capstan/api'
@@ -57,7 +57,10 @@ const changedPool =
     await expectFailure(twin, text)
   }
 
-/** The upgrade plan in the status of the Cluster stays while core cannot compute the next plan. */
+/**
+ * A user removes the version of the control plane during an upgrade. The upgrade plan in the status of the Cluster stays, because core
+ * cannot compute another plan.
+ */
 const upgradingWithoutVersion: Case = async (twin) => {
   await createTopology(twin)
   await twin.setReports({ controlPlane: noReport })

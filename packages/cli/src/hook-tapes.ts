@@ -14,7 +14,12 @@ export interface RecordOptions {
 
 /** Adds the flag --record-hooks. */
 export const withRecordHooks = (command: Command): Command =>
-  command.addOption(new Option('--record-hooks <file>', 'record each call of a runtime hook to a tape, without secrets'))
+  command.addOption(
+    new Option(
+      '--record-hooks <file>',
+      'record each call of a runtime hook to this file (a tape); detected secrets are redacted',
+    ),
+  )
 
 export interface Recording {
   /** Observer that records each call; absent without --record-hooks. */

@@ -31,7 +31,7 @@ export function processIo(running: NodeJS.Process, clock: Pick<Clock, 'schedule'
       })
     }
   }
-  // A closed pipe (`capstan up | head`) stops the command without an error.
+  // A closed pipe (`capstan up | head`) interrupts the command as a signal does, and does not end it with the error EPIPE.
   stdout.on('error', (err: NodeJS.ErrnoException) => {
     if (err.code === 'EPIPE') interrupted.abort(new Interrupted('a closed pipe'))
     else throw err

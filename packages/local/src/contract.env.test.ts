@@ -131,7 +131,7 @@ describe.each<ContractVersion>(['v1beta2', 'v1beta1'])('contract %s', (contract)
     expect((await env.client.get(LocalCluster, key('demo'))).spec?.controlPlaneEndpoint).toEqual(endpoint)
   })
 
-  test('changed failure domains are copied to the Cluster', async () => {
+  test('an added failure domain is copied to the Cluster', async () => {
     await createCluster()
     const names = async () => (await cluster()).status?.failureDomains?.map(({ name }) => name)
     expect(await names()).toEqual(['a', 'b', 'c'])
@@ -142,7 +142,7 @@ describe.each<ContractVersion>(['v1beta2', 'v1beta1'])('contract %s', (contract)
     expect(await names()).toEqual(['a', 'b', 'c', 'd'])
   })
 
-  test('minReadySeconds propagates to control plane Machines without a rollout', async () => {
+  test('minReadySeconds propagates to control plane Machines without a rollout, and delays the availability of new Machines', async () => {
     await createCluster()
     const machines = async () => (await env.client.list(Machine, { namespace: 'default' })).items
     const [before] = await machines()

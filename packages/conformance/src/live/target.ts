@@ -11,6 +11,7 @@ export interface TargetKind {
   readonly contractVersion: ContractVersion
   /** Each contract version that the kind claims, with each served version of the kind that implements it. */
   readonly claims: readonly { readonly contractVersion: ContractVersion; readonly kind: Kind<UnknownObject> }[]
+  /** The kind of the templates for this kind, if it is installed. */
   readonly template: { readonly crd: CustomResourceDefinition; readonly kind: Kind<UnknownObject> } | undefined
   /** Specs that the user gave, in order; the first is used for objects, the second for changes of templates. */
   readonly examples: readonly { readonly [field: string]: unknown }[]
@@ -72,7 +73,7 @@ export async function findTarget(
 /**
  * Finds the kind of address pools.
  *
- * @throws NoSuchTarget also if there is no example: only an example contains addresses that are usable
+ * @throws NoSuchTarget also if `examples` has no pool of this kind, because only the user knows which addresses a pool may contain
  */
 export async function findPool(
   client: Client,
@@ -158,7 +159,7 @@ function targetKind(
   }
 }
 
-/** Returns the version in which core reads a template, by the contract labels of its CustomResourceDefinition; otherwise `fallback`. */
+/** Returns the version in which core reads a template, by the contract labels of its CustomResourceDefinition; without labels, `fallback`. */
 function templateVersion(template: CustomResourceDefinition, fallback: string): string {
   try {
     return latestContract(template).version

@@ -47,7 +47,7 @@ export const admittedKinds = (admissions: readonly Admission[]): AdmittedKind[] 
     }),
   )
 
-/** Returns a function that checks whether an object matches the schema of the declared kind; always true if the kind is not declared. */
+/** Returns a function that checks whether an object matches the schema of the kind. It accepts any object if `kinds` lacks the kind. */
 export function matchesSchemaOf(
   kinds: readonly DeclaredKind[],
   { group, version, plural }: Kind,

@@ -55,7 +55,7 @@ describe('adoption', () => {
     })
   })
 
-  test('replaces a reference to the same owner with an older API version and another uid', () => {
+  test('replaces a reference to the same owner that has an older API version and another uid', () => {
     const old = anOwner('Machine', 'm1', { apiVersion: 'cluster.x-k8s.io/v1beta1', uid: 'before' })
     expect(adoptionPatch(anObject([old], 'demo'), { owner: machine, clusterName: 'demo' })).toMatchObject({
       ownerReferences: [machine],

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { certificateExpiry } from './certificate-expiry.ts'
 import type { MachineIO, MachineScope } from './scope.ts'
 
-/** Returns `status.certificatesExpiryDate` of a control plane Machine after a reconcile with `text` as the expiry annotation. */
+/** Returns `status.certificatesExpiryDate` of a control plane Machine after the phase `certificateExpiry`, with `text` as the expiry annotation. */
 async function expiryOf(text: string): Promise<string | undefined> {
   const annotations = { 'machine.cluster.x-k8s.io/certificates-expiry': text }
   const labels = { 'cluster.x-k8s.io/control-plane': '' }

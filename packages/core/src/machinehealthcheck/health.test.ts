@@ -49,7 +49,7 @@ test.each([
 test.each([
   ['is unhealthy at once', {}, [], 'unhealthy'],
   [
-    'has pending health while it is being deleted and has not reported NodeDeleted',
+    'is checked again after 15 s if it is being deleted and has not reported NodeDeleted',
     { deletionTimestamp: '2026-01-02T00:00:00Z' },
     [],
     { after: 15_000 },

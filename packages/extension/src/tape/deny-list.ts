@@ -13,10 +13,10 @@ import { Redacted, withoutSecrets } from './secret-text.ts'
  */
 export const redact = <T>(value: T): T => redactValue(value, 0) as T
 
-/** Returns a text without the secrets that the rules detect. Also searches JSON and base64 in the text. */
+/** Returns a text without the secrets that the rules detect. Parses a text that is JSON as a whole, and decodes base64 in a text. */
 export const redactText = (text: string): string => redactTextAt(text, 0)
 
-/** Maximum nesting of JSON in strings and of base64 in base64. Deeper values are redacted as a whole. */
+/** Maximum number of nested encodings, each of which is JSON in a string or base64. Deeper values are redacted as a whole. */
 const MaxDepth = 4
 
 function redactValue(value: unknown, depth: number): unknown {
@@ -42,7 +42,7 @@ function redactMember(object: Record<string, unknown>, key: string, value: unkno
   return isSecretName(key) || isSecretMember(object, key) ? redactAll(value) : redactValue(value, depth)
 }
 
-/** Redacts values in a schema, such as defaults. Core must still be able to decode the schema. */
+/** Redacts values in a schema, such as defaults; all of them if `isSecret`. Core must still be able to decode the schema. */
 function redactSchema(schema: unknown, depth: number, isSecret: boolean): unknown {
   if (!isRecord(schema)) return isSecret ? redactAll(schema) : redactValue(schema, depth)
   const clean: Record<string, unknown> = {}
@@ -122,7 +122,7 @@ function redactTextAt(text: string, depth: number): string {
     .replace(unbroken, (run) => redactBase64(run, depth))
 }
 
-/** Parses an object, a list or a quoted string in a text; other JSON is treated as text. */
+/** Parses a text that is a JSON object, list or string; returns `undefined` for every other text. */
 function documentIn(text: string): unknown {
   if (!/^\s*[{["]/.test(text)) return undefined
   try {
@@ -147,8 +147,8 @@ function redactBase64(run: string, depth: number): string {
 }
 
 /**
- * Whether a run of base64 characters contains the header of a private key, or base64 of a secret that starts at the second, third or
- * fourth character. The characters before the secret may be the end of a path or of an escaped line break.
+ * Whether a run of base64 characters contains the encoded header of a private key, or an encoded secret that starts at the second, third
+ * or fourth character. The characters before the secret may be the end of a path or of an escaped line break.
  */
 const hidesSecret = (run: string, depth: number): boolean =>
   keyFragments.some((fragment) => run.includes(fragment)) ||

@@ -37,7 +37,7 @@ test('the error for a match condition that does not compile contains the positio
   )
 })
 
-test('a complete webhook is accepted', () => {
+test('a webhook with all required fields is accepted', () => {
   expect(ValidatingWebhookConfiguration.validate?.(configuration(valid), context)).toEqual([])
 })
 

@@ -19,7 +19,10 @@ import {
 } from '@capstan/kube'
 import { type Component, componentOf, targetOf } from './catalog.ts'
 
-/** Returns the JSON decoder's error for the first value that does not match its type. */
+/**
+ * Returns the JSON decoder's error for the first value that does not match its type. `component` is the name of the object's OpenAPI
+ * schema, such as `io.k8s.api.apps.v1.Deployment`.
+ */
 export function* jsonTypeProblem(component: string, object: object): Work<string | undefined> {
   const mismatch = yield* mismatchIn(component, object)
   if (!mismatch) return undefined
@@ -30,7 +33,7 @@ export function* jsonTypeProblem(component: string, object: object): Work<string
   )
 }
 
-/** Returns the error of the converter from maps to structs for the first value that does not match its type. */
+/** Like `jsonTypeProblem`, with the error of the converter from maps to structs, which decodes the result of a strategic merge patch. */
 export function* convertedTypeProblem(component: string, object: object): Work<string | undefined> {
   const mismatch = yield* mismatchIn(component, object)
   if (!mismatch) return undefined
@@ -60,9 +63,9 @@ interface Mismatch {
   readonly path: string
   readonly value: unknown
   readonly expected: string
-  /** `own`: the type has its own JSON decoder, or is a byte slice, which JSON contains in base64. */
+  /** `own`: the type has its own JSON decoder, or the value for a byte slice is a string that is not base64. */
   readonly form: 'struct' | 'slice' | 'map' | 'scalar' | 'own'
-  /** Error text of the type's own decoder. If it is absent, the text is built from the other members. */
+  /** Error text of the type's own decoder, or of the base64 decoder. If it is absent, the text is built from the other members. */
   readonly problem?: string
 }
 

@@ -2,7 +2,7 @@
 import type { Client, Input } from '@capstan/kube'
 import { ConfigMap, isReason, orAbsent } from '@capstan/kube'
 
-/** Key of the ConfigMap that `ensureKubeadmObjects` creates last. It exists when the control plane is initialized. */
+/** Key of the ConfigMap that `ensureKubeadmObjects` creates last. A control plane is reported as initialized only after this ConfigMap exists. */
 export const KubeadmConfigKey = { namespace: 'kube-system', name: 'kubeadm-config' } as const
 
 /** Creates missing objects. May be called repeatedly, and for several machines concurrently. */
@@ -20,7 +20,10 @@ export async function ensureKubeadmObjects(
   }
 }
 
-/** Writes the target version of the control plane to kubeadm-config if it differs. Called before the Machines are updated, as in upstream. */
+/**
+ * Writes the target version of the control plane to kubeadm-config if it differs. A control plane with Machines calls this before it
+ * updates them, as in upstream.
+ */
 export async function recordVersion(client: Client, kubernetesVersion: string): Promise<void> {
   const configMap = await orAbsent(client.get(ConfigMap, KubeadmConfigKey))
   const configuration = configMap?.data?.ClusterConfiguration

@@ -93,7 +93,7 @@ test.each([
   ],
   ['an empty failure domain equals an absent failure domain', { machine: { failureDomain: '' } }, {}, []],
   [
-    'fields that need no update are not compared',
+    'only version and failureDomain of a Machine are compared',
     {
       machine: {
         taints: [{}],

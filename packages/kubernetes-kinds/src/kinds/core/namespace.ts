@@ -24,6 +24,7 @@ export const namespaces: BuiltinKind<Namespace> = {
     namespace.spec = { finalizers: finalizers.includes('kubernetes') ? finalizers : [...finalizers, 'kubernetes'] }
     namespace.status = { phase: 'Active' }
     const { metadata } = namespace
+    // A generated name is not yet known in `default`.
     metadata.labels = { ...metadata.labels, 'kubernetes.io/metadata.name': metadata.name }
   },
   validate({ metadata, spec, status }, old, { subresource }) {

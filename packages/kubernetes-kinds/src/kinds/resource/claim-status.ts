@@ -1,4 +1,4 @@
-/** Validates the status of a ResourceClaim: allocated devices, their consumers, and the status from their drivers. */
+/** Validates the status of a ResourceClaim: allocated devices, the consumers of the claim, and the status that drivers report. */
 import { type FieldError, forbidden, invalid, required, tooLong } from '@capstan/kube'
 import { bitsOf, type Block, parseBlock } from '../addresses.ts'
 import { requiredOneOf } from '../checks.ts'
@@ -137,6 +137,7 @@ const networkErrors = (field: string, { interfaceName = '', hardwareAddress = ''
 
 /** Upstream: IsValidInterfaceAddress. */
 function interfaceAddressErrors(field: string, text: string): FieldError[] {
+  // As upstream, an address with leading zeros is valid, but not canonical.
   const block = parseBlock(text.replaceAll(/(^|\.)0+(?=\d)/g, '$1'))
   if (!block) return [invalid(field, text, 'must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)')]
   const canonical = canonicalBlock(block)
@@ -146,7 +147,7 @@ function interfaceAddressErrors(field: string, text: string): FieldError[] {
 function canonicalBlock({ address, bits, family }: Block): string {
   if (family === 'ipv4') return `${address}/${bits}`
   const value = bitsOf(address)
-  // The upper bits are those of an IPv4-mapped IPv6 address.
+  // As upstream, the canonical form of an IPv4-mapped IPv6 address is IPv4: that of ::ffff:192.168.0.1/120 is 192.168.0.1/24.
   if (value >> 32n === 0xffffn) {
     const parts = [24n, 16n, 8n, 0n].map((shift) => (value >> shift) & 0xffn)
     return `${parts.join('.')}/${bits > 32 ? bits - 96 : bits}`
