@@ -110,7 +110,10 @@ export async function upstreamRepository(folder: string): Promise<string> {
   return path
 }
 
-/** Returns a CRD of cert-manager, by which clusterctl recognizes that cert-manager is installed. */
+/**
+ * Returns the CRD of cert-manager for `certificates` or `issuers`. While both are served, clusterctl assumes that cert-manager is
+ * installed.
+ */
 export function certManagerDefinition(plural: string): Input<CustomResourceDefinition> & { metadata: { name: string } } {
   const kind = plural === 'issuers' ? 'Issuer' : 'Certificate'
   const schema = { openAPIV3Schema: { type: 'object' as const, 'x-kubernetes-preserve-unknown-fields': true } }

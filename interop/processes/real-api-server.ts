@@ -116,7 +116,7 @@ export async function startRealApiServer(options: RealApiServerOptions = {}): Pr
       return manager
     }
     let managerProgram = controllers.length > 0 ? await startControllerManager() : undefined
-    if (managerProgram) progress(`kube-controller-manager ready, everything after ${since(started)}`)
+    if (managerProgram) progress(`kube-controller-manager ready, all programs ready after ${since(started)}`)
     return {
       ...apiServer,
       async restartAll() {

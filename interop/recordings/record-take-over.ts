@@ -39,9 +39,15 @@ try {
   await until(client, Cluster, 'the Cluster is settled', ([cluster]) => cluster !== undefined && isSettled(cluster), {
     seconds: 240,
   })
-  await until(client, Machine, 'Machines', (all) => all.length === 5 && all.every((machine) => isTrue(machine, 'Available')), {
-    seconds: 240,
-  })
+  await until(
+    client,
+    Machine,
+    'five available Machines',
+    (all) => all.length === 5 && all.every((machine) => isTrue(machine, 'Available')),
+    {
+      seconds: 240,
+    },
+  )
   // Gives the controllers time for late writes.
   await new Promise((resolve) => void setTimeout(resolve, 20_000))
 

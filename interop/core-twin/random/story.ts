@@ -1,4 +1,4 @@
-/** Types and functions for the random changes of a case. */
+/** Types and functions for cases that perform the same random changes on upstream's core and on Capstan's. */
 import { keyOf, type Kind, type KubeObject, type Random } from '@capstan/kube'
 import type { Twin } from '../twin.ts'
 
@@ -21,8 +21,8 @@ export const chooser =
 const restart: Change = ['both managers restart', (twin) => twin.whileStopped(() => Promise.resolve())]
 
 /**
- * Performs random changes, each after both sides are idle. If the case stops the managers, one of the changes is a restart, but not
- * the first or the last.
+ * Performs random changes. After each change, waits until both cores are idle, and compares their objects. If the case stops the managers,
+ * one of the changes, but not the first or the last, is a restart of both managers.
  */
 export async function perform(twin: Twin, choose: Choose, changes: readonly RandomChange[]): Promise<void> {
   const restartedAt = twin.stopsManagers ? choose(2, 3, 4, 5, 6) : undefined
@@ -56,4 +56,5 @@ export const patchAll = (
 
 /** Returns a merge patch that sets or removes an annotation. */
 export const annotation = (key: string, value: string | null) => ({ metadata: { annotations: { [key]: value } } })
+/** Formats a random value for the name of a change. */
 export const text = (value: unknown): string => JSON.stringify(value)

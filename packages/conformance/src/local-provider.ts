@@ -1,7 +1,7 @@
 /**
- * Describes how the local provider follows each rule for providers, except those of IPAM. The reference page shows a description below its
- * rule. `lint.test.ts` of `@capstan/cli` verifies the rules on the provider's CustomResourceDefinitions, and `live/conform.env.test.ts` on
- * the running provider. No test verifies that a description is true.
+ * Describes how the local provider follows each rule for providers, except those of IPAM. `docs/reference/contracts.md` shows each
+ * description below its rule. `lint.test.ts` of `@capstan/cli` verifies the rules on the provider's CustomResourceDefinitions, and
+ * `live/conform.env.test.ts` on the running provider. No test verifies that a description is true.
  */
 import { type ContractName, ContractNames } from './manifests.ts'
 
@@ -39,16 +39,16 @@ const descriptions: Readonly<Record<ContractName, Descriptions>> = {
     conditions: 'Ready, Deleting and Paused.',
     failures: failuresAt('provisioning'),
     pausing: 'Only the condition Paused is written.',
-    ownerFirst: 'It waits for the Cluster in its owner references.',
+    ownerFirst: 'The controller waits for the Cluster in the owner references.',
     deletion:
-      'It waits until the LocalMachines of the Cluster are deleted, removes the workload API server, and then removes its finalizer.',
+      'The controller waits until the LocalMachines of the Cluster are deleted, removes the workload API server, and then removes the finalizer.',
     restart: timeline,
     ownRules: {
       endpoint:
         'spec.controlPlaneEndpoint is the endpoint that the user has set, on the LocalCluster or on the Cluster. If there is none and spec.withoutEndpoint is not true, it is the endpoint of the listener of all workload API servers.',
       'failure-domains':
         'status.failureDomains has the domains of spec.failureDomains, by default a, b and c, and follows changes of the spec.',
-      'externally-managed': 'The controller does nothing while the LocalCluster has the annotation.',
+      'externally-managed': 'The controller does nothing while the LocalCluster has the annotation cluster.x-k8s.io/managed-by.',
     },
   },
   InfraMachine: {
@@ -58,9 +58,9 @@ const descriptions: Readonly<Record<ContractName, Descriptions>> = {
     failures: failuresAt('provisioning or of the Node'),
     pausing: 'Only the condition Paused is written.',
     ownerFirst:
-      'It waits for the Machine in its owner references. The machine of a pool has its LocalMachinePool as an owner from its creation.',
+      'The controller waits for the Machine in the owner references. The machine of a pool has its LocalMachinePool as an owner from its creation.',
     deletion:
-      'It deletes its Node from the workload API server, and then removes its finalizer. Core deletes the Node of a machine that is removed from a pool.',
+      'The controller deletes the Node from the workload API server, and then removes the finalizer. Core deletes the Node of a machine that is removed from a pool.',
     restart: timeline,
     ownRules: {
       'provider-id': 'spec.providerID is `local:////<namespace>/<name>`, the same as on its Node.',
@@ -83,8 +83,8 @@ const descriptions: Readonly<Record<ContractName, Descriptions>> = {
     conditions: 'Ready, Provisioned, MachinesReady, Deleting and Paused.',
     failures: failuresAt('provisioning'),
     pausing: 'Only the condition Paused is written.',
-    ownerFirst: 'It waits for the MachinePool in its owner references.',
-    deletion: 'It deletes its machines, and then removes its finalizer.',
+    ownerFirst: 'The controller waits for the MachinePool in the owner references.',
+    deletion: 'The controller deletes the machines of the pool, and then removes the finalizer.',
     restart: timeline,
     ownRules: {
       'provider-id-list':
@@ -105,8 +105,8 @@ const descriptions: Readonly<Record<ContractName, Descriptions>> = {
     conditions: 'Ready, DataSecretAvailable and Paused.',
     failures: failuresAt('the bootstrap data'),
     pausing: 'Only the condition Paused is written.',
-    ownerFirst: 'It waits for the Machine or MachinePool in its owner references.',
-    deletion: 'It has no finalizer: the garbage collector deletes its Secret.',
+    ownerFirst: 'The controller waits for the Machine or MachinePool in the owner references.',
+    deletion: 'A LocalBootstrapConfig has no finalizer: the garbage collector deletes its Secret.',
     restart: `${timeline} The Secret has the name of the LocalBootstrapConfig.`,
     ownRules: {
       'data-secret':
@@ -115,7 +115,8 @@ const descriptions: Readonly<Record<ContractName, Descriptions>> = {
       'dry-run': dryRun,
       'sentinel-file':
         'In both formats, cloud-config and Ignition, the data contain a command that creates /run/cluster-api/bootstrap-success.complete.',
-      taint: 'The bootstrap data of workers contain the taint, and their Nodes register with it.',
+      taint:
+        'The bootstrap data of workers contain the taint node.cluster.x-k8s.io/uninitialized:NoSchedule, and their Nodes register with it.',
     },
   },
   ControlPlane: {
@@ -128,7 +129,7 @@ const descriptions: Readonly<Record<ContractName, Descriptions>> = {
     pausing:
       'Only the condition Paused and the finalizer are written; no Machine is created or deleted. A hosted API server continues to run.',
     deletion:
-      'It waits until the worker Machines of the Cluster are deleted, deletes its own Machines, and then removes its finalizer.',
+      'The controller waits until the worker Machines of the Cluster are deleted, deletes the control plane Machines, and then removes the finalizer.',
     restart:
       'Each step is computed from stored objects, such as Machines, Secrets and status.timeline, so that a restart neither repeats nor forgets a step.',
     ownRules: {
@@ -138,18 +139,18 @@ const descriptions: Readonly<Record<ContractName, Descriptions>> = {
         'The status has replicas, readyReplicas, availableReplicas, upToDateReplicas, and the selector of the Machines. A hosted control plane has none of these fields.',
       scale: 'The scale subresource has the paths .spec.replicas, .status.replicas and .status.selector.',
       version:
-        'status.versions has each version of the Machines with the number of Machines. status.version is the lowest of these versions.',
+        'status.versions has each version of the Machines with the number of Machines. status.version is the lowest of these versions. For a hosted control plane, both report the version of its API server.',
       machines:
         'spec.machineTemplate has metadata, spec.infrastructureRef, and the timeouts in seconds in spec.deletion. The copy of the kind that tests use for contract v1beta1 has the timeouts as durations.',
       'readiness-gates-and-taints':
         'Readiness gates and taints are lists in spec.machineTemplate.spec, and propagate to the Machines without a rollout.',
-      'machine-label': 'Machines are created with the label, whose value is empty.',
+      'machine-label': 'Machines are created with the label cluster.x-k8s.io/control-plane, whose value is empty.',
       'externally-managed': 'status.externalManagedControlPlane is true if spec.hosted is true.',
       'rollout-after': 'Machines that were created before spec.rollout.after are replaced once this time is reached.',
       'template-machine-metadata': 'LocalControlPlaneTemplate has spec.template.spec.machineTemplate.metadata.',
       'in-place': 'Machines are updated in place if extensions cover the change, and replaced otherwise.',
       kubeconfig:
-        'The Secret has the label. Its client certificate is valid for a year. The Secret is renewed when half of this time has passed, and after a change of the certificate authority.',
+        'The Secret has the label cluster.x-k8s.io/cluster-name. Its client certificate is valid for a year. The Secret is renewed when half of this time has passed, and after a change of the certificate authority.',
       certificates:
         'The Secrets `<cluster>-ca`, `<cluster>-etcd`, `<cluster>-proxy` and `<cluster>-sa` are created once, unless the user has provided them. After a change of `<cluster>-ca`, the kubeconfig gets a new client certificate.',
       placement: 'A new Machine is placed in the failure domain for control planes with the fewest up-to-date Machines.',
@@ -189,22 +190,23 @@ export const localProvider: { readonly [rule: string]: string } = {
     'The label of contract v1beta2 lists version v1alpha1. Tests also use copies of the kinds with the label of contract v1beta1.',
   'label-versions': 'Version v1alpha1 is served.',
   'other-label-versions': 'Not applicable: each kind has only one version.',
-  'newest-contract': 'It implements contract v1beta2. Only copies of its kinds in tests claim contract v1beta1 alone.',
+  'newest-contract': 'The provider implements contract v1beta2. Only copies of its kinds in tests claim contract v1beta1 alone.',
   'status-subresource': 'All kinds except templates have the status subresource.',
   conversion: 'Not applicable: each kind has only one version.',
   'template-defaults': 'Not applicable: each template has only one version.',
-  'foreign-group-role': '`capstan manifests` writes a ClusterRole with the label, for the three groups of the provider.',
+  'foreign-group-role':
+    '`capstan manifests` writes a ClusterRole with the label cluster.x-k8s.io/aggregate-to-manager, for the three groups of the provider.',
   'owner-finalizers-role': 'The role of the manager allows updates of the finalizers of the provider’s kinds and of Machines.',
   'printer-columns': 'All kinds have printer columns.',
   'short-names': 'All kinds have the category cluster-api. All kinds except templates also have a short name.',
   ...Object.fromEntries(ContractNames.flatMap(descriptionsOf)),
   'clusterctl.metadata': '`capstan manifests --output-dir` writes metadata.yaml with the series of the release.',
-  'clusterctl.provider-label': 'Every component of `capstan manifests` has the label.',
+  'clusterctl.provider-label': 'Every component of `capstan manifests` has the label cluster.x-k8s.io/provider.',
   'clusterctl.one-namespace': 'All components of `capstan manifests` are in one namespace.',
   'clusterctl.manager-container': 'The container of the Deployment is called manager.',
   'clusterctl.variables': 'Not applicable: the components have no variables.',
   'clusterctl.owner-references':
-    'Secrets are owned by a LocalControlPlane or LocalBootstrapConfig, Machines of a control plane by a LocalControlPlane, and LocalMachines of a pool by a LocalMachinePool. Core sets the owners of all other objects.',
+    'The provider makes the LocalControlPlane the owner of its Secrets, its Machines, and the new LocalMachines and LocalBootstrapConfigs of these Machines. The provider makes the LocalBootstrapConfig the owner of its Secret, and the LocalMachinePool the owner of its LocalMachines. Core sets all other owners.',
   'infrastructure.several-instances': 'The manager has the flags --namespace and --watch-filter.',
   'control-plane-and-bootstrap.several-instances': 'The manager has the flags --namespace and --watch-filter.',
 }

@@ -4,7 +4,7 @@ import { createApiServer } from '@capstan/kubernetes-kinds'
 import { expect, test } from 'vitest'
 import { Informers } from './cache.ts'
 
-test('waitUntilCurrent resolves only when a delayed watch has delivered every object that existed', async () => {
+test('waitUntilCurrent resolves only when a delayed watch has delivered every object that existed at the call', async () => {
   const clock = new VirtualClock()
   const server = createApiServer({ store: memoryStore(), clock, random: seededRandom(1), log: silent })
   await server.ready

@@ -61,7 +61,7 @@ test.each([
   expect(JSON.parse(listBytes(list as never, { typedItems: false }).toString())).toEqual({ ...list, items: untyped })
 })
 
-test('a long list is encoded in parts on demand', () => {
+test('a long list is encoded in parts of less than 300 KiB', () => {
   const items = Array.from({ length: 100 }, (_, index) => ({ ...object(`w-${index}`), data: { text: 'x'.repeat(10_000) } }))
   const long = { kind: 'WidgetList', apiVersion: 'example.com/v1', metadata: { resourceVersion: '1' }, items }
   const parts = [...listParts(long)]

@@ -13,9 +13,9 @@ export function checkout(): string | undefined {
 }
 
 /**
- * Returns a function that maps a package to its version or location for a project's package.json. If `root` is absent, the function returns
- * the version that it is given. If `root` is the root of a checkout, the function returns the package's folder in the checkout, so that
- * changes can be tried before they are published; `undefined` if the package is not installed there, such as Node for another platform.
+ * Returns a function that maps a package to its entry in a project's package.json. If `root` is absent, this entry is the version that the
+ * function is given. If `root` is the root of a checkout, the entry is `file:` with the package's folder in the checkout, so that changes
+ * can be tried before they are published; `undefined` if the package is not installed there, such as Node for another platform.
  */
 export function dependencyFrom(root: string | undefined): (name: string, version: string) => string | undefined {
   if (root === undefined) return (_name, version) => version

@@ -1,4 +1,7 @@
-/** Validates the variables that a class defines. Pure. Upstream: internal/topology/variables, v1.14. */
+/**
+ * Validates the variable definitions of a ClusterClass and of its DiscoverVariables extensions. Pure. Upstream:
+ * internal/topology/variables, v1.14.
+ */
 import { type ClusterClassVariable, metadataErrors } from '@capstan/api'
 import {
   appendAll,

@@ -23,8 +23,8 @@ export const resourceIn = ({ resources = [] }: ResourceSetBinding, ref: Resource
   resources.find(({ kind, name }) => kind === ref.kind && name === ref.name)
 
 /**
- * Records the state of a resource in a draft. If the resource has failed before with the same hash, the recorded entry keeps its time, so that
- * a repeated failure changes nothing.
+ * Records the state of a resource in a draft. A repeated failure with the same hash changes nothing: the time of the first failure stays
+ * recorded.
  */
 export function recordResource(entry: ResourceSetBinding, resource: ResourceBinding): void {
   const recorded = resourceIn(entry, resource)
@@ -34,7 +34,7 @@ export function recordResource(entry: ResourceSetBinding, resource: ResourceBind
     : [...(entry.resources ?? []), resource]
 }
 
-/** Whether a resource needs to be applied: once, or with the strategy Reconcile also after each change of its content. */
+/** Whether a resource needs to be applied: if it is not recorded as applied or, with the strategy Reconcile, its hash has changed. */
 export function needsApply(entry: ResourceSetBinding, ref: ResourceRef, hash: string, strategy: string | undefined): boolean {
   const recorded = resourceIn(entry, ref)
   if (!recorded?.applied) return true

@@ -17,7 +17,10 @@ export interface MachineScope {
   bootstrap: Observed
   infrastructure: Observed
   node: ObservedNode
-  /** Progress of an in-place update; set only if the hook blocked or failed in this reconcile, or the infrastructure machine is gone. */
+  /**
+   * Progress of an in-place update; set only if the hook UpdateMachine blocked or failed in this reconcile, or the infrastructure machine
+   * is gone.
+   */
   update?: UpdateStage
   /** Progress of the deletion. */
   deletion: DeletionStage
@@ -51,7 +54,7 @@ export type DeletionStep = 'preDrainHooks' | 'drain' | 'volumes' | 'preTerminate
 
 export type StepResult =
   | { readonly state: 'done' }
-  /** The step was unnecessary, was excluded by an annotation, or has timed out. */
+  /** The step was unnecessary or excluded by an annotation, or the drain or the wait for volumes has timed out. */
   | { readonly state: 'skipped' }
   | { readonly state: 'waiting'; readonly outcome: Outcome }
   | { readonly state: 'failed'; readonly message: string; readonly outcome: Outcome }
@@ -59,8 +62,9 @@ export type StepResult =
 export interface MachineSettings {
   /** Milliseconds without a response of the workload cluster before Node conditions become Unknown. */
   readonly remoteConditionsGracePeriod: number
-  /** Further labels and annotations to sync from Machine to Node, beside those of Cluster API's domains. */
+  /** Patterns of label keys to sync from Machine to Node, in addition to the keys that upstream always syncs. */
   readonly syncLabels: readonly RegExp[]
+  /** As `syncLabels`, for annotation keys. */
   readonly syncAnnotations: readonly RegExp[]
 }
 
@@ -74,5 +78,5 @@ export interface MachineIO extends ReconcileContext {
   readonly settings: MachineSettings
 }
 
-/** A step of a reconcile. The phases run in order, the later ones also after one has failed. */
+/** A phase of a reconcile. All phases run, in order, even when an earlier phase has failed. */
 export type MachinePhase = (scope: MachineScope, io: MachineIO) => Promise<Outcome>

@@ -1,8 +1,9 @@
 /**
- * Scales while the rollout is paused: no set is created or deleted. With the strategy RollingUpdate, a change of replicas is spread over
- * the active sets in proportion to their size, and the largest set gets the remainder. The annotation `max-replicas` is the previous total
- * in this calculation. As upstream, the caller has already set it to the new total: unless `replicas` is 0, each share is therefore zero,
- * and the largest set gets the whole change. Upstream: machinedeployment_sync.go, which follows the Deployment controller of Kubernetes.
+ * Scales MachineSets while the rollout is paused: no set is created or deleted. With the strategy RollingUpdate, a change of replicas is
+ * spread over the active sets (those with replicas) in proportion to their size, and the largest set gets the remainder. The annotation
+ * `max-replicas` is the previous total in this calculation. As upstream, the caller has already set the annotation to the new total: unless
+ * `replicas` is 0, each share is therefore zero, and the largest set gets the whole change. Upstream: machinedeployment_sync.go, which
+ * follows the Deployment controller of Kubernetes.
  */
 import type { Rollout, Scale, SetCounts } from './rollout-plan.ts'
 import { ScalePlan, sum } from './rollout-plan.ts'

@@ -71,7 +71,7 @@ describe('a MachineHealthCheck', () => {
 
   test('does not mark a Machine as unhealthy when its Node is deleted with it', async () => {
     await startEnv()
-    // The Machine controller deletes the Node of a Machine only if a control plane Machine remains.
+    // Without a control plane Machine, the Machine controller would not delete the Node of the Machine.
     await env.provisionMachine('cp', { labels: { 'cluster.x-k8s.io/control-plane': '' } })
     await env.client.delete(Machine, { namespace: 'default', name: 'a' })
     await env.advance(minutes(1))
@@ -124,7 +124,7 @@ describe('a MachineHealthCheck', () => {
     expect(await health('a')).toBe('True HealthCheckSucceeded')
   })
 
-  test('reports an unhealthy Machine within the timeout after the clock was set back and then corrected', async () => {
+  test('reports an unhealthy Machine at most one timeout after a clock that was set back is corrected', async () => {
     await startEnv()
     await setNodeReady('a', 'False')
     env.clock.shift(-hours(1))
@@ -135,7 +135,7 @@ describe('a MachineHealthCheck', () => {
     expect(await health('a')).toMatch('False UnhealthyNode')
   })
 
-  test('reports a Machine whose Node was deleted as unhealthy', async () => {
+  test('reports a Machine as unhealthy after its Node was deleted', async () => {
     await startEnv()
     await env.workload.delete(Node, { name: 'node-b' })
     await env.advance(seconds(1))
@@ -157,7 +157,7 @@ describe('a MachineHealthCheck', () => {
     expect(await health('late')).toBe('False NodeStartupTimeout: Health check failed:\n  * Node failed to report startup in 1m0s')
   })
 
-  test('reports a Machine that a user marks for remediation as unhealthy, and checks no excluded or paused Machine', async () => {
+  test('reports a Machine as unhealthy when a user marks it for remediation, and checks no excluded or paused Machine', async () => {
     await startEnv({}, ['a', 'b', 'c'])
     await env.patch(Machine, 'a', { metadata: { annotations: { 'cluster.x-k8s.io/remediate-machine': '' } } })
     await env.patch(Machine, 'b', { metadata: { annotations: { 'cluster.x-k8s.io/skip-remediation': '' } } })
@@ -233,7 +233,8 @@ describe('a MachineHealthCheck', () => {
 describe('external remediation', () => {
   // For these tests, a template of any kind is sufficient.
   const templateRef = { apiVersion: 'infra.example.com/v1beta1', kind: 'DevClusterTemplate', name: 'reboot' }
-  const requests = async () =>
+  /** Names of all DevClusters: the remediation requests, and `demo`, which is the infrastructure of the Cluster. */
+  const devClusters = async () =>
     (await env.client.list(DevCluster, { namespace: 'default' })).items.map(({ metadata }) => metadata.name)
   const external = async () => conditionText(await env.get(Machine, 'a'), 'ExternallyRemediated')
 
@@ -256,11 +257,11 @@ describe('external remediation', () => {
       },
       spec: { reboot: true },
     })
-    expect([await requests(), await ownerRemediated('a')]).toEqual([['a', 'demo'], undefined])
+    expect([await devClusters(), await ownerRemediated('a')]).toEqual([['a', 'demo'], undefined])
 
     await env.patch(Machine, 'a', { metadata: { annotations: { 'cluster.x-k8s.io/remediate-machine': null } } })
     await env.advance(seconds(5))
-    expect([await health('a'), await requests()]).toEqual(['True HealthCheckSucceeded', ['demo']])
+    expect([await health('a'), await devClusters()]).toEqual(['True HealthCheckSucceeded', ['demo']])
   })
 
   const unmarked = { metadata: { annotations: { 'cluster.x-k8s.io/remediate-machine': null } } }
@@ -276,7 +277,7 @@ describe('external remediation', () => {
     expect(await eventReasons()).not.toContain('MachineMarkedUnhealthy')
     await env.patch(MachineHealthCheck, 'workers', { spec: { remediation: { triggerIf: { unhealthyLessThanOrEqualTo: 1 } } } })
     await env.advance(seconds(5))
-    expect(await requests()).toEqual(['a', 'demo'])
+    expect(await devClusters()).toEqual(['a', 'demo'])
     expect((await eventReasons()).filter((reason) => reason === 'MachineMarkedUnhealthy')).toHaveLength(1)
   })
 
@@ -292,10 +293,10 @@ describe('external remediation', () => {
     await env.patch(Machine, 'a', { status: { conditions: [...others, done] } })
     await env.patch(Machine, 'a', unmarked)
     await env.advance(seconds(5))
-    expect([await requests(), await external()]).toEqual([['demo'], 'True Rebooted'])
+    expect([await devClusters(), await external()]).toEqual([['demo'], 'True Rebooted'])
     await env.patch(Machine, 'a', marked)
     await env.advance(seconds(5))
-    expect([await requests(), await external()]).toEqual([['a', 'demo'], 'False WaitingForRemediation'])
+    expect([await devClusters(), await external()]).toEqual([['a', 'demo'], 'False WaitingForRemediation'])
   })
 
   test('reports a template of an unknown kind', async () => {

@@ -13,14 +13,14 @@ const text = (triggerIf: TriggerIf | undefined, totals: MachineTotals) => {
   const limit = limitFor(triggerIf, totals)
   return limit.allowed ? limit.remaining : limit.message
 }
-const machines = (expected: number, unhealthy: number, notChecked = 0): MachineTotals => ({
+const machines = (expected: number, unhealthy: number, unknown = 0): MachineTotals => ({
   expected,
-  healthy: expected - unhealthy - notChecked,
+  healthy: expected - unhealthy - unknown,
   unhealthy,
 })
 const denied = (details: string) => `Remediation is not allowed, the number of not started or unhealthy machines ${details}`
 
-// The texts are those of upstream's machinehealthcheck_controller.go, v1.14.
+// The expected messages are those of upstream's machinehealthcheck_controller.go, v1.14.
 test.each<[string, TriggerIf | undefined, MachineTotals, number | string]>([
   ['allows remediation of all Machines without a limit', undefined, machines(3, 3), 0],
   [
@@ -43,7 +43,7 @@ test.each<[string, TriggerIf | undefined, MachineTotals, number | string]>([
     denied('exceeds maxUnhealthy (total: 5, unhealthy: 2, maxUnhealthy: 39%)'),
   ],
   [
-    'counts Machines of unknown health as unhealthy',
+    'counts Machines of unknown health against the limit, but not as unhealthy in the message',
     { unhealthyLessThanOrEqualTo: 1 },
     machines(5, 1, 1),
     denied('exceeds maxUnhealthy (total: 5, unhealthy: 1, maxUnhealthy: 1)'),

@@ -6,7 +6,7 @@ import { probeInOtherProcess, type EnvironmentChanges } from './other-process.ts
 import { type CheckRequest, type Observation, probe, type ProbeResults } from './probe.ts'
 
 export interface CheckOptions {
-  /** Settings that are added to the fixtures. Default: none. */
+  /** Settings that are added to the fixtures, which are the generated example requests. Default: none. */
   readonly settings?: { readonly [name: string]: string }
   /** Requests in addition to the fixture of each hook, such as those of a tape (recorded hook calls). */
   readonly requests?: readonly CheckRequest[]
@@ -18,7 +18,7 @@ export interface CheckReport {
   readonly findings: readonly Finding[]
   /** Number of handlers that were called. */
   readonly handlers: number
-  /** Number of requests, each sent in several variants. */
+  /** Number of requests, including one of Discovery. Counts a request for each handler that it was sent to, but not its variants. */
   readonly requests: number
   readonly processes: number
   /** Handlers without a request, as `<hook> of <name>`. */
@@ -26,7 +26,7 @@ export interface CheckReport {
 }
 
 /**
- * Calls each handler in this process, for each request:
+ * Calls Discovery and each handler in this process, for each request:
  * - twice with the request
  * - once with items, variables and object members in reverse order, if the request has items or variables
  * - once with the patches of the first response applied to the objects of the request, if the hook has patches and the response is

@@ -25,7 +25,7 @@ export function deviceSelectorProblem(source: string): DeviceSelectorProblem | u
     const name = typeText(type).replaceAll(/\bany\b/g, 'google.protobuf.Any')
     return { kind: 'invalid', message: `must evaluate to bool or the unknown type, not ${name}` }
   }
-  return estimatedCost(source, variables, deviceSize, { ...dialect, root: 'device' }) > CostLimit
+  return estimatedCost(source, variables, deviceSize, { ...dialect, rootVariable: 'device' }) > CostLimit
     ? { kind: 'too costly' }
     : undefined
 }

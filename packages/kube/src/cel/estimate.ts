@@ -12,19 +12,24 @@ import type { Node } from './syntax.ts'
 import { dyn, type Type } from './type.ts'
 
 interface Options extends Dialect {
-  /** Name of the only variable that has the size in the parameter `root` of `estimatedCost`; absent: all variables have it. */
-  readonly root?: string
+  /** Name of the only variable whose size is known, `rootSize`; absent: all variables have this size. */
+  readonly rootVariable?: string
 }
 
 /**
- * Returns the maximum cost of an expression. `root` is the maximum size of each of its variables, or of the variable `options.root`.
+ * Returns the maximum cost of an expression. `rootSize` is the maximum size of each of its variables, or only of `options.rootVariable`.
  * @throws CompileError
  */
-export function estimatedCost(source: string, variables: readonly Variable[], root: DeclaredSize, options: Options = {}): number {
+export function estimatedCost(
+  source: string,
+  variables: readonly Variable[],
+  rootSize: DeclaredSize,
+  options: Options = {},
+): number {
   const node = parse(source, options)
   const checkedNodes = new Map<Node, CheckedNode>()
   compile(source, node, variables, kubernetesFunctions, checkedNodes)
-  return new Estimator(checkedNodes, root, options.root).estimate(node, new Map()).cost.max
+  return new Estimator(checkedNodes, rootSize, options.rootVariable).estimate(node, new Map()).cost.max
 }
 
 /** A variable of a macro or of `cel.bind`, with the declared and the estimated size of its values. */
@@ -64,13 +69,13 @@ type NodeOf<Kind extends Node['kind']> = Extract<Node, { kind: Kind }> & { kind:
 
 class Estimator {
   readonly #checkedNodes: ReadonlyMap<Node, CheckedNode>
-  readonly #root: DeclaredSize
-  readonly #rootName: string | undefined
+  readonly #rootSize: DeclaredSize
+  readonly #rootVariable: string | undefined
 
-  constructor(checkedNodes: ReadonlyMap<Node, CheckedNode>, root: DeclaredSize, rootName: string | undefined) {
+  constructor(checkedNodes: ReadonlyMap<Node, CheckedNode>, rootSize: DeclaredSize, rootVariable: string | undefined) {
     this.#checkedNodes = checkedNodes
-    this.#root = root
-    this.#rootName = rootName
+    this.#rootSize = rootSize
+    this.#rootVariable = rootVariable
   }
 
   estimate(node: Node, scope: Scope): Estimate {
@@ -138,15 +143,15 @@ class Estimator {
   }
 
   /**
-   * Returns the declaration of a member of a value. Upstream: if the value is not read from an object, the member has the size of the root;
-   * with the option `root`, the size of the member is then unknown.
+   * Returns the declaration of a member of a value. Upstream: a member of a value that is not read from an object has `rootSize`, or an
+   * unknown size if the option `rootVariable` is set.
    */
   #member(declaration: Declaration, select: (declared: DeclaredSize) => DeclaredSize | undefined): Declaration {
     return declaration ? { size: declaration.size && select(declaration.size) } : this.#rootOf(undefined)
   }
 
   #rootOf(name: string | undefined): Declaration {
-    return { size: this.#rootName === undefined || this.#rootName === name ? this.#root : undefined }
+    return { size: this.#rootVariable === undefined || this.#rootVariable === name ? this.#rootSize : undefined }
   }
 
   #items = (declaration: Declaration): Declaration => this.#member(declaration, ({ item }) => item)

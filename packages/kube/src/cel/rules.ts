@@ -35,7 +35,10 @@ export interface CompiledRule {
    * empty or `error` is set.
    */
   estimates?(size: DeclaredSize): { readonly rule: number; readonly message?: number }
-  /** Evaluates the rule for a value and the old value, both in JSON form. Absent when the rule is empty or `error` is set. */
+  /**
+   * Evaluates the rule for a value and the old value, both in JSON form, until the cost exceeds `limit`. Absent when the rule is empty or
+   * `error` is set.
+   */
   evaluate?(self: unknown, old: Before, limit: number): Result
   /** Evaluates the message expression; absent when the rule has no valid message expression. */
   message?(self: unknown, old: Before, limit: number): Message
@@ -65,7 +68,7 @@ function compileRule(rule: ValidationRule, { type, view }: SchemaView): Compiled
     { name: 'self', type },
     { name: 'oldSelf', type: isOptional ? optionalOf(type) : type },
   ]
-  // An empty rule is rejected as empty, without further errors.
+  // An empty rule is not compiled, so that the validation of a CRD reports only that the rule is empty.
   if (!rule.rule?.trim()) return { rule, usesOldSelf: false }
   const condition = tryCompile(rule.rule, variables)
   const messageResult = rule.messageExpression?.trim() ? tryCompile(rule.messageExpression, variables) : undefined

@@ -10,7 +10,10 @@ import type { JSONSchema, ValidationRule } from '../schema.ts'
 import { itemsByKey, type Old } from '../structural/validate.ts'
 import { type CompiledRule, compileRules } from './rules.ts'
 
-/** Evaluates rules for an object, in pieces, and returns the errors. The object must be valid by its schema: rules rely on its types. */
+/**
+ * Evaluates rules for an object, in pieces, and returns the errors. The object must be valid by its schema, because rules rely on the types
+ * of the schema.
+ */
 export type ValidateRules = (object: object, old: object | undefined, options?: RuleOptions) => Work<RuleError[]>
 
 export interface RuleOptions {
@@ -79,7 +82,10 @@ interface State {
 /** The old value that a value is compared with, if it can be correlated. */
 interface Before {
   readonly old: Old
-  /** True when the value is unchanged. A value that cannot be correlated is unchanged when its container is. */
+  /**
+   * True when the value is unchanged. A value that cannot be correlated is unchanged when its container is. `run` is called with false for
+   * a value that can be correlated, and then compares the value.
+   */
   readonly isUnchanged: boolean
 }
 
@@ -153,8 +159,8 @@ function checkRule(compiled: CompiledRule, schema: JSONSchema, { value, path, st
   const { rule, usesOldSelf } = compiled
   if (state.budget < 0) return
   // Ratcheting: an unchanged value may violate rules, which may be newer than the object.
-  const isEnforced = usesOldSelf || !before.isUnchanged
-  if (isEnforced === state.onlyUnchanged) return
+  const isSuppressed = before.isUnchanged && !usesOldSelf
+  if (isSuppressed !== state.onlyUnchanged) return
   if (usesOldSelf && !before.old && !rule.optionalOldSelf) return
   const field = path === '' ? '<nil>' : path
   const reportError = (detail: string) => state.errors.push({ ...invalid(field, schema.type ?? '', detail), detail })

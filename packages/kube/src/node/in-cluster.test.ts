@@ -41,6 +41,6 @@ test.each([
   await expect(rejected).rejects.not.toThrow(/very-secret/)
 })
 
-test('only a process with both variables is in a cluster', () => {
+test('isInCluster requires both KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT', () => {
   expect([isInCluster(env), isInCluster({}), isInCluster({ KUBERNETES_SERVICE_HOST: 'x' })]).toEqual([true, false, false])
 })

@@ -10,14 +10,26 @@ const object = (annotations?: Record<string, string>) =>
 
 test.each([
   ['no annotation', undefined, { marked: false, pending: false, inProgress: false }],
-  ['the annotation alone', { [UpdateInProgressAnnotation]: '' }, { marked: true, pending: false, inProgress: true }],
-  ['the hook alone', { [PendingHooksAnnotation]: 'UpdateMachine' }, { marked: false, pending: true, inProgress: true }],
   [
-    'the annotation and the hook',
+    'the annotation update-in-progress alone',
+    { [UpdateInProgressAnnotation]: '' },
+    { marked: true, pending: false, inProgress: true },
+  ],
+  [
+    'the pending hook UpdateMachine alone',
+    { [PendingHooksAnnotation]: 'UpdateMachine' },
+    { marked: false, pending: true, inProgress: true },
+  ],
+  [
+    'the annotation update-in-progress and the pending hook UpdateMachine',
     { [UpdateInProgressAnnotation]: '', [PendingHooksAnnotation]: 'A,UpdateMachine' },
     { marked: true, pending: true, inProgress: true },
   ],
-  ['another hook', { [PendingHooksAnnotation]: 'UpdateMachineSet' }, { marked: false, pending: false, inProgress: false }],
+  [
+    'another pending hook',
+    { [PendingHooksAnnotation]: 'UpdateMachineSet' },
+    { marked: false, pending: false, inProgress: false },
+  ],
 ])('reads the state of an update from %s', (_, annotations, expected) => {
   const machine = object(annotations)
   expect({
@@ -62,7 +74,7 @@ test('withoutState returns apiVersion, kind, name, namespace, labels and spec, a
   })
 })
 
-test('onlyHandler returns a single handler, or undefined without handlers, and rejects several handlers with their names', () => {
+test('onlyHandler returns a single handler, or undefined without handlers, and throws an error that names several handlers', () => {
   expect(onlyHandler(UpdateMachine, [])).toBeUndefined()
   expect(onlyHandler(UpdateMachine, ['a.x'])).toBe('a.x')
   expect(() => onlyHandler(UpdateMachine, ['a.x', 'b.y'])).toThrow(

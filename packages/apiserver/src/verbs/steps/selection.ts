@@ -13,7 +13,7 @@ import type { ResourceInfo } from '../../registry/resource-info.ts'
 export type Selection = (object: KubeObject) => boolean
 
 /**
- * Returns a predicate for the selectors of a request; `undefined` when it has none.
+ * Returns a predicate for the selectors of a request; `undefined` when the request has none.
  *
  * @throws StatusError BadRequest when a selector is invalid, or selects by a field that the resource does not support
  */

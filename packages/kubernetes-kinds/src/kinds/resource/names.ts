@@ -3,13 +3,14 @@ import { dnsLabelProblems, type FieldError, invalid, required, subdomainProblems
 import { problems, subdomain } from '../checks.ts'
 import { csiDriverNameErrors } from '../storage/csi-node.ts'
 
+/** Maximum length of the name of a counter, and of the domain of a qualified name. */
 export const MaxName = 63
 const MaxId = 32
 const MaxPoolName = 253
 /** Maximum length of `domain/name`. */
 export const MaxQualifiedName = MaxName + 1 + MaxId
 
-/** Validates names of requests, devices and counter sets. */
+/** Validates names of requests, devices, counter sets and counters. */
 export const labelErrors = (field: string, name: string): FieldError[] => problems(field, name, dnsLabelProblems(name))
 
 export const requiredLabelErrors = (field: string, name: string): FieldError[] =>
@@ -65,7 +66,7 @@ export function uidErrors(field: string, uid: string): FieldError[] {
   return uid.length === 36 && uid === uid.toLowerCase() ? [] : [invalid(field, uid, text)]
 }
 
-/** Upstream: github.com/google/uuid, which accepts four formats. */
+/** Returns the error text of github.com/google/uuid, or `undefined` for the four formats that it accepts. */
 function uidProblem(uid: string): string | undefined {
   switch (uid.length) {
     case 32:
