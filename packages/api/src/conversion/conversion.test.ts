@@ -69,3 +69,10 @@ describe.each(pairs)('$name', ({ name, kind, version }) => {
     )
   })
 })
+
+test('omits an empty CA bundle, as Go omits empty bytes', () => {
+  const { version } = pairs.find(({ name }) => name === 'ExtensionConfig v1alpha1')!
+  const clientConfig = { url: 'https://extension.example', caBundle: '' }
+  const stored = version.toStored({ spec: { clientConfig }, metadata: { name: 'sample' } } as unknown as KubeObject)
+  expect(stored).toHaveProperty('spec.clientConfig', { url: 'https://extension.example' })
+})

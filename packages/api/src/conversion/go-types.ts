@@ -170,6 +170,7 @@ export function encodeStruct(type: string, value: Struct, isExcluded: (field: st
 function isOmitted({ type, omitsEmpty, omitsZero }: GoField, value: unknown): boolean {
   if (value === undefined) return omitsZero || (omitsEmpty && !isStruct(type) && type !== 'time')
   if (!omitsEmpty || isPointer(type)) return false
+  if (type === 'bytes') return value === ''
   if (isList(type)) return (value as unknown[]).length === 0
   return isMap(type) && Object.keys(value as object).length === 0
 }
