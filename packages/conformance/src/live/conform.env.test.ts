@@ -282,9 +282,10 @@ test('a pool without an example, or with an example in a version that is not ser
   env = await providerEnv(poolProvider())
   const find = (...examples: UnknownObject[]) => findPool(env.client, 'DevPool', examples, new AbortController().signal)
   await expect(find()).rejects.toThrow('IPAM: no example of kind DevPool')
-  await expect(find({ ...poolExample, apiVersion: 'ipam.example.com/v9' })).rejects.toThrow(
-    'IPAM: the API server does not serve version v9 of kind DevPool',
-  )
+  await expect(find({ ...poolExample, apiVersion: 'ipam.example.com/v9' })).rejects.toMatchObject({
+    message: 'IPAM: the API server does not serve version v9 of kind DevPool',
+    hint: 'Use a served version in the example: v1alpha1.',
+  })
 })
 
 test('the error for a kind that does not exist names the contract', async () => {
@@ -294,4 +295,13 @@ test('the error for a kind that does not exist names the contract', async () => 
   await expect(find({ InfraCluster: 'NoCluster' })).rejects.toThrow(
     new NoSuchTarget('InfraCluster: the API server has no CustomResourceDefinition of kind NoCluster'),
   )
+})
+
+test('only an InfraCluster whose kind ends with Cluster has an InfraMachine by convention', async () => {
+  env = await providerEnv(localProvider())
+  const { signal } = new AbortController()
+  expect((await findTarget(env.client, { InfraCluster: 'LocalCluster' }, [], signal)).InfraMachine?.kind.kind).toBe(
+    'LocalMachine',
+  )
+  expect((await findTarget(env.client, { InfraCluster: 'LocalMachine' }, [], signal)).InfraMachine).toBeUndefined()
 })

@@ -93,7 +93,11 @@ export async function findPool(
   }
   const version = example.apiVersion.slice(group.length + 1)
   if (!versions.some((candidate) => candidate.name === version && candidate.served)) {
-    throw new NoSuchTarget(`IPAM: the API server does not serve version ${version} of kind ${names.kind}`)
+    const served = versions.filter((candidate) => candidate.served).map((candidate) => candidate.name)
+    throw new NoSuchTarget(
+      `IPAM: the API server does not serve version ${version} of kind ${names.kind}`,
+      `Use a served version in the example: ${served.join(', ')}.`,
+    )
   }
   return { crd, kind: inVersion(crd, version), example }
 }
@@ -107,16 +111,17 @@ function findByName(
     [names.kind, `${names.kind}.${group}`, metadata.name].includes(name),
   )
   if (candidates.length === 1) return candidates[0]!
+  if (candidates.length === 0)
+    throw new NoSuchTarget(`${contract}: the API server has no CustomResourceDefinition of kind ${name}`)
   throw new NoSuchTarget(
-    candidates.length === 0
-      ? `${contract}: the API server has no CustomResourceDefinition of kind ${name}`
-      : `${contract}: ${name} is ambiguous: expected one of ${candidates.map(({ metadata }) => metadata.name).join(', ')}`,
+    `${contract}: ${name} is ambiguous: expected one of ${candidates.map(({ metadata }) => metadata.name).join(', ')}`,
+    'Name the kind with its group, or the CustomResourceDefinition.',
   )
 }
 
 function findByConvention(contract: ContractName, target: Target, crds: readonly CustomResourceDefinition[]) {
   const cluster = target.InfraCluster?.kind
-  if (contract !== 'InfraMachine' || !cluster) return undefined
+  if (contract !== 'InfraMachine' || !cluster?.kind.endsWith('Cluster')) return undefined
   const kind = cluster.kind.replace(/Cluster$/, 'Machine')
   return crds.find(({ spec }) => spec.group === cluster.group && spec.names.kind === kind)
 }
