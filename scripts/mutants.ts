@@ -8,7 +8,7 @@
  * First, one run of all tests records which test file reaches which statement. With `--reuse`, if the mutated folders are unchanged, this
  * step keeps the last record, and runs only the tests that are new or have changed since. docs/reference/testing.md describes all options.
  */
-import { spawn, spawnSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, globSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -67,8 +67,9 @@ type Outcome =
   | { readonly state: 'not covered' }
 
 function git(...args: string[]): string[] {
-  const { stdout } = spawnSync('git', args, { cwd: root, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 })
-  return stdout.split('\n').filter(Boolean)
+  return execFileSync('git', args, { cwd: root, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 })
+    .split('\n')
+    .filter(Boolean)
 }
 
 /** Returns the mutants of a file, each with an id that depends only on the path and the text of the file. */
