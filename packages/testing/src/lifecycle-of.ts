@@ -202,8 +202,8 @@ function whyIncomplete(step: LifecycleStep, cluster: Cluster | undefined, to: st
   if (!cluster) return 'the Cluster is gone'
   for (const type of ['TopologyReconciled', 'Available']) {
     const condition = getCondition(cluster, type)
-    if (condition?.status !== 'True')
-      return `${type} is ${condition?.status ?? 'not known'}: ${condition?.message || condition?.reason}`
+    if (!condition) return `the Cluster does not have the condition ${type} yet`
+    if (condition.status !== 'True') return `${type} is ${condition.status}: ${condition.message || condition.reason}`
   }
   const { controlPlane, workers } = cluster.status ?? {}
   const versions = new Set([...(controlPlane?.versions ?? []), ...(workers?.versions ?? [])].map(({ version }) => version))

@@ -79,7 +79,7 @@ export const reconcileRollout: MachineDeploymentPhase = async (scope, io) => {
   const { annotations } = machineDeployment.metadata
   machineDeployment.metadata.annotations = { ...annotations, [RevisionAnnotation]: revision.current }
 
-  // Assigned before old sets are deleted, so that observedGeneration and the v1beta1 status are updated even if a deletion fails.
+  // Assigned before old sets are deleted, so that the v1beta1 status is updated even if a deletion fails.
   scope.rolloutIncomplete = false
   if (plan.length === 0 && isComplete(machineDeployment, scope.machineSets)) {
     await deleteEmptySets(old, scope, io)
