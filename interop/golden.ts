@@ -79,8 +79,8 @@ interface Identity {
 }
 
 /**
- * Returns headers that impersonate the recorded administrator, so that extra user fields of the certificate have no effect.
- * Returns no headers for other users, and for requests that impersonate a user themselves.
+ * Returns headers that impersonate the administrator of the recordings, so that the `extra` fields of a user with a certificate have no
+ * effect. Returns no headers for other users, and for requests that impersonate a user themselves.
  */
 const asRecordedAdmin = (as: string, headers: { readonly [name: string]: string }): { [name: string]: string } =>
   as !== 'admin' || Object.keys(headers).some((name) => /^impersonate-/i.test(name))

@@ -1,6 +1,6 @@
 /**
  * Publishes every package to a registry on loopback (verdaccio), and installs the packages as a user does, in empty folders outside of the
- * checkout: for a controller, which is compiled and tested, for a new extension project, as a global command, and with npx.
+ * checkout: in the project of a controller, as a global command, in a new extension project, and with npx.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
@@ -30,7 +30,8 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const fixtures = join(root, 'interop/packages')
 
 export const packagesSuite: Suite = {
-  shows: 'packages from a registry: in a third-party controller, as a globally installed command, and with npx',
+  shows:
+    'packages from a registry: in a third-party controller, in a new extension, as a globally installed command, and with npx',
   ci: true,
   tools: ['etcd', 'kube-apiserver', 'kubectl'],
   prepare: async () => void (await installTools()),
@@ -129,7 +130,10 @@ class ExternalUser {
   }
 }
 
-/** Compiles a controller with its own kind against the installed packages, and runs its test on a virtual clock. */
+/**
+ * Compiles a controller with its own kind against the installed packages, and runs its test on a virtual clock, with the Node of this process
+ * and with the oldest Node that Capstan's libraries support.
+ */
 async function testController(checks: Checks, user: ExternalUser, tools: Tools): Promise<void> {
   const folder = user.emptyFolder('greeter')
   cpSync(join(fixtures, 'controller'), folder, { recursive: true })
@@ -138,14 +142,17 @@ async function testController(checks: Checks, user: ExternalUser, tools: Tools):
   checks.check('a controller compiles under NodeNext and strict without skipLibCheck', compiled.code === 0, compiled.text)
   for (const [name, node] of [
     ['this Node', process.execPath],
-    [`the oldest Node that libraries support (${oldestNode()})`, tools.oldestNode],
+    [`the oldest Node that Capstan's libraries support (${oldestNode()})`, tools.oldestNode],
   ] as const) {
     const { code, text } = await user.try(node, ['--test', 'dist/greeter.test.js'], { cwd: folder })
     checks.check(`the test of the controller on a virtual clock passes on ${name}`, code === 0 && /pass 1\b/.test(text), text)
   }
 }
 
-/** Installs the command with `npm install -g`, and runs it. */
+/**
+ * Installs the command with `npm install -g`. Checks its size, creates a demo cluster, compares the cold starts of the installed command and
+ * the command of the checkout, and runs tests of a Go project on `capstan envtest`.
+ */
 async function testGlobalInstall(checks: Checks, user: ExternalUser): Promise<void> {
   const prefix = user.emptyFolder('global')
   await user.run('npm', ['install', '--global', '--prefix', prefix, '@capstan/cli'])
@@ -209,8 +216,8 @@ async function compareColdStarts(checks: Checks, user: ExternalUser, capstan: st
   console.log(
     `packages: capstan apiserver is ready after ${installed} ms installed, ${checkout} ms from the checkout (medians of ${rounds})`,
   )
-  // Both run the same bundle, if the bundle of the checkout is up to date. A difference of up to 25 % plus 50 ms is noise of a busy
-  // machine.
+  // Both run a bundle of the same sources, if the bundle of the checkout is up to date. A difference of up to 25 % plus 50 ms is noise of a
+  // busy machine.
   checks.check('the installed command starts as fast as the checkout', installed <= checkout * 1.25 + 50, times)
 }
 

@@ -9,20 +9,20 @@ import { type Plugin, rolldown } from 'rolldown'
 
 const cli = fileURLToPath(new URL('../packages/cli/', import.meta.url))
 
-/** Entry points of `bin/` by the name of their file in the bundle. */
+/** Entry points of the programs in `bin/`, by the name of their file in the bundle. */
 const entries = { capstan: 'src/main.ts', envtest: 'src/envtest/main.ts' }
 
 /** Additional entry points of the published command. In a checkout they run from their sources. */
 const publishedOnlyEntries = { 'dev-child': 'src/dev/child-main.ts' }
 
 /**
- * Whether an imported module is bundled: a module of our packages, or `commander`, which every start needs. Other packages are loaded
- * from node_modules; most starts need none of them.
+ * Reports whether an imported module is bundled: a module of our packages, or `commander`, which every start needs. Other packages are
+ * loaded from node_modules; most starts need none of them.
  */
 const isBundled = (id: string): boolean =>
   id.startsWith('.') || isAbsolute(id) || id.startsWith('@capstan/') || id === 'commander'
 
-/** Writes the bundle to `folder` and returns its sources. @throws Error if a source cannot be bundled */
+/** Writes the bundle of a checkout to `folder`, and returns the paths of its sources. @throws Error if a source cannot be bundled */
 export async function bundle(folder: string): Promise<readonly string[]> {
   const began = Date.now()
   const { sources } = await writeBundle(folder, entries, sourceUrls(folder))
@@ -31,7 +31,9 @@ export async function bundle(folder: string): Promise<readonly string[]> {
   return sources
 }
 
-export interface PublishedBundle {
+/** Contents of a bundle. */
+export interface Bundle {
+  /** Paths of the bundled files, also those of bundled npm packages. */
   readonly sources: readonly string[]
   /** Names of the npm packages that the bundle imports. */
   readonly packages: readonly string[]
@@ -42,12 +44,12 @@ export interface PublishedBundle {
  * `publishedPathOf` maps the path of a source to the path that its module has in the published package; the module reads files relative
  * to this path.
  */
-export function bundleForPublication(folder: string, publishedPathOf: (source: string) => string): Promise<PublishedBundle> {
+export function bundleForPublication(folder: string, publishedPathOf: (source: string) => string): Promise<Bundle> {
   return writeBundle(folder, { ...entries, ...publishedOnlyEntries }, publishedUrls(folder, publishedPathOf))
 }
 
-/** Writes a bundle. `urls` replaces `import.meta.url` in the sources. */
-async function writeBundle(folder: string, programs: Readonly<Record<string, string>>, urls: Plugin): Promise<PublishedBundle> {
+/** Writes a bundle to `folder`, whose earlier files are deleted. `urls` replaces `import.meta.url` in the sources. */
+async function writeBundle(folder: string, programs: Readonly<Record<string, string>>, urls: Plugin): Promise<Bundle> {
   const input = Object.fromEntries(Object.entries(programs).map(([name, source]) => [name, join(cli, source)]))
   const build = await rolldown({
     input,
@@ -99,6 +101,7 @@ const publishedUrls = (folder: string, publishedPathOf: (source: string) => stri
       const program = resolve(dirname(id), path)
       const fileName = `${relative(join(cli, '../..'), program).replace(/\.ts$/, '').replaceAll(/\W+/g, '-')}.js`
       this.emitFile({ type: 'chunk', id: program, fileName })
+      // `globalThis.bundleUrl` stands for the URL of the bundle until the other `import.meta.url` are replaced.
       return `new URL('./${fileName}', globalThis.bundleUrl)`
     })
     const sourcePath = JSON.stringify(relative(folder, publishedPathOf(id)).replaceAll(sep, '/'))

@@ -1,6 +1,6 @@
 /**
- * Kinds of the stub providers, with one API group for each contract version. No provider runs: `side.ts` writes the spec and status of
- * their objects.
+ * Kinds of the stub providers: one API group for each contract version, and two kinds of the kubeadm bootstrap provider. No provider runs:
+ * `side.ts` writes spec and status of the objects that have a `Role`.
  */
 import { type CustomResourceDefinition, type Input, type Kind, type KubeObject } from '@capstan/kube'
 
@@ -12,6 +12,7 @@ export interface StubObject extends KubeObject {
 /** Part of a Cluster that a stub provider implements. `config` is the bootstrap config. */
 export type Role = 'cluster' | 'controlPlane' | 'machine' | 'config'
 
+/** Kinds of the stub providers of one contract version. */
 export interface StubKinds {
   readonly group: string
   readonly contract: 'v1beta1' | 'v1beta2'
@@ -56,7 +57,10 @@ export const stub = kindsOf('twin.capstan.dev', 'v1beta2')
 /** Kinds of contract v1beta1. */
 export const oldStub = kindsOf('old.twin.capstan.dev', 'v1beta1')
 
-/** Kinds with the names that core treats as those of the kubeadm bootstrap provider. `side.ts` does not write their spec and status. */
+/**
+ * Kinds that core treats as those of the kubeadm bootstrap provider, because of their group and names. `side.ts` does not write spec and
+ * status of their objects.
+ */
 export const kubeadmStub = {
   config: kubeadmKind('KubeadmConfig'),
   configTemplate: kubeadmKind('KubeadmConfigTemplate'),

@@ -1,6 +1,6 @@
 /**
- * API for cases: performs every action on both sides, which are upstream's core and Capstan's, and compares the sides when both are
- * idle.
+ * API for the cases of `npm run interop -- core-twin`. Performs every action on both sides, which are upstream's core and Capstan's, and
+ * compares the sides at the end of each step (`settle`, `settleRetries`).
  */
 import {
   type Client,
@@ -27,35 +27,38 @@ import { everythingReady } from './providers.ts'
 
 /** Waiting times in milliseconds. */
 const Wait = {
-  /** Both sides are idle when they are equal and have not changed for this time. */
-  equal: 2_000,
+  /** Sides that have changed nothing for this time are idle, and are compared. */
+  idle: 2_000,
   /**
-   * If nothing changes for this time and the sides differ or have not reached the expected state, upstream's core reconciles Machines
-   * and the objects that aggregate them again: it does not watch all objects that it reads, and misses a Node that registers before its
-   * Machine is indexed by providerID. A shorter time is not possible, because both cores ignore a new Machine without the condition
-   * UpToDate for ten seconds.
+   * Time until a refresh (`#refresh`), if the sides differ or have not reached the expected state: since the last change in `settle`, since
+   * the last refresh in `settleRetries`. Refreshes are necessary because upstream's core does not watch all objects that it reads, and
+   * misses a Node that registers before its Machine is indexed by providerID. A shorter time is not possible, because both cores ignore a
+   * new Machine without the condition UpToDate for ten seconds.
    */
   refresh: 10_000,
-  /** Between the refresh of objects and the refresh of objects that aggregate them. */
+  /** Time between the refresh of objects and the refresh of objects that aggregate them. */
   stage: 1_500,
-  /** Time without changes after a refresh until the next refresh, or until the sides count as different. */
+  /** If the sides still differ after a refresh: time without changes until the next refresh, or until the sides count as different. */
   different: 6_000,
-  /** As `different`, if only Events differ. Upstream's library writes them one after another, on a busy machine up to 20 s late. */
+  /**
+   * As `different`, if only Events differ after the last refresh. Upstream's library writes Events one after another, on a busy machine up
+   * to 20 s late.
+   */
   events: 40_000,
-  /** Between two comparisons in a state in which a side never becomes idle. */
+  /** Time between two comparisons in `settleRetries`. */
   repeat: 700,
   /** Maximum wait for one step. Long enough for a busy machine. */
   max: 180_000,
-  /** As `max`, while a side still changes. */
+  /** As `max` for `settle`, if a side has changed within the time `different`. */
   changing: 300_000,
 }
 
-/** Number of comparisons without a difference that are required in a state in which a side never becomes idle. */
+/** Number of comparisons without a difference that `settleRetries` requires. */
 const TimesEqual = 5
 
 /**
- * Maximum number of refreshes in one `settle` before its state is reached, and again afterwards. More than one is necessary, because upstream
- * may still be connecting to the workload cluster during the first. The last refresh includes both sides.
+ * Maximum number of refreshes in one `settle`; the count begins again when both sides have reached the expected state. More than one is
+ * necessary, because upstream may still be connecting to the workload cluster during the first. The last refresh includes both sides.
  */
 const MaxRefreshes = 3
 
@@ -80,7 +83,7 @@ export type State = (objects: readonly KubeObject[], side: Side['name']) => bool
 
 /** A dry-run request whose responses are compared. */
 export interface DryRunRequest {
-  /** Description of the request, which differences contain. */
+  /** Description of the request, for the reported differences. */
   readonly what: string
   readonly method: 'POST' | 'PATCH' | 'DELETE'
   /** Name of the existing object. */
@@ -89,12 +92,13 @@ export interface DryRunRequest {
   readonly body?: object
 }
 
+/** The two sides of one case. */
 export class Twin {
   /** Number of dry-run requests whose responses were compared. */
   comparedResponses = 0
   readonly namespace: string
   readonly differingSteps: StepResult[] = []
-  /** Steps in which the sides became equal only after the last refresh, which includes Capstan's side. */
+  /** Steps whose sides, after reaching the expected state, became equal only after the last refresh, which includes Capstan's side. */
   readonly refreshedSteps: string[] = []
   readonly explained = new Set<Explained>()
   readonly #sides: readonly [Side, Side]
@@ -125,7 +129,7 @@ export class Twin {
   }
 
   /**
-   * Runs `act` while no manager runs, at most once in a case that stops the managers. `act` cannot write core's kinds, because their
+   * Runs `act` while no manager runs. Only restart cases can call this, and only once. `act` cannot write core's kinds, because their
    * webhooks are down.
    */
   async whileStopped(act: () => Promise<void>): Promise<void> {
@@ -184,7 +188,8 @@ export class Twin {
   }
 
   /**
-   * Changes an annotation, so that both cores reconcile the object now. Upstream's core does not watch all objects that it reads.
+   * Changes an annotation, so that both cores reconcile the object now. Needed because upstream's core does not watch all objects that it
+   * reads.
    */
   async touch<T extends KubeObject>(kind: Kind<T>, target: Target<T>): Promise<void> {
     this.#touches++
@@ -249,7 +254,7 @@ export class Twin {
     }
   }
 
-  /** Runs a custom action on both sides; compares its results if there are any. */
+  /** Runs a custom action on both sides, and compares the results or error messages. */
   async runOnBoth(description: string, act: (client: Client, side: Side) => Promise<unknown>): Promise<void> {
     await this.#compareResults(description, (side) => act(side.client, side))
   }
@@ -269,7 +274,7 @@ export class Twin {
       const idleFor = now - Math.max(startedAt, ...this.#sides.map((side) => side.observed(this.namespace).changed))
       const limit = idleFor >= Wait.different ? Wait.max : Wait.changing
       const isOver = now - startedAt > limit
-      if (!isOver && idleFor < Wait.equal) continue
+      if (!isOver && idleFor < Wait.idle) continue
       if (!isOver && !isReached()) {
         if (refreshes < MaxRefreshes && idleFor >= Wait.refresh) await this.#refresh(++refreshes === MaxRefreshes)
         continue
@@ -330,9 +335,9 @@ export class Twin {
 
   /**
    * Makes upstream's core reconcile all objects of the kinds in `refreshOrder`, by adding and removing an annotation. Most refreshes
-   * leave out Capstan's core, so that the suite detects an object that Capstan should watch, but does not. The last refresh of a step
-   * in `settle` includes Capstan's core, because neither core notices some changes, such as those of the Machines of a paused
-   * MachineSet. The suite prints these steps.
+   * leave out Capstan's core, so that the suite detects an object that Capstan should watch, but does not. The last refresh in
+   * `settle` includes Capstan's core, because neither core notices some changes, such as those of the Machines of a paused MachineSet. The
+   * suite prints `refreshedSteps`.
    */
   async #refresh(onBothSides = false): Promise<void> {
     const [upstream] = this.#sides
@@ -361,15 +366,19 @@ export class Twin {
     })
   }
 
-  /** Returns how often the Event of a difference was recorded on the side that has it, and whether in the step of the object's creation. */
+  /**
+   * Returns how often the Event of a difference was recorded on the side that has the Event, and whether the last recording was in the step
+   * that created the object.
+   */
   #recordingsOf({ object, path, theirs }: Difference): Recordings {
     if (object !== 'Events') return { count: 0, isOfCreation: false }
     const observed = this.#sides[theirs === undefined ? 1 : 0].observed(this.namespace)
     const { count, last } = recordingsOf(observed, path)
+    // The Event of the object's creation.
     const creation = path.replace(' TopologyUpdate ', ' TopologyCreate ').replace(': Updated ', ': Created ')
     const { first } = recordingsOf(observed, creation)
-    // Times of Events are truncated to seconds, so the previous step may end up to a second after `first`. Nothing is recorded in the
-    // last two seconds of a step.
+    // Times of Events are truncated to seconds, so the previous step may end up to a second after `first`. The comparisons
+    // assume that nothing is recorded in the last two seconds of a step.
     const endOfCreation = this.#ends.find((end) => end >= first + 1000)
     return { count, isOfCreation: Number.isFinite(first) && (endOfCreation === undefined || last + 1000 <= endOfCreation) }
   }
@@ -408,7 +417,7 @@ export class Twin {
     return `${root}${scope === 'Namespaced' ? `/namespaces/${this.namespace}` : ''}/${plural}`
   }
 
-  /** Performs an action on both sides, and compares the results, or the error messages. */
+  /** Performs an action on both sides, and compares the results or error messages. */
   async #compareResults(description: string, act: (side: Side) => Promise<unknown>): Promise<void> {
     const [theirs, ours] = await this.#both((side) =>
       act(side).then(

@@ -1,4 +1,7 @@
-/** Deployments, ReplicaSets, StatefulSets, DaemonSets and ControllerRevisions. */
+/**
+ * Scenarios of Deployments, ReplicaSets, StatefulSets, DaemonSets and ControllerRevisions: requests to which
+ * `interop/recordings/record-golden.ts` records the responses of a real kube-apiserver.
+ */
 import {
   apply,
   columnsOf,

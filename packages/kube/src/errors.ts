@@ -128,8 +128,8 @@ export async function orAbsent<T>(promise: Promise<T>): Promise<T | undefined> {
 
 /**
  * Reports whether `err`, or one of its causes, means that the server rejected the request, so that the request had no effect. False for
- * server errors and for requests without a response: such requests may have succeeded, so the caller must keep the objects that they
- * depend on.
+ * server errors and for requests without a response: such a request may have succeeded, so the caller must keep the objects that the
+ * request refers to.
  */
 export function wasRejected(err: unknown): boolean {
   for (let cause = err; cause instanceof Error; cause = cause.cause) {
@@ -139,7 +139,7 @@ export function wasRejected(err: unknown): boolean {
 }
 
 /**
- * Error that a retry cannot fix until one of the objects involved changes. The controller reports it in a condition, and does not retry.
+ * Error that a retry cannot fix until one of the objects involved changes. A reconcile that fails only with such errors is not retried.
  */
 export class TerminalError extends Error {
   override readonly name = 'TerminalError'
@@ -271,8 +271,8 @@ const MaxFieldErrors = 10_000
 const errorWithoutText: FieldError = { type: 'FieldValueInvalid', field: '', text: '' }
 
 /**
- * Maximum total length, in characters, of the field errors in one response, without the first error. Most responses stay below it, because
- * a request has at most 3 MB.
+ * Maximum total length, in characters, of the field errors in one response, without the first error. Most responses stay below it: the
+ * errors quote values of the request, which has at most 3 MB.
  */
 const MaxErrorCharacters = 10_000_000
 
@@ -288,8 +288,8 @@ function fittingErrors(fieldErrors: readonly FieldError[]): readonly FieldError[
 }
 
 /**
- * Returns the 422 error for one or more field errors, with the text of a real API server. Contains the first field error and those that
- * follow it, up to 10,000 errors and ten million characters after the first error. The message counts the errors that are left out.
+ * Returns the 422 error for one or more field errors, with the text of a real API server. Contains at most 10,000 field errors; all but the
+ * first have at most ten million characters in total. The message contains the number of the errors that are left out.
  */
 export function invalidObject(
   kind: { group: string; kind: string },

@@ -34,7 +34,7 @@ export interface ServerContext extends WriteServices {
   readonly reader: Reader
   /** Enabled admission plugins, by upstream's names. */
   readonly enabled: ReadonlySet<string>
-  /** Enabled plugins that are implemented in this server and apply to a resource. */
+  /** Returns the enabled plugins that this server implements and that apply to a resource. */
   readonly pluginsFor: (info: ResourceInfo) => readonly Plugin[]
   /** Returns the handler of a kind or subresource that implements its verbs itself; `undefined` for all others. */
   readonly handlerFor: (context: RequestContext) => Handler | undefined

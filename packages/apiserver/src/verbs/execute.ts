@@ -15,6 +15,10 @@ import { applyScale, scale } from './subresources/scale.ts'
 import { createByUpdate, isCreation, update } from './update.ts'
 import { watch } from './watch.ts'
 
+/**
+ * Executes every verb but watch. `ended` returns a signal that aborts when no client waits for the response any more.
+ * @throws StatusError
+ */
 export async function execute(
   server: ServerContext,
   request: ApiRequest,
@@ -37,6 +41,7 @@ export async function execute(
   }
 }
 
+/** Opens a watch. Aborting `signal` ends the watch. @throws StatusError when the watch is rejected */
 export function openWatch(server: ServerContext, request: ApiRequest, caller: Caller, signal: AbortSignal): WatchStream {
   return watch(
     server,
@@ -87,10 +92,12 @@ function contextOf(server: ServerContext, request: ApiRequest, caller: Caller, e
 function checkSubresource({ info, request: { subresource, verb, name } }: RequestContext): void {
   if (subresource === undefined) return
   if (!info.subresources) {
-    if (subresource === 'status' ? info.statusSubresource : subresource === 'scale' && info.scale) return
+    if (subresource === 'status' && info.statusSubresource) return
+    if (subresource === 'scale' && info.scale) return
     // Upstream: for an unknown subresource of a custom resource, the message names the object.
     throw notFound(info, name ?? '')
   }
+  // After `proxy`, a path may follow.
   const [first] = subresource.split('/')
   const supported = info.subresources.find(({ name }) => name === (first === 'proxy' ? first : subresource))
   if (!supported) throw unknownResource()

@@ -38,7 +38,7 @@ export interface Target {
 /** Health of a Machine, with the conditions that report it in the v1beta2 and v1beta1 form. */
 export type Health =
   | { readonly kind: 'unhealthy' | 'healthy'; readonly condition: NewCondition; readonly legacy: NewLegacyCondition }
-  /** The Machine becomes unhealthy after `after` milliseconds unless it or its Node changes. */
+  /** In `after` milliseconds the Machine is unhealthy, unless it, its Node or the Cluster changes. */
   | { readonly kind: 'pending'; readonly after: number }
   /** The health of the Machine cannot be determined. */
   | { readonly kind: 'unknown' }
@@ -46,7 +46,7 @@ export type Health =
 const HealthCheckSucceeded = MachineConditions.HealthCheckSucceeded
 const legacyType = HealthCheckSucceeded.type
 
-/** Determines the health of a Machine at the time `now`. */
+/** Determines the health of a Machine at the time `now`, in milliseconds since the Unix epoch. */
 export function healthOf(target: Target, healthCheck: MachineHealthCheck, cluster: Cluster, now: number): Health {
   const { machine } = target
   if (machine.metadata.annotations?.[RemediateMachineAnnotation] !== undefined) {
@@ -80,8 +80,9 @@ function healthyWithNode({ machine, node }: Target): Health {
 }
 
 /**
- * Returns whether the health of a Machine is evaluated. No Machine is evaluated before the infrastructure is ready, and no worker before
- * the control plane is initialized. Control plane Machines are evaluated, and can be remediated, before it is initialized.
+ * Returns whether the health of a Machine is evaluated. No Machine is evaluated before the infrastructure of the Cluster is ready, and no
+ * worker before the control plane is initialized. Control plane Machines are evaluated, and can be remediated, before the control plane is
+ * initialized.
  */
 function isEvaluated({ metadata }: Machine, cluster: Cluster): boolean {
   const isControlPlane = metadata.labels?.[MachineControlPlaneLabel] !== undefined
@@ -103,7 +104,7 @@ function unhealthy(reason: Reason, messages: readonly string[]): Health {
 
 interface Problems {
   readonly messages: readonly string[]
-  /** Milliseconds until the next problem occurs; Infinity when none is expected. */
+  /** Milliseconds after which the next problem will have occurred; Infinity when none is expected. */
   readonly after: number
 }
 
@@ -134,7 +135,7 @@ function nodeProblems({ machine, node }: Target, { spec }: MachineHealthCheck, c
 
 /**
  * Time for which a Machine that is being deleted may exist without its Node. Usually the Machine controller has deleted the Node, and removes
- * the Machine's finalizer next. Upstream limits the reconciles of a MachineHealthCheck to one in this time.
+ * the Machine's finalizer next. Upstream has no such time, but reconciles a MachineHealthCheck at most once in 15 seconds.
  */
 const TimeWithoutNode = seconds(15)
 
@@ -185,8 +186,8 @@ interface FoundCondition {
 }
 
 /**
- * Finds the conditions whose unhealthy status has lasted longer than the timeout of the rule, and the time until the next condition reaches
- * its timeout.
+ * Finds the conditions whose unhealthy status has lasted longer than the timeout of the rule, and the time after which the next condition
+ * will have exceeded its timeout.
  */
 function conditionProblems(
   on: 'Machine' | 'Node',

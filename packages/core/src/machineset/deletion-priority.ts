@@ -4,7 +4,10 @@ import { compareText, isDeleting, isFalse } from '@capstan/kube'
 
 type Order = NonNullable<NonNullable<MachineSet['spec']['deletion']>['order']>
 
-/** Returns the first `count` Machines to delete. Machines that are being deleted already come first, and are included in `count`. */
+/**
+ * Returns the first `count` Machines to delete. Machines that are being deleted already come first, and are included in `count`. `now` is in
+ * milliseconds since the Unix epoch.
+ */
 export function machinesToDelete(machines: readonly Machine[], count: number, order: Order = 'Random', now: number): Machine[] {
   const ranked = machines.map((machine) => ({ machine, priority: deletionPriority(machine, order, now) }))
   ranked.sort((a, b) => b.priority - a.priority || compareText(a.machine.metadata.name, b.machine.metadata.name))

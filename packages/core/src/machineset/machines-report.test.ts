@@ -131,7 +131,7 @@ test.each([
     10_000,
   ],
   [
-    'is scheduled for when a deletion counts as long',
+    'is scheduled for the time at which a deletion counts as long',
     [aMachine('a', { UpToDate: 'True' }, { metadata: { deletionTimestamp: ago(5) } })],
     10 * 60_000 + 1000,
   ],

@@ -11,8 +11,8 @@ import { ensureOwnerReference, ownerOfKind, ownerReference } from '@capstan/kube
 import type { MachineSetPhase } from './scope.ts'
 
 /**
- * Adds the label with the Cluster's name to the set, its selector and its template, and makes the Cluster the owner of a set that no
- * MachineDeployment created.
+ * Adds the label with the Cluster's name to the set, its selector and its template. A set that belongs to no MachineDeployment also gets an
+ * owner reference to the Cluster.
  */
 export const owner: MachineSetPhase = async ({ machineSet, cluster }) => {
   const { metadata, spec } = machineSet

@@ -1,6 +1,6 @@
 /**
- * Shares the threads that parse YAML: one thread is for superusers, one for the controllers and nodes of a cluster and for Leases, and two are
- * for all other requests. One user has at most one thread at a time.
+ * Shares the threads that parse YAML. One thread is for superusers. One is for Leases, nodes, kube-controller-manager, kube-scheduler and the
+ * service accounts of `kube-system`. Two are for all other requests. One user has at most one thread at a time.
  */
 import { type Clock, seconds } from '@capstan/kube'
 import type { Requester } from '../exchange.ts'
@@ -8,21 +8,22 @@ import type { ThreadSeats } from '../body/read-yaml.ts'
 import { FairSeats } from './fair-seats.ts'
 
 /** Number of threads for users and service accounts with ordinary priority. One user has at most one, so that one is left for other users. */
-export const MaxThreads = 2
+export const MaxOrdinaryThreads = 2
 /** Number of separate threads for superusers. */
 export const MaxExemptThreads = 1
-/** Number of separate threads for the controllers and nodes of a cluster, and for Leases. */
+/** Number of separate threads for Leases, nodes, and Kubernetes' own components. */
 export const MaxImportantThreads = 1
 /** Maximum time that a request waits for a thread, before it gets 429. */
 const LongestWait = seconds(30)
 
+/** Creates the seats for the YAML threads of one server. */
 export function threadSeats(clock: Clock): ThreadSeats {
   const levels = {
     exempt: { shares: MaxExemptThreads, lendable: 0 },
     important: { shares: MaxImportantThreads, lendable: 0 },
-    others: { shares: MaxThreads, lendable: 0 },
+    others: { shares: MaxOrdinaryThreads, lendable: 0 },
   }
-  const seats = new FairSeats(levels, MaxExemptThreads + MaxImportantThreads + MaxThreads, clock, LongestWait)
+  const seats = new FairSeats(levels, MaxExemptThreads + MaxImportantThreads + MaxOrdinaryThreads, clock, LongestWait)
   const groupOf = ({ level, isExempt }: Requester) => (isExempt ? 'exempt' : ordinaryLevels.has(level) ? 'others' : 'important')
   return (requester, signal) => seats.take(groupOf(requester), requester.flow, () => signal)
 }

@@ -30,7 +30,10 @@ const Part = new RegExp(
   'gv',
 )
 
-/** Converts letters to lowercase, and separates words by `connector`. A number without letters belongs to the word before it. */
+/**
+ * Converts letters to lowercase, and separates words by `connector`, which also replaces each character of a gap. A number without letters
+ * belongs to the word before it.
+ */
 function connected(value: string, connector: string): string {
   let out = ''
   let followsWord = false
@@ -44,7 +47,9 @@ function connected(value: string, connector: string): string {
 
 const GapOrWord = new RegExp(`(?<gap>${Gap}+)|[^\\-_\\p{White_Space}]+`, 'gv')
 
-/** Begins each word with an uppercase letter. Of a gap between two words, removes only the last character. */
+/**
+ * Begins each word with an uppercase letter; only gaps separate these words. Of a gap between two words, removes only the last character.
+ */
 function pascalCase(value: string): string {
   const parts = Array.from(value.matchAll(GapOrWord), ([part, gap]) => ({ part, isGap: gap !== undefined }))
   // Upstream writes the last character of a text without words twice.
@@ -85,6 +90,7 @@ function titleLetter(letter: string): string {
   return ['ǅǄǆ', 'ǈǇǉ', 'ǋǊǌ', 'ǲǱǳ'].find((forms) => forms.includes(letter))?.[0] ?? upperLetter(letter)
 }
 
+/** Swaps uppercase and lowercase letters. After white space, and at the start, a lowercase letter becomes title case. */
 const swapCase = (value: string): string =>
   value.replace(
     /(?<start>(?<=^|\p{White_Space})\p{Ll})|(?<lower>\p{Ll})|[\p{Lu}\p{Lt}]/gu,

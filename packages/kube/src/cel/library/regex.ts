@@ -1,4 +1,4 @@
-/** Regular expression matches. Upstream: apiserver/pkg/cel/library/regex.go. */
+/** CEL functions that return the matches of a regular expression. Upstream: apiserver/pkg/cel/library/regex.go. */
 import { RE2JS } from 're2js'
 import type { Library } from '../signature.ts'
 import { CelList, EvaluationError } from '../value.ts'

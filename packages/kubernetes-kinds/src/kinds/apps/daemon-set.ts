@@ -46,6 +46,7 @@ export const daemonsets: BuiltinKind<DaemonSet> = {
     const isChanged = !old || !same(set.spec.template, old.spec.template)
     set.metadata.annotations = { ...set.metadata.annotations, [templateGeneration]: String(oldGeneration + (isChanged ? 1 : 0)) }
   },
+  // The annotation changes only with the template.
   warnings: ({ metadata: { annotations }, spec: { template } }, old) =>
     annotations?.[templateGeneration] === old?.metadata.annotations?.[templateGeneration]
       ? []

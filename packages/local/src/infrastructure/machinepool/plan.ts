@@ -1,5 +1,6 @@
-/** Plans the next step of a pool towards the wanted number of machines of the current template. Pure. */
+/** Plans the next step of a pool towards the wanted number of machines with the current template and version. Pure. */
 
+/** A LocalMachine of the pool. */
 export interface PoolMachine {
   readonly name: string
   /** Whether the machine was created from an earlier template or version. */
@@ -20,9 +21,11 @@ export interface PoolStep {
 }
 
 /**
- * Returns the next step. All missing machines are created in one step. Without outdated machines, or with zero replicas, all excess
- * machines are removed in one step. Otherwise one machine more than `replicas` is created, and of the excess machines only outdated ones
- * are removed: each one that is not ready, and each ready one without which at least `replicas` ready machines remain.
+ * Returns the next step. Machines that are being deleted do not count. All missing machines are created in one step. Without outdated
+ * machines, or with zero replicas, all excess machines are removed in one step. Otherwise machines are replaced: if at most `replicas`
+ * exist, machines are created until there is one more; if more exist, outdated machines are removed in the order of `byPriority` until
+ * `replicas` machines remain. The removal stops earlier, before a ready machine without which fewer than `replicas` ready machines would
+ * remain.
  */
 export function planPool(machines: readonly PoolMachine[], replicas: number): PoolStep {
   const remaining = machines.filter(({ isDeleting }) => !isDeleting)
@@ -55,7 +58,10 @@ const byPriority = (a: PoolMachine, b: PoolMachine): number =>
 
 const trueFirst = (a: boolean, b: boolean): number => Number(b) - Number(a)
 
-/** Returns the failure domain with the fewest machines. Of several such domains, returns the first. */
+/**
+ * Returns the failure domain with the fewest machines, the first of several such domains; `undefined` without domains. `used` contains the
+ * domain of each machine.
+ */
 export function leastUsedDomain(domains: readonly string[], used: readonly (string | undefined)[]): string | undefined {
   const count = (domain: string) => used.filter((usedDomain) => usedDomain === domain).length
   return domains.reduce<string | undefined>(
