@@ -40,7 +40,7 @@ const PersistentVolume = unknownKind({
   scope: 'Cluster',
 })
 
-/** Returns a Pod of the namespace `default`, by default on the Node `m`. */
+/** Returns a Pod, by default in the namespace `default` and on the Node `m`. */
 export const pod = (name: string, fields: { metadata?: object; spec?: object } = {}): Input<Pod> =>
   ({
     metadata: { name, namespace: 'default', ...fields.metadata },
@@ -446,7 +446,10 @@ const infrastructureDeleted =
     )
   }
 
-/** The infrastructure of a Machine blocks the deletion of the Machine, but Pods and volumes do not. */
+/**
+ * The infrastructure of a Machine blocks the deletion of the Machine. Pods and volumes do not, because of annotations in `metadata` or
+ * timeouts in `spec`.
+ */
 const infrastructureBlocks =
   (metadata: object, spec: object): Case =>
   async (twin) => {

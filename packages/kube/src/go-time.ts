@@ -34,7 +34,10 @@ const common = (fraction: string): RegExp => new RegExp(`^\\d{4}-${day}T${clock}
 /** Patterns that match nearly all valid times, because parsing part by part is ten times slower. */
 const commonTimes = { Time: common('(?:\\.\\d+)?'), MicroTime: common('\\.\\d{6}') }
 
-/** Returns the error for an invalid time. With `micro`, `text` must be a MicroTime, which has exactly six fractional digits. */
+/**
+ * Returns the error for an invalid time; `undefined` for a valid one. With `micro`, `text` must be a MicroTime, which has exactly six
+ * fractional digits; otherwise a Time, with any number of fractional digits.
+ */
 export function timeProblem(text: string, micro: boolean): string | undefined {
   const name = micro ? 'MicroTime' : 'Time'
   if (commonTimes[name].test(text)) return undefined

@@ -16,7 +16,7 @@ interface Endpoint {
 const servers: Server[] = []
 /** Server in the kubeconfig of the workload cluster. */
 let outside: Endpoint
-/** API server of the cluster that runs this process, at the address for its Pods. */
+/** API server of the cluster in which this process runs, at its in-cluster address. */
 let inside: Endpoint
 
 async function startServer(): Promise<Endpoint> {

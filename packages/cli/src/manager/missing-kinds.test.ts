@@ -72,7 +72,7 @@ test('does not wait for kinds that this manager installs or has no permission to
   expect(warnings).toEqual([])
 })
 
-test("waits for the provider's own kinds if the manager does not install them", async () => {
+test("waits for the provider's own kinds if the manager does not install them, until the signal aborts", async () => {
   const { options, advance, abort, warnings } = setup(['secrets', 'clusters', 'machines'])
   const waiting = awaitKinds({ ...options, own: [] }).catch((err: unknown) => err)
   await advance(1000)

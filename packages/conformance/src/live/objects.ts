@@ -1,4 +1,7 @@
-/** Creates the objects of scenarios: Clusters with their provider objects, and workers. */
+/**
+ * Creates the objects of scenarios: Clusters with their provider objects, and workers. The spec of a provider object is the first example
+ * of its kind: the first spec that the user gave for this kind.
+ */
 import { Cluster, ClusterNameLabel, Machine, MachineDeployment, MachinePool } from '@capstan/api'
 import { ControlPlaneContract } from '@capstan/api/contract'
 import { type Input, type Kind, type KubeObject, type OwnerReference, Secret, typeMeta, type UnknownObject } from '@capstan/kube'
@@ -44,7 +47,7 @@ async function createTemplates(bench: Bench, name: string): Promise<void> {
   for (const contract of ['InfraMachine', 'BootstrapConfig'] as const) await createTemplate(bench, contract, name)
 }
 
-/** Creates a template with the first example. Returns `undefined` if the kind is not under test or has no templates. */
+/** Creates a template that contains the first example. Returns `undefined` if the kind is not under test or has no templates. */
 export async function createTemplate(bench: Bench, contract: ContractName, name: string): Promise<UnknownObject | undefined> {
   const target = bench.target[contract]
   if (!target?.template) return undefined
@@ -54,7 +57,7 @@ export async function createTemplate(bench: Bench, contract: ContractName, name:
 /** Returns the kind of control planes under test; the stub kind if none is under test. */
 export const controlPlaneKind = ({ target }: Bench): Kind => target.ControlPlane?.kind ?? StubControlPlane
 
-/** Creates the control plane of a Cluster, with one replica if the kind has replicas. */
+/** Creates the control plane of a Cluster: of the kind under test, with one replica if the kind has replicas; otherwise the stub. */
 export function createControlPlane(bench: Bench, name: string, metadata: Partial<KubeObject['metadata']>): Promise<KubeObject> {
   const target = bench.target.ControlPlane
   if (!target) return bench.create(StubControlPlane as Kind, { metadata: { ...metadata, name } })
@@ -72,7 +75,7 @@ export function createControlPlane(bench: Bench, name: string, metadata: Partial
   return bench.create(target.kind, object)
 }
 
-/** Creates an object with the first example as its spec. */
+/** Creates an object of the kind under test, with the spec, labels and annotations of the first example. */
 export function createExample(
   bench: Bench,
   contract: ContractName,
@@ -118,8 +121,8 @@ export const ownerOf = (owner: KubeObject, kind: Kind): OwnerReference => ({
 })
 
 /**
- * Returns `spec.bootstrap` of a Machine: a reference to an object or template of the provider under test, or the name of a Secret
- * that conform creates.
+ * Returns `spec.bootstrap` of a Machine: a reference to an object or template of the bootstrap provider under test. If there is no such
+ * provider or template, creates a Secret with bootstrap data and returns the name of the Secret in `spec.bootstrap`.
  */
 export async function bootstrapOf(bench: Bench, cluster: string, name: string, as: 'template' | 'object') {
   const target = bench.target.BootstrapConfig
@@ -152,7 +155,8 @@ export async function createWorkers(bench: Bench, name: string, replicas: number
     spec: {
       clusterName: name,
       replicas,
-      // Without a control plane under test there are no Nodes, so no Machine is ever available. A rollout must not wait for one.
+      // Without a control plane under test there are no Nodes, so no Machine is ever available. A rollout must not wait for available
+      // Machines.
       rollout: { strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: '100%', maxUnavailable: '100%' } } },
       selector: { matchLabels: labels },
       template: { metadata: { labels }, spec: await machineSpec(bench, name, 'template') },
@@ -160,7 +164,7 @@ export async function createWorkers(bench: Bench, name: string, replicas: number
   } as Input<MachineDeployment>)
 }
 
-/** Returns the spec of Machines, with references to templates or to objects. */
+/** Returns the spec of Machines, with references to templates or to objects. Creates the bootstrap Secret as `bootstrapOf` does. */
 export async function machineSpec(bench: Bench, cluster: string, as: 'template' | 'object', name = cluster) {
   const infra = bench.target.InfraMachine!
   return {
@@ -171,7 +175,12 @@ export async function machineSpec(bench: Bench, cluster: string, as: 'template' 
   }
 }
 
-/** Creates a Machine that refers to provider objects with its own name. Does not create these objects. */
+/**
+ * Creates a Machine that refers to provider objects with its own name. Does not create these objects. Without a bootstrap provider under test,
+ * creates the bootstrap Secret.
+ *
+ * @param bootstrap replaces the Machine's `spec.bootstrap`
+ */
 export async function createMachine(bench: Bench, cluster: string, name: string, bootstrap?: object): Promise<Machine> {
   const spec = await machineSpec(bench, cluster, 'object', name)
   return bench.create(Machine, {
@@ -180,7 +189,10 @@ export async function createMachine(bench: Bench, cluster: string, name: string,
   } as Input<Machine>)
 }
 
-/** Creates a MachinePool that refers to an InfraMachinePool with its own name. Does not create that object. */
+/**
+ * Creates a MachinePool that refers to an InfraMachinePool with its own name, and to the bootstrap config `<name>-pool`. Does not create
+ * these objects. Without a bootstrap provider under test, creates the bootstrap Secret.
+ */
 export async function createPool(bench: Bench, cluster: string, name: string, replicas: number): Promise<MachinePool> {
   const infra = bench.target.InfraMachinePool!
   // The bootstrap config has a separate name, because a Machine may have the name of the pool.
@@ -199,7 +211,10 @@ export async function createPool(bench: Bench, cluster: string, name: string, re
   } as Input<MachinePool>)
 }
 
-/** Creates a MachinePool with its objects if a kind of pools is under test. The name of its bootstrap config is `<name>-pool`. */
+/**
+ * Creates a MachinePool with one replica, its InfraMachinePool, and its bootstrap config or bootstrap Secret. Does nothing if no kind of
+ * InfraMachinePools is under test.
+ */
 export async function createPoolObjects(bench: Bench, cluster: string, name: string): Promise<void> {
   if (!bench.target.InfraMachinePool) return
   if (bench.target.BootstrapConfig) await createExample(bench, 'BootstrapConfig', { metadata: { name: `${name}-pool` } })
@@ -207,7 +222,10 @@ export async function createPoolObjects(bench: Bench, cluster: string, name: str
   await createPool(bench, cluster, name, 1)
 }
 
-/** Waits for the infrastructure and the control plane. If no control plane is under test, writes the status of the stub. */
+/**
+ * Waits until the infrastructure of a Cluster is provisioned and its control plane is initialized. If no control plane is under test, writes
+ * the status of the stub.
+ */
 export async function untilControlPlane(bench: Bench, name: string): Promise<void> {
   const cluster = () => bench.recording.object(Cluster, name)
   await bench.until(
@@ -230,8 +248,8 @@ export async function simulateControlPlane(bench: Bench, name: string): Promise<
 }
 
 /**
- * Creates the bootstrap config of a Machine, which may already refer to it. Without a bootstrap provider under test, creates
- * the Secret and a stub that reports it.
+ * Creates the bootstrap config of a Machine; the Machine may already exist. Without a bootstrap provider under test, creates the Secret and
+ * a StubBootstrapConfig whose status names the Secret.
  */
 export async function createBootstrap(bench: Bench, cluster: string, name: string): Promise<void> {
   if (bench.target.BootstrapConfig) {
@@ -269,7 +287,7 @@ export async function untilGone(bench: Bench, cluster: string, kinds: readonly K
   )
 }
 
-/** Waits until the infrastructure of a MachinePool is provisioned, if a kind of pools is under test. */
+/** Waits until the infrastructure of a MachinePool is provisioned. Does nothing if no kind of InfraMachinePools is under test. */
 export async function untilPool(bench: Bench, poolName: string): Promise<void> {
   if (!bench.target.InfraMachinePool) return
   await bench.until(

@@ -15,7 +15,7 @@ export interface ClusterControllerOptions extends Partial<ClusterSettings> {
   readonly concurrency?: number
 }
 
-/** Creates the controller of Clusters. README.md lists the watched kinds. */
+/** Creates the controller of Clusters. README.md in this folder lists the watched kinds. */
 export function createClusterController({
   clusters,
   concurrency = 10,
@@ -32,8 +32,9 @@ export function createClusterController({
       watches(MachineSet, clusterOfLabel, setMatters),
       watches(MachineDeployment, clusterOfLabel, setMatters),
       ...(gates.MachinePool === false ? [] : [watches(MachinePool, clusterOfLabel, setMatters)]),
-      watches(ClusterClass, (clusterClass, cache) => clustersOfClass(cache, clusterClass), gatesMatter),
-      // Users create these Secrets without the label that the manager's event filter may require. Upstream reads them without a watch.
+      watches(ClusterClass, (clusterClass, cache) => clustersOfClass(cache, clusterClass), changesAvailabilityGates),
+      // Users create the Secrets of certificate authorities without the label that `--watch-filter` may require, so the filter applies only to
+      // the Clusters. Upstream reads these Secrets without a watch.
       {
         ...watches(Secret, clusterOfAuthority, ({ object }) => object?.metadata.name.endsWith(AuthoritySuffix) ?? false),
         filter: 'keys',
@@ -80,7 +81,7 @@ const conditionFacts = (object: ConditionSource, types: readonly string[]) =>
     return condition && [condition.status, condition.message]
   })
 
-const gatesMatter: Predicate<ClusterClass> = ({ previous, object }) =>
+const changesAvailabilityGates: Predicate<ClusterClass> = ({ previous, object }) =>
   !equal(previous?.spec.availabilityGates, object?.spec.availabilityGates)
 
 const AuthoritySuffix = '-ca'

@@ -16,7 +16,7 @@ export const resourceSetsOfSource =
       .map(keyOf)
   }
 
-/** Maps a Cluster to the ClusterResourceSets that select it. An invalid selector selects no Cluster. */
+/** Maps a Cluster to the ClusterResourceSets that select it. An empty or invalid selector selects no Cluster. */
 export const resourceSetsOfCluster = (cluster: Cluster, cache: Cache): ObjectKey[] =>
   resourceSetsIn(cache, cluster.metadata.namespace!)
     .filter(({ spec }) => hasMatchingLabels(spec.clusterSelector, cluster))

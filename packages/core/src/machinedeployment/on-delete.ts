@@ -1,6 +1,6 @@
 /**
- * Plans a rollout of the OnDelete strategy: users delete Machines, the current set creates the missing ones, and old sets never create
- * Machines again. Upstream: machinedeployment_rollout_ondelete.go, v1.14.
+ * Plans the next step of a rollout with the strategy OnDelete: users delete Machines, the current MachineSet creates the missing Machines,
+ * and old MachineSets never create Machines again. Upstream: machinedeployment_rollout_ondelete.go, v1.14.
  */
 import { scaleCurrent } from './plan-rolling-update.ts'
 import type { Rollout, Scale } from './rollout-plan.ts'

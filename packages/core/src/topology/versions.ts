@@ -145,7 +145,7 @@ export async function callUpgradeHook(
 
 const isStepHook = (hook: UpgradeHook): boolean => (stepHooks as readonly string[]).includes(hook)
 
-/** Returns the steps from the class or its extension, which is called only when an upgrade is needed. */
+/** Returns the steps of the upgrade from the class or from its extension. The extension is called only when an upgrade is due. */
 async function planOf(
   scope: TopologyScope,
   cluster: Cluster,

@@ -1,6 +1,6 @@
 /**
- * Tests network failures between core and an extension, with real sockets. Each call ends at once, or when its timeout of ten
- * seconds expires on the test's clock. In the meantime calls to another extension succeed.
+ * Tests network failures between the hook client and an extension, with real sockets. Each failed call ends at once, or when its timeout of
+ * ten seconds expires on the test's clock. Calls to another extension succeed nevertheless.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -91,7 +91,7 @@ const outcomeOf = (client: ExtensionClient) =>
     },
   )
 
-/** The TCP sockets of TLS sockets, by port: only TCP sockets can be reset. */
+/** The TCP sockets of TLS sockets, by the client's port: only TCP sockets can be reset. */
 const raw = new Map<number | undefined, Socket>()
 const serving = (server: Server) => servingUntil(server, closing, (socket) => void raw.set(socket.remotePort, socket))
 const reset = ({ remotePort }: Socket) => void raw.get(remotePort)!.resetAndDestroy()
@@ -314,7 +314,7 @@ describe('a call to an extension that', () => {
         }),
     ],
     [
-      'sends an error response byte by byte',
+      'does not end the body of an error response',
       (begun) => tls((socket) => socket.write(`${head('500 Oh', 'content-length: 10')}x`, begun)),
     ],
   ]
@@ -369,7 +369,7 @@ describe('a response over the size limit', () => {
 })
 
 describe('connections', () => {
-  it('are closed after a change of their caBundle, once the calls on them have completed', async () => {
+  it('are closed once their calls have completed after a change of the caBundle, and when the extension is unregistered', async () => {
     const release = Promise.withResolvers<void>()
     const begun = Promise.withResolvers<void>()
     let connections = 0
@@ -378,16 +378,16 @@ describe('connections', () => {
       await release.promise
       return Response.json({ status: 'Success' })
     }, certified)
-    const raw = await tcp((socket) => {
+    const relayURL = await tcp((socket) => {
       connections++
       socket.on('close', () => connections--)
       relay(socket, server.port)
     })
-    const client = clientFor(raw)
+    const client = clientFor(relayURL)
     const pendingCall = call(client, 'bad')
     await begun.promise
     const other = await makeAuthority(systemClock, { commonName: 'other' })
-    client.register(configOf('bad', raw, `${authority.certificate}${other.certificate}`))
+    client.register(configOf('bad', relayURL, `${authority.certificate}${other.certificate}`))
     expect(connections).toBe(1)
     release.resolve()
     expect(await pendingCall).toMatchObject({ status: 'Success' })

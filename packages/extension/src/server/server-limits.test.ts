@@ -80,7 +80,7 @@ describe("the caller's timeout", () => {
     await answer
     expect(messageOf(reason)).toBe('gone')
     expect(served).toMatchObject([{ status: 'Gone' }])
-    // A disconnect of the client does not count as a failure of the handler.
+    // A disconnect of the caller does not count as a failure of the handler.
     expect(lines.map(([message]) => message)).toEqual(['Hook not answered'])
   })
 
@@ -99,8 +99,8 @@ describe("the caller's timeout", () => {
   })
 })
 
-describe('concurrent calls over the limit', () => {
-  it("wait, at most until their caller's timeout", async () => {
+describe('concurrent calls', () => {
+  it("over the limit wait, at most until their caller's timeout", async () => {
     const ends: (() => void)[] = []
     const call = serverOf(() => new Promise((resolve) => ends.push(() => resolve(proceedNow()))), { inFlight: 1 })
     const first = call('?timeout=1m')
@@ -117,7 +117,7 @@ describe('concurrent calls over the limit', () => {
     expect([(await first).status, (await patient).status]).toEqual([200, 200])
   })
 
-  it('also wait for handlers that continue after their timeout', async () => {
+  it('over the limit wait for handlers that continue after their timeout', async () => {
     const ends: (() => void)[] = []
     const call = serverOf(() => new Promise((resolve) => ends.push(() => resolve(proceedNow()))), { inFlight: 1 })
     const first = call('?timeout=5s')
@@ -133,7 +133,7 @@ describe('concurrent calls over the limit', () => {
     expect((await second).status).toBe(200)
   })
 
-  it('are rejected if their bodies together exceed the memory budget', async () => {
+  it('are rejected while the request bodies would together exceed the memory budget', async () => {
     const ends: (() => void)[] = []
     const call = serverOf(() => new Promise((resolve) => ends.push(() => resolve(proceedNow()))), { bytes: 100 })
     const first = call()
@@ -164,7 +164,7 @@ describe('each call', () => {
     expect(lines).toEqual([['Hook answered', { ...always, ...fields }]])
   })
 
-  it('is logged without its request body', async () => {
+  it('is logged without its query and request body', async () => {
     const call = serverOf(() => {
       throw new Error('broken')
     })

@@ -48,7 +48,7 @@ describe('a handler', () => {
     ['proceeds', {}, { status: 'Success', retryAfterSeconds: 0 }],
     ['blocks', { wait: '30' }, { status: 'Success', retryAfterSeconds: 30, message: 'quota for demo' }],
     ['fails', { mood: 'bad' }, { status: 'Failure', message: 'not today', retryAfterSeconds: 0 }],
-  ])('that %s returns status, message and retryAfterSeconds', async (_, settings, answer) => {
+  ])('that %s causes a response with status, retryAfterSeconds and, if it has one, its message', async (_, settings, answer) => {
     expect(await callHook(extension, BeforeClusterCreate, { cluster, settings })).toEqual({
       apiVersion: 'hooks.runtime.cluster.x-k8s.io/v1alpha1',
       kind: 'BeforeClusterCreateResponse',
@@ -72,7 +72,7 @@ describe('a handler', () => {
 
   test.each([
     ['undefined', undefined, 'got undefined'],
-    ['a response as sent to the caller', { status: 'Failure', message: 'no' }, 'got an object with status, message'],
+    ['a response in the wire format', { status: 'Failure', message: 'no' }, 'got an object with status, message'],
     ['an unknown kind', { kind: 'wait' }, 'got an object with kind'],
   ])('that returns %s fails the call with 500', async (_, answer, got) => {
     const careless = on(BeforeClusterCreate, { name: 'careless' }, (() => answer) as never)

@@ -1,4 +1,4 @@
-/** Go's names of hook fields and types, for its messages. Upstream: api/runtime/hooks/v1alpha1 and api/core/v1beta2, v1.14. */
+/** Go's names of hook fields and types, for error messages like those of Go. Upstream: api/runtime/hooks/v1alpha1 and api/core/v1beta2, v1.14. */
 import type { JSONSchema } from '@capstan/kube'
 
 /**

@@ -1,4 +1,4 @@
-/** Computes the Node of a simulated kubelet and its status. Pure. */
+/** Computes the Node that a simulated kubelet registers, and the status of this Node. Pure. */
 import { NodeUninitializedTaint } from '@capstan/api'
 import type { Input, Node } from '@capstan/kube'
 import { equal, timestamp } from '@capstan/kube'
@@ -25,7 +25,10 @@ const ControlPlaneRole = 'node-role.kubernetes.io/control-plane'
 export const roleTaint = (role: Kubelet['role']) =>
   role === 'control-plane' ? { key: ControlPlaneRole, effect: 'NoSchedule' as const } : NodeUninitializedTaint
 
-/** Returns the Node that the kubelet creates to register itself, with the labels, taints and status of a real kubelet. */
+/**
+ * Returns the Node that the kubelet creates to register itself. `registration` is the bootstrap data; without it, the Node has the kubelet's
+ * own labels and the taint of its role.
+ */
 export function newNode(kubelet: Kubelet, registration: Registration | undefined, now: number): Input<Node> {
   const { nodeName, role } = kubelet
   return {

@@ -33,7 +33,13 @@ type Draft = { [field: string]: unknown }
 /** Decodes an object without pauses; see `decoding`. */
 export const decode = (...args: Parameters<typeof decoding>): UnknownObject => atOnce(decoding(...args))
 
-/** Decodes an object. @param raw a draft that may be changed, see `draftOf` @throws StatusError as upstream: BadRequest or Invalid */
+/**
+ * Decodes an object. The caller can pause at each `yield`.
+ *
+ * @param raw a mutable copy, such as `draftOf` returns; it is changed and returned
+ * @param old the stored object, if the request changes one
+ * @throws StatusError as upstream: BadRequest or Invalid
+ */
 export function* decoding(context: RequestContext, raw: Draft, source: Source, old?: UnknownObject): Work<UnknownObject> {
   const { info } = context
   yield
@@ -177,8 +183,9 @@ function reportUnknownFields(context: RequestContext, unknown: readonly string[]
 }
 
 /**
- * Sets the namespace of the object if it is missing, and deletes it from cluster-scoped objects. @throws StatusError BadRequest when name
- * or namespace are not those of the request
+ * Sets the namespace of a namespaced object if it is missing, and deletes the namespace of a cluster-scoped object.
+ *
+ * @throws StatusError BadRequest when the name or the namespace is not that of the request
  */
 export function checkNameAndNamespace({ info, request }: RequestContext, { metadata }: UnknownObject): void {
   if (info.namespaced) {

@@ -27,7 +27,7 @@ import {
  */
 export const initialization = (contract: ContractName): LiveCheck => ({
   looksAt:
-    'The field for completed initialization becomes true in each contract version that the kind claims, and remains true until deletion.',
+    'The field for completed initialization. In the contract version that core chooses, it becomes true and remains true until deletion; in each other contract version that the kind claims, it is true once the cluster is ready.',
   scenario: 'life',
   contract,
   run(recorded) {
@@ -217,10 +217,13 @@ function pausedScale(recorded: ScenarioRecord): Observation[] {
   )
 }
 
-/** Checks that a restart of the provider neither changes nor adds objects, and that a restart during the deletion does not prevent it. */
+/**
+ * Checks that a restart of the provider changes no spec and neither adds nor removes objects, and that a restart during the deletion does not
+ * prevent the deletion.
+ */
 export const survivesRestart = (contract: ContractName): LiveCheck => ({
   looksAt:
-    'Objects before and after a restart of the provider when they are provisioned, and their deletion with another restart.',
+    'UID and spec of provisioned objects before and after a restart of the provider; then the deletion of all objects, during which the provider is restarted again.',
   scenario: 'restarted',
   contract,
   run(recorded) {

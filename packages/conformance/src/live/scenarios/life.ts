@@ -141,10 +141,13 @@ async function changeMetadata(bench: Bench): Promise<void> {
 
 /** Changes the infrastructure template of the workers, so that core replaces their Machines. */
 async function changeTemplate(bench: Bench): Promise<void> {
-  const { kind } = (await createSecondTemplate(bench)) ?? {}
-  if (!kind) return
+  const { template } = bench.target.InfraMachine!
+  if (!template) return
+  await createTemplate(bench, 'InfraMachine', `${name}-2`)
   const oldUIDs = new Set(workerMachines(bench).map(({ metadata }) => metadata.uid))
-  await bench.patch(MachineDeployment, name, { spec: { template: { spec: { infrastructureRef: refOf(kind, `${name}-2`) } } } })
+  await bench.patch(MachineDeployment, name, {
+    spec: { template: { spec: { infrastructureRef: refOf(template.kind, `${name}-2`) } } },
+  })
   await bench.until('worker Machines are replaced after a change of the template', () => {
     const machines = workerMachines(bench)
     return (
@@ -153,12 +156,6 @@ async function changeTemplate(bench: Bench): Promise<void> {
     )
   })
   bench.mark('template changed')
-}
-
-/** Creates a second template of InfraMachines. Returns the kind of the template; `undefined` if the provider has no such kind. */
-async function createSecondTemplate(bench: Bench) {
-  await createTemplate(bench, 'InfraMachine', `${name}-2`)
-  return bench.target.InfraMachine!.template
 }
 
 /** Upgrades the control plane. */

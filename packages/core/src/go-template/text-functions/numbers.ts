@@ -62,7 +62,7 @@ export const numberFunctions: Readonly<Record<string, TemplateFunction>> = {
   }),
 }
 
-/** Rounds to 16 decimal places, for the results of sprig, which computes with decimal numbers: 0.1 + 0.2 is 0.3. */
+/** Rounds to 16 decimal places to get the results of sprig, which computes with decimal numbers: 0.1 + 0.2 is 0.3. */
 const decimal = (value: number): number => Number(value.toFixed(16))
 
 /** Parses an octal number; 0 when it is invalid or exceeds an int64. */
@@ -85,7 +85,7 @@ function sequence(first: bigint, last: bigint, step = last < first ? -1n : 1n): 
   return steps(first, last + (step > 0n ? 1n : -1n), step).join(' ')
 }
 
-/** Returns the numbers from `start` to `stop`, exclusive. */
+/** Returns the numbers from `start`, inclusive, to `stop`, exclusive. */
 function steps(start: bigint, stop: bigint, step: bigint): bigint[] {
   if (step === 0n || (stop - start) * step <= 0n) return []
   if ((stop - start) / step > MaxItems) throw new Error(`list is longer than ${MaxItems}`)
