@@ -63,7 +63,7 @@ function coreSection(): string[] {
   return [
     '## Core',
     '',
-    'Behaviour of core on which providers rely. "Core will …" in the book counts as MUST. The tests act as a provider of each contract version; their names begin with the id of the rule.',
+    'Behaviour of core on which providers rely. "Core will …" in the book counts as MUST. The tests act as a provider of each contract version; their names begin with the id of the rule. For IPAM, whose kinds are core’s own, a contract version is an API version of these kinds.',
     'Cases of [core-twin](../../interop/README.md#core-beside-upstreams-core) compare this behaviour with that of upstream’s core.',
     '',
     ...coreRules.flatMap((rule) => [

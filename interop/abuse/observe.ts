@@ -16,9 +16,9 @@ export interface Observed {
    * not counted, so that the result does not depend on other processes of the machine.
    */
   readonly delay: number
-  /** Longest CPU time of the server's main thread during a small request, in milliseconds. This depends least on other processes. */
+  /** Longest CPU time of the server's main thread during a small request, in milliseconds. Of all values, it depends least on other processes. */
   readonly cpu: number
-  /** CPU time of all threads of the server for the input and the small requests beside it, in seconds. */
+  /** CPU time of all threads of the server for the input and the small requests sent at the same time, in seconds. */
   readonly cpuSeconds: number
   /** Resident memory of the server after the input, in bytes. */
   readonly memory: number

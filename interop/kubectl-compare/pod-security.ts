@@ -32,7 +32,7 @@ export const podSecurity: Section = {
     ...versions.map(
       (version) => `kubectl label namespace versions ${label}enforce-version=${version} --overwrite && ${tryAll('versions')}`,
     ),
-    // Labels with invalid values.
+    // Invalid values of labels, the greatest valid version, an unknown label, and an annotation in place of a label.
     namespace('wrong', { enforce: 'strict', 'enforce-version': 'v2.0', audit: '', 'warn-version': 'v1.01' }),
     namespace('wrong', { enforce: 'Baseline' }),
     namespace('wrong', { 'enforce-version': 'v1.99999999999999999999' }),
@@ -42,7 +42,7 @@ export const podSecurity: Section = {
     `kubectl annotate namespace open ${label}warn=most`,
     `kubectl apply --server-side -f - <<< '{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"open","labels":{"${label}enforce":"none"}}}'`,
     `kubectl patch namespace open --type=json -p '[{"op":"add","path":"/metadata/labels","value":{"${label}audit-version":"1.20"}}]'`,
-    // More warnings than response headers can contain.
+    // Warnings whose total length exceeds the API server's limit, so that they are truncated.
     `kubectl create -n warned --dry-run=server -o name -f - <<< '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"nodeSelector":{"beta.kubernetes.io/arch":"x"},"containers":['$(printf ',{"image":"i","name":"a-long-name-of-a-container-%d"}' {100..160} | cut -c2-)']}}'`,
     // Seccomp and AppArmor profiles that annotations of pods select.
     'kubectl create -n open -f pod-annotations.yaml',

@@ -1,6 +1,6 @@
 /**
  * `node scripts/tools/protobuf-messages.ts` reads the Go types of the built-in kinds from their published modules, and writes the protobuf
- * field numbers to `packages/kubernetes-kinds/src/protobuf-messages.ts`. Needs Go.
+ * number, the name and the type of each field to `packages/kubernetes-kinds/src/protobuf-messages.ts`. Needs Go.
  */
 import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -43,7 +43,7 @@ packages.set('meta/v1', { module: 'k8s.io/apimachinery', path: 'pkg/apis/meta/v1
 /** Names under which Go files import other packages, with the package. */
 const aliases: { readonly [alias: string]: string } = { metav1: 'meta/v1', apiv1: 'core/v1', v1: 'core/v1', corev1: 'core/v1' }
 
-/** Types with a special wire format, with their names in the generated table. */
+/** Types with a special wire format, and types of packages that are not read, with their names in the generated table. */
 const special: { readonly [type: string]: string } = {
   'meta/v1.Time': 'Time',
   'meta/v1.MicroTime': 'MicroTime',

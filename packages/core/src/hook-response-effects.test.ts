@@ -6,7 +6,6 @@ import { hookResponseEffects } from './hook-response-effects.ts'
 const effectsOf = (hook: Hook, response: object) => hookResponseEffects(hook, 'gate.sample', fixture(hook) as object, response)
 const success = { status: 'Success' }
 
-// Further responses that are rejected, by the client or by core, are in packages/extension/fixtures/refused.
 test.each<[string, Hook, object, readonly string[]]>([
   ['continues after a success', BeforeClusterCreate, success, ['continues']],
   [
@@ -61,6 +60,7 @@ test.each<[string, Hook, object, readonly string[]]>([
   expect(effectsOf(hook, response)).toEqual({ kind: 'accepted', effects })
 })
 
+// More responses that the client or core rejects are in packages/extension/fixtures/refused.
 test('a rejection contains the error, and the problem code of the client if there is one', () => {
   expect(effectsOf(BeforeClusterCreate, { status: 'Failure', message: 'no' })).toEqual({
     kind: 'rejected',

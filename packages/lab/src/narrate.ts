@@ -27,7 +27,7 @@ export interface ObjectChange {
   readonly object: KubeObject | undefined
 }
 
-/** Returns the lines that a change adds to the report; there may be none. */
+/** Returns the lines that describe a change; there may be none. */
 export type LineFormatter = (change: ObjectChange) => Line[]
 
 export function createLineFormatter(clock: Clock): LineFormatter {
@@ -102,7 +102,10 @@ function aboutCluster(
   return lines
 }
 
-/** Reports a failed topology reconcile and a completed upgrade. `lineOf` reports hooks that block, `aboutMachine` reports Machines. */
+/**
+ * Reports a failed topology reconcile and a completed upgrade. `lineOf` of `hook-calls.ts` reports hooks that block, and `aboutMachine` reports
+ * Machines.
+ */
 function aboutTopology(previous: Cluster | undefined, object: Cluster, line: (event: string, text: string) => Line): Line[] {
   const was = conditionOf(previous, 'TopologyReconciled')
   const is = conditionOf(object, 'TopologyReconciled')

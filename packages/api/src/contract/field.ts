@@ -30,16 +30,16 @@ export function field<T>(
   }
 }
 
-/** Returns the value at the field's path, or `undefined`. @throws TypeError when a parent of the field is not an object */
+/** Returns the value at the field's path; `undefined` if it is absent or null. @throws TypeError when a parent of the field is not an object */
 export function readField<T>(object: object, field: ContractField<T>, contract: ContractVersion): T | undefined {
   return readPath(object, field.paths[contract]) as T | undefined
 }
 
 /**
- * Returns the text at the field's path, or `undefined`.
+ * Returns the text at the field's path; `undefined` if it is absent or null.
  *
- * @throws TypeError when the value is not a string or is longer than `maxLength`, the limit of the field to which core copies it; or when a
- * parent of the field is not an object
+ * @throws TypeError when the value is not a string, when a parent of the field is not an object, or when the text has more than `maxLength`
+ * UTF-16 code units, the limit of the field to which core copies the text
  */
 export function readText(
   object: object,
@@ -66,6 +66,7 @@ export function removeField(draft: object, field: ContractField<unknown>, contra
   if (typeof parent === 'object' && parent !== null) delete (parent as Record<string, unknown>)[last]
 }
 
+/** Returns the value at a path such as `spec.providerID`; `undefined` if it is absent or null. @throws TypeError as `readField` */
 export function readPath(object: object, path: string): unknown {
   let value: unknown = object
   for (const name of path.split('.')) {

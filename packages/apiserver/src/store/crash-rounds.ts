@@ -23,6 +23,7 @@ export interface AcknowledgedWrite {
 
 export interface CrashOptions {
   readonly folder: string
+  /** Maximum number of rounds. In each round, one process writes until it is killed. */
   readonly rounds: number
   readonly random: Random
   /** Ends the test before the next round when it returns true. */
@@ -81,10 +82,10 @@ async function runWriter(
   knownRevision: number,
   random: Random,
 ): Promise<{ found: FoundState | undefined; acknowledged: AcknowledgedWrite[] }> {
-  const log = random.next() < 0.5 ? SmallLog : LargeLog
+  const maxLogSize = random.next() < 0.5 ? SmallLog : LargeLog
   const writer = spawn(
     process.execPath,
-    [fileURLToPath(new URL('./crash-writer.ts', import.meta.url)), folder, String(log), String(knownRevision)],
+    [fileURLToPath(new URL('./crash-writer.ts', import.meta.url)), folder, String(maxLogSize), String(knownRevision)],
     // Caches compiled sources, so that they are compiled once instead of in each round.
     { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, NODE_COMPILE_CACHE: `${folder}.compiled` } },
   )
@@ -125,7 +126,9 @@ function mistakesIn(
     if (write.isDeletion && foundRevision !== undefined && foundRevision < write.revision)
       mistakes.push(`${write.name} exists at ${foundRevision}, although it was deleted at ${write.revision}`)
     if (!write.isDeletion && (foundRevision === undefined ? !isDeletedSince(write) : foundRevision < write.revision))
-      mistakes.push(`${write.name} was written at ${write.revision}, and found at ${foundRevision}`)
+      mistakes.push(
+        `${write.name} was written at ${write.revision}, and ${foundRevision === undefined ? 'not found' : `found at ${foundRevision}`}`,
+      )
   }
   if (!changes) return mistakes
   const isWithoutGaps = changes.every((change, index) => change.revision === knownRevision + 1 + index)

@@ -64,7 +64,7 @@ const pausing = (kind: string, owner: string) =>
   `While ${owner} is paused, core reports Paused, and neither writes to the ${kind} nor copies from it.`
 
 const legacyConditions = (kind: string, owner: string, type: string) =>
-  `Core copies a condition Ready of contract v1beta1, severity included, from the ${kind} to ${type} in status.deprecated.v1beta1 of the ${owner}.`
+  `Core copies the condition Ready, with its severity if it has one, from the ${kind} to ${type} in status.deprecated.v1beta1 of the ${owner}.`
 
 const dryRun = (kind: string) =>
   `Before core replaces ${kind}s of a topology, it applies the change in a dry run with the annotation topology.cluster.x-k8s.io/dry-run, which no stored object has.`
@@ -86,7 +86,7 @@ export const coreRules = [
     'core.no-mutations',
     ['InfraCluster', 'ControlPlane'],
     'All resources: API group',
-    'Without a topology, core writes nothing to the objects but owner references and the label of the Cluster.',
+    'Without a topology, core writes only owner references and the label of the Cluster to InfraClusters and control planes.',
   ),
   must(
     'core.rbac-aggregation',
@@ -105,7 +105,7 @@ export const coreRules = [
     'core.infra-cluster.owner',
     'InfraCluster',
     workflow.InfraCluster,
-    'Core sets the Cluster as owner of the InfraCluster that spec.infrastructureRef names, and labels it.',
+    'Core sets the Cluster as owner of the InfraCluster that spec.infrastructureRef names, and sets the label of the Cluster on it.',
   ),
   must(
     'core.infra-cluster.endpoint',
@@ -150,7 +150,7 @@ export const coreRules = [
     'core.infra-machine.owner',
     'InfraMachine',
     workflow.InfraMachine,
-    'Core sets the Machine as owner of the InfraMachine that spec.infrastructureRef names, and labels it.',
+    'Core sets the Machine as owner of the InfraMachine that spec.infrastructureRef names, and sets the label of the Cluster on it.',
   ),
   must(
     'core.infra-machine.provider-id',
@@ -219,7 +219,7 @@ export const coreRules = [
     'core.infra-machine-pool.owner',
     'InfraMachinePool',
     workflow.InfraMachinePool,
-    'Core sets the MachinePool as owner of the InfraMachinePool that its template refers to, and labels it.',
+    'Core sets the MachinePool as owner of the InfraMachinePool that its template refers to, and sets the label of the Cluster on it.',
   ),
   must(
     'core.infra-machine-pool.provider-id-list',
@@ -274,7 +274,7 @@ export const coreRules = [
     'core.bootstrap-config.owner',
     'BootstrapConfig',
     workflow.BootstrapConfig,
-    'Core sets the Machine as owner of the BootstrapConfig that spec.bootstrap.configRef names, and labels it.',
+    'Core sets the Machine as owner of the BootstrapConfig that spec.bootstrap.configRef names, and sets the label of the Cluster on it.',
   ),
   must(
     'core.bootstrap-config.data-secret',
@@ -329,7 +329,7 @@ export const coreRules = [
     'core.control-plane.owner',
     'ControlPlane',
     workflow.ControlPlane,
-    'Core sets the Cluster as owner of the control plane that spec.controlPlaneRef names, and labels it.',
+    'Core sets the Cluster as owner of the control plane that spec.controlPlaneRef names, and sets the label of the Cluster on it.',
   ),
   must(
     'core.control-plane.endpoint',
@@ -353,13 +353,13 @@ export const coreRules = [
     'core.control-plane.node-taints',
     'ControlPlane',
     'ControlPlane: machines',
-    'Core adds the taints of a Machine to its Node, and removes only those.',
+    'Core adds the taints of a Machine to its Node, removes those that the Machine no longer has, and keeps the taints of other clients.',
   ),
   must(
     'core.control-plane.external-managed',
     'ControlPlane',
     'ControlPlane: machines',
-    'Core deletes the Node of a Machine although the cluster has no control plane Machines, if status.externalManagedControlPlane is true.',
+    'If status.externalManagedControlPlane is true, core deletes the Node of a deleted Machine even when the cluster has no control plane Machines.',
   ),
   must(
     'core.metadata-propagation',

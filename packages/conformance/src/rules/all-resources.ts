@@ -138,7 +138,7 @@ export const allResources: readonly Rule[] = [
     versions: bothVersions,
     applies: 'every kind of a contract',
     sentence: 'Objects have apiVersion, kind and metadata, as every Kubernetes object has.',
-    why: 'Core sets owner references, labels and annotations in metadata.',
+    why: 'Core cannot set owner references, labels and annotations, which are in metadata.',
     check: { none: 'the API server adds these fields to every kind that a CustomResourceDefinition declares' },
     live: [typeAndObjectMeta],
   },
@@ -152,7 +152,7 @@ export const allResources: readonly Rule[] = [
     sentence:
       'The name of the CustomResourceDefinition is the plural that Cluster API computes from the kind, a dot, and the group.',
     why: 'Core computes the name from kind and group, without discovery, and reads the contract labels of the CustomResourceDefinition with this name. If the CustomResourceDefinition has another name, every reconcile that follows a reference to the kind fails.',
-    check: ofEachKind('`metadata.name` and `spec.names.plural`.', { templates: 'both' }, ({ manifest, crd }) => {
+    check: ofEachKind('`metadata.name`.', { templates: 'both' }, ({ manifest, crd }) => {
       const { name, kind } = namesOf(crd)
       const expected = `${pluralOf(kind)}.${crd.spec.group}`
       if (name === expected) return []
@@ -175,7 +175,7 @@ export const allResources: readonly Rule[] = [
     versions: bothVersions,
     applies: 'every kind of a contract',
     sentence: 'The kind of lists is the kind with List appended.',
-    why: 'Clients that know only the kind, such as clusterctl move, read lists of the kind <Kind>List.',
+    why: 'Clients that know only the kind, such as clusterctl move, expect lists of the kind <Kind>List.',
     check: ofEachKind('`spec.names.listKind`; the API server sets it when it is absent.', { templates: 'both' }, (kind) => {
       const { kind: name, listKind } = namesOf(kind.crd)
       if (listKind === undefined || listKind === `${name}List`) return []
@@ -236,7 +236,7 @@ export const allResources: readonly Rule[] = [
     versions: bothVersions,
     applies: 'labels of older contracts, and versions of a label that are not the greatest',
     sentence: 'Every other version that a contract label lists exists and is served, too.',
-    why: 'Core v1.14 does not choose these versions; a core that knows only the older contract does. Upstream states the rule as MUST.',
+    why: 'Core v1.14 does not request objects in these versions. A core that knows only an older contract requests the greatest version in the label of that contract. Upstream states the rule as MUST.',
     check: ofEachKind('Contract labels against `spec.versions[*].served`.', { templates: 'both' }, (kind) =>
       labelProblems(kind).filter(({ isChosen }) => !isChosen),
     ),
@@ -270,9 +270,9 @@ export const allResources: readonly Rule[] = [
     pages: ContractNames,
     section: 'All resources: version',
     versions: bothVersions,
-    applies: 'kinds of objects, not templates: their status is part of the contract',
+    applies: 'kinds of objects, not templates, because the status of objects is part of the contract',
     sentence: 'Each served version has the status subresource.',
-    why: 'Without the subresource a write of the spec, such as core setting a label, can overwrite the status, and generation changes with every status update.',
+    why: 'Without the subresource, a client that changes labels or the spec can overwrite the status, and every status update increases metadata.generation.',
     check: ofEachKind('`spec.versions[*].subresources.status`.', {}, ({ manifest, crd }) =>
       crd.spec.versions.flatMap(({ name, served, subresources }, index) =>
         !served || subresources?.status !== undefined

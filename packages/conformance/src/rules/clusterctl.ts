@@ -253,7 +253,7 @@ export const clusterctlRules: readonly Rule[] = [
     versions: bothVersions,
     applies: 'components files and templates with variables',
     sentence: 'Documentation for users lists the variables.',
-    why: 'clusterctl stops when a variable without a default is not set.',
+    why: 'Users do not know which variables to set. clusterctl stops when a variable without a default is not set.',
     check: {
       looksAt:
         'Variables without a default, such as `${REGION}`, in manifests of a folder with Markdown files: a file must mention their names. Names that clusterctl sets, such as CLUSTER_NAME, need no mention.',

@@ -107,7 +107,7 @@ export const controlPlaneRules: readonly Rule[] = [
     versions: bothVersions,
     applies: 'kinds with spec.replicas',
     sentence: 'The status has counters of the replicas, and a selector of the Machines.',
-    why: 'Core copies the counters to Cluster.status.controlPlane and aggregates conditions from them; a missing counter shows as unknown.',
+    why: 'Core copies the counters to Cluster.status.controlPlane, where a counter is absent if the provider never reports it. Autoscalers read the selector through the scale subresource.',
     check: ofEachClaim(
       '`spec.replicas`, the counters in `status` by contract version, and `status.selector`.',
       { contracts, applies: (claim) => has(claim, 'spec.replicas') },
@@ -195,7 +195,7 @@ export const controlPlaneRules: readonly Rule[] = [
     versions: bothVersions,
     applies: 'control planes made of Machines',
     sentence: 'Machines of the control plane have the label cluster.x-k8s.io/control-plane with an empty value.',
-    why: 'Core counts Machines without the label as workers, so the last member of the control plane can be deleted.',
+    why: 'Core counts Machines without the label as workers. When a Cluster is deleted, core waits until all workers are deleted before it deletes the control plane, so the deletion never ends.',
     check: notStatic,
     live: [controlPlaneMachineLabel],
   },
@@ -207,7 +207,7 @@ export const controlPlaneRules: readonly Rule[] = [
     versions: bothVersions,
     applies: 'kinds with status.externalManagedControlPlane',
     sentence: 'status.externalManagedControlPlane is a boolean.',
-    why: 'Core reads the field when a Machine is deleted, and fails when the field has another type.',
+    why: 'Core reads the field when a Machine is deleted. Upstream’s core treats a value of another type as false, and keeps the Node of the Machine if the cluster has no control plane Machines.',
     check: ofEachClaim('`status.externalManagedControlPlane`.', { contracts }, (claim) =>
       optionalField(claim, ControlPlaneContract.externalManagedControlPlane.paths[claim.contractVersion], 'boolean'),
     ),

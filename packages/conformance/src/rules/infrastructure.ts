@@ -210,7 +210,7 @@ export const infraMachinePoolRules: readonly Rule[] = [
     versions: bothVersions,
     applies: 'always',
     sentence: 'status.replicas is an integer.',
-    why: 'Core copies it to MachinePool.status.replicas and waits until it equals the number of provider IDs.',
+    why: 'Core copies it to MachinePool.status.replicas. The v1beta1 condition ReplicasReady of the MachinePool is False until as many Nodes are Ready.',
     check: ofEachClaim('`status.replicas`.', { contracts: infraMachinePool }, (claim) =>
       requiredField(claim, InfraMachinePoolContract.replicas.paths[claim.contractVersion], 'integer'),
     ),

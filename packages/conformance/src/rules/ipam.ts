@@ -109,15 +109,15 @@ export const ipamRules: readonly Rule[] = [
     'pool-crd',
     'data',
     'A CustomResourceDefinition declares the kind of pools. Its name is the plural that Cluster API computes from the kind, a dot, and the group.',
-    'Clients that know a pool from spec.poolRef alone find its CustomResourceDefinition by this name.',
-    ofEachPool('`metadata.name` and `spec.names.plural`.', nameProblems),
+    'Clients that know a pool from spec.poolRef alone do not find its CustomResourceDefinition.',
+    ofEachPool('`metadata.name`.', nameProblems),
   ),
   rule(
     'MUST',
     'type-and-object-meta',
     'data',
     'Pools have apiVersion, kind and metadata, as every Kubernetes object has.',
-    'An IPAddress has its pool as an owner.',
+    'No owner reference from an IPAddress to its pool is possible.',
     { none: 'the API server adds these fields to every kind that a CustomResourceDefinition declares' },
   ),
   {
@@ -200,7 +200,7 @@ export const ipamRules: readonly Rule[] = [
     'address-ref',
     'normal',
     'The provider sets status.addressRef of the claim to the IPAddress.',
-    'The infrastructure provider waits for this field.',
+    'The infrastructure provider waits for this field, and the machine is not provisioned.',
     addressRef,
   ),
   rule(
@@ -257,7 +257,7 @@ export const ipamRules: readonly Rule[] = [
     'consumer-address',
     'consumer',
     'The provider waits for status.addressRef of the claim, and reads the address from that IPAddress.',
-    'A claim itself has no address.',
+    'The machine has no address, because the claim itself contains none.',
   ),
   rule(
     'SHOULD',
@@ -271,6 +271,6 @@ export const ipamRules: readonly Rule[] = [
     'single-stack',
     'consumer',
     'For an IPv4 and an IPv6 address there are two claims, of two pools.',
-    'An IPAddress has one address.',
+    'The machine has only one of the two addresses, because an IPAddress contains one.',
   ),
 ]

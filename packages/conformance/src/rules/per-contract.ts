@@ -121,7 +121,11 @@ function fieldRules(contract: ContractName): Rule[] {
   const { id, initialized, also, until, templateLevel, templateSection, condition } = differences[contract]
   const pages = [contract] as const
   const contracts = pages
+  const isPool = contract === 'InfraMachinePool'
   const v1beta2Paths = [initialized, ...(also ? [also] : [])].map(({ paths }) => paths.v1beta2)
+  const conditionsEffect = isPool
+    ? 'Clients read status.conditions as metav1.Condition. Core copies only Ready, and only to status.deprecated.v1beta1 of the MachinePool.'
+    : `Core reads status.conditions as metav1.Condition. Conditions of the old shape may lack a reason. Core then reports the reason ${condition} if the condition is True, and NoReasonReported otherwise.`
   const templateHeading = templateSection ?? `${contract}Template, ${contract}TemplateList resource definition`
   return [
     {
@@ -169,10 +173,10 @@ function fieldRules(contract: ContractName): Rule[] {
       versions: ['v1beta2'],
       applies: 'kinds with status.conditions that claim contract v1beta2',
       sentence: `Conditions have the shape of metav1.Condition, without severity. Core copies the condition ${condition}.`,
-      why: `Core reads status.conditions as metav1.Condition. Conditions of the old shape may lack a reason; core then reports the reason NoReasonReported.`,
+      why: conditionsEffect,
       cases: ['kubernetes-sigs/cluster-api-provider-openstack#2895'],
       check: ofEachClaim(
-        '`status.conditions[*]`, unless the schema has `status.v1beta2.conditions`, which core prefers.',
+        `\`status.conditions[*]\`, unless the schema has \`status.v1beta2.conditions\`${isPool ? '' : ', which core prefers'}.`,
         {
           contracts,
           versions: ['v1beta2'],

@@ -4,7 +4,10 @@ import { type ExtensionConfig, type ExtensionHandler, extensionOptions, HandlerO
 const shortName = (handler: string, config: string): string =>
   handler.endsWith(`.${config}`) ? handler.slice(0, -config.length - 1) : handler
 
-/** Returns the handlers, with or without the name of the ExtensionConfig in theirs, with the timeouts and failure policies that apply. */
+/**
+ * Returns the handlers with the timeouts and failure policies that apply. Accepts handler names with and without the name of the
+ * ExtensionConfig: `gate.sample` and `gate`.
+ */
 export function effectiveHandlers<T extends { readonly name: string }>(config: ExtensionConfig, handlers: readonly T[]): T[] {
   const { overrides } = extensionOptions(config)
   return handlers.map((handler) => ({ ...handler, ...overrides[shortName(handler.name, config.metadata.name)] }))

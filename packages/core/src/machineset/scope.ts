@@ -16,7 +16,7 @@ export interface MachineSetScope {
   machines: readonly Machine[] | undefined
   /** How many of `machines` this reconcile has created. */
   created?: number
-  /** Failed preflight checks and other obstacles; no Machine is created while there are any. */
+  /** Failed preflight checks, or the error with which they ended. No Machine is created while there are any. */
   preflightProblems: readonly string[]
   /** The failure to create a Machine, if any. */
   creationFailure?: CreationFailure

@@ -1,7 +1,7 @@
 import { AfterControlPlaneUpgrade } from '@capstan/api'
 import { on, proceedNow } from '@capstan/extension'
 
-/** Called after each upgrade step of the control plane. `holdFor(seconds, why)` blocks the next step of workers and control plane. */
+/** Called after each upgrade step of the control plane. `holdFor(seconds, why)` blocks the next upgrade step of workers and control plane. */
 export const afterControlPlaneUpgrade = on(
   AfterControlPlaneUpgrade,
   { name: 'after-control-plane-upgrade' },

@@ -51,7 +51,7 @@ export const controlPlaneEndpoint = controlPlaneCheck('spec.controlPlaneEndpoint
 })
 
 export const controlPlaneReplicas = controlPlaneCheck(
-  'The counts and the selector in the status after scaling to 3.',
+  'Replicas, up-to-date replicas and the selector in the status, after scaling to 3.',
   (object, at, recorded) => {
     if (!hasReplicas(recorded)) return noReplicas
     const version = contractVersionOf(recorded, 'ControlPlane')

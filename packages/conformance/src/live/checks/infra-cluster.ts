@@ -67,7 +67,7 @@ export const infraClusterFailureDomains = whenReady(
 
 export const externallyManaged: LiveCheck = {
   looksAt:
-    'An InfraCluster with the annotation cluster.x-k8s.io/managed-by, before and after the system that manages it reports it as provisioned.',
+    'An InfraCluster with the annotation cluster.x-k8s.io/managed-by, before the system that manages it reports it as provisioned; after that, its deletion.',
   scenario: 'externally-managed',
   contract: 'InfraCluster',
   run(recorded) {

@@ -5,24 +5,24 @@ import type { PodSecurityContext, PodSpec, SecurityContext, WindowsSecurityConte
 import { placedContainers } from './placed-containers.ts'
 
 /**
- * Validates that either all or no containers of a Windows pod are host processes, and that host processes use the host's
- * network.
+ * Validates that either all or no containers are host processes of Windows, that host processes use the host's network, and that no
+ * container contradicts the setting of its pod.
  */
 export function hostProcessErrors(field: string, spec: PodSpec): FieldError[] {
   const podValue = spec.securityContext?.windowsOptions?.hostProcess
   const errors: FieldError[] = []
   const containers = placedContainers(field, spec)
-  let count = 0
+  let hostProcesses = 0
   for (const [valuePath, { securityContext }] of containers) {
     const isHostProcess = securityContext?.windowsOptions?.hostProcess
     if (isHostProcess !== undefined && podValue !== undefined && isHostProcess !== podValue) {
       const text = `pod hostProcess value must be identical if both are specified, was ${podValue}`
       errors.push(invalid(`${valuePath}.securityContext.windowsOptions.hostProcess`, isHostProcess, text))
     }
-    if (isHostProcess ?? podValue) count++
+    if (isHostProcess ?? podValue) hostProcesses++
   }
-  if (count === 0) return errors
-  if (count < containers.length) {
+  if (hostProcesses === 0) return errors
+  if (hostProcesses < containers.length) {
     const text = 'If pod contains any hostProcess containers then all containers must be HostProcess containers'
     errors.push(invalid(field, '', text))
   }
@@ -69,7 +69,7 @@ const notForWindowsContainers = [
   'runAsGroup',
 ] as const satisfies readonly (keyof SecurityContext)[]
 
-/** Returns errors for fields that do not apply to the operating system of the pod. */
+/** Returns errors for fields that do not apply to the operating system of the pod, and for an unknown operating system. */
 export function platformErrors(field: string, spec: PodSpec): FieldError[] {
   const { os, securityContext = {} } = spec
   if (!os) return []
@@ -118,7 +118,7 @@ export function windowsOptionErrors(field: string, options: WindowsSecurityConte
   return [...errors, ...userNameProblems(runAsUserName).map((text) => invalid(`${field}.runAsUserName`, runAsUserName, text))]
 }
 
-/** Validates `user` or `domain\user`. */
+/** Returns upstream's texts for the errors of a user name, whose form is `user` or `domain\user`. */
 function userNameProblems(name: string): string[] {
   if (name === '') return ['runAsUserName cannot be an empty string']
   if (control.test(name)) return ['runAsUserName cannot contain control characters']
