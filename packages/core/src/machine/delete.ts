@@ -102,7 +102,8 @@ async function nodeToDelete(scope: MachineScope, io: MachineIO): Promise<string 
   const ref = cluster.spec.controlPlaneRef
   const controlPlane = ref && (await observeExternal(io, ref, cluster.metadata.namespace!, () => []))
   if (controlPlane && isDeleting(controlPlane.object)) return keepNode('the control plane is being deleted')
-  if (controlPlane && read(controlPlane, ControlPlaneContract.externalManagedControlPlane)) return name
+  // As upstream, a value of another type counts as false.
+  if (controlPlane && read(controlPlane, ControlPlaneContract.externalManagedControlPlane) === true) return name
   const { items: controlPlaneMachines } = await io.cache.list(Machine, {
     namespace: machine.metadata.namespace!,
     labelSelector: `${ClusterNameLabel}=${machine.spec.clusterName},${MachineControlPlaneLabel}`,
