@@ -267,6 +267,7 @@ export class Twin {
     const startedAt = performance.now()
     let refreshes = 0
     let wasReached = false
+    let wasRefreshed = false
     const isReached = () => !until || this.#unreached(step, until).length === 0
     for (;;) {
       await sleep(systemClock, 200)
@@ -281,6 +282,7 @@ export class Twin {
       }
       if (!wasReached) {
         wasReached = true
+        wasRefreshed = refreshes === MaxRefreshes
         refreshes = 0
       }
       const differences = this.#compare()
@@ -292,7 +294,7 @@ export class Twin {
         }
         if (idleFor < Wait.events && differences.every(({ object }) => object === 'Events')) continue
       }
-      if (refreshes === MaxRefreshes && differences.length === 0) this.refreshedSteps.push(step)
+      if ((wasRefreshed || refreshes === MaxRefreshes) && differences.length === 0) this.refreshedSteps.push(step)
       const unreached = until ? this.#unreached(step, until) : []
       if (unreached.length > 0) differences.push(...unreached)
       else if (isOver)
