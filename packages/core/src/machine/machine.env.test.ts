@@ -450,17 +450,23 @@ test('the Node of the last control plane Machine is not deleted', async () => {
 })
 
 // As upstream, only the boolean true means that the control plane is managed externally.
-test.each([true, 'false'])('externalManagedControlPlane %j decides whether the last Node is deleted', async (value) => {
-  env = await coreEnv()
-  await env.provisionCluster()
-  await env.patch(DevControlPlane, 'demo', { status: { externalManagedControlPlane: value } })
-  await env.provisionMachine('m1')
-  await env.client.delete(Machine, { namespace: 'default', name: 'm1' })
-  await env.settle()
-  expect(await orAbsent(env.get(Machine, 'm1'))).toBeUndefined()
-  const node = await orAbsent(env.workload.get(Node, { name: 'node-m1' }))
-  expect(node === undefined).toBe(value === true)
-})
+test.each([
+  [true, 'is deleted'],
+  ['false', 'is kept'],
+])(
+  'without control plane Machines, and with externalManagedControlPlane %j, the Node of a deleted Machine %s',
+  async (value, result) => {
+    env = await coreEnv()
+    await env.provisionCluster()
+    await env.patch(DevControlPlane, 'demo', { status: { externalManagedControlPlane: value } })
+    await env.provisionMachine('m1')
+    await env.client.delete(Machine, { namespace: 'default', name: 'm1' })
+    await env.settle()
+    expect(await orAbsent(env.get(Machine, 'm1'))).toBeUndefined()
+    const node = await orAbsent(env.workload.get(Node, { name: 'node-m1' }))
+    expect(node === undefined ? 'is deleted' : 'is kept').toBe(result)
+  },
+)
 
 test('no Node is deleted when two Nodes have the providerID of a Machine without nodeRef', async () => {
   env = await coreEnv()
