@@ -3,15 +3,15 @@ import { leastUsedDomain, planPool, type PoolMachine } from './plan.ts'
 
 /**
  * Returns one machine for each letter: `r` ready, `n` not ready, `o` outdated and ready, `x` outdated and not ready, `d` being deleted,
- * `m` marked by the annotation `cluster.x-k8s.io/delete-machine` and ready.
+ * `m` marked by the annotation `cluster.x-k8s.io/delete-machine` and ready, `k` like `m` and outdated.
  */
 const machines = (letters: string): PoolMachine[] =>
   Array.from(letters, (letter, index) => ({
     name: `${letter}${index}`,
-    isOutdated: 'ox'.includes(letter),
-    isReady: 'rom'.includes(letter),
+    isOutdated: 'oxk'.includes(letter),
+    isReady: 'romk'.includes(letter),
     isDeleting: letter === 'd',
-    isMarked: letter === 'm',
+    isMarked: 'mk'.includes(letter),
     created: index,
   }))
 
@@ -27,6 +27,7 @@ describe('a pool', () => {
     ['waits until the new machine is ready', 'oon', 2, 0, []],
     ['removes an outdated machine once the new one is ready', 'oor', 2, 0, ['o0']],
     ['removes outdated machines that are not ready first', 'xor', 2, 0, ['x0']],
+    ['removes an outdated machine that is not ready before a marked one that is needed', 'kx', 1, 0, ['x1']],
     ['creates the next machine while an outdated one is being deleted', 'odr', 2, 1, []],
     ['scales down and replaces together', 'ooor', 2, 0, ['o0', 'o1']],
     ['of size 0 removes all machines', 'oo', 0, 0, ['o0', 'o1']],

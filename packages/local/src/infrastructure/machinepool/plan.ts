@@ -24,8 +24,7 @@ export interface PoolStep {
  * Returns the next step. Machines that are being deleted do not count. All missing machines are created in one step. Without outdated
  * machines, or with zero replicas, all excess machines are removed in one step. Otherwise machines are replaced: if at most `replicas`
  * exist, machines are created until there is one more; if more exist, outdated machines are removed in the order of `byPriority` until
- * `replicas` machines remain. The removal stops earlier, before a ready machine without which fewer than `replicas` ready machines would
- * remain.
+ * `replicas` machines remain. A ready machine is kept if fewer than `replicas` ready machines would remain without it.
  */
 export function planPool(machines: readonly PoolMachine[], replicas: number): PoolStep {
   const remaining = machines.filter(({ isDeleting }) => !isDeleting)
@@ -41,7 +40,7 @@ export function planPool(machines: readonly PoolMachine[], replicas: number): Po
   const remove: string[] = []
   for (const { name, isOutdated, isReady } of candidates) {
     if (remove.length === excess || !isOutdated) break
-    if (isReady && spare <= 0) break
+    if (isReady && spare <= 0) continue
     if (isReady) spare--
     remove.push(name)
   }
