@@ -135,7 +135,7 @@ export interface Controller<T extends KubeObject = KubeObject> {
   readonly watches?: readonly Watch[]
   /**
    * Watched kinds of which a reconcile reports counts and conditions. Their changes, except deletions, reconcile a key again only after a
-   * pause, which depends on how long its last reconcile took: several changes then cause one write. See docs/adr/0048.
+   * pause, which depends on the time from the start of its last reconcile until the cache had its writes: several changes then cause one write. See docs/adr/0048.
    */
   readonly aggregates?: readonly Kind[]
   readonly sources?: readonly Source[]

@@ -102,7 +102,7 @@ export const LocalMachinePool = defineKind({
 export type LocalMachinePool = ObjectOf<typeof LocalMachinePool>
 
 export const LocalMachinePoolConditions = conditionTypes({
-  /** Mirrored by core as InfrastructureReady of the MachinePool. */
+  /** Mirrored by core as InfrastructureReady in the v1beta1 conditions of the MachinePool. */
   Ready: ['Ready', 'NotReady', 'Deleting'],
   Provisioned: ['Provisioned', 'WaitingForClusterInfrastructure', 'Provisioning', 'ProvisioningFailed', 'Deleting'],
   MachinesReady: ['Ready', 'NotReady', 'WaitingForBootstrapData', 'Deleting'],

@@ -96,14 +96,17 @@ export const ownerFirst = (contract: ContractName): LiveCheck => ({
   run(recorded) {
     const field = initializedFields[contract].paths[contractVersionOf(recorded, contract)]
     const observations = statesAt(recorded, contract, 'waited').map(({ state: { object, at } }) => {
-      const isDone = isInitialized(contract, object, contractVersionOf(recorded, contract)) || providerIDOf(object) !== undefined
+      const isDone = isInitialized(contract, object, contractVersionOf(recorded, contract))
+      const { providerID } = record(object.spec)
+      if (!isDone && providerID !== undefined) {
+        const expected = 'absent while the object has no owner'
+        return observation({ object, field: 'spec.providerID', at, expected, found: providerID, holds: false })
+      }
       return observation({ object, field, at, expected: 'not true while the object has no owner', found: isDone, holds: !isDone })
     })
     return orStopped(recorded, 'objects without an owner', observations)
   },
 })
-
-const providerIDOf = (object: UnknownObject): unknown => record(object.spec).providerID
 
 /**
  * Checks that the provider completes the deletion of each object. In the scenario `deletion`, each Cluster is deleted in another phase of its
