@@ -52,7 +52,8 @@ export const clusterctlCapstanSuite: Suite = {
 async function runLifecycleOn(started: RunningApiServer, checks: Checks): Promise<void> {
   await using apiServer = started
   const client = apiServer.client()
-  const config = await repository(apiServer.folder)
+  const config = await writeRepository(apiServer.folder)
+  // While these CRDs are served, clusterctl assumes that cert-manager is installed.
   await install(client, ['certificates', 'issuers'].map(certManagerDefinition))
   const clusterctl = await clusterctlOn(apiServer)
   const run = async (...args: readonly string[]) => {
@@ -77,7 +78,11 @@ async function runLifecycleOn(started: RunningApiServer, checks: Checks): Promis
     '--control-plane',
     '-',
   )
-  check('init installs both providers', equalLists(await installed(client), [first, first]), await installed(client))
+  check(
+    'init installs both providers',
+    equalLists(await installedReleases(client), [first, first]),
+    await installedReleases(client),
+  )
   const { items } = await client.list(CustomResourceDefinition)
   const labelled = new Map(items.map(({ metadata }) => [metadata.name, metadata.labels?.['clusterctl.cluster.x-k8s.io']]))
   const missing = [...coreKinds, ...localKinds].map(resourceName).filter((name) => labelled.get(name) !== '')
@@ -88,8 +93,8 @@ async function runLifecycleOn(started: RunningApiServer, checks: Checks): Promis
   await run('upgrade', 'apply', '--contract', 'v1beta2')
   check(
     'upgrade apply installs the newer release',
-    equalLists(await installed(client), [second, second]),
-    await installed(client),
+    equalLists(await installedReleases(client), [second, second]),
+    await installedReleases(client),
   )
   const images = (await client.list(Deployment)).items.map((deployment) => deployment.spec.template.spec.containers[0]!.image)
   check(
@@ -117,7 +122,7 @@ async function runLifecycleOn(started: RunningApiServer, checks: Checks): Promis
   }
 
   await run('delete', '--all')
-  check('delete removes both providers', (await installed(client)).length === 0, await installed(client))
+  check('delete removes both providers', (await installedReleases(client)).length === 0, await installedReleases(client))
   const remaining = (await client.list(Deployment)).items.map(({ metadata }) => metadata.name)
   check('delete removes the Deployments of both providers', remaining.length === 0, remaining)
 }
@@ -145,14 +150,16 @@ const Deployment: Kind<Deployed> = {
   scope: 'Namespaced',
 }
 
-const installed = async (client: Client): Promise<string[]> => (await client.list(Provider)).items.map(({ version }) => version)
+const installedReleases = async (client: Client): Promise<string[]> =>
+  (await client.list(Provider)).items.map(({ version }) => version)
 
 /**
- * Writes a clusterctl repository with both releases of both providers, using `capstan manifests`.
+ * Writes a clusterctl repository with both releases of both providers, using `capstan manifests`, and a configuration of clusterctl that
+ * refers to the repository.
  *
- * @returns the path of clusterctl's configuration
+ * @returns the path of the configuration
  */
-async function repository(folder: string): Promise<string> {
+async function writeRepository(folder: string): Promise<string> {
   const repositoryFolder = join(folder, 'repository')
   mkdirSync(repositoryFolder)
   for (const { provider } of providers)
@@ -172,7 +179,7 @@ async function repository(folder: string): Promise<string> {
     }
   const config = join(folder, 'clusterctl.yaml')
   const entries = providers.map(({ name, type, label, file }) => {
-    // clusterctl looks for newer releases in the folders beside the folder in this URL.
+    // There is no folder `latest`: for this name, clusterctl lists the folders of the provider, which are named after their releases.
     const url = `file://${join(repositoryFolder, label, 'latest', file)}`
     return { name, type, url }
   })

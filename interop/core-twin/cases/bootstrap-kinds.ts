@@ -1,4 +1,6 @@
-/** Cases in which the kind of bootstrap objects or of infrastructure objects changes. */
+/**
+ * Cases in which a reference to bootstrap or infrastructure objects changes to another kind, or to the same kind in another API group.
+ */
 import { Cluster, ClusterClass, Machine, MachineDeployment } from '@capstan/api'
 import type { KubeObject } from '@capstan/kube'
 import { clusterName, machineDeployment, named } from '../objects.ts'
@@ -54,8 +56,8 @@ const ofDeployment: Case = async (twin) => {
 }
 
 /**
- * A ClusterClass changes to another kind of bootstrap templates. The change fails in a dry run, in which core applies the new template with
- * the UID of the current one.
+ * A ClusterClass changes to a bootstrap template of another kind or API group. The change fails in a dry run, in which core applies the new
+ * template with the UID of the current one.
  */
 const ofClass =
   (template: typeof stub.configTemplate): Case =>
@@ -65,14 +67,14 @@ const ofClass =
     await twin.patch(ClusterClass, 'quick', { spec: aClass({ worker: otherBootstrap(template) }).spec })
     await twin.settle('the bootstrap template cannot be replaced', reports('ReconcileFailed', 'uid mismatch'))
     await twin.patch(ClusterClass, 'quick', { spec: aClass().spec })
-    await twin.settle('the ClusterClass refers to the former kind again', reports('ReconcileSucceeded'))
+    await twin.settle('the ClusterClass refers to the former template again', reports('ReconcileSucceeded'))
   }
 
 const otherBootstrap = ({ group, kind }: typeof stub.configTemplate) => ({
   bootstrap: { templateRef: { apiVersion: `${group}/v1`, kind, name: 'other' } },
 })
 
-/** A Cluster changes to a class with another kind of bootstrap templates. */
+/** A Cluster changes to a class whose bootstrap template has another API group. */
 const ofOtherClass: Case = async (twin) => {
   await createTopology(twin)
   await twin.create(oldStub.configTemplate, named('other', { spec }))
@@ -83,7 +85,7 @@ const ofOtherClass: Case = async (twin) => {
   await twin.settle('the bootstrap template cannot be replaced', reports('ReconcileFailed', 'uid mismatch'))
 }
 
-/** A ClusterClass changes to another kind of bootstrap objects for MachinePools. */
+/** A ClusterClass changes to a bootstrap template of another kind or API group for its MachinePools. */
 const ofPoolClass =
   (template: typeof stub.configTemplate): Case =>
   async (twin) => {
@@ -95,7 +97,7 @@ const ofPoolClass =
     await twin.settle('the bootstrap object cannot be changed', reports('ReconcileFailed', 'cannot be changed'))
   }
 
-/** A user changes the kind of infrastructure of a MachineDeployment that a topology has created. */
+/** A user changes the API group of the infrastructure template of a MachineDeployment that a topology has created. */
 const ofInfrastructure: Case = async (twin) => {
   await createTopology(twin)
   await twin.create(oldStub.machineTemplate, named('other', { spec }))
@@ -107,11 +109,11 @@ const ofInfrastructure: Case = async (twin) => {
 
 export const bootstrapKindCases: Cases = {
   'machine-bootstrap-kind-changes': ofMachine,
-  'machinedeployment-bootstrap-kind-changes': ofDeployment,
+  'machinedeployment-bootstrap-group-changes': ofDeployment,
   'topology-bootstrap-group-changes': ofClass(oldStub.configTemplate),
   'topology-bootstrap-kind-changes': ofClass(kubeadmStub.configTemplate),
-  'topology-class-with-other-bootstrap-kind': ofOtherClass,
+  'topology-class-with-other-bootstrap-group': ofOtherClass,
   'topology-pools-bootstrap-group-changes': ofPoolClass(oldStub.configTemplate),
   'topology-pools-bootstrap-kind-changes': ofPoolClass(kubeadmStub.configTemplate),
-  'topology-deployment-infrastructure-kind-changes': ofInfrastructure,
+  'topology-deployment-infrastructure-group-changes': ofInfrastructure,
 }

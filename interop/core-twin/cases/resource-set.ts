@@ -234,14 +234,14 @@ const drift: Case = async (twin) => {
     await client.delete(ConfigMap, { namespace: 'default', name: 'two' })
   })
   await twin.touch(ClusterResourceSet, 'crs')
-  await twin.settle('a user changes the objects')
+  await twin.settle('a user has changed one object and deleted the other')
   await twin.patch(ConfigMap, 'a', { data: { 'a.yaml': `${manifest('one', 'y')}---\n${manifest('two', 'y')}` } })
   await twin.settle('the source changes')
   await compareApplied(twin, 'one', 'two')
   await twin.settle('the applied objects are compared')
 }
 
-/** A ClusterResourceSet is deleted while its Cluster is unreachable. */
+/** A ClusterResourceSet is deleted while the workload cluster is unreachable. */
 const deletedUnreachable: Case = async (twin) => {
   await createLabelledCluster(twin)
   await createSource(twin, 'a', { 'a.yaml': manifest('one') })

@@ -38,22 +38,26 @@ const ShortIdleTime = 1000
 const ManyConnections = 64
 /** Milliseconds without a garbage collection after which the process counts as idle, at all other times. */
 const IdleTime = 30_000
-/** Heap growth that justifies a collection while idle. */
+/** Growth of the heap, in bytes, after which garbage is collected while the process is idle. */
 const MinGrowth = 12 * 1024 * 1024
-/** Larger heaps are not collected, because a collection takes about 1.5 ms for each megabyte and delays requests. */
+/**
+ * Bytes in use above which the heap is not collected while idle, because a collection takes about 1.5 ms for each megabyte and delays
+ * requests.
+ */
 const HeapSizeLimit = 192 * 1024 * 1024
 
 /**
  * Makes V8 collect garbage before the garbage is as large as the live data. By default, V8 lets garbage grow to several times the size of
- * the live data. The cost is not measurable: most stored data is text, which the collector does not scan.
+ * the live data. The cost is not measurable: most stored data is text, which the collector does not scan. Also limits new space, and
+ * collects all garbage while the process is idle.
  */
 export function keepHeapSmall(): void {
   for (const name of builtinModules) process.getBuiltinModule(name)
   // An idle parser needs only 10 KB, but prevents the release of the memory pages of its closed connection.
   setMaxIdleHTTPParsers(IdleParsers)
   setFlagsFromString('--heap-growing-percent=35')
-  // Releases the memory of a compilation at its end. By default, a compiler thread releases it when idle, and each of the four
-  // threads has its own memory.
+  // Releases the memory of a compilation at its end. By default, a compiler thread releases it when idle, and each of Node's
+  // four compiler threads has its own memory.
   setFlagsFromString('--no-maglev-destroy-on-background')
   // Begins with V8's default factor, so that modules load fast at the start.
   let factor = 2
@@ -78,8 +82,8 @@ export function keepHeapSmall(): void {
 }
 
 /**
- * Calls `collect` when the process is idle, if the heap has grown by `MinGrowth` and is not larger than `HeapSizeLimit`. The caller must
- * call `recordCollection` after each garbage collection.
+ * Calls `collect` when the process is idle, if the heap has grown by `MinGrowth` and its objects use at most `HeapSizeLimit`. The caller
+ * must call `recordCollection` after each garbage collection.
  */
 function whenIdle(collect: () => void): { recordCollection(): void } {
   let size = getHeapStatistics().total_heap_size

@@ -66,6 +66,7 @@ const EventsTimeout = seconds(1)
 /** Maximum time for which a stopping leader then waits for writes in progress. */
 const WritesTimeout = seconds(5)
 
+/** A candidate for one Lease: acquires, renews and releases it. */
 export class LeaderElection {
   readonly identity: string
   readonly #key: { readonly namespace: string; readonly name: string }
@@ -173,8 +174,8 @@ export class LeaderElection {
   }
 
   /**
-   * Releases the Lease, so that another candidate can acquire it at once. Call it after the last write. When the request fails, other
-   * candidates wait until the Lease expires.
+   * Ends leadership, and releases the Lease, so that another candidate can acquire it at once. Call this method after the last write. When
+   * the request fails, other candidates wait until the Lease expires.
    */
   async release(): Promise<void> {
     const { client, clock, log } = this.#dependencies

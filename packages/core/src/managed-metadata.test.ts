@@ -27,10 +27,10 @@ const object: KubeObject = {
 }
 
 test.each([
-  ['no entry when all desired entries exist', { ours: 'a', shared: 'b' }, undefined],
-  ['changed entries', { ours: 'x', shared: 'b' }, { labels: { ours: 'x' } }],
-  ['new entries', { ours: 'a', shared: 'b', more: 'd' }, { labels: { more: 'd' } }],
-  ['the removal of entries that only this manager has set', {}, { labels: { ours: null } }],
-])('patches %s', (_, desiredLabels, patch) => {
+  ['is undefined when all desired entries exist', { ours: 'a', shared: 'b' }, undefined],
+  ['contains changed entries', { ours: 'x', shared: 'b' }, { labels: { ours: 'x' } }],
+  ['contains new entries', { ours: 'a', shared: 'b', more: 'd' }, { labels: { more: 'd' } }],
+  ['removes only entries that no other manager has set', {}, { labels: { ours: null } }],
+])('the patch %s', (_, desiredLabels, patch) => {
   expect(metadataPatch(object, 'us', { labels: desiredLabels, annotations: {} })).toEqual(patch)
 })

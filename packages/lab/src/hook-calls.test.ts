@@ -44,7 +44,7 @@ test('a failure that the failure policy ignores has its own line, and the line o
   const cluster = { kind: 'Cluster', metadata: { name: 'demo', namespace: 'default' } } as Cluster
   await observed.callAll(BeforeClusterCreate, cluster, { cluster })
   expect(lines).toEqual([
-    `BeforeClusterCreate called on a.x: failed, which its failure policy ignores: ${refused}`,
+    `BeforeClusterCreate called on a.x: failed, ignored by the failure policy: ${refused}`,
     'BeforeClusterCreate called on b.x: go',
   ])
 })

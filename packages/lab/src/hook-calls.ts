@@ -91,7 +91,7 @@ export function lineOf({ hook, handlers, answer, subject, cluster }: HookCall): 
         subject,
         cluster,
         event: 'HookFailureIgnored',
-        text: `${called}: failed, which its failure policy ignores: ${answer.message}`,
+        text: `${called}: failed, ignored by the failure policy: ${answer.message}`,
       }
     case 'failed':
       return { subject, cluster, event: 'HookFailed', text: failedText({ hook, handlers }, answer.message) }

@@ -27,7 +27,7 @@ export interface TestEnvOptions {
   readonly controllers?: Controllers
   /**
    * Controllers of providers, in a separate manager. They use the fields of contract v1beta2; with contract v1beta1, their requests are
-   * converted. Created after `controllers`.
+   * converted. Created after the manager of `controllers`.
    */
   readonly providers?: Controllers
   /** Admission in addition to the admission of the kinds. */
@@ -36,8 +36,9 @@ export interface TestEnvOptions {
    * Store of an earlier environment, to continue with its objects. Default: a new store in memory. Not used on a real server.
    */
   readonly store?: Store
-  /** Whether the store already contains the kinds. */
+  /** Whether the store already contains the CustomResourceDefinitions of `kinds`. Default: false. */
   readonly isInstalled?: boolean
+  /** Default: a new clock. */
   readonly clock?: VirtualClock
   /** Seed of the random values, such as generated names. Default: 1. */
   readonly seed?: number
@@ -46,6 +47,7 @@ export interface TestEnvOptions {
    * 2,000. Default: 1,000; on a real server 60,000. Small numbers are for tests with blocked requests or watches.
    */
   readonly patience?: number
+  /** Log of the server and the controllers. Default: none. */
   readonly log?: Logger
   /** The objects that the controllers reconcile. Default: all objects. */
   readonly limits?: Pick<ManagerOptions, 'namespace' | 'eventFilter'>
@@ -100,7 +102,8 @@ export async function testEnv(options: TestEnvOptions): Promise<TestEnv> {
   const isOld = (options.contract ?? testContract()) === 'v1beta1'
   const kinds = isOld ? oldTwins(options.kinds) : options.kinds
   const admission = [...admissionOf(kinds), ...(options.admission ?? [])]
-  const asTest = (transport: Transport) => (isOld ? translateRequests(transport, options.kinds) : transport)
+  /** Lets the test and the providers use the fields of contract v1beta2. */
+  const withV1Beta2Fields = (transport: Transport) => (isOld ? translateRequests(transport, options.kinds) : transport)
   // `npm run interop -- controllers` sets the variable, to run the same tests on a real server.
   const kubeconfig = process.env.CAPSTAN_TEST_KUBECONFIG
   const host: Host =
@@ -112,9 +115,9 @@ export async function testEnv(options: TestEnvOptions): Promise<TestEnv> {
           log,
           admission,
           webhooks: ownWebhooks(kinds, () => host.client),
-          asTest,
+          wrapForTest: withV1Beta2Fields,
         })
-      : await realHost({ kubeconfig, clock, kinds, admission, asTest })
+      : await realHost({ kubeconfig, clock, kinds, admission, wrapForTest: withV1Beta2Fields })
   const { client, store } = host
 
   const traffic = createTraffic()
@@ -135,7 +138,7 @@ export async function testEnv(options: TestEnvOptions): Promise<TestEnv> {
     })
   }
   const manager = managerOf(options.controllers ?? [], connect())
-  const managers = [manager, ...(options.providers ? [managerOf(options.providers, asTest(connect()))] : [])]
+  const managers = [manager, ...(options.providers ? [managerOf(options.providers, withV1Beta2Fields(connect()))] : [])]
   const closing = new AbortController()
   const pendingWork: PendingWork = {
     closed: closing.signal,
@@ -167,15 +170,15 @@ export async function testEnv(options: TestEnvOptions): Promise<TestEnv> {
 
 interface EmbeddedHostOptions extends ApiServerOptions {
   readonly store: Store
-  /** Changes the connection of the test's own client. */
-  readonly asTest: (transport: Transport) => Transport
+  /** Wraps the transport of the test's own client. */
+  readonly wrapForTest: (transport: Transport) => Transport
 }
 
-async function embeddedHost({ asTest, ...options }: EmbeddedHostOptions): Promise<Host> {
+async function embeddedHost({ wrapForTest, ...options }: EmbeddedHostOptions): Promise<Host> {
   const server = createApiServer(options)
   await server.ready
   return {
-    client: createClient(asTest(server.transport({ name: 'test', groups: ['system:masters'], agent: 'test' }))),
+    client: createClient(wrapForTest(server.transport({ name: 'test', groups: ['system:masters'], agent: 'test' }))),
     conversion: ownConversion,
     transport: () => server.transport(),
     server,

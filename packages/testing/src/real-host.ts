@@ -34,10 +34,16 @@ export interface RealHostOptions {
   readonly kinds: readonly DeclaredKind[]
   readonly admission: readonly Admission[]
   /** Wraps the transport of the test's own client. */
-  readonly asTest?: (transport: Transport) => Transport
+  readonly wrapForTest?: (transport: Transport) => Transport
 }
 
-export async function realHost({ kubeconfig, clock, kinds, admission, asTest = (same) => same }: RealHostOptions): Promise<Host> {
+export async function realHost({
+  kubeconfig,
+  clock,
+  kinds,
+  admission,
+  wrapForTest = (same) => same,
+}: RealHostOptions): Promise<Host> {
   const access = await loadKubeconfig(kubeconfig)
   const timestamps = virtualTimestamps(clock)
   const open: Transport[] = []
@@ -47,7 +53,7 @@ export async function realHost({ kubeconfig, clock, kinds, admission, asTest = (
     open.push(transport)
     return timestamps.wrap(plainRejections(lastingWatches(transport)))
   }
-  const client = createClient(asTest(connect()))
+  const client = createClient(wrapForTest(connect()))
   const webhooks = await testWebhooks(client, admission, kinds)
   /** The server's revision at which all informers were last current. */
   let compared = ''

@@ -21,9 +21,9 @@ export interface V1Beta1ObjectReference {
 /** A timeout in the format of the contract version: seconds in v1beta2, a Go duration such as `1m30s` in v1beta1. See `writeSeconds`. */
 type Timeout = number | string
 
-const timeout = (v1beta1: string, step: string) =>
+const timeout = (name: string, step: string) =>
   field<Timeout>(
-    { v1beta1: `spec.machineTemplate.${v1beta1}`, v1beta2: `spec.machineTemplate.spec.deletion.${v1beta1}Seconds` },
+    { v1beta1: `spec.machineTemplate.${name}`, v1beta2: `spec.machineTemplate.spec.deletion.${name}Seconds` },
     `Timeout of ${step} when a control plane Machine is deleted; 0 means without limit.`,
   )
 
@@ -107,7 +107,7 @@ export function currentStatusVersion(controlPlane: object, contract: ContractVer
  * Whether at least one replica of the control plane must be upgraded to the version in the spec, because the replica runs an older version,
  * lower build tags, or build tags that have no order relative to those in the spec.
  *
- * @throws TypeError when the spec has no version, or `status.versions` is invalid
+ * @throws TypeError when the spec has no version, a version cannot be parsed, or `status.versions` is invalid
  */
 export function isUpgrading(controlPlane: object, contract: ContractVersion): boolean {
   const desired = readField(controlPlane, ControlPlaneContract.version, contract)
@@ -118,7 +118,10 @@ export function isUpgrading(controlPlane: object, contract: ContractVersion): bo
   return current ? isUpgrade(current, desired) : false
 }
 
-/** Returns `status.versions`. @throws TypeError when the versions are not in ascending order or a count is negative */
+/**
+ * Returns `status.versions`.
+ * @throws TypeError when a version cannot be parsed, the versions are not in ascending order, or a count is negative
+ */
 export function statusVersionsOf(controlPlane: object, contract: ContractVersion): ReplicasOfVersion[] | undefined {
   const versions = readField(controlPlane, ControlPlaneContract.statusVersions, contract)
   versions?.forEach(({ version, replicas }, index) => {
@@ -142,7 +145,10 @@ export function availableReplicasOf(controlPlane: object, contract: ContractVers
   return desired === undefined || unavailable === undefined ? undefined : Math.max(0, desired - unavailable)
 }
 
-/** Writes a timeout in the format of the contract version. A duration has Go's own format, which webhooks in Go keep unchanged. */
+/**
+ * Writes a timeout, given in seconds, in the format of the contract version. For v1beta1, writes a duration exactly as Go does, so that a
+ * webhook written in Go keeps the text unchanged.
+ */
 export function writeSeconds(draft: object, field: ContractField<Timeout>, contract: ContractVersion, value: number): void {
   writeField(draft, field, contract, contract === 'v1beta2' ? value : durationText(seconds(value)))
 }

@@ -75,7 +75,7 @@ export interface WebhooksOptions {
 /** One write, at the current stage. */
 export interface Write extends AdmissionAttributes {
   readonly info: ResourceInfo
-  /** Whether webhooks receive a Scale or an Eviction instead of the object itself. These are not converted to other versions. */
+  /** Whether webhooks receive a Scale or an Eviction, which is not converted to other versions, instead of the object itself. */
   readonly isView: boolean
   readonly object: UnknownObject | undefined
   readonly oldObject: UnknownObject | undefined
@@ -86,7 +86,7 @@ export interface Write extends AdmissionAttributes {
   readonly ended: (() => AbortSignal) | undefined
 }
 
-/** Converts a patched document to an object of the resource. */
+/** Decodes a patched document: an object of the resource or, with `isView`, a Scale or an Eviction. */
 type ToObject = (document: Record<string, unknown>) => UnknownObject | Promise<UnknownObject>
 
 type HooksByType = { readonly [type in HookType]: readonly Hook[] }
@@ -115,9 +115,10 @@ export class Webhooks {
   }
 
   /**
-   * Calls mutating webhooks. `toObject` converts a patched document to an object of the resource, pruned and defaulted.
+   * Calls mutating webhooks. `toObject` decodes a patched document; it also prunes and defaults an object of the resource.
    * @returns the resulting object: the same object when no webhook changed it
-   * @throws StatusError when a webhook denies the write, or when a call fails and the failurePolicy of the webhook is not Ignore
+   * @throws StatusError for example when a webhook denies the write, or when a call fails and the failurePolicy of the webhook is not
+   * Ignore
    */
   async mutate(write: Write, toObject: ToObject): Promise<UnknownObject | undefined> {
     let { object } = write
@@ -145,8 +146,8 @@ export class Webhooks {
 
   /**
    * Calls validating webhooks in parallel.
-   * @throws StatusError of the first webhook, in the order of the configurations, that denies the write or whose failure is not
-   * ignored
+   * @throws StatusError of the first webhook, in the order of the configurations, that denies the write, has a failure that is not ignored,
+   * or does not support the dry run
    */
   async validate(write: Write): Promise<void> {
     const hooks = this.#hooksFor(write.info).validating
@@ -180,7 +181,10 @@ export class Webhooks {
     return hooks.mutating.length + hooks.validating.length === 0 ? noHooks : hooks
   }
 
-  /** Returns the response of one webhook; `undefined` when the webhook does not match, or its failure is ignored. */
+  /**
+   * Returns the response of one webhook; `undefined` when the write does not match, or a failure of the webhook is ignored.
+   * @throws StatusError when the webhook denies the write, has a failure that is not ignored, or does not support the dry run
+   */
   async #callIfMatched(
     hook: Hook,
     write: Write,
@@ -209,7 +213,11 @@ export class Webhooks {
     return { versioned, response }
   }
 
-  /** Returns the attributes that a webhook receives; `undefined` when the write does not match. Match conditions are evaluated last. */
+  /**
+   * Returns the attributes that a webhook receives; `undefined` when the write does not match. Match conditions are evaluated last. An
+   * error in a match condition counts as no match if failurePolicy is Ignore.
+   * @throws StatusError Forbidden for an error in a match condition with another failurePolicy
+   */
   async #attributesIfMatched(hook: Hook, write: Write): Promise<VersionedAttributes | undefined> {
     const versioned = await this.#attributesIfSelected(hook, write)
     if (!versioned || hook.conditions.length === 0) return versioned

@@ -37,7 +37,7 @@ export function reportLegacyStatus(scope: MachineScope, now: number): void {
   reportLegacyConditions(machine, computed, {
     now,
     ready: {
-      // In the order of priority: the first of several problems gives the reason and message of Ready.
+      // In the order of priority: among the problems of the worst severity, the first gives the reason of Ready.
       of: ['InfrastructureReady', 'BootstrapReady', 'HealthCheckSucceeded', 'OwnerRemediated', 'DrainingSucceeded'],
       ...(isProvisioning ? { steps: ['BootstrapReady', 'InfrastructureReady'] } : {}),
     },
@@ -129,7 +129,7 @@ function deletion({ machine, steps, deletion: stage }: MachineScope): NewLegacyC
   if (drain?.state === 'waiting') computed.push(legacyFalse('DrainingSucceeded', 'Draining', 'Info', stage.message))
   if (drain?.state === 'failed') computed.push(legacyFalse('DrainingSucceeded', 'DrainingFailed', 'Warning', drain.message))
   if (volumes?.state === 'done') computed.push(legacyTrue('VolumeDetachSucceeded'))
-  // As upstream, a wait for volumes sets the condition only if it is absent.
+  // As upstream, a wait for volumes, also one that fails, sets the condition only if the condition is absent.
   const isReported = legacyConditionsOf(machine).some(({ type }) => type === 'VolumeDetachSucceeded')
   if ((volumes?.state === 'waiting' || volumes?.state === 'failed') && !isReported) {
     const message = 'Waiting for node volumes to be detached'

@@ -28,7 +28,13 @@ describe('the current set', () => {
     ],
     ['ignores a future rollout.after', aDeployment('v1', '2026-01-20T00:00:00Z'), 'b', ['a', 'c', 'x'], ''],
     ['is younger than an expired rollout.after', aDeployment('v1', '2026-01-02T12:00:00Z'), 'c', ['a', 'b', 'x'], ''],
-    ['may be created exactly at an expired rollout.after', aDeployment('v1', '2026-01-03T00:00:00Z'), 'c', ['a', 'b', 'x'], ''],
+    [
+      'may have been created exactly at an expired rollout.after',
+      aDeployment('v1', '2026-01-03T00:00:00Z'),
+      'c',
+      ['a', 'b', 'x'],
+      '',
+    ],
     [
       'is absent when rollout.after is now and all sets are older',
       aDeployment('v1', '2026-01-10T00:00:00Z'),
@@ -51,11 +57,19 @@ describe('the current set', () => {
   })
 
   test.each([
-    ['sets with other templates', aDeployment('v1'), ['x']],
-    ['no set when all are older than an expired rollout.after', aDeployment('v1', '2026-01-08T00:00:00Z'), []],
-    ['sets created at an expired rollout.after or later', aDeployment('v2', '2026-01-03T00:00:00Z'), ['c', 'x']],
-    ['any set, when rollout.after is in the future', aDeployment('v2', '2026-01-20T00:00:00Z'), ['a', 'b', 'c', 'x']],
-  ])('may receive Machines of %s', (_, deployment, eligible) => {
+    ['sets with another template', aDeployment('v1'), ['x']],
+    ['no set, when all are older than an expired rollout.after', aDeployment('v1', '2026-01-08T00:00:00Z'), []],
+    [
+      'sets with another template that were created at an expired rollout.after or later',
+      aDeployment('v2', '2026-01-03T00:00:00Z'),
+      ['c', 'x'],
+    ],
+    [
+      'all sets with another template, when rollout.after is in the future',
+      aDeployment('v2', '2026-01-20T00:00:00Z'),
+      ['a', 'b', 'c', 'x'],
+    ],
+  ])('may receive Machines for in-place updates from %s', (_, deployment, eligible) => {
     expect(setsByRole(deployment, sets, now).eligible.map(({ metadata }) => metadata.name)).toEqual(eligible)
   })
 
@@ -77,7 +91,7 @@ describe('the revision', () => {
     })
   test.each([
     ['of the first set is 1', undefined, [], { current: '1' }],
-    ['of a new set is the next', undefined, [revision('1'), revision('4')], { current: '5' }],
+    ['of a new set is one more than the highest of the old sets', undefined, [revision('1'), revision('4')], { current: '5' }],
     ['stays while no set has a newer one', revision('3', '1'), [revision('2')], { current: '3', history: '1' }],
     ['increases when a set becomes current again', revision('1'), [revision('2')], { current: '3', history: '1' }],
     ['leaves all its earlier numbers in the history', revision('3', '1'), [revision('4')], { current: '5', history: '1,3' }],

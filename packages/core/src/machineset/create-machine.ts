@@ -41,7 +41,7 @@ export async function createMachine(
       namespace: machineSet.metadata.namespace!,
       clusterName: machineSet.spec.clusterName,
       ...metadata,
-      // The Machine becomes the controller once it exists.
+      // Not as the controller: the Machine becomes the controller owner once it exists.
       owner: ownerReference(machineSet, MachineSet),
     })
     const object = await applyIntent(io, kind, undefined, intent, MachineSetManager)

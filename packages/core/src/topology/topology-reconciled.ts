@@ -17,6 +17,7 @@ import type { UpgradePlan } from './upgrade/upgrade-plan.ts'
 export interface TopologyReport {
   readonly cluster: Cluster
   readonly paused: boolean
+  /** Error with which the reconcile failed, or `undefined`. */
   readonly error: unknown
   readonly blocking: readonly BlockingHook[]
   /** Whether an upgrade has begun and its last hook, AfterClusterUpgrade, has not succeeded yet. */

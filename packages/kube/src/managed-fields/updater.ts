@@ -1,6 +1,6 @@
 /**
- * Computes owners of fields after an update or apply: the part of server-side apply that does not depend on metadata.
- * Upstream: sigs.k8s.io/structured-merge-diff/v6, merge.Updater.
+ * Computes the owners of fields after an update or apply, and the object that results from an apply: the part of server-side apply that
+ * does not depend on metadata. Upstream: sigs.k8s.io/structured-merge-diff/v6, merge.Updater.
  */
 import { addTo } from '../lists.ts'
 import type { Work } from '../clock.ts'
@@ -35,7 +35,7 @@ export type Managers = ReadonlyMap<string, Owned>
 export interface Versions {
   /** Converts an object to another version; returns `undefined` for a version that does not exist. */
   convert(object: Typed, apiVersion: string): Typed | undefined
-  /** Fields of a version that have no manager. */
+  /** Fields of a version that are excluded from managedFields. */
   ignored(apiVersion: string): FieldSet | undefined
 }
 
@@ -72,7 +72,8 @@ export function conflictsText(conflicts: readonly FieldConflict[], managerText: 
 }
 
 /**
- * Returns the owners after `manager` has changed `live` to `next`: the manager owns the changed fields, and all other managers lose them.
+ * Returns the owners after `manager` has changed `live` to `next`: the manager also owns the changed and added fields, all other managers
+ * lose these fields, and no manager owns removed fields.
  */
 export function* ownersAfterUpdate(
   live: Typed,
@@ -95,7 +96,7 @@ export function* ownersAfterUpdate(
 /**
  * Applies `config` as `manager`, and returns the resulting object and owners. The object is `undefined` when the apply does not change it.
  *
- * @throws ApplyConflicts unless forced
+ * @throws ApplyConflicts unless forced, when the apply would change fields of other managers
  */
 export function* applyConfig(
   live: Typed,
@@ -112,9 +113,9 @@ export function* applyConfig(
   yield
   const last = before.get(manager)
   const claimed = new Map(before).set(manager, { apiVersion: config.apiVersion, applied: true, fields })
-  // A manager that applies all fields of its last apply again removes no fields.
-  const removesFields = last && (last.apiVersion !== config.apiVersion || !isEmpty(difference(last.fields, fields)))
-  const next = removesFields ? prune(merged, claimed, last, config.apiVersion, versions) : merged
+  // A manager that applies all fields of its last apply again, in the same version, removes no fields.
+  const mayRemoveFields = last && (last.apiVersion !== config.apiVersion || !isEmpty(difference(last.fields, fields)))
+  const next = mayRemoveFields ? prune(merged, claimed, last, config.apiVersion, versions) : merged
   const { owners } = yield* takeFields(live, next, claimed, manager, versions, options)
   yield
   return { object: equal(live.value, next.value) ? undefined : next, owners }
@@ -137,7 +138,7 @@ const inVersion = (object: Typed, apiVersion: string, versions: Versions): Typed
   object.apiVersion === apiVersion ? object : versions.convert(object, apiVersion)
 
 /**
- * Compares `live` with `next`, and returns the owners after all managers except `manager` have lost the fields that differ.
+ * Compares `live` with `next`. Returns the comparison, and the owners after all managers except `manager` have lost the fields that differ.
  *
  * @throws ApplyConflicts unless forced, when another manager owns a changed or added field
  */
@@ -171,7 +172,10 @@ function* takeFields(
   return { owners, comparison }
 }
 
-/** Compares the objects in a version, except fields without a manager. Returns `undefined` if they cannot be converted to the version. */
+/**
+ * Compares the objects in a version, except the ignored fields of the version. Returns `undefined` if they cannot be converted to the
+ * version.
+ */
 function* comparingIn(apiVersion: string, live: Typed, next: Typed, versions: Versions): Work<Comparison | undefined> {
   const before = inVersion(live, apiVersion, versions)
   const after = inVersion(next, apiVersion, versions)

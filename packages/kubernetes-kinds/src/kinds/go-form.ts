@@ -16,6 +16,7 @@ const normalizers = new Map<string, Normalizer>()
 /**
  * Normalizes a draft in place. `component` is the name of its schema, such as `io.k8s.api.core.v1.Pod`. The types of its values must have
  * been checked before.
+ * @throws StatusError BadRequest for an invalid quantity
  */
 export function goForm(component: string, object: { [field: string]: unknown }): void {
   const { metadata } = object
@@ -58,8 +59,8 @@ function structNormalizer(name: string): Normalizer {
     const isTime = target !== undefined && /\.(Time|MicroTime)$/.test(target)
     const zero = go.get(field)
     const omitsZero = zero === 'omitted'
-    // Go's encoder omits absent times that are optional pointers, and creationTimestamp, whose tag has `omitzero`. It writes other absent
-    // times as null.
+    // Go's encoder writes an absent time as null, also with `omitempty`, which has no effect on structs. It omits only times that are
+    // optional pointers, and creationTimestamp, whose tag has `omitzero`.
     const showsTime = isTime && ((omitsZero && field !== 'creationTimestamp') || required.includes(field))
     return {
       name: field,

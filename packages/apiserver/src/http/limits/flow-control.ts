@@ -28,7 +28,7 @@ export interface FlowControl {
   /**
    * Takes a seat, or returns a promise of a seat. Calling the result releases the seat. `end` returns a signal for the end of the request;
    * it is called only when the request has to wait.
-   * @throws TooManyRequests when too many requests wait, there is no seat within the waiting time, or the request ends first;
+   * @throws TooManyRequests when too many requests of the user wait, there is no seat within the waiting time, or the request ends first;
    * without priority and fairness, as soon as there is no seat
    */
   seat(request: Attributes, requester: Requester, end: () => AbortSignal): Release | Promise<Release>

@@ -99,7 +99,7 @@ function restore(pod: Pod, old: Pod): void {
   pod.status = old.status
 }
 
-/** Returns the old containers with the resources and resizePolicy of the new containers of the same names. */
+/** Returns the old containers with the resources and, if set, the resizePolicy of the updated containers of the same names. */
 function withNewResources(old: readonly Container[], updated: readonly Container[]): Container[] {
   // Reversed, so that the first of several containers with the same name is used.
   const byName = new Map(updated.toReversed().map((container) => [container.name, container]))

@@ -1,9 +1,9 @@
-/** Validates lists and maps with a maximum size. The items of a list or map that exceeds its maximum are not validated. */
+/** Validates lists and maps, which may have a maximum size. If a list or map exceeds its maximum, its entries are not validated. */
 import { duplicate, type FieldError, tooMany, writeJSON } from '@capstan/kube'
 
 type Check<T> = (field: string, item: T) => FieldError[]
 
-/** Returns the errors of all items. `max` is `undefined` for a list without a limit. */
+/** Returns the errors of all items, or one error if there are more than `max` items. `max` is `undefined` for a list without a limit. */
 export function listErrors<T>(
   field: string,
   list: readonly T[] | undefined,
@@ -15,7 +15,7 @@ export function listErrors<T>(
   return items.flatMap((item, index) => check(`${field}[${index}]`, item))
 }
 
-/** Like `listErrors`; an item with the same key as an earlier item is an error as well. */
+/** Validates a list like `listErrors`, and also returns an error for each item that has the same key as an earlier item. */
 export function setErrors<T>(
   field: string,
   list: readonly T[] | undefined,
@@ -28,6 +28,7 @@ export function setErrors<T>(
   return [...listErrors(field, items, max, check), ...duplicateErrors(field, items.map(keyOf))]
 }
 
+/** Returns an error for each key that equals an earlier key. */
 export function duplicateErrors(field: string, keys: readonly unknown[]): FieldError[] {
   const seenKeys = new Set<string>()
   return keys.flatMap((key, index) => {
@@ -39,7 +40,7 @@ export function duplicateErrors(field: string, keys: readonly unknown[]): FieldE
 }
 
 /**
- * Validates a map. Errors of a key have the path of the map, errors of a value the path of the entry.
+ * Validates a map. `checkKey` receives the path of the map, `check` the path of the entry.
  * @param limits `max`: maximum number of entries; `shownKey`: length to which a longer key is shortened in paths
  */
 export function mapErrors<T>(

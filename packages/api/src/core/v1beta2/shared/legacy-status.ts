@@ -17,7 +17,7 @@ export const legacyConditions = s
   .doc('Conditions in the format of v1beta1.')
 export type LegacyCondition = Infer<typeof legacyConditions>[number]
 
-/** Fields of kinds with terminal failures. */
+/** Fields of kinds that report terminal failures. */
 export const legacyFailure = {
   failureReason: s.string().optional().doc('Reason of a terminal failure: one word, for programs.'),
   failureMessage: s.string({ minLength: 1, maxLength: 10240 }).optional().doc('Message of a terminal failure, for people.'),
