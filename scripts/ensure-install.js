@@ -49,7 +49,7 @@ function isInstalled() {
   return existsSync(npmMarker) && sameVersions(JSON.parse(lock), JSON.parse(readFileSync(npmMarker, 'utf8')))
 }
 
-/** Whether all installed packages match the lock file, and only optional ones are missing. */
+/** Whether each package of the lock file is installed in the same version; optional packages may be missing. */
 function sameVersions(wanted, installed) {
   return Object.entries(wanted.packages).every(([path, entry]) => {
     if (path === '' || entry.link || !path.includes('node_modules/')) return true

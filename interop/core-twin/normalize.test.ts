@@ -9,7 +9,7 @@ const observed = (kind: string, objects: readonly KubeObject[], updated: readonl
   changed: 0,
 })
 
-/** Returns the differences that `explained.ts` does not list. */
+/** Returns the differences that no entry of `explained.ts` explains. */
 const unexplained = (theirs: ReturnType<typeof observed>, ours: ReturnType<typeof observed>) =>
   differencesOf(normalized(theirs), normalized(ours))
     .filter((difference) => !explanationOf(difference, 'a-case', { count: 1, isOfCreation: true }))
@@ -24,7 +24,7 @@ const withFields = (manager: string, fields: object, kind = 'Machine'): KubeObje
 describe('field managers of updates', () => {
   const fields = { 'f:spec': { 'f:providerID': {} } }
 
-  test('may be named manager on one side and capstan on the other', () => {
+  test('may be named manager in upstream and capstan in Capstan', () => {
     expect(
       unexplained(observed('Machine', [withFields('manager', fields)]), observed('Machine', [withFields('capstan', fields)])),
     ).toEqual([])
@@ -57,7 +57,7 @@ describe('field managers of updates', () => {
   })
 })
 
-describe('an Event about an update of a MachineDeployment that only upstream records', () => {
+describe('an Event that only upstream records, about an update of a MachineDeployment', () => {
   const event = (message: string) =>
     ({
       kind: Event.kind,
@@ -74,44 +74,59 @@ describe('an Event about an update of a MachineDeployment that only upstream rec
     expect(unexplained(observed('Event', [withoutVersion]), observed('Event', []))).toEqual([])
   })
 
-  test('is reported when a write has changed it', () => {
+  test('is reported when a write has changed the MachineDeployment', () => {
     expect(unexplained(observed('Event', [withoutVersion], ['c-a']), observed('Event', [], ['c-a']))).toHaveLength(1)
   })
 
-  test('is reported when it names a change of version', () => {
+  test('is reported when its message names a change of version', () => {
     const upgrade = event('Updated MachineDeployment "team/c-a" with version change from v1.34.0 to v1.35.0')
     expect(unexplained(observed('Event', [upgrade]), observed('Event', []))).toHaveLength(1)
   })
 })
 
-describe('a value that the schema rejects', () => {
+describe('different error messages of upstream and Capstan for a rejected value', () => {
   const theirs = (text: string) => `admission webhook "default.machine.cluster.x-k8s.io" denied the request: ${text}`
   const unmarshal = theirs('json: cannot unmarshal string into Go struct field MachineSpec.spec.minReadySeconds of type int32')
   const ours = (field: string, text: string) => `Machine.cluster.x-k8s.io "m" is invalid: ${field}: ${text}`
 
   test.each<[string, string, string, boolean]>([
     [
-      'the same field',
+      'are explained if Go cannot decode the field whose type our schema rejects',
       unmarshal,
       ours('spec.minReadySeconds', 'spec.minReadySeconds in body must be of type integer: "string"'),
       true,
     ],
-    ['another field', unmarshal, ours('spec.replicas', 'spec.replicas in body must be of type integer: "string"'), false],
-    ['another reason', unmarshal, ours('spec.minReadySeconds', 'Invalid value: -1: must not be negative'), false],
-    ['a rejection by our webhook', unmarshal, theirs('spec.minReadySeconds in body must be of type integer'), false],
     [
-      'an empty value of the same field',
+      'are not explained if Go cannot decode another field',
+      unmarshal,
+      ours('spec.replicas', 'spec.replicas in body must be of type integer: "string"'),
+      false,
+    ],
+    [
+      'are not explained if our error is not about the type of the field',
+      unmarshal,
+      ours('spec.minReadySeconds', 'Invalid value: -1: must not be negative'),
+      false,
+    ],
+    [
+      'are not explained if our webhook rejects the value',
+      unmarshal,
+      theirs('spec.minReadySeconds in body must be of type integer'),
+      false,
+    ],
+    [
+      'are explained if both reject the same field, and our schema rejects its empty value',
       theirs('Machine.cluster.x-k8s.io "m" is invalid: spec.version: Invalid value: "v": must be a valid semantic version'),
       ours('spec.version', 'Invalid value: "": spec.version in body should be at least 1 chars long'),
       true,
     ],
     [
-      'a value that is not empty',
+      'are not explained if both reject the same field, and our error is not about an empty value',
       theirs('Machine.cluster.x-k8s.io "m" is invalid: spec.version: Invalid value: "x": must be a valid semantic version'),
       ours('spec.version', 'Invalid value: "x": must be a version'),
       false,
     ],
-  ])('is explained only if upstream rejects the same field for the same reason: %s', (_, their, our, expected) => {
+  ])('%s', (_, their, our, expected) => {
     expect(explanationOfResponses(their, our, 'a-case') !== undefined).toBe(expected)
   })
 })

@@ -1,4 +1,4 @@
-/** Ingresses and their classes, NetworkPolicies, IPAddresses and ServiceCIDRs. */
+/** Scenarios with Ingresses, IngressClasses, NetworkPolicies, IPAddresses and ServiceCIDRs. */
 import { columnsOf, get, mergePatch, post, put, remove, type Scenario, strategicPatch, variants } from './step.ts'
 
 const base = '/apis/networking.k8s.io/v1'

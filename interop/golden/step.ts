@@ -3,7 +3,7 @@
  * responses.
  */
 
-/** A request of a step. A body that is a text is sent unchanged, any other body as JSON. */
+/** A request of a step. A body of type string is sent unchanged, any other body as JSON. */
 export interface Sent {
   readonly method: string
   readonly path: string
@@ -17,7 +17,7 @@ export interface Step {
   readonly request?: Sent
   /** Request whose response is not recorded, and that must succeed. */
   readonly prepare?: Sent
-  /** Paths of values in the response, by variable. Later requests contain such a value where their step has `{{VARIABLE}}`. */
+  /** Paths of values in the response, by variable. Later requests contain the value of a variable in place of `{{VARIABLE}}`. */
   readonly save?: { readonly [variable: string]: string }
   /** Milliseconds to wait before the request. */
   readonly sleepMs?: number
@@ -52,8 +52,8 @@ const sent = (method: string, path: string, body?: unknown, headers?: Sent['head
 })
 
 /**
- * Returns one step for each of `changes`. The step creates `good`, changed by the JSON merge patch of the change. The object is named
- * `bad-INDEX`, unless the change has metadata. Most of these objects are invalid.
+ * Returns one step for each of `changes`, which are JSON merge patches. The step creates the object `good` with one change, under the name
+ * `bad-INDEX` unless the change has metadata. Most of these objects are invalid.
  */
 export const variants = (path: string, good: object, changes: readonly object[]): Step[] =>
   changes.map((change, index) => post(path, merged(good, { metadata: { name: `bad-${index}` }, ...change })))

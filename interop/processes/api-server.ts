@@ -75,7 +75,9 @@ export interface Credentials {
   readonly folder: string
   readonly authority: CertifiedKey
   readonly admin: CertifiedKey
+  /** Bearer tokens by user name. */
   readonly tokens: ReadonlyMap<string, string>
+  /** Paths of files in `folder`, for flags of the server. */
   readonly files: {
     readonly ca: string
     readonly serving: string
@@ -88,7 +90,7 @@ export interface Credentials {
 
 const adminName = 'kubernetes-admin'
 
-/** Creates certificates, keys and tokens of one server, as files in `folder`. */
+/** Creates the certificates, keys and tokens of one server, and writes the files that the server reads below `folder`. */
 export async function makeCredentials(folder: string, users: readonly ApiServerUser[] = []): Promise<Credentials> {
   const pki = join(folder, 'pki')
   mkdirSync(pki, { mode: 0o700 })
@@ -132,7 +134,7 @@ export async function makeCredentials(folder: string, users: readonly ApiServerU
   }
 }
 
-/** Returns the flags for both servers. Flags of `given` override defaults of the same name. */
+/** Returns the flags that both servers get: those of `given`, and defaults for other flags. */
 export function serverFlags({ files }: Credentials, port: number, given: readonly string[] = []): string[] {
   const defaults = [
     '--bind-address=127.0.0.1',

@@ -15,8 +15,9 @@ import { CannotRun } from '../shared/suite.ts'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const fixtures = join(root, 'interop/packages')
 
-/** The npm packages that `installTools` installs, and versions that the suites use. */
+/** The npm packages that `installTools` installs, and the version of TypeScript. */
 export interface Tools {
+  /** Folder in which the packages are installed. */
   readonly folder: string
   /** Folder with the commands of the packages. */
   readonly bin: string

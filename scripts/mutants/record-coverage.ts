@@ -1,4 +1,4 @@
-/** A setup file of vitest, which writes after each test file the statements that the test file has reached. `run-tests.ts` uses it. */
+/** Setup file of vitest: after each test file, writes a file with the statements that the tests have reached. `run-tests.ts` uses it. */
 import { createHash } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { relative } from 'node:path'
@@ -12,7 +12,7 @@ declare module 'vitest' {
 }
 
 declare global {
-  /** One element for each statement of all files. An instrumented statement sets its element to 1 when it runs. */
+  /** By id of a statement, unique across all instrumented files: 1 if the statement has run. */
   var reachedStatements: Uint8Array | undefined
 }
 

@@ -1,9 +1,9 @@
-/** Replaces the end of a shortened text. */
+/** Default mark at the end of a shortened text. */
 const Mark = '... (truncated)'
 
 /**
- * Shortens a text to at most `longest` characters, with a mark at its end; returns shorter texts unchanged. Characters are Unicode code
- * points, as in the limits of schemas. An unpaired surrogate becomes U+FFFD, as in UTF-8.
+ * Shortens a text of more than `longest` characters: replaces its end with `mark`, so that the result has `longest` characters.
+ * Characters are Unicode code points, as in the limits of schemas. In every text, an unpaired surrogate becomes U+FFFD, as in UTF-8.
  */
 export function shortened(text: string, longest: number, mark = Mark): string {
   if (text.length <= longest) return text.toWellFormed()

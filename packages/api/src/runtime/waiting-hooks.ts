@@ -8,15 +8,18 @@ import { WaitingHooksAnnotation } from '../core/well-known.ts'
 
 export interface WaitingHook {
   readonly hook: string
-  /** Registered names of the handlers that block the object; empty when an annotation blocks it. */
+  /** Registered names of the handlers that block the object; empty when an annotation blocks it, or when `extensionConfig` is set. */
   readonly handlers: readonly string[]
   /** Time since which the hook blocks, in RFC 3339. */
   readonly since: string
-  /** Latest time of the next call, in RFC 3339. Absent when no handler is called, and after a failure, which is retried with backoff. */
+  /**
+   * Latest time of the next call, in RFC 3339. Absent when an annotation blocks the object, and after a failed call, which is repeated with
+   * backoff.
+   */
   readonly until?: string
-  /** Digest of the request. After a restart, the manager does not call the hook again before `until` if the digest is the same. */
+  /** Hash of the request. After a restart, if the hash is the same, the manager waits until `until` instead of calling the hook at once. */
   readonly requestKey?: string
-  /** Name of an ExtensionConfig that was never discovered, so that its handlers are unknown. `handlers` is then empty. */
+  /** Name of an ExtensionConfig that was never discovered, so that its handlers are unknown. */
   readonly extensionConfig?: string
   /** Number of calls since `since`. */
   readonly calls: number

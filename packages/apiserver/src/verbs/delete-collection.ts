@@ -4,8 +4,8 @@ import { list } from './list.ts'
 import type { RequestContext, ServerContext } from './context.ts'
 
 /**
- * Deletes the objects that a list with the options of the request returns, one after the other. Returns the objects as they were
- * listed, except objects that another request has removed meanwhile.
+ * Lists the objects with the options of the request, and deletes them one after the other. Returns the objects as they were listed, except
+ * objects that another request has removed meanwhile.
  */
 export async function removeCollection(server: ServerContext, context: RequestContext): Promise<ObjectList> {
   const deletion = requestedDeletion(context)

@@ -95,7 +95,7 @@ describe.each(['core', 'local'])('the components of %s', (provider) => {
     expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining(`Cannot read kubeconfig ${kubeconfig}`) })
   })
 
-  test('do not contain their namespace in the Pod template, whose arguments clusterctl --target-namespace does not change', async () => {
+  test('do not name their namespace in the Pod template, because clusterctl --target-namespace does not change arguments', async () => {
     for (const certificates of ['self-managed', 'cert-manager']) {
       const objects = await printedManifests(provider, '--certificates', certificates)
       const namespace = objects.find(({ kind }) => kind === 'Namespace')!.metadata.name
@@ -124,7 +124,7 @@ test('--shards adds an argument of the manager', async () => {
   expect(argsOf(await printedManifests('core'))).not.toContain('shards')
 })
 
-test('a repository of clusterctl has components and metadata in the folder LABEL/VERSION', async () => {
+test('--output-dir writes a repository for clusterctl: components and metadata in the folder LABEL/VERSION', async () => {
   const { out } = await runToEnd([
     'manifests',
     'local',
@@ -147,7 +147,7 @@ test('a repository of clusterctl has components and metadata in the folder LABEL
   )
 })
 
-test('core is in the folder cluster-api, the only name that clusterctl accepts for a core provider', async () => {
+test('--output-dir writes core to the folder cluster-api, the only name that clusterctl accepts for a core provider', async () => {
   const { out } = await runToEnd([
     'manifests',
     'core',

@@ -1,4 +1,4 @@
-/** Formats a report as text, JSON, JUnit and HTML. */
+/** Formats a report of `capstan conform` as text, JSON, JUnit XML or HTML. */
 import { linkOf } from '../rule.ts'
 import type { ConformReport, RuleResult, TestedKind } from './conform.ts'
 import { type Observation, type Verdict, Verdicts } from './verdict.ts'
@@ -6,7 +6,7 @@ import { type Observation, type Verdict, Verdicts } from './verdict.ts'
 export const ReportFormats = ['text', 'json', 'junit', 'html'] as const
 export type ReportFormat = (typeof ReportFormats)[number]
 
-/** Returns the report in a format. `version`: version of the program. */
+/** Returns the report in a format. `version`: version of Capstan, for JSON and HTML. */
 export function formatReport(report: ConformReport, format: ReportFormat, version: string): string {
   switch (format) {
     case 'text':
@@ -66,7 +66,7 @@ function text(report: ConformReport): string {
   ].join('\n')
 }
 
-/** Returns a line for each scenario that stopped, and for each object that was not deleted. */
+/** Returns a line for each scenario that ended early, and for each object whose finalizers conform had to remove. */
 const failuresOf = ({ scenarios, leftovers }: ConformReport): string[] => [
   ...scenarios.filter(({ stopped }) => stopped !== undefined).map(({ name, stopped }) => `Scenario ${name} stopped: ${stopped}`),
   ...leftovers.map((name) => `${name} kept its finalizers; conform removed them.`),
@@ -139,7 +139,8 @@ function testcase(result: RuleResult): string[] {
   }
 }
 
-// XML allows neither unpaired surrogates nor control characters other than tab, line feed and carriage return, not even escaped.
+// XML forbids unpaired surrogates, U+FFFE, U+FFFF, and characters below U+0020 except tab, line feed and carriage return, even when they
+// are escaped.
 const escape = (value: string): string =>
   value
     .replace(/[^\t\n\r\u{20}-\u{D7FF}\u{E000}-\u{FFFD}\u{10000}-\u{10FFFF}]/gu, '?')

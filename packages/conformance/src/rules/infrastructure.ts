@@ -48,9 +48,10 @@ export const infraClusterRules: readonly Rule[] = [
     pages: infraCluster,
     section: 'InfraCluster: control plane endpoint',
     versions: bothVersions,
-    applies: 'kinds with spec.controlPlaneEndpoint; needed when neither the control plane nor the user provides the endpoint',
+    applies:
+      'kinds with spec.controlPlaneEndpoint, a field that is needed if neither the control plane nor the user provides the endpoint',
     sentence: 'The endpoint has a host (string) and a port (integer).',
-    why: 'Core copies host and port to Cluster.spec.controlPlaneEndpoint once the InfraCluster is provisioned, and fails when they have other types.',
+    why: 'Once the InfraCluster is provisioned, core copies host and port to Cluster.spec.controlPlaneEndpoint, unless the Cluster has an endpoint. Core fails when host or port has another type.',
     check: ofEachClaim('`spec.controlPlaneEndpoint.host` and `.port`.', { contracts: infraCluster }, endpointProblems),
     live: [infraClusterEndpoint],
   },
@@ -62,7 +63,7 @@ export const infraClusterRules: readonly Rule[] = [
     versions: bothVersions,
     applies: 'kinds with status.failureDomains',
     sentence: 'Failure domains are a list of objects with a name in contract v1beta2, a map from names in v1beta1.',
-    why: 'Core reads the newest contract that the labels claim. If core expects a list, a map is an error, and a Cluster with failure domains gets no control plane.',
+    why: 'Core reads the field by the newest contract that the labels claim. Upstream core v1.14 fails when it finds a map instead of a list, or a list instead of a map; the Cluster then gets no control plane. Capstan accepts both.',
     cases: ['projectbeskar/beskar7#160'],
     check: ofEachClaim('`status.failureDomains`, by contract version.', { contracts: infraCluster }, (claim) => {
       const path = InfraClusterContract.failureDomains.paths[claim.contractVersion]

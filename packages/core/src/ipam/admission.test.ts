@@ -19,14 +19,15 @@ const claim = (overrides: Partial<IPAddressClaim['spec']> = {}): IPAddressClaim 
   spec: { clusterName: 'a', poolRef, ...overrides },
 })
 
-type Claims = IPAddressClaim | Error | undefined
+/** The claim that the API server returns; an Error if the read fails, `undefined` if the claim does not exist. */
+type StoredClaim = IPAddressClaim | Error | undefined
 
 /** Returns the text of the error that admission throws; otherwise `invalid` if admission returns validation errors, else `allowed`. */
 async function admit(
   admission: typeof ipAddressAdmission,
   object: KubeObject,
   oldObject?: KubeObject,
-  stored?: Claims,
+  stored?: StoredClaim,
 ): Promise<string> {
   const reader = {
     get: (kind: { group: string; plural: string }) => {
@@ -43,10 +44,10 @@ async function admit(
     return (err as StatusError).message
   }
 }
-const admitNew = (overrides: Partial<IPAddress['spec']>, stored?: Claims) =>
+const admitNew = (overrides: Partial<IPAddress['spec']>, stored?: StoredClaim) =>
   admit(ipAddressAdmission, address(overrides), undefined, stored)
 
-test('an address and its gateway must be IP addresses, with a prefix that fits', async () => {
+test('address and gateway must be IP addresses, and the prefix must fit an IPv4 address', async () => {
   expect(await admitNew({})).toBe('allowed')
   expect(await admitNew({ address: 'fe80::1', prefix: 128 })).toBe('allowed')
   expect(await admitNew({ address: '10.0.0' })).toBe('spec.address: Invalid value: "10.0.0": not a valid IP address')
@@ -56,7 +57,7 @@ test('an address and its gateway must be IP addresses, with a prefix that fits',
   )
 })
 
-test('an address must come from the pool of its claim, if the claim exists', async () => {
+test('rejects an IPAddress whose pool differs from that of its claim, or whose claim cannot be read', async () => {
   expect(await admitNew({}, claim())).toBe('allowed')
   expect(await admitNew({}, claim({ poolRef: { ...poolRef, name: 'other' } }))).toBe(
     'spec.poolRef: Invalid value: {"name":"pool","kind":"Pool","apiGroup":"g.io"}: the referenced pool is different from the pool referenced by the claim this address should fulfill',
@@ -134,7 +135,7 @@ test.each<[string, Partial<IPAddress['spec']>, string]>([
   )
 })
 
-test('rejects a changed spec of a claim, and accepts other changes of addresses and claims', async () => {
+test('rejects a changed spec of a claim, and accepts changed labels of a claim and an unchanged IPAddress', async () => {
   expect(await admit(ipAddressClaimAdmission, claim({ clusterName: 'b' }), claim())).toBe(
     `spec: Forbidden: IPAddressClaim spec is immutable. Diff: v1beta2.IPAddressClaimSpec{
 -   ClusterName: "a",

@@ -6,7 +6,7 @@ import { MachineSetsByClusterName } from '../indexes.ts'
 import { plainSelector } from '../machineset/machines.ts'
 import type { MachineDeploymentPhase } from './scope.ts'
 
-/** Lists the sets that the deployment controls. First adopts sets without controller that its selector matches. */
+/** Lists the MachineSets that the MachineDeployment controls. Adopts MachineSets without a controller that its selector matches. */
 export const machineSets: MachineDeploymentPhase = async (scope, io) => {
   const { machineDeployment } = scope
   const namespace = machineDeployment.metadata.namespace!
@@ -23,7 +23,7 @@ export const machineSets: MachineDeploymentPhase = async (scope, io) => {
   return proceed()
 }
 
-/** Lists the Machines that the selector matches, as upstream, including Machines without a set. */
+/** Lists the Machines that the selector matches. As upstream, these include Machines that no MachineSet controls. */
 export const machines: MachineDeploymentPhase = async (scope, { cache }) => {
   const { namespace } = scope.machineDeployment.metadata
   const labelSelector = plainSelector(scope.machineDeployment).text
@@ -32,8 +32,8 @@ export const machines: MachineDeploymentPhase = async (scope, { cache }) => {
 }
 
 /**
- * Adds the label with the deployment's name to sets without it, such as adopted ones. The controller of a set copies the label to the
- * Machines.
+ * Sets the label with the name of the MachineDeployment on MachineSets that lack it, such as adopted ones. The controller of MachineSets
+ * copies the label to the Machines.
  */
 export const labelMachineSets: MachineDeploymentPhase = async (scope, { client, signal }) => {
   const { name } = scope.machineDeployment.metadata

@@ -112,12 +112,12 @@ test.each<[string, Handler, string]>([
   [
     'a patch that depends on the position of a template',
     patching((_, index) => ({ nth: index })),
-    'GeneratePatches of patches: its response depends on the order of items or variables: LocalClusterTemplate of Cluster demo.spec.nth: 0 in one order, 1 in the other (the fixture)',
+    'GeneratePatches of patches: its response depends on the order of items, variables or object members: LocalClusterTemplate of Cluster demo.spec.nth: 0 in one order, 1 in the other (the fixture)',
   ],
   [
     'a validation result that depends on the order of templates',
     on(ValidateTopology, { name: 'validation' }, ({ request }) => fail(`no ${request.items[0]!.object.kind}`)),
-    'ValidateTopology of validation: its response depends on the order of items or variables: message: "no LocalClusterTemplate" in one order, "no LocalMachineTemplate" in the other (the fixture)',
+    'ValidateTopology of validation: its response depends on the order of items, variables or object members: message: "no LocalClusterTemplate" in one order, "no LocalMachineTemplate" in the other (the fixture)',
   ],
   [
     'a handler that fails for another order of templates',
@@ -126,7 +126,7 @@ test.each<[string, Handler, string]>([
       if (kind !== 'LocalClusterTemplate') throw new Error(`${kind} is first`)
       return proceedNow()
     }),
-    'ValidateTopology of validation: it fails when items and variables are in another order: LocalMachineTemplate is first (the fixture)',
+    'ValidateTopology of validation: it fails when items, variables and object members are in another order: LocalMachineTemplate is first (the fixture)',
   ],
   [
     'a list that grows with each patch',

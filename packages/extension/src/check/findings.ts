@@ -7,13 +7,13 @@ import { patchedRequest } from '../test-kit/patched-request.ts'
 import type { Observation, CallResult } from './probe.ts'
 
 /**
- * - `refused`: core rejects a response of the handler
+ * - `refused`: core rejects the response of the handler, or the handler does not respond in time
  * - `threw`: the handler throws an error
- * - `differs`: two calls with the same request have different responses
+ * - `differs`: two calls with the same request have different responses, in a field other than message and retry time
  * - `message`: the message of the response changes from call to call
  * - `retry`: the retry time of the response changes from call to call, or the handler proceeds and then blocks
  * - `process`: another process returns a different response
- * - `order`: the response depends on the order of items or variables, or the handler fails for another order
+ * - `order`: the response depends on the order of items, variables or object members, or the handler fails for another order
  * - `not-idempotent`: the response changes objects to which the handler's patches are already applied, or the handler fails for them
  * - `mutates`: the handler changes its request
  */
@@ -134,14 +134,27 @@ function findingsOfOrder(observation: Observation): Finding[] {
   // Failed calls cannot be compared. A response that changes with every call has a finding already.
   if (!reordered || 'problem' in first || responseDifferences(observation, first, second).length > 0) return []
   if ('problem' in reordered) {
-    return [finding(observation, 'order', `it fails when items and variables are in another order: ${reordered.message}`)]
+    return [
+      finding(
+        observation,
+        'order',
+        `it fails when items, variables and object members are in another order: ${reordered.message}`,
+      ),
+    ]
   }
   const [outcomeInOrder, outcomeReversed] = [outcome(observation, first), outcome(observation, reordered)]
   if (!outcomeInOrder || !outcomeReversed) return []
   const [difference] = differences(outcomeInOrder, outcomeReversed)
   if (!difference) return []
   const text = differenceText(difference, ['in one order', 'in the other'])
-  return [finding(observation, 'order', `its response depends on the order of items or variables: ${text}`, difference.path)]
+  return [
+    finding(
+      observation,
+      'order',
+      `its response depends on the order of items, variables or object members: ${text}`,
+      difference.path,
+    ),
+  ]
 }
 
 function findingsOfPatched(observation: Observation): Finding[] {
@@ -192,7 +205,10 @@ const retryTimeOf = (result: CallResult): number =>
 const responseDifferences = (observation: Observation, a: CallResult, b: CallResult): Difference[] =>
   differences(comparable(observation, a), comparable(observation, b))
 
-/** Returns a response in which templates are identified by name rather than uid. */
+/**
+ * Returns the response without `apiVersion` and `kind`, and with templates identified by name rather than uid; for a failed call, the error
+ * message.
+ */
 function comparable({ request }: Observation, result: CallResult): unknown {
   if (!('response' in result)) return { failure: result.message }
   const { apiVersion: _a, kind: _k, items, ...fields } = result.response as { [field: string]: unknown }

@@ -15,7 +15,7 @@ export interface ClientCertificate {
 }
 
 export interface HttpsHookTransport extends HookTransport {
-  /** Uses this certificate for new connections. Connections with another certificate are no longer used. */
+  /** Uses this certificate for new connections. Existing connections get no further calls. */
   present(client: ClientCertificate): void
 }
 
@@ -26,6 +26,7 @@ export interface HttpsHookTransportOptions {
   readonly lookup?: LookupFunction
   /** Environment with HTTPS_PROXY, NO_PROXY and DISABLE_HTTP2. If absent, these variables are ignored. */
   readonly env?: ProxyEnvironment
+  /** Default: the system clock. */
   readonly clock?: Clock
 }
 

@@ -48,7 +48,7 @@ const rangesOf = ({ store, namespace }: PluginWrite): LimitRange[] =>
 
 /**
  * Sets the defaults of all ranges. As upstream, the annotation lists the defaults of the last range that sets any.
- * @throws StatusError when the defaults make the pod too large
+ * @throws StatusError when the names of the defaults alone make the pod too large
  */
 function* settingDefaults(pod: Pod, ranges: readonly LimitRange[]): Work<void> {
   const { containers = [], initContainers = [] } = pod.spec
@@ -74,7 +74,6 @@ function* settingDefaults(pod: Pod, ranges: readonly LimitRange[]): Work<void> {
     }
     for (const [index, container] of [...containers, ...initContainers].entries()) {
       fill(container, index < containers.length ? 'container' : 'init container')
-      // The names alone make the pod too large.
       if (characters > MaxObjectBytes) rejectTooLarge(pod)
       yield
     }

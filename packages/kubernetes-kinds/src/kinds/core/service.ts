@@ -68,7 +68,7 @@ export const services: BuiltinKind<Service> = {
   },
 }
 
-/** Upstream: GetWarningsForService. */
+/** Upstream: GetWarningsForService, except for warnings about the notation of addresses. */
 function serviceWarnings({ metadata, spec }: Service): string[] {
   const hints = 'service.kubernetes.io/topology-aware-hints'
   const { type = '', externalIPs = [], externalName, loadBalancerIP, sessionAffinity, trafficDistribution } = spec
@@ -137,8 +137,8 @@ function keepAllocated(spec: ServiceSpec, old: ServiceSpec): void {
 }
 
 /**
- * Sets clusterIPs for clients that know only clusterIP: restores omitted clusterIPs if clusterIP is unchanged; if only clusterIP was
- * changed, sets clusterIPs to it. Upstream: normalizeClusterIPs.
+ * Sets clusterIPs for clients that know only clusterIP. If clusterIP is unchanged, restores omitted clusterIPs. If only clusterIP was
+ * changed, sets clusterIPs to it; if only clusterIP was removed, removes clusterIPs. Upstream: normalizeClusterIPs.
  */
 function linkAddresses(spec: ServiceSpec, old: ServiceSpec): void {
   const isSame = equal(spec.clusterIPs ?? [], old.clusterIPs ?? [])

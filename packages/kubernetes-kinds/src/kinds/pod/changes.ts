@@ -111,7 +111,10 @@ function setImage(container: Container, image: string | undefined): void {
   else container.image = image
 }
 
-/** Validates changes of the nodeSelector of a pod with scheduling gates: keys may only be added. Sets the new nodeSelector in `allowed`. */
+/**
+ * Validates changes of the nodeSelector of a pod that still has scheduling gates: keys may only be added. Sets the new nodeSelector in
+ * `allowed`.
+ */
 function gatedChanges(spec: PodSpec, allowed: PodSpec): FieldError[] {
   if (!allowed.schedulingGates?.length && !spec.schedulingGates?.length) return []
   const [now = {}, before = {}] = [spec.nodeSelector, allowed.nodeSelector]
@@ -144,7 +147,7 @@ function gateChanges(spec: PodSpec, old: PodSpec): FieldError[] {
   )
 }
 
-/** Formats the difference of two specs, as a JSON diff by member. */
+/** Formats the difference of two specs: for each member that differs, its old and its new value as JSON, on lines with `-` and `+`. */
 function difference(old: PodSpec, now: PodSpec): string {
   const lines: string[] = []
   for (const member of new Set([...Object.keys(old), ...Object.keys(now)])) {
@@ -244,7 +247,7 @@ export function* validatePodResize(pod: Pod, old: Pod): Work<FieldError[]> {
   return errors
 }
 
-/** Upstream: ValidatePodBinding. */
+/** Validates the target of a Binding. Upstream: ValidatePodBinding. */
 export function bindingErrors({ kind, name }: { kind?: string; name?: string }): FieldError[] {
   const errors: FieldError[] = []
   if (kind && kind !== 'Node') {

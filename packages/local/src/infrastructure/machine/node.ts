@@ -100,7 +100,7 @@ function bootProgress({ spec, status }: LocalMachine, now: number): Progress | u
 /** Milliseconds between checks for certificates that another controller provides, and for renewed bootstrap data. */
 const SecretCheckInterval = 10_000
 
-/** Starts the API server of the machine, and returns a client of it; `undefined` while the cluster has no certificate authority. */
+/** Starts the API server of the machine unless it runs. Returns a client; `undefined` while the cluster has no certificate authority. */
 async function startApiServer(
   object: LocalMachine,
   boot: BootInputs,
