@@ -8,23 +8,23 @@ describe('findingsIn', () => {
       '6: "told" is a word that the glossary replaces',
     ]))
 
-  test('finds table cells as long as a paragraph', () =>
+  test('finds table cells of more than 400 characters', () =>
     expect(findingsIn('a.md', `| a | b |\n| --- | --- |\n| x | ${'long '.repeat(100)}|`)).toEqual([
       '3: a table cell has 501 characters, at most 400 are allowed',
     ]))
 
-  test('finds "plane", except after "control", also on the previous line', () =>
+  test('finds "plane", except after "control", which may be on the previous line', () =>
     expect(findingsIn('a.ts', '/**\n * A control\n * plane of a plane\n */')).toEqual([
       '3: "plane" is a word that the glossary replaces',
     ]))
 
-  test('finds terms of two words across a line break', () =>
+  test('finds terms of two words across a line break, but not "first round" in "first round trip"', () =>
     expect(findingsIn('a.ts', '/**\n * no field\n * owners; the first\n * round trip\n */\n// was made\n// up\n')).toEqual([
       '2: "field owners" is a word that the glossary replaces',
       '6: "made up" is a word that the glossary replaces',
     ]))
 
-  test('reads only the comments of TypeScript', () =>
+  test('reads only the comments of TypeScript files', () =>
     expect(findingsIn('a.ts', "/** Whoever\n * is told. */\nconst nobody = 'told' // fine\n// somebody\n")).toEqual([
       '1: "Whoever" is a word that the glossary replaces',
       '2: "told" is a word that the glossary replaces',

@@ -27,7 +27,7 @@ type AcmeClusterStatus struct {
 	Conditions     []metav1.Condition        `json:"conditions,omitempty"`
 }
 
-// AcmeMachine is one instance. Contract: InfraMachine.
+// AcmeMachine is the infrastructure of one Machine. Contract: InfraMachine.
 type AcmeMachine struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

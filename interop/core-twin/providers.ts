@@ -1,10 +1,13 @@
-/** Reports of the stub providers. A case changes the report of a role with `twin.setReports`. */
+/**
+ * Functions that return the spec and status fields which the stub providers write to their objects, by role: `cluster`, `controlPlane`,
+ * `machine` and `config` (the bootstrap config). A case replaces the function of a role with `setReports` of its `Twin`.
+ */
 import type { Behaviour, Behaviours } from './side.ts'
 
 /** Behaviour of a provider that has not reconciled its object yet. */
 export const noReport: Behaviour = () => undefined
 
-/** The default behaviour of all providers: their objects are ready. */
+/** Default behaviour of the providers of all roles: their objects are provisioned or initialized, and all replicas are ready. */
 export const everythingReady: Behaviours = {
   cluster: () => ({
     spec: { controlPlaneEndpoint: { host: '127.0.0.1', port: 6443 } },
@@ -32,8 +35,8 @@ export const everythingReady: Behaviours = {
 }
 
 /**
- * Behaviour of the provider of a hosted control plane, which has no Machines. Core drains and deletes the Node of a deleted Machine
- * only if the control plane is hosted or another control plane Machine remains.
+ * Behaviour of the provider of a hosted control plane, which has no Machines. Without control plane Machines, core drains and deletes the
+ * Node of a deleted Machine only if the control plane reports `externalManagedControlPlane`.
  */
 export const hostedControlPlane: Behaviour = (object, objects) => {
   const { status } = everythingReady.controlPlane(object, objects)!

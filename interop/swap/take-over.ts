@@ -1,8 +1,9 @@
 /**
- * Our core takes over Clusters that upstream's core has created, and upstream's core takes them back. The first takeovers occur while the
- * controllers are idle: no Machine may be replaced, and no field may change its value or its manager. Then each core must be able to change
- * and remove labels, taints and replicas that the other core has applied. The last takeovers occur during a rollout and a deletion, after
- * the other core was killed: no Machine of the new version may be replaced.
+ * Our core takes over Clusters that upstream's core has created, and upstream's core takes them back. The first two takeovers occur while
+ * the controllers are idle: no Machine may be replaced, and no field outside of the status may change its value or its manager. After each
+ * of these takeovers, the new core must be able to change and remove labels, taints and replicas that the previous core has applied. The
+ * last two takeovers occur during a rollout and a deletion, after the previous core was killed: no Machine of the new version may be
+ * replaced.
  */
 import { join } from 'node:path'
 import { Cluster, Machine, MachineDeployment, MachineSet } from '@capstan/api'
@@ -86,9 +87,10 @@ export async function runTakeOver(apiServer: RunningApiServer, checks: Checks, p
       const { code, stderr } = await runCapstan(['manager', ...flags])
       checks.check('--remove-webhooks succeeds', code === 0, stderr)
     }
-    const remaining = await configurations(client)
+    const remaining = await webhookConfigurationNames(client)
     checks.check(`the webhook configurations of our ${previous} core are removed`, !remaining.includes('capstan-core'), remaining)
-    // This applies upstream's CustomResourceDefinitions without `force`, and fails if our core still manages fields of them.
+    // `startManagers` applies upstream's CustomResourceDefinitions without `force`: this fails with a conflict if our core still manages a
+    // field that upstream's manifests change.
     running.theirs = await startManagers(apiServer, progress, { components: core, gates })
     progress("upstream's core has taken over")
   }
@@ -121,7 +123,7 @@ export async function runTakeOver(apiServer: RunningApiServer, checks: Checks, p
       await waitUntilSettled(context, 'classy', larger)
       await waitUntilSettled(context, 'plain', desired)
       const changed = changes(fieldsBefore, await fieldsWhenIdle(context, checks, `after ${newCore}`))
-      checks.check(`no field changes its value or its manager: ${newCore}`, changed.length === 0, changed)
+      checks.check(`no field outside of the status changes its value or its manager: ${newCore}`, changed.length === 0, changed)
       // The new core changes and removes fields that the previous core has applied.
       const newMetadata: Metadata = { labels: { keep: newCore }, taint: false }
       await applyMetadata(context, newMetadata)
@@ -141,7 +143,7 @@ export async function runTakeOver(apiServer: RunningApiServer, checks: Checks, p
       progress(`replicas changed and removed by ${newCore}`)
     }
 
-    // The other core takes over during a rollout of one Cluster and the deletion of the other.
+    // The last two takeovers occur during a rollout of `classy` and the deletion of `plain`.
     for (const [newCore, switchCore, nextVersion] of [
       ['ours', switchToOurs, 'v1.34.0'],
       ['theirs', switchToTheirs, 'v1.35.0'],
@@ -198,9 +200,9 @@ const initialMetadata: Metadata = { labels: { keep: 'before', go: 'before' }, ta
 const taints = [{ key: 'interop', value: 'yes', effect: 'NoSchedule', propagation: 'Always' }]
 
 /**
- * Sets exactly these of the labels `keep` and `go` on the MachineDeployments of both Clusters and on the control plane of `classy`, and sets
- * or removes the taint on the MachineDeployments. Also sets two replicas for the MachineDeployment of `classy`, because the patch replaces
- * its whole entry in the topology.
+ * Sets the given labels, and removes the labels `keep` and `go` if they are not given: for the MachineDeployments of both Clusters, and for
+ * the control plane of `classy`. Sets or removes the taint of the MachineDeployments. Also sets two replicas for the MachineDeployment of
+ * `classy`, because the patch replaces its whole entry in the topology.
  */
 async function applyMetadata({ client, namespace }: LifeContext, { labels, taint }: Metadata): Promise<void> {
   const changed = { keep: null, go: null, ...labels }
@@ -212,9 +214,9 @@ async function applyMetadata({ client, namespace }: LifeContext, { labels, taint
 }
 
 /**
- * Resolves when the labels and the taint have reached the existing objects. MachineSets, Machines and provider objects must have exactly
- * these of the labels `keep` and `go`, except objects of MachinePools and of the control plane of `plain`. Machines of MachineDeployments
- * must have the taint if `taint` is true, and otherwise must not have it.
+ * Waits until the existing objects have the metadata. Of the labels `keep` and `go`, MachineSets, Machines, LocalMachines and
+ * LocalBootstrapConfigs must have the given ones, and no other; objects of MachinePools and of the control plane of `plain` are not checked.
+ * Machines of MachineDeployments must have the taint if `taint` is true, and otherwise must not have it.
  */
 async function waitForMetadata(context: LifeContext, { labels, taint }: Metadata, step: string): Promise<void> {
   const isPlainControlPlane = ({ metadata }: KubeObject) =>
@@ -234,7 +236,7 @@ async function waitForMetadata(context: LifeContext, { labels, taint }: Metadata
   )
 }
 
-/** Whether the object is the bootstrap config of a pool. It belongs to no Machine. */
+/** Whether the object is the bootstrap config of a MachinePool. Such a config belongs to no Machine. */
 const isPoolBootstrap = ({ metadata }: KubeObject) =>
   metadata.ownerReferences?.some(({ kind }) => kind === 'MachinePool') ?? false
 
@@ -263,7 +265,8 @@ async function waitForDeletion({ client, namespace, ...context }: LifeContext): 
 }
 
 /**
- * Waits until no object has been written for `QuietMilliseconds`, for at most a minute.
+ * Waits at most a minute until no object of Cluster API's and Capstan's kinds, and no Secret, has been written for `QuietMilliseconds`.
+ * Records in `checks` whether that was the case.
  *
  * @returns the fields and field managers by object
  */
@@ -289,7 +292,7 @@ const QuietMilliseconds = 6000
 const machinesOf = async ({ client, namespace }: LifeContext): Promise<Machine[]> =>
   (await client.list(Machine, { namespace })).items
 
-async function configurations(client: Client): Promise<string[]> {
+async function webhookConfigurationNames(client: Client): Promise<string[]> {
   const { items: mutating } = await client.list(MutatingWebhookConfiguration)
   const { items: validating } = await client.list(ValidatingWebhookConfiguration)
   return [...mutating, ...validating].map(({ metadata: { name } }) => name)

@@ -74,7 +74,7 @@ export const components: readonly Component[] = [
 
 /**
  * The user of the managers. It is not in the group `system:masters`, so that the API Priority and Fairness of kube-apiserver applies to it,
- * and both servers authorize it by RBAC.
+ * and kube-apiserver and `capstan apiserver` authorize it by RBAC.
  */
 export const managersUser: ApiServerUser = { name: 'managers', groups: ['interop:managers'] }
 
@@ -86,7 +86,7 @@ export interface Managers extends AsyncDisposable {
   readonly manifests: Manifests
   /** Kills the managers whose `Component.tool` is in `tools`, and starts them again at the same ports. Resolves when they are ready. */
   restart(tools: readonly string[]): Promise<void>
-  /** Removes the webhook configurations. If they remained after the managers stop, all writes of Cluster API's kinds would fail. */
+  /** Removes the webhook configurations, with which the API server rejects creates and updates after the managers have stopped. */
   removeWebhooks(): Promise<void>
 }
 
@@ -109,7 +109,10 @@ export async function allowManagers(client: Client): Promise<void> {
   await client.apply(ClusterRoleBinding, binding, { fieldManager })
 }
 
-/** Installs CustomResourceDefinitions, starts the managers, and installs webhook configurations when the managers are ready. */
+/**
+ * Grants the managers all permissions, installs CustomResourceDefinitions, starts the managers, and installs webhook configurations when the
+ * managers are ready.
+ */
 export async function startManagers(
   apiServer: RunningApiServer,
   progress: (line: string) => void,
@@ -152,7 +155,8 @@ export async function startManagers(
           `--feature-gates=${gates}`,
           ...flags,
         ]
-        // The name of the program in upstream's images. client-go uses it as the field manager.
+        // `manager` is the name of the program in upstream's images. client-go puts the name in the User-Agent, from which the API server
+        // takes the field manager.
         const program = programs.start(tool, paths[i]!, args, { env, disposable: true, argv0: 'manager' })
         return { health, program }
       })
@@ -160,7 +164,7 @@ export async function startManagers(
     }
     await run(withPorts.map(({ tool }) => tool))
     progress(`${withPorts.length} managers ready`)
-    // Webhook configurations come last: while no webhook server responds, they block every write of their kinds.
+    // Webhook configurations come last: while no webhook server responds, the API server rejects creates and updates of their kinds.
     for (const configuration of manifests.mutating)
       await client.apply(MutatingWebhookConfiguration, configuration, { fieldManager })
     for (const configuration of manifests.validating)
@@ -185,10 +189,7 @@ export async function startManagers(
   }
 }
 
-/**
- * Installs CustomResourceDefinitions with server-side apply, and waits until they are Established. Client-side apply would store each
- * CustomResourceDefinition in an annotation, and the largest one exceeds the size limit of annotations.
- */
+/** Installs CustomResourceDefinitions with server-side apply, and waits until they are Established. */
 export async function install(client: Client, crds: Manifests['crds']): Promise<void> {
   for (const crd of crds) {
     await replaceConversionService(client, crd)

@@ -1,7 +1,8 @@
 /**
- * The work queue of one controller. A key that is added several times runs once, and each key runs at most once at a time. A key that is
- * added during its run runs again afterwards. After a run, a key is on hold while the cache does not contain the writes of the run: it does
- * not run before it is released, and then runs again if it was added in the meantime.
+ * The work queue of one controller. A key runs while the controller reconciles it. A key that is added several times before its run runs
+ * once, and each key has at most one run at a time. A key that is added during its run runs again afterwards; changes that a failed run made
+ * itself do not add the key. After a run, a key is on hold while the cache does not contain the writes of the run: it does not run before it
+ * is released, and then runs again if it was added in the meantime.
  */
 import type { Clock, Timer } from '@capstan/kube'
 import type { QueueMetrics } from './metrics.ts'
@@ -9,14 +10,14 @@ import type { QueueMetrics } from './metrics.ts'
 export interface QueueOptions {
   /**
    * Budget of each key for reconciles. A reconcile that fails or changes nothing costs 1; a reconcile that changes something costs
-   * `changeCost`. The budget is refilled by 1 per `interval`; without budget, the key waits. Default 100.
+   * `changeCost`. The budget is refilled by 1 per `interval`, up to `burst`. A key whose budget is below 0 waits. Default 100.
    */
   readonly burst?: number
   /** Milliseconds after which the budget of a key is refilled by one. Default 1000: upstream reconciles an object at most once a second. */
   readonly interval?: number
   /**
-   * Cost of a reconcile that changes something. Default 0.25: controllers that undo each other's changes without end make four reconciles
-   * a second after the first 400.
+   * Cost of a reconcile that changes something. Default 0.25: of two controllers that undo each other's changes without end, each makes four
+   * reconciles of the object a second, after the first 400.
    */
   readonly changeCost?: number
   /** Called when a key becomes ready to run. */
@@ -24,40 +25,47 @@ export interface QueueOptions {
   readonly metrics?: QueueMetrics
 }
 
-/** Returns the delay after this number of earlier failures. As upstream, 5 ms doubled with each failure, at most 1000 s. */
-const backoff = (failures: number): number => Math.min(5 * 2 ** failures, 1_000_000)
+/**
+ * Returns the delay in milliseconds after a failure: 5 ms, doubled for each of the earlier failures in sequence, at most 1000 s. As in
+ * controller-runtime.
+ */
+const backoff = (earlierFailures: number): number => Math.min(5 * 2 ** earlierFailures, 1_000_000)
 
-/** Minimum number of entries at which the entries of idle keys are dropped. */
+/** With fewer entries, the queue does not search for entries that it can drop. */
 const MinForgetAt = 1000
 
-/** Maximum number of changes that a running entry keeps; a further change counts as an addition. */
+/** Maximum number of changes that the entry of a running key keeps; a further change counts as an addition. */
 const MaxChanges = 100
+
 /**
- * Pause of a key after a run: `factor` times the time from the start of the run until the cache has its writes. Only additions with
- * `mayWait` wait for the end of the pause. `longest` and `shortest` are in milliseconds. There is no pause if it would be shorter than
- * `shortest`, as with an API server in the same process.
+ * Pause of a key after a run: `factor` times the time from the start of the run until its end or, if the run wrote, until the cache has its
+ * writes; at most `longest` milliseconds. Only additions with `mayWait` wait for the end of the pause. There is no pause if it would be
+ * shorter than `shortest` milliseconds, as with an API server in the same process.
  */
 const Pause = { factor: 4, longest: 1000, shortest: 20 }
 
 type State = 'idle' | 'delayed' | 'ready' | 'running'
 
 interface AddOptions<Change> {
-  /** For keys from lists of all objects and from periodic reconciles. */
+  /** Whether all other ready keys run first. For keys from lists of all objects and from periodic reconciles. Default: false. */
   readonly lowPriority?: boolean
+  /** The change that adds the key. After a failed run, a change that the run made itself does not add the key. */
   readonly change?: Change
-  /** Whether the key waits for the end of the pause after its last run. */
+  /** Whether the key waits for the end of the pause after its last run. Default: false. */
   readonly mayWait?: boolean
 }
 
 interface Entry<Change> {
   state: State
-  /** Whether the key was added again while running or on hold; `later` when only by additions that may wait. */
+  /** Whether the key was added again while running or on hold; `later` when only by additions with `mayWait`. */
   addedAgain: 'no' | 'later' | 'now'
   /** Changes that added the key while it was running. Whether they count as additions is known at the end of the run. */
   changes: { readonly change: Change; readonly mayWait: boolean }[]
-  /** Returns whether the last run, which failed, made the change itself. Such changes do not bypass the backoff. */
+  /** Set after a failed run: returns whether the run made the change itself. Such changes do not bypass the backoff. */
   ignores: ((change: Change) => boolean) | undefined
+  /** Whether the key is on hold. */
   held: boolean
+  /** Number of failures since the last success. */
   failures: number
   /** Budget at the time `tokensAt`. Below 0, the key waits. */
   tokens: number
@@ -65,14 +73,14 @@ interface Entry<Change> {
   timer: Timer | undefined
   /** End of the delay. All times of a key are by `Clock.elapsed`, so that a change of the system time has no effect on delays. */
   due: number
-  /** Time at which the key became ready or its last run started. */
+  /** Time at which the key became ready; from the start of its run, the time of this start. */
   since: number
 }
 
 export class Queue<Change = unknown> {
   readonly #clock: Clock
   readonly #burst: number
-  /** Number of entries at which the entries of idle keys are dropped. */
+  /** Number of entries at which the queue next searches for entries that it can drop. */
   #forgetAt = MinForgetAt
   readonly #interval: number
   readonly #changeCost: number
@@ -80,11 +88,13 @@ export class Queue<Change = unknown> {
   readonly #metrics: QueueMetrics | undefined
   readonly #entries = new Map<string, Entry<Change>>()
   /**
-   * By key, the end of the pause after its last run, in the order of runs. Not stored in the entries, because idle entries are dropped.
+   * By key, the end of the pause after its last run, in the order in which the pauses began. Not stored in the entries, because entries of
+   * idle keys are dropped.
    */
   readonly #pauses = new Map<string, number>()
+  /** Ready keys of normal priority. */
   readonly #ready: string[] = []
-  /** A set, because a key leaves it when it is added again with normal priority. */
+  /** Ready keys of low priority. A set, because a key leaves it when it is added again with normal priority. */
   readonly #lowPriority = new Set<string>()
   #running = 0
   #closed = false
@@ -125,10 +135,10 @@ export class Queue<Change = unknown> {
   }
 
   /**
-   * Enqueues a key as soon as its rate limit allows. Keys of low priority run after all other ready keys. A key has normal priority after
-   * the rate limit has delayed it, or when it is added again with normal priority. With `mayWait`, the key waits until the pause after its
-   * last run has ended, so that one run handles several changes. The pause is a multiple of the time from the start of that run until the
-   * cache had its writes.
+   * Enqueues a key as soon as its rate limit allows; a key that runs or is on hold, only afterwards. Keys of low priority run after all
+   * other ready keys. A key has normal priority after a delay, after an addition during its run, and when it is added again with normal
+   * priority. With `mayWait`, the key waits until the pause after its last run (see `Pause`) has ended, so that one run handles several
+   * changes.
    */
   add(key: string, { lowPriority = false, change, mayWait = false }: AddOptions<Change> = {}): void {
     const entry = this.#entry(key)
@@ -152,7 +162,10 @@ export class Queue<Change = unknown> {
     else this.#enqueue(key, entry, lowPriority)
   }
 
-  /** Enqueues a key after `ms` milliseconds; keeps an earlier time that is already set. A running key instead runs again after its run. */
+  /**
+   * Enqueues a key after `ms` milliseconds, or later if its rate limit requires; an earlier time that is already set remains. A ready key
+   * stays ready. A running key instead runs again after its run.
+   */
   addAfter(key: string, ms: number): void {
     if (ms <= 0) return this.add(key)
     const entry = this.#entry(key)
@@ -164,7 +177,7 @@ export class Queue<Change = unknown> {
     this.#delay(key, entry, Math.max(ms, this.#throttle(entry)))
   }
 
-  /** Takes the next key and marks it as running. */
+  /** Takes the next key and marks it as running. Returns `undefined` if no key is ready. */
   take(): string | undefined {
     const [firstOfLowPriority] = this.#lowPriority
     const key = this.#ready.shift() ?? firstOfLowPriority
@@ -180,13 +193,16 @@ export class Queue<Change = unknown> {
     return key
   }
 
-  /** Ends a run. Until the next run, changes for which `ignores` returns true do not add the key. */
+  /** Ends a run. Changes during this run, and until the next run, do not add the key if `ignores` returns true for them. */
   done(
     key: string,
     result: {
+      /** Whether the run changed objects. */
       changed: boolean
       failed: boolean
+      /** Milliseconds until the next run. Not used if the run failed. */
       after?: number
+      /** Whether the key is on hold until `release`. */
       held: boolean
       ignores?: ((change: Change) => boolean) | undefined
     },
@@ -210,19 +226,19 @@ export class Queue<Change = unknown> {
     this.#forgetIdle(key, entry)
   }
 
-  /** Releases a key from hold. It runs again if it was added in the meantime. */
+  /** Releases a key from hold, and enqueues it if it was added again or its delay has ended in the meantime. */
   release(key: string): void {
     const entry = this.#entries.get(key)
     if (!entry?.held) return
     entry.held = false
+    // Whether the delay ended while the key was on hold.
     const isDue = entry.state === 'delayed' && !entry.timer
     this.#ended(key, entry)
-    // The delay ended while the key was on hold.
     if (isDue) this.#promote(key, entry)
     this.#forgetIdle(key, entry)
   }
 
-  /** Begins the pause of a key after its run, and enqueues the key again if it was added in the meantime. */
+  /** Begins the pause of a key after its run and hold, and enqueues the key again if it was added during these. */
   #ended(key: string, entry: Entry<Change>): void {
     const now = this.#clock.elapsed()
     this.#pauses.delete(key)
@@ -237,6 +253,7 @@ export class Queue<Change = unknown> {
     if (addedAgain !== 'no') this.add(key, { mayWait: addedAgain === 'later' })
   }
 
+  /** Returns the remaining milliseconds of the pause of a key. */
   #pauseOf(key: string): number {
     return Math.max(0, (this.#pauses.get(key) ?? 0) - this.#clock.elapsed())
   }
@@ -313,7 +330,7 @@ export class Queue<Change = unknown> {
     entry.tokens -= cost
   }
 
-  /** Returns the delay that the rate limit of the key requires. */
+  /** Returns the delay in milliseconds that the rate limit of the key requires. */
   #throttle(entry: Entry<Change>): number {
     this.#refill(entry)
     return entry.tokens >= 0 ? 0 : Math.ceil(-entry.tokens * this.#interval)

@@ -1,11 +1,11 @@
 /**
- * Converts the timestamps of a real server to virtual time for controllers under test. Creation and deletion times that a client receives
- * become the virtual time at which they were first received; in requests they are converted back.
+ * Converts the creation and deletion times that a real API server sets to virtual time, for controllers under test. A client receives,
+ * instead of such a time, the virtual time at which it was first received; in requests, the server's own time is restored.
  */
 import type { ApiRequest, Clock, KubeObject, ObjectMeta, Transport, WatchEvent } from '@capstan/kube'
 import { freeze, isRecord, timestamp } from '@capstan/kube'
 
-/** Converts the timestamps of one server. All its clients share one instance, so that they read the same times. */
+/** Converts the creation and deletion times of one server. All its clients share one instance, so that they read the same times. */
 export interface VirtualTimestamps {
   /** Returns a transport that converts creation and deletion times in objects of requests, responses and watch events. */
   wrap(transport: Transport): Transport
@@ -14,6 +14,7 @@ export interface VirtualTimestamps {
 const timestampFields = ['creationTimestamp', 'deletionTimestamp'] as const
 type TimestampField = (typeof timestampFields)[number]
 
+/** Returns the converter for one server. `clock` is the virtual clock. */
 export function virtualTimestamps(clock: Clock): VirtualTimestamps {
   const timesByField = new Map<string, { readonly real: string; readonly virtual: string }>()
 

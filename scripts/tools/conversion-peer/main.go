@@ -1,5 +1,6 @@
 // Converts objects between API versions with upstream's conversions: each line of stdin is a Request, each line of stdout a Response.
-// `conversion-peer types` prints the Go types of every kind instead, because the output of encoding/json depends on them.
+// `conversion-peer types` instead prints the Go types of every kind, for scripts/upstream-versions.ts: the JSON of a converted object
+// depends on them.
 package main
 
 import (
@@ -54,7 +55,7 @@ func versionOf[Spoke, Hub any, PS interface {
 	}
 }
 
-// versions are the served, but not stored versions by kind. The stored version is v1beta2 of the same group.
+// versions are the versions of each kind that are served, but not stored. The stored version is v1beta2 of the same group.
 var versions = map[string][]version{
 	"Cluster":                   {versionOf(clusterv1beta1.GroupVersion, conversion.ConvertClusterV1Beta1ToHub, conversion.ConvertClusterHubToV1Beta1)},
 	"ClusterClass":              {versionOf(clusterv1beta1.GroupVersion, conversion.ConvertClusterClassV1Beta1ToHub, conversion.ConvertClusterClassHubToV1Beta1)},
@@ -126,7 +127,7 @@ func convert(request Request) (object, error) {
 	return nil, fmt.Errorf("no conversion of %s %s to %s", meta.APIVersion, meta.Kind, request.APIVersion)
 }
 
-// respond converts the object of a Request, given as JSON.
+// respond returns the Response to a line of stdin, which is a Request as JSON.
 func respond(line []byte) Response {
 	var request Request
 	if err := json.Unmarshal(line, &request); err != nil {

@@ -37,6 +37,9 @@ describe('a list', () => {
     await t.client.create(Namespace, { metadata: { name: 'another' } })
     await t.client.create(Widget, { ...aWidget('z'), metadata: { name: 'z', namespace: 'another' } })
     expect((await t.client.list(Widget)).items.map(({ metadata }) => metadata.name)).toEqual(['z', 'a', 'b', 'c', 'd', 'e'])
+  })
+
+  test('of a namespace that does not exist is empty', async () => {
     expect(await names({ namespace: 'nowhere' })).toEqual([])
   })
 
@@ -71,7 +74,7 @@ describe('a list', () => {
       '422 Invalid: ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided',
     ],
     [
-      'resourceVersionMatch Exact of resourceVersion 0',
+      'resourceVersionMatch Exact with resourceVersion 0',
       { resourceVersion: '0', resourceVersionMatch: 'Exact' },
       '422 Invalid: ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"',
     ],
@@ -141,7 +144,7 @@ describe('pages', () => {
 })
 
 describe('a list at an older resourceVersion', () => {
-  test('is returned with resourceVersionMatch Exact', async () => {
+  test('is returned with resourceVersionMatch Exact, while NotOlderThan returns the current objects', async () => {
     const { resourceVersion } = (await list()).metadata
     await t.client.delete(Widget, at('a'))
     await t.client.patch(Widget, at('b'), { type: 'merge', body: { spec: { replicas: 9 } } })

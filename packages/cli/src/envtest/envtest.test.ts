@@ -15,7 +15,7 @@ const folder = mkdtempSync(join(tmpdir(), 'capstan-envtest-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 describe('capstan envtest', () => {
-  test('writes executable launchers, prints the folder, and links the kubectl of the PATH', async () => {
+  test('writes executable launchers, prints the folder, links the kubectl of the PATH, and can run again', async () => {
     const assets = join(folder, 'assets')
     const bin = mkdtempSync(join(folder, 'bin-'))
     writeFileSync(join(bin, 'kubectl'), '#!/bin/sh\n', { mode: 0o755 })
@@ -41,7 +41,7 @@ describe('capstan envtest', () => {
     expect(err).toContain('no kubectl on the PATH')
   })
 
-  test('does not overwrite other programs', async () => {
+  test('rejects a folder with another program named kube-apiserver, and writes no launcher', async () => {
     const otherProgramFolder = mkdtempSync(join(folder, 'taken-'))
     writeFileSync(join(otherProgramFolder, 'kube-apiserver'), 'ELF')
     const { code, err } = await runToEnd(['envtest', otherProgramFolder], {})
@@ -89,11 +89,11 @@ describe('kube-apiserver of a test environment', () => {
       ).toBe(1)
       expect(err).toEqual([expect.stringMatching(expectedError)])
     },
-    // Invalid flags are reported before the server has waited 20 seconds for the unreachable etcd.
+    // The server checks the arguments first. Only then does it wait 20 seconds for the unreachable etcd.
     15_000,
   )
 
-  test('help has each flag on a separate line, and no removed flag', async () => {
+  test('help has the flag --cert-dir at the start of a line, and does not mention the removed flag --insecure-port', async () => {
     const out: string[] = []
     const io = { ...silentIo(new AbortController().signal), out: (line: string) => void out.push(line) }
     expect(await runKubeApiserver(['--help'], io)).toBe(0)
@@ -103,7 +103,7 @@ describe('kube-apiserver of a test environment', () => {
 })
 
 describe('a test environment', () => {
-  test('authenticates users by certificate, runs no controllers, and keeps its state in the folder of etcd', async () => {
+  test('has etcd with a health check but no API, authenticates users by certificate, runs no controllers, and keeps objects across restarts', async () => {
     const environment = await makeEnvironment()
     await environment.run(async ({ etcd, admin, url }) => {
       expect(await (await fetch(`${etcd}/health`)).json()).toMatchObject({ health: 'true' })
@@ -139,7 +139,10 @@ const silentIo = (signal: AbortSignal): Io => ({
   signal,
 })
 
-/** Prepares folders, a certificate authority and keys as envtest does. `run` starts etcd and kube-apiserver on free ports. */
+/**
+ * Prepares folders, a certificate authority and keys as controller-runtime's envtest does. `run` starts etcd and kube-apiserver on free
+ * ports, calls `use`, and stops both programs.
+ */
 async function makeEnvironment() {
   const dataDir = mkdtempSync(join(folder, 'etcd-'))
   const certDir = mkdtempSync(join(folder, 'certs-'))

@@ -14,7 +14,7 @@ export type UpdateResult =
 export interface UpdateRequest {
   /** Desired Machine, infrastructure machine and bootstrap config. */
   readonly desired: CallInput<typeof UpdateMachine>['desired']
-  /** Number of times that a user has requested an immediate retry of hooks. */
+  /** Number of times that a user has requested an immediate retry of the Cluster's hooks. */
   readonly retries: number
   readonly clock: Clock
 }
@@ -25,9 +25,9 @@ interface PendingCall {
   /** Name of the handler that responded. Absent during the call and after it failed, so that a change of any extension triggers a retry. */
   readonly handler?: string
   readonly cacheKey: string
-  /** Expiry by `Clock.elapsed`; 0 during the call and after a failed one. */
+  /** Expiry of the response by `Clock.elapsed`; 0 during the call and after a failed one. */
   readonly expires: number
-  /** Expiry in milliseconds since the epoch, as recorded on the Machine; 0 during the call and after a failed one. */
+  /** Expiry of the response in milliseconds since the epoch, as recorded on the Machine; 0 during the call and after a failed one. */
   readonly until: number
   readonly message: string
 }
@@ -55,8 +55,8 @@ export class UpdateCalls {
   }
 
   /**
-   * When an extension was changed or removed, calls `enqueue` for each Machine that it blocks, and for all Machines whose call is in
-   * progress or has failed.
+   * Subscribes to changes of extensions. When one is added, changed or removed, calls `enqueue` for each Machine that this extension blocks,
+   * and for all Machines whose call is in progress or has failed.
    */
   whenExtensionsChange(enqueue: (machine: ObjectKey) => void): void {
     this.#runtime?.onChanged?.((extensionConfig) => {
@@ -70,11 +70,12 @@ export class UpdateCalls {
 
   /**
    * Calls the hook, unless a cached response is still valid.
-   * @throws Error when not exactly one handler is registered, and the runtime client's error when the call fails
+   * @throws Error when no handler or several handlers are registered; the runtime client's error when the handlers are unknown or the call
+   *   fails
    */
   async call(machine: Machine, { desired, retries, clock }: UpdateRequest, signal: AbortSignal): Promise<UpdateResult> {
     const { uid } = machine.metadata
-    // The key contains no labels and annotations: they change without an in-place update, some of them continuously.
+    // `cacheKey` contains no labels or annotations: these change without an in-place update, some of them continuously.
     const specs = Object.values(desired).map((object) => (object as { readonly spec?: unknown }).spec)
     const cacheKey = stableText([retries, ...specs])
     const identity = { machine: keyOf(machine), cacheKey }
@@ -120,7 +121,7 @@ export class UpdateCalls {
     return { ...identity, expires: calledAt + retryAfter, until: now + retryAfter, message }
   }
 
-  /** Drops the response for a Machine that is no longer updated. */
+  /** Drops the pending call of a Machine whose update has ended or was canceled. */
   forget(uid: string): void {
     this.#pendingCalls.delete(uid)
   }

@@ -72,7 +72,7 @@ const update = (
   return next
 }
 
-/** Formats each entry as one line: `m Apply 00:01 {...}`. */
+/** Formats each entry of managedFields as one line: `m Apply 00:01 {...}`. */
 const entryTexts = (object: KubeObject) =>
   (object.metadata.managedFields ?? []).map(
     ({ manager, operation, time, fieldsV1, subresource }) =>
@@ -217,7 +217,7 @@ describe('update', () => {
     expect(keepTimes(live, next)).toBe(true)
   })
 
-  test('that creates an object of a kind whose spec always exists does not own the spec, and an apply without a spec adds none', () => {
+  test('that creates an object owns only the fields of a spec that is in the zero value of the kind; an apply without a spec adds none', () => {
     const next = widget({ spec: { replicas: 1 } })
     updateManagedFields(undefined, next, { ...context('m'), zeroValue: { spec: {} } })
     expect(entryTexts(next)).toEqual(['m Update 00:00 {"f:spec":{"f:replicas":{}}}'])

@@ -1,7 +1,7 @@
 /**
  * Discovery and OpenAPI documents with their hashes, created on request and cached until the resources change. Clients cache them by hash,
- * so the hash depends only on the content, and is the same after a restart. OpenAPI documents grow with the number of served versions, so
- * they are created in pieces, between which other requests run, and once for all concurrent requests.
+ * so the hash depends only on the content, and is the same after a restart. OpenAPI documents can be large, so they are created in pieces,
+ * between which other requests run, and once for all concurrent requests.
  */
 import { type Clock, inPieces, type Work, writeJSON } from '@capstan/kube'
 import { createHash } from 'node:crypto'
@@ -15,6 +15,7 @@ import { swaggerProtobuf } from '../openapi/swagger-protobuf.ts'
 
 export interface Document {
   readonly bytes: Buffer
+  /** SHA-256 of `bytes`, in upper-case hexadecimal. */
   readonly hash: string
 }
 
@@ -37,8 +38,8 @@ export class Documents {
   readonly #discovery = new Map<'core' | 'groups', Document>()
   readonly #swagger = new Map<SwaggerEncoding, Promise<Document>>()
   /**
-   * OpenAPI documents are cached across changes of other group versions, because creating them is slow and CRDs are often
-   * installed by the dozen.
+   * OpenAPI v3 documents by path. A document stays cached when other group versions change, because creating documents is slow and CRDs are
+   * often installed by the dozen.
    */
   readonly #openapi = new Map<string, CachedOpenAPI>()
 
@@ -56,7 +57,7 @@ export class Documents {
     return this.groups.find(({ group }) => group === name)
   }
 
-  /** Returns the resources of a served group version. */
+  /** Returns the resources of a group version; `undefined` if it is not served. */
   resourcesOf(group: string, version: string): readonly Resource[] | undefined {
     this.#refresh()
     return this.#served.get(pathOf(group, version))
@@ -70,7 +71,10 @@ export class Documents {
     return document
   }
 
-  /** Returns OpenAPI v3 of a group version. `path` is its path without the first slash, such as `apis/cluster.x-k8s.io/v1beta2`. */
+  /**
+   * Returns OpenAPI v3 of a group version; `undefined` if it is not served. `path` is the path of the group version without the first slash,
+   * such as `apis/cluster.x-k8s.io/v1beta2`.
+   */
   async openAPI(path: string): Promise<Document | undefined> {
     this.#refresh()
     const resources = this.#served.get(path)
@@ -88,7 +92,7 @@ export class Documents {
     return document
   }
 
-  /** Paths of all OpenAPI v3 documents, with their hashes. */
+  /** Returns the document of `/openapi/v3`: the paths of all OpenAPI v3 documents, with their hashes. */
   async openAPIIndex(): Promise<object> {
     this.#refresh()
     const paths: { [path: string]: object } = {}
@@ -118,7 +122,7 @@ export class Documents {
     if (cached?.resources.length === resources.length && cached.resources.every((r, i) => haveSameOpenAPI(r, resources[i]!)))
       return cached.document
     const document = this.#inPieces(this.#makeOpenAPI(resources))
-    // Documents of resources that have changed meanwhile are not cached.
+    // While `openAPIIndex` waited for an earlier document, the resources may have changed. Then this document is not cached.
     if (this.#served.get(path) === resources) this.#openapi.set(path, { resources, document })
     return document
   }
