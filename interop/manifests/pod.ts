@@ -32,12 +32,14 @@ interface Container {
   readonly env: readonly { readonly name: string; readonly valueFrom: { readonly fieldRef: { readonly fieldPath: string } } }[]
 }
 
+/** A started container of a Deployment, in place of a whole Pod. */
 export interface Pod {
   readonly program: Program
   /** Sends SIGKILL, as when the Node fails. Resolves when the process has ended. */
   kill(): Promise<void>
   /** User name of the ServiceAccount, as in audit logs. */
   readonly user: string
+  /** IP address of the pod. */
   readonly address: string
 }
 
@@ -49,7 +51,7 @@ export interface PodOptions {
   readonly address: string
   /** Arguments in addition to those of the Deployment. */
   readonly args?: readonly string[]
-  /** Number of the replica; default 0. */
+  /** Index of this replica, which ends the name of the pod. Default: 0. */
   readonly replica?: number
   /** Image to run in a container. Default: a process runs the checkout. */
   readonly image?: BuiltImage
@@ -102,7 +104,8 @@ export async function startPod(options: PodOptions): Promise<Pod> {
   const variables = Object.fromEntries(container.env.map((envVar) => [envVar.name, fields[envVar.valueFrom.fieldRef.fieldPath]!]))
   const { hostname, port } = options.server ?? new URL(apiServer.url)
   const env = { KUBERNETES_SERVICE_HOST: hostname, KUBERNETES_SERVICE_PORT: port, ...variables }
-  // The Deployment's arguments listen on every address. The pods of a suite share one network, so each listens only on its own address.
+  // With the Deployment's arguments, the manager listens on every address. The pods of a suite share one network, so each listens only on
+  // its own address.
   const args = [...container.args, ...(options.args ?? [])].map((arg) =>
     arg
       .replace(/\$\((\w+)\)/g, (_, variable: string) => variables[variable] ?? '')

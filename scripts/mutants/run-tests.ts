@@ -1,5 +1,5 @@
 /**
- * Runs tests with mutants, one mutant after another, or records the coverage of tests. A separate process, so that
+ * Runs tests with mutants, one mutant after another, or records the coverage of tests. This is a separate process, so that
  * `scripts/mutants.ts` can kill it when the tests of a mutant do not end. Source files on disk do not change: a plugin passes the
  * changed text to vitest. Usage: node scripts/mutants/run-tests.ts TASK, where TASK is a JSON file that contains a `Task`.
  */
@@ -26,8 +26,9 @@ class InOrder {
 }
 
 /**
- * Records the first failure of a run, and then calls `onFailure`. The results that `runTestSpecifications` returns cannot be used, because
- * they also contain failures of earlier runs.
+ * Records the first failure of a run. Calls `onFailure` if the failure belongs to a test or a test file, but not if it is reported when the
+ * run ends. The results that `runTestSpecifications` returns cannot be used for several runs, because they also contain failures of
+ * earlier runs.
  */
 class FirstFailure implements Reporter {
   failure: string | undefined

@@ -41,7 +41,7 @@ const nodeStatus = (ready: string, time?: string) => ({
   ],
 })
 
-/** Sets the status of the Ready condition of the first `count` Nodes to `ready`. */
+/** Sets the status of the Ready condition of the first `count` Nodes to `ready`. `time`: time of the condition; default `longAgo`. */
 export async function reportNodesReady(twin: Twin, ready: string, count = 1, time?: string): Promise<void> {
   await twin.inWorkload(clusterName, async (client) => {
     const { items } = await client.list(Node)
@@ -49,7 +49,7 @@ export async function reportNodesReady(twin: Twin, ready: string, count = 1, tim
   })
 }
 
-/** Sets the status of the Ready condition of a Node to `ready`, as its kubelet does. */
+/** Sets the status of the Ready condition of a Node to `ready`, as its kubelet does. `time`: time of the condition; default `longAgo`. */
 export const reportNodeReady = (client: Client, name: string, ready: string, time?: string): Promise<Node> =>
   reportNodeStatus(client, name, nodeStatus(ready, time))
 

@@ -75,7 +75,10 @@ const stuck: Case = async (twin) => {
   await twin.settle('the rollout is resumed')
 }
 
-/** Limits the number of provisioned machines, so that both cores take the same steps. */
+/**
+ * Limits the number of infrastructure machines that are provisioned in a case, including those deleted later, so that both cores take the
+ * same steps.
+ */
 export class ProvisioningLimit {
   #limit = 0
   /** UIDs of the provisioned machines, by UID of the Cluster: the Clusters of the two cores have different UIDs. */
@@ -152,9 +155,7 @@ const deadlock: Case = async (twin) => {
 const deploymentIn = (objects: readonly KubeObject[]) =>
   objects.find((object): object is MachineDeployment => object.kind === MachineDeployment.kind)
 const availableReplicas = (objects: readonly KubeObject[]) => deploymentIn(objects)?.status?.availableReplicas
-/**
- * Returns whether the MachineDeployment has `replicas` Machines, which are all available and up to date, and one MachineSet.
- */
+/** Whether the MachineDeployment has `replicas` Machines, all available and up to date, and there is only one MachineSet. */
 export const isRolledOut = (replicas: number) => (objects: readonly KubeObject[]) => {
   const { status } = deploymentIn(objects) ?? {}
   return (

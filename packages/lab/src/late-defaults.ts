@@ -1,7 +1,7 @@
 /**
  * Sets the defaults of kinds on an API server that does not call our admission. Upstream, webhooks set them within the request; here a
- * controller sets them after each change of a spec, and the other controllers wait for missing values. Only schemas validate objects on
- * such a server, because a controller cannot reject a stored object.
+ * controller sets them after each change of a spec. Until then, controllers that need a missing value, such as `spec.replicas` of a
+ * MachineSet, wait for it. Only schemas validate objects on such a server, because a controller cannot reject a stored object.
  */
 import { type Controller, proceed } from '@capstan/controller'
 import { type Admission, diffMerge, draft, isDeleting, type Kind } from '@capstan/kube'

@@ -4,7 +4,8 @@ import { failureAt, progress } from './simulation.ts'
 const failure = { message: 'no capacity' }
 const once = { message: 'no capacity', times: 1 }
 
-// An attempt takes 2 s, and the next attempt starts 5 s after a failure: the first lasts from 0 to 2 s, the second from 7 to 9 s.
+// With a delay of 2 s, each attempt takes 2 s. The next attempt starts 5 s after a failure: the first lasts from 0 to 2 s, the second from
+// 7 to 9 s.
 test.each([
   ['is done at once without a delay', 0, {}, { state: 'done', at: 0 }],
   ['runs until the delay is over', 1999, { delay: '2s' }, { state: 'running', until: 2000 }],

@@ -7,6 +7,7 @@ const name = fc.stringMatching(/^[a-z]([-a-z0-9]{0,8}[a-z0-9])?$/)
 const text = fc.oneof(name, fc.string({ minLength: 1, maxLength: 12 }), fc.constantFrom('<a & b>', 'ä', '1.2.3'))
 const labels = fc.dictionary(name, text, { maxKeys: 2 })
 
+/** Returns an arbitrary of fast-check that generates objects of a kind. */
 export const objectsOf = (kind: DeclaredKind): fc.Arbitrary<any> => {
   const { spec, status } = kind.schema.properties ?? {}
   return fc.record(
@@ -25,7 +26,7 @@ export const objectsOf = (kind: DeclaredKind): fc.Arbitrary<any> => {
 }
 
 /** Fields of JSONSchemaProps with nested schemas, which the CustomResourceDefinitions declare as any JSON. */
-const schemaMap = new Set(['properties'])
+const schemaMaps = new Set(['properties'])
 const schemaFields = new Set(['items', 'additionalProperties', 'not'])
 const schemaLists = new Set(['allOf', 'oneOf', 'anyOf'])
 
@@ -70,7 +71,7 @@ function structs(schema: JSONSchema, field: string, depth: number): fc.Arbitrary
   const isSchema = 'x-kubernetes-preserve-unknown-fields' in properties
   const shape: { [name: string]: fc.Arbitrary<unknown> } = {}
   for (const [name, property] of Object.entries(properties)) {
-    const nested = isSchema && (schemaMap.has(name) || schemaFields.has(name) || schemaLists.has(name))
+    const nested = isSchema && (schemaMaps.has(name) || schemaFields.has(name) || schemaLists.has(name))
     if (nested && depth > MaxSchemaDepth) continue
     const value = nested ? nestedSchemas(schema, name, field, depth + 2) : valuesOf(property, name, depth + 1)
     // Optional fields are less frequent at greater depth, so that objects stay small.
@@ -91,7 +92,7 @@ const optionally = (value: fc.Arbitrary<unknown>, absentWeight: number): fc.Arbi
 function nestedSchemas(schema: JSONSchema, name: string, field: string, depth: number): fc.Arbitrary<unknown> {
   const inner = structs(schema, field, depth)
   if (schemaFields.has(name)) return inner
-  return schemaMap.has(name)
+  return schemaMaps.has(name)
     ? fc.dictionary(key, inner, { minKeys: 1, maxKeys: 2 })
     : fc.array(inner, { minLength: 1, maxLength: 2 })
 }

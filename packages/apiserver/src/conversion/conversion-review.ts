@@ -1,5 +1,5 @@
 /**
- * ConversionReview: builds requests and decodes responses. Error texts are those of upstream.
+ * ConversionReview: builds requests and decodes responses. Error texts are those of upstream, except the texts about invalid metadata.
  * Upstream: apiextensions-apiserver pkg/apiserver/conversion/webhook_converter.go, v0.36.
  */
 import { draft, equal, isRecord, type KubeObject, parseApiVersion, type UnknownObject } from '@capstan/kube'
@@ -15,7 +15,7 @@ export function conversionReview(version: string, uid: string, desiredAPIVersion
 }
 
 /**
- * Returns the converted objects of a response, in the order of the request. They are not frozen.
+ * Returns the converted objects of a response. They are neither checked nor frozen.
  *
  * @throws Error with upstream's text for an invalid response
  */

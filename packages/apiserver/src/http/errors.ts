@@ -1,4 +1,4 @@
-/** Errors of the HTTP layer, with upstream's texts. */
+/** Errors of the HTTP layer. The texts are upstream's, except that of `tooManyObjects`: upstream has no such limit. */
 import { MaxObjects, StatusError } from '@capstan/kube'
 
 export const unauthorized = (): StatusError => new StatusError('Unauthorized', 'Unauthorized')

@@ -5,12 +5,16 @@
 import { isRecord, stableText } from '@capstan/kube'
 import { parseYAML } from './body/yaml.ts'
 
-/** A recorded response. Absent members are not compared. */
+/** A recorded response. Members of this interface that are absent are not compared. */
 export interface Recorded {
   readonly status: number
+  /**
+   * Only content-type, warning and retry-after are compared. The actual response must not have a warning or retry-after that is absent here.
+   */
   readonly headers?: { readonly [name: string]: string }
   /** The whole body, or values of the body by dotted path. */
   readonly body?: unknown
+  /** The body as text, if it is not JSON or is a stream. */
   readonly text?: string
   /** Events of a watch. */
   readonly events?: readonly unknown[]
@@ -27,8 +31,8 @@ export interface ActualResponse {
 }
 
 /**
- * Returns differences between the recorded and the actual response as sentences: those of status and headers or, if there are none, the
- * first differences of the body. `unstable`: compares only status and headers.
+ * Returns differences between the recorded and the actual response as texts: those of status and headers or, if there are none, the first
+ * differences of the body. `unstable`: compares only status and headers.
  */
 export function differences(expected: Recorded, actual: ActualResponse, { unstable = false } = {}): string[] {
   const problems: string[] = []
@@ -168,7 +172,7 @@ function json(text: string): unknown {
   }
 }
 
-/** Returns a member by dotted path; `length` returns the length of a list. */
+/** Returns the member named `path`, otherwise the member at this dotted path. `length` as the last part returns the length of a list. */
 export function at(value: unknown, path: string): unknown {
   if (isRecord(value) && Object.hasOwn(value, path)) return value[path]
   return path

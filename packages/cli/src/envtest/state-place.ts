@@ -12,8 +12,9 @@ export interface StateLocation {
 
 export const StatePath = '/capstan/state'
 
-/** Total time in milliseconds to wait for a reachable etcd, as upstream. */
+/** Milliseconds to wait for a reachable etcd, without the duration of the requests. Upstream: dialTimeout. */
 const timeLimit = 20_000
+/** Milliseconds between two attempts. */
 const pause = 100
 
 /**

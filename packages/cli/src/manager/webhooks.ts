@@ -96,6 +96,7 @@ export function wantsWebhooks(flags: WebhookFlags, leaderElect: boolean): boolea
 }
 
 export interface ManagerWebhooks {
+  /** The URL of --webhook-url; by default, that of the address and port that the webhooks are served on. */
   readonly url: string
   /** Conversion webhook for the CustomResourceDefinitions of kinds with several versions. */
   readonly conversion: WebhookClientConfig
@@ -103,9 +104,9 @@ export interface ManagerWebhooks {
   configure(): Promise<void>
   /**
    * Stops serving. If `configure` has succeeded and neither --webhook-service nor leader election is used, also removes the
-   * webhook configurations, which would then block every write, and resets conversion to the Service of the manifests. With
-   * --webhook-service or leader election the configurations stay, so that no write bypasses the webhooks during a restart. Logs
-   * an error if the removal fails or takes more than a second.
+   * webhook configurations, because without a server they block all writes of the configured kinds, and resets conversion to the
+   * Service of the manifests. With --webhook-service or leader election the configurations stay, so that no write bypasses the
+   * webhooks during a restart. Logs an error if the removal fails or takes more than a second.
    */
   close(): Promise<void>
 }
@@ -122,7 +123,7 @@ export interface ManagerWebhooksOptions {
   readonly log: Logger
   /** Whether this is the only manager, that is, whether leader election is disabled. */
   readonly isAlone: boolean
-  /** Whether this manager is the leader, which renews the shared certificate. */
+  /** Whether this manager renews the shared certificate: true for the leader, and without leader election. */
   leads(): boolean
   /** Installs the CRDs with new certificate authorities for conversion. */
   reinstall(conversion: WebhookClientConfig): Promise<void>
@@ -130,8 +131,8 @@ export interface ManagerWebhooksOptions {
 
 /**
  * Removes the webhook configurations of these providers before another program takes over, because the API server rejects writes
- * while configurations exist that no manager serves. Resets the conversion of CRDs to the Service of the manifests where `isOurs`
- * accepts its URL (default: any URL).
+ * of the providers' kinds while configurations exist that no manager serves. Resets the conversion of a CRD to the Service of the
+ * manifests if its conversion webhook has a URL that `isOurs` accepts (default: any URL).
  */
 export async function removeManagerWebhooks(
   client: Client,
@@ -150,8 +151,9 @@ export async function removeManagerWebhooks(
 const RemovalTimeLimit = seconds(1)
 
 /**
- * Removes the webhook configurations of these providers if their server is unreachable, as after a killed process. A manager with
- * webhooks does not need this, because it replaces the configurations.
+ * Removes the webhook configurations of these providers and resets conversion, if the webhooks have a URL that is unreachable, as
+ * after a killed process. Configurations with a Service stay. A manager with webhooks does not need this, because it replaces the
+ * configurations.
  */
 export async function removeStaleWebhooks(client: Client, providers: readonly ProviderName[], log: Logger): Promise<void> {
   for (const provider of providers) {
@@ -160,7 +162,7 @@ export async function removeStaleWebhooks(client: Client, providers: readonly Pr
     const problem = configuration?.webhooks?.[0] && (await unreachableReason(configuration.webhooks[0].clientConfig))
     if (problem === undefined) continue
     await removeManagerWebhooks(client, [provider])
-    log.warn('Removed webhook configurations of a manager that no longer runs', { name, reason: problem })
+    log.warn('Removed webhook configurations whose server is unreachable', { name, reason: problem })
   }
 }
 

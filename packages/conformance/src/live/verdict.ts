@@ -1,4 +1,4 @@
-/** Observations of live checks and their verdicts. */
+/** Observations of checks, and the verdicts on rules that follow from them. */
 import { type KubeObject, keyOf, keyText } from '@capstan/kube'
 import type { Level } from '../rule.ts'
 
@@ -28,7 +28,7 @@ export interface ObservationOf {
   readonly field: string
   readonly at: number
   readonly expected: string
-  /** The value of the field; printed as JSON and shortened. */
+  /** The value of the field, which `formatValue` formats. */
   readonly found: unknown
   readonly holds: boolean
 }
@@ -43,7 +43,10 @@ export const nameOf = (object: KubeObject): string => `${object.kind} ${keyText(
 
 const maxLength = 200
 
-/** Returns a value as text of limited length. */
+/**
+ * Formats a string as it is, `undefined` as `nothing`, and another value as JSON. Shortens the text to `maxLength` characters, and then
+ * appends its full length.
+ */
 export function formatValue(value: unknown): string {
   if (value === undefined) return 'nothing'
   const text = typeof value === 'string' ? value : JSON.stringify(value)

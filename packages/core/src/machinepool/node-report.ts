@@ -9,7 +9,10 @@ export interface NodeReport {
   readonly available: number
   /** IDs that were given more than once. */
   readonly repeated: readonly string[]
-  /** Time, in milliseconds since the epoch, when the next Node becomes available without an event; `undefined` when none does. */
+  /**
+   * Time, in milliseconds since the epoch, when the next ready Node will have been ready for `minReadySeconds`; `undefined` when there is
+   * no such Node.
+   */
   readonly nextAvailable: number | undefined
 }
 

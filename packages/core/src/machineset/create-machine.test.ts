@@ -6,7 +6,7 @@ import type { MachineSetIO, MachineSetScope } from './scope.ts'
 
 const random: Random = { next: () => 0 }
 
-// Upstream: computeDesiredMachine, v1.14. An API server that calls webhooks rejects the first template.
+// Upstream: computeDesiredMachine, v1.14. Our webhook rejects the first template; upstream's webhook rejects both.
 test.each([
   ['static', 'cannot generate Machine name: {{ .random }} is missing in machineNaming.template'],
   [

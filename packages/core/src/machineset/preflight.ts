@@ -25,8 +25,8 @@ import { missingText, unusableText } from './templates.ts'
 import type { MachineSetIO, MachineSetScope, PreflightCheck } from './scope.ts'
 
 /**
- * Returns the failed checks, because of which no Machine should be created or remediated now. Empty when all checks pass, when all are
- * skipped, and when the Cluster refers to no control plane.
+ * Returns the texts of the failed checks, because of which no Machine should be created or remediated now. Empty when all checks pass,
+ * when all are disabled or skipped, when the Cluster refers to no control plane, and when the control plane has no version.
  */
 export async function preflight(
   scope: MachineSetScope,
@@ -78,7 +78,7 @@ export interface PreflightFacts {
   readonly gates: FeatureGates
 }
 
-/** Returns the failed checks. Pure. @throws Error when a version cannot be parsed, or `status.versions` of the control plane is invalid */
+/** Returns the texts of the failed checks. Pure. @throws Error when a version cannot be parsed, or `status.versions` of the control plane is invalid */
 export function preflightProblems({ checks, cluster, machineSet, controlPlane, gates }: PreflightFacts): string[] {
   const { object } = controlPlane
   const version = read(controlPlane, ControlPlaneContract.version)

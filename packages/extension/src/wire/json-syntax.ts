@@ -7,7 +7,7 @@ import { WireError } from './wire-error.ts'
 /** Maximum nesting of a value, as in Go. */
 export const maxDepth = 10_000
 
-/** Error texts for truncated input: Go's stream decoder and whole-text decoder differ. */
+/** Error texts for empty and truncated input: those of Go's stream decoder differ from those of its whole-text decoder. */
 export interface EndErrors {
   readonly empty: string
   readonly truncated: string
@@ -121,8 +121,8 @@ export function endOfValue(bytes: Uint8Array, ending: EndErrors): number {
 }
 
 /**
- * Returns the index after the string at `start` if the string is long (at least 32 bytes before the closing quote) and has no escapes and
- * control characters; `undefined` for other strings, which are scanned byte by byte.
+ * Returns the index after the string at `start` if the string is long (at least 32 bytes with the opening quote, without the closing
+ * quote) and has no escapes or control characters; `undefined` for other strings, which are scanned byte by byte.
  */
 export function endOfPlainString(bytes: Uint8Array, start: number): number | undefined {
   const quote = bytes.indexOf(Byte.quote, start + 1)

@@ -63,6 +63,7 @@ export function decodeEntries(list: readonly ManagedFieldsEntry[] | undefined): 
   return entries
 }
 
+/** Encodes the entries in upstream's order: by operation, time, manager, version and subresource. */
 export function* encodeEntries(entries: Entries): Work<ManagedFieldsEntry[]> {
   const encoded: ManagedFieldsEntry[] = []
   for (const { manager, operation, owned, time, subresource } of [...entries.values()].sort(inOrder)) {

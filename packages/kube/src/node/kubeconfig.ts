@@ -92,9 +92,10 @@ export function kubeconfigFor(name: string, access: ClusterAccess): Kubeconfig {
   }
 }
 
+/** Returns the text of a kubeconfig file, in YAML. */
 export const formatKubeconfig = (config: Kubeconfig): string => `${yamlLines(config).join('\n')}\n`
 
-/** Writes YAML without a library, so that a server need not load one when it starts. */
+/** Formats a value as lines of YAML, without a library, so that a server need not load one when it starts. */
 function yamlLines(value: object): string[] {
   const isList = Array.isArray(value)
   return Object.entries(value).flatMap(([key, member]) => {

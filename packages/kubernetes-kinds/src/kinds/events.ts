@@ -1,5 +1,5 @@
 /**
- * The kinds of `events.k8s.io/v1`: Events of the core group in another format. Upstream: pkg/apis/events and pkg/registry/core/event,
+ * The kind Event of `events.k8s.io/v1`: an Event of the core group in another format. Upstream: pkg/apis/events and pkg/registry/core/event,
  * v1.36.
  */
 import { draft, type Event, type UnknownObject } from '@capstan/kube'

@@ -71,15 +71,24 @@ const machinePoolStatus = s.object(
       .optional()
       .doc('Nodes of the machines, in the order of spec.providerIDList.'),
     replicas: s.int32().optional().doc('Number of machines that the infrastructure reports.'),
-    readyReplicas: s.int32().optional().doc('Number of Ready Machines of the pool; equals replicas for a pool without Machines.'),
+    readyReplicas: s
+      .int32()
+      .optional()
+      .doc(
+        'Number of Ready Machines of the pool; equals replicas if the infrastructure provider does not support MachinePool Machines.',
+      ),
     availableReplicas: s
       .int32()
       .optional()
-      .doc('Number of Available Machines of the pool; equals replicas for a pool without Machines.'),
+      .doc(
+        'Number of Available Machines of the pool; equals replicas if the infrastructure provider does not support MachinePool Machines.',
+      ),
     upToDateReplicas: s
       .int32()
       .optional()
-      .doc('Number of up-to-date Machines of the pool; equals spec.replicas for a pool without Machines.'),
+      .doc(
+        'Number of up-to-date Machines of the pool; equals spec.replicas if the infrastructure provider does not support MachinePool Machines.',
+      ),
     versions: replicasByVersion.optional(),
     phase: phase(
       'Pending',
@@ -98,7 +107,7 @@ const machinePoolStatus = s.object(
       ...legacyFailure,
       readyReplicas: s.int32().optional().doc('Number of Ready Nodes.'),
       availableReplicas: s.int32().optional().doc('Number of Nodes that have been Ready for minReadySeconds.'),
-      unavailableReplicas: s.int32().optional().doc('Number of machines that are missing or unavailable.'),
+      unavailableReplicas: s.int32().optional().doc('Number of machines without a Node that has been Ready for minReadySeconds.'),
     }),
   },
   nonEmpty,

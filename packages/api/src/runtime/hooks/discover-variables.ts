@@ -7,7 +7,10 @@ import { commonResponse, defineHook } from '../hook.ts'
 const schemaReference: JSONSchema = { $ref: '#/definitions/JSONSchemaProps' }
 const schemaList: JSONSchema = { type: 'array', items: schemaReference }
 
-/** The schema of a variable. Nested schemas are references to it; the schema of a CustomResourceDefinition cannot contain references. */
+/**
+ * Describes the schema of a variable. Its nested schemas are references to this description. In CustomResourceDefinitions, which cannot
+ * contain references, nested schemas are any JSON.
+ */
 const nestedSchema: JSONSchema = {
   ...jsonSchemaProps.json,
   properties: {
@@ -27,7 +30,7 @@ export const DiscoverVariables = defineHook({
   name: 'DiscoverVariables',
   tag: 'Topology Mutation Hook',
   blocking: false,
-  doc: 'Called when a ClusterClass with a patch that names the handler is reconciled. The response declares variables that Clusters of the class can set.',
+  doc: 'Called when a ClusterClass with a patch that names the handler is reconciled; core caches the response for up to ten minutes. The response declares variables that Clusters of the class can set.',
   request: {},
   response: {
     ...commonResponse,
