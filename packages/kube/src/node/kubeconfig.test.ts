@@ -76,6 +76,8 @@ const kubeconfigText = (user: object, cluster: object = {}, fields: object = {})
 test.each([
   ['a user with an exec plug-in', kubeconfigText({ exec: { command: 'aws' } }), /user "u" uses an exec credential plug-in/],
   ['a user with an auth provider', kubeconfigText({ 'auth-provider': { name: 'gcp' } }), /user "u" uses an auth-provider/],
+  ['impersonation', kubeconfigText({ token: 'secret', as: 'jane' }), /user "u" uses impersonation \(as\)/],
+  ['impersonated groups', kubeconfigText({ 'as-groups': ['viewers'] }), /user "u" uses impersonation \(as-groups\)/],
   ['a proxy', kubeconfigText({}, { 'proxy-url': 'http://p' }), /cluster "c" uses proxy-url/],
   ['insecure-skip-tls-verify', kubeconfigText({}, { 'insecure-skip-tls-verify': true }), /insecure-skip-tls-verify/],
   ['plain http', kubeconfigText({}, { server: 'http://h' }), /must be an https URL/],

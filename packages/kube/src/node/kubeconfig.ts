@@ -1,6 +1,6 @@
 /**
  * Reads and writes kubeconfig files, and resolves a context to the URL and credentials of its cluster. Supports certificates, tokens and
- * basic authentication; credential plug-ins (`exec`, `auth-provider`) and proxies are rejected with an error that names them.
+ * basic authentication; credential plug-ins (`exec`, `auth-provider`), impersonation and proxies are rejected with an error that names them.
  * Upstream: k8s.io/client-go/tools/clientcmd, v0.36.
  */
 import { readFile } from 'node:fs/promises'
@@ -37,6 +37,10 @@ export interface KubeconfigUser {
   password?: string
   exec?: unknown
   'auth-provider'?: unknown
+  as?: unknown
+  'as-uid'?: unknown
+  'as-groups'?: unknown
+  'as-user-extra'?: unknown
 }
 
 /** URL and credentials for one API server. Contains secrets. */
@@ -244,6 +248,10 @@ export async function resolveKubeconfig(config: Kubeconfig, options: ResolveOpti
     user['auth-provider'],
     `user "${context.user}" uses an auth-provider, which is not supported: give a token or a client certificate`,
   )
+  // Without an error, requests would have the permissions of the user that impersonates.
+  for (const field of ['as', 'as-uid', 'as-groups', 'as-user-extra'] as const) {
+    rejectIf(user[field], `user "${context.user}" uses impersonation (${field}), which is not supported`)
+  }
   rejectIf(cluster['proxy-url'], `cluster "${context.cluster}" uses proxy-url, which is not supported`)
   rejectIf(
     cluster['insecure-skip-tls-verify'] && !options.allowInsecure,
