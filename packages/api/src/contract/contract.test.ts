@@ -96,9 +96,15 @@ it('reads failure domains of either contract version, sorted by name', () => {
   expect(failureDomainsOf({}, 'v1beta2')).toEqual([])
 })
 
+test('status.failureDomains is rejected: a list in contract v1beta1', () => {
+  const read = () => failureDomainsOf({ status: { failureDomains: [{ name: 'a' }] } }, 'v1beta1')
+  expect(read).toThrow('status.failureDomains: expected a map, got list')
+})
+
 // The API server would reject the whole status of a Cluster that contains one of these failure domains.
 test.each([
-  ['a number', 7, 'expected a list or a map, got number'],
+  ['a number', 7, 'expected a list, got number'],
+  ['a map in contract v1beta2', { a: {} }, 'expected a list, got object'],
   ['more than 100', Array.from({ length: 101 }, (_, i) => ({ name: `d${i}` })), 'expected at most 100 entries, got 101'],
   ['equal names', [{ name: 'a' }, { name: 'a' }], 'expected unique names, got a twice'],
   ['a name that is a number', [{ name: 1 }], 'expected entries with a name'],

@@ -32,14 +32,20 @@ const maxFailureDomains = 100
 const maxFailureDomainLength = 256
 
 /**
- * Returns the failure domains of either contract version in the form of the Cluster's status, sorted by name.
- * @throws TypeError when they are not a list or map of named entries, or violate the limits of `Cluster.status.failureDomains`
+ * Returns the failure domains of an InfraCluster in the form of the Cluster's status, sorted by name.
+ * @throws TypeError when they are not a list of entries with a name (contract v1beta2) or a map from names (v1beta1), or violate the limits of
+ *   `Cluster.status.failureDomains`
  */
 export function failureDomainsOf(infraCluster: object, contract: ContractVersion): FailureDomain[] {
-  const value = readField(infraCluster, InfraClusterContract.failureDomains, contract) ?? []
+  const value: unknown = readField(infraCluster, InfraClusterContract.failureDomains, contract) ?? undefined
+  if (value === undefined) return []
   const path = InfraClusterContract.failureDomains.paths[contract]
-  if (typeof value !== 'object') throw new TypeError(`${path}: expected a list or a map, got ${typeof value}`)
-  const list = Array.isArray(value) ? value : Object.entries(value).map(([name, domain]) => ({ name, ...domain }))
+  const type = Array.isArray(value) ? 'list' : typeof value
+  if (contract === 'v1beta1' && type !== 'object') throw new TypeError(`${path}: expected a map, got ${type}`)
+  if (contract === 'v1beta2' && type !== 'list') throw new TypeError(`${path}: expected a list, got ${type}`)
+  const list = (
+    Array.isArray(value) ? value : Object.entries(value).map(([name, domain]) => ({ name, ...domain }))
+  ) as FailureDomain[]
   if (list.length > maxFailureDomains) {
     throw new TypeError(`${path}: expected at most ${maxFailureDomains} entries, got ${list.length}`)
   }

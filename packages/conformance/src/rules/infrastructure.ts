@@ -63,7 +63,7 @@ export const infraClusterRules: readonly Rule[] = [
     versions: bothVersions,
     applies: 'kinds with status.failureDomains',
     sentence: 'Failure domains are a list of objects with a name in contract v1beta2, a map from names in v1beta1.',
-    why: 'Core reads the field by the newest contract that the labels claim. Upstream core v1.14 fails when it finds a map instead of a list, or a list instead of a map; the Cluster then gets no control plane. Capstan accepts both.',
+    why: 'Core reads the field by the newest contract that the labels claim. Core fails when it finds a map instead of a list, or a list instead of a map; the Cluster then gets no control plane.',
     cases: ['projectbeskar/beskar7#160'],
     check: ofEachClaim('`status.failureDomains`, by contract version.', { contracts: infraCluster }, (claim) => {
       const path = InfraClusterContract.failureDomains.paths[claim.contractVersion]
