@@ -1,11 +1,12 @@
 /**
- * Normalizes the objects of a test case for the comparison: returns fields by path, without identities, times and random suffixes.
+ * Normalizes the objects of a test case, and compares those of upstream's core with those of Capstan's core. Normalization replaces values
+ * that differ in each run, such as UIDs, times and random suffixes, with placeholders.
  */
 import { type Machine, NodeOutdatedRevisionTaint } from '@capstan/api'
 import { isRecord, type KubeObject, type Node } from '@capstan/kube'
 import type { ObservedObjects } from './side.ts'
 
-/** Values of fields by their paths, for each object by its name. */
+/** Values of fields by their paths, for each object by its kind and name. The entry `Events` has a path for each Event. */
 export type NormalizedObjects = ReadonlyMap<string, ReadonlyMap<string, string>>
 
 const replacements: readonly (readonly [RegExp, string])[] = [
@@ -21,7 +22,10 @@ const replacements: readonly (readonly [RegExp, string])[] = [
 export const normalText = (text: string): string =>
   replacements.reduce((result, [pattern, replacement]) => result.replace(pattern, replacement), text)
 
-/** Normalizes all objects. Objects whose names differ only by a random suffix are numbered in the order of their content. */
+/**
+ * Normalizes all objects except the ConfigMap `kube-root-ca.crt`. Objects whose names differ only by a random suffix are numbered in the
+ * order of their content.
+ */
 export function normalized({ objects, updated }: ObservedObjects): NormalizedObjects {
   const fieldsByName = new Map<string, Map<string, string>[]>()
   const events = new Map<string, string>()
@@ -84,7 +88,10 @@ const isRootCertificates = (kind: string, { metadata }: KubeObject): boolean =>
 const contentOf = (fields: ReadonlyMap<string, string>): string =>
   JSON.stringify([...fields].filter(([path]) => !path.startsWith('metadata.managedFields')).sort(([a], [b]) => (a < b ? -1 : 1)))
 
-/** Returns how often an Event with the given path in the comparison was recorded, and the times of the first and the last recording. */
+/**
+ * Returns how often an Event with the given path in the comparison was recorded, and the times of the first and the last recording, in
+ * milliseconds since the epoch.
+ */
 export function recordingsOf({ objects }: ObservedObjects, path: string): { count: number; first: number; last: number } {
   const events = [...objects.values()]
     .filter(({ kind, object }) => kind === 'Event' && eventText(object) === path)
@@ -111,7 +118,7 @@ function eventText(event: KubeObject): string {
 
 const omittedMetadata = new Set(['uid', 'resourceVersion', 'creationTimestamp', 'generation', 'selfLink', 'managedFields'])
 
-/** Names of the field managers that the cores use for updates. The comparison treats both as one field manager with the name `core`. */
+/** Names of the field managers that the two cores use for updates. The comparison treats both as one field manager with the name `core`. */
 export const CoreManagers = { theirs: 'manager', ours: 'capstan' } as const
 
 /** Sorts the list entries of a message about objects with random names, because these names determine the order of the entries. */
@@ -248,7 +255,7 @@ export const textOf = ({ object, path, theirs, ours }: Difference): string =>
     ...(ours === undefined ? [] : [`  + ${ours}`]),
   ].join('\n')
 
-/** Maximum number of paths printed for one field manager; further paths are only counted. */
+/** Maximum number of paths printed for each side of a field manager of an object; further paths are only counted. */
 const MaxPaths = 8
 
 /** Formats differences. Differences in managedFields follow the others, grouped by object and field manager. */

@@ -22,7 +22,7 @@ export function createLogger(io: Pick<Io, 'err'>, level: LogLevel, format: Loggi
   let logger: pino.Logger | undefined
   return lazyLogger(level, () => {
     if (logger) return logger
-    // pino is loaded on first use, because it has 30 modules.
+    // pino is loaded on first use, because it has about 30 modules.
     const createPino = createRequire(import.meta.url)('pino') as typeof pino
     const destination = { write: (line: string) => io.err(line.trimEnd()) }
     logger = createPino({ level, base: null, serializers: { err: withCauses, object: withoutSecrets } }, destination)

@@ -24,7 +24,7 @@ export interface InformersOptions {
   readonly namespace?: string
 }
 
-/** Time limit of `waitUntilCurrent`, after which it rejects, so that its caller tries again. */
+/** Time limit of a catch-up (see `waitUntilCurrent`), after which its calls reject, so that their callers try again. */
 const CatchUpLimit = minutes(1)
 
 export class Informers implements Cache {
@@ -61,10 +61,11 @@ export class Informers implements Cache {
 
   /**
    * Resolves when the cache contains all objects of the watched kinds that exist at the time of the call, each in its state at that time
-   * or a newer state. Rejects when the wait takes longer than `CatchUpLimit`, a list fails, or `signal` aborts.
+   * or a newer state. For this, a catch-up lists the objects, and waits until the cache has them. Rejects when the catch-up takes longer than
+   * `CatchUpLimit`, a list fails, or `signal` aborts. A call during a catch-up waits for its end, and then for the next catch-up.
    */
   waitUntilCurrent(signal: AbortSignal): Promise<void> {
-    // A list in progress can lack objects that were created after it began. Calls during this list therefore share the next list.
+    // The lists of a catch-up in progress can lack objects that were created after it began. Calls therefore share the next catch-up.
     this.#nextCatchUp ??= this.#catchUp.then(() => {
       this.#nextCatchUp = undefined
       const { clock, signal } = this.#options

@@ -2,7 +2,7 @@
 import { type WaitingHook, waitingHooks, WaitingHooksAnnotation } from '@capstan/api'
 import { type KubeObject, shortened, timestamp } from '@capstan/kube'
 
-/** State of a blocking hook. */
+/** State of a hook that blocks an object, also because its call failed. */
 export interface WaitingFor {
   readonly hook: string
   /** Registered names of the blocking handlers; empty when an annotation blocks, or when `extensionConfig` is set. */

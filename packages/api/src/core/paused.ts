@@ -1,7 +1,7 @@
 /**
  * Determines whether objects are paused, for the controllers of core and of providers. Upstream writes the `Paused` condition with a
- * separate patch at the start of a reconcile; here a reconcile writes it with all other changes. While an object is paused, a reconcile
- * writes only this condition and the finalizer.
+ * separate patch at the start of a reconcile; here a reconcile writes it with its other changes of the status. While an object is paused,
+ * `reconcileObject` of `@capstan/controller` writes only this condition and the finalizer.
  * Upstream: util/paused.
  */
 import { conditionTypes, type KubeObject, type NewCondition } from '@capstan/kube'

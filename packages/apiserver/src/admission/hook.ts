@@ -44,7 +44,10 @@ export interface Target extends GroupVersionResource {
   readonly namespace: string | undefined
 }
 
-/** Compiles the webhooks of configurations, in the order in which they are called. The configurations must be sorted by name. */
+/**
+ * Compiles the webhooks of configurations, in the order of `configurations`, which must be sorted by name. Mutating webhooks are called in
+ * this order.
+ */
 export function hooksOf(
   type: HookType,
   configurations: readonly { metadata: { name: string }; webhooks?: readonly Webhook[] }[],

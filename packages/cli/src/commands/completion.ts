@@ -25,7 +25,7 @@ export const completionCommand = (io: Io): Command =>
       io.out(completionScript(shell, completionTree(this.parent!)))
     })
 
-/** Returns the completions of `command` and of all commands below it, parents first. Omits hidden commands and `help`. */
+/** Returns the completions of `command` and of all commands below it, parents first. Omits hidden commands and the command `help`. */
 export function completionTree(command: Command, path: readonly string[] = []): CompletionNode[] {
   const help = command.createHelp()
   const subcommands = help.visibleCommands(command).filter((sub) => sub.name() !== 'help')

@@ -5,9 +5,9 @@ export interface AnnouncedHandler {
   readonly hook: string
   readonly apiVersion: string
   readonly name: string
-  /** Absent or 0: 10. */
+  /** Timeout of a call; 10 when absent or 0. */
   readonly timeoutSeconds?: number
-  /** Absent: `Fail`. */
+  /** `Fail` when absent. */
   readonly failurePolicy?: string
 }
 
@@ -27,8 +27,8 @@ export type ToChild =
 
 export type FromChild =
   /**
-   * Response to `load` for a loaded extension. The parent watches `files`: those of the extension's modules, and those that an
-   * import names but that do not exist.
+   * Response to `load` for a loaded extension. The parent watches `files`: the files of the extension's modules, and missing files that
+   * a relative import names.
    */
   | {
       readonly kind: 'loaded'

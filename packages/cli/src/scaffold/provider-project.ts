@@ -29,7 +29,7 @@ export const kindPrefix = (name: string): string =>
 export function checkProviderName(name: string): void {
   const object = { group: '', kind: 'Namespace' }
   const problems = dnsLabelProblems(`${name}-system`)
-  // Names of kinds begin with the provider's name, and have up to 24 further characters.
+  // The name of a kind has at most 63 characters. It begins with the provider's name, and has up to 24 further characters.
   if (!/^[a-z][a-z0-9-]*$/.test(name) || name.length > 30)
     problems.push('must begin with a letter and have at most 30 characters')
   const errors = problems.map((problem) => invalid('metadata.name', name, problem))

@@ -87,7 +87,7 @@ const keepFinalizer =
       delete body.metadata.finalizers
   }
 
-/** Hides from the provider that Clusters are paused. */
+/** Hides `spec.paused` of Clusters from the provider. */
 const hideClusterPause = (plural: string, object: Draft): void => {
   if (plural === 'clusters') delete object.spec.paused
 }
@@ -218,6 +218,7 @@ const declared: readonly Mutant[] = [
       what: 'the schema has no status.initialization',
       crd: (pluralOfCrd, crd) => {
         schemaField(plural, 'status.initialization')(pluralOfCrd, crd)
+        // Either of the two fields fulfils the rule for pools.
         if (plural === pools) schemaField(plural, 'status.ready')(pluralOfCrd, crd)
       },
     },
@@ -361,7 +362,7 @@ const controllerMutants: readonly Mutant[] = [
   },
   {
     rule: 'infra-machine.initialization',
-    what: 'resets provisioned in every other write of its first 20 writes',
+    what: 'resets provisioned in every second one of its first 20 status writes',
     write: (write) => {
       if (write.plural === machines && write.body?.status?.conditions)
         write.body.status.initialization = { provisioned: alternates() }
@@ -666,7 +667,7 @@ function alternates(): boolean {
   return calls % 2 === 1 || calls > 20
 }
 
-/** All mutants: those of declarations, which lint must detect, and those of controllers, which conform must detect. */
+/** All mutants: those of declarations, which lint must detect, and those of controllers, which conform must detect (except `survives`). */
 export const mutants: { readonly declared: readonly Mutant[]; readonly controllerMutants: readonly Mutant[] } = {
   declared,
   controllerMutants: [...controllerMutants, ...poolMutants],

@@ -14,7 +14,7 @@ interface KindSelection {
 const isSelected = ({ contract, isTemplate }: ProviderKind, { contracts, templates = false }: KindSelection): boolean =>
   (contracts === undefined || contracts.includes(contract)) && (templates === 'both' || templates === isTemplate)
 
-/** Declares a check of each kind. */
+/** Declares a check of each selected kind. `looksAt`: the checked parts of the manifests, for the reference page. */
 export const ofEachKind = (
   looksAt: string,
   selection: KindSelection,
@@ -28,8 +28,9 @@ export const ofEachKind = (
 })
 
 /**
- * Declares a check of each version of a kind that a contract label names. `versions`: the contract versions to which the rule applies;
- * default all. `applies`: whether the rule applies to the schema of a version.
+ * Declares a check of each claim: a contract version, and a version of a selected kind that the label of this contract version names.
+ * `looksAt`: the checked parts of the manifests, for the reference page. `versions`: the contract versions to which the rule applies; default
+ * all. `applies`: whether the rule applies to a claim; default true.
  */
 export const ofEachClaim = (
   looksAt: string,

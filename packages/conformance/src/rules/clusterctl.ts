@@ -1,4 +1,6 @@
-/** Rules of clusterctl's contract: the metadata and components files of a release. */
+/**
+ * Rules of clusterctl's contract, about the metadata and components files of a release, and the rule about several instances of a manager.
+ */
 import { ContractVersions } from '@capstan/api/contract'
 import {
   type ContractName,
@@ -74,7 +76,7 @@ const providerLabel = 'cluster.x-k8s.io/provider'
 const nameOf = (manifest: Manifest): string => `${String(manifest.object.kind)} ${metadataOf(manifest).name}`
 const components = ({ all }: ProviderManifests): Manifest[] => all.filter((manifest) => !isMetadata(manifest))
 
-/** Returns the containers of a Deployment that are named `manager`. */
+/** Returns the containers named `manager` of a Deployment, or of another object with a pod template. */
 const managersOf = ({ object }: Manifest): { readonly [field: string]: unknown }[] =>
   list(record(record(record(object.spec).template).spec).containers)
     .map(record)
@@ -304,9 +306,9 @@ export const clusterctlRules: readonly Rule[] = [
           'Arguments of containers called manager that do not mention both flags: a hint only, since a binary may have flags that no manifest sets.',
         run({ all, kinds }) {
           const applies = kinds.some(({ contract }) => contracts.includes(contract))
-          const deployments = all.filter((manifest) => managersOf(manifest).length > 0)
-          if (!applies || deployments.length === 0) return undefined
-          return deployments.flatMap((manifest): Problem[] => {
+          const workloads = all.filter((manifest) => managersOf(manifest).length > 0)
+          if (!applies || workloads.length === 0) return undefined
+          return workloads.flatMap((manifest): Problem[] => {
             const args = managersOf(manifest).flatMap((container) => [...list(container.args), ...list(container.command)])
             const missing = ['--namespace', '--watch-filter'].filter((flag) => !args.some((arg) => String(arg).startsWith(flag)))
             if (missing.length === 0) return []
@@ -316,7 +318,7 @@ export const clusterctlRules: readonly Rule[] = [
                 manifest,
                 path: 'spec.template.spec.containers[manager].args',
                 message,
-                edit: 'Verify that the manager has the flags; mention them so that users find them.',
+                edit: 'Verify that the manager has the flags, and mention them in its arguments, so that users find them.',
               },
             ]
           })

@@ -20,16 +20,16 @@ export interface GroupKind {
   readonly kind: string
 }
 
-/** A provider's kind in the API version that core uses, with the contract version of its fields. */
+/** A provider's kind in one API version, with the contract version of its fields. */
 export interface ExternalKind {
   readonly contract: ContractVersion
   readonly kind: Kind<UnknownObject>
 }
 
 /**
- * Returns the API version and contract version of a provider's kind.
- * @throws Error when the CustomResourceDefinition has no version of a supported contract, or does not exist. Deliberately not a NotFound,
- * which would mean that the referenced object itself does not exist
+ * Returns a provider's kind in the greatest API version of the newest contract version that core supports.
+ * @throws Error when the CustomResourceDefinition has no version of a supported contract, or does not exist. The error is deliberately not a
+ * NotFound, which would mean that the referenced object itself does not exist
  */
 export async function externalKind(
   reader: Reader,
@@ -42,7 +42,10 @@ export async function externalKind(
   return { contract, kind: unknownKind({ apiVersion: `${apiGroup}/${version}`, kind, plural }) }
 }
 
-/** Returns a function that finds the API version of a provider's kind, for references in older versions of our kinds. @see externalKind */
+/**
+ * Returns a function that finds the apiVersion of a provider's kind. The conversion of our kinds to older versions needs it: a reference such
+ * as `infrastructureRef` has only an API group in v1beta2, but an apiVersion in older versions. @see externalKind
+ */
 export const referenceVersions =
   (reader: Reader) =>
   async ({ group, kind }: { group: string; kind: string }): Promise<string> =>

@@ -12,9 +12,9 @@ import type { MachineSetIO, MachineSetScope } from './scope.ts'
 import { throwAggregate } from '../aggregate-errors.ts'
 
 /**
- * Moves Machines to another set of the same MachineDeployment: owner, label and annotations change in one write, so that each Machine
- * belongs to one set at any moment. Machines that must be remediated are deleted instead. Attempts all moves and deletions, then throws
- * one error with all failures.
+ * Moves up to `count` Machines to another set of the same MachineDeployment: owner, label and annotations change in one write, so that each
+ * Machine belongs to one set at any moment. Machines that must be remediated are deleted instead. Attempts all moves and deletions, then
+ * throws one error with all failures.
  * @throws Error when the other set does not exist, does not accept Machines from this set, or has no label for its Machines
  */
 export async function moveMachines(scope: MachineSetScope, targetName: string, count: number, io: MachineSetIO): Promise<void> {
@@ -55,8 +55,9 @@ export async function moveMachines(scope: MachineSetScope, targetName: string, c
 }
 
 /**
- * Moves one Machine. As upstream, the patch has no field manager, and its owner reference has no `blockOwnerDeletion`. The next server-side
- * apply of `capi-machineset` sets `blockOwnerDeletion`, and so becomes the only manager of the owner reference.
+ * Moves one Machine. As upstream, the patch names no field manager, and its owner reference has no `blockOwnerDeletion`. The next
+ * server-side apply by the field manager `capi-machineset` adds `blockOwnerDeletion`. An owner reference is atomic, so `capi-machineset` then
+ * is its only field manager.
  */
 function moveMachine(machine: Machine, to: MachineSet, hash: string, { client, signal }: MachineSetIO): Promise<Machine> {
   const { ownerReferences = [], resourceVersion } = machine.metadata

@@ -1,5 +1,5 @@
 /**
- * Declarations of functions by their signatures: `string.charAt(int): string` is a method, `sets.contains(list<T>, list<T>): bool` a
+ * Declarations of CEL functions by their signatures: `string.charAt(int): string` is a method, `sets.contains(list<T>, list<T>): bool` a
  * function; a single capital letter is a type parameter.
  */
 import { bool, dyn, int, listOf, mapOf, optionalOf, string, type Type } from './type.ts'

@@ -14,7 +14,7 @@ const names = () =>
     categories: s.list(s.string()).atomic().optional(),
   })
 
-/** Type of fields that contain a JSON schema. JSON schemas are recursive, so they are validated by code, not by a schema. */
+/** Returns the schema of fields that contain a JSON schema: any object. JSON schemas are recursive, so code validates them. */
 const jsonSchema = () => s.of<JSONSchema>({ type: 'object', 'x-kubernetes-preserve-unknown-fields': true })
 
 const declared = defineKind({

@@ -44,10 +44,10 @@ afterAll(async () => {
 interface RequestOptions {
   /** Index of the cluster whose API server gets the request. */
   readonly cluster: number
-  /** Index of the cluster whose client certificate is used. */
+  /** Index of the cluster whose client certificate is used; default: no certificate. */
   readonly as?: number
   readonly token?: string
-  /** Index of the cluster whose certificate authority the client trusts. */
+  /** Index of the cluster whose certificate authority the client trusts; default: `cluster`. */
   readonly trusts?: number
   readonly headers?: object
 }
@@ -122,7 +122,7 @@ test('idle API servers have no timers', () => {
   expect(clock.nextDue).toBeUndefined()
 })
 
-test('a stopped API server rejects connections, and the other API servers continue', async () => {
+test('a connection to a stopped API server fails, and another API server continues', async () => {
   const last = count - 1
   expect((await send(path, { cluster: last, as: last })).code).toBe(200)
   await workloads.leave(clusters[last]!.key, 'm')

@@ -27,7 +27,7 @@ export const callFields = {
   namespaceSelector: labelSelector
     .optional()
     .doc('Selects the namespaces for whose objects the server is called; all namespaces when absent or empty.'),
-  settings: s.map(s.string()).optional().doc('Settings that are sent to the extension with every call.'),
+  settings: s.map(s.string()).optional().doc('Settings that are sent to the extension with every call except Discovery.'),
 }
 
 export const extensionHandlers = s

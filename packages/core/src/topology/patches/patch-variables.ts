@@ -6,7 +6,7 @@ import type { Blueprint } from '../blueprint.ts'
 import type { PatchItem } from './patch-items.ts'
 
 export interface PatchVariables {
-  /** Variables of the Cluster, and `builtin`. */
+  /** Variables of the Cluster that the patch may use, and `builtin`. */
   readonly global: JsonObject
   /** Variables that one template adds or overrides. */
   ownFor(item: PatchItem): JsonObject
@@ -76,5 +76,5 @@ export function variableProblem(variables: JsonObject, path: string): string | u
   return undefined
 }
 
-/** Returns the name that fastjson, the JSON library of upstream, has for the type of a value. */
+/** Returns the name that fastjson, the JSON library of upstream, has for the type of a value that is not a list. */
 const typeOf = (value: Json): string => (value === null ? 'null' : typeof value === 'boolean' ? String(value) : typeof value)
