@@ -1,7 +1,7 @@
 /**
  * Determines whether an extension covers all differences: its patches are applied to the current objects, whose specs must then equal those
- * of the desired objects, except in the fields that `differences.ts` ignores. Labels and annotations are not compared. Pure. Upstream:
- * canExtensionsUpdateMachine and canExtensionsUpdateMachineSet, v1.14.
+ * of the desired objects, except in the fields that `differences.ts` ignores. Of MachineSets and templates, `spec.template.spec` is compared.
+ * Labels and annotations are not compared. Pure. Upstream: canExtensionsUpdateMachine and canExtensionsUpdateMachineSet, v1.14.
  */
 import { isRecord, shortList, type UnknownObject, withErrorContext } from '@capstan/kube'
 import type { RequestOf, ResponseOf } from '../hook.ts'
