@@ -37,15 +37,15 @@ const maxFailureDomainLength = 256
  *   `Cluster.status.failureDomains`
  */
 export function failureDomainsOf(infraCluster: object, contract: ContractVersion): FailureDomain[] {
-  const value: unknown = readField(infraCluster, InfraClusterContract.failureDomains, contract) ?? undefined
-  if (value === undefined) return []
+  const value: unknown = readField(infraCluster, InfraClusterContract.failureDomains, contract)
+  if (value === undefined || value === null) return []
   const path = InfraClusterContract.failureDomains.paths[contract]
   const type = Array.isArray(value) ? 'list' : typeof value
   if (contract === 'v1beta1' && type !== 'object') throw new TypeError(`${path}: expected a map, got ${type}`)
   if (contract === 'v1beta2' && type !== 'list') throw new TypeError(`${path}: expected a list, got ${type}`)
-  const list = (
-    Array.isArray(value) ? value : Object.entries(value).map(([name, domain]) => ({ name, ...domain }))
-  ) as FailureDomain[]
+  const list = Array.isArray(value)
+    ? (value as FailureDomain[])
+    : Object.entries(value).map(([name, domain]) => ({ name, ...(domain as object) }) as FailureDomain)
   if (list.length > maxFailureDomains) {
     throw new TypeError(`${path}: expected at most ${maxFailureDomains} entries, got ${list.length}`)
   }
