@@ -79,7 +79,7 @@ async function compareOn(start: StartApiServer, chosen: Cases, { all = false }: 
   await install(theirApiServer.client(), stubDefinitions)
   await install(ourApiServer.client(), stubDefinitions)
   await using managers = await startManagers(theirApiServer, () => {}, { components: core, gates })
-  // The manager keeps its port after a restart, so that the webhook configurations stay valid.
+  // Capstan's manager keeps its port after a restart, so that the webhook configurations stay valid.
   const [webhookPort] = await freePorts(1)
   const flags = [
     '--kubeconfig',
@@ -118,6 +118,7 @@ async function compareOn(start: StartApiServer, chosen: Cases, { all = false }: 
     const isInterrupted = (name: string) => name in restartCases || isRestarted(name)
     const chosenWhere = (isChosen: (name: string) => boolean): [string, Case][] =>
       Object.entries(chosen).filter(([name]) => isChosen(name))
+    // Timed cases require that both cores reconcile within two seconds, so they run before the other cases, which keep the machine busy.
     await runAll(chosenWhere(isTimed), sides, outcome)
     await runAll(
       chosenWhere((name) => !isTimed(name) && !isInterrupted(name)),
@@ -131,7 +132,7 @@ async function compareOn(start: StartApiServer, chosen: Cases, { all = false }: 
     outcome.print()
     if (all) for (const line of unreachedReasons(sides.map((side) => side.reachedReasons))) console.log(`no case reached ${line}`)
     console.log(`${Object.keys(chosen).length} cases in ${((performance.now() - startedAt) / 1000).toFixed(0)} s`)
-    // The list begins with the managers that interruptions killed. Only the last ones should still run.
+    // `programs` begins with the managers that interruptions killed. Only the last programs, one for each component, should still run.
     for (const program of managers.programs.slice(-core.length))
       if (program.ending) console.log(`${program.name} ${program.ending}\n${program.tail()}`)
     return outcome

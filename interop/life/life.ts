@@ -87,7 +87,7 @@ export interface DesiredState {
   readonly controlPlane: number
   /** Number of Machines that belong neither to the control plane nor to a pool. */
   readonly workers: number
-  /** Number of machines in the Cluster's pool. Default: the pool is neither changed nor checked. */
+  /** Number of machines in the Cluster's pool. Default: `plain` is created without a pool, and an existing pool is neither changed nor checked. */
   readonly pool?: number
 }
 
@@ -103,7 +103,7 @@ export async function createObjectsFromFile(
   }
 }
 
-/** Creates the provider's ClusterClass and its templates, and waits until the class has the condition VariablesReady. */
+/** Creates the provider's ClusterClass and its templates, and waits until the condition VariablesReady of the class is True. */
 export async function createClass(context: LifeContext): Promise<void> {
   await createObjectsFromFile(context, `${context.provider.name}.yaml`)
   await waitFor(
@@ -211,7 +211,8 @@ export async function remove(context: LifeContext, name: ClusterName): Promise<v
 }
 
 /**
- * Waits until Machines and pool have the desired state, the Cluster is Available, and none of its conditions reports a change in progress.
+ * Waits until Machines and pool have the desired state, the Cluster is Available, none of its conditions reports a change in progress, and,
+ * with a ClusterClass, its topology is reconciled.
  */
 export async function waitUntilSettled(context: LifeContext, name: ClusterName, desired: DesiredState): Promise<void> {
   const { version, controlPlane, workers, pool } = desired

@@ -255,7 +255,7 @@ const sharedByMachines =
 
 /**
  * Two Clusters refer to the same infrastructure object. While both exist, at least one of them is paused, because each core would
- * otherwise set the label of the object to the names of the two Clusters in turn, without end.
+ * otherwise set the label `cluster.x-k8s.io/cluster-name` of the object to the names of the two Clusters in turn, without end.
  */
 const sharedByClusters: Case = async (twin) => {
   const { spec } = cluster()

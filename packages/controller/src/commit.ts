@@ -48,8 +48,8 @@ type Typed = { readonly type: string }
  * Writes the changes of one reconcile. `before` is the object as the reconcile first read it, `after` its private draft. Sends at most two
  * patches, each only when there are changes: one for metadata and spec, one for status. The status patch uses an optimistic lock when it
  * contains conditions, which are merged three-way by type. Returns the object from the last response. Without a change, returns `before` or
- * the newer object of the cache. If the object was being deleted and no longer exists, no error is thrown: returns `before`, or the object
- * from the response to the first patch.
+ * the newer object of the cache. If the object was being deleted and no longer exists, no error is thrown: returns `before`, the newer object
+ * of the cache, or the object from the response to the first patch.
  *
  * If the API server rejects one patch, for example because of a policy, the other patch is sent nevertheless, and the error is thrown
  * afterwards. Status is written first when a finalizer is removed, because the object may not exist after that.
@@ -94,7 +94,7 @@ export function commitChanges<T extends KubeObject>(
       try {
         await write()
       } catch (err) {
-        // The cache was stale: the last finalizer is already removed and the object no longer exists, so that its status needs no write.
+        // The object no longer exists: its last finalizer was removed, and the cache had not received this change. Nothing is left to write.
         if (isDeleting(before) && isReason(err, 'NotFound')) break
         failures.push(err)
         if (!isRejection(err)) break
@@ -111,8 +111,8 @@ const isRejection = (err: unknown): boolean =>
   err instanceof StatusError && !isReason(err, 'Conflict') && !isReason(err, 'NotFound')
 
 /**
- * Replaces each `observedGeneration` in the status that equals the object's generation by `generation`. Used when the new spec, and thus the
- * new generation, was not written.
+ * Returns the draft with `generation` instead of its own generation in each `observedGeneration` of the status. Used when the new spec was
+ * not written: the draft has the generation that the API server would have assigned to the new spec.
  */
 function withGeneration<T extends KubeObject>(object: T, generation: number | undefined): T {
   const changed: T & WithStatus = draft(object)
@@ -157,9 +157,8 @@ export function newestOf<T extends KubeObject>(kind: Kind<T>, object: T, cache: 
 }
 
 /**
- * Calls `write` with a version of the object, and after a conflict again with a newer one: from the cache if it has the change
- * of the other writer already, otherwise from the API server. Throws the conflict after `Attempts` calls, and if the newer
- * version is another object with the same name.
+ * Calls `write` with a version of the object, and after a conflict again with a newer one: from the cache if it has one,
+ * otherwise from the API server. Throws the conflict after `Attempts` calls, and if the newer version is another object with the same name.
  */
 async function retryConflicts<T extends KubeObject>(
   client: Client,

@@ -11,7 +11,7 @@ import { rejectTooLarge } from './steps/object-size.ts'
 import { isDeletionComplete } from './steps/system-fields.ts'
 import { keyFor, type RequestContext, type ServerContext, writeContext } from './context.ts'
 
-/** The steps that differ between verbs. */
+/** The objects and steps that differ between verbs. */
 export interface Write {
   /** The object as it is stored; absent for a create. */
   readonly stored?: KubeObject
@@ -80,6 +80,7 @@ export async function store(
     const { object: written } = await server.store.commit({ key, previous: stored, object: converted })
     return await server.converter.convert(info, written!)
   } finally {
+    // Admission plugins and strategies record writes that use a quota, an address or a port, for the checks of concurrent writes.
     server.pending.delete(object)
   }
 }

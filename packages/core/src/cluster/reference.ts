@@ -11,15 +11,15 @@ import { referenceText, referredText } from '../external/reference.ts'
 import type { ClusterIO, ClusterScope } from './scope.ts'
 
 /**
- * Reads a referenced object, makes the Cluster its owner, and copies its terminal failure.
- * @throws Error when one of these steps fails. As upstream, the state of the object then stays `unread`
+ * Reads a referenced object, makes the Cluster its owner, and copies its terminal failure to the Cluster. Returns the state of the object.
+ * @throws Error when one of these steps fails. As upstream, the state in the scope then stays `unread`
  */
 export async function observeAndAdopt({ cluster }: ClusterScope, io: ClusterIO, ref: ContractRef): Promise<Observed> {
   const { name, namespace } = cluster.metadata
   const external = await observeExternal(io, ref, namespace!, clustersOfReference)
   if (!external) return toObserved(external)
   const object = await adopt(io, external.kind, external.object, {
-    // Upstream: the Cluster controls the objects of a managed topology; users created all other objects.
+    // As upstream, the Cluster is the controller only of objects of a managed topology: users may set another controller on their own objects.
     owner: cluster.spec.topology ? controllerReference(cluster, Cluster) : ownerReference(cluster, Cluster),
     clusterName: name,
   })
@@ -29,7 +29,7 @@ export async function observeAndAdopt({ cluster }: ClusterScope, io: ClusterIO, 
 }
 
 /**
- * Copies the endpoint of a provider's object to a Cluster without complete endpoint. As upstream, removes an incomplete endpoint from the
+ * Copies the endpoint of a provider's object to a Cluster without a complete endpoint. As upstream, removes an incomplete endpoint from the
  * Cluster when the object has none.
  */
 export function copyEndpoint({ spec }: Cluster, external: External, field: ContractField<ContractEndpoint>): void {
@@ -53,7 +53,7 @@ const clustersOfReference: MapFunction = (object, cache) => cache.byIndex(byRefe
 export const awaitsTopology = ({ spec }: Cluster): boolean =>
   spec.topology !== undefined && (spec.infrastructureRef === undefined || spec.controlPlaneRef === undefined)
 
-/** Condition message for an object that the topology controller has not created. */
+/** Condition message for an object that the topology controller has not created; empty while the Cluster is being deleted. */
 export const missingOfTopology = (cluster: Cluster): string =>
   isDeleting(cluster) ? '' : 'Waiting for cluster topology to be reconciled'
 

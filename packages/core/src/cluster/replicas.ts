@@ -15,7 +15,7 @@ import { mergeVersions, versionsOfMachines } from '../versions-in-use.ts'
 import { isStandAlone, withoutPoolMachines } from './descendants.ts'
 import type { ClusterScope } from './scope.ts'
 
-/** Counters that this controller owns; the upgrade plan belongs to the topology controller. */
+/** Fields of the counts, which this controller owns. The field `upgradePlan` beside them belongs to the topology controller. */
 const counters = ['desiredReplicas', 'replicas', 'readyReplicas', 'availableReplicas', 'upToDateReplicas', 'versions'] as const
 type Counts = { [Name in (typeof counters)[number]]?: NonNullable<ClusterReplicas[Name]> }
 
@@ -34,9 +34,10 @@ function putCounts(status: NonNullable<Cluster['status']>, field: 'controlPlane'
 }
 
 /**
- * Returns the counts of the control plane. A count that its object does not report keeps its earlier value. Returns `undefined` when the
- * counts come from Machines that could not be listed; the draft then keeps its earlier counts. As upstream, a control plane object that
- * could not be read has no counts.
+ * Returns the counts of the control plane: those that the control plane object reports or, in a Cluster that has neither such an object nor a
+ * topology, those of the Machines. A count that the object does not report keeps its earlier value. As upstream, there are no counts when the
+ * object does not exist or could not be read. Returns `undefined` when the Machines could not be listed; the draft then keeps its earlier
+ * counts.
  */
 function controlPlaneCounts({ cluster, controlPlane, descendants }: ClusterScope): Counts | undefined {
   if (!cluster.spec.controlPlaneRef) {
@@ -91,8 +92,12 @@ const areVersions = (versions: readonly ReplicasOfVersion[]): boolean =>
 function workerCounts({ cluster, descendants }: ClusterScope): Counts | undefined {
   if (!descendants) return undefined
   const ownedByCluster = isStandAlone(cluster)
-  const sets = [...descendants.machinePools, ...descendants.machineDeployments, ...descendants.machineSets.filter(ownedByCluster)]
-  const countsPerObject: Counts[] = sets.map(({ spec, status }) =>
+  const workers = [
+    ...descendants.machinePools,
+    ...descendants.machineDeployments,
+    ...descendants.machineSets.filter(ownedByCluster),
+  ]
+  const countsPerObject: Counts[] = workers.map(({ spec, status }) =>
     withoutUndefined({
       desiredReplicas: spec.replicas,
       replicas: status?.replicas,

@@ -22,6 +22,7 @@ const key = { namespace, name: 'workers' }
 const runtime = () => scriptedRuntime(ableExtension().script)
 
 interface FinalState {
+  /** Number of writes of the process that is killed, or of the whole rollout if no process is killed. */
   readonly commits: number
   readonly machines: readonly {
     name: string
@@ -40,7 +41,10 @@ interface FinalState {
   readonly violations: readonly string[]
 }
 
-/** Runs a rollout of two Machines. The process is killed after `stopAfter` writes, and a new process continues the rollout. */
+/**
+ * Updates two Machines in place. The process with the controllers is killed after `stopAfter` writes (default: never), and a new process
+ * continues the rollout.
+ */
 async function runRollout(stopAfter = Number.POSITIVE_INFINITY): Promise<FinalState> {
   const store = memoryStore()
   const keptOpen = { store: async () => store, all: () => [store], remove: async () => {}, close: async () => {} }

@@ -8,7 +8,7 @@ import { fixture } from '../test-kit/fixtures.ts'
 const name = 'one'
 const patch = { uid: 'u', patchType: 'JSONPatch', patch: 'W10=' } as const
 
-it('proceedWith adds its content to the response', async () => {
+it('proceedWith adds the given content to the response', async () => {
   const [item] = fixture(hooks.GeneratePatches).items
   const extension = defineExtension({
     name: 'demo',

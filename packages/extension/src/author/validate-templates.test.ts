@@ -42,7 +42,7 @@ it('reports each problem once, independently of the order of the request', async
   expect(await responseTo(rules, reversed)).toMatchObject({ status: 'Failure', message })
 })
 
-it('reports the same problems if names of objects that do not exist yet differ', async () => {
+it('reports the same problems if the generated name of a MachineDeployment differs', async () => {
   const renamed = draft(request)
   renamed.items[1]!.holderReference.name = 'demo-md-0-x7k2p'
   expect(await responseTo(rules, renamed)).toMatchObject({ message })

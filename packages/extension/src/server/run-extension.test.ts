@@ -71,7 +71,7 @@ describe('the command line', () => {
   })
 })
 
-it("logs JSON lines in pino's format, and omits lines below its level", () => {
+it("jsonLogger writes JSON lines in pino's format, and omits lines below its level", () => {
   const lines: string[] = []
   const log = jsonLogger((line) => lines.push(line), 'info', { ...systemClock, now: () => 5 }).child({ hook: 'X' })
   log.debug('Nothing')
@@ -181,15 +181,12 @@ describe('a running extension', () => {
 
   it('presents a replaced certificate on both ports', async () => {
     await certify('first')
-    let reloaded!: () => void
-    const taken = new Promise<void>((resolve) => {
-      reloaded = resolve
-    })
-    const log: Logger = { ...silent, info: (message) => message.startsWith('Reloaded') && reloaded(), child: () => log }
+    const { promise: reload, resolve: recordReload } = Promise.withResolvers<void>()
+    const log: Logger = { ...silent, info: (message) => message.startsWith('Reloaded') && recordReload(), child: () => log }
     const { address, metricsURL } = await start([], log)
     expect(await presented(address.url)).toBe('first')
     await certify('second')
-    await taken
+    await reload
     expect(await presented(address.url)).toBe('second')
     expect(await presented(metricsURL!)).toBe('second')
   })

@@ -113,7 +113,7 @@ export const LocalMachineConditions = conditionTypes({
   Paused: ['Paused', 'NotPaused'],
 })
 
-/** Finalizer of a LocalMachine until the simulated machine and its Node are deleted. */
+/** Finalizer of a LocalMachine from the beginning of its provisioning until the simulated machine is deleted. */
 export const LocalMachineFinalizer = 'localmachine.infrastructure.capstan.dev'
 
 export const LocalMachineTemplate = defineKind({

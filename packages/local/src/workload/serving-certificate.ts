@@ -6,7 +6,7 @@ import type { Boot } from './workloads.ts'
 
 /** Issues the serving certificate of a workload cluster's API server for all of its names and addresses. Upstream: kubeadm's apiserver certificate. */
 export function servingCertificate(cluster: ObjectKey, { authority, endpointHost }: Boot, clock: Clock): Promise<CertifiedKey> {
-  const hosts = new Set(['127.0.0.1', '::1', ...(endpointHost === undefined ? [] : [endpointHost])])
+  const addresses = new Set(['127.0.0.1', '::1'])
   const names = new Set([
     serverNameOf(cluster),
     'localhost',
@@ -15,11 +15,14 @@ export function servingCertificate(cluster: ObjectKey, { authority, endpointHost
     'kubernetes.default.svc',
     'kubernetes.default.svc.cluster.local',
   ])
-  if (endpointHost !== undefined && isIP(endpointHost) === 0) names.add(endpointHost)
+  if (endpointHost !== undefined) {
+    if (isIP(endpointHost) === 0) names.add(endpointHost)
+    else addresses.add(endpointHost)
+  }
   return issueCertificate(authority, clock, {
     commonName: 'kube-apiserver',
     usages: ['server'],
     dnsNames: [...names],
-    ipAddresses: [...hosts].filter((host) => isIP(host) !== 0),
+    ipAddresses: [...addresses],
   })
 }

@@ -1,4 +1,7 @@
-/** Generates the inputs of the growth test: small objects in which one list, map or string of the schema can have any size. */
+/**
+ * Generates the inputs of `growth.test.ts`, which measures how the work of the API server grows with its input: small objects in which one
+ * list, map or string of the schema can have any size.
+ */
 import { isRecord, type JSONSchema } from '@capstan/kube'
 import type { Resource } from '@capstan/apiserver'
 
@@ -44,7 +47,7 @@ const apiVersionOf = ({ group, version }: Resource): string => (group === '' ? v
 const textOf = (path: readonly Step[]): string =>
   path.map((step) => (step === 'item' ? '[]' : step === 'member' ? '{}' : `.${step.field}`)).join('')
 
-/** Fields that get no case: the server sets `uid` and `status`, and `growthCases` sets the others. */
+/** Fields that get no case: the server replaces `uid` and `status` of a new object, and `growthCases` sets the others. */
 const skipped = new Set(['.apiVersion', '.kind', '.metadata.name', '.metadata.namespace', '.metadata.uid', '.status'])
 
 function* placesIn(schema: JSONSchema, path: readonly Step[]): Generator<Place> {

@@ -28,6 +28,7 @@ const hooksSinceV112 = [
   'UpdateMachine',
 ]
 
+/** Lists the hooks of a release for `preflight`. `blocking` and the schemas are placeholders, because `preflight` does not read them. */
 const released = (release: string, names: readonly string[]): Pick<ReleasedCatalog, 'release' | 'hooks'> => ({
   release,
   hooks: names.map((name) => ({ group: HooksGroup, version: 'v1alpha1', name, blocking: false, request: {}, response: {} })),

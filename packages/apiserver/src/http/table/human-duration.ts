@@ -5,7 +5,7 @@ const day = 24 * hour
 const year = 365 * day
 
 /**
- * Formats milliseconds as `kubectl get` shows ages: at most two units, coarser for longer durations.
+ * Formats milliseconds as `kubectl get` shows ages: at most two units, coarser for longer durations; `<invalid>` from -2 s downwards.
  * Upstream: k8s.io/apimachinery/pkg/util/duration, HumanDuration.
  */
 export function humanDuration(ms: number): string {
@@ -27,7 +27,7 @@ function twoUnits(ms: number, unit: number, name: string, smaller: number, small
   return `${Math.floor(ms / unit)}${name}${remainder === 0 ? '' : `${remainder}${smallerName}`}`
 }
 
-/** Formats the time from a timestamp to `now`; `<invalid>` for an invalid timestamp. */
+/** Formats the time from a timestamp to `now` (milliseconds since the epoch); `<invalid>` for an invalid or absent timestamp. */
 export function age(time: unknown, now: number): string {
   const then = typeof time === 'string' ? Date.parse(time) : Number.NaN
   return Number.isNaN(then) ? '<invalid>' : humanDuration(now - then)

@@ -6,7 +6,7 @@ export interface PartialObjectMetadata extends KubeObject {
   readonly kind: 'PartialObjectMetadata'
 }
 
-/** Returns only the metadata of an object. Cached by object, so that the encoded bytes can be shared. */
+/** Returns the metadata of an object as PartialObjectMetadata. The result is cached by object, so that requests share its encoded bytes. */
 export function partialMetadata(object: KubeObject, version: Version): PartialObjectMetadata {
   const cache = caches[version]
   let partial = cache.get(object)
@@ -21,7 +21,7 @@ export function partialMetadata(object: KubeObject, version: Version): PartialOb
   return partial
 }
 
-/** Returns only the metadata of a list and of its objects. As upstream, `items` of an empty list is null. */
+/** Returns the metadata of a list and of its objects as PartialObjectMetadataList. As upstream, `items` of an empty list is null. */
 export const partialMetadataList = (list: ObjectList, version: Version): object => ({
   kind: 'PartialObjectMetadataList',
   apiVersion: `meta.k8s.io/${version}`,

@@ -16,8 +16,8 @@ export const probeHosts: Check = {
         if (violators.length === 0) return undefined
         const names = sorted(violators.map(({ name }) => name))
         const hosts = sorted(violators.flatMap((container) => container.hosts))
-        const predicate = names.length === 1 ? 'uses' : 'use'
-        const detail = `${containerList(names)} ${predicate} ${plural('probe or lifecycle host', hosts)} ${quoted(hosts)}`
+        const verb = names.length === 1 ? 'uses' : 'use'
+        const detail = `${containerList(names)} ${verb} ${plural('probe or lifecycle host', hosts)} ${quoted(hosts)}`
         return { reason: 'probe or lifecycle host', detail }
       },
     },
