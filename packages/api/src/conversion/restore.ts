@@ -63,7 +63,10 @@ function restoreSchema(schema: Struct, restored: Struct): void {
   }
 }
 
-/** Copies the value at a path from the restored v1beta2 object, regardless of the older version's value. */
+/**
+ * Copies the value at a path from the restored v1beta2 object, regardless of the older version's value. Deletes the value if the restored
+ * object has none.
+ */
 export function copyRestored(value: Struct, restored: Struct, path: string): void {
   const names = path.split('.')
   const last = names.pop()!

@@ -31,8 +31,8 @@ export interface WriteServices {
 /** Rules for creating, updating and deleting objects of a kind. `T` is the type of decoded objects. */
 export interface Strategy<T = UnknownObject> {
   /**
-   * Whether `metadata.generation` counts changes of all parts except metadata and, if there is a status subresource, the status. A function
-   * returns whether a change of metadata counts, too.
+   * Whether `metadata.generation` counts changes of all parts except metadata and, if there is a status subresource, the status. If it is a
+   * function, changes for which the function returns true count, too, such as changes of labels.
    */
   readonly generation?: boolean | ((object: T, old: T) => boolean)
   /** Whether a create keeps the status, although there is a status subresource. */
@@ -41,7 +41,7 @@ export interface Strategy<T = UnknownObject> {
   readonly createsOnUpdate?: boolean
   /** Whether a deletion returns the deleted object instead of a Status. */
   readonly returnsDeleted?: boolean
-  /** Warning for a deletion without a propagation policy. If it is set, such a deletion orphans dependents; otherwise it deletes them. */
+  /** Warning for a deletion without a propagation policy. Such a deletion orphans the dependents if there is a warning, else deletes them. */
   readonly orphanWarning?: string
   /** Validates a name or, if `isPrefix`, a generateName; returns error messages. */
   nameProblems(name: string, isPrefix: boolean): string[]

@@ -8,8 +8,8 @@ export interface PendingWrite {
 }
 
 /**
- * Writes that are not stored yet, and that use a quota or take an address or a port. The checks of quotas, addresses and ports include these
- * writes, so that concurrent writes do not exceed a quota or take the same address.
+ * Writes that have passed a check of quotas, or of the addresses and ports of Services, but are not stored yet. Later checks include these
+ * writes, so that concurrent writes neither exceed a quota nor take the same address or port.
  */
 export class PendingWrites {
   readonly #store: Store

@@ -23,7 +23,7 @@ export async function replaceState(files: Files, folder: string, writeState: (fo
   await finishReplacement(files, folder)
 }
 
-/** Completes an interrupted replacement if the old state has been moved away; otherwise undoes it. */
+/** Completes a replacement that was interrupted after the old state was moved away. Undoes one that was interrupted earlier. */
 export async function finishReplacement(files: Files, folder: string): Promise<void> {
   const names = new Set(await files.list(folder))
   if (!names.has(StateName) && names.has(RestoredName)) {

@@ -2,17 +2,18 @@ import type { KubeObject } from '@capstan/kube'
 
 /** Up to this many changes are inserted into the sorted lists one by one; more are merged into them. */
 const InsertionLimit = 8
-/** Number of unsorted changes at which they are sorted even without a read. */
+/** Number of unsorted changes at which they are sorted even without a call of `list` or `copy`. */
 const MaxUnsorted = 4096
 
 /**
- * Objects of one resource by `namespace/name`, sorted. Sorting is deferred to the next read: inserting a key immediately would move all
- * keys behind it, which in a large table costs more than the rest of a write.
+ * Objects of one resource by `namespace/name`, sorted. Sorting is deferred to the next call of `list` or `copy`: inserting a key immediately
+ * would move all keys behind it, which in a large table costs more than the rest of a write.
  */
 export class Table {
   readonly #byKey: Map<string, KubeObject>
   /** Sorted keys, without the changes since the last sort. */
   #keys: string[]
+  /** The objects of `#keys`, in the same order. */
   #objects: KubeObject[]
   /** Keys that changed since the last sort. */
   readonly #unsorted = new Set<string>()
@@ -40,7 +41,7 @@ export class Table {
     return this.#byKey.get(key)
   }
 
-  /** Objects sorted by key. */
+  /** Returns the objects of one namespace, or by default all objects, sorted by key. */
   list(namespace?: string): readonly KubeObject[] {
     this.#sortChanges()
     if (namespace === undefined) return this.#objects.slice()

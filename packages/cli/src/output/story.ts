@@ -13,10 +13,15 @@ export interface TimedLine extends Line {
 
 /** State of a cluster for its live line. */
 export interface ClusterState {
+  /** `namespace/name` of the Cluster. */
   readonly name: string
+  /** `Available`, or the phase of the Cluster. */
   readonly phase: string
+  /** Kubernetes version of the topology; empty without a topology. */
   readonly version: string
+  /** Text about the Machines, such as `1/2 machines running`. */
   readonly machines: string
+  /** Message of the condition TopologyReconciled while the condition is False; otherwise empty. */
   readonly note: string
 }
 
@@ -31,6 +36,7 @@ export interface Story {
   end(): void
 }
 
+/** Creates the output for a format. `startedAt` is the start of the program in milliseconds since the epoch. */
 export function createStory(io: Io, format: 'text' | 'json', clock: Clock, startedAt: number): Story {
   if (format === 'json') return jsonStory(io, startedAt)
   return io.terminal ? terminalStory(io.terminal, clock) : plainStory(io)
@@ -39,7 +45,7 @@ export function createStory(io: Io, format: 'text' | 'json', clock: Clock, start
 const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)}s`.padStart(7)
 const doNothing = () => {}
 
-/** Maximum length of an event's text in a line. Conditions and JSON output contain the whole text. */
+/** Maximum length, in characters, of an event's text in lines for people. JSON output contains the whole text. */
 const TextLengthLimit = 2000
 const eventText = (text: string): string => shortened(oneLine(text), TextLengthLimit)
 

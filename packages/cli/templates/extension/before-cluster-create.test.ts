@@ -6,13 +6,13 @@ import { extension } from './extension.ts'
 
 test('a Cluster is blocked until it has the label that the setting requiredLabel names', async () => {
   const { cluster } = fixture(BeforeClusterCreate)
-  const answerWith = (labels: { [name: string]: string }) =>
+  const callWithLabels = (labels: { [name: string]: string }) =>
     callHook(extension, BeforeClusterCreate, {
       cluster: { ...cluster, metadata: { ...cluster.metadata, labels } },
       settings: { requiredLabel: 'team' },
     })
-  const waiting = await answerWith({})
+  const waiting = await callWithLabels({})
   assert.equal(waiting.retryAfterSeconds, 10)
   assert.equal(waiting.message, 'waiting for the label team')
-  assert.equal((await answerWith({ team: 'blue' })).retryAfterSeconds, 0)
+  assert.equal((await callWithLabels({ team: 'blue' })).retryAfterSeconds, 0)
 })

@@ -243,7 +243,11 @@ async function manifestsOf(client: Client, { target, pool, signal }: ConformOpti
   )
 }
 
-/** Installs stub kinds for providers that are not under test, with access for core. @returns a function that removes them */
+/**
+ * Installs the stub kinds, which replace providers that are not under test, and a ClusterRole that lets core access them. Installs nothing if
+ * no scenario needs stubs.
+ * @returns a function that removes them
+ */
 async function installStubs({ client, clock, signal, limits, target, pool }: ConformOptions): Promise<() => Promise<void>> {
   if (!pool && target.ControlPlane && target.BootstrapConfig) return async () => {}
   for (const stub of stubs) {

@@ -46,7 +46,7 @@ function cachedLookup(lookup: ApiVersionLookup): ApiVersionLookup {
   }
 }
 
-/** Converts an object to the stored version, and then from the stored version to `apiVersion`. */
+/** Converts an object to the storage version, which is the version of its declared kind, and then to `apiVersion`. */
 async function convertObject(
   kinds: readonly DeclaredKind[],
   object: KubeObject,

@@ -1,6 +1,6 @@
 /**
- * Parses the objects in the values of a Secret or ConfigMap, in the order of application, and hashes the values. Pure. Upstream:
- * core/reconcilers/clusterresourceset/clusterresourceset_helpers.go, util/yaml and util/resource, v1.14.
+ * Parses the objects in the values of a Secret or ConfigMap, sorts them in the order in which they are applied, and hashes the values. Pure.
+ * Upstream: core/reconcilers/clusterresourceset/clusterresourceset_helpers.go, util/yaml and util/resource, v1.14.
  */
 import { createHash } from 'node:crypto'
 import type { ResourceRef } from '@capstan/api'
@@ -22,7 +22,7 @@ export interface Manifests {
 }
 
 /**
- * Parses all values of a Secret or ConfigMap. Objects are sorted within each value.
+ * Parses all values of a Secret or ConfigMap, sorted by key. The objects are sorted only within each value.
  * @throws Error when there is no data, or a value is shorter than 32 bytes or does not consist of YAML or JSON objects. The error does not
  * quote the value, which may be secret
  */
@@ -58,7 +58,7 @@ function objectsInList(text: string): Manifest[] {
 }
 
 function objectsInDocuments(text: string): Manifest[] {
-  // As upstream, only a comment may follow a separator in its line, with or without a space before it.
+  // As upstream, only a comment may follow `---` on the same line, with or without a space before the comment.
   const lineNumber = text.split('\n').findIndex((line) => /^---\s*[^\s#]/.test(line)) + 1
   if (lineNumber > 0) {
     throw new Error(
@@ -92,7 +92,10 @@ function readDocument(text: string): Manifest | undefined {
   return value as Manifest
 }
 
-/** Kinds that are created first, in this order, because other objects depend on them. */
+/**
+ * Kinds that are applied first, in this order. Upstream: orderMapping in util/resource. `Endpoint` is upstream's misspelling: objects of the
+ * kind Endpoints are therefore not applied first.
+ */
 const CreationOrder = [
   'Namespace',
   'CustomResourceDefinition',

@@ -83,9 +83,9 @@ export async function reconcileExtensionConfig(key: ObjectKey, io: ExtensionConf
 }
 
 /**
- * Registers the handlers that core has discovered, in a process that does not discover handlers itself. Also registers them while the
- * extension is unreachable: its hooks must fail rather than be skipped. Waits for core to observe the current generation. Upstream
- * registers handlers only if the extension was reached and the ExtensionConfig contains a CA bundle.
+ * Registers the handlers of an ExtensionConfig for which another process calls discovery. Also registers them while the extension is
+ * unreachable: its hooks must fail rather than be skipped. Waits until the other process has observed the current generation.
+ * Upstream registers handlers only if the extension was reached and the ExtensionConfig contains a CA bundle.
  */
 export async function registerDiscoveredHandlers(key: ObjectKey, io: ExtensionConfigIO): Promise<Outcome> {
   const config = io.cache.peek(ExtensionConfig, key)
@@ -124,12 +124,12 @@ async function discover(
     return { config, handlers: await withoutWorker(() => extensions.discover(injected, signal)) }
   } catch (err) {
     if (signal.aborted) throw err
-    // An error before the call is about the CA bundle Secret.
+    // The call throws only HookFailed: any other error comes from the update of the CA bundle.
     return { config, problem: messageOf(err), code: err instanceof HookFailed ? err.problem : 'CABundle' }
   }
 }
 
-/** Retries soon at first, then every 30 s, so that a recovered extension is used quickly. */
+/** Retries after 1 s at first, later after up to 30 s: the delay grows with the time since the first failure. */
 function retryDiscovery({ status }: ExtensionConfig, problem: string, { clock, log }: ExtensionConfigIO): Outcome {
   const since = status?.conditions?.find(({ type }) => type === 'Discovered')?.lastTransitionTime
   const elapsed = clock.now() - (since === undefined ? clock.now() : Date.parse(since))
@@ -138,7 +138,7 @@ function retryDiscovery({ status }: ExtensionConfig, problem: string, { clock, l
   return requeue(Math.min(Math.max(elapsed, seconds(1)), seconds(30)), problem)
 }
 
-/** Writes the result of discovery. After a failure, the handlers of the last discovery stay in the status. */
+/** Writes the result of discovery. After a failure, the handlers of the last successful discovery stay in the status. */
 async function report(discovery: Discovery, { client, clock, extensions, signal }: ExtensionConfigIO): Promise<ExtensionConfig> {
   const { Discovered, DeprecatedHooks } = ExtensionConfigConditions
   const before = discovery.config

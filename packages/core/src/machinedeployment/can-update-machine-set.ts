@@ -32,8 +32,9 @@ interface Decision {
 }
 
 /**
- * Caches responses of extensions, so that each request is sent once in a rollout. A response is valid for one exact request. The name of
- * the set to be created is not part of the request key, since each reconcile generates another name until the set exists.
+ * Caches responses of extensions for 24 hours, so that not every reconcile of a rollout sends the same request. The key of a response consists
+ * of the parts of the request on which the response may depend. It does not contain the name of the current set: until that set exists, each
+ * reconcile generates another name.
  */
 export class InPlaceDecisions {
   readonly runtime: RuntimeClient
@@ -53,8 +54,8 @@ export class InPlaceDecisions {
   }
 
   /**
-   * Drops the responses of an extension that was changed or removed, and calls `enqueue` for each deployment whose requests are in progress
-   * or have failed, because it may wait for the changed extension.
+   * Drops the responses of an extension when the extension is changed or removed. Then calls `enqueue` for each deployment whose requests are
+   * in progress or have failed, because the deployment may wait for this extension.
    */
   whenExtensionsChange(enqueue: (deployment: ObjectKey) => void): void {
     this.runtime.onChanged?.((extensionConfig) => {
@@ -77,6 +78,7 @@ export class InPlaceDecisions {
     this.#openRequests.delete(keyText(deployment))
   }
 
+  /** Returns the cached decision for a request; `undefined` if there is none, or it has expired at the time `now` of `Clock.elapsed`. */
   findDecision(deployment: ObjectKey, requestKey: string, now: number): Decision | undefined {
     const decision = this.#byDeployment.get(keyText(deployment))?.get(requestKey)
     return decision && now < decision.receivedAt + ResponseLifetime ? decision : undefined
@@ -115,7 +117,7 @@ export async function findMovableSets(
   for (const set of sets) {
     const { name } = set.metadata
     try {
-      if (await checkMovable(set, target, scope, { ...io, inPlace })) movable.add(name)
+      if (await decideMovable(set, target, scope, { ...io, inPlace })) movable.add(name)
     } catch (err) {
       const message = `failed to determine if MachineSet ${name} can be updated in-place: ${messageOf(err)}`
       events.event(machineDeployment, 'Warning', 'FailedCanUpdateMachineSet', message)
@@ -128,14 +130,23 @@ export async function findMovableSets(
 
 type InPlaceIO = MachineDeploymentIO & { readonly inPlace: InPlaceDecisions }
 
-async function checkMovable(set: MachineSet, target: MachineSet, scope: MachineDeploymentScope, io: InPlaceIO): Promise<boolean> {
+/**
+ * Reports whether the Machines of a set can be updated in place. Without a cached response, calls the handler, and logs the result; an event
+ * lists uncovered differences.
+ */
+async function decideMovable(
+  set: MachineSet,
+  target: MachineSet,
+  scope: MachineDeploymentScope,
+  io: InPlaceIO,
+): Promise<boolean> {
   const { machineDeployment } = scope
   const { inPlace, clock, events, log } = io
   const { name } = set.metadata
   const key = keyOf(machineDeployment)
   const handler = onlyHandler(CanUpdateMachineSet, await inPlace.runtime.handlersFor(CanUpdateMachineSet, set))
-  // Upstream reads the templates first, so that a rollout waits for templates of old sets even without extensions. It does so only with its
-  // feature gate InPlaceUpdates, which is off by default.
+  // With its feature gate InPlaceUpdates, which is off by default, upstream reads the templates first: a rollout then waits for missing
+  // templates of old sets even without extensions.
   if (handler === undefined) return false
 
   const templates = await templatesOfBoth(set, target, scope, io)

@@ -9,14 +9,14 @@ import { observeExternal } from '../external/observe.ts'
 import { referenceText, referredText } from '../external/reference.ts'
 import type { MachinePoolIO, MachinePoolScope } from './scope.ts'
 
-/** Reads a referenced object and makes the pool its controller. */
+/** Reads an object to which the MachinePool refers, and makes the MachinePool the controller of that object. */
 export async function observeAndAdopt({ machinePool }: MachinePoolScope, io: MachinePoolIO, ref: ContractRef): Promise<Observed> {
   const external = await observeExternal(io, ref, machinePool.metadata.namespace!, machinePoolsOfReference)
   if (!external) return toObserved(external)
   const object = await adopt(io, external.kind, external.object, {
     owner: controllerReference(machinePool, MachinePool),
     clusterName: machinePool.spec.clusterName,
-    // Upstream sets the whole owner reference in each reconcile, unlike the Cluster and Machine controllers.
+    // Upstream's MachinePool controller sets the whole owner reference in each reconcile. Its Cluster and Machine controllers do not.
     replacesBlockOwnerDeletion: true,
   })
   return toObserved({ ...external, object })

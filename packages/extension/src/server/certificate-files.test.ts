@@ -111,11 +111,19 @@ describe('certificates in files', () => {
   })
 
   it.each<[string, () => void, RegExp]>([
-    ['a key of another certificate', () => writeFileSync(files().key, pairs[1]!.key), /the key in .*tls\.key does not belong to/],
-    ['no key', () => writeFileSync(files().key, 'secret nonsense'), /tls\.key contains no private key$/],
-    ['no certificate', () => writeFileSync(files().certificate, 'nonsense'), /tls\.crt contains no certificate$/],
-    ['no file', () => rmSync(files().certificate), /ENOENT/],
-  ])('stay in use when there is %s, which is logged', async (_, spoil, reason) => {
+    [
+      'tls.key contains the key of another certificate',
+      () => writeFileSync(files().key, pairs[1]!.key),
+      /the key in .*tls\.key does not belong to/,
+    ],
+    ['tls.key contains no key', () => writeFileSync(files().key, 'secret nonsense'), /tls\.key contains no private key$/],
+    [
+      'tls.crt contains no certificate',
+      () => writeFileSync(files().certificate, 'nonsense'),
+      /tls\.crt contains no certificate$/,
+    ],
+    ['tls.crt does not exist', () => rmSync(files().certificate), /ENOENT/],
+  ])('stay in use while %s; the reason is logged without the contents', async (_, spoil, reason) => {
     write(pairs[0]!)
     await watch()
     spoil()
@@ -137,7 +145,7 @@ describe('certificates in files', () => {
     await until(() => used.at(-1)?.clientCA === other.certificate)
   })
 
-  it('are rejected at the start if they are invalid, with the name of the file', async () => {
+  it('are rejected at the start if they are invalid or missing, with the name of the file', async () => {
     write({ ...pairs[0]!, key: pairs[1]!.key })
     await expect(watch()).rejects.toThrow(/the key in .*tls\.key does not belong to the certificate in .*tls\.crt/)
     await expect(watch(files('/missing'))).rejects.toThrow(/no such file.*\/missing\/tls\.crt/)
@@ -157,7 +165,7 @@ describe('certificates in files', () => {
   })
 })
 
-it.skipIf(process.platform === 'win32')('does not read a pipe, a device or a file that is too long', async () => {
+it.skipIf(process.platform === 'win32')('a pipe, a device or a file that is too long is rejected', async () => {
   write(pairs[0]!)
   await watch()
   rmSync(files().key)
@@ -172,7 +180,7 @@ it.skipIf(process.platform === 'win32')('does not read a pipe, a device or a fil
   await expect(watch({ ...files(), certificate: '/dev/zero' })).rejects.toThrow('/dev/zero is not a file')
 })
 
-it('reports a certificate that is not valid now, with file and dates, and uses it', async () => {
+it('a certificate that is not valid now is used; a warning names the file and the dates', async () => {
   write(pairs[0]!)
   const later = new VirtualClock(systemClock.now() + hours(24 * 400))
   watched = await servingCertificateFrom(files(), (serving) => used.push(serving), log, later)

@@ -4,6 +4,6 @@ import { crdStrategy } from '@capstan/apiserver/kinds'
 import type { KindTable } from './builtin-kind.ts'
 
 export const apiextensions: KindTable = {
-  // Replaces upstream's schema, which is recursive.
+  // Upstream's schema of this kind is recursive, so another schema replaces it.
   customresourcedefinitions: { ...crdStrategy, schema: CustomResourceDefinition.schema, generation: true },
 }

@@ -1,6 +1,7 @@
 /**
- * Checks of values for many kinds. They return the errors of a value, and an empty list for a valid value; functions named `…Problems`
- * return only error texts. The texts are upstream's (v0.36), most of them from k8s.io/apimachinery/pkg/util/validation.
+ * Checks of field values, for many kinds. A check returns the errors of a value; the list is empty for a valid value. Functions named
+ * `…Problems` return error texts without the field. The texts are upstream's, most of them from k8s.io/apimachinery/pkg/util/validation
+ * (v0.36).
  */
 import { isIP } from 'node:net'
 import {
@@ -20,7 +21,7 @@ import {
 } from '@capstan/kube'
 import type { LabelSelector } from './schemas/types.ts'
 
-/** Returns one error for each error text of a value. */
+/** Converts error texts about a value to errors of the field. */
 export const problems = (field: string, value: unknown, texts: readonly string[]): FieldError[] =>
   texts.map((text) => invalid(field, value, text))
 
@@ -109,7 +110,7 @@ export function labelSelector(field: string, selector: LabelSelector | undefined
 export const isEmptySelector = ({ matchLabels = {}, matchExpressions = [] }: LabelSelector): boolean =>
   Object.keys(matchLabels).length + matchExpressions.length === 0
 
-/** Returns a negative number if `a` is less than `b`, zero if they are equal, otherwise a positive number. */
+/** Compares two quantities: returns a negative number if `a` is less than `b`, zero if they are equal, otherwise a positive number. */
 export const compareAmounts = (a: string | number, b: string | number): number =>
   compareQuantities(parseQuantity(String(a)), parseQuantity(String(b)))
 

@@ -12,14 +12,14 @@ const upstream: unknown = JSON.parse(readFileSync(new URL('../../../testdata/hoo
 test.each([
   ["upstream's document", upstream],
   ['our own document', hooksOpenApi(hookCatalog, 'v1.14.0')],
-])('the catalog read from %s contains all hooks, with the upper-case letters of their names', (_, document) => {
+])('publishedCatalog returns all hooks of %s, with upper-case letters in their names', (_, document) => {
   expect(publishedCatalog(document)!.hooks.map(hookText).sort()).toEqual(catalogTexts)
 })
 
-test('a hook marked as deprecated in the document is deprecated', () => {
-  const [deprecatedHook, ...otherHooks] = hookCatalog.filter(({ name }) => name === 'BeforeClusterCreate')
-  const deprecated = { ...deprecatedHook!, deprecated: { release: 'v1.15.0', date: '2027-04-20' } }
-  const target = publishedCatalog(hooksOpenApi([deprecated, ...otherHooks], 'v1.16.0'))!
+test('preflight reports a handler of a hook that the document marks as deprecated', () => {
+  const hookInCatalog = hookCatalog.find(({ name }) => name === 'BeforeClusterCreate')!
+  const deprecated = { ...hookInCatalog, deprecated: { release: 'v1.15.0', date: '2027-04-20' } }
+  const target = publishedCatalog(hooksOpenApi([deprecated], 'v1.16.0'))!
   const { group, version, name: hook } = deprecated
   expect(preflight([{ name: 'gate.x', group, version, hook }], target)).toEqual([
     { handler: 'gate.x', kind: 'deprecated', message: `${hookText(deprecated)} is deprecated in v1.16.0` },
@@ -31,4 +31,4 @@ test.each([
   ['an object that is not an OpenAPI document', { release: 'v1' }],
   ['a document without paths', { paths: {} }],
   ['no document', undefined],
-])('returns undefined for %s', (_, document) => expect(publishedCatalog(document)).toBeUndefined())
+])('publishedCatalog returns undefined for %s', (_, document) => expect(publishedCatalog(document)).toBeUndefined())

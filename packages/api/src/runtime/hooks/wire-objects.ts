@@ -1,4 +1,4 @@
-/** Schemas of provider objects and Machines in hook requests. Upstream: api/runtime/hooks/v1alpha1, v1.14. */
+/** Schemas of provider objects, Machines and MachineSets in hook requests. Upstream: api/runtime/hooks/v1alpha1, v1.14. */
 import type { JSONSchema, KubeObject, UnknownObject } from '@capstan/kube'
 import { ObjectMetaSchema, s } from '@capstan/kube'
 import { Machine } from '../../core/v1beta2/machine.ts'

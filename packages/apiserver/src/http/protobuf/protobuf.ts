@@ -81,7 +81,7 @@ function* decodingEnvelope(decoding: Decoding, bytes: Buffer): Work<{ apiVersion
   return { ...type, message }
 }
 
-/** Returns the name of the message of a kind. DeleteOptions exist in every group. */
+/** Returns the name of the message of a kind; `undefined` for an unknown kind. DeleteOptions exist in every group. */
 function messageOf(messages: ProtobufMessages, apiVersion: string, kind: string): string | undefined {
   if (kind === 'DeleteOptions') return 'meta/v1.DeleteOptions'
   const { group, version } = parseApiVersion(apiVersion)
@@ -97,7 +97,7 @@ interface Field {
   readonly shape: 'one' | 'list' | 'map'
   /** Whether the members of the field belong to the surrounding object in JSON. */
   readonly isInline: boolean
-  /** Whether the JSON contains the field even when it has the zero value of its type. */
+  /** Whether the JSON keeps the field when the message contains it with the zero value of its type. */
   readonly keepsZero: boolean
 }
 
@@ -111,6 +111,7 @@ function fieldsOf(messages: ProtobufMessages, message: string): ReadonlyMap<numb
   return fields
 }
 
+/** Parses a field in the format of `ProtobufMessages`, such as `11 labels {}string`. `[]` before the type is a list, `{}` a map. */
 function parseField(text: string): [number, Field] {
   const [number, name = '', type = '', keep] = text.split(' ')
   const shape = type.startsWith('[]') ? 'list' : type.startsWith('{}') ? 'map' : 'one'
@@ -135,7 +136,7 @@ interface Decoding {
 /** Number of fields that are read in one piece. */
 const FieldsInPiece = 1024
 
-/** Called for each field that is read. Reports whether the piece has enough fields, so that the caller yields. */
+/** Counts a field that was read. Reports whether the piece has enough fields, so that the caller must yield. */
 function endsPiece(decoding: Decoding): boolean {
   if (++decoding.fields <= FieldsInPiece) return false
   decoding.fields = 0
@@ -346,8 +347,8 @@ function* decodingIntOrString(decoding: Decoding, parts: WireReader): Work<numbe
 const Times = { first: -62_167_219_200, last: 253_402_300_799 }
 
 /**
- * Decodes seconds and nanoseconds since the epoch; an empty message is null. Upstream uses the nanoseconds only for MicroTime. Upstream also
- * accepts times outside of the years 0 to 9999, and writes them as JSON that Go clients cannot read.
+ * Decodes seconds and nanoseconds since the epoch; an empty message is null. As upstream, uses the nanoseconds only for MicroTime. Rejects
+ * times outside of the years 0 to 9999: upstream accepts them, and writes them as JSON that Go clients cannot read.
  */
 function* decodingTime(decoding: Decoding, type: 'Time' | 'MicroTime', parts: WireReader): Work<string | null> {
   if (parts.isEmpty) return null
@@ -358,7 +359,7 @@ function* decodingTime(decoding: Decoding, type: 'Time' | 'MicroTime', parts: Wi
     if (parts.number === 1) time = Number(parts.integer('Seconds'))
     else if (parts.number === 2) nanoseconds = Number(BigInt.asIntN(32, BigInt(parts.integer('Nanos'))))
   }
-  // Upstream truncates to microseconds. The nanoseconds may be negative.
+  // As upstream, truncates to microseconds. The nanoseconds may be negative.
   const microseconds = type === 'Time' ? 0 : Math.trunc(nanoseconds / 1000)
   time += Math.floor(microseconds / 1e6)
   if (time < Times.first || time > Times.last) throw new ProtobufError('a time is not in the years 0 to 9999')

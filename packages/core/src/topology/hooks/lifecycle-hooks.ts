@@ -40,11 +40,11 @@ type PlanResult =
 /** Members of the reconcile context that calling a hook needs. */
 export type CallContext = Pick<ReconcileContext, 'signal' | 'withoutWorker'>
 
-/** A blocking response or a failed call, with its request. */
+/** A blocking response or a failed call, with a hash of its request. */
 interface CachedResponse {
   /** Hash of the parts of the request on which the response may depend. */
   readonly requestKey: string
-  /** Time of the call by `Clock.elapsed`. */
+  /** Time of the call by `Clock.elapsed`. For a response of an earlier process: the time at which its record was read. */
   readonly calledAt: number
   /** Expiry by `Clock.elapsed`; a failed call expires at once. */
   readonly expires: number
@@ -56,7 +56,7 @@ interface CachedResponse {
   readonly handlers: readonly string[]
 }
 
-/** An upgrade plan from an extension, with its request. */
+/** An upgrade plan from an extension, with a hash of its request. */
 interface CachedPlan {
   /** Hash of the parts of the request on which the plan may depend. */
   readonly requestKey: string
@@ -76,7 +76,10 @@ interface ClusterState {
   readonly lookedUp: Set<string>
   /** Whether the handlers of a hook are being determined, or could not be determined. */
   handlersUnknown: boolean
-  /** The call in progress. Its response is not cached when the extension of a handler changes during the call. */
+  /**
+   * The call in progress, except a call of GenerateUpgradePlan. A blocking response is not cached when the extension of a handler changes during
+   * the call.
+   */
   call?: { readonly handlers: readonly string[]; isOutdated: boolean }
   plan?: CachedPlan
   /** The retry request that was handled last; absent once its annotation is removed. */
@@ -97,13 +100,13 @@ export class LifecycleHooks {
   /** By namespace and name. */
   readonly #clusters = new Map<string, ClusterState>()
 
-  /** Without a runtime client there are no handlers. */
+  /** Creates an empty cache. Without a runtime client, no hook has handlers. */
   constructor(runtime: RuntimeClient | undefined, clock: Clock) {
     this.#runtime = runtime
     this.#clock = clock
   }
 
-  /** False until the registered extensions are known. Before that, a hook could seem to have no handlers. */
+  /** Whether the registered extensions are known. Before that, a hook could seem to have no handlers. */
   get ready(): boolean {
     return this.#runtime?.ready ?? true
   }
@@ -351,7 +354,7 @@ function expiryFor({ calledAt, expires, changes, ...response }: CachedResponse, 
   return Math.min(expires, changes === 0 ? calledAt : calledAt + seconds(2 ** (changes - 1)))
 }
 
-/** Parts of a Cluster on which a response may depend: the fields in the request, without annotations that core writes itself. */
+/** Returns the parts of a request's Cluster on which a response may depend: labels, spec, and annotations that core does not write itself. */
 function relevantParts(cluster: Cluster): object {
   const { metadata, spec } = clusterOnTheWire(cluster)
   const {
