@@ -1,6 +1,6 @@
 /**
- * Runs the tests of `packages/testing/src/growth`, which check that work in the API server grows linearly with its input: with every list,
- * map and string of every kind (`npm test` measures a sample), and with documents other than objects.
+ * Runs `growth.test.ts` and `documents.test.ts` of `packages/testing/src/growth`. They check that work in the API server grows linearly with
+ * its input: with every list, map and string of every kind (`npm test` measures a sample), and with documents other than objects.
  */
 import { Checks } from './processes/capstan-process.ts'
 import type { Suite } from './shared/suite.ts'

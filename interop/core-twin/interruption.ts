@@ -1,4 +1,4 @@
-/** The managers of both cores, which are stopped and started together. */
+/** The managers of upstream's core and of Capstan's core, which are stopped and started together. */
 export interface StoppableManagers {
   stop(): Promise<void>
   start(): Promise<void>
@@ -10,7 +10,7 @@ interface PendingCase {
   readonly reject: (err: unknown) => void
 }
 
-/** Interrupts both managers once for several cases, when every case has either requested the interruption or ended. */
+/** Stops both managers once for several test cases, when every case has either requested the interruption or ended. */
 export class Interruption {
   readonly #managers: StoppableManagers
   readonly #waiting: PendingCase[] = []
@@ -23,8 +23,8 @@ export class Interruption {
   }
 
   /**
-   * Requests the interruption. Resolves when the managers were stopped, the actions of all cases are done, and the managers run
-   * again.
+   * Requests the interruption. `act` runs while the managers are stopped. Resolves when the actions of all cases are done and the
+   * managers run again. Rejects if `act` or the interruption fails.
    */
   join(act: () => Promise<void>): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -33,7 +33,7 @@ export class Interruption {
     })
   }
 
-  /** Called for a case that ended before it requested the interruption. */
+  /** Reports that a case ended without a request for the interruption. */
   leave(): void {
     this.#expected--
     this.#interruptWhenComplete()

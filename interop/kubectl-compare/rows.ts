@@ -425,7 +425,7 @@ export const sections: readonly Section[] = [
   {
     name: 'rollout',
     rows: [
-      'kubectl apply -f statefulset.yaml',
+      'kubectl apply -f workloads.yaml',
       'kubectl get statefulset,daemonset,replicaset,replicationcontroller -o wide',
       'kubectl get statefulset db -o yaml',
       'kubectl get daemonset agent -o yaml',

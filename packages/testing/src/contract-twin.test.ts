@@ -10,7 +10,7 @@ const twins = new Map(oldTwins(localKinds as readonly DeclaredKind[]).map((kind)
 const typeOf = (kind: string, path: string): string | undefined =>
   path.split('.').reduce<JSONSchema | undefined>((schema, name) => schema?.properties?.[name], twins.get(kind)!.schema)?.type
 
-test('the twin of every kind of the local provider has only the label of contract v1beta1', () => {
+test('the twin of every kind of the local provider has the label of contract v1beta1, and not that of v1beta2', () => {
   for (const { labels } of twins.values()) {
     expect(labels).toMatchObject({ 'cluster.x-k8s.io/v1beta1': 'v1alpha1' })
     expect(labels).not.toHaveProperty(['cluster.x-k8s.io/v1beta2'])

@@ -126,10 +126,10 @@ describe('the durable store', () => {
   })
 
   test.each([
-    ['continues after the restart', 0],
-    ['has been set back meanwhile', -hours(24)],
-    ['has been set forward meanwhile', hours(24)],
-  ])('after a restart, the age of a change is computed from its stored time, when the clock %s', async (_, jump) => {
+    ['has not been set', 0, [false, true, true]],
+    ['has been set back', -hours(24), [true, true, true]],
+    ['has been set forward', hours(24), [false, false, true]],
+  ])('after a restart, the age of a change is computed from its stored time: the clock %s', async (_, jump, expected) => {
     const time = settableClock()
     await stores.close()
     const open = async () => {
@@ -143,8 +143,9 @@ describe('the durable store', () => {
     await stores.close()
     time.time += minutes(2) + jump
     const after = await open()
-    const knows = [0, 1, 2].map((revision) => after.since(revision, 'configmaps').kind === 'changes')
-    expect(knows).toEqual(jump < 0 ? [true, true, true] : jump > 0 ? [false, false, true] : [false, true, true])
+    // Whether the history still contains all changes after the revisions 0, 1 and 2.
+    const isComplete = [0, 1, 2].map((revision) => after.since(revision, 'configmaps').kind === 'changes')
+    expect(isComplete).toEqual(expected)
     expect((await put(after, at('c'))).revision).toBe(3)
   })
 
@@ -192,7 +193,7 @@ describe('the durable store', () => {
     ['is empty', () => writeFileSync(join(folder, 'format'), ''), true],
     ['has other content', () => writeFileSync(join(folder, 'format'), Buffer.alloc(5000, 7)), true],
     ['is missing, but a file of LevelDB exists', () => renameSync(join(folder, 'format'), join(folder, 'CURRENT')), true],
-  ])('a folder with a state is opened when its format file %s', async (_, damage, isKnown) => {
+  ])('a folder with a state is opened when its format file %s', async (_, damage, isDataFolder) => {
     await put(await stores.store('main'), at('a'))
     await stores.close()
     damage()
@@ -202,8 +203,8 @@ describe('the durable store', () => {
     expect(readFileSync(join(folder, 'format'), 'utf8')).toBe('2\n')
     damage()
     rmSync(join(folder, 'state'), { recursive: true })
-    // Without the state, only a folder that is known to be a data folder is damaged; any other is new.
-    if (isKnown) {
+    // Without its state, the folder is reported as damaged if its other files show that it is a data folder.
+    if (isDataFolder) {
       await expect(openDurable(folder, { clock })).rejects.toThrow(
         `Cannot open data folder ${folder}: ${folder}/state is damaged: it is missing`,
       )

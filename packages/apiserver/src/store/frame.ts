@@ -32,12 +32,12 @@ export function encodeFrame(number: number, content: string): Buffer {
 export type Ending =
   /** All frames were read; the last one ends at `at`. */
   | { readonly kind: 'whole'; readonly at: number }
-  /** The frame at `at` was not completely written, so it was never acknowledged. */
+  /** The frame at `at` is incomplete, as after an interrupted write. Only the caller knows whether it was acknowledged. */
   | { readonly kind: 'torn'; readonly at: number }
-  /** The frame at `at` was written completely and is damaged. */
+  /** The frame at `at` was completely written, but is damaged or has the wrong number. */
   | { readonly kind: 'damaged'; readonly at: number; readonly problem: string }
 
-/** Reads frames numbered from `first` on; returns the reason why reading ended. */
+/** Yields the frames, which are numbered from `first` on; returns the reason why reading ended. */
 export function* readFrames(bytes: Buffer, first: number): Generator<Frame, Ending> {
   let at = 0
   for (let number = first; at < bytes.length; number++) {
@@ -69,7 +69,8 @@ function contentLength(bytes: Buffer, at: number): number | undefined {
 
 /**
  * Classifies a frame that cannot be read or has the wrong number. It is torn when no readable frame follows it, and either the file ends
- * before the frame does or a sector of the frame contains only zeros. In every other case it was written completely, and is damaged.
+ * before the frame does or a sector of the frame contains only zeros. In every other case it was completely written, and is damaged. A frame
+ * with a damaged header counts as extending to the end of the file.
  */
 function endingAt(bytes: Buffer, at: number, number: number, misplaced: Frame | undefined): Ending {
   if (misplaced) return { kind: 'damaged', at, problem: `frame ${misplaced.number} is where frame ${number} belongs` }

@@ -31,7 +31,7 @@ describe('an update', () => {
     )
   })
 
-  test('of a custom resource requires a resourceVersion, of a ConfigMap it does not', async () => {
+  test('of a custom resource requires a resourceVersion; an update of a ConfigMap does not', async () => {
     const widget = draft(await t.client.create(Widget, aWidget('w')))
     widget.metadata.resourceVersion = ''
     expect(await rejection(t.client.update(Widget, widget))).toBe(

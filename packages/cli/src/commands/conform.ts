@@ -49,7 +49,7 @@ interface Options extends AccessFlags {
   readonly report?: readonly string[]
 }
 
-/** `capstan conform`: tests a running provider against the contracts by creating, changing, upgrading and deleting Clusters. */
+/** `capstan conform`: tests a running provider against the contracts by creating, changing and deleting objects such as Clusters. */
 export function conformCommand(io: Io, finish: (code: number) => void): Command {
   return withAccess(new Command('conform'))
     .description('Test a running provider against the provider contracts, on any API server')
@@ -61,7 +61,7 @@ export function conformCommand(io: Io, finish: (code: number) => void): Command 
     .option('--machine-pool <kind>', 'kind of the InfraMachinePool')
     .option('--bootstrap <kind>', 'kind of the BootstrapConfig (default: a stub)')
     .option('--control-plane <kind>', 'kind of the ControlPlane (default: a stub)')
-    .option('--ipam <kind>', 'kind of the address pools of an IPAM provider; needs an example with addresses')
+    .option('--ipam <kind>', 'kind of the address pools of an IPAM provider; needs an example with at least 12 addresses')
     .addOption(
       new Option('--core <core>', 'run core in this process, or use the core manager of the cluster')
         .choices(['own', 'upstream'])
@@ -69,19 +69,24 @@ export function conformCommand(io: Io, finish: (code: number) => void): Command 
     )
     .option(
       '--examples <file>',
-      'YAML file with objects or templates. Tests use the spec of the first object of a kind. Tests that change a template of the kind use the spec of the second object',
+      'YAML file with objects or templates. Tests use the spec, labels and annotations of the first object of a kind. Tests that change a template of the kind use the spec of the second object',
     )
     .addOption(list('--only <rules>', 'only these rules, or groups of rules such as infra-cluster'))
     .addOption(list('--skip <rules>', 'skip these rules, or groups of rules'))
     .addOption(
-      new Option('--timeout <duration>', 'maximum time of each wait').argParser(duration).default(defaultLimits.wait, '3m'),
+      new Option('--timeout <duration>', 'maximum time of each wait for a condition')
+        .argParser(duration)
+        .default(defaultLimits.wait, '3m'),
     )
     .addOption(
-      new Option('--quiet <duration>', 'duration of each wait for an event that must not occur')
+      new Option(
+        '--quiet <duration>',
+        'duration of each wait without a condition, such as a wait for changes that must not occur',
+      )
         .argParser(duration)
         .default(defaultLimits.quiet, '5s'),
     )
-    .addOption(new Option('--parallel <n>', 'maximum number of concurrent scenarios').argParser(count).default(4))
+    .addOption(new Option('--parallel <n>', 'maximum number of test scenarios that run concurrently').argParser(count).default(4))
     .option('--restart <command>', 'shell command that restarts the provider, and exits when it has restarted')
     .option('--kubernetes-version <version>', 'Kubernetes version of the clusters', 'v1.36.0')
     .option('--upgrade-to <version>', 'Kubernetes version to which control planes are upgraded', 'v1.36.1')
@@ -109,7 +114,10 @@ async function run(options: Options, io: Io): Promise<ConformReport> {
   const names = namesOf(options)
   const [contract] = infrastructure === undefined ? Object.keys(names) : []
   if (contract !== undefined)
-    throw new UsageError(`a kind of ${contract} is tested with its InfraCluster`, 'Name it with --infrastructure.')
+    throw new UsageError(
+      `a kind of ${contract} is tested with its InfraCluster`,
+      'Name the kind of the InfraCluster with --infrastructure.',
+    )
   const chosen = chosenRules(options)
   for (const file of options.report ?? []) reportFormat(file)
   const examples = options.examples === undefined ? [] : readExamples(options.examples)
@@ -125,7 +133,10 @@ async function run(options: Options, io: Io): Promise<ConformReport> {
       })
     const target = await orUsageError(findTarget(client, names, examples, signal))
     if (infrastructure !== undefined && !target.InfraMachine) {
-      throw new UsageError(`no InfraMachine kind belongs to ${infrastructure}`, 'Name its kind with --machine.')
+      throw new UsageError(
+        `no InfraMachine kind belongs to ${infrastructure}`,
+        'Name the kind of the InfraMachine with --machine.',
+      )
     }
     const pool = ipam === undefined ? undefined : await orUsageError(findPool(client, ipam, examples, signal))
     const log = createLogger(io, 'error', 'text')
@@ -209,7 +220,7 @@ function reportFormat(file: string): ReportFormat {
   return format
 }
 
-/** Runs a shell command of the user. Discards its stdout. @throws Error with the end of its stderr when it fails */
+/** Runs a shell command of the user. Discards its stdout. Rejects with an Error that contains the end of its stderr when it fails. */
 function runShell(command: string, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const child = spawn(command, { shell: true, stdio: ['ignore', 'ignore', 'pipe'], signal })

@@ -39,7 +39,11 @@ export const manifestsCommand = (io: Io): Command =>
         .choices(['self-managed', 'cert-manager'])
         .default('self-managed'),
     )
-    .addOption(new Option('--replicas <n>', 'replicas of the Deployment; one of them is the leader').argParser(count).default(1))
+    .addOption(
+      new Option('--replicas <n>', 'replicas of the Deployment; without --shards, one of them is the leader, and the others wait')
+        .argParser(count)
+        .default(1),
+    )
     .addOption(
       new Option(
         '--shards <n>',

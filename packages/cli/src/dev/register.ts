@@ -7,7 +7,9 @@ import type { DemoChanges } from '../demo.ts'
 import { authorityFrom, publishAuthority } from '../extension-authority.ts'
 import type { AnnouncedHandler } from './protocol.ts'
 
+/** A running extension that is to be registered. */
 export interface ServedExtension {
+  /** Name of its ExtensionConfig. */
   readonly name: string
   readonly url: string
   readonly settings: { readonly [name: string]: string }
@@ -77,10 +79,11 @@ export async function repeatHooks(client: Client, annotationValue: string, signa
 }
 
 /**
- * Returns the changes to the demo objects that are needed for core to call these handlers. The ClusterClass must name handlers of
- * topology mutation and upgrade plan hooks. Each patch must name a handler of GeneratePatches; if there are more handlers of
- * ValidateTopology, the surplus handlers are `uncalled`. For in-place update hooks, maxSurge is 0: with the default of 1, new Machines
- * would replace all Machines of the demo's small sets, and none would be updated in place.
+ * Returns the changes to the demo objects that are needed for core to call the handlers of the ExtensionConfig `extension`. The ClusterClass
+ * must name handlers of topology mutation and upgrade plan hooks. Each of its patches names one handler of GeneratePatches, and can name one
+ * of ValidateTopology and one of DiscoverVariables. `uncalled` contains the handlers of ValidateTopology for which no patch remains. For
+ * in-place update hooks, maxSurge is 0: with the default of 1, new Machines would replace all Machines of the demo's small sets, and none
+ * would be updated in place.
  */
 export function demoChangesFor(extension: string, handlers: readonly AnnouncedHandler[]): DemoChanges {
   const named = (hook: string) => handlers.filter((handler) => handler.hook === hook).map(({ name }) => `${name}.${extension}`)

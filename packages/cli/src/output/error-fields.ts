@@ -18,9 +18,9 @@ export function nestedErrors(err: Error): readonly unknown[] {
 }
 
 /**
- * Returns the fields that component-base/logs/json logs for an error: its message (`err`), and either the errors that it aggregates
- * (`errCauses`) or the stacks of unexpected errors (`errVerbose`). `key` replaces `err` in these names. Upstream: encodeError in
- * go.uber.org/zap/zapcore/error.go.
+ * Returns the fields that component-base/logs/json logs for an error: its message (`err`), and for an AggregateError the aggregated errors
+ * (`errCauses`). For any other error, `errVerbose` contains the stacks of the unexpected errors in its chain of causes, itself included.
+ * `key` replaces `err` in these names. Upstream: encodeError in go.uber.org/zap/zapcore/error.go.
  */
 export function jsonErrorFields(err: unknown, key = 'err'): LogFields {
   const message = { [key]: messageOf(err) }
@@ -32,8 +32,8 @@ export function jsonErrorFields(err: unknown, key = 'err'): LogFields {
 }
 
 /**
- * Returns the fields of an error in text: its message as klog logs it, and the stacks of programming errors with the key `stacktrace`,
- * which upstream's managers use for the stack of a panic.
+ * Returns the fields of an error for log lines of format `text`: its message with klog's key `err`, and the stacks of programming errors with
+ * the key `stacktrace`, which upstream's managers use for the stack of a panic.
  */
 export function textErrorFields(err: unknown): LogFields {
   const stacks = stacksOf(err, bugs)
@@ -42,7 +42,7 @@ export function textErrorFields(err: unknown): LogFields {
 
 const stacksText = (stacks: readonly string[]): string => stacks.join('\nCaused by: ')
 
-/** Returns the stacks of the error and its causes whose classes are in `names`, the outermost first. */
+/** Returns the stacks of those errors whose class is in `names`, among the error and its nested errors, the outermost first. */
 function stacksOf(err: unknown, names: ReadonlySet<string>): string[] {
   if (!(err instanceof Error)) return []
   const nested = nestedErrors(err).flatMap((cause) => stacksOf(cause, names))

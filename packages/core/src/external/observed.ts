@@ -43,11 +43,14 @@ export function readTyped<T extends string | boolean>(
   )
 }
 
-/** Limits of `Cluster.spec.controlPlaneEndpoint`. */
+/** Limits of host and port in `Cluster.spec.controlPlaneEndpoint`, to which endpoints are copied. */
 const maxHostLength = 512
 const isPort = (port: number): boolean => Number.isInteger(port) && port >= 1 && port <= 65_535
 
-/** Reads an endpoint. @throws TypeError when the endpoint, its host or its port has the wrong type or exceeds the limits of a Cluster */
+/**
+ * Reads an endpoint of a provider's object.
+ * @throws TypeError when the endpoint, its host or its port has the wrong type, or host or port exceeds the limits of a Cluster's endpoint
+ */
 export function readEndpoint(external: External, field: ContractField<ContractEndpoint>): ContractEndpoint | undefined {
   const endpoint = read(external, field)
   if (endpoint === undefined) return undefined

@@ -11,6 +11,7 @@ const deletionTimestamp = '2026-01-02T00:00:00Z'
 interface Given {
   replicas?: number | undefined
   maxUnavailable?: number | string
+  /** Type of the rollout strategy. */
   type?: string
   deletionTimestamp?: string
   /** Status of each MachineSet; `undefined` when the sets could not be listed. */
@@ -62,7 +63,11 @@ describe('Available', () => {
     ['sets could not be listed', { sets: undefined }, 'Unknown InternalError: Please check controller logs for errors'],
     ['replicas are not set', { replicas: undefined }, 'Unknown WaitingForReplicasSet: Waiting for spec.replicas set'],
     ['all replicas are available', { sets: [{ availableReplicas: 1 }, { availableReplicas: 2 }] }, 'True Available'],
-    ['maxUnavailable replicas are missing', { sets: [{ availableReplicas: 2 }], maxUnavailable: 1 }, 'True Available'],
+    [
+      'no more replicas than maxUnavailable are unavailable',
+      { sets: [{ availableReplicas: 2 }], maxUnavailable: 1 },
+      'True Available',
+    ],
     [
       'too few replicas are available',
       { sets: [{ availableReplicas: 1 }], maxUnavailable: '50%' },
@@ -73,11 +78,15 @@ describe('Available', () => {
       { sets: [{ availableReplicas: 1 }], type: 'OnDelete' },
       'False NotAvailable: 1 available replicas, at least 3 required',
     ],
-    ['deleting', { sets: [{ availableReplicas: 2 }], deletionTimestamp }, 'False NotAvailable: Deletion in progress'],
-    ['deleting, all still available', { sets: [{ availableReplicas: 3 }], deletionTimestamp }, 'True Available'],
+    [
+      'too few replicas are available, deleting',
+      { sets: [{ availableReplicas: 2 }], deletionTimestamp },
+      'False NotAvailable: Deletion in progress',
+    ],
+    ['all replicas are available, deleting', { sets: [{ availableReplicas: 3 }], deletionTimestamp }, 'True Available'],
     ['no counts yet', { sets: [{}] }, 'Unknown WaitingForAvailableReplicasSet: Waiting for status.availableReplicas set'],
     [
-      'invalid limits',
+      'maxUnavailable is invalid',
       { sets: [{ availableReplicas: 3 }], maxUnavailable: 'many' },
       'Unknown InternalError: Please check controller logs for errors',
     ],
@@ -91,7 +100,7 @@ describe('RollingOut', () => {
   test.each([
     ['all Machines are up to date', { machines: ['', ''] }, 'False NotRollingOut'],
     [
-      'each reason once, the version first',
+      'Machines are outdated; lists each reason once, the version first',
       {
         machines: [
           '* DevMachine is not up-to-date\n* Version v1, v2 required',
@@ -137,19 +146,19 @@ describe('Deleting', () => {
 })
 
 test.each([
-  ['Unknown', { sets: undefined }],
-  ['Unknown', { replicas: undefined }],
-  ['ScalingUp', { sets: [{ replicas: 1 }] }],
-  ['Running', { sets: [{ replicas: 1 }, { replicas: 2 }] }],
-  ['ScalingDown', { sets: [{ replicas: 4 }] }],
-  ['ScalingDown', { deletionTimestamp, sets: [] }],
-] as [string, Given][])('phase %s for %j', (phase, given) => {
+  ['Unknown', 'sets could not be listed', { sets: undefined }],
+  ['Unknown', 'replicas are not set', { replicas: undefined }],
+  ['ScalingUp', 'too few replicas exist', { sets: [{ replicas: 1 }] }],
+  ['Running', 'all replicas exist', { sets: [{ replicas: 1 }, { replicas: 2 }] }],
+  ['ScalingDown', 'too many replicas exist', { sets: [{ replicas: 4 }] }],
+  ['ScalingDown', 'the MachineDeployment is being deleted', { deletionTimestamp, sets: [] }],
+] as [string, string, Given][])('the phase is %s: %s', (phase, _, given) => {
   const scope = aScope(given)
   reportStatus(scope, now)
   expect(scope.machineDeployment.status?.phase).toBe(phase)
 })
 
-test('counts are the sums of the counts of the sets', () => {
+test('counts are the sums of the counts of the sets, also for each version', () => {
   const scope = aScope({
     sets: [
       {

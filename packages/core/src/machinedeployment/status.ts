@@ -28,7 +28,7 @@ import { leastAvailable } from './fenceposts.ts'
 import { reportLegacyStatus } from './legacy-status.ts'
 import type { MachineDeploymentScope } from './scope.ts'
 
-/** Conditions that this controller owns. */
+/** Types of the conditions that the MachineDeployment controller owns: its values win over changes by other writers. */
 export const OwnedConditions = [
   'Available',
   'RollingOut',
@@ -87,7 +87,10 @@ export function reportOnlyPaused({ machineDeployment, cluster }: MachineDeployme
   return proceed()
 }
 
-/** Returns the fields of the status whose changes are written at once; changes of other fields may be postponed. */
+/**
+ * Returns the parts of the status whose changes are written at once: three fields, and whether each of three conditions is True. Changes of
+ * other parts may be postponed.
+ */
 export function significantFields(deployment: MachineDeployment): unknown {
   const { replicas, observedGeneration, selector } = deployment.status ?? {}
   return {

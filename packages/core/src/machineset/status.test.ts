@@ -103,7 +103,7 @@ describe('Deleting', () => {
   })
 })
 
-test('counts stay as they were when Machines could not be listed', () => {
+test('when Machines could not be listed, counts keep their values, and the selector is set', () => {
   const scope = aScope({ machines: undefined })
   scope.machineSet.status = { replicas: 7 }
   reportStatus(scope, now)

@@ -15,7 +15,7 @@ async function requestOf(facts: Partial<UpgradeFacts>): Promise<unknown> {
 }
 
 // Upstream: callBeforeWorkersUpgradeHook with UpgradeTracker.MinWorkersVersion, v1.14.
-test('BeforeWorkersUpgrade gets the lowest version of the workers, and an empty one after the last worker was removed', async () => {
+test('BeforeWorkersUpgrade gets the lowest version of the workers, or an empty version after the last worker was removed', async () => {
   expect(await requestOf({ lowestWorker: 'v1.33.0' })).toEqual({
     fromKubernetesVersion: 'v1.33.0',
     toKubernetesVersion: 'v1.34.0',

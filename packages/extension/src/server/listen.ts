@@ -22,7 +22,9 @@ export interface ListenOptions extends ServingCertificate {
   readonly minVersion?: 'TLSv1.2' | 'TLSv1.3'
   /** Cipher suites by their OpenSSL names, separated by colons. Default: those of Node. */
   readonly ciphers?: string
+  /** Default: the system clock. */
   readonly clock?: Clock
+  /** Default: no log lines. */
   readonly log?: Logger
   /** Timeouts for clients in milliseconds. Default: handshake 10 s, headers 32 s, reading 30 s, idle 90 s. */
   readonly timeouts?: Partial<ClientTimeouts>
@@ -54,7 +56,7 @@ const defaultTimeouts: ClientTimeouts = { handshake: seconds(10), headers: secon
 
 const MaxHeaderBytes = 64 * 1024
 const MaxConnections = 2000
-/** Maximum time for sending the last responses before connections are closed. */
+/** Maximum time in milliseconds for sending the last responses before connections are closed. */
 const lastResponsesTime = seconds(1)
 /** Maximum number of concurrent streams on a connection. Go's HTTP/2 server has the same limit. */
 const MaxStreams = 250
@@ -71,7 +73,7 @@ export interface Listening {
   renew(certified: ServingCertificate): void
   /**
    * Rejects new connections, and asks clients to send further calls on other connections. Calls in progress can complete;
-   * after `grace` milliseconds, aborts calls that are still in progress. Default: the timeout `reading`.
+   * after `grace` milliseconds, aborts calls that are still in progress. `grace` defaults to the timeout `reading`.
    */
   close(grace?: number): Promise<void>
 }
@@ -140,14 +142,14 @@ export async function listen(handle: FetchHandler, options: ListenOptions): Prom
 
   const close = async (grace: number): Promise<void> => {
     const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-    const goAwaysSent = Promise.all([...sessions].map(sendGoAway))
+    const sessionsClosed = Promise.all([...sessions].map(closeSession))
     if ('closeIdleConnections' in server) (server.closeIdleConnections as () => void)()
     const allAnswered = new Promise<void>((resolve) => {
       onIdle = resolve
       if (underWay === 0) resolve()
     })
-    // A written response takes a moment to be sent.
-    const sent = allAnswered.then(() => waitAtMost(Math.min(grace, lastResponsesTime), goAwaysSent, clock))
+    // An HTTP/2 session can still have bytes of a response to send after the response's stream has closed.
+    const sent = allAnswered.then(() => waitAtMost(Math.min(grace, lastResponsesTime), sessionsClosed, clock))
     await waitAtMost(grace, sent, clock)
     for (const socket of sockets) socket.destroy()
     await closed
@@ -192,7 +194,7 @@ function waitAtMost(limit: number, promise: Promise<unknown>, clock: Clock): Pro
 }
 
 /** Sends GOAWAY. Resolves when the session is closed, after its open streams have ended. */
-function sendGoAway(session: ServerHttp2Session): Promise<void> {
+function closeSession(session: ServerHttp2Session): Promise<void> {
   return new Promise((resolve) => {
     if (session.destroyed) return resolve()
     session.once('close', resolve)
@@ -220,7 +222,7 @@ interface ServeOptions {
   readonly log: Logger
 }
 
-/** Resolves when the response is sent, or when the client has disconnected. */
+/** Calls the handler and sends its response. Resolves when the response is sent, or when the call ends without a response. */
 async function respond(
   handle: FetchHandler,
   incoming: Http2ServerRequest,
@@ -238,7 +240,7 @@ async function respond(
   outgoing.on('error', () => {})
   incoming.on('error', () => {})
   // An HTTP/2 socket is shared with other calls.
-  const disconnect = () => {
+  const abortResponse = () => {
     if (incoming.httpVersionMajor === 2) outgoing.stream.close(http2.NGHTTP2_INTERNAL_ERROR)
     else incoming.socket.destroy()
   }
@@ -251,13 +253,13 @@ async function respond(
     const answer = { status: response.status, headers, body }
     if (incoming.httpVersionMajor === 2) sendHttp2(incoming, outgoing, answer)
     else sendHttp1(incoming, outgoing, answer)
-    const closeTimer = clock.schedule(timeouts.reading, disconnect)
+    const closeTimer = clock.schedule(timeouts.reading, abortResponse)
     await closed
     closeTimer.cancel()
   } catch (err) {
     if (!disconnected.signal.aborted) log.debug('Request not answered', { err })
-    // Disconnects without a response, as Go's server does after a panic of a handler. The handler logs its own errors.
-    disconnect()
+    // Ends the call without a response, as Go's server does after a panic of a handler. The handler logs its own errors.
+    abortResponse()
   }
 }
 

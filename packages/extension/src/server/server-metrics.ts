@@ -1,8 +1,8 @@
-/** Metrics of an extension server. Upstream's extension servers have no such metrics. */
+/** Metrics of an extension server. Upstream's extension servers have the metrics of controller-runtime's webhook server instead. */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import type { ServedCall } from './server.ts'
 
-/** Registers the metrics and returns the function that counts a call. */
+/** Registers the metrics of calls and returns the function that records a call. */
 export function servedCallMetrics(registry: Registry): (call: ServedCall) => void {
   const requests = new Counter({
     name: 'capstan_extension_requests_total',

@@ -1,6 +1,6 @@
 /**
- * Pods and DaemonSets of workload clusters, with the fields that Cluster API reads. Unknown fields of specs, containers and statuses are
- * preserved.
+ * The kinds Pod and DaemonSet. Their schemas declare only some fields; other fields of specs, containers, statuses, conditions and the
+ * metadata of pod templates are preserved.
  */
 import { defineKind, type ObjectOf } from '../kind.ts'
 import { type Schema, s } from '../schema.ts'

@@ -2,7 +2,7 @@ import { after, asWork, each, type RemainingWork, sorting, type Work } from '../
 import { writeJSON } from '../json-text.ts'
 import { isRecord } from '../json.ts'
 
-/** Formats a value as JSON with sorted members, so that equal values have equal texts. */
+/** Formats a value as JSON with members sorted by name, so that equal values have equal texts. */
 export function stableText(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(stableText).join(',')}]`
   if (!isRecord(value)) return writeJSON(value) ?? 'null'
@@ -13,21 +13,21 @@ export function stableText(value: unknown): string {
   return `{${members.join(',')}}`
 }
 
-/** Like `stableText`, as long work that yields between its pieces. */
+/** Returns work that formats a value as `stableText` does, and yields between its pieces. */
 export const writingStableText = (value: unknown): Work<string> => writing(value, (keys) => sorting(keys))
 
-/** Like `writeJSON`, as long work that yields between its pieces. */
+/** Returns work that formats a value as `writeJSON` does, and yields between its pieces. */
 export const writingJSON = (value: unknown): Work<string> => writing(value)
 
-/** Number of parts that are joined in one piece of work. */
-const LongestChunk = 1024
+/** Number of parts that are joined into a chunk. */
+const ChunkSize = 1024
 
 function writing(value: unknown, order?: (keys: string[]) => Work<string[]>): Work<string> {
-  // Joining a million parts at the end would take long.
+  // Parts are joined into chunks early, because joining a million parts at the end would block the event loop.
   const chunks: string[] = []
   let parts: string[] = []
   const add = (part: string): undefined => {
-    if (parts.push(part) < LongestChunk) return
+    if (parts.push(part) < ChunkSize) return
     chunks.push(parts.join(''))
     parts = []
   }

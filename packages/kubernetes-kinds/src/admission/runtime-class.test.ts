@@ -42,7 +42,7 @@ test('a pod gets the overhead and the scheduling of its RuntimeClass', async () 
   expect(ownTolerations).toEqual([tolerations[0], { key: 'sandbox', operator: 'Exists', effect: 'NoSchedule' }])
 })
 
-test('a pod is rejected if its RuntimeClass does not exist, if it contradicts its RuntimeClass, or if only the pod has an overhead', async () => {
+test('a pod is rejected if its RuntimeClass does not exist, if it contradicts its RuntimeClass, or if it has an overhead without a RuntimeClass', async () => {
   const create = await scenario()
   expect(await rejection(create({ runtimeClassName: 'none' }))).toEqual(
     forbiddenBecause('pod rejected: RuntimeClass "none" not found'),

@@ -1,4 +1,4 @@
-/** The kinds of `admissionregistration.k8s.io/v1`. */
+/** The kinds of `admissionregistration.k8s.io/v1`, except MutatingAdmissionPolicy and its binding, which are not implemented. */
 import { MutatingWebhookConfiguration, ValidatingWebhookConfiguration } from '@capstan/kube'
 import { validatingadmissionpolicies, validatingadmissionpolicybindings } from './admission-policies.ts'
 import { declaredIn, type KindTable } from './builtin-kind.ts'

@@ -19,9 +19,19 @@ const controlPlane = (name: string, template?: string, machineTemplate: object =
 test.each([
   ['the name of the control plane with a random part', 'cp', undefined, 'cp-x2x4x'],
   ['rendered from a template', 'cp', '{{ .cluster.name }}-{{.localControlPlane.name}}-{{ .random }}', 'demo-cp-x2x4x'],
-  ['rendered with an unknown variable unchanged', 'cp', '{{ .zone }}-{{ .random }}', '{{ .zone }}-x2x4x'],
-  ['rendered with the name of a method unchanged', 'cp', '{{ .constructor }}-{{ .random }}', '{{ .constructor }}-x2x4x'],
-  ['truncated to the length of a label value, with the random part', 'c'.repeat(80), undefined, `${'c'.repeat(57)}-x2x4x`],
+  ['rendered from a template, with an unknown variable unchanged', 'cp', '{{ .zone }}-{{ .random }}', '{{ .zone }}-x2x4x'],
+  [
+    'rendered from a template, with the unknown variable constructor (a property of every object) unchanged',
+    'cp',
+    '{{ .constructor }}-{{ .random }}',
+    '{{ .constructor }}-x2x4x',
+  ],
+  [
+    'truncated to the maximum length of a label value, with the random part at the end',
+    'c'.repeat(80),
+    undefined,
+    `${'c'.repeat(57)}-x2x4x`,
+  ],
 ])('the name of a Machine is %s', (_, name, template, expected) => {
   expect(machineName(controlPlane(name, template), 'demo', 'x2x4x')).toBe(expected)
 })

@@ -7,5 +7,5 @@ export const patchType = s.enum('JSONPatch', 'JSONMergePatch').doc('JSONPatch (R
 /** A `[]byte` of Go: standard base64 with padding. */
 export const patchDocument = s.string({ format: 'byte' }).doc('The patch document, in standard base64 with padding.')
 
-/** A patch of one object. It has no members when the object is not changed. */
+/** A patch of one object. A patch without members does not change the object. */
 export const wirePatch = s.object({ patchType: patchType.optional(), patch: patchDocument.optional() })

@@ -1,5 +1,5 @@
 /**
- * OpenAPI v2 of all groups, for clients that do not support v3: merges the v3 documents, without the keywords that v2 lacks.
+ * OpenAPI v2 of all groups, for clients that do not support v3: merges the v3 documents, and converts their paths and schemas to v2.
  * Upstream: k8s.io/kube-openapi/pkg/builder and apiextensions-apiserver pkg/controller/openapi/v2, v0.36.
  */
 import { isRecord } from '@capstan/kube'
@@ -74,8 +74,8 @@ const sorted = (encoded: ReadonlyMap<string, Buffer>): Buffer[] =>
 
 const entries = (value: unknown): [string, unknown][] => (isRecord(value) ? Object.entries(value) : [])
 
-/** Keywords that v2 does not have. */
-const unknownToV2 = new Set(['oneOf', 'anyOf', 'not', 'nullable'])
+/** Keywords that upstream omits. v2 does not have them, except `allOf`. */
+const omittedKeywords = new Set(['allOf', 'oneOf', 'anyOf', 'not', 'nullable'])
 
 /** Converts a schema of v3 to v2. */
 export function definition(schema: Fields): Fields {
@@ -90,7 +90,7 @@ export function definition(schema: Fields): Fields {
   const isNullable = schema.nullable === true
   const converted: { [name: string]: unknown } = {}
   for (const [keyword, value] of Object.entries(schema)) {
-    if (value === undefined || unknownToV2.has(keyword) || keyword === 'allOf') continue
+    if (value === undefined || omittedKeywords.has(keyword)) continue
     if (keyword === '$ref') converted.$ref = definitionRef(value as string)
     else if (keyword === 'properties' || keyword === 'items') {
       // Upstream omits both keywords for schemas that allow unknown fields or null, because kubectl fails on such schemas.
@@ -104,11 +104,11 @@ export function definition(schema: Fields): Fields {
     else converted[keyword] = value
   }
   if (converted.type === 'array' && converted.items === undefined) delete converted.type
-  const optional = entries(schema.properties).flatMap(([name, property]) =>
+  const nullableProperties = entries(schema.properties).flatMap(([name, property]) =>
     (property as Fields).nullable === true ? [name] : [],
   )
-  if (Array.isArray(converted.required) && optional.length > 0) {
-    converted.required = converted.required.filter((name) => !optional.includes(name as string))
+  if (Array.isArray(converted.required) && nullableProperties.length > 0) {
+    converted.required = converted.required.filter((name) => !nullableProperties.includes(name as string))
     if ((converted.required as unknown[]).length === 0) delete converted.required
   }
   return converted

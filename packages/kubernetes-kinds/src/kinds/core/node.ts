@@ -84,7 +84,7 @@ function taintErrors(field: string, taints: readonly Taint[]): FieldError[] {
     if (texts.length > 0) errors.push(invalid(`${taintPath}.value`, value, texts.join(';')))
     appendAll(errors, requiredOneOf(`${taintPath}.effect`, effect, TaintEffects))
     if (seenTaints.has(`${effect} ${key}`)) {
-      // Upstream prints its Go struct.
+      // Upstream prints the Go struct of the taint, with the names of its Go fields.
       const error = duplicate(taintPath, { Key: key, Value: value, Effect: effect, TimeAdded: taint.timeAdded ?? null })
       errors.push({ ...error, text: `${error.text}: taints must be unique by key and effect pair` })
     }

@@ -17,7 +17,7 @@ import type { DownwardAPIVolumeFile, KeyToPath, ObjectFieldSelector, ResourceFie
 /** Volumes of a pod by name. */
 export type Volumes = ReadonlyMap<string, Volume>
 
-/** Returns the valid volumes by name, and the errors of all volumes. */
+/** Returns the volumes with a valid name and source, by name, and the errors of all volumes. */
 export function* validateVolumes(
   field: string,
   volumes: readonly Volume[],
@@ -43,7 +43,10 @@ export function* validateVolumes(
   return [volumesByName, errors]
 }
 
-/** Checks of volume sources, in upstream's order. Only the first source of a volume is checked; each further source is an error. */
+/**
+ * Checks of volume sources, in upstream's order. Only the first source of a volume is checked; each further source is an error. Upstream
+ * checks more fields of some sources, such as the format of iSCSI names.
+ */
 const sources: { readonly [source: string]: (valuePath: string, volume: Required<Volume>) => FieldError[] } = {
   emptyDir: (valuePath, { emptyDir: { sizeLimit } }) =>
     sizeLimit !== undefined && compareAmounts(sizeLimit, 0) < 0
@@ -236,7 +239,10 @@ export const EnvFields = [
   'status.podIP',
   'status.podIPs',
 ]
-/** Fields of a pod that upstream's conversion accepts. Of these, volumes accept only `VolumeFields`, and variables only `EnvFields`. */
+/**
+ * Fields of a pod that upstream's conversion accepts, except the legacy name `spec.host`. Of these, volumes accept only `VolumeFields`, and
+ * variables only `EnvFields`.
+ */
 const Convertible = new Set([...VolumeFields, ...EnvFields, 'spec.restartPolicy', 'spec.schedulerName', 'status.phase'])
 
 /** Splits a path that ends with a subscript, such as `metadata.labels['app']`, into path and key. */
