@@ -316,6 +316,35 @@ test('a failed call is not cached and names its handler; a change of the extensi
   expect(await hooks.call(BeforeClusterCreate, aCluster(), {}, context)).toMatchObject({ kind: 'failed', called: false })
 })
 
+test('an upgrade plan is not cached when its extension changes during the call', async () => {
+  const { client, state, changed } = aRuntime([{}])
+  const [called, responses] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const slow: RuntimeClient = {
+    ...client,
+    call: async (...args) => {
+      called.resolve()
+      await responses.promise
+      return client.call(...args)
+    },
+  }
+  const hooks = new LifecycleHooks(slow, new VirtualClock())
+  const enqueued: string[] = []
+  hooks.whenExtensionsChange(({ name }) => enqueued.push(name))
+  const due = { desired: 'v1.36.0', controlPlane: 'v1.35.0', workers: [], known: [] }
+  const plan = () => hooks.upgradePlan(aCluster(), 'h.ext', due, context)
+  const first = plan()
+  await called.promise
+  changed('other')
+  expect(enqueued).toEqual([])
+  changed('ext')
+  expect(enqueued).toEqual(['demo'])
+  responses.resolve()
+  expect(await first).toMatchObject({ kind: 'proceed', called: true })
+  expect(await plan()).toMatchObject({ called: true })
+  expect(await plan()).toMatchObject({ called: false })
+  expect(state.calls).toBe(2)
+})
+
 test('queues a Cluster once when an extension changes while the handlers of a hook are determined', async () => {
   const { client, changed } = aRuntime([{}])
   const lookup = Promise.withResolvers<readonly string[]>()

@@ -76,10 +76,7 @@ interface ClusterState {
   readonly lookedUp: Set<string>
   /** Whether the handlers of a hook are being determined, or could not be determined. */
   handlersUnknown: boolean
-  /**
-   * The call in progress, except a call of GenerateUpgradePlan. A blocking response is not cached when the extension of a handler changes during
-   * the call.
-   */
+  /** The call in progress. Its blocking response, or its plan, is not cached when the extension of a handler changes during the call. */
   call?: { readonly handlers: readonly string[]; isOutdated: boolean }
   plan?: CachedPlan
   /** The retry request that was handled last; absent once its annotation is removed. */
@@ -277,6 +274,8 @@ export class LifecycleHooks {
     const earlierPlan = state.plan
     if (earlierPlan && earlierPlan.requestKey === requestKey && earlierPlan.expires > calledAt)
       return { kind: 'proceed', hook: name, called: false, plan: earlierPlan.plan }
+    const call: ClusterState['call'] = { handlers: [handler], isOutdated: false }
+    state.call = call
     try {
       const { controlPlaneUpgrades = [], workersUpgrades = [] } = await withoutWorker(() =>
         this.#runtime!.call(
@@ -294,7 +293,7 @@ export class LifecycleHooks {
       )
       const versionsOf = (steps: readonly { readonly version: string }[]) => steps.map(({ version }) => version)
       const plan = { controlPlane: versionsOf(controlPlaneUpgrades), workers: versionsOf(workersUpgrades) }
-      state.plan = { requestKey, expires: calledAt + minutes(10), handler, plan }
+      if (!call.isOutdated) state.plan = { requestKey, expires: calledAt + minutes(10), handler, plan }
       state.responses.delete(name)
       return { kind: 'proceed', hook: name, called: true, plan }
     } catch (error) {
@@ -303,6 +302,8 @@ export class LifecycleHooks {
       const validity = { expires: calledAt, until: this.#clock.now() }
       state.responses.set(name, { requestKey, calledAt, ...validity, changes: 0, ...failed })
       return { kind: 'failed', hook: name, ...failed, error, called: wasCalled(error) }
+    } finally {
+      delete state.call
     }
   }
 
