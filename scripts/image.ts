@@ -21,7 +21,8 @@ const { values: options } = parseArgs({
 })
 const platforms = options.platforms.split(',')
 const unknown = platforms.filter((name) => !architectures.includes(name as Architecture))
-if (unknown.length > 0) fail(`--platforms ${options.platforms}: ${unknown.join(', ')} is none of ${architectures.join(', ')}`)
+if (unknown.length > 0)
+  fail(`--platforms ${options.platforms}: unknown ${unknown.join(', ')}; expected ${architectures.join(', ')}`)
 if (!options['context-only'] && !/@sha256:[0-9a-f]{64}$/.test(options.base ?? ''))
   fail('--base must name the base image by digest, as IMAGE@sha256:…, because a tag can move to another image')
 

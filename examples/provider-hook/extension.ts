@@ -1,14 +1,14 @@
-/** An extension with two handlers: `inventory` was written for v1beta1 of the hook and upgraded to v1 later; `budget` is for v1 only. */
+/**
+ * An extension with two handlers of the hook BeforeHostProvision: `inventory` registers for v1beta1 or, after its upgrade, for v1; `budget`
+ * registers for v1 only.
+ */
 import { defineExtension, type Extension, holdFor, on, proceedNow } from '@capstan/extension'
 import { BeforeHostProvision, BeforeHostProvisionV1beta1 } from './hooks.ts'
 
-/** Version of the hook for which the handler `inventory` registers. */
+/** Version of BeforeHostProvision for which the handler `inventory` registers. */
 export type InventoryVersion = 'v1beta1' | 'v1'
 
-/**
- * Returns the extension.
- * @param inventory known hosts, as `<namespace>/<name>`
- */
+/** Returns the extension. `inventory` contains the known hosts, as `<namespace>/<name>`. */
 export const hostExtension = (inventory: ReadonlySet<string>, version: InventoryVersion = 'v1beta1'): Extension =>
   defineExtension({
     name: 'cellar',

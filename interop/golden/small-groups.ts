@@ -1,4 +1,7 @@
-/** API groups with few kinds: certificates, discovery, scheduling, nodes, leases, API services, flow control. */
+/**
+ * Scenarios of API groups with few kinds: CertificateSigningRequests, EndpointSlices, PriorityClasses, RuntimeClasses, Leases, APIServices,
+ * FlowSchemas and PriorityLevelConfigurations. Also Pods with a RuntimeClass or PriorityClass.
+ */
 import { columnsOf, get, mergePatch, post, remove, type Scenario, variants } from './step.ts'
 
 const requests = '/apis/certificates.k8s.io/v1/certificatesigningrequests'

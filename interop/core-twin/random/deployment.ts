@@ -105,6 +105,7 @@ export const randomDeployment =
       await twin.create(kind, named('other', { spec: { template: { spec: { made: 'from the other template' } } } }))
     await twin.create(MachineDeployment, machineDeployment(name, { replicas: choose(1, 2, 3) }))
     await twin.settle('the MachineDeployment is created')
+    // Listed twice, so that changes of the MachineDeployment are chosen more often than common changes.
     await perform(twin, choose, [...commonChanges, ...deploymentChanges, ...deploymentChanges])
     await twin.delete(MachineDeployment, name)
     await twin.settle('the MachineDeployment is deleted')

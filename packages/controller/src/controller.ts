@@ -120,7 +120,7 @@ export interface SourceContext {
   accepts(object: KubeObject): boolean
 }
 
-/** Events that come from outside the API server, such as the connection to a workload cluster. */
+/** Source of events outside the API server, such as the connection to a workload cluster. */
 export interface Source {
   start(enqueue: (key: ObjectKey) => void, context: SourceContext): void
 }
@@ -134,11 +134,13 @@ export interface Controller<T extends KubeObject = KubeObject> {
   readonly owns?: readonly Kind[]
   readonly watches?: readonly Watch[]
   /**
-   * Watched kinds of which a reconcile reports counts and conditions. Their changes, except deletions, reconcile a key again only after a
-   * pause, which depends on the time from the start of its last reconcile until the cache had its writes: several changes then cause one write. See docs/adr/0048.
+   * Watched kinds whose objects a reconcile counts, or whose conditions it aggregates. After a reconcile, changes of such objects, except
+   * deletions, reconcile the key again only after a pause, so that several changes cause one write. The pause grows with the time from the
+   * start of that reconcile until the cache contained its writes, and is at most one second. See docs/adr/0048.
    */
   readonly aggregates?: readonly Kind[]
   readonly sources?: readonly Source[]
+  /** Indexes that the controller uses. Only informs readers: the cache creates each index at its first use. */
   readonly indexes?: readonly Index<never>[]
   /** Maximum number of keys that are reconciled concurrently, without those whose reconcile is in `withoutWorker`. Default 10. */
   readonly concurrency?: number

@@ -35,8 +35,9 @@ export let writes: { readonly by: string; readonly namespace: string | undefined
 let clashes: string[]
 
 /**
- * Starts a server before each test of the calling file; stops the members and the server afterwards. Each test file must call this
- * function, because files that run in one process share this module.
+ * Starts a server before each test of the calling file. After each test, stops the members and the server, and fails the test if more than
+ * one member led at the same time. The hooks are registered by this function, not when this module is loaded: files that run in one
+ * process load it only once.
  */
 export function useMembers(): void {
   beforeEach(async () => {
@@ -71,7 +72,7 @@ export interface Member {
   isDead: boolean
   /** Milliseconds by which its clock is ahead of the clock of the test. */
   ahead: number
-  /** Suspends the process while time continues. */
+  /** Simulates a suspended process: timers that become due fire only after `resume`. */
   suspend(): void
   resume(): void
 }
@@ -81,7 +82,9 @@ interface MemberOptions {
   readonly shards?: number
   /** Called instead of a reconcile for objects that another member reconciles. */
   readonly observe?: (key: ObjectKey) => void
+  /** Milliseconds by which the member's clock is ahead; default 0. */
   readonly ahead?: number
+  /** Work of the leader before its first reconcile. */
   readonly prepare?: () => Promise<void>
   /** Called at the start of each reconcile, with a function that records an Event about its object. */
   readonly onReconcile?: (recordEvent: (reason: string) => void) => void
@@ -91,7 +94,10 @@ export const client = () => createClient(server.transport({ name: 'test', groups
 /** Key of the ConfigMap that members patch. */
 export const beat = { namespace: 'default', name: 'beat' }
 
-/** Starts a manager whose only controller writes the member's name into every ConfigMap each second. */
+/**
+ * Starts a member. Its only controller writes the member's name into each ConfigMap that the member reconciles, once a second until a write
+ * fails.
+ */
 export async function join(
   name: string,
   { ahead = 0, prepare, shards, observe, onReconcile }: MemberOptions = {},

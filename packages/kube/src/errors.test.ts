@@ -21,7 +21,7 @@ test('a Status of a server that cannot read its storage keeps its reason', () =>
   expect(error).toMatchObject(status)
 })
 
-test('a Status with an unknown reason and no code is an internal error', () => {
+test('a Status with an unknown reason and no code gets the code 500', () => {
   const error = StatusError.from({
     kind: 'Status',
     apiVersion: 'v1',

@@ -8,13 +8,13 @@ import type { DeclaredKind, Reader, WebhookClientConfig } from '@capstan/kube'
 const service = { namespace: 'capstan-system', name: 'capstan-webhook-service' }
 const host = `${service.name}.${service.namespace}.svc`
 
-/** Conversion webhook to set in the CustomResourceDefinitions of the kinds. */
+/** Client config of the conversion webhook, for the CustomResourceDefinitions of the `kinds` that are passed to `ownWebhooks`. */
 export const ownConversion: WebhookClientConfig = { service: { ...service, path: ConvertPath } }
 
 /**
- * Returns the transport and the addresses of the webhooks for the options of an API server. `client` is a function because the server
- * must exist before its client; conversions use it to read the CustomResourceDefinitions of provider kinds. `remoteWebhooks` calls
- * webhooks that users register.
+ * Returns the webhook options of an API server: the transport for webhook requests, and the function that maps the Service of
+ * `ownConversion` to a URL. `client` is a function because the server must exist before its client; conversions use it to read the
+ * CustomResourceDefinitions of provider kinds. `remoteWebhooks` calls webhooks that users register.
  */
 export function ownWebhooks(
   kinds: readonly DeclaredKind[],

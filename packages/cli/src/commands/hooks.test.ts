@@ -587,7 +587,7 @@ describe('with a management cluster', () => {
     await client.delete(ExtensionConfig, { name: 'y' })
     expect(await hooks('preflight', '--catalog', kubeconfig)).toMatchObject({
       code: 2,
-      err: expect.stringContaining('it names no hooks\nExpected the OpenAPI document of a release'),
+      err: expect.stringContaining('the file names no hooks\nExpected the OpenAPI document of a release'),
     })
 
     const requestHook = { apiVersion: 'hooks.provider.example.com/v1', hook: 'BeforeHostProvision' }

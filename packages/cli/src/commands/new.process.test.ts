@@ -37,7 +37,7 @@ const shell = (folder: string) => {
 }
 
 describe('a project', patient, () => {
-  test('passes its own test after an installation without a network; an error of a handler fails the test, and a type error the check', async () => {
+  test('passes its own tests after an installation without a network; an error of a handler fails a test, and a type error fails the check', async () => {
     await create('fresh')
     const folder = join(root, 'fresh')
     const run = shell(folder)

@@ -66,7 +66,7 @@ test('JUnit counts failures and skipped rules; a warning is a passed test with i
   expect(xml).toMatch(/name="infra-machine.pausing">\s+<system-out>warn/)
 })
 
-test('the page has a line for each stopped scenario and for each object that kept its finalizers', () => {
+test('the HTML page has a line for each stopped scenario and for each object that kept its finalizers', () => {
   const page = formatReport(report, 'html', '1.0')
   expect(page).toContain('>Scenario life stopped: waited 3 s<')
   expect(page).toContain('>FooMachine a/b kept its finalizers; conform removed them.<')

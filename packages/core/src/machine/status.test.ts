@@ -54,15 +54,15 @@ const aScope = (overrides: Partial<MachineScope> = {}): MachineScope =>
 
 /** Sets `status.initialization` of the Machine from the provider objects, as earlier phases of the reconcile would. */
 function withInitialization(scope: MachineScope): MachineScope {
-  const reported = (observed: MachineScope['bootstrap'], field: string) =>
+  const reportsTrue = (observed: MachineScope['bootstrap'], field: string) =>
     observed.state === 'found' &&
     (observed.external.object as { status?: { initialization?: { [name: string]: unknown } } }).status?.initialization?.[
       field
     ] === true
   const status = (scope.machine.status ??= {})
-  if (reported(scope.bootstrap, 'dataSecretCreated'))
+  if (reportsTrue(scope.bootstrap, 'dataSecretCreated'))
     status.initialization = { ...status.initialization, bootstrapDataSecretCreated: true }
-  if (reported(scope.infrastructure, 'provisioned'))
+  if (reportsTrue(scope.infrastructure, 'provisioned'))
     status.initialization = { ...status.initialization, infrastructureProvisioned: true }
   return scope
 }
@@ -72,7 +72,7 @@ describe('BootstrapConfigReady', () => {
   // biome-ignore format: a table
   test.each<[string, Partial<MachineScope>, string]>([
     ['no reference',                  { machine: aMachine({ spec: { bootstrap: { dataSecretName: 'x' } } }), bootstrap: { state: 'none' } }, 'True DataSecretProvided'],
-    ['never read',                    { bootstrap: { state: 'unread' } },                                    'Unknown InternalError: Please check controller logs for errors'],
+    ['read failed',                   { bootstrap: { state: 'unread' } },                                    'Unknown InternalError: Please check controller logs for errors'],
     ['missing',                       { bootstrap: { state: 'missing' } },                                   'False ObjectDoesNotExist: DevConfig does not exist'],
     ['without status',                { bootstrap: config() },                                               'False NotReady: DevConfig status.initialization.dataSecretCreated is false'],
     ['false after it was true',       { bootstrap: config({ status: { initialization: { dataSecretCreated: false } } }), machine: aMachine({ status: secretWasCreated }) }, 'True Ready'],
@@ -91,7 +91,7 @@ describe('InfrastructureReady', () => {
   const provisioned = { initialization: { infrastructureProvisioned: true } }
   // biome-ignore format: a table
   test.each<[string, Partial<MachineScope>, string]>([
-    ['never read',                  { infrastructure: { state: 'unread' } },                                'Unknown InternalError: Please check controller logs for errors'],
+    ['read failed',                 { infrastructure: { state: 'unread' } },                                'Unknown InternalError: Please check controller logs for errors'],
     ['missing',                     { infrastructure: { state: 'missing' } },                               'False ObjectDoesNotExist: DevMachine does not exist'],
     ['not provisioned',             { infrastructure: infra() },                                            'False NotReady: DevMachine status.initialization.provisioned is false'],
     ['provisioned',                 { infrastructure: infra({ status: { initialization: { provisioned: true } } }) }, 'True Ready'],
@@ -107,9 +107,9 @@ describe('InfrastructureReady', () => {
 describe('Node conditions', () => {
   const named = { spec: { providerID: 'dev:///m1' }, status: { nodeRef: { name: 'node-1' } } }
   const failing = (failures: number): Health => ({ lastProbe: now, lastProbeSuccess: undefined, consecutiveFailures: failures })
-  const node = (wrong: Parameters<typeof nodeConditions>[0]): ObservedNode => ({
+  const node = (overrides: Parameters<typeof nodeConditions>[0]): ObservedNode => ({
     state: 'found',
-    node: aNode({ status: { conditions: nodeConditions(wrong) } }),
+    node: aNode({ status: { conditions: nodeConditions(overrides) } }),
   })
   const unresponsiveFor = (minutes: number): Health => ({
     lastProbe: now,
@@ -134,7 +134,7 @@ describe('Node conditions', () => {
     ['healthy',                              { node: node({}) }, healthy, 'True NodeHealthy'],
     ['under pressure',                       { node: node({ DiskPressure: { status: 'True', message: 'disk is full' } }) }, healthy, 'False NodeNotHealthy: * Node.DiskPressure: disk is full'],
     ['False without a message',              { node: node({ Ready: 'False' }) }, healthy, 'False NodeNotHealthy: * Node.Ready: Condition is False'],
-    ['False overrides Unknown',              { node: node({ Ready: 'Unknown', PIDPressure: 'True' }) }, healthy, 'False NodeNotHealthy: * Node.Ready: Condition is Unknown\n* Node.PIDPressure: Condition is True'],
+    ['one unhealthy, one unknown',           { node: node({ Ready: 'Unknown', PIDPressure: 'True' }) }, healthy, 'False NodeNotHealthy: * Node.Ready: Condition is Unknown\n* Node.PIDPressure: Condition is True'],
     ['no conditions',                        { node: { state: 'found', node: aNode({ status: { conditions: [] } }) } }, healthy, 'Unknown NodeHealthyUnknown: * Node.Ready: Condition not yet reported\n* Node.MemoryPressure: Condition not yet reported\n* Node.DiskPressure: Condition not yet reported\n* Node.PIDPressure: Condition not yet reported'],
   ])('NodeHealthy is computed from the state: %s', (_, scope, health, expected) => {
     const conditions = conditionsOfNode({ ...aScope(scope), health, gracePeriod: 300_000, now })
@@ -238,7 +238,7 @@ describe('UpToDate', () => {
     expect(reported(aScope({ machineSet, machineDeployment, ...scope }), 'UpToDate')).toBe(expected)
   })
 
-  test('a MachineSet that is older than rollout.after is not up to date from that time on', () => {
+  test('a Machine of a MachineSet older than rollout.after is not up to date from that time on', () => {
     const machineDeployment = aMachineDeployment({ spec: { rollout: { after: '2026-01-01T00:30:00Z' } } })
     expect(reported(aScope({ machineSet: aMachineSet(), machineDeployment }), 'UpToDate')).toBe(
       'False NotUpToDate: * MachineDeployment spec.rolloutAfter expired',
@@ -247,8 +247,11 @@ describe('UpToDate', () => {
     expect(reported(aScope({ machineSet: aMachineSet(), machineDeployment: later }), 'UpToDate')).toBe('True UpToDate')
   })
 
-  /** The requeue may run exactly at `rollout.after`, since times have millisecond precision. Upstream's requeue runs nanoseconds later. */
-  test('a MachineSet created exactly at rollout.after is up to date, an older one is not', () => {
+  /**
+   * The reconcile that is requeued for `rollout.after` may run exactly at that time, since times have millisecond precision. Upstream's runs
+   * nanoseconds later.
+   */
+  test('a Machine is up to date if its MachineSet was created exactly at rollout.after, but not if the MachineSet is older', () => {
     const machineDeployment = aMachineDeployment({ spec: { rollout: { after: '2026-01-01T01:00:00Z' } } })
     expect(reported(aScope({ machineSet: aMachineSet(), machineDeployment }), 'UpToDate')).toBe(
       'False NotUpToDate: * MachineDeployment spec.rolloutAfter expired',
@@ -298,7 +301,7 @@ describe('phase', () => {
     expect(machine.status).toMatchObject({ phase, lastUpdated: '2026-01-01T01:00:00Z' })
   })
 
-  test('lastUpdated changes only with the phase', () => {
+  test('lastUpdated does not change while the phase stays the same', () => {
     const machine = aMachine({ status: { phase: 'Pending', lastUpdated: hourAgo } })
     reportStatus(aScope({ machine }), { now, health: healthy, gracePeriod: 300_000, log: silent })
     expect(machine.status?.lastUpdated).toBe(hourAgo)

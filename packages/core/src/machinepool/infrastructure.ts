@@ -42,7 +42,7 @@ export const infrastructure: MachinePoolPhase = async (scope, io) => {
 export const providerIDs: MachinePoolPhase = async (scope) => {
   const { machinePool } = scope
   const pool = activeInfrastructure(scope)
-  if (!pool || !scope.workload || scope.areMachinesFailed) return proceed()
+  if (!pool || !scope.workload || scope.createMachinesFailed) return proceed()
   const { kind, metadata } = pool.external.object
   if (!machinePool.status?.initialization?.infrastructureProvisioned) return wait(`${kind} ${metadata.name} to be provisioned`)
   const [ids, replicas] = readContract(pool, (object, contract) => [

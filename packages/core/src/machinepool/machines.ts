@@ -42,9 +42,9 @@ const MaxWrites = 200
 /** Creates or updates one Machine for each infrastructure machine of the pool. */
 export const createMachines: MachinePoolPhase = async (scope, io) => {
   // Stays true when writeMachines throws.
-  scope.areMachinesFailed = true
+  scope.createMachinesFailed = true
   const outcome = await writeMachines(scope, io)
-  scope.areMachinesFailed = false
+  scope.createMachinesFailed = false
   return outcome
 }
 

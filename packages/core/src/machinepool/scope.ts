@@ -19,8 +19,8 @@ export interface MachinePoolScope {
   workload: WorkloadCluster | undefined
   /** Machines of the pool, including those being deleted; absent until they were listed. */
   machines: readonly Machine[] | undefined
-  /** Whether listing the infrastructure machines of the pool, or writing a Machine for each of them, failed. */
-  areMachinesFailed?: boolean
+  /** Whether the phase `createMachines` could not list the infrastructure machines of the pool, or could not write one of their Machines. */
+  createMachinesFailed?: boolean
   /** Whether `status.replicas` is 0 and `status.nodeRefs` is empty. Absent without a connection to the workload cluster. */
   hasNoMachines?: boolean
   /** Nodes of the pool and their counts; absent when they were not read, and while none of the provider IDs has a Node. */

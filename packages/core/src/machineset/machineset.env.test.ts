@@ -128,7 +128,7 @@ describe('a MachineSet', () => {
     expect(await names(env.client, Machine)).toHaveLength(2)
   })
 
-  test('fails to copy an object that has no spec.template, and does not make the Cluster its owner', async () => {
+  test('fails to copy an object that has no spec.template, and does not make the Cluster an owner of the object', async () => {
     env = await setsEnv()
     await createClusterWithTemplates(env)
     await env.client.create(DevMachine, { metadata: { namespace: 'default', name: 'infra' }, spec: { size: 'big' } })
@@ -146,26 +146,29 @@ describe('a MachineSet', () => {
 
   test.each([
     [
+      'bootstrap template',
       'bootstrap',
       DevConfigTemplate,
       {},
       'PreflightCheckFailed: failed to read machineset.cluster.x-k8s.io/skip-preflight-checks annotation: failed to retrieve DevConfigTemplate default/bootstrap: DevConfigTemplate.bootstrap.test "bootstrap" not found',
     ],
     [
+      'infrastructure template',
       'infra',
       DevMachineTemplate,
       {},
       'InfrastructureTemplateCloningFailed: failed to create InfraMachine: failed to compute desired InfraMachine: failed to retrieve DevMachineTemplate default/infra: DevMachineTemplate.infra.test "infra" not found',
     ],
     [
+      'bootstrap template, without preflight checks',
       'bootstrap',
       DevConfigTemplate,
       { 'machineset.cluster.x-k8s.io/skip-preflight-checks': 'All' },
       'BootstrapTemplateCloningFailed: failed to create BootstrapConfig: failed to compute desired BootstrapConfig: failed to retrieve DevConfigTemplate default/bootstrap: DevConfigTemplate.bootstrap.test "bootstrap" not found',
     ],
   ])(
-    'reports a missing template in MachinesCreated, and does not report observedGeneration: %s',
-    async (name, kind, annotations, expected) => {
+    'reports a missing template in the v1beta1 condition MachinesCreated, and does not report observedGeneration: %s',
+    async (_, name, kind, annotations, expected) => {
       env = await setsEnv()
       await createClusterWithTemplates(env)
       await env.client.delete(kind, { namespace: 'default', name })
@@ -264,7 +267,7 @@ describe('a MachineSet', () => {
     expect(await names(env.client, Machine)).toEqual([])
   })
 
-  test('updates a Machine without its bootstrap config, and keeps observedGeneration, while the infrastructure of the Machine does not exist', async () => {
+  test('updates a Machine but not its bootstrap config, and keeps observedGeneration, while the infrastructure of the Machine does not exist', async () => {
     await startSet({ replicas: 1 })
     const [name] = await names(env.client, Machine)
     const machineKey = { namespace: 'default', name: name! }
@@ -340,7 +343,7 @@ describe('a MachineSet', () => {
     ['devconfigs', 'BootstrapTemplateCloningFailed: failed to create BootstrapConfig: failed to apply DevConfig: quota'],
     ['devmachines', 'InfrastructureTemplateCloningFailed: failed to create InfraMachine: failed to apply DevMachine: quota'],
     ['machines', 'MachineCreationFailed: failed to apply Machine: quota'],
-  ])('deletes the objects of a Machine when %s are rejected, reports the error, and retries', async (plural, expected) => {
+  ])('leaves no provider objects when %s are rejected, reports the error, and retries', async (plural, expected) => {
     let rejects = true
     const rejecting = (transport: Transport): Transport =>
       withSend(transport, async (request, signal) => {
@@ -398,7 +401,7 @@ describe('a MachineSet', () => {
     expect(items.map((machine) => [machine.metadata.name, controllerOf(machine)?.kind])).toEqual([['lone', 'MachineSet']])
   })
 
-  test('adopts a Machine without controller, and keeps the name of its bootstrap data Secret', async () => {
+  test('adopts a Machine that has no controller, and keeps the name of its bootstrap data Secret', async () => {
     env = await setsEnv()
     await createClusterWithTemplates(env)
     const { template } = aMachineSet().spec
@@ -500,7 +503,7 @@ describe('a MachineSet', () => {
     expect(metadata.ownerReferences).toMatchObject([{ kind: 'MachineSet', name: 'set', controller: true }])
   })
 
-  test('is deleted although its selector has more than label equalities', async () => {
+  test('is deleted although its selector has matchExpressions', async () => {
     env = await setsEnv()
     await createClusterWithTemplates(env)
     const selector = { matchExpressions: [{ key: 'app', operator: 'Exists' as const }] }

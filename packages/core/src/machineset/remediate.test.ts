@@ -31,13 +31,13 @@ test.each<[string, readonly Machine[], number, string[]]>([
   ['as many as the limit', candidates, 2, ['chosen a-twin', 'young old']],
   [
     'none while as many Machines as the limit are being remediated',
-    [...candidates, deleting('gone', 'MachineDeleting')],
+    [...candidates, deleting('terminating', 'MachineDeleting')],
     1,
     ['', 'chosen a-twin young old'],
   ],
   [
     'as many as the limit, which does not count Machines deleted for another reason',
-    [...candidates, deleting('gone', 'RemediationDeferred')],
+    [...candidates, deleting('terminating', 'RemediationDeferred')],
     1,
     ['chosen', 'a-twin young old'],
   ],

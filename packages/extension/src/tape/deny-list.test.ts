@@ -1,6 +1,6 @@
 /**
- * Tests redaction with canaries: secrets in all strings and objects of each hook's fixture and of a response, in every form
- * that the deny list must redact (docs/reference/tapes.md).
+ * Tests redaction with canaries, which are planted secrets: in every string and every object of a request and a response of each hook, and
+ * in the forms that the deny list must redact (docs/reference/tapes.md).
  */
 import { hookCatalog } from '@capstan/api'
 import { draft, isRecord, type Json } from '@capstan/kube'
@@ -38,19 +38,19 @@ const texts: { readonly [form: string]: (secret: string) => string } = {
   'a token as user of a URL': (secret) => `cloning https://${secret}@example.com/x`,
   'a password in YAML': (secret) => `user: me\npassword: ${secret} ${secret}\n`,
   'a password in YAML, quoted': (secret) => `{"password":"a \\" b ${secret}", user: me`,
-  'a password behind the name of a Secret': (secret) => `secretName: x, secretRef={y} tokenTTL: 5, password: ${secret}`,
+  'a password after the name of a Secret': (secret) => `secretName: x, secretRef={y} tokenTTL: 5, password: ${secret}`,
   'a password in YAML, as a block': (secret) => `api-key: |\n  one\n\n  ${secret}\n`,
   'tokens in YAML, as a list': (secret) => `tokens:\n- a\n- ${secret}\n`,
   'key data in YAML': (secret) => `client-key-data: ${secret}`,
-  'a setting of a shell': (secret) => `export AWS_SECRET_ACCESS_KEY=${secret} && go`,
-  'a setting, quoted': (secret) => `DB_PASSWORD='a b ${secret}' go`,
+  'a shell variable': (secret) => `export AWS_SECRET_ACCESS_KEY=${secret} && go`,
+  'a shell variable, quoted': (secret) => `DB_PASSWORD='a b ${secret}' go`,
   'a flag': (secret) => `kubeadm join --discovery-token ${secret} --x`,
-  'a flag with a sign': (secret) => `login --password=${secret}`,
+  'a flag with an equals sign': (secret) => `login --password=${secret}`,
   'base64 of a private key': (secret) => base64(pem(secret)),
   'base64 of a private key within a text': (secret) => `echo ${base64(pem(secret))} | base64 -d`,
   'base64 of a private key, after a path': (secret) => `file/x${base64(pem(secret))}`,
   'base64 of a private key, in lines': (secret) => base64(pem(secret.repeat(9))).replace(/.{64}/g, '$&\n'),
-  'base64 for URLs of a private key': (secret) => Buffer.from(`??>>${pem(secret)}`).toString('base64url'),
+  'base64url of a private key': (secret) => Buffer.from(`??>>${pem(secret)}`).toString('base64url'),
   'base64 of base64 of a kubeconfig': (secret) => base64(`content: ${base64(kubeconfigOf(secret))}`),
   'base64 of a Secret in JSON': (secret) => base64(JSON.stringify(secretOf(secret))),
   'JSON in JSON': (secret) => JSON.stringify({ a: JSON.stringify({ b: { password: secret } }) }),
@@ -62,7 +62,7 @@ const texts: { readonly [form: string]: (secret: string) => string } = {
 const members: { readonly [form: string]: (secret: string) => object } = {
   ...Object.fromEntries(
     `password adminPassword db-passwd passphrase secret clientSecret token joinToken credentials apiKey api_key access-key privateKey
-    ssh-privatekey signingKey encryptionKey client-key-data Authorization bearer cookie kubeconfig .dockerconfigjson tls.key
+    ssh-privatekey signingKey encryptionKey client-key-data Authorization bearer cookie kubeconfig .dockerconfigjson .dockercfg tls.key
     example.com/token TOKEN`
       .split(/\s+/)
       .map((name) => [`the field ${name}`, (secret: string) => ({ [name]: secret })]),
@@ -94,7 +94,7 @@ const members: { readonly [form: string]: (secret: string) => object } = {
   'a key of an object': (secret) => ({ [`token=${secret}`]: 1 }),
 }
 
-/** A canary has the form of the second half of a bootstrap token: sixteen lower-case letters and digits. */
+/** A canary has the form of the secret part of a bootstrap token: sixteen lower-case letters and digits. */
 const Canary = /canary\d{10}/
 let canaries = 0
 const canary = (): string => `canary${String(canaries++).padStart(10, '0')}`

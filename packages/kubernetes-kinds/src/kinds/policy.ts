@@ -23,7 +23,7 @@ const poddisruptionbudgets: BuiltinKind<PodDisruptionBudget> = {
 
 function specErrors(spec: PodDisruptionBudgetSpec): FieldError[] {
   const { minAvailable, maxUnavailable, selector, unhealthyPodEvictionPolicy: policy } = spec
-  // Upstream prints its Go struct.
+  // Upstream's error contains the spec as a Go struct.
   const badValue = {
     MinAvailable: minAvailable ?? null,
     Selector: selector ?? null,

@@ -6,7 +6,7 @@ import type { JSONSchema } from '@capstan/kube'
 import { isStored, type Resource, type Resources } from '../../registry/resource.ts'
 import { metaSchemas } from './openapi-meta.ts'
 
-/** Paths and schemas of a document, by name. */
+/** Part of a document: paths, and schemas by name. */
 export interface OpenAPIPart {
   readonly paths: { readonly [path: string]: object }
   readonly schemas: { readonly [name: string]: object }
@@ -16,8 +16,8 @@ export interface OpenAPIPart {
 export const openAPIHead = { openapi: '3.0.0', info: { title: 'Kubernetes', version: 'unversioned' } }
 
 /**
- * Returns the document of a group version in parts: first the schemas of built-in kinds and apimachinery, then the paths and schemas of each
- * resource.
+ * Returns the document of a group version in parts: first the schemas of built-in kinds and apimachinery, then for each resource its paths
+ * and, if it is a custom resource, its schemas.
  * @param builtinSchemas returns the built-in schemas with the given names, and all schemas that they refer to
  */
 export function* openAPIParts(resources: readonly Resource[], builtinSchemas: Resources['schemas']): Generator<OpenAPIPart> {

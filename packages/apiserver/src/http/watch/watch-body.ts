@@ -40,7 +40,7 @@ export async function* watchBody(
   }
 }
 
-/** Size of the joined parts in bytes: large enough that few writes are needed, small enough to be buffered for each of many watchers. */
+/** Number of bytes at which a part ends: large enough that few writes are needed, small enough to be buffered for each of many watchers. */
 const PartSize = 64 * 1024
 
 /** State that all watchers of a server share. */
@@ -66,8 +66,8 @@ export class SharedLines {
   }
 
   /**
-   * Unregisters a watcher. After the last watcher, the buffers are released: they are only about a megabyte, but because of their place in
-   * memory, the memory below them could not be returned to the operating system.
+   * Unregisters a watcher. When the last watcher leaves, the buffers are released: they are only about a megabyte, but because of their
+   * place in memory, the memory below them could not be returned to the operating system.
    */
   leave(): void {
     if (--this.#watchers > 0) return
@@ -86,6 +86,7 @@ export class SharedLines {
     return line
   }
 
+  /** Joins lines. Returns the buffer of the last call if it joined the same lines, as for another watcher of the same changes. */
   joined(parts: readonly Buffer[]): Buffer {
     if (parts.length === 1) return parts[0]!
     if (parts.length !== this.#parts.length || parts.some((part, index) => part !== this.#parts[index])) {

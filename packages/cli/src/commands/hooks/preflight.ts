@@ -31,7 +31,7 @@ export const preflightCommand = (io: Io, finish: (code: number) => void): Comman
     .description('List registered handlers whose hook version the release of --catalog does not call, or has deprecated')
     .option(
       '--catalog <version>',
-      `release to check against: ${Object.keys(upstreamCatalogs).join(', ')} of upstream, current, or a file with the OpenAPI document of a release (runtime-sdk-openapi.yaml) or the output of hooks catalog`,
+      `release to check against: ${Object.keys(upstreamCatalogs).join(', ')} (upstream's), current (this release of Capstan), or a file with the OpenAPI document of a release (runtime-sdk-openapi.yaml) or the output of hooks catalog`,
       'current',
     )
     .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'))
@@ -66,7 +66,7 @@ function targetOf(name: string): Target {
   if (!existsSync(name)) {
     throw new UsageError(
       `there is no catalog ${name}`,
-      `There are ${Object.keys(upstreamCatalogs).join(', ')}, current, and files.`,
+      `Expected ${Object.keys(upstreamCatalogs).join(', ')}, current, or the path of a file.`,
     )
   }
   const value = readYamlFile(`--catalog ${name}`, name)
@@ -74,7 +74,7 @@ function targetOf(name: string): Target {
   if (published) return published
   if (isRecord(value) && typeof value.release === 'string' && Array.isArray(value.hooks)) return value as unknown as Target
   throw new UsageError(
-    `--catalog ${name}: it names no hooks`,
+    `--catalog ${name}: the file names no hooks`,
     'Expected the OpenAPI document of a release, or the output of `capstan hooks catalog`.',
   )
 }

@@ -36,7 +36,7 @@ test('after too many changes, responses are rejected until one equals the respon
   expect(['a', 'b', 'b', 'c'].map((response, n) => accepts(minutes(60 + 20 * n), response))).toEqual([false, false, true, true])
 })
 
-test('responses that change less often are accepted without limit', () => {
+test('responses that change every two minutes are accepted without limit', () => {
   const { accepts } = someResponses()
   expect(Array.from({ length: 50 }, (_, n) => accepts(minutes(2 * n), n))).not.toContain(false)
 })

@@ -1,4 +1,4 @@
-/** Operators, conversions and the standard functions of CEL. */
+/** Operators, conversions, sizes and text matching of CEL's standard library. */
 import { compilePattern } from '../../structural/pattern.ts'
 import type { Library } from '../signature.ts'
 import {
@@ -86,7 +86,7 @@ export const operators: Library = {
   ...orderings('double', 'uint'),
 }
 
-/** Length limit of concatenated strings, well above the size limit of an object. */
+/** Limit of the length of concatenated strings, in UTF-16 code units: well above the size limit of an object. */
 const MaxText = 16 * 1024 * 1024
 
 function concatText(a: string, b: string): string {
@@ -119,7 +119,10 @@ function truncate(value: number, low: number, high: number): bigint {
   return BigInt(Math.trunc(value))
 }
 
-/** Formats a double with the fewest digits, as Go's %g: with an exponent for numbers of at least 1e+06, and of less than 1e-04. */
+/**
+ * Formats a double with the fewest digits, as Go's %g. The text has an exponent if the absolute value is at least 1e+06, or below 1e-04 and
+ * not 0.
+ */
 export function doubleText(value: number): string {
   if (Number.isNaN(value)) return 'NaN'
   if (!Number.isFinite(value)) return value > 0 ? '+Inf' : '-Inf'

@@ -30,7 +30,7 @@ function read(text: string): URLValue | undefined {
   const parts = Form.exec(text)
   if (!parts || text === '' || /\p{Cc}/u.test(text)) return undefined
   const [, scheme, authority, path = '', query = ''] = parts
-  // Without a scheme the URL is a path, which must be absolute.
+  // Without a scheme, the text must start with a slash.
   if (scheme === undefined && !text.startsWith('/')) return undefined
   if (/%(?![0-9A-Fa-f]{2})/.test(path)) return undefined
   const host = (authority ?? '').replace(/^[^@]*@/, '')
