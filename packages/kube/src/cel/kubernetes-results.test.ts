@@ -49,4 +49,7 @@ test.each<[Type['kind'] & ('int' | 'uint' | 'double' | 'duration' | 'dyn'), unkn
 test.each([
   ['[9223372036854775807, 1, -1].sum()', 'integer overflow'],
   ['[18446744073709551615u, 1u].sum()', 'unsigned integer overflow'],
+  ['uint(-0.5)', 'unsigned integer overflow'],
+  ['uint(1e20)', 'unsigned integer overflow'],
+  ['int(1e19)', 'integer overflow'],
 ])('%s fails with the error %s', (source, message) => expect(evaluate(source)).toMatchObject({ kind: 'error', message }))

@@ -114,9 +114,15 @@ function integerOf(text: string): bigint {
   return value
 }
 
-function truncate(value: number, low: number, high: number): bigint {
-  if (Number.isNaN(value) || value <= low || value >= high) throw new EvaluationError('integer overflow')
+/** As upstream, -2^63 is an error, although an int can have this value. */
+function truncateToInt(value: number): bigint {
+  if (Number.isNaN(value) || value <= -(2 ** 63) || value >= 2 ** 63) throw new EvaluationError('integer overflow')
   return BigInt(Math.trunc(value))
+}
+
+function truncateToUint(value: number): Uint {
+  if (Number.isNaN(value) || value < 0 || value >= 2 ** 64) throw new EvaluationError('unsigned integer overflow')
+  return new Uint(BigInt(Math.trunc(value)))
 }
 
 /**
@@ -157,13 +163,13 @@ function decodeUTF8(bytes: Uint8Array): string {
 export const conversions: Library = {
   'int(int): int': (a: bigint) => a,
   'int(uint): int': (a: Uint) => checkInt64(a.value),
-  'int(double): int': (a: number) => truncate(a, -(2 ** 63), 2 ** 63),
+  'int(double): int': truncateToInt,
   'int(string): int': integerOf,
   'int(timestamp): int': (a: Timestamp) => (a.nanos - (((a.nanos % Second) + Second) % Second)) / Second,
   'int(duration): int': (a: Duration) => a.nanos,
   'uint(uint): uint': (a: Uint) => a,
   'uint(int): uint': (a: bigint) => new Uint(a),
-  'uint(double): uint': (a: number) => new Uint(truncate(a, -1, 2 ** 64)),
+  'uint(double): uint': truncateToUint,
   'uint(string): uint': (a: string) => {
     if (!/^\+?\d+$/.test(a) || BigInt(a) >= 2n ** 64n) throw conversionError('uint')
     return new Uint(BigInt(a))
