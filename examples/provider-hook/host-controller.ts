@@ -35,7 +35,6 @@ export const createHostController = ({ runtime }: HostOptions): Controller =>
         },
       },
     ],
-    indexes: [waiting as never],
     reconcile: (key, io) => reconcileHost(key, io, runtime),
   })
 

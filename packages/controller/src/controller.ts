@@ -140,8 +140,6 @@ export interface Controller<T extends KubeObject = KubeObject> {
    */
   readonly aggregates?: readonly Kind[]
   readonly sources?: readonly Source[]
-  /** Indexes that the controller uses. Only informs readers: the cache creates each index at its first use. */
-  readonly indexes?: readonly Index<never>[]
   /** Maximum number of keys that are reconciled concurrently, without those whose reconcile is in `withoutWorker`. Default 10. */
   readonly concurrency?: number
   /**

@@ -67,7 +67,6 @@ const claimController = controller({
   name: 'devpool-claims',
   for: IPAddressClaim,
   watches: [watches(Cluster, claimsOf), watches(IPAddress, (address) => [keyOf(address)])],
-  indexes: [byCluster as never],
   // Two concurrent reconciles could allocate the same address.
   concurrency: 1,
   reconcile,

@@ -71,7 +71,7 @@ describe('InfrastructureReady', () => {
   const noRefs = { infrastructureRef: undefined as never, controlPlaneRef: undefined as never }
   // biome-ignore format: a table
   test.each<[string, Partial<ClusterScope>, string]>([
-    ['never read',               { infrastructure: { state: 'unread' } },  'Unknown InternalError: Please check controller logs for errors'],
+    ['read failed',              { infrastructure: { state: 'unread' } },  'Unknown InternalError: Please check controller logs for errors'],
     ['missing',                  { infrastructure: { state: 'missing' } }, 'False ObjectDoesNotExist: DevCluster does not exist'],
     ['empty status',             { infrastructure: infra({}) },            'False NotReady: DevCluster status.initialization.provisioned is false'],
     ['unset after provisioning', { cluster: aCluster({ status: provisioned }), infrastructure: infra({}) },            'True Ready'],
@@ -90,7 +90,7 @@ describe('the control plane', () => {
   const initialized = { initialization: { controlPlaneInitialized: true } }
   // biome-ignore format: a table
   test.each<[string, Partial<ClusterScope>, string, string]>([
-    ['never read',                   { controlPlane: { state: 'unread' } },  'Unknown InternalError: Please check controller logs for errors', 'Unknown InternalError: Please check controller logs for errors'],
+    ['read failed',                  { controlPlane: { state: 'unread' } },  'Unknown InternalError: Please check controller logs for errors', 'Unknown InternalError: Please check controller logs for errors'],
     ['missing',                      { controlPlane: { state: 'missing' } }, 'Unknown ObjectDoesNotExist: DevControlPlane does not exist', 'False ObjectDoesNotExist: DevControlPlane does not exist'],
     ['not initialized',              { controlPlane: controlPlane({}) },     'False NotInitialized: Control plane not yet initialized', 'False NotAvailable: DevControlPlane status.initialization.controlPlaneInitialized is false'],
     ['initialized',                  { cluster: aCluster({ status: initialized }) }, 'True Initialized', 'True Available'],

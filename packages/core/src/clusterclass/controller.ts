@@ -4,7 +4,7 @@ import type { RuntimeClient } from '@capstan/extension'
 import { keyOf } from '@capstan/kube'
 import { changedByOthers } from '../changed-by-others.ts'
 import { OwnedLegacyConditions } from './legacy-status.ts'
-import { ClassesByExtension, ClassesByTemplate } from './indexes.ts'
+import { ClassesByExtension } from './indexes.ts'
 import { reconcileClusterClass } from './reconcile.ts'
 import { DiscoveredVariables } from './variables.ts'
 
@@ -26,7 +26,6 @@ export function createClusterClassController({ runtime, concurrency = 10 }: Clus
       OwnedLegacyConditions,
     ),
     watches: [watches(ExtensionConfig, ({ metadata }, cache) => cache.byIndex(ClassesByExtension, metadata.name).map(keyOf))],
-    indexes: [ClassesByTemplate, ClassesByExtension] as never,
     concurrency,
     reconcile: (key, context) => reconcileClusterClass(key, context, discovered),
   })

@@ -4,7 +4,7 @@ import { isDeleting, type ObjectKey } from '@capstan/kube'
 import { changedByOthers } from '../changed-by-others.ts'
 import type { ClusterCache, ClusterCacheEvent } from '../cluster-cache/cluster-cache.ts'
 import { OwnedConditions, reconcileClusterResourceSet } from './reconcile.ts'
-import { ByNamespace, resourceSetsOfCluster } from './sources.ts'
+import { resourceSetsOfCluster } from './sources.ts'
 
 export interface ClusterResourceSetControllerOptions {
   readonly clusters: ClusterCache
@@ -28,7 +28,6 @@ export const createClusterResourceSetController = ({
       watches(Cluster, resourceSetsOfCluster, clusterMatters),
       watches(ClusterResourceSetBinding, resourceSetsOfBinding, isDeletion),
     ],
-    indexes: [ByNamespace] as never,
     sources: [clusters.source({ map: resourceSetsOfConnection })],
     concurrency,
     reconcile: (key, context) => reconcileClusterResourceSet(key, { ...context, clusters }),

@@ -11,8 +11,7 @@ import {
 import { type Controller, controller, type Predicate, watches, whenChanged } from '@capstan/controller'
 import type { RuntimeClient } from '@capstan/extension'
 import { type Clock, equal, isTrue, Namespace } from '@capstan/kube'
-import { ClassesByTemplate } from '../clusterclass/indexes.ts'
-import { clusterOfLabel, ClustersByClass, clustersOfClass } from '../indexes.ts'
+import { clusterOfLabel, clustersOfClass } from '../indexes.ts'
 import { classProblem } from './blueprint.ts'
 import { TopologyMemory } from './scope.ts'
 import { reconcileTopology } from './reconcile.ts'
@@ -87,7 +86,6 @@ export function createTopologyController({ runtime, clock, concurrency = 10 }: T
     ],
     aggregates: [MachineDeployment, MachinePool],
     sources: [{ start: (enqueue) => memory.hooks.whenExtensionsChange(enqueue) }],
-    indexes: [ClustersByClass, ClassesByTemplate] as never,
     concurrency,
     reconcile: (key, context) => reconcileTopology(key, context, memory),
   })
