@@ -8,13 +8,19 @@ export interface Figure {
 export interface BenchOptions {
   /** Whether to use fewer objects and repetitions, for CI, which only checks that the benches run. */
   readonly short: boolean
-  /** Numbers of Clusters for the bench of managers, instead of its default. */
+  /** Numbers of Clusters for the bench of managers, one for each run. Default: 1 and 20; with `short`, only 1. */
   readonly clusters?: readonly number[]
   /** For the bench `abuse`: texts, separated by commas. Only hostile inputs whose names contain one of the texts are measured. */
   readonly only?: string
-  /** Sides of the bench of managers: `capstan`, `one-process`, `upstream`. Default: `capstan` and `upstream`; with `short`, only `capstan`. */
+  /**
+   * Systems that the bench of managers measures: `capstan`, `one-process` (Capstan with all providers in one process, without
+   * webhooks), `upstream`. Default: `capstan` and `upstream`; with `short`, only `capstan`.
+   */
   readonly sides?: readonly string[]
-  /** Numbers of core managers that share the Clusters, one for each run. If present, upstream's managers are not measured. */
+  /**
+   * For the bench of managers: numbers of Capstan's core managers that share the Clusters, one for each run. If present, `sides` has no
+   * effect.
+   */
   readonly managers?: readonly number[]
 }
 
@@ -38,4 +44,5 @@ export function median(values: readonly number[]): number {
   return sorted[Math.floor(sorted.length / 2)]!
 }
 
+/** Converts bytes to MB of 2^20 bytes. */
 export const megabytes = (bytes: number): number => bytes / 2 ** 20

@@ -1,7 +1,7 @@
 /**
- * Runs environment tests of core and the local provider with providers of contract v1beta1: the provider kinds declare that contract, and
- * a wrapper of each test's client translates fields of contract v1beta2 (`packages/testing/src/contract-twin.ts`). `npm test` runs the
- * same tests with contract v1beta2.
+ * Runs environment tests of core and the local provider with providers of contract v1beta1: the provider kinds declare that contract. The
+ * tests and the providers use the fields of contract v1beta2, and their requests are converted (`packages/testing/src/contract-twin.ts`).
+ * `npm test` runs the same tests with contract v1beta2.
  */
 import { globSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -11,7 +11,7 @@ import { runTests } from './shared/tests.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** Environment tests of the local provider that `npm test` runs only with contract v1beta2. */
+/** Environment tests of the local provider, except `contract.env.test.ts`, which itself tests both contract versions. */
 const localFiles = ['local', 'controlplane/in-place', 'controlplane/remediation', 'infrastructure/machinepool/machinepool'].map(
   (name) => `packages/local/src/${name}.env.test.ts`,
 )
@@ -31,7 +31,7 @@ export const oldContractSuite: Suite = {
   async run() {
     const checks = new Checks()
     const chosen = files()
-    // A test that creates its own API server does not use the wrapper, so it would run with contract v1beta2, and pass.
+    // In a test that creates its own API server no request is converted: the test would run with contract v1beta2, and pass.
     const filesWithOwnServer = chosen.filter((file) => readFileSync(`${root}${file}`, 'utf8').includes('createApiServer('))
     checks.check('no file creates its own API server', filesWithOwnServer.length === 0, filesWithOwnServer)
     const statuses = await runTests(chosen, { CAPSTAN_TEST_CONTRACT: 'v1beta1' })

@@ -25,7 +25,10 @@ function readsOf(expression: string): Read[] {
   })
 }
 
-/** Returns the labels of a manager's metrics by name: the metrics of the generated page, of Node and of the process. */
+/**
+ * Returns the labels of a manager's metrics, by name of the metric: the metrics of the generated page, and the default metrics of prom-client,
+ * which count as metrics without labels.
+ */
 async function labelsOfMetrics(): Promise<Map<string, readonly string[]>> {
   const [manager = ''] = (await metricsPage()).split('\n## Extension server')
   const rows = [...manager.matchAll(/^\| `(\w+)` \| \w+ \| ([^|]*) \|/gm)]

@@ -12,7 +12,7 @@ afterAll(() => rmSync(folder, { recursive: true }))
 const hooksIn = async (...providerHooks: string[]) =>
   (await loadProviderHooks({ providerHooks })).map(({ group, version, name }) => `${group}/${version} ${name}`)
 
-test('loads each hook once, also if a module exports it alone and in a list', async () => {
+test('loads each hook once, also if a module exports it alone and in a list; loads none without a module', async () => {
   const hooks = await hooksIn(example)
   expect(hooks.sort()).toEqual([
     'hooks.provider.example.com/v1 BeforeHostProvision',

@@ -1,4 +1,4 @@
-/** Tests the installation of CRDs that other programs have installed before, or install later. */
+/** Tests repeated installations of CRDs, and the installation of CRDs that other programs have installed before, or install later. */
 import { memoryStore } from '@capstan/apiserver'
 import { createApiServer } from '@capstan/kubernetes-kinds'
 import {
@@ -42,7 +42,7 @@ beforeEach(async () => {
 })
 afterEach(() => server.close())
 
-/** Returns a CRD of another program, with a description, versions and a conversion that ours does not have. */
+/** Returns our CRD as another program installs it: with another description, a further version and a conversion webhook. */
 function foreignCRD(): Input<CustomResourceDefinition> {
   const definition = structuredClone(customResourceDefinition(widget('v2'))) as Input<CustomResourceDefinition>
   const [v2] = definition.spec.versions
@@ -59,7 +59,7 @@ const versions = async () =>
     storage,
   }))
 
-test('keeps a version that another program serves, and its conversion', async () => {
+test('keeps the further version and the conversion in a CRD of another program, and replaces the schema of our version', async () => {
   await client.apply(CustomResourceDefinition, foreignCRD() as never, { fieldManager: 'kubectl' })
   await installKinds(client, [widget('v2')], { clock, random })
   expect(await versions()).toEqual([

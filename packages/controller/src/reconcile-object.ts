@@ -170,7 +170,10 @@ export function ensureFinalizer<T extends KubeObject>(
   })
 }
 
-/** Adds the owner reference if it is missing, and returns the stored object. An existing reference may have any blockOwnerDeletion. */
+/**
+ * Adds the owner reference, or replaces a reference to the same owner that differs in more than blockOwnerDeletion. Returns the stored
+ * object.
+ */
 export function ensureOwner<T extends KubeObject>(
   io: Pick<ReconcileContext, 'client' | 'cache' | 'signal'>,
   kind: Kind<T>,

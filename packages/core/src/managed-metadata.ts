@@ -34,7 +34,10 @@ export function metadataPatch(object: KubeObject, manager: string, desired: Want
   return Object.keys(patch).length > 0 ? patch : undefined
 }
 
-/** Returns the keys of the labels or annotations in the `managedFields` entries for which `isIncluded` is true. */
+/**
+ * Returns the keys of the labels or annotations in the `managedFields` entries for which `isIncluded` is true, except entries of
+ * subresources.
+ */
 function keysOf(
   object: KubeObject,
   field: 'labels' | 'annotations',

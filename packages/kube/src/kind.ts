@@ -23,7 +23,7 @@ export interface Column {
   readonly jsonPath: string
   readonly description?: string
   readonly format?: string
-  /** Columns of a priority above 0 are shown with `-o wide`. */
+  /** Columns of a priority above 0 are shown only with `-o wide`. Default: 0. */
   readonly priority?: number
 }
 

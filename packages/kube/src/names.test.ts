@@ -11,7 +11,7 @@ test.each([
   ['Ab-', false],
   ['-', false],
   ['', false],
-])('a label may be generated from %j: %j', (prefix, isValid) => {
+])('a DNS label may be generated from the prefix %j: %j', (prefix, isValid) => {
   expect(dnsLabelProblems(maskTrailingDash(prefix)).length === 0).toBe(isValid)
 })
 

@@ -50,9 +50,9 @@ export interface ResourcePath {
 }
 
 /**
- * Parses a path below `/api/VERSION` or `/apis/GROUP/VERSION`. Returns `undefined` for other paths, discovery documents, and paths with
- * an invalid escape or an empty segment other than the namespace. A slash at the end is ignored. All segments after the name are the
- * subresource.
+ * Parses a path below `/api/VERSION` or `/apis/GROUP/VERSION`. Returns `undefined` for other paths, for discovery documents, and if there is
+ * an invalid escape, or an empty segment other than the namespace, after the version. A slash at the end is ignored. All segments after the
+ * name are the subresource.
  * Upstream: k8s.io/apiserver/pkg/endpoints/request, RequestInfoFactory.
  */
 export function parseResourcePath(path: string): ResourcePath | undefined {

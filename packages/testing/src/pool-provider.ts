@@ -2,7 +2,7 @@
  * An IPAM provider: a kind of address pools, a controller that allocates addresses for claims, as Cluster API's contract for IPAM providers
  * requires, and a controller that sets the Ready condition of the pools.
  */
-import { Cluster, ClusterNameLabel, IPAddress, IPAddressClaim, isPaused } from '@capstan/api'
+import { Cluster, ClusterNameLabel, hasPausedAnnotation, IPAddress, IPAddressClaim, isPaused } from '@capstan/api'
 import {
   type Cache,
   controller,
@@ -79,7 +79,8 @@ async function reconcile(key: ObjectKey, io: ReconcileContext): Promise<Outcome>
   const clusterName = clusterNameOf(claim)
   const cluster = clusterName === undefined ? undefined : cache.peek(Cluster, { ...key, name: clusterName })
   if (clusterName !== undefined && !cluster) return wait(`Cluster ${clusterName}`)
-  if (isPaused(cluster, claim) || (cluster && isPaused(cluster, cluster))) return wait('the end of the pause')
+  const isClusterPaused = cluster !== undefined && isPaused(cluster, cluster)
+  if (isClusterPaused || hasPausedAnnotation(claim)) return wait('the end of the pause')
   if (isDeleting(claim)) return release(claim, io)
 
   const pool = cache.peek(DevPool, { ...key, name: claim.spec.poolRef.name })

@@ -1,6 +1,7 @@
 /**
- * Inputs whose admission depends on existing objects: on the Cluster and its Machines, Nodes and control plane, on its class, or on the
- * Clusters of a class. Also inputs for the admission of ClusterClasses with MachinePool classes and with schemas of variables.
+ * Inputs whose admission depends on existing objects: on the Cluster and its MachineDeployments, Machines, Nodes and control plane, on its
+ * class, or on the Clusters of a class. Also inputs for the admission of ClusterClasses with MachinePool classes and with schemas of
+ * variables.
  */
 import { Cluster, ClusterClass, Machine, MachineDeployment } from '@capstan/api'
 import type { Input } from '@capstan/kube'
@@ -22,7 +23,10 @@ const pause = async (twin: Twin): Promise<void> => {
   await twin.settle('the Cluster is paused')
 }
 
-/** Compares the responses to an upgrade of a Cluster in which an object, or a Node, does not have the topology's version. */
+/**
+ * Returns a case that compares the responses to an upgrade of a Cluster. `prepare` creates the Cluster so that one of its objects or Nodes
+ * does not have the topology's version.
+ */
 const upgradeOf =
   (prepare: (twin: Twin) => Promise<void>): Case =>
   async (twin) => {

@@ -1,6 +1,6 @@
 /**
- * All stores of a folder in one file: a checkpoint, which has the state before a log, or a backup. The first frame identifies the file; the
- * last frame has the numbers of stores and objects, and a digest of all frames before it.
+ * All stores of a folder in one file: a checkpoint, which has the state before the first change of a log, or a backup. The first frame
+ * identifies the file; the last frame has the numbers of stores and objects, and a digest of all frames before it.
  */
 import { readJSON } from '@capstan/kube'
 import { createHash } from 'node:crypto'
@@ -15,6 +15,7 @@ import { type ObjectEncoding, plainObjects, jsonOf } from './packed.ts'
 export const Format = 2
 
 export interface CheckpointHeader {
+  /** Kind of the file. */
   readonly capstan: 'checkpoint' | 'backup'
   readonly format: number
   /** Creation time, milliseconds since the epoch. */
@@ -48,8 +49,8 @@ type Line =
 const FrameSize = 256 * 1024
 
 /**
- * Writes a checkpoint frame by frame, and returns its size in bytes. Yields to the event loop after frames that are too long for synchronous
- * writes.
+ * Writes a checkpoint or backup frame by frame, and returns its size in bytes. Yields to the event loop after frames that are too long for
+ * synchronous writes.
  */
 export async function writeCheckpoint(
   file: OpenFile,
@@ -94,8 +95,9 @@ export interface Checkpoint {
 }
 
 /**
- * Reads and verifies a checkpoint or backup. @throws DamagedData when the content is damaged, Error when its format or kind is not the
- * expected one
+ * Reads and verifies a checkpoint or backup. `encode` makes each object of the returned snapshots from an object of the file.
+ * @throws Error when the file is of another kind or format, and when the beginning of a backup is damaged; otherwise DamagedData when the
+ * content is damaged
  */
 export async function readCheckpoint(
   files: Files,

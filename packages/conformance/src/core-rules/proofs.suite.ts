@@ -1,6 +1,7 @@
 /**
  * Finds the tests of each rule in the sources of the tests. A rule that applies to core is tested by a call of `testRule` with its
- * id. A rule that applies to providers is tested by a violation: an invalid manifest in the test of lint, or a mutant of a provider.
+ * id. A rule that applies to providers is tested by a violation: an invalid manifest in the test of lint, or a mutant, which is a provider
+ * with a fault.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -24,8 +25,8 @@ const filesByRuleId = (files: Iterable<string>, pattern: RegExp): Proofs => {
   const filesByRule = new Map<string, string[]>()
   for (const file of files) {
     for (const [, id] of readFileSync(`${packages}${file}`, 'utf8').matchAll(pattern)) {
-      const files = filesByRule.get(id!) ?? []
-      if (!files.includes(file)) filesByRule.set(id!, [...files, file])
+      const known = filesByRule.get(id!) ?? []
+      if (!known.includes(file)) filesByRule.set(id!, [...known, file])
     }
   }
   return filesByRule
@@ -41,7 +42,10 @@ export const coreProofs = (): Proofs =>
     /'(core\.[\w.-]+)'/g,
   )
 
-/** Returns the ids of rules that an invalid manifest in the test of lint or a detected mutant violates. */
+/**
+ * Returns the ids of rules that an invalid manifest in the test of lint or a detected mutant violates. Also contains other quoted words of
+ * that test.
+ */
 export const violatedRules = (): ReadonlySet<string> =>
   new Set([
     ...filesByRuleId(['conformance/src/lint.test.ts'], /'([a-z-]+(?:\.[a-z-]+)?)'/g).keys(),
@@ -52,7 +56,7 @@ export const violatedRules = (): ReadonlySet<string> =>
 
 const suffixOf = (id: string): string => id.slice(id.indexOf('.'))
 
-/** Suffixes of the ids of rules that one function declares for several contracts. */
+/** Suffixes of the ids of rules that are declared once for several contracts. */
 const families: ReadonlySet<string> = new Set([
   ...Object.values(perContract).flatMap((rules) => rules.map(({ id }) => suffixOf(id))),
   '.dry-run',
@@ -60,8 +64,8 @@ const families: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Returns the family of a rule. All rules that one function declares for several contracts are one family: they share a check, so one
- * test is enough. Each other rule is a family of its own.
+ * Returns the family of a rule: the suffix of its id if it is one of `families`, otherwise the whole id. The rules of a family share a check,
+ * so one test is enough. Exception: `ipam.pausing` has a check of its own, although its suffix is that of a family.
  */
 export const familyOf = ({ id }: Rule): string => (families.has(suffixOf(id)) ? suffixOf(id) : id)
 

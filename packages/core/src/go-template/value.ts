@@ -4,7 +4,7 @@
  */
 export type Value = string | number | bigint | boolean | null | undefined | Value[] | { [key: string]: Value } | GoStruct
 
-/** A Go value with fields and methods, such as the result of sprig's `semver`. */
+/** A pointer to a Go struct, such as the result of sprig's `semver`. `text` is its text in the output of a template. */
 export class GoStruct {
   readonly typeName: string
   readonly fields: ReadonlyMap<string, Value>
@@ -86,7 +86,7 @@ export function truth(value: Value): boolean {
 
 export const byteLength = (text: string): number => Buffer.byteLength(text)
 
-/** `text[from:to]` with byte offsets, as in Go. */
+/** Returns the bytes from offset `from` to before offset `to`, as Go's `text[from:to]`. An offset beyond the end counts as the end. */
 export function byteSlice(text: string, from: number, to = Number.POSITIVE_INFINITY): string {
   const bytes = Buffer.from(text)
   return bytes.subarray(from, Math.min(to, bytes.length)).toString()

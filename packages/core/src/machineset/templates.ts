@@ -50,7 +50,7 @@ function outcome(scope: MachineSetScope, template: Observed, ref: ContractRef | 
   throw new TerminalError(missingText(scope.machineSet, ref))
 }
 
-/** Error text for a template or control plane that does not exist. The watch on its kind triggers the next reconcile. */
+/** Error text for a template or control plane that does not exist. When it is created, the watch on its kind triggers a reconcile. */
 export const missingText = ({ metadata }: MachineSet, { apiGroup, kind, name }: ContractRef): string =>
   `failed to retrieve ${kind} ${metadata.namespace}/${name}: ${kind}.${apiGroup} ${JSON.stringify(name)} not found`
 

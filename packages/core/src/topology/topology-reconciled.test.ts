@@ -52,7 +52,7 @@ describe('TopologyReconciled', () => {
       },
       'False ClusterCreating: Following hooks are blocking Cluster topology creation: BeforeClusterCreate',
     ],
-  ] as [string, Partial<TopologyReport>, string][])('of a topology that is %s', (_, report, expected) => {
+  ] as [string, Partial<TopologyReport>, string][])('reports the state of a topology that is %s', (_, report, expected) => {
     expect(conditionTextOf(report)).toBe(expected)
   })
 })
@@ -63,7 +63,7 @@ describe('TopologyReconciled in the form of v1beta1', () => {
     ['False', 'ReconcileFailed', { status: 'False', severity: 'Error', reason: 'TopologyReconcileFailed', message: 'why' }],
     ['False', 'ClusterUpgrading', { status: 'False', severity: 'Info', reason: 'ClusterUpgrading', message: 'why' }],
     ['False', 'Paused', { status: 'False', severity: 'Info', reason: 'Paused', message: 'why' }],
-  ] as const)('%s %s', (status, reason, expected) => {
+  ] as const)('is made from %s %s', (status, reason, expected) => {
     const type = 'TopologyReconciled'
     expect(legacyTopologyReconciled({ type, status, reason, message: 'why' })).toEqual({ type, ...expected })
   })
@@ -91,7 +91,7 @@ describe('the message of an upgrade', () => {
 
   test.each([
     [
-      'the control plane upgrades, with further steps',
+      'the control plane upgrades, and a further step is pending',
       { controlPlane: { ...stable, state: 'starting' }, plan: { controlPlane: ['v1.34.0', 'v1.35.0'], workers: [] } },
       'ClusterUpgrading',
       'DevControlPlane upgrading to version v1.34.0 (v1.35.0 pending)',
@@ -103,7 +103,7 @@ describe('the message of an upgrade', () => {
       'DevControlPlane pending upgrade to version v1.35.0',
     ],
     [
-      'one worker upgrades, the others wait',
+      'one MachineDeployment upgrades, the other waits',
       {
         plan: { controlPlane: [], workers: ['v1.35.0'] },
         controlPlane: { ...stable, version: 'v1.35.0' },
@@ -168,7 +168,7 @@ describe('the message of an upgrade', () => {
     )
   })
 
-  test('an upgrade is reported until its last hook was called', () => {
+  test('an upgrade is reported until its last hook has succeeded', () => {
     expect(conditionTextOf({ upgrade: upgrade({}), upgradePending: true })).toBe(
       'False ClusterUpgrading: Cluster is upgrading to v1.35.0',
     )

@@ -20,7 +20,7 @@ const responseTo = (rules: TemplateRule[], options: PatchOptions = {}, to: Reque
     { ...to, settings },
   )
 
-/** Returns the decoded patches by the kind of their template. */
+/** Returns the decoded patches by the kind of their template, or the message of a failure. */
 async function patchesOf(rules: TemplateRule[], options?: PatchOptions, to: Request = request) {
   const { status, message, items = [] } = await responseTo(rules, options, to)
   if (status === 'Failure') return message
@@ -251,7 +251,7 @@ describe.each(['JSONPatch', 'JSONMergePatch'] as const)('random edits, as %s', (
   const spec = fc.dictionary(fc.constantFrom('a', 'b', 'c'), value)
   const labels = fc.option(fc.dictionary(fc.constantFrom('x', 'y/z'), fc.constantFrom('1', '2')), { nil: undefined })
 
-  it('result in the same templates in core, and are idempotent', async () => {
+  it('produce the edited template in core, and no patch in a second call', async () => {
     await fc.assert(
       fc.asyncProperty(spec, labels, spec, labels, async (spec, labelsBefore, editedSpec, labelsAfter) => {
         const metadata = {

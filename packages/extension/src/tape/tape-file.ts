@@ -6,7 +6,8 @@ import type { TapeFile } from './recorder.ts'
 import { parseHeader, parseTape, type Tape, TapeError, TapeFormat } from './tape.ts'
 
 /**
- * Opens a tape for writing. An existing tape is continued after its last complete line; another existing file is rejected, not changed.
+ * Opens a tape for writing. An existing tape is continued after its last complete line, and an empty file becomes a tape. Any other existing
+ * file is rejected and not changed.
  *
  * @throws Error that names the file
  */
@@ -38,7 +39,7 @@ export async function readTape(path: string): Promise<Tape> {
 const withPath = (path: string, err: unknown): Error =>
   (err as NodeJS.ErrnoException).path === undefined ? new TapeError(`${path}: ${messageOf(err)}`, { cause: err }) : (err as Error)
 
-/** Returns the length of a tape's complete lines. @throws TapeError if the file is not a tape */
+/** Returns the length in bytes of a tape's complete lines. @throws TapeError if the file is not a tape */
 async function completeBytes(file: FileHandle): Promise<number> {
   const { size } = await file.stat()
   if (size === 0) return 0

@@ -32,7 +32,7 @@ const notInKubernetes =
   /^(?:enums|proto|wrappers|dynamic|encoders|block|math_ext|type_deduction|unknowns|network|bindings|namespace)|qualified_identifier|quoted_map_fields/
 /** Kubernetes returns the whole duration in milliseconds; the specification requires the part below a second. */
 const differsInKubernetes = 'timestamps/duration_converters get_milliseconds'
-/** Reports whether the error is a type mismatch, such as in a list literal with items of different types. Kubernetes rejects it, too. */
+/** Reports whether the error is a type mismatch, such as in a list literal with items of different types. Kubernetes has this error, too. */
 const isTypeMismatch = (err: unknown): boolean =>
   err instanceof CompileError && /expected type '.*' but found '/.test(err.message)
 

@@ -1,5 +1,5 @@
 /**
- * Provides API objects as values of expressions. The schema determines which numbers are `int` or `double`, which strings are timestamps,
+ * Provides API objects as values of CEL expressions. The schema determines which numbers are `int` or `double`, which strings are timestamps,
  * and the names of properties. Views read the object itself, without a copy. Upstream: apiserver/pkg/cel/common, v0.36.
  */
 import { isNumeric, isInt64, writeJSON } from '../json-text.ts'
@@ -18,8 +18,8 @@ export interface SchemaView {
 const views = new WeakMap<JSONSchema, SchemaView>()
 
 /**
- * Returns the view of a schema; `undefined` when expressions cannot access its values, because the schema declares no type, or is an array
- * without `items`.
+ * Returns the view of a schema; `undefined` for a schema with neither `type` nor `x-kubernetes-int-or-string`, and for an array without
+ * `items`. Expressions cannot read a property with such a schema; items of lists and values of maps get `unknownView` instead.
  */
 export function schemaView(schema: JSONSchema): SchemaView | undefined {
   const cached = views.get(schema)
@@ -54,7 +54,10 @@ function viewOf(schema: JSONSchema): SchemaView | undefined {
   }
 }
 
-/** Returns a view in which null stays null. Only nullable fields can be null here, because decoding drops the nulls of other fields. */
+/**
+ * Returns a view in which null and `undefined` are null. Fields that are not nullable need no check, because decoding drops their nulls or
+ * replaces them by the default.
+ */
 const nullableView = (type: Type, view: (raw: unknown) => Value): SchemaView => ({
   type,
   view: (raw) => (raw === null || raw === undefined ? null : view(raw)),
@@ -179,7 +182,7 @@ export class ObjectValue extends CelMap {
   }
 }
 
-/** A value whose schema declares no type: it can only be compared. */
+/** A value of a schema for which `schemaView` returns `undefined`: it can only be compared. */
 class Unknown extends Opaque {
   readonly type = 'kubernetes.Unknown'
   readonly text: string
@@ -191,7 +194,7 @@ class Unknown extends Opaque {
     return other instanceof Unknown && other.text === this.text
   }
 }
-/** View of values whose schema declares no type. */
+/** View of values of a schema for which `schemaView` returns `undefined`. */
 export const unknownView: SchemaView = nullableView(dyn, (raw) => new Unknown(raw))
 
 /** View of values without a schema: safe integers and bigints are `int`, other numbers `double`. */

@@ -1,5 +1,5 @@
 /**
- * The kind ClusterResourceSetBinding, which records the resources that ClusterResourceSets have applied to one Cluster.
+ * The kind ClusterResourceSetBinding, which records whether the resources of ClusterResourceSets were applied to one Cluster.
  * Upstream: api/addons/v1beta2/clusterresourcesetbinding_types.go, v1.14.
  */
 import type { Infer, ObjectOf } from '@capstan/kube'
@@ -21,7 +21,7 @@ const resourceBinding = s
       .optional()
       .doc('Time of the last attempt to apply the resource; of the first attempt if several in a row failed with the same hash.'),
   })
-  .doc('The state of one Secret or ConfigMap in the Cluster.')
+  .doc('Whether and when the objects in one Secret or ConfigMap were applied to the Cluster.')
 export interface ResourceBinding extends Infer<typeof resourceBinding> {}
 
 const resourceSetBinding = s

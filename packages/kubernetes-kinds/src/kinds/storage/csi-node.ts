@@ -62,7 +62,7 @@ export function csiDriverNameErrors(path: string, name: string): FieldError[] {
   return [...(name.length > 63 ? [tooLong(path, 63)] : []), ...problems(path, name, subdomainProblems(name.toLowerCase()))]
 }
 
-/** Returns an error if a change of a driver affects more than the number of allocatable volumes. */
+/** Returns an error if a field of the driver other than `allocatable` has changed. */
 function changedErrors(driver: CSINodeDriver, old: CSINodeDriver): FieldError[] {
   if (same({ ...driver, allocatable: undefined }, { ...old, allocatable: undefined })) return []
   // Upstream prints its Go struct.
