@@ -66,6 +66,6 @@ test('siteProblems reports links without a target, missing headings, and pages t
   expect(siteProblems(built, (url) => url === '/LICENSE')).toEqual([
     '/index.html: a.html#two has no such heading',
     '/index.html: gone.html does not exist',
-    '/alone.html: no page links to it',
+    '/alone.html: no links lead to it from the start page',
   ])
 })

@@ -69,7 +69,10 @@ export function siteLink(file: string, href: string, pages: ReadonlyMap<string, 
   return anchor === undefined ? link : `${link}#${anchor}`
 }
 
-/** Returns a message for each broken link of the built pages, and for each page that cannot be reached from the start page. */
+/**
+ * Returns a message for each broken link of the built pages, and for each page that cannot be reached from the start page. `built` has the
+ * HTML of the pages by URL; `exists` reports whether another file of the site exists.
+ */
 export function siteProblems(built: ReadonlyMap<string, string>, exists: (url: string) => boolean): string[] {
   const idsOf = (html: string) => new Set([...html.matchAll(/ (?:id|name)="([^"]+)"/g)].map(([, id]) => id!))
   const ids = new Map([...built].map(([url, html]) => [url, idsOf(html)]))
@@ -90,5 +93,8 @@ export function siteProblems(built: ReadonlyMap<string, string>, exists: (url: s
   }
   const reached = new Set(['/index.html'])
   for (const url of reached) for (const target of targetsOf.get(url) ?? []) reached.add(target)
-  return [...problems, ...[...built.keys()].filter((url) => !reached.has(url)).map((url) => `${url}: no page links to it`)]
+  return [
+    ...problems,
+    ...[...built.keys()].filter((url) => !reached.has(url)).map((url) => `${url}: no links lead to it from the start page`),
+  ]
 }

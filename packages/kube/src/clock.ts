@@ -1,4 +1,4 @@
-/** Source of time and timers, always passed as an argument: `systemClock` in programs, a `VirtualClock` in tests, which need not wait. */
+/** Source of time and timers, passed as an argument: `systemClock` in programs, a `VirtualClock` in tests, which need not wait. */
 export interface Clock {
   /** Milliseconds since the Unix epoch. An administrator or NTP may set it back or ahead: measure durations with `elapsed`. */
   now(): number
@@ -7,9 +7,9 @@ export interface Clock {
   /** Calls `callback` once, `after` milliseconds from now; `systemClock` calls it after 24 days at the latest. */
   schedule(after: number, callback: () => void): Timer
   /**
-   * Called before each piece of long work. If timers and sockets have not run for long, returns a promise that the caller awaits; otherwise
-   * `undefined`. Call `yieldIfDue` again after the wait: another waiting task may have used up the time. Absent on clocks whose time passes
-   * only when no work is left.
+   * Returns a promise to await when work has kept timers and sockets waiting for too long, otherwise `undefined`. Call it before each piece
+   * of long work, and again after the wait, because another waiting task may have used up the turn of the event loop. Absent on clocks whose
+   * time does not pass during work.
    */
   yieldIfDue?(): Promise<void> | undefined
 }
@@ -56,11 +56,11 @@ export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<v
 }
 
 /**
- * If timers and sockets have not run for long, returns a promise that the caller awaits; otherwise `undefined`. Do not await `undefined`,
- * so that short work runs in the order of its calls.
+ * Returns a promise to await when work has kept timers and sockets waiting for too long, otherwise `undefined`. Do not await `undefined`, so
+ * that short work runs in the order of its calls.
  */
 export function pauseIfDue(clock: Clock): Promise<void> | undefined {
-  // Checked again after the wait, because another waiting task may have used up the time.
+  // Checked again after the wait, because another waiting task may have used up the turn.
   return clock.yieldIfDue?.()?.then(() => pauseIfDue(clock))
 }
 
@@ -71,8 +71,8 @@ export function pauseIfDue(clock: Clock): Promise<void> | undefined {
 export type Work<T> = Generator<undefined, T>
 
 /**
- * Runs `work` to its end. At each of its yields, timers and sockets run first when they have not run for long. Returns a promise only in
- * that case, so that short work runs in the order of its calls.
+ * Runs `work` to its end. At a yield of `work`, timers and sockets run first if they have waited for too long. Returns a promise only after
+ * such a pause, so that short work runs in the order of its calls.
  */
 export function inPieces<T>(clock: Clock, work: Work<T>): T | Promise<T> {
   for (;;) {
@@ -114,7 +114,10 @@ export type RemainingWork = Work<void> | undefined
 let steps = 0
 const MaxSteps = 4 * PieceSize
 
-/** Calls `act` with each element. Returns the remaining part of long work. `act` may call `each` for nested lists. */
+/**
+ * Calls `act` with each element. When the current piece is full, stops and returns the remaining work. `act` may call `each` for nested
+ * lists.
+ */
 export function each<T>(elements: readonly T[], act: (element: T) => RemainingWork): RemainingWork {
   for (let index = 0; index < elements.length; index++) {
     if (++steps > MaxSteps) return eachFrom(elements, index, act)
@@ -141,7 +144,7 @@ function* eachFrom<T>(
   }
 }
 
-/** Like `each`, as work. */
+/** Like `each`, but calls `act` only when the returned work runs. */
 export function* visiting<T>(elements: readonly T[], act: (element: T) => RemainingWork): Work<void> {
   const rest = each(elements, act)
   if (rest) yield* rest
@@ -168,7 +171,7 @@ export function* asWork<T>(start: () => RemainingWork, result?: () => T): Work<T
   return result?.()
 }
 
-/** Sorts a list in place, in pieces. Without `compare`, the list contains texts. */
+/** Sorts a list in place, in pieces, and returns it. Without `compare`, the list must contain strings. */
 export function* sorting<T>(list: T[], compare?: (a: T, b: T) => number): Work<T[]> {
   if (list.length <= SortedAtOnce) return list.sort(compare)
   const middle = list.length >> 1
@@ -197,8 +200,8 @@ const nextTurn: (callback: () => void) => unknown = globalThis.setImmediate ?? s
 const LongestTurn = 10
 
 /**
- * Maximum pause after work that cannot be divided, in milliseconds: enough for a handshake, or for several small requests. The pause takes
- * a tenth of the time of the work.
+ * Maximum pause after work that cannot be divided, in milliseconds: enough for a handshake, or for several small requests. Up to this
+ * maximum, a pause takes a tenth of the time of the work.
  */
 const LongestPause = 10
 
@@ -235,7 +238,7 @@ function turnNumberOf(): (() => number) | undefined {
   return timing?.uvMetricsInfo ? () => timing.uvMetricsInfo!.loopCount : undefined
 }
 
-/** Milliseconds between two readings of the turn's number: a reading takes half a microsecond. */
+/** Milliseconds between two readings of the turn's number. A reading takes half a microsecond, which is too long for every call. */
 const TurnCheckPeriod = 0.2
 
 /**
@@ -252,23 +255,23 @@ export function eventLoopYielder(loop: EventLoop): () => Promise<void> | undefin
   let number = turnNumber?.()
   let since = loop.now()
   let checked = since
-  /** Resolves in the next turn; present while it is scheduled. */
-  let over: Promise<void> | undefined
+  /** Resolves in the next turn; `undefined` while no callback for the next turn is scheduled. */
+  let scheduledTurn: Promise<void> | undefined
   let hasWaiter = false
   const startTurn = () => {
     number = turnNumber?.()
     since = checked = loop.now()
   }
   const endOfTurn = (): Promise<void> =>
-    (over ??= loop.turn().then(() => {
-      over = undefined
+    (scheduledTurn ??= loop.turn().then(() => {
+      scheduledTurn = undefined
       hasWaiter = false
       startTurn()
     }))
   return () => {
     const now = loop.now()
     if (!turnNumber) {
-      if (!over) startTurn()
+      if (!scheduledTurn) startTurn()
       void endOfTurn()
     } else if (now - checked >= TurnCheckPeriod || now - since >= LongestTurn) {
       checked = now

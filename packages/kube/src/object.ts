@@ -13,7 +13,7 @@ export interface OwnerReference {
   blockOwnerDeletion?: boolean
 }
 
-/** One entry of managedFields: the fields of one manager, as server-side apply records them. */
+/** One entry of managedFields: the fields that one manager has set with one operation, as the API server records them. */
 export interface ManagedFieldsEntry {
   manager: string
   operation: 'Apply' | 'Update'

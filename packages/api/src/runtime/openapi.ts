@@ -1,5 +1,5 @@
 /**
- * Generates the OpenAPI document of hooks, for authors of extensions in any language. The same catalog always leads to the same document.
+ * Generates the OpenAPI document of hooks, for authors of extensions in any language. The same hooks always lead to the same document.
  * Upstream: hack/tools/runtime-openapi-gen/openapi.go, v1.14.
  */
 import type { JSONSchema } from '@capstan/kube'
@@ -7,7 +7,7 @@ import type { Hook } from './hook.ts'
 import { hookApiVersion, hookPath, HooksGroup } from './hook.ts'
 import { withSharedComponents } from './openapi-components.ts'
 
-/** Go package of upstream's types, from which code generators derive type names. */
+/** Go packages of upstream's types. Code generators derive type names from them. */
 const upstreamPackage = 'sigs.k8s.io.cluster-api.api.runtime.hooks'
 const upstreamCore = 'sigs.k8s.io.cluster-api.api.core.v1beta2'
 
@@ -18,7 +18,7 @@ export interface OpenApiDocument {
   readonly components: { readonly schemas: { readonly [name: string]: JSONSchema } }
 }
 
-/** Returns the OpenAPI document of hooks; `version` is the release that it describes. */
+/** Returns the OpenAPI document of hooks. `version` is the release with these hooks, such as `v1.14.0`. */
 export function hooksOpenApi(hooks: readonly Hook[], version: string): OpenApiDocument {
   const sorted = [...hooks].sort((a, b) => (openApiPath(a) < openApiPath(b) ? -1 : 1))
   return {
@@ -26,7 +26,7 @@ export function hooksOpenApi(hooks: readonly Hook[], version: string): OpenApiDo
     info: {
       title: 'Cluster API - Runtime SDK',
       version,
-      description: 'Hooks that core calls on extension servers: one path for each hook, POST with JSON in both directions.',
+      description: 'Hooks that providers call on extension servers: one path for each hook, POST with JSON in both directions.',
       license: { name: 'Apache 2.0', url: 'http://www.apache.org/licenses/LICENSE-2.0.html' },
     },
     paths: Object.fromEntries(sorted.map((hook) => [openApiPath(hook), pathItem(hook)])),

@@ -6,8 +6,8 @@
 import { draft, equal, getMember, type JsonPatchOperation, setMember, writeJSON } from '@capstan/kube'
 
 /**
- * Maximum total size of the copies in a patch, in characters of JSON, because each copy can double a document. Upstream has no such limit;
- * kube-apiserver has the same limit for JSON patches of clients.
+ * Maximum total length of the JSON of the copies in a patch, in UTF-16 units, because each copy can double a document. Upstream has no such
+ * limit; kube-apiserver limits the copies in JSON patches of clients to the same number of bytes.
  */
 const MaxCopied = 3 * 1024 * 1024
 

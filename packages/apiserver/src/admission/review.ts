@@ -1,6 +1,6 @@
 /**
- * AdmissionReview: builds requests, decodes responses and applies their patches. Error texts are those of upstream. Upstream:
- * k8s.io/apiserver/pkg/admission/plugin/webhook/request and errors, v0.36.
+ * AdmissionReview: builds requests, decodes responses and applies their patches. Error texts are those of upstream, except some about patches.
+ * Upstream: k8s.io/apiserver/pkg/admission/plugin/webhook/request and errors, v0.36.
  */
 import {
   applyingJsonPatch,
@@ -87,7 +87,7 @@ export function requestOf(
   }
 }
 
-/** The requesting user, as webhooks, conditions and admission functions read it. */
+/** The requesting user, as webhooks, match conditions, policies and in-process admission read it. */
 export const userInfoOf = ({ name, uid, groups, extra }: User): RequestingUser => ({
   username: name,
   ...(uid === undefined ? {} : { uid }),
@@ -221,7 +221,9 @@ export function* applyingPatch(object: object, operations: readonly JsonPatchOpe
   throw internalError('the patched document is not an object')
 }
 
-/** Error text of a patch that does not apply. Names the failed operation, with the message of upstream's library. */
+/**
+ * Error text of a patch that does not apply: for `add`, `replace`, `remove` and `test` a text of upstream's library, otherwise our own.
+ */
 function patchErrorText(operations: readonly JsonPatchOperation[], err: unknown): string {
   const cause = String(((err as Error).cause as Error | undefined)?.message ?? (err as Error).message)
   const operation = operations[Number(/^operation (\d+) /.exec(cause)?.[1])]

@@ -1,4 +1,7 @@
-/** State of one store, read from a checkpoint and the logs after it: objects by key, the newest revision, and the recent changes. */
+/**
+ * State of one store on disk: objects by key, the newest revision, and the recent changes. It is read from a checkpoint and the logs after
+ * the checkpoint; the journal then applies each new change to it.
+ */
 import type { KubeObject } from '@capstan/kube'
 import { type ObjectEncoding, plainObjects, jsonOf } from './packed.ts'
 import type { Change, StoreKey } from './store.ts'
@@ -17,15 +20,16 @@ export interface TimedChange {
 export interface Snapshot {
   revision: number
   readonly objects: Map<string, Stored>
-  /** Oldest first, without gaps up to `revision`. Empty while the store is open, because an open store keeps its own history. */
+  /** Recent changes, oldest first, without gaps up to `revision`. Empty while the store is open: an open store keeps them itself. */
   changes: TimedChange[]
 }
 
+/** Snapshots by the names of their stores. */
 export type Snapshots = Map<string, Snapshot>
 
 export const emptySnapshot = (): Snapshot => ({ revision: 0, objects: new Map(), changes: [] })
 
-/** A line of a log frame. */
+/** A line in a frame of the log: a change of an object, or the removal of a whole store. */
 export type Entry =
   | {
       readonly store: string
@@ -37,6 +41,7 @@ export type Entry =
     }
   | { readonly store: string; readonly removed: true }
 
+/** Returns the line of a change. A packed object is not encoded again. */
 export function changeLine(store: string, { revision, key, object }: Change, time: number): string {
   const head = JSON.stringify({ store, revision, time, key: [key.resource, key.namespace, key.name] })
   return object === undefined ? head : `${head.slice(0, -1)},"object":${jsonOf(object)}}`
@@ -44,7 +49,7 @@ export function changeLine(store: string, { revision, key, object }: Change, tim
 
 export const removalLine = (store: string): string => JSON.stringify({ store, removed: true } satisfies Entry)
 
-/** Applies a line of the log to `snapshots`. @throws when its revision is not the next revision of its store */
+/** Applies a line of the log to `snapshots`. @throws Error when the revision of a change is not the next revision of its store */
 export function replay(snapshots: Snapshots, entry: Entry, encode: ObjectEncoding = plainObjects): void {
   if ('removed' in entry) {
     snapshots.delete(entry.store)
@@ -63,11 +68,12 @@ export function replay(snapshots: Snapshots, entry: Entry, encode: ObjectEncodin
   snapshot.changes.push({ change, time: entry.time })
 }
 
+/** Applies a change to the revision and the objects of a snapshot, but not to its recent changes. */
 export function applyTo(snapshot: Snapshot, { revision, key, object }: Change): void {
   snapshot.revision = revision
   if (object) snapshot.objects.set(idOf(key), { key, object })
   else snapshot.objects.delete(idOf(key))
 }
 
-/** `join` creates one flat string; a concatenation would keep its parts alive. */
+/** Returns the key of an object in `objects`. `join` creates one flat string; a concatenation would keep its parts in memory. */
 const idOf = ({ resource, namespace, name }: StoreKey): string => [resource, namespace, name].join('/')

@@ -110,8 +110,8 @@ async function up(options: Options, io: Io): Promise<number> {
     closing.unshift(() => served.close())
     if (!options.memory) closing.unshift(await recordOwner(folder, { pid: io.pid, url }))
     report({ subject: 'API server', event: 'ApiServerReady', text: `ready at ${url}` })
-    // After a restart, the ExtensionConfig still has the URL of the previous extension process. Discovery fails until the new process is
-    // registered; these failures are not printed.
+    // After a restart, the ExtensionConfig still has the URL of the previous extension process, so that discovery fails until the new process
+    // is registered. Failures before the start of the new process are not printed.
     const isExpectedFailure = ({ event, subject }: Line) =>
       options.demo && !extension && event === 'ExtensionNotDiscovered' && subject === 'ExtensionConfig sample'
     const ready = watchReady(management, clock, signal, story, (line) => {
@@ -119,15 +119,15 @@ async function up(options: Options, io: Io): Promise<number> {
     })
 
     let outcome: Outcome = 'ready'
-    const names = await playing?.register(management.client)
+    const tapedConfigs = await playing?.register(management.client)
     if (options.demo) {
-      if (!names)
+      if (!tapedConfigs)
         extension = await startSampleExtension({
           client: management.client,
           clock,
           onExit: (reason) => report({ subject: 'Sample extension', event: 'ExtensionStopped', text: `stopped: ${reason}` }),
         })
-      const available = startDemo(management, extension, names ?? ['sample'], signal).then(() => ready)
+      const available = startDemo(management, extension, tapedConfigs ?? ['sample'], signal).then(() => ready)
       outcome = await Promise.race([
         available,
         afterInterrupt(signal),
@@ -249,5 +249,5 @@ async function reasonNotAvailable(client: Client): Promise<string> {
     if (condition && condition.status !== 'True')
       return `${type} is ${condition.status}: ${condition.message || condition.reason}`
   }
-  return 'it has no condition yet'
+  return 'it has no condition Available yet'
 }

@@ -5,8 +5,8 @@ import { messageOf } from '@capstan/kube'
 
 /**
  * Returns `file:line: message` for `err`, with the file relative to `folder`; only the message if the file is unknown. The position is the
- * first stack frame in a file of the user. If the stack of a syntax error has no such frame, returns `file: message` with `lastRead`, the
- * module that was read last.
+ * first one in the stack that is in a file of the user. If the stack of a syntax error has no such position, returns `file: message` with
+ * `lastRead`, the module that was read last.
  */
 export function loadProblem(err: unknown, folder: string, lastRead?: string): string {
   const message = messageOf(err)
@@ -18,7 +18,7 @@ export function loadProblem(err: unknown, folder: string, lastRead?: string): st
 
 function positionIn(stack: string): { file: string; line: string } | undefined {
   for (const [, place, line] of stack.matchAll(/(?:^|[\s(])((?:file:\/\/|\/|[A-Z]:\\)[^\s)]+?):(\d+)(?::\d+)?\)?$/gm)) {
-    // Node writes a path instead of a URL for a file that no package.json with "type": "module" covers.
+    // For a syntax error in a file that no package.json with "type": "module" covers, Node writes a path instead of a URL.
     const url = place!.startsWith('file:') ? place! : pathToFileURL(place!).href
     if (!isOfAPackage(url)) return { file: fileURLToPath(url), line: `:${line}` }
   }

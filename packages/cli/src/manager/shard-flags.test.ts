@@ -10,7 +10,7 @@ const parse = (args: readonly string[], providers: readonly ProviderName[] = ['c
   return leaderElection(command.opts<LeaderElectionFlags>(), providers, seededRandom(1))
 }
 
-test('shards use the Lease name of a single leader as their base name', () => {
+test('--leader-elect-shards keeps the Lease name of a single leader, and sets the number of shards', () => {
   const flags = ['--leader-elect', '--leader-elect-shards', '6']
   expect(parse(flags)).toMatchObject({ name: 'controller-leader-election-capi', shards: 6 })
   expect(parse(['--leader-elect'])).not.toHaveProperty('shards')

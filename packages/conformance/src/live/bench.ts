@@ -35,7 +35,7 @@ import type { PoolKind, Target } from './target.ts'
 
 /** Time limits in milliseconds. */
 export interface Limits {
-  /** Time limit of each wait. */
+  /** Time limit of each wait for a condition. */
   readonly wait: number
   /**
    * Duration of waits without a condition, for example to show that the provider does not change a paused object. Also the maximum time until
@@ -58,6 +58,7 @@ export interface BenchOptions {
   readonly clock: Clock
   readonly random: Random
   readonly target: Target
+  /** Kind of the address pools under test, if any. */
   readonly pool?: PoolKind
   readonly limits: Limits
   readonly versions: Versions
@@ -93,6 +94,7 @@ export interface ScenarioRecord {
 }
 
 export interface RequestResult {
+  /** End of the request, in milliseconds since the Unix epoch. */
   readonly at: number
   readonly object: KubeObject
   /** Error message; `undefined` if the request succeeded. */
@@ -239,7 +241,10 @@ export class Bench implements ScenarioRecord {
     await this.#catchUp()
   }
 
-  /** Waits until a condition is true or `deadline` has passed; a check evaluates the result. */
+  /**
+   * Waits until a condition is true or `deadline` (milliseconds since the Unix epoch) has passed, and then, at most `limits.quiet`, until the
+   * recording is current. A check evaluates the result.
+   */
   async untilOrDeadline(condition: string, deadline: number, isTrue: () => boolean): Promise<void> {
     this.#options.progress(`${this.namespace}: waiting until ${condition}`)
     while (!isTrue() && this.now() < deadline) await this.#nextChangeWithin(deadline - this.now())
@@ -247,8 +252,8 @@ export class Bench implements ScenarioRecord {
   }
 
   /**
-   * Waits, at most `limits.quiet`, until the recording contains what the API server has stored. Each kind has its own watch: after a
-   * change of one kind has arrived, an earlier change of another kind may still be on its way.
+   * Waits, at most `limits.quiet`, until the recording contains the current state of all objects. Each kind has its own watch: after a change
+   * of one kind has arrived, an earlier change of another kind may still be on its way.
    */
   async #catchUp(): Promise<void> {
     const deadline = this.now() + this.limits.quiet

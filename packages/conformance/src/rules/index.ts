@@ -6,7 +6,7 @@ import { ipamRules } from './ipam.ts'
 import { infraClusterRules, infraMachinePoolRules, infraMachineRules } from './infrastructure.ts'
 import { perContract } from './per-contract.ts'
 
-/** All rules, in the order of upstream's pages. */
+/** All rules: those that all contracts share, then those of each contract in the order of upstream's book, then those of IPAM and clusterctl. */
 export const rules: readonly Rule[] = [
   ...allResources,
   ...perContract.InfraCluster,

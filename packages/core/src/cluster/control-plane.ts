@@ -39,7 +39,7 @@ export const controlPlane: ClusterPhase = async (scope, io) => {
   return proceed()
 }
 
-/** Records a control plane without provider as initialized once one of its Machines has a Node, since its API server then responds. */
+/** Records a control plane without provider as initialized once one of its Machines has a Node: its API server has then responded. */
 export const standAloneControlPlane: ClusterPhase = async (scope, io) => {
   const { cluster, descendants } = scope
   if (cluster.spec.controlPlaneRef || cluster.spec.topology || !descendants) return proceed()
@@ -88,7 +88,7 @@ function initializedCondition(scope: ClusterScope): NewCondition {
         return condition.unknown('InternalError', SeeLogs)
       }
     case 'missing':
-      // Upstream looks up the wrong object here and reports InternalError.
+      // Upstream reports InternalError here unless the infrastructure cluster is missing: it tests the wrong object.
       return condition.unknown('ObjectDoesNotExist', `${kind} does not exist`)
     case 'none':
       return condition.unknown('ObjectDoesNotExist', missingOfTopology(cluster))

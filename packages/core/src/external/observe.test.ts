@@ -16,10 +16,10 @@ const aMachine = (resourceVersion: string) =>
 const ref = { apiGroup: 'infra.example.com', kind: 'DevMachine', name: 'm1' }
 
 /**
- * Observes `ref` with a cache that contains the CustomResourceDefinition and `cached`, and an API server that contains `stored`. Records the
- * kinds that are watched, and the kinds that are read from the API server.
+ * Returns a function that observes `ref` with a cache that contains the CustomResourceDefinition and `cached`, and an API server that
+ * contains `stored`. Also returns the plurals of the kinds that the function watches, and of those that it reads from the API server.
  */
-function aContext({ cached, stored }: { cached?: KubeObject; stored?: KubeObject }) {
+function anObservation({ cached, stored }: { cached?: KubeObject; stored?: KubeObject }) {
   const watched: string[] = []
   const read: string[] = []
   const { signal } = new AbortController()
@@ -49,19 +49,19 @@ function aContext({ cached, stored }: { cached?: KubeObject; stored?: KubeObject
 
 describe('an observed object', () => {
   test('comes from the cache; its kind and CustomResourceDefinitions are watched', async () => {
-    const { observe, watched, read } = aContext({ cached: aMachine('1') })
+    const { observe, watched, read } = anObservation({ cached: aMachine('1') })
     expect(await observe()).toMatchObject({ contract: 'v1beta2', object: { metadata: { resourceVersion: '1' } } })
     expect({ watched, read }).toEqual({ watched: ['customresourcedefinitions', 'devmachines'], read: [] })
   })
 
-  test('that the cache lacks is read live', async () => {
-    const { observe, read } = aContext({ stored: aMachine('2') })
+  test('that the cache lacks is read from the API server', async () => {
+    const { observe, read } = anObservation({ stored: aMachine('2') })
     expect(await observe()).toMatchObject({ object: { metadata: { resourceVersion: '2' } } })
     expect(read).toEqual(['devmachines'])
   })
 
-  test('is absent only if the live read does not find it', async () => {
-    const { observe, read } = aContext({})
+  test('is absent if neither the cache nor the API server has it', async () => {
+    const { observe, read } = anObservation({})
     expect(await observe()).toBeUndefined()
     expect(read).toEqual(['devmachines'])
   })

@@ -14,7 +14,10 @@ const pendingPatch = { metadata: { annotations: { [pendingHooks]: 'UpdateMachine
 
 type Script = Parameters<typeof scriptedRuntime>[0]['UpdateMachine']
 
-/** Provisions a Machine, and an extension that responds by `respond`. Returns the requests to the extension. */
+/**
+ * Provisions a Machine, and an extension that responds with the results of `respond`. `options.runtime` replaces this extension. Returns the
+ * requests to this extension.
+ */
 async function provisionMachine(respond: Script, options: Parameters<typeof coreEnv>[0] = {}) {
   const requests: Record<string, unknown>[] = []
   const runtime = scriptedRuntime({
@@ -29,7 +32,7 @@ async function provisionMachine(respond: Script, options: Parameters<typeof core
   return { requests }
 }
 
-/** Starts an update: makes the writes of the Machine's owner, in the same order. */
+/** Starts an update: writes the objects in the same order as the MachineSet controller. */
 async function startUpdate(version = 'v1.35.0') {
   await env.patch(Machine, 'm1', inProgressPatch)
   await env.patch(DevMachine, 'm1', { ...inProgressPatch, spec: { size: version } })
@@ -47,7 +50,7 @@ async function remainingAnnotations(): Promise<string[]> {
   )
 }
 
-test('sends the desired state to the extension, and removes all annotations when the update is done', async () => {
+test('sends the desired state to the extension, and removes all annotations of the update when it is done', async () => {
   const { requests } = await provisionMachine(() => undefined)
   await startUpdate()
   expect(requests).toMatchObject([

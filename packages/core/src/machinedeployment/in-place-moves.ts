@@ -17,15 +17,15 @@ import type { Rollout, Scale, ScalePlan, SetCounts } from './rollout-plan.ts'
 
 /** Names of Machines that moved to the current set from other sets. */
 export interface Arrivals {
-  /** Machines that still have the annotation `pending-acknowledge-move`, sorted. The list is written to the set. */
+  /** Machines that still have the annotation `pending-acknowledge-move`, sorted. Written to the annotation `acknowledged-move` of the set. */
   readonly all: readonly string[]
   /** Machines that `spec.replicas` of the set does not include yet. */
   readonly uncounted: readonly string[]
 }
 
 /**
- * Returns the Machines that have arrived. The list on the set and the annotation on the Machine together ensure that each Machine is
- * counted once, even when the process stops between two writes.
+ * Returns the Machines that have arrived. The annotation `acknowledged-move` of the set (names of Machines) and the annotation
+ * `pending-acknowledge-move` of each Machine together ensure that a Machine is counted once, even when the process stops between two writes.
  */
 export function arrivals(current: MachineSet | undefined, machines: readonly Machine[]): Arrivals {
   if (!current) return { all: [], uncounted: [] }
@@ -73,8 +73,8 @@ export function preferMoves(rollout: Rollout, plan: ScalePlan): void {
 }
 
 /**
- * Whether the rollout proceeds without another Machine: a set is being scaled, Machines of the current set are not available or up to date
- * yet, or a Machine is being updated in place.
+ * Whether the rollout proceeds without another Machine: the current set is being scaled, an old set is being or is going to be scaled down,
+ * Machines of the current set are not available or up to date yet, or a Machine is being updated in place.
  */
 function isProgressing({ current, old, inPlace }: Rollout, plan: ScalePlan): boolean {
   const { desired, existing, upToDate, available } = current

@@ -1,4 +1,4 @@
-/** JSON Merge Patch, RFC 7396: objects are merged member by member, null removes a member, other values and lists are replaced. */
+/** JSON Merge Patch, RFC 7396: objects are merged member by member, null removes a member, lists and other values are replaced. */
 import { after, asWork, atOnce, each, type RemainingWork, type Work } from '../clock.ts'
 import type { JsonObject } from '../json.ts'
 import { draft, equal, getMember, isRecord, setMember } from '../json.ts'
@@ -17,7 +17,7 @@ export function applyingMergePatch<T>(document: T, patch: unknown): Work<T> {
 
 /** Merges `patch` into a copy of `target`, and sets the member `name` of `to` to the result. */
 function merge(to: Record<string, unknown>, name: string, target: unknown, patch: unknown): RemainingWork {
-  // Upstream also removes null members of objects inside of lists, except in a value that replaces an object.
+  // Upstream also removes null members of objects inside of a list of the patch, unless the list replaces an object.
   const merged: unknown = isRecord(patch) ? {} : isRecord(target) ? draft(patch) : withoutNulls(patch)
   setMember(to, name, merged)
   return isRecord(patch) ? mergeMembers(merged as Record<string, unknown>, isRecord(target) ? target : {}, patch) : undefined

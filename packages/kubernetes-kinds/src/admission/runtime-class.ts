@@ -1,5 +1,6 @@
 /**
- * Sets overhead, node selector and tolerations of pods from their RuntimeClass. Upstream: plugin/pkg/admission/runtimeclass.
+ * Sets overhead, node selector and tolerations of new pods from their RuntimeClass, and rejects pods that contradict it. Upstream:
+ * plugin/pkg/admission/runtimeclass.
  */
 import { equal } from '@capstan/kube'
 import type { Pod, RuntimeClass } from '../kinds/schemas/types.ts'

@@ -1,7 +1,7 @@
 /**
- * Discovery and OpenAPI data of a real server about the built-in kinds: `schemas/`, written by scripts/tools/builtin-kinds.ts. Field
- * validation, discovery, OpenAPI, server-side apply and strategic merge patch are derived from this data. It is read on first use, once for
- * all servers of a process.
+ * Data of a real server about the built-in kinds: discovery, OpenAPI schemas and table columns. scripts/tools/builtin-kinds.ts writes it to
+ * `schemas/`. Field validation, discovery, OpenAPI, server-side apply and strategic merge patch are derived from this data. It is read on
+ * first use, once for all servers of a process.
  */
 import { readFileSync } from 'node:fs'
 import type { JSONSchema } from '@capstan/kube'
@@ -44,7 +44,7 @@ export function recordOf(groupVersion: string, plural: string): ResourceRecord {
   return record
 }
 
-/** A table column of a resource besides `Name` and `Age`. */
+/** A table column of a resource, other than `Name`, `Age` and `Created At`. */
 export interface RecordedColumn {
   readonly name: string
   readonly type: string
@@ -53,14 +53,14 @@ export interface RecordedColumn {
   readonly priority?: number
 }
 
-/** Returns the table columns of a resource besides `Name` and `Age`. */
+/** Returns the table columns of a resource, without `Name`, `Age` and `Created At`. */
 export function recordedColumns(groupVersion: string, plural: string): readonly RecordedColumn[] {
   columns ??= read('columns') as NonNullable<typeof columns>
   return columns[`${groupVersion}/${plural}`] ?? []
 }
 let columns: { readonly [resource: string]: readonly RecordedColumn[] } | undefined
 
-/** Returns the published schema with a name such as `io.k8s.api.core.v1.Pod`. */
+/** Returns the published schema with a name such as `io.k8s.api.core.v1.Pod`; `undefined` if there is none. */
 export function componentOf(name: string): Component | undefined {
   const [, , project = '', group = ''] = name.split('.')
   const file = project === 'api' ? group : project
@@ -104,9 +104,9 @@ function* referencesOf({ $ref, allOf = [], items, properties = {}, additionalPro
 }
 
 /**
- * Returns the schema with which objects of a kind are defaulted and pruned as by Go's decoder: a field that is not a pointer
- * defaults to the zero value of its type, unless Go's encoder omits this value. The schema has no `required` and `enum`,
- * because the validation of each kind checks them. Kinds share schema objects.
+ * Returns the schema with which objects of a built-in kind are defaulted and pruned. Its defaults are the published ones, except zero values
+ * (0, false and the empty string) that Go's encoder omits. It has no `required` and `enum`, because the validation of each kind checks them.
+ * Several schemas may contain the same schema object.
  */
 export function schemaNamed(name: string): JSONSchema {
   let schema = resolved.get(name)
@@ -198,7 +198,7 @@ export function targetOf({ $ref, allOf }: Component): string | undefined {
 
 const nameIn = (reference: string): string => reference.slice('#/components/schemas/'.length)
 
-/** Go types with their own JSON form. */
+/** Schemas that replace the published schemas of Go types with their own JSON form. */
 const special: { readonly [name: string]: JSONSchema } = {
   'io.k8s.apimachinery.pkg.util.intstr.IntOrString': { 'x-kubernetes-int-or-string': true },
   'io.k8s.apimachinery.pkg.runtime.RawExtension': {

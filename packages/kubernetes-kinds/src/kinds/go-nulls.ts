@@ -1,16 +1,17 @@
 /**
  * Applies the rules of Go's decoder for `null` and absent fields: a null field becomes absent, a null list item or map value becomes the
- * zero value of its type, and absent required strings become empty, as do absent required structs of CustomResourceDefinitions. A bigint in a
- * float field becomes a number. Later code can then rely on the declared types. Upstream: encoding/json.
+ * zero value of its type (which can be null, too), and absent required strings become empty, as do absent required structs of
+ * CustomResourceDefinitions. A bigint in a float field becomes a number. Later code can then rely on the declared types. Upstream:
+ * encoding/json.
  */
 import { asWork, each, isRecord, type RemainingWork, type Work } from '@capstan/kube'
 import { type Component, componentOf, targetOf } from './catalog.ts'
 import { structIn } from './go-types.ts'
 
-/** Changes a value in place. */
-type Reader = (value: unknown) => RemainingWork
+/** Decodes nulls and absent fields in a value, in place. */
+type Decoder = (value: unknown) => RemainingWork
 
-const readers = new Map<string, Reader>()
+const decoders = new Map<string, Decoder>()
 
 /**
  * Decodes null and absent fields of a draft in place, as Go does. `component` is the name of its schema, such as `io.k8s.api.core.v1.Pod`.
@@ -18,25 +19,25 @@ const readers = new Map<string, Reader>()
  */
 export function* readNulls(component: string, object: { [field: string]: unknown }): Work<void> {
   const { metadata } = object
-  yield* asWork(() => readerOf(component)(object))
-  // The server decodes metadata separately.
+  yield* asWork(() => decoderOf(component)(object))
+  // Null metadata stays null: the server decodes metadata separately.
   object.metadata = metadata
 }
 
-function readerOf(name: string): Reader {
-  const cached = readers.get(name)
+function decoderOf(name: string): Decoder {
+  const cached = decoders.get(name)
   if (cached) return cached
-  let compiled: Reader | undefined
-  // Types may be recursive: the reader is registered before it is compiled.
-  const reader: Reader = (value) => (compiled ??= structReader(name))(value)
-  readers.set(name, reader)
-  return reader
+  let compiled: Decoder | undefined
+  // Types may be recursive: the decoder is registered before it is compiled.
+  const decoder: Decoder = (value) => (compiled ??= structDecoder(name))(value)
+  decoders.set(name, decoder)
+  return decoder
 }
 
-function structReader(name: string): Reader {
+function structDecoder(name: string): Decoder {
   const { properties, required = [] } = componentOf(name) ?? {}
   if (!properties) return () => undefined
-  const members = new Map(Object.entries(properties).map(([field, schema]) => [field, memberReader(schema)]))
+  const members = new Map(Object.entries(properties).map(([field, schema]) => [field, memberDecoder(schema)]))
   const zeros = Object.entries(properties).flatMap(([field, schema]) => {
     const zero = required.includes(field) ? zeroOfRequired(schema, name) : undefined
     return zero ? [{ field, zero }] : []
@@ -66,18 +67,18 @@ function zeroOfRequired(schema: Component, owner: string): (() => unknown) | und
   return owner.includes('.apiextensions-apiserver.') && componentOf(target)?.properties ? () => ({}) : undefined
 }
 
-function memberReader(schema: Component): Reader | undefined {
+function memberDecoder(schema: Component): Decoder | undefined {
   const target = targetOf(schema)
-  if (target !== undefined) return (value) => readerOf(structIn(target, value))(value)
+  if (target !== undefined) return (value) => decoderOf(structIn(target, value))(value)
   const inner = schema.items ?? (typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined)
   if (!inner) return undefined
-  const read = memberReader(inner)
+  const decodeInner = memberDecoder(inner)
   return (container) => {
     if (typeof container !== 'object' || container === null) return undefined
     const members = container as { [key: string]: unknown }
     return each(Object.keys(members), (key) => {
       if (members[key] === null) members[key] = zeroOf(inner)
-      return read?.(members[key])
+      return decodeInner?.(members[key])
     })
   }
 }
@@ -94,7 +95,8 @@ function zeroOf(schema: Component): unknown {
 }
 
 /**
- * Sets an absent or empty list to `null`, for fields that Go always writes. Stored objects do not distinguish absent and empty lists.
+ * Sets an absent or empty list to `null`, for fields without `omitempty`. Upstream stores protobuf, in which an empty list becomes an absent
+ * one, and Go's encoder writes an absent list as `null`.
  */
 export function nullIfNone<T extends object>(owner: T | undefined, field: keyof T): void {
   const list = owner?.[field] as readonly unknown[] | null | undefined

@@ -1,4 +1,4 @@
-/** Resource quantities such as `1.5Gi`. Upstream: apiserver/pkg/cel/library/quantity.go. */
+/** CEL functions for resource quantities such as `1.5Gi`. Upstream: apiserver/pkg/cel/library/quantity.go. */
 import { compareQuantities, parseQuantity, type Quantity } from '../../quantity.ts'
 import type { Library } from '../signature.ts'
 import { EvaluationError, Opaque } from '../value.ts'
@@ -33,6 +33,7 @@ function isQuantity(text: string): boolean {
 }
 
 const NanosPerUnit = 1_000_000_000n
+/** Reports whether the quantity is an integer of at most 64 bits. */
 const isInteger = ({ quantity: { nano } }: QuantityValue): boolean =>
   nano % NanosPerUnit === 0n && BigInt.asIntN(64, nano / NanosPerUnit) === nano / NanosPerUnit
 

@@ -6,7 +6,10 @@ import type { Condition } from '../schemas/types.ts'
 const MaxReason = 1024
 const MaxMessage = 32 * 1024
 
-/** Validates a list of conditions. `null` counts as empty: upstream's field has no `omitempty`, so Go clients send `null`. */
+/**
+ * Validates a list of at most `max` conditions of an allocated device. `null` counts as empty: the Go field has no `omitempty`, so Go clients
+ * without conditions send `null`.
+ */
 export function conditionErrors(field: string, list: readonly Condition[] | null | undefined, max: number): FieldError[] {
   const conditions = list ?? []
   const repeated = repeats(conditions.map(({ type }) => type))
