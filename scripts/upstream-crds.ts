@@ -1,7 +1,7 @@
 /**
  * Writes all versions of the CustomResourceDefinitions of upstream's core, without descriptions and with one entry for each path of a
- * schema, to `packages/api/testdata/upstream-crds.json`. A test of `packages/api` compares Capstan's CustomResourceDefinitions with them. Needs Go, for
- * its module cache. Run: node scripts/upstream-crds.ts
+ * schema, to `packages/api/testdata/upstream-crds.json`. A test of `packages/api` compares Capstan's CustomResourceDefinitions with them.
+ * Downloads upstream's module with Go. Run: node scripts/upstream-crds.ts
  */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'

@@ -32,7 +32,7 @@ it('the provider may remove a deprecated version of the hook after its support w
   ])
 })
 
-it('the OpenAPI document of a catalog with the hooks of core describes both versions of the hook', () => {
+it("the OpenAPI document of a catalog with the hooks of core and the provider describes both versions of the provider's hook", () => {
   const paths = Object.keys(hooksOpenApi(catalog.hooks, 'v0.1.0').paths as object)
   expect(paths.filter((path) => path.includes('example.com'))).toEqual([
     '/hooks.provider.example.com/v1/beforehostprovision/{name}',
@@ -41,8 +41,8 @@ it('the OpenAPI document of a catalog with the hooks of core describes both vers
 })
 
 /**
- * Environment with the provider's manager: a client for the provider's hooks and those of core, the controller of ExtensionConfigs, and the
- * controller of Hosts.
+ * Starts an environment with the parts of the provider's manager (a client for the provider's hooks and those of core, the controller of
+ * ExtensionConfigs, and the controller of Hosts), and registers the extension `cellar`.
  */
 async function startProvider(inventory: Set<string>) {
   const clock = new VirtualClock()

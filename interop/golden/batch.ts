@@ -1,4 +1,6 @@
-/** Jobs and CronJobs. */
+/**
+ * Scenarios of Jobs and CronJobs: requests to which `interop/recordings/record-golden.ts` records the responses of a real kube-apiserver.
+ */
 import { columnsOf, get, merged, mergePatch, post, put, remove, type Scenario, strategicPatch, variants } from './step.ts'
 
 const template = { spec: { restartPolicy: 'Never', containers: [{ name: 'c', image: 'busybox' }] } }

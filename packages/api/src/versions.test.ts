@@ -70,5 +70,5 @@ test.each([
   ['', ''],
 ])('withVersionPrefix of %j is %j', (text, prefixed) => expect(withVersionPrefix(text)).toBe(prefixed))
 
-it('versionText formats a version in its canonical form', () =>
+it('versionText formats a version with the prefix v and its build tags', () =>
   expect(versionText(parseVersion('1.36.0+abc.1'))).toBe('v1.36.0+abc.1'))

@@ -49,7 +49,7 @@ const readers: { readonly [title: string]: readonly [fc.Arbitrary<string>, (text
 }
 
 describe.each(Object.entries(readers))('%s', (_, [texts, read]) => {
-  test('of a few characters are parsed, or rejected with an expected error', () => {
+  test('of at most 12 parts are parsed, or rejected with an expected error', () => {
     fc.assert(
       fc.property(texts, (text) => {
         try {
@@ -62,7 +62,7 @@ describe.each(Object.entries(readers))('%s', (_, [texts, read]) => {
     )
   })
 
-  test('of 50,000 characters are parsed or rejected in bounded time', () => {
+  test('of about 50,000 characters are parsed, or rejected with an expected error, in bounded time', () => {
     fc.assert(
       fc.property(texts, (text) => {
         try {
@@ -76,7 +76,7 @@ describe.each(Object.entries(readers))('%s', (_, [texts, read]) => {
   })
 })
 
-test('a changed kubeconfig is resolved, or rejected with an error that names the kubeconfig', async () => {
+test('a mutated kubeconfig is resolved, or rejected with an error about the kubeconfig', async () => {
   await fc.assert(
     fc.asyncProperty(mutatedKubeconfig, async (text) => {
       try {

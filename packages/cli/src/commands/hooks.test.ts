@@ -98,7 +98,7 @@ describe('capstan hooks call', () => {
     writeFileSync(client[1], clientCertificate.key)
   })
 
-  test('presents its certificate to a server that requires one', async () => {
+  test('presents the certificate of --client-cert to a server that requires one, and rejects --client-cert without --client-key', async () => {
     const argv = ['hooks', 'call', strictURL, 'BeforeClusterCreate', '--ca', ca]
     expect(await runToEnd([...argv, '--client-cert', client[0], '--client-key', client[1]])).toMatchObject({ code: 0, err: '' })
     const { code, err } = await runToEnd(argv)
@@ -111,7 +111,7 @@ describe('capstan hooks call', () => {
     ])
   })
 
-  test('sends a valid request to the handler from discovery, and prints the response', async () => {
+  test('sends a valid request to the handler from discovery, and prints the response and how core reacts to it', async () => {
     const { code, out, err } = await runToEnd(['hooks', 'call', url, 'beforeclustercreate', '--ca', ca])
     expect({ code, err }).toEqual({ code: 0, err: '' })
     expect(out).toMatch(/^BeforeClusterCreate of gate answered after \d+ ms:\n/)
@@ -158,7 +158,7 @@ describe('capstan hooks call', () => {
   })
 })
 
-describe('hooks of another provider', () => {
+describe('hooks of a provider', () => {
   let provider: Server
   beforeAll(async () => {
     provider = await serve(hostExtension(new Set()))
@@ -190,11 +190,11 @@ describe('hooks of another provider', () => {
   })
 
   test.each([
-    ['up'],
-    ['dev', fileURLToPath(new URL('../../../../examples/sample-extension', import.meta.url))],
-    ['hooks', 'call', 'https://127.0.0.1:1', 'Discovery'],
-    ['hooks', 'replay', 'x', '--url', 'https://127.0.0.1:1'],
-  ])('a missing module of --provider-hooks is rejected: %j', async (...argv) =>
+    ['up', ['up']],
+    ['dev', ['dev', fileURLToPath(new URL('../../../../examples/sample-extension', import.meta.url))]],
+    ['hooks call', ['hooks', 'call', 'https://127.0.0.1:1', 'Discovery']],
+    ['hooks replay', ['hooks', 'replay', 'x', '--url', 'https://127.0.0.1:1']],
+  ])('cannot be read from a missing module of --provider-hooks: capstan %s exits with 2', async (_, argv) =>
     expect(await runToEnd([...argv, '--provider-hooks', join(folder, 'absent.ts')])).toMatchObject({
       code: 2,
       err: expect.stringContaining('absent.ts: there is no such file'),
@@ -287,7 +287,7 @@ describe('tapes (recorded hook calls)', () => {
     expect(responses(again!)).toEqual(responses(first!))
   })
 
-  test('an invalid tape is rejected before the start', async () => {
+  test('up rejects an invalid tape with exit code 2, and does not overwrite it', async () => {
     const file = join(folder, 'notes')
     writeFileSync(file, 'notes\n')
     for (const flag of ['--record-hooks', '--replay-hooks']) {
@@ -421,7 +421,7 @@ test('capstan hooks openapi prints the same document each time', async () => {
   expect((await runToEnd(['hooks', 'openapi'])).out).toMatch(/^openapi: 3\.0\.0\n/)
 })
 
-test('capstan hooks openapi includes the hooks of modules that --provider-hooks names', async () => {
+test('capstan hooks openapi includes the hooks of the module that --provider-hooks names', async () => {
   const { out } = await runToEnd(['hooks', 'openapi', '-o', 'json', ...providerHooksFlags])
   expect(Object.keys(JSON.parse(out).paths)).toHaveLength(19)
 })
@@ -543,7 +543,7 @@ describe('with a management cluster', () => {
     await client.delete(ExtensionConfig, { name: 'cellar' })
   })
 
-  test('hooks preflight lists handlers that another release does not call, and exits with 1', async () => {
+  test('hooks preflight lists handlers whose hook a release lacks or deprecates, and exits with 1 if it lacks one', async () => {
     await client.create(ExtensionConfig, { metadata: { name: 'x' }, spec: { clientConfig: { url: 'https://x' } } })
     const apiVersion = 'hooks.runtime.cluster.x-k8s.io/v1alpha1'
     const handlers = ['BeforeClusterCreate', 'UpdateMachine'].map((hook) => ({

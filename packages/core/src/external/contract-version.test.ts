@@ -27,12 +27,16 @@ describe('the contract of a kind', () => {
       'v1beta2 v1beta2',
     ],
     [
-      'uses the greatest version, independent of the order of the list',
+      'comes with the greatest API version that its label lists, in any order',
       { 'cluster.x-k8s.io/v1beta2': 'v1beta3_v1_v1beta10' },
       'v1beta2 v1',
     ],
     ['is an older one when no label names a newer one', { 'cluster.x-k8s.io/v1beta1': 'v1alpha1_v1beta1' }, 'v1beta1 v1beta1'],
-    ['skips an empty label', { 'cluster.x-k8s.io/v1beta2': '', 'cluster.x-k8s.io/v1beta1': 'v1' }, 'v1beta1 v1'],
+    [
+      'is an older one when the label of the newest is empty',
+      { 'cluster.x-k8s.io/v1beta2': '', 'cluster.x-k8s.io/v1beta1': 'v1' },
+      'v1beta1 v1',
+    ],
   ])('%s', (_, labels, expected) => {
     const { contract, version } = latestContract(aCrd(labels as never))
     expect(`${contract} ${version}`).toBe(expected)

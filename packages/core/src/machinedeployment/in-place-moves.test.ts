@@ -9,7 +9,8 @@ import type { InPlaceRollout, Rollout, SetCounts } from './rollout-plan.ts'
  * State of a simulated rollout, in which MachineSets and Machines change as their controllers would change them. Cases with a comment about
  * replicas and limits are those of upstream's Test_RollingUpdateSequences in v1.14, with the same counts. The simulation returns a line for
  * each reconcile of the MachineDeployment: `ms1 6/5 -> 6/6` means that `status.replicas` is 6 and that the reconcile changes `spec.replicas`
- * from 5 to 6. `*` marks a Machine that is being updated.
+ * from 5 to 6. A MachineSet that the reconcile creates has no arrow: `ms2 0/1` shows its new `spec.replicas`. `*` marks a Machine that is being
+ * updated.
  */
 interface World {
   replicas: number
@@ -44,7 +45,10 @@ interface FakeSet {
 interface FakeMachine {
   name: string
   isUpdating?: boolean
-  /** Whether the Machine is marked as moved. Its set removes the mark after the MachineDeployment has acknowledged the Machine. */
+  /**
+   * Whether the Machine is marked as moved. Its set removes the mark after the MachineDeployment has acknowledged the Machine, or while the set
+   * receives Machines from no other set.
+   */
   isPending?: boolean
 }
 

@@ -16,19 +16,23 @@ import { digest } from './digest.ts'
 /** Field manager of topologies. Upstream: structuredmerge.TopologyManagerName. */
 export const TopologyManager = 'capi-topology'
 
-/** Returns the prefix of the error when a write that changes an object fails. Upstream reports the error of its dry run, with this text. */
+/**
+ * Returns the prefix of the error when a write or a dry run for an existing object fails. Upstream reports the error of its dry run, with this
+ * text.
+ */
 export const dryRunError = (kind: string, object: KubeObject): string =>
   `failed to create patch helper for ${kind} ${keyText(keyOf(object))}: server side apply dry-run failed for modified object`
 
 /**
- * `metadata` when only labels, annotations or owners differ, or when the managedFields entry of `TopologyManager` is missing or is for another
- * API version. `spec` when any field outside of `metadata` differs.
+ * Result of `difference`: `spec` when any field outside of `metadata` differs. Otherwise `metadata` when labels, annotations or owners differ,
+ * or when the managedFields entry of `TopologyManager` is missing or is for another API version.
  */
 export type Difference = 'none' | 'metadata' | 'spec'
 
 /**
  * Returns how `current` differs from the result of applying `desired`. May report a difference where the server would see none (list items
- * with defaults, a mutating webhook), but reports every difference that the server would see.
+ * with defaults, a mutating webhook). Does not report members that an atomic map would lose, nor fields that have the desired value already
+ * but that `TopologyManager` does not own yet.
  */
 export function difference(desired: Input<UnknownObject>, current: KubeObject): Difference {
   const applied = appliedEntry(current, desired.apiVersion ?? current.apiVersion)

@@ -4,7 +4,7 @@ import type { Condition } from '../schema.ts'
 import { shortened } from '../shortened.ts'
 
 export interface SetOptions {
-  /** Milliseconds since the Unix epoch: the transition time of conditions whose status changes. */
+  /** Milliseconds since the Unix epoch: the transition time of conditions whose status changes. Mirrored conditions have their source's time. */
   readonly now: number
   /** `metadata.generation` of the object that the conditions were computed for; absent: the conditions get no observedGeneration. */
   readonly generation?: number | undefined
@@ -12,12 +12,13 @@ export interface SetOptions {
   readonly order?: readonly string[]
 }
 
-/** Limit in the schema of conditions. Messages may contain long texts of extensions, providers and nodes. */
+/** Maximum length of a message in the schema of conditions. Texts of extensions, providers and nodes may be longer. */
 const LongestMessage = 32768
 
 /**
  * Merges computed conditions into the conditions of an object: each replaces the existing condition of its type; other conditions stay. The
- * transition time changes only with the status. Returns `existing` itself when nothing changes, so that the object is not written.
+ * transition time changes only with the status. Returns `existing` itself, without sorting it, when no condition changes, so that the object is
+ * not written.
  */
 export function setConditions(
   existing: readonly Condition[] | undefined,
@@ -46,7 +47,7 @@ export function setConditions(
   return merged.sort(byOrder(order))
 }
 
-/** Returns the time of a mirrored condition's source, in whole seconds; the current time for any other condition. */
+/** Returns the transition time of the source of a mirrored condition; `now` for any other condition. Both in whole seconds. */
 function transitionTime({ lastTransitionTime }: NewCondition, now: number): string {
   const sourceTime = lastTransitionTime === undefined ? Number.NaN : Date.parse(lastTransitionTime)
   return timestamp(Number.isNaN(sourceTime) ? now : sourceTime)

@@ -59,13 +59,13 @@ const MaxCachedLength = 256
 
 /**
  * Reports whether a pattern means the same in JavaScript and RE2 and cannot backtrack for long. Such a pattern is a sequence of characters
- * and sets. If the pattern begins with `^`, one of them may be repeated a variable number of times; without `^`, searching for `a*b` takes
- * quadratic time.
+ * and character classes, which may have fixed counts such as `{3}`. If the pattern begins with `^`, one of them may instead have a variable
+ * count such as `*` or `{1,5}`. Without `^`, a variable count is not allowed, because searching for `a*b` takes quadratic time.
  */
 const isPlain = (pattern: string): boolean => PlainForm.test(pattern)
 
 const Literal = '[A-Za-z0-9_/:@#%,;=<>!&~\'"` -]|\\\\[.*+?^$()\\[\\]{}|/\\\\]'
-const OneOf = '\\[\\^?-?(?:[A-Za-z0-9](?:-[A-Za-z0-9])?|[_/:@#%,.+*=()$ ]|\\\\[.\\-/\\\\])+-?\\]'
-const Fixed = `(?:(?:${Literal}|${OneOf})(?:\\{[0-9]{1,3}\\})?)*`
-const Repeated = `(?:${Literal}|${OneOf})(?:[*+?]|\\{[0-9]{1,3},[0-9]{0,3}\\})`
+const CharacterClass = '\\[\\^?-?(?:[A-Za-z0-9](?:-[A-Za-z0-9])?|[_/:@#%,.+*=()$ ]|\\\\[.\\-/\\\\])+-?\\]'
+const Fixed = `(?:(?:${Literal}|${CharacterClass})(?:\\{[0-9]{1,3}\\})?)*`
+const Repeated = `(?:${Literal}|${CharacterClass})(?:[*+?]|\\{[0-9]{1,3},[0-9]{0,3}\\})`
 const PlainForm = new RegExp(`^(?:${Fixed}|\\^${Fixed}(?:${Repeated}${Fixed})?)\\$?$`)

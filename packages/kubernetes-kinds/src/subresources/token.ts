@@ -28,7 +28,7 @@ import {
   writeContext,
 } from '@capstan/apiserver/kinds'
 
-/** Issues a token. @throws StatusError NotFound, BadRequest, Invalid or Conflict */
+/** Issues a token; returns the TokenRequest with the token in its status. @throws StatusError NotFound, BadRequest, Invalid or Conflict */
 export async function issueToken(server: ServerContext, context: RequestContext): Promise<KubeObject> {
   const { request, info, warnings } = context
   const body = draftOf(tokenRequest, request.body)
@@ -89,7 +89,7 @@ export async function issueToken(server: ServerContext, context: RequestContext)
 const PodExpirationSeconds = 3607
 const ExtendedExpirationSeconds = 365 * 24 * 60 * 60
 
-/** Adds the name from the URL path to the body. @throws StatusError Invalid for a different name */
+/** Adds the name from the URL path to the body if its metadata has no name. @throws StatusError Invalid for a different name */
 function withNameFromPath(body: { [field: string]: unknown }, name: string): { [field: string]: unknown } {
   if (!isRecord(body.metadata)) body.metadata = {}
   const metadata = body.metadata as { name?: unknown }

@@ -13,14 +13,14 @@ const yaml = () => createRequire(import.meta.url)('yaml') as typeof import('yaml
 /** The first document of a text. */
 export interface YAMLDocument {
   readonly value: unknown
-  /** Messages about the duplicate keys of its mappings, as Go's parser formats them. */
+  /** Messages about duplicate keys of mappings, in the format of Go's parser. Unlike there, keys that are no strings are quoted, too. */
   readonly duplicates: readonly string[]
 }
 
 /**
  * Parses the first document of a text.
- * @throws Error for invalid YAML: with Go's text for excessive or unknown aliases and too deep nesting, with the YAML library's text for syntax
- * errors
+ * @throws Error for invalid YAML. Errors about excessive or unknown aliases have the text of Go's parser, errors about too deep nesting have it
+ * without the limit, and syntax errors have the text of the YAML library.
  */
 export function readYAML(text: string): YAMLDocument {
   const { isCollection, LineCounter, parseDocument } = yaml()
@@ -86,14 +86,14 @@ const parseOptions = {
 const numberTags = new Set(['tag:yaml.org,2002:int', 'tag:yaml.org,2002:float'])
 
 /**
- * Parses 64-bit integers exactly, in the representation of kube's `readJSON`.
+ * Returns a tag that parses signed 64-bit integers exactly: as bigint if they are not safe integers, like kube's `readJSON`.
  * Upstream: YAML is converted to JSON and decoded again, so that 1e18 becomes an integer.
  */
 const withExactIntegers = (tag: ScalarTag): ScalarTag => ({
   ...tag,
   resolve(text, onError, options) {
     const resolved = tag.resolve(text, onError, options)
-    // The tag of floats resolves to a node instead of a number.
+    // A float without an exponent resolves to a node instead of a number.
     const value = resolved instanceof Object && 'value' in resolved ? resolved.value : resolved
     if (!Number.isInteger(value) || Number.isSafeInteger(value)) return resolved
     const exactValue = typeof resolved === 'number' ? tag.resolve(text, onError, { ...options, intAsBigInt: true }) : value

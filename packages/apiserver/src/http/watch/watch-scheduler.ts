@@ -1,8 +1,9 @@
 /**
- * Schedules when watchers on the network read and send changes. For two hundred watchers this takes longer than a write; if each change were
- * sent separately, watchers would use nearly all CPU time and writes would starve. So one run resumes all waiting watchers, in batches. After a
- * long run, watchers pause so that other requests run first (at most 50 ms, or until 2 ms have passed without a request), and
- * the next run sends the changes of these requests together. After a short run, watchers do not pause.
+ * Schedules when watchers on the network are notified: a notified watcher reads and sends its unread changes. For two hundred watchers this
+ * takes longer than a write; if each change were sent separately, watchers would use nearly all CPU time and writes would starve. So one run
+ * notifies all waiting watchers, in batches. After a long run, watchers pause so that other requests run first: three times as long as the run
+ * took, at most 50 ms. The pause ends early after 2 ms without a request in progress. The next run sends the changes of these requests together.
+ * After a short run, watchers do not pause.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Clock, Timer } from '@capstan/kube'
@@ -11,7 +12,7 @@ import type { Clock, Timer } from '@capstan/kube'
 const PauseFactor = 3
 /** Maximum pause in milliseconds. */
 export const MaxPause = 50
-/** Milliseconds without a request after which the pause ends early. */
+/** Milliseconds without a request in progress after which the pause ends early. */
 const QuietTime = 2
 /** Maximum number of watchers notified in one turn of the event loop. A request waits for at most these watchers, not for all. */
 export const BatchSize = 32
@@ -40,7 +41,7 @@ export class WatchScheduler {
     if (--this.#requests === 0) this.#endPauseWhenQuiet()
   }
 
-  /** Returns a promise to await before a watcher is notified; `undefined` when it can be notified at once. */
+  /** Called by a watcher before it reads changes. Returns a promise that the watcher must await; `undefined` when it can read at once. */
   turn(): Promise<void> | undefined {
     if (this.#pause || this.#notified === BatchSize) return new Promise((resolve) => this.#waiting.push(resolve))
     this.#notified++
