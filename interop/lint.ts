@@ -16,8 +16,8 @@ const group = 'infrastructure.cluster.x-k8s.io'
 
 /**
  * Known findings of level SHOULD on upstream's providers of release v1.14, by the name of the provider's program. The findings are correct:
- * the contract labels of all kinds name the API version v1beta1, which DevMachinePool and DevMachinePoolTemplate do not have; and the pools
- * report only `status.ready`, the field that upstream's core reads.
+ * the contract labels of all kinds name the API version v1beta1, which DevMachinePool and DevMachinePoolTemplate do not have; DevMachinePool
+ * and DockerMachinePool report only `status.ready`, the field that upstream's core reads.
  */
 const knownFindings: Readonly<Record<string, readonly string[]>> = {
   capd: [

@@ -290,8 +290,8 @@ async function checkDoctor(
 const strangerUser = { name: 'stranger' }
 
 /**
- * Creates a pool, scales it down, then sets the number of its machines as an autoscaler does. Then changes a label of the control plane
- * Machine in place.
+ * Creates a MachinePool, scales it down, then sets the number of its machines as an autoscaler does. Then adds a label to the Machines of the
+ * control plane in place.
  */
 async function changePoolAndLabel(context: LifeContext): Promise<void> {
   const { client, namespace } = context

@@ -64,12 +64,12 @@ func TestInformersOfEveryTypeReceiveChanges(t *testing.T) {
 		must(t, direct.Create(background, widget(namespace, numbered(i), unmanaged)))
 	}
 	all := informersOf(t, logged, namespace)
-	for what, informer := range all {
+	for clientType, informer := range all {
 		go informer.RunWithContext(ctx)
 		if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
-			t.Fatalf("%s did not sync", what)
+			t.Fatalf("%s did not sync", clientType)
 		}
-		check(t, what+": objects after the sync", len(informer.GetStore().List()), 3)
+		check(t, clientType+": objects after the sync", len(informer.GetStore().List()), 3)
 	}
 	check(t, "streaming lists", log.count("sendInitialEvents=true"), len(all))
 	check(t, "streaming and other lists together", log.lists(), len(all))
@@ -78,12 +78,12 @@ func TestInformersOfEveryTypeReceiveChanges(t *testing.T) {
 	must(t, direct.Create(background, configMap(namespace, "late", map[string]string{"l": "1"})))
 	must(t, direct.Delete(background, widget(namespace, numbered(0))))
 	must(t, direct.Create(background, widget(namespace, "late", unmanaged)))
-	for what, informer := range all {
+	for clientType, informer := range all {
 		eventually(t, func() error {
 			_, hasNew, err := informer.GetStore().GetByKey(namespace + "/late")
 			_, hasDeleted, _ := informer.GetStore().GetByKey(namespace + "/" + numbered(0))
 			if err == nil && (!hasNew || hasDeleted) {
-				err = fmt.Errorf("%s: has the new object: %t, has the deleted object: %t", what, hasNew, hasDeleted)
+				err = fmt.Errorf("%s: has the new object: %t, has the deleted object: %t", clientType, hasNew, hasDeleted)
 			}
 			return err
 		})

@@ -1,6 +1,6 @@
 /**
- * Starts `capstan apiserver`, one process that replaces etcd, kube-apiserver and kube-controller-manager, with the same flags and
- * credentials.
+ * Starts `capstan apiserver`: one process that replaces etcd, kube-apiserver and kube-controller-manager. It gets credentials and
+ * flags from `api-server.ts`, as the kube-apiserver of `real-api-server.ts` does.
  */
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'

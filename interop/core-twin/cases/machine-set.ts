@@ -33,7 +33,7 @@ const scale: Case = async (twin) => {
   await twin.settle('the MachineSet is deleted')
 }
 
-/** Creates a MachineSet whose preflight checks compare its version with that of the reported `controlPlane`. */
+/** Creates a MachineSet of a version, with further `metadata`, while the control plane reports `controlPlane`. */
 const preflight =
   (version: string, controlPlane: Report, metadata: object = {}): Case =>
   async (twin) => {
@@ -96,7 +96,7 @@ const adoptionOfDataSecret: Case = async (twin) => {
 export const deny = (twin: Twin, denied: DeniedRequests): Promise<void> =>
   twin.runOnBoth('create the policy', (client) => createPolicy(client, twin.namespace, { ...denied, namespace: twin.namespace }))
 
-/** A user removes the controller of a Machine, and another MachineSet adopts the Machine. Annotations of the Node name the controller. */
+/** A user removes the owner references of a Machine, and another MachineSet adopts it. Annotations of the Node name the Machine's controller. */
 const controllerRemoved: Case = async (twin) => {
   await createReadyCluster(twin)
   await createWorkerTemplates(twin)
@@ -114,7 +114,7 @@ const controllerRemoved: Case = async (twin) => {
   await twin.settle('the Node names another controller', (objects) => objects.some(isNodeOf('MachineSet', 'other')))
 }
 
-/** A user removes the owner of a Machine. A label of the Machine still names the MachineSet. */
+/** A user removes the owner references of a Machine. A label of the Machine still names the MachineSet. */
 const ownerRemoved: Case = async (twin) => {
   await createReadyCluster(twin)
   await createWorkerTemplates(twin)
@@ -150,7 +150,7 @@ const adoptionFails: Case = async (twin) => {
 }
 
 /**
- * The policy denies the creation of Machines, of their infrastructure or of their bootstrap configs. Each retry uses a new name, and
+ * A policy denies the creation of Machines, of their infrastructure or of their bootstrap configs. Each retry uses a new name, and
  * deletes the objects that it has created. The condition MachinesCreated contains the name, so upstream writes the status in each
  * retry, and this write triggers the next retry a second later. Upstream is therefore never idle.
  */
@@ -569,7 +569,7 @@ const drift: Case = async (twin) => {
   await twin.settle('the provider objects are changed')
 }
 
-/** Changes template fields that core does not propagate to existing Machines. */
+/** Changes template fields. Core propagates the readiness gates to the existing Machine, but not the version and the failure domain. */
 const newTemplate: Case = async (twin) => {
   await createReadyCluster(twin)
   await createWorkerTemplates(twin)

@@ -18,7 +18,7 @@ async function runFailingPhases(options?: { endsAtFailure: boolean }) {
   return { performed, ...(await runPhases(phases, performed, undefined, options)) }
 }
 
-test('all phases run after a failure', async () => {
+test('the phases after a failure run; the result has the earliest requeue and all errors', async () => {
   const all = { performed: ['a', 'b', 'c', 'd'], outcome: requeue(3, 'a; c'), errors: [first, second] }
   expect(await runFailingPhases()).toEqual(all)
   expect(await runFailingPhases({ endsAtFailure: false })).toEqual(all)

@@ -2,7 +2,10 @@ import { type Client, minutes, StatusError, VirtualClock } from '@capstan/kube'
 import { expect, test } from 'vitest'
 import { AccessReviewer } from './review-access.ts'
 
-/** Returns a client of an API server that accepts one token and allows its user to get /metrics. */
+/**
+ * Returns a client of an API server that accepts one token and allows its user to get /metrics. Also returns the kinds of the reviews that
+ * were sent, and a function that makes all later requests fail.
+ */
 function scriptedServer() {
   const reviews: string[] = []
   let isDown = false

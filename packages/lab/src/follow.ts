@@ -9,15 +9,15 @@ export interface FollowOptions {
   readonly clock: Clock
   readonly random: Random
   readonly signal: AbortSignal
-  /** Receives one line for each relevant change. */
+  /** Called with each line about a change. A change may have several lines, or none. */
   report(line: Line): void
-  /** Called after every change of a Cluster or a Machine, with all Clusters and Machines. */
+  /** Called with all known Clusters and Machines, after each list and each change of one of these kinds. */
   changed?(clusters: readonly Cluster[], machines: readonly Machine[]): void
 }
 
 const kinds: readonly Kind[] = [ExtensionConfig, ClusterClass, Cluster, MachineDeployment, MachinePool, Machine]
 
-/** Reports changes until the signal aborts, then resolves. */
+/** Reports the existing objects, and then changes until the signal aborts. Resolves after the abort. */
 export async function followChanges(client: Client, { clock, random, signal, report, changed }: FollowOptions): Promise<void> {
   const linesOf = createLineFormatter(clock)
   const objectsByKind = new Map<Kind, Map<string, KubeObject>>(kinds.map((kind) => [kind, new Map()]))

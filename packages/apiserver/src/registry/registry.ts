@@ -70,7 +70,10 @@ export class Registry implements Resources {
     return (this.#all ??= [...this.#builtins.all, ...this.#custom.values()])
   }
 
-  /** Returns the resource stored under `storage`: in its storage version if that is served, otherwise in another served version. */
+  /**
+   * Returns the resource whose objects are stored under `storage`, such as `deployments.apps`: in its storage version if that is served,
+   * otherwise in another served version.
+   */
   stored(storage: string): ResourceInfo | undefined {
     const served = this.list().filter((info) => info.storage === storage)
     return served.find((info) => info.version === info.storageVersion) ?? served[0]
@@ -86,7 +89,10 @@ export class Registry implements Resources {
     return this.#servedSince.get(storage) ?? 0
   }
 
-  /** Replaces the served versions of a custom resource. `since`: its first served revision; absent if it is already served, and at start. */
+  /**
+   * Replaces the served versions of a custom resource; with an empty list, the resource is no longer served. `since`: the revision from which
+   * a new resource is served; absent for other changes, and for resources that exist when the server starts.
+   */
   serve(storage: string, versions: readonly ResourceInfo[], since?: number): void {
     if (since !== undefined) this.#servedSince.set(storage, since)
     const next = new Map([...this.#custom].filter(([, info]) => info.storage !== storage))

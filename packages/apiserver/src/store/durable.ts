@@ -1,6 +1,6 @@
 /**
- * Durable state: one data folder, many named stores, one log. Stores of a folder that commit at the same time share one
- * fsync (`journal.ts`). All state is read when the folder is opened.
+ * Durable state: a data folder with many named stores, which write to the same log. Stores that commit at the same time share one fsync
+ * (`journal.ts`). All state is read when the folder is opened.
  *
  * Layout:
  *   state/  checkpoints, logs and the commit marker: see `state-folder.ts`
@@ -21,10 +21,11 @@ import type { Store } from './store.ts'
 
 /** The stores of one data folder. */
 export interface DurableStores {
-  /** Returns the store of that name, empty when it is new. Returns the same store for the same name until the store is closed. */
+  /** Returns the store of this name, empty when it is new. Returns the same store for the same name until the store is closed. */
   store(name: string, options?: StoreOptions): Promise<Store>
   /** Deletes a store with its content. */
   remove(name: string): Promise<void>
+  /** Closes all stores and the folder, which can then be opened again. */
   close(): Promise<void>
 }
 
@@ -39,15 +40,17 @@ export interface DurableOptions {
    * has not written yet. Default: true.
    */
   readonly sync?: boolean
-  /** Size in bytes at which a new log begins. If the newest checkpoint is larger, its size applies instead. Default: 4 MiB. */
+  /** Size of a log in bytes after which the next log begins. If the newest checkpoint is larger, its size applies instead. Default: 4 MiB. */
   readonly checkpointAfter?: number
   /** Encoding of stored objects. Default: plain objects. */
   readonly encode?: ObjectEncoding
 }
 
 /**
- * Opens a data folder, and creates it when absent. @throws Error naming the folder when it is already open, in this process or
- * another, a newer version wrote it, it is damaged, or the file system fails
+ * Opens a data folder, and creates it when absent.
+ *
+ * @throws Error that names the folder if it is already open in this process or another, has a format that this version cannot read, or is
+ *   damaged, or if the file system fails
  */
 export async function openDurable(folder: string, options: DurableOptions): Promise<DurableStores> {
   const {
@@ -123,7 +126,7 @@ export function storesOf(
   }
 }
 
-/** Creates the state of a new folder, or completes an interrupted restore. */
+/** Completes or undoes an interrupted restore, creates the state of a new folder, and writes the format file if it is missing or old. */
 async function prepare(folder: string, files: Files, clock: Clock): Promise<void> {
   const format = await readFormat(files, folder)
   await finishReplacement(files, folder)

@@ -1,7 +1,7 @@
 /**
- * A simulated disk for tests, with the failures of real disks. Bytes that are not synced are only in memory: they survive the death of the
- * process, but a loss of power removes an arbitrary part of them, sector by sector. Any step can fail, and the effect of a failed sync is
- * unknown.
+ * A simulated disk for tests, with the failures of real disks. Bytes that are not synced are only in the page cache: they survive the death of
+ * the process, but a loss of power removes an arbitrary part of them, sector by sector. Any step, which is one operation of `Files` or
+ * `OpenFile`, can fail. A failed sync writes an arbitrary part of the bytes.
  */
 import type { Random } from '@capstan/kube'
 import type { Files, OpenFile } from './files.ts'
@@ -31,7 +31,7 @@ export class SimulatedDisk implements Files {
   #pending: NameChange[] = []
   /** Remaining steps; the process dies during the last of them. */
   #remainingSteps = Infinity
-  /** Called before each step. When it throws, the step fails with that error. */
+  /** Called before each step while the process lives. When it throws, the step fails with that error. */
   beforeStep: (step: string, path: string) => void = () => {}
   /** Number of steps so far. */
   steps = 0
@@ -51,7 +51,7 @@ export class SimulatedDisk implements Files {
     return this.#remainingSteps <= 0
   }
 
-  /** Starts another process on the files of the dead one. */
+  /** Starts another process on the files as they are after a crash of the process or a loss of power. Ends the old process if it still lives. */
   restart(after: 'crash' | 'loss of power'): void {
     this.#remainingSteps = Infinity
     this.#life++
@@ -81,7 +81,7 @@ export class SimulatedDisk implements Files {
     return [...this.#visible.keys()].sort()
   }
 
-  /** Changes the content of a file on the disk, as a defect of the disk does. */
+  /** Changes the content of a file on the disk, as a defect of the disk does. Bytes of the file that are not synced are lost. */
   damage(path: string, change: (bytes: Buffer) => Buffer): void {
     const file = this.#file(path)
     file.durable = change(Buffer.from(file.durable))

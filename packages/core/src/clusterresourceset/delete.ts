@@ -4,8 +4,8 @@ import { removeEntry } from './binding.ts'
 import type { ResourceSetIO } from './scope.ts'
 
 /**
- * Removes a ClusterResourceSet from the bindings of `clusters`, and deletes those bindings that then have no entry. Then removes its
- * finalizer. Applied objects stay in the Clusters.
+ * Removes a ClusterResourceSet from the ClusterResourceSetBindings of `clusters`, and deletes each binding that has no other entry. Then
+ * removes the finalizer of the ClusterResourceSet. Applied objects stay in the workload clusters.
  */
 export async function remove(resourceSet: ClusterResourceSet, clusters: readonly Cluster[], io: ResourceSetIO): Promise<void> {
   for (const cluster of clusters) {

@@ -5,7 +5,7 @@ import { adoptChild } from '../children.ts'
 import { MachinesByClusterName } from '../indexes.ts'
 import type { MachineSetIO, MachineSetPhase } from './scope.ts'
 
-/** Lists the Machines that the set controls and its selector matches. Also adopts matching Machines that have no controller. */
+/** Sets `scope.machines` to the Machines that the set controls and that match its selector. Adopts matching Machines without a controller. */
 export const machines: MachineSetPhase = async (scope, io) => {
   const { machineSet } = scope
   const selector = plainSelector(machineSet)
@@ -22,11 +22,11 @@ export const machines: MachineSetPhase = async (scope, io) => {
   return proceed()
 }
 
-/** All Machines of the set's Cluster, including those of other sets. */
+/** Returns all Machines of the set's Cluster from the cache, including those of other sets and of the control plane. */
 export const machinesOfCluster = ({ metadata, spec }: MachineSet, { cache }: MachineSetIO): readonly Machine[] =>
   cache.byIndex(MachinesByClusterName, `${metadata.namespace}/${spec.clusterName}`)
 
-/** Lists the Machines of the set from the API server, for decisions that a stale cache would make wrong. */
+/** Lists the Machines of the set from the API server, for decisions that would be wrong with a stale cache. */
 export async function liveMachines(machineSet: MachineSet, { client, signal }: MachineSetIO): Promise<Machine[]> {
   const { namespace } = machineSet.metadata
   const { items } = await client.list(Machine, { namespace: namespace!, labelSelector: plainSelector(machineSet).text, signal })

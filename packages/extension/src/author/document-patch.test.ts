@@ -73,7 +73,7 @@ test.each([
   [{}, { a: { b: null } }],
   [{ a: null }, {}],
   [{}, { a: [{ b: null }] }],
-])('a JSONMergePatch from %j to %j is an error, because the format cannot express the change', (from, to) => {
+])('a JSONMergePatch from %j to %j, which sets or removes a null, is an error; a JSONPatch is not', (from, to) => {
   expect(() => patchBetween(from, to, 'JSONMergePatch')).toThrow('use a JSONPatch')
   expect(applied(from, patchBetween(from, to, 'JSONPatch')!)).toEqual(to)
 })

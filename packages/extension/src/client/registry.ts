@@ -16,7 +16,7 @@ export interface Registration {
   readonly version: string
   readonly hook: string
   readonly namespaceSelector: Selector
-  /** Selects Clusters in matching namespaces. */
+  /** Selects Clusters in matching namespaces; objects of other kinds are selected by namespace only. */
   readonly objectSelector: Selector
   readonly clientConfig: ClientConfig
   readonly timeoutSeconds: number | undefined

@@ -12,7 +12,7 @@ it.runIf(process.platform === 'linux')('reads a file to its end if its size is u
   expect(used).toEqual([readFileSync('/proc/version', 'utf8')])
 })
 
-it('throws the error of the first file that cannot be read, not the error that occurs first', async () => {
+it('throws the error of the unreadable file that is first in the list, not the error that occurs first', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'watch-files-'))
   try {
     const long = join(folder, 'long')

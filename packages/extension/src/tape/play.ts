@@ -17,8 +17,9 @@ interface ComparableCall {
 /**
  * Returns a transport with the responses of a tape. A call of the tape is selected by ExtensionConfig, hook, version, handler and request;
  * values that differ from run to run are ignored (uids, times, generated names; docs/reference/tapes.md has the list). Equal calls get the
- * responses in the order of the tape, and then the last one repeatedly, since core may call more often. A recorded failure fails the call
- * again. A request that is not on the tape fails with `not-registered`, which no failure policy ignores.
+ * responses in the order of the tape, and then the last one repeatedly, since core may call more often. In a response, uids, times and
+ * generated names of the recorded request are replaced with those of the request. A recorded failure fails the call again. A request that is
+ * not on the tape fails with `not-registered`, which no failure policy ignores.
  */
 export function tapeTransport(tape: Tape): HookTransport {
   const byHandler = Map.groupBy(
@@ -58,7 +59,10 @@ async function* chunks(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes
 }
 
-/** Returns the error for a request that is not on the tape, with the most similar call and its differences. */
+/**
+ * Returns the error for a request that is not on the tape. The message names the most similar call, its first difference and the number of
+ * further differences, if the tape has calls of the handler.
+ */
 function notOnTape(
   url: URL,
   extensionConfig: string | undefined,

@@ -4,7 +4,7 @@ import { referenceEndings, secretWords } from './secret-names.ts'
 /** Replacement of a secret. */
 export const Redacted = '[redacted]'
 
-/** Redacts the secrets that have one of `forms`, and a text with a Secret or kubeconfig as a whole. Idempotent. */
+/** Redacts the secrets that have one of `forms`. Replaces the whole text if it contains a Secret or kubeconfig. Idempotent. */
 export function withoutSecrets(text: string): string {
   // Every form contains one of these characters.
   if (!/[\s:=.]/.test(text)) return text
@@ -14,20 +14,23 @@ export function withoutSecrets(text: string): string {
   return clean
 }
 
-/** Whether the text contains a Secret or kubeconfig as YAML or JSON; such a text is redacted as a whole. */
+/** Whether the text contains a Secret, a SecretList or a kubeconfig as YAML or JSON. */
 const isManifestOfSecrets = (text: string): boolean =>
   text.includes('kind') &&
   (/\bkind\\{0,4}["']?[ \t]{0,9}:[ \t]{0,9}\\{0,4}["']?Secret(?:List)?\b/.test(text) ||
     (/\bkind\\{0,4}["']?[ \t]{0,9}:[ \t]{0,9}\\{0,4}["']?Config\b/.test(text) && /\b(?:users|clusters|contexts)\b/.test(text)))
 
-/** A form of secrets. The pattern takes linear time for any text: repetitions are limited or cannot backtrack. */
+/**
+ * A form of secrets. Repetitions in the pattern are limited or cannot backtrack, so that the search takes linear time for any text. The
+ * exception is the pattern of JSON Web Tokens, which takes quadratic time for many words that begin with `eyJ` and are joined by hyphens.
+ */
 interface Form {
   readonly pattern: RegExp
   readonly replace: (match: string, ...groups: (string | undefined)[]) => string
 }
 
 const quoted = String.raw`"[^"\\]*(?:\\.[^"\\]*)*"?|'[^']*'?`
-/** The value after a colon: quoted, an indented block, or the rest of the line. */
+/** The value after a colon: a quoted text, an indented block or a list on the next lines, or the rest of the line. */
 const afterColon = String.raw`${quoted}|(?:[|>][-+\d]{0,3}[ \t]{0,9})?(?:\r?\n(?:[ \t]+[^\n]*|- [^\n]*|(?=\r?\n)))+|[^\n]+`
 const afterEquals = String.raw`${quoted}|[^\s,;&"']+`
 const secretName = String.raw`(?:(?:${secretWords})(?![\w.-]{0,60}?(?:${referenceEndings})(?![\w.-]))|\.key\b)[\w.-]{0,60}`
@@ -53,7 +56,7 @@ const forms: readonly Form[] = [
     pattern: /\b(basic[ \t]{1,9})([A-Za-z0-9+/]{4,}={0,2})/gi,
     replace: (match, scheme, value) => (Buffer.from(value!, 'base64').includes(':') ? `${scheme}${Redacted}` : match),
   },
-  // A JSON Web Token: its header begins with `{"`.
+  // A JSON Web Token: its header begins with `{"` and a letter, which is `eyJ` in base64.
   { pattern: /\beyJ[\w-]{5,}\.[\w-]{5,}(?:\.[\w-]*)*/g, replace: () => Redacted },
   // A bootstrap token of Kubernetes.
   { pattern: /\b[a-z0-9]{6}\.[a-z0-9]{16}\b/g, replace: () => Redacted },

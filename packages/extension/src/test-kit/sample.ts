@@ -8,7 +8,7 @@ import { structural } from '@capstan/kube'
 /**
  * Returns a value that is valid by the schema.
  *
- * @throws TypeError that names a field whose schema does not determine a value, such as a string with a pattern
+ * @throws TypeError that names a field if its generated value is invalid, for example because a string does not match its pattern
  */
 export function sampleOf(schema: JSONSchema): { [field: string]: unknown } {
   const value = sample(schema, '') as { [field: string]: unknown }
@@ -17,7 +17,7 @@ export function sampleOf(schema: JSONSchema): { [field: string]: unknown } {
   return value
 }
 
-/** Returns a value; `name` is the field's name, which is used for strings. */
+/** Returns a value for a field with the name `name`, from which the values of strings are made. */
 function sample(schema: JSONSchema, name: string): unknown {
   const { type, default: defaultValue, enum: allowed, minimum, maximum = Infinity, minItems = 0, minProperties = 0 } = schema
   if (defaultValue !== undefined) return defaultValue

@@ -122,14 +122,14 @@ const affinityTerms = ({ spec: { affinity } }: Pod) =>
     ...(rules?.preferredDuringSchedulingIgnoredDuringExecution ?? []).map(({ podAffinityTerm }) => podAffinityTerm),
   ])
 
-/** The write for which a quota is checked. */
+/** The written object for which a quota is checked, with the store and all writes that are not stored yet. */
 interface QuotaWrite {
   readonly store: Store
   readonly pending: PendingWrites
   readonly object: UnknownObject
 }
 
-/** Returns the usage of all resources of a quota by the stored objects and by pending writes, except the given write. */
+/** Returns, for each name in `spec.hard` of a quota, the usage by the stored objects and by pending writes, except the given write. */
 export function usageIn(quota: ResourceQuota, { store, pending, object: write }: QuotaWrite): Amounts {
   const names = Object.keys(quota.spec.hard ?? {})
   const storages = new Set(names.flatMap(storagesOf))

@@ -47,7 +47,7 @@ type UpdateRequest = Pick<RequestOf<typeof CanUpdateMachine>, 'current' | 'desir
 export interface InPlaceUpdates {
   /** False until the registered extensions are known. */
   readonly ready: boolean
-  /** Returns the registered handlers for the hook whose selectors match the object. */
+  /** Returns the names of the hook's handlers that select the object. */
   handlersFor(hook: typeof CanUpdateMachine, forObject: KubeObject): Promise<readonly string[]>
   /** Calls `listener` whenever the registered handlers change. */
   onChanged?(listener: () => void): void
@@ -69,10 +69,14 @@ interface Change {
   readonly bootstrap: { readonly current: LocalBootstrapConfig; readonly desired: LocalBootstrapConfig }
 }
 
-/** Whether the Machine can be updated in place. `reasons` are for users, and empty when no extension is registered. */
+/** Whether the Machine can be updated in place. `reasons` are for users, and empty when no handler selects the Machine. */
 type Decision = { readonly kind: 'can' } | { readonly kind: 'cannot'; readonly reasons: readonly string[] }
 
-/** Decides whether an extension can update the Machine in place. @throws Error when the extension fails, or several are registered */
+/**
+ * Decides whether an extension can update the Machine in place.
+ *
+ * @throws Error when several handlers select the Machine, when the extension fails, or when the API server fails
+ */
 export async function decideInPlaceUpdate(
   scope: ControlPlaneScope,
   machine: Machine,
@@ -135,7 +139,7 @@ async function changeOf(scope: ControlPlaneScope, machine: Machine, io: Reconcil
 /**
  * Builds the request to the extension: current and desired objects that differ only in fields to update. Labels and annotations are equal
  * in both, because they change without an update. Both infrastructure machines are results of dry runs, so that server-side defaults and
- * fields of other writers are equal, too.
+ * fields of other writers are equal, too. Returns `rejected` when the API server rejects a dry run as invalid or forbidden.
  */
 async function buildRequest(
   change: Change,
@@ -188,9 +192,11 @@ const apply = (
   client.apply(infrastructureKind, object, { fieldManager: InfrastructureManager, force: true, ...options, signal })
 
 /**
- * Starts an in-place update, or continues an interrupted one. Writes in this order: the annotation on the Machine, after which the update
- * cannot be cancelled; its infrastructure, which is the most likely to be rejected; its bootstrap config; and the spec of the Machine with
- * the pending hook, which the Machine controller then calls. Returns the updated Machine.
+ * Starts an in-place update, or continues an interrupted one. Returns the updated Machine. Writes in this order:
+ * 1. the annotation `update-in-progress` on the Machine, after which the update cannot be cancelled;
+ * 2. the infrastructure, whose write is the most likely to be rejected;
+ * 3. the bootstrap config;
+ * 4. the version of the Machine and the pending hook, which the Machine controller then calls.
  */
 export async function triggerInPlaceUpdate(scope: ControlPlaneScope, machine: Machine, io: ReconcileContext): Promise<Machine> {
   const { client, events, log, signal } = io

@@ -15,7 +15,7 @@ test.each<[rendered: string, value: unknown]>([
   ['{a: 1, a: 2}', { a: 2 }],
   ['{x: &a {k: 1}, z: {<<: *a, l: 2}}', { x: { k: 1 }, z: { k: 1, l: 2 } }],
   ['', null],
-])('a template that renders to %j has the value that Go parses', (rendered, value) => {
+])('a template that renders to %j has the value that upstream parses', (rendered, value) => {
   expect(operations({ template: '{{ .text }}' }, { text: rendered })).toEqual([{ op: 'add', path: '/spec/x', value }])
 })
 

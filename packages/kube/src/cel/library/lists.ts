@@ -21,7 +21,7 @@ function isSorted(list: CelList): boolean {
   return values.every((value, index) => index === 0 || (compareValues(values[index - 1]!, value) ?? 1) <= 0)
 }
 
-/** Returns the least value when `sign` is 1, the greatest value when it is -1. */
+/** Returns the implementation of `min` (`sign` is 1) or `max` (`sign` is -1); `name` is its name in errors. */
 const extreme =
   (name: string, sign: number) =>
   (list: CelList): Value => {
@@ -40,7 +40,7 @@ const checkedUint = (value: bigint): bigint => {
   return value
 }
 
-/** The sum of an empty list is the zero of its item type. */
+/** The overloads of `sum`. For an empty list, each returns the zero of its item type. */
 const sums: Library = {
   'list<int>.sum(): int': (list: CelList) =>
     (list.values() as readonly bigint[]).reduce((sum, value) => checkedInt(sum + value), 0n),
@@ -52,8 +52,8 @@ const sums: Library = {
 }
 
 /**
- * Sums a list by the types of its items. The called overload may be that of another item type, because overloads are chosen without a check
- * of the items (see `accepts`).
+ * Sums a list that is not empty with the overload for the type of its items. The evaluator may have chosen another overload, because it does
+ * not check the types of items.
  */
 function sumOf(list: CelList): Value {
   const values = list.values()

@@ -71,8 +71,6 @@ function join(list: CelList, separator = ''): string {
   return parts.join(separator)
 }
 
-const changeASCII = (text: string, pattern: RegExp, change: (part: string) => string): string => text.replaceAll(pattern, change)
-
 const Escapes: { readonly [letter: string]: string } = {
   '"': '\\"',
   '\\': '\\\\',
@@ -93,8 +91,8 @@ export const strings: Library = {
   'string.indexOf(string, int): int': indexOf,
   'string.lastIndexOf(string): int': lastIndexOf,
   'string.lastIndexOf(string, int): int': lastIndexOf,
-  'string.lowerAscii(): string': (text: string) => changeASCII(text, /[A-Z]+/g, (part) => part.toLowerCase()),
-  'string.upperAscii(): string': (text: string) => changeASCII(text, /[a-z]+/g, (part) => part.toUpperCase()),
+  'string.lowerAscii(): string': (text: string) => text.replaceAll(/[A-Z]+/g, (part) => part.toLowerCase()),
+  'string.upperAscii(): string': (text: string) => text.replaceAll(/[a-z]+/g, (part) => part.toUpperCase()),
   'string.replace(string, string): string': replace,
   'string.replace(string, string, int): string': replace,
   'string.split(string): list<string>': split,

@@ -1,7 +1,7 @@
 import type { Container, PodSpec } from '../schemas/types.ts'
 import { containersOf } from './defaults.ts'
 
-/** Returns the containers of all types with their paths, in upstream's order. */
+/** Returns each container with its path below `field`: init containers, then containers, then ephemeral containers, as upstream. */
 export function placedContainers(field: string, spec: PodSpec): [string, Container][] {
   const lists = ['initContainers', 'containers', 'ephemeralContainers'] as const
   const fields = lists.flatMap((list) => (spec[list] ?? []).map((_, index) => `${field}.${list}[${index}]`))
