@@ -95,7 +95,7 @@ async function fillUp(
   const health = await Promise.all(['/readyz', '/healthz', '/livez'].map(isHealthy))
   checks.check('readyz and healthz fail, livez succeeds', health.join() === 'false,false,true', health)
   const { items } = await client.list(ConfigMap, { namespace })
-  checks.check('reads succeed', includesAll(items, writes))
+  checks.check('a list succeeds, and contains every acknowledged write', includesAll(items, writes))
   // As client-go does, the client repeats a request up to ten times after a response 503 with Retry-After.
   const laterRejections = await Promise.all([1, 2, 3].map(() => write(client, writes)))
   const areClear = laterRejections.every(
@@ -105,7 +105,7 @@ async function fillUp(
   ended.abort()
   await watching
   const expected = [...writes.acknowledged.keys()].filter((name) => !before.has(name))
-  checks.check('a watch gets events of the acknowledged writes only', received.join() === expected.join(), {
+  checks.check('a watch gets the events of all acknowledged writes, and no others', received.join() === expected.join(), {
     received,
     expected,
   })

@@ -133,7 +133,9 @@ const externalPatch = (twin: Twin, handlers: object) => ({
     patches: [
       {
         name: 'p',
-        external: Object.fromEntries(Object.entries(handlers).map(([key, hook]) => [key, `${String(hook)}.${twin.namespace}`])),
+        external: Object.fromEntries(
+          Object.entries(handlers).map(([field, handler]) => [field, `${String(handler)}.${twin.namespace}`]),
+        ),
       },
     ],
   },
@@ -218,7 +220,7 @@ const upgradePlanFails: Case = async (twin) => {
   })
   twin.setResponse('GenerateUpgradePlan', () => failed('GenerateUpgradePlan'))
   await twin.patch(Cluster, clusterName, topology({ version: 'v1.35.0' }))
-  await twin.settle('the rollout does not begin')
+  await twin.settle('the upgrade does not begin')
 }
 
 /** The extension cannot make the changes of a rollout in place, so that Machines are replaced. */
@@ -285,7 +287,7 @@ const onlyValidates: Case = async (twin) => {
   await twin.create(ClusterClass, aClass(externalPatch(twin, { validateTopologyExtension: 'validate-topology' })))
   await twin.settle('the class is reconciled')
   await twin.create(Cluster, aCluster())
-  await twin.settle('a Cluster of the class is created')
+  await twin.settle('no object of the topology is created')
 }
 
 /** An external patch has `enabledIf: 'false'`. */
@@ -368,14 +370,14 @@ const deletedInUpgrade: Case = async (twin) => {
   await twin.settle('the Cluster is deleted', isGone('Cluster'))
 }
 
-/** A user adds a pending hook to a Cluster that is not being upgraded. */
+/** A user adds pending hooks to a Cluster that is not being upgraded. */
 const pendingAdded =
   (pending: string): Case =>
   async (twin) => {
     await twin.registerExtension()
     await createTopology(twin)
     await twin.patch(Cluster, clusterName, { metadata: { annotations: { [PendingHooksAnnotation]: pending } } })
-    await twin.settle('the pending hook was called')
+    await twin.settle('the pending hooks were called')
   }
 
 /** Hooks block without a message. */

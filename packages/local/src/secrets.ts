@@ -17,7 +17,7 @@ export const secretData = (texts: Readonly<Record<string, string>>): Record<stri
 export const findSecret = async (key: ObjectKey, io: ReconcileContext): Promise<Secret | undefined> =>
   io.cache.peek(Secret, key) ?? (await orAbsent(io.client.get(Secret, key)))
 
-/** Creates a Secret. Returns the existing Secret if another client has created it, so that callers need no read before the create. */
+/** Creates a Secret. If a Secret of this name exists already, returns it as `existing`, so that callers need no read before the create. */
 export async function createSecret(
   secret: Input<Secret>,
   { client }: ReconcileContext,

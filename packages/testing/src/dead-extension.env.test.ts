@@ -98,7 +98,7 @@ describe('a restarted manager with one extension that', () => {
     ['refuses connections', 'refuses'],
     ['does not respond', 'hangs'],
   ])(
-    '%s reconciles other Clusters; hooks of Clusters that the extension selects fail with an error that names it',
+    '%s reconciles other Clusters; hooks of Clusters that the extension selects fail with an error that names the extension',
     async (_, dead) => {
       mode = 'answers'
       await start()
@@ -130,7 +130,7 @@ describe('a restarted manager with one extension that', () => {
 })
 
 describe('an extension that was never reachable', () => {
-  test('fails the Clusters that it selects, with a message, and is called within 45 s after it becomes reachable', async () => {
+  test('blocks the Clusters that it selects, with an error message, and is called within 45 s after it becomes reachable', async () => {
     mode = 'refuses'
     await start()
     await prepare()
@@ -185,7 +185,7 @@ test('Clusters continue at once when the labels of their namespace no longer mat
   await env.settle()
   mode = 'refuses'
   await clusterIn('guarded')
-  // Afterwards the backoff is several minutes, so that only the changed label can cause the next reconcile.
+  // After ten minutes the backoff is several minutes, so that only the changed label can cause the next reconcile.
   await env.advance(minutes(10))
   expect(await condition('guarded', 'TopologyReconciled')).toMatch(/^False ReconcileFailed: /)
   await label(null)

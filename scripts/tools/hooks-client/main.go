@@ -81,7 +81,7 @@ func main() {
 	}
 }
 
-// caller is a registered handler of BeforeClusterCreate, with the request and the Cluster of its calls.
+// caller calls one handler of BeforeClusterCreate, which is registered in client, always with the same request and Cluster.
 type caller struct {
 	client  runtimeclient.Client
 	handler string

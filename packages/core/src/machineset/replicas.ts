@@ -14,7 +14,7 @@ import type { CreationFailure, MachineSetIO, MachineSetPhase, MachineSetScope } 
 
 /**
  * Deletes infrastructure machines and bootstrap configs whose Machine does not exist; creates missing Machines; deletes surplus Machines, or
- * moves them to the set that updates them in place.
+ * moves them to the MachineSet that updates them in place.
  */
 export const syncReplicas: MachineSetPhase = async (scope, io) => {
   const { machineSet, machines } = scope
@@ -54,7 +54,8 @@ async function scaleUp(scope: MachineSetScope, replicas: number, io: MachineSetI
     throw recordCreationFailure(scope, 'InfrastructureTemplateCloningFailed', `${text}: ${problem}`)
   }
 
-  // The framework waits for the writes of this process. After a change of leader, the cache may lack writes of the previous leader.
+  // The framework waits until the cache has the writes of this process. After a change of leader, the cache may lack writes of the previous
+  // leader.
   const live = await liveMachines(machineSet, io)
   if (live.length !== machines.length) return requeue(seconds(1), 'the cache to contain all Machines')
   const { log } = io

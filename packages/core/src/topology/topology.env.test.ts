@@ -1,4 +1,7 @@
-/** Managed topologies in the test environment: the test acts as the provider, and the runtime client records the calls of hooks. */
+/**
+ * Managed topologies in the test environment: the test acts as the provider and as the Cluster controller, and the runtime client records the
+ * calls of hooks.
+ */
 import {
   Cluster,
   ClusterClass,
@@ -63,7 +66,7 @@ const versionFields = [
   'kubernetesVersion',
 ]
 
-/** A runtime client with functions as handlers, which records calls. */
+/** Makes a runtime client that records calls, and whose handlers are functions. */
 function aRuntime() {
   const trace: string[] = []
   const handlers = new Map<string, (request: Record<string, unknown>) => HookResponse>()
@@ -90,7 +93,8 @@ function aRuntime() {
   return { client, trace, on: handlers.set.bind(handlers), proceedAll }
 }
 
-const SixHooks = [
+/** The lifecycle hooks except BeforeControlPlaneUpgrade, BeforeWorkersUpgrade and AfterWorkersUpgrade. */
+const mainHooks = [
   'BeforeClusterCreate',
   'AfterControlPlaneInitialized',
   'BeforeClusterUpgrade',
@@ -116,7 +120,7 @@ interface WorldOptions {
   readonly patience?: number
 }
 
-/** Starts an environment with the controllers of classes and topologies, and functions that act on the Cluster `demo`. */
+/** Starts an environment with the controllers of classes and topologies, and with functions that read and change its objects. */
 async function aWorld({ runtime = aRuntime(), withoutRuntime = false, ...options }: WorldOptions = {}) {
   const runtimeClient = withoutRuntime ? undefined : runtime.client
   const env = await testEnv({
@@ -135,7 +139,7 @@ async function aWorld({ runtime = aRuntime(), withoutRuntime = false, ...options
   const key = (name: string) => ({ namespace: 'default', name })
   const only = async (kind: Kind): Promise<UnknownObject> => {
     const { items } = await client.list(kind, { namespace: 'default' })
-    if (items.length !== 1) throw new Error(`${items.length} of ${kind.kind}`)
+    if (items.length !== 1) throw new Error(`expected one ${kind.kind}, found ${items.length}`)
     return items[0] as UnknownObject
   }
   return {
@@ -391,7 +395,7 @@ describe('creation', () => {
   test.each([
     ['a blocking message', (message: string) => ({ retryAfterSeconds: 60, message }), 'ClusterCreating'],
     [
-      'a failure',
+      'an error message',
       (message: string): HookResponse => {
         throw new Error(message)
       },
@@ -412,7 +416,7 @@ describe('creation', () => {
     expect(record!.message).toMatch(/😀\.\.\. \(truncated\)$/)
   })
 
-  test('a handler that fails with a different message each time is called with growing delays, although each message is recorded', async () => {
+  test('a handler that fails with a different message each time is called with growing delays, although each new message changes the Cluster', async () => {
     const world = await aWorld()
     let calls = 0
     world.runtime.on('BeforeClusterCreate', () => {
@@ -509,7 +513,7 @@ describe('creation', () => {
 
   test('writes nothing when idle', async () => {
     const world = await aReadyWorld()
-    // On a slow server, a change of the status may have been postponed.
+    // On a slow server, the reconcile after a change of the MachineDeployment waits, at most a second.
     await world.advance(minutes(1))
     const { revision } = world.store
     await world.advance(minutes(30))
@@ -589,12 +593,12 @@ describe('reports why a topology cannot be created', () => {
       'spec.topology.variables[size].value: Invalid value: "3": must be of type string: "integer"',
     ],
     [
-      'an unknown class of workers',
+      'an unknown MachineDeployment class',
       { workers: { machineDeployments: [{ class: 'gpu', name: 'md-0' }] } },
       'spec.topology.workers.machineDeployments[0].class: Invalid value: "gpu": MachineDeploymentClass with name "gpu" does not exist in ClusterClass "quick"',
     ],
     [
-      'an unknown class of pools',
+      'an unknown MachinePool class',
       { workers: { machinePools: [{ class: 'p', name: 'mp-0' }] } },
       'spec.topology.workers.machinePools[0].class: Invalid value: "p": MachinePoolClass with name "p" does not exist in ClusterClass "quick"',
     ],
@@ -660,7 +664,7 @@ test('a MachineHealthCheck is deleted with its MachineDeployment, and created wi
   expect(await world.names(MachineHealthCheck as never)).toEqual(await world.names(MachineDeployment as never))
 })
 
-const setSpecOf = ({ spec: { clusterName, selector, template } }: MachineDeployment) => ({
+const machineSetSpecOf = ({ spec: { clusterName, selector, template } }: MachineDeployment) => ({
   clusterName,
   selector,
   template,
@@ -673,7 +677,7 @@ test('templates of a deleted MachineDeployment are kept while a MachineSet witho
   const { infrastructureRef, bootstrap } = deployment.spec.template.spec
   await world.create(MachineSet, 'restored', {
     metadata: { name: 'restored', namespace: 'default', labels: { 'cluster.x-k8s.io/cluster-name': 'demo' } },
-    spec: setSpecOf(deployment),
+    spec: machineSetSpecOf(deployment),
   })
   const uids = async () => [
     (await world.client.get(DevMachineTemplate, { namespace: 'default', name: infrastructureRef.name })).metadata.uid,
@@ -689,7 +693,7 @@ test('a MachineSet with the pause annotation does not get the finalizer of the t
   const world = await aReadyWorld()
   const deployment = (await world.only(MachineDeployment)) as unknown as MachineDeployment
   const labels = { 'cluster.x-k8s.io/cluster-name': 'demo', 'topology.cluster.x-k8s.io/owned': '' }
-  const spec = setSpecOf(deployment)
+  const spec = machineSetSpecOf(deployment)
   const finalizersOf = async (name: string) =>
     (await world.client.get(MachineSet, { namespace: 'default', name })).metadata.finalizers
   const annotations = { 'cluster.x-k8s.io/paused': '' }
@@ -732,7 +736,7 @@ describe('an upgrade', () => {
     expect((await world.cluster()).status?.controlPlane?.upgradePlan).toEqual([{ version: 'v1.35.0' }])
   })
 
-  test('upgrades the control plane, then the workers, with a hook at each step', async () => {
+  test('upgrades the control plane, then the workers, and waits for a blocking hook before, between and after them', async () => {
     const world = await aReadyWorld()
     const [beforeUpgrade, afterControlPlane, afterUpgrade] = [
       'BeforeClusterUpgrade',
@@ -791,7 +795,7 @@ describe('an upgrade', () => {
     )
   })
 
-  test('a MachineDeployment that is removed during its rollout counts as upgrading until its Machines are deleted', async () => {
+  test('a MachineDeployment that is removed during its rollout counts as upgrading while it has a Machine of the old version', async () => {
     const world = await aWorld()
     await createClass(world)
     const workers = (...names: string[]) => ({
@@ -824,7 +828,7 @@ describe('an upgrade', () => {
     expect(await version()).toBe('v1.35.0')
   })
 
-  test('has the version of the control plane as its step while BeforeControlPlaneUpgrade blocks, so that Machines can be replaced', async () => {
+  test('records the version of the control plane in the annotation upgrade-step while BeforeControlPlaneUpgrade blocks, so that MachineSets can still create Machines', async () => {
     const world = await aReadyWorld()
     const step = async () => {
       const annotations = (await world.cluster()).metadata.annotations ?? {}
@@ -841,7 +845,7 @@ describe('an upgrade', () => {
     expect((await step())[0]).toBe('v1.35.0')
   })
 
-  test('has begun when BeforeControlPlaneUpgrade fails and BeforeClusterUpgrade has no handler', async () => {
+  test('has the pending hook AfterClusterUpgrade when BeforeControlPlaneUpgrade fails and BeforeClusterUpgrade has no handler', async () => {
     const world = await aReadyWorld()
     world.runtime.on('BeforeControlPlaneUpgrade', () => {
       throw new Error('no quota')
@@ -858,13 +862,13 @@ describe('an upgrade', () => {
       'version cannot be changed: [Cluster.spec.topology.version 1.35.0 was not propagated to control plane yet (control plane version 1.34.0), there are still MachineDeployments completing a previous upgrade'
     const stillBlocking = 'version cannot be changed when the "AfterClusterUpgrade" hook is still blocking'
 
-    /** Creates a Cluster whose upgrade from v1.34.0 to v1.35.0 waits for this hook. */
+    /** Creates a Cluster whose upgrade from v1.34.0 to v1.35.0 waits for the hook `name`. */
     async function waitingFor(name: string) {
       const world = await aWorld()
       await createClass(world)
       await createCluster(world)
       await becomeReady(world)
-      world.runtime.proceedAll(...SixHooks)
+      world.runtime.proceedAll(...mainHooks)
       const state = hook(world, name)
       const setVersion = (version: string, annotations: object = {}) =>
         world.patch(Cluster, 'demo', { metadata: { annotations }, spec: { topology: { version } } })
@@ -902,7 +906,7 @@ describe('an upgrade', () => {
       expect(world.runtime.trace).toEqual(Array(2).fill('BeforeClusterUpgrade v1.34.0 v1.35.1'))
     })
 
-    test('without the version check, BeforeControlPlaneUpgrade is called at once for another version; that of the control plane ends the upgrade', async () => {
+    test('without the version check, BeforeControlPlaneUpgrade is called at once for another version, and setting the version of the control plane ends the upgrade', async () => {
       const { world, setVersion } = await waitingFor('BeforeControlPlaneUpgrade')
       await setVersion('v1.35.1', unchecked)
       expect(world.runtime.trace).toEqual(['BeforeControlPlaneUpgrade v1.34.0 v1.35.1'])
@@ -942,7 +946,7 @@ describe('an upgrade', () => {
     })
   })
 
-  test('requests contain the Cluster with its pending hooks', async () => {
+  test('calls hooks with the Cluster and its pending hooks', async () => {
     const world = await aReadyWorld()
     const pending: string[] = []
     for (const name of ['BeforeControlPlaneUpgrade', 'AfterControlPlaneUpgrade', 'AfterWorkersUpgrade', 'AfterClusterUpgrade'])
@@ -965,7 +969,7 @@ describe('an upgrade', () => {
 
   test('over several minor versions has the versions of the class as steps, and one step for workers', async () => {
     const world = await aWorld()
-    world.runtime.proceedAll(...SixHooks)
+    world.runtime.proceedAll(...mainHooks)
     await createClass(world, { ...classSpec, kubernetesVersions: ['v1.34.0', 'v1.35.1', 'v1.36.2'] })
     await createCluster(world)
     await becomeReady(world)
@@ -994,7 +998,7 @@ describe('an upgrade', () => {
 
   test('has the steps that an extension plans, with four hooks around each step', async () => {
     const world = await aWorld()
-    world.runtime.proceedAll(...SixHooks, 'BeforeControlPlaneUpgrade', 'BeforeWorkersUpgrade', 'AfterWorkersUpgrade')
+    world.runtime.proceedAll(...mainHooks, 'BeforeControlPlaneUpgrade', 'BeforeWorkersUpgrade', 'AfterWorkersUpgrade')
     const steps = (...versions: string[]) => versions.map((version) => ({ version }))
     world.runtime.on('GenerateUpgradePlan', (request) => {
       const from = request['fromControlPlaneKubernetesVersion']
@@ -1028,7 +1032,7 @@ describe('an upgrade', () => {
     expect((await world.cluster()).metadata.annotations ?? {}).toEqual({})
   })
 
-  test('a failing plan of an extension is among the records of waiting hooks', async () => {
+  test('records a failed call of GenerateUpgradePlan among the waiting hooks', async () => {
     const world = await aWorld()
     let fails = true
     world.runtime.on('GenerateUpgradePlan', () => {
@@ -1230,7 +1234,7 @@ describe('changes', () => {
     await world.advance(seconds(30))
 
     const deployment = await world.only(MachineDeployment as never)
-    // Upstream: updateMachineDeployment in reconcile_state.go, dryRunSSAPatch in dryrun.go; applyPatcher in apiserver's patch.go.
+    // Upstream: updateMachineDeployment in reconcile_state.go, dryRunSSAPatch in dryrun.go; applyPatcher in patch.go of k8s.io/apiserver.
     expect(await world.reconciled()).toBe(
       `False ReconcileFailed: error reconciling the Cluster topology: failed to reconcile MachineDeployment default/${deployment.metadata.name}: ` +
         `failed to create patch helper for DevConfigTemplate default/${name}: server side apply dry-run failed for modified object: ` +
@@ -1331,7 +1335,10 @@ test('deletion waits for BeforeClusterDelete', async () => {
   expect(await world.reconciled()).toBe('False Deleting: Cluster is deleting')
 })
 
-/** Wraps a transport: after this many writes, all requests fail, as for a killed process, until `state.stopped` is reset. */
+/**
+ * Returns a wrapper for a transport. It lets `writes` writes pass, not counting Events and dry runs. From the next write on, all requests
+ * fail, as for a killed process, until `state.stopped` is reset.
+ */
 function stopAfter(writes: number) {
   const state = { stopped: false, wasStopped: false }
   let remainingWrites = writes
@@ -1367,7 +1374,7 @@ test('repeated conflicts are not reported in TopologyReconciled', async () => {
 })
 
 describe('a stale copy of the Cluster', () => {
-  /** Reconciles once, as a new process would whose cache contains the Cluster `stale`. */
+  /** Reconciles once, like a new process whose cache contains the Cluster `stale`. */
   async function reconcileWith(world: World, stale: Cluster) {
     const { clock } = world
     const client = world.controllerClient()
@@ -1460,10 +1467,13 @@ describe('a stop between any two writes leads to the same result', () => {
       .map((object) => `${object.kind} ${object.metadata.name}`)
   }
 
-  /** Creates a Cluster, makes it ready, changes a variable and upgrades it; continues in a second process when the first was stopped. */
+  /**
+   * Creates a Cluster, makes it ready, changes a variable and upgrades it. If this takes more than `writes` writes, the first process stops
+   * after them, and a second process continues.
+   */
   async function runLifecycle(writes: number) {
     const [store, clock, runtime] = [memoryStore(), new VirtualClock(), aRuntime()]
-    runtime.proceedAll(...SixHooks)
+    runtime.proceedAll(...mainHooks)
     const { state, between } = stopAfter(writes)
     const unowned: string[] = []
     // Requests of the stopped process fail again and again, so `settle` must not wait long for their success.
@@ -1505,7 +1515,7 @@ describe('a stop between any two writes leads to the same result', () => {
   test('no object is created twice, and no hook is skipped', async () => {
     const undisturbed = await runLifecycle(10_000)
     expect(undisturbed.reconciled).toBe('True ReconcileSucceeded')
-    const hooks = SixHooks.slice(0, 5)
+    const hooks = mainHooks.slice(0, 5)
     expect(undisturbed.trace.map((line) => line.split(' ')[0])).toEqual(hooks)
 
     for (let writes = 0; ; writes++) {
@@ -1515,7 +1525,7 @@ describe('a stop between any two writes leads to the same result', () => {
       expect(`${stop}: ${reconciled}`).toBe(`${stop}: True ReconcileSucceeded`)
       expect([stop, new Set(trace.map((line) => line.split(' ')[0]))]).toEqual([stop, new Set(hooks)])
       expect([stop, ...finalInventory]).toEqual([stop, ...undisturbed.inventory])
-      // A template without an owner and without references to it would remain after its Cluster is deleted.
+      // An object that the Cluster does not own would remain after the Cluster is deleted.
       expect([stop, ...unowned]).toEqual([stop])
     }
   })
@@ -1617,11 +1627,11 @@ describe('patches of extensions', () => {
       )
     }
     await createCluster(world)
-    const hidden = requests.at(-1)!.items.flatMap(({ object }) => {
+    const visible = requests.at(-1)!.items.flatMap(({ object }) => {
       const { metadata } = object as unknown as { metadata: { annotations?: Record<string, string> } }
       return Object.keys(metadata.annotations ?? {}).filter((name) => name in annotations)
     })
-    expect(hidden).toEqual([])
+    expect(visible).toEqual([])
     expect(requests.at(-1)!.items).toHaveLength(5)
   })
 
@@ -1668,7 +1678,7 @@ describe('patches of extensions', () => {
       (request: Request): HookResponse => ({ items: [{ uid: request.items[0]!.uid, patchType: 'Other', patch: base64({}) }] }),
       'failed to apply patch: unknown patchType Other',
     ],
-  ])('a response that %s fails the topology', async (_, generate, problem) => {
+  ])('the reconcile fails after a response whose patch %s', async (_, generate, problem) => {
     const { world } = await aPatchedCluster(generate)
     expect(await world.reconciled()).toMatch(
       /^False ReconcileFailed: error computing the desired state of the Cluster topology: failed to apply patches: failed to apply patches for patch "net": /,
@@ -1686,7 +1696,7 @@ describe('patches of extensions', () => {
     expect(await world.names(DevCluster)).toHaveLength(1)
   })
 
-  test('a patch that only validates fails the topology, as in upstream', async () => {
+  test('the reconcile fails, as in upstream, if a patch has only a handler of ValidateTopology', async () => {
     const world = await aWorld()
     await createClass(world, withPatches({ name: 'check', external: { validateTopologyExtension: 'check.ext' } }))
     await createCluster(world)

@@ -10,8 +10,8 @@ export interface Deadline {
   cancel(): void
 }
 
-/** The maximum timeout of core, used if the request has no valid timeout. */
-const longest = seconds(30)
+/** The maximum timeout that core sends. Used if the request has no valid timeout. */
+const defaultTimeout = seconds(30)
 
 /**
  * Creates a deadline.
@@ -19,7 +19,7 @@ const longest = seconds(30)
  * @param timeout the caller's timeout as Go duration, such as `10s`; 30 seconds if it is missing, invalid or not positive
  */
 export function deadlineOf(callerSignal: AbortSignal, timeout: string | null, clock: Clock): Deadline {
-  const limit = durationOf(timeout) ?? longest
+  const limit = durationOf(timeout) ?? defaultTimeout
   const expired = new AbortController()
   const timer = clock.schedule(limit, () =>
     expired.abort(new DOMException(`the caller's timeout of ${durationText(limit)} has expired`, 'TimeoutError')),

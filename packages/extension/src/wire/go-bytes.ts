@@ -1,7 +1,9 @@
 /** Bytes in Go's JSON: standard base64 with padding; line breaks are ignored. Upstream: encoding/base64, Go 1.26. */
 import { WireError } from './wire-error.ts'
 
+/** Encodes bytes as base64. */
 export const bytesBase64 = (bytes: readonly number[]): string => Buffer.from(bytes).toString('base64')
+/** Decodes base64. Does not validate it; see `checkBase64`. */
 export const base64Bytes = (text: string): Uint8Array => Buffer.from(text, 'base64')
 
 /** Whether a text is base64 without line breaks, as encoders write it. */

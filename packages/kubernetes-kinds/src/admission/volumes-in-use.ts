@@ -1,6 +1,6 @@
 /**
- * Adds a finalizer to new PersistentVolumes, PersistentVolumeClaims and VolumeAttributesClasses. Controllers remove it when the object is
- * being deleted and is not in use. Upstream: plugin/pkg/admission/storage/storageobjectinuseprotection.
+ * Adds a finalizer to new PersistentVolumes, PersistentVolumeClaims and VolumeAttributesClasses. kube-controller-manager removes the
+ * finalizer when the object is being deleted and is not in use. Upstream: plugin/pkg/admission/storage/storageobjectinuseprotection.
  */
 import type { Plugin } from '@capstan/apiserver/kinds'
 

@@ -70,7 +70,7 @@ export async function readMachineParts(
 
 /**
  * Creates one Machine: its infrastructure and bootstrap config first, then the Machine that refers to both. After an interrupted reconcile,
- * the next reconcile finds infrastructure and bootstrap config by their owner and continues.
+ * the next reconcile finds the infrastructure by its owner, and the bootstrap config by the same name, and continues.
  */
 export async function createMachine(
   scope: ControlPlaneScope,
@@ -142,8 +142,8 @@ export function desiredMachine(
 }
 
 /**
- * Writes the fields that need no rollout to an existing Machine (metadata, `propagatedFieldsOf`, UpToDate condition), and the
- * metadata to its infrastructure and bootstrap config. Writes only differences, and nothing to a Machine that is being deleted.
+ * Writes the fields that need no rollout to an existing Machine (metadata, the spec fields of `propagatedFieldsOf`, the UpToDate condition),
+ * and the metadata to its infrastructure and bootstrap config. Writes only differences, and nothing to a Machine that is being deleted.
  * Returns the updated Machine, with the reasons why it is not up to date.
  */
 export async function syncMachine(

@@ -1,4 +1,7 @@
-/** Computations that requests with the objects of `cases.ts` do not run, or run only after other checks. */
+/**
+ * Computations that `growth.test.ts` measures by direct calls, because requests with the objects of `cases.ts` do not reach them, or reach
+ * them only if earlier checks accept the object.
+ */
 import {
   applyJsonPatch,
   applyMergePatch,
@@ -16,6 +19,7 @@ import {
 } from '@capstan/kube'
 
 export const many = <T>(size: number, make: (index: number) => T): T[] => Array.from({ length: size }, (_, index) => make(index))
+/** Returns `size` objects with the names n0, n1, …, each with the fields of `extra`. */
 export const named = (size: number, extra: object = {}) => many(size, (index) => ({ name: `n${index}`, ...extra }))
 
 const patchedSchema: JSONSchema = s.object({
@@ -69,7 +73,7 @@ const checkHostileTexts = (format: string, size: number): boolean[] =>
 
 const rejectingSchema: JSONSchema = { type: 'object', properties: { value: { type: 'string', maxLength: 0 } } }
 
-/** Computations by name. `size` is the number of items, members or characters of the input. */
+/** Computations by name. Their input grows in proportion to `size`. */
 export const workOutsideRequests: readonly (readonly [name: string, work: (size: number) => unknown])[] = [
   ['a label selector of many requirements', (size) => parseLabelSelector(many(size, (index) => `n${index}=a`).join(','))],
   ['a label selector of many values', (size) => parseLabelSelector(`a in (${many(size, (index) => `n${index}`).join(',')})`)],

@@ -48,8 +48,8 @@ export function keepOtherParts(
 }
 
 /**
- * Increases the generation when a part other than metadata changed, or when the strategy counts another change. The status counts only in
- * kinds without a status subresource.
+ * Sets the generation if the strategy of the kind declares `generation`: to that of `old`, plus one when a part other than metadata changed, or
+ * when the strategy counts another change. The status counts only in kinds without a status subresource.
  */
 export function countGeneration(
   info: ResourceInfo,

@@ -1,7 +1,7 @@
 import { BeforeClusterCreate } from '@capstan/api'
 import { holdFor, on, proceedNow } from '@capstan/extension'
 
-/** Blocks a new Cluster until it has the label that is named by the setting `requiredLabel`. */
+/** Blocks the creation of a Cluster until it has the label that the setting `requiredLabel` names. Blocks no Cluster without this setting. */
 export const beforeClusterCreate = on(BeforeClusterCreate, { name: 'before-cluster-create' }, ({ request, settings }) => {
   const { requiredLabel = '' } = settings
   const { labels = {} } = request.cluster.metadata
