@@ -112,6 +112,57 @@ describe('difference() of a desired and a current object', () => {
       current({ taints: [{ key: 'x' }, { key: 'b', value: '1' }, { key: 'y' }, { key: 'a', value: '1' }] }, taints('a', 'b')),
       'none',
     ],
+    [
+      'a member of an atomic map that is no longer wanted',
+      desired({ m: { a: 1 } }),
+      current({ m: { a: 1, b: 2 } }, owned({ 'f:m': {} })),
+      'spec',
+    ],
+    [
+      'no difference between equal atomic maps',
+      desired({ m: { a: { b: 1 }, c: undefined } }),
+      current({ m: { a: { b: 1 } } }, owned({ 'f:m': {} })),
+      'none',
+    ],
+    [
+      'an equal value that only another manager owns',
+      desired({ a: 1, b: { c: 2 } }),
+      current({ a: 1, b: { c: 2 } }, owned({ 'f:a': {} })),
+      'metadata',
+    ],
+    [
+      'an equal label that only another manager owns',
+      desired({ a: 1, b: { c: 2 } }, { a: '1', b: '2' }),
+      current({ a: 1, b: { c: 2 } }, ab, { a: '1', b: '2' }),
+      'metadata',
+    ],
+    [
+      'an equal item of a keyed list that only another manager owns',
+      desired({
+        taints: [
+          { key: 'a', value: '1' },
+          { key: 'b', value: '1' },
+        ],
+      }),
+      current(
+        {
+          taints: [
+            { key: 'a', value: '1' },
+            { key: 'b', value: '1' },
+          ],
+        },
+        taints('a'),
+      ),
+      'metadata',
+    ],
+    [
+      'an equal item of a set that only another manager owns',
+      desired({ s: ['x', 'y'] }),
+      current({ s: ['x', 'y'] }, owned({ 'f:s': { 'v:"x"': {} } })),
+      'metadata',
+    ],
+    ['no difference for an equal set', desired({ s: ['x'] }), current({ s: ['x'] }, owned({ 'f:s': { 'v:"x"': {} } })), 'none'],
+    ['no difference for an empty map', desired({ a: 1, m: {} }), current({ a: 1, m: {} }, owned({ 'f:a': {} })), 'none'],
   ] as const)('reports %s', (_, desiredObject, currentObject, expected) => {
     expect(difference(desiredObject, currentObject)).toBe(expected)
   })

@@ -24,25 +24,25 @@ export const dryRunError = (kind: string, object: KubeObject): string =>
   `failed to create patch helper for ${kind} ${keyText(keyOf(object))}: server side apply dry-run failed for modified object`
 
 /**
- * Result of `difference`: `spec` when any field outside of `metadata` differs. Otherwise `metadata` when labels, annotations or owners differ,
- * or when the managedFields entry of `TopologyManager` is missing or is for another API version.
+ * Result of `difference`: `spec` when the value of any field outside of `metadata` differs. Otherwise `metadata` when labels, annotations or
+ * owners differ, or when `TopologyManager` does not own a desired field yet.
  */
 export type Difference = 'none' | 'metadata' | 'spec'
 
 /**
  * Returns how `current` differs from the result of applying `desired`. May report a difference where the server would see none (list items
- * with defaults, a mutating webhook). Does not report members that an atomic map would lose, nor fields that have the desired value already
- * but that `TopologyManager` does not own yet.
+ * with defaults, a mutating webhook).
  */
 export function difference(desired: Input<UnknownObject>, current: KubeObject): Difference {
   const applied = appliedEntry(current, desired.apiVersion ?? current.apiVersion)
   const { metadata, apiVersion: _v, kind: _k, ...body } = desired
   const { metadata: currentMetadata, apiVersion: _cv, kind: _ck, ...currentBody } = current as UnknownObject
   const { metadata: ownedMetadata, body: ownedBody } = splitMetadata(applied?.fieldsV1 ?? {})
-  if (changes(body, currentBody, ownedBody)) return 'spec'
+  if (memberChanges(body, currentBody, ownedBody)) return 'spec'
   const { labels, annotations, ownerReferences } = metadata
   const settable = { labels, annotations, ownerReferences }
-  return applied === undefined || changes(settable, currentMetadata, ownedMetadata) ? 'metadata' : 'none'
+  if (memberChanges(settable, { ...currentMetadata }, ownedMetadata)) return 'metadata'
+  return applied === undefined || !ownsMembers(body, ownedBody) || !ownsMembers(settable, ownedMetadata) ? 'metadata' : 'none'
 }
 
 /**
@@ -62,37 +62,78 @@ function splitMetadata({ 'f:metadata': metadata, ...body }: Fields): { metadata:
 }
 const fieldsOf = (value: unknown): Fields => (isRecord(value) ? value : {})
 
-/** Whether a member of `desired` differs in `current`, or a previously applied member is no longer desired. */
-function changes(desired: unknown, current: unknown, owned: Fields): boolean {
+/** The owned fields below a field in managedFields: none if the field is owned as a whole, `undefined` if it is not owned. */
+type Owned = Fields | undefined
+
+const ownedBelow = (owned: Owned, entry: string): Owned => {
+  const value = owned?.[entry]
+  return isRecord(value) ? value : undefined
+}
+/** Whether a map or list is owned as a whole: it is atomic, or was applied without members. */
+const isOwnedAsWhole = (owned: Owned): boolean => owned !== undefined && Object.keys(owned).length === 0
+
+/** Whether `desired` differs from `current`, or a previously applied member is no longer desired. */
+function changes(desired: unknown, current: unknown, owned: Owned): boolean {
   if (Array.isArray(desired)) return listChanges(desired, current, owned)
   if (!isRecord(desired)) return !equal(desired, current)
   if (!isRecord(current)) return true
-  for (const [name, value] of Object.entries(desired)) {
-    if (value !== undefined && changes(value, current[name], fieldsOf(owned[`f:${name}`]))) return true
-  }
-  return Object.keys(owned).some((field) => field.startsWith('f:') && desired[field.slice(2)] === undefined)
+  // An apply replaces an atomic map, with the members of other managers.
+  const isCurrentMember = (name: string) => desired[name] !== undefined
+  if (isOwnedAsWhole(owned) && !Object.keys(current).every(isCurrentMember)) return true
+  return memberChanges(desired, current, owned)
 }
 
-function listChanges(desired: readonly unknown[], current: unknown, owned: Fields): boolean {
+function memberChanges(desired: Fields, current: Fields, owned: Owned): boolean {
+  for (const [name, value] of Object.entries(desired)) {
+    if (value !== undefined && changes(value, current[name], ownedBelow(owned, `f:${name}`))) return true
+  }
+  return Object.keys(owned ?? {}).some((field) => field.startsWith('f:') && desired[field.slice(2)] === undefined)
+}
+
+function listChanges(desired: readonly unknown[], current: unknown, owned: Owned): boolean {
   if (equal(desired, current)) return false
   if (!Array.isArray(current)) return true
-  const keyed = Object.keys(owned).filter((field) => field.startsWith('k:'))
+  const items = keyedItems(owned)
   // Without keyed items, the list is atomic or a set, or `TopologyManager` has not applied it yet: any difference counts.
-  if (keyed.length === 0) return true
-  const keys = Object.keys(readJSON(keyed[0]!.slice(2)) as object)
-  const sameItem = (a: unknown, b: unknown) => isRecord(a) && isRecord(b) && keys.every((key) => equal(a[key], b[key]))
-  const ownedOf = (item: unknown) => keyed.find((field) => sameItem(readJSON(field.slice(2)), item))
+  if (!items) return true
   let previous = -1
   const changed = desired.some((item) => {
-    const field = ownedOf(item)
-    const index = current.findIndex((candidate) => sameItem(candidate, item))
+    const index = current.findIndex((candidate) => items.haveSameKey(candidate, item))
     // The server puts the applied items in the order of the applied list. Items of other managers stay in between.
     const isMoved = index < previous
     previous = index
-    return isMoved || changes(item, current[index], field === undefined ? {} : fieldsOf(owned[field]))
+    return isMoved || changes(item, current[index], items.ownedOf(item))
   })
-  return changed || keyed.some((field) => !desired.some((item) => sameItem(readJSON(field.slice(2)), item)))
+  return changed || items.keys.some((key) => !desired.some((item) => items.haveSameKey(key, item)))
 }
+
+/** Returns the owned items of a list whose items have keys; `undefined` if none is owned. */
+function keyedItems(owned: Owned) {
+  const entries = Object.keys(owned ?? {}).filter((field) => field.startsWith('k:'))
+  if (entries.length === 0) return undefined
+  const keys = entries.map((entry) => readJSON(entry.slice(2)) as Fields)
+  const names = Object.keys(keys[0]!)
+  const haveSameKey = (a: unknown, b: unknown) => isRecord(a) && isRecord(b) && names.every((name) => equal(a[name], b[name]))
+  const ownedOf = (item: unknown): Owned => {
+    const index = keys.findIndex((key) => haveSameKey(key, item))
+    return index < 0 ? undefined : ownedBelow(owned, entries[index]!)
+  }
+  return { keys, haveSameKey, ownedOf }
+}
+
+/** Whether `TopologyManager` owns all desired fields. Empty maps and lists need no owner. */
+function owns(desired: unknown, owned: Owned): boolean {
+  if (desired === undefined || desired === null || isOwnedAsWhole(owned)) return true
+  if (isRecord(desired)) return ownsMembers(desired, owned)
+  if (!Array.isArray(desired)) return owned !== undefined
+  const items = keyedItems(owned)
+  if (items) return desired.every((item) => owns(item, items.ownedOf(item)))
+  const values = Object.keys(owned ?? {}).flatMap((field) => (field.startsWith('v:') ? [readJSON(field.slice(2))] : []))
+  return desired.every((item) => values.some((value) => equal(value, item)))
+}
+
+const ownsMembers = (desired: Fields, owned: Owned): boolean =>
+  Object.entries(desired).every(([name, value]) => owns(value, ownedBelow(owned, `f:${name}`)))
 
 /**
  * Remembers each applied object, and which fields `TopologyManager` owned after the apply. While neither changes, no apply is needed, even
