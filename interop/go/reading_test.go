@@ -33,7 +33,7 @@ func TestPagesAreOfOneRevision(t *testing.T) {
 	second, err := maps.List(background, metav1.ListOptions{Limit: 3, Continue: first.Continue})
 	must(t, err)
 	check(t, "second page, with the object that was deleted in the meantime", names(second.Items, (*corev1.ConfigMap).GetName), "n003,n004,n005")
-	check(t, "all pages are of one revision", second.ResourceVersion, first.ResourceVersion)
+	check(t, "the second page has the revision of the first", second.ResourceVersion, first.ResourceVersion)
 	last, err := maps.List(background, metav1.ListOptions{Limit: 3, Continue: second.Continue})
 	must(t, err)
 	check(t, "last page", names(last.Items, (*corev1.ConfigMap).GetName), "n006")

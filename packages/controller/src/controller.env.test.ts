@@ -221,7 +221,7 @@ describe('a controller', () => {
     })
   })
 
-  test("reports its queue in controller-runtime's metrics", async () => {
+  test("reports its queue, workers and reconciles in controller-runtime's metrics", async () => {
     env = await testEnv({ kinds, controllers: [createParentController([])] })
     await env.client.create(Parent, aParent('a', 1))
     await env.advance(seconds(1))
@@ -265,7 +265,7 @@ describe('a controller', () => {
 
   test.each<[string, unknown, boolean]>([
     ['a conflict', conflict, false],
-    ['a conflict whose message names the step', new Error('error of a step: conflict', { cause: conflict }), false],
+    ['an error whose cause is a conflict', new Error('error of a step: conflict', { cause: conflict }), false],
     ['several conflicts', new AggregateError([conflict, new Error('step: conflict', { cause: conflict })], 'two'), false],
     ['a conflict and another failure', new AggregateError([conflict, new Error('out of order')], 'two'), true],
     ['another failure', new Error('out of order', { cause: new StatusError('NotFound', 'gone') }), true],
@@ -285,7 +285,7 @@ describe('a controller', () => {
     expect(errors).toEqual(isError ? ['Reconciler error'] : [])
   })
 
-  test('logs an error of a map function, and gets later events', async () => {
+  test('logs an error of a map function, and receives later events', async () => {
     const errors: unknown[] = []
     const logger = (bound: LogFields): Logger => ({
       ...silent,
@@ -334,10 +334,10 @@ describe('a controller', () => {
     expect(reconcileTimes).toEqual([0, 300, 600, 900])
   })
 
-  test('reconciles the old and the new owner when the owner of an object changes', async () => {
+  test('reconciles the old and the new parent when the map function returns another parent for a changed child', async () => {
     const reconciledNames: string[] = []
     const recorder = controller({
-      name: 'listener',
+      name: 'recorder',
       for: Parent,
       watches: [
         watches(Child, (child: KubeObject & { spec: { of: string } }) => [{ namespace: 'default', name: child.spec.of }]),
@@ -356,8 +356,11 @@ describe('a controller', () => {
   })
 })
 
-describe('aggregates', () => {
-  /** Starts a controller whose reconciles take 100 ms. Returns the times of later reconciles, and functions that change or delete a child. */
+describe('for a kind in `aggregates`,', () => {
+  /**
+   * Starts a controller whose reconciles take 100 ms, and creates a Parent with a child. Returns the times of later reconciles in seconds, and
+   * functions that change or delete the child.
+   */
   async function slowParents() {
     const reconciles: number[] = []
     const slow = controller({
@@ -417,7 +420,7 @@ const neverPaused = {
   scope: (object: Parent) => object,
 }
 
-test('the error of a phase is reported although the status cannot be written', async () => {
+test('the error of a phase is logged together with the error of the patch of the status', async () => {
   const errors: string[] = []
   const log: Logger = { ...silent, error: (_, fields) => void errors.push(messageOf(fields?.['err'])), child: () => log }
   const failing = controller({
@@ -925,17 +928,17 @@ test('reconciles yield to timers and sockets, however many keys are ready', asyn
 })
 
 describe('work without a worker', () => {
-  /** Creates a controller in which keys `slow…` wait for `response` without a worker. Other keys end at once. */
-  const createWaitingController = (response: Promise<void>, ended: string[], maximum: { workers: number; now: number }) =>
+  /** Creates a controller in which keys `slow…` wait for `response` without a worker. Other keys end at once. Counts the used workers. */
+  const createWaitingController = (response: Promise<void>, ended: string[], workers: { current: number; maximum: number }) =>
     controller({
       name: 'waiting',
       for: Parent,
       concurrency: 2,
       async reconcile({ name }, { withoutWorker }) {
         if (name.startsWith('slow')) await withoutWorker(() => Promise.all([response, withoutWorker(() => response)]))
-        maximum.workers = Math.max(maximum.workers, ++maximum.now)
+        workers.maximum = Math.max(workers.maximum, ++workers.current)
         await new Promise((resolve) => setImmediate(resolve))
-        maximum.now--
+        workers.current--
         ended.push(name)
         return proceed()
       },
@@ -947,8 +950,8 @@ describe('work without a worker', () => {
   test('occupies no worker until it is complete', async () => {
     const response = Promise.withResolvers<void>()
     const ended: string[] = []
-    const maximum = { workers: 0, now: 0 }
-    env = await testEnv({ kinds, controllers: [createWaitingController(response.promise, ended, maximum)] })
+    const workers = { current: 0, maximum: 0 }
+    env = await testEnv({ kinds, controllers: [createWaitingController(response.promise, ended, workers)] })
     for (let i = 0; i < 20; i++) await env.client.create(Parent, aParent(`slow${i}`, 0))
     await env.client.create(Parent, aParent('quick', 0))
     while (ended.length === 0) await turns(1)
@@ -956,7 +959,7 @@ describe('work without a worker', () => {
     response.resolve()
     await env.settle()
     expect(ended).toHaveLength(21)
-    expect(maximum.workers).toBe(2)
+    expect(workers.maximum).toBe(2)
   })
 
   test('that fails makes its reconcile fail, which is then retried', async () => {

@@ -38,7 +38,7 @@ export * from './client/observed-call.ts'
 export * from './client/metrics.ts'
 export { HandlerRegistry, type Registration } from './client/registry.ts'
 export { checkDiscovery } from './client/discovery.ts'
-// Tapes
+// Tapes: recording, reading and replaying calls of hooks
 export { redact, redactText } from './tape/deny-list.ts'
 export { Redacted } from './tape/secret-text.ts'
 export * from './tape/tape.ts'

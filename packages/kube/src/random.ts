@@ -1,6 +1,6 @@
 /** Source of random numbers, always passed as an argument. `seededRandom` makes runs repeatable, including the names of objects. */
 export interface Random {
-  /** A number in [0, 1). */
+  /** Returns a number in [0, 1). */
   next(): number
 }
 

@@ -173,7 +173,7 @@ describe('a saved file', patient, () => {
 })
 
 test(
-  'the demo ClusterClass refers to topology handlers in its patches, and the handlers get the settings of the manifest',
+  'the demo ClusterClass names a ValidateTopology handler once the extension also has a GeneratePatches handler; the handler gets the settings of the manifest',
   patient,
   async () => {
     mkdirSync(join(folder, 'manifests'))
@@ -217,7 +217,7 @@ test('all hooks of a new project are called in the lifecycle of a Cluster, and n
   await client.patch(Cluster, key, { type: 'merge', body })
   await command.line(/Cluster default\/demo: upgraded to v1\.38\.1/)
 
-  // The variables of the ClusterClass are also discovered again.
+  // After a reload, core discovers the variables of the ClusterClass again.
   const source = readFileSync(join(folder, 'extension.ts'), 'utf8')
   save(source.replace("default: 'eu1'", "default: 'us1'"))
   await command.line(/reloaded/)

@@ -1,4 +1,7 @@
-/** The webhooks of a manager as a function from Request to Response. Paths are those of upstream's managers. */
+/**
+ * The webhooks of a manager as a function from Request to Response. Paths are those of upstream's managers, except for webhooks that are
+ * declared by `SeparateWebhook`, which upstream does not have.
+ */
 import type { Admission, DeclaredKind, Reader } from '@capstan/kube'
 import { isRecord, jsonTypeName, messageOf, notAnObjectText, readJSON, scanJSON } from '@capstan/kube'
 import {
@@ -19,17 +22,20 @@ import { type ApiVersionLookup, respondToConversion, type ConversionReview } fro
 const MaxAdmissionBytes = 7 * 1024 * 1024
 /**
  * Size from which a ConversionReview is rejected as too large. A page of 500 objects of 128 KiB each fits; 500 is the default page size of
- * client-go. Neither upstream nor the protocol has a limit. The Kubernetes API server converts objects one by one, and Capstan's API server
- * sends about 1 MiB of objects in one review.
+ * client-go. Neither upstream nor the protocol has a limit. The Kubernetes API server converts objects one by one. Capstan's API
+ * server adds no object to a review whose objects already have 2^20 characters.
  */
 const MaxConversionBytes = 64 * 1024 * 1024
 
 export interface WebhooksOptions {
-  /** Kinds whose versions are converted. */
+  /**
+   * Kinds whose versions are converted. If an object violates the schema of its kind in this list, an unexpected error of a defaulting
+   * function is ignored, because the API server rejects the object later.
+   */
   readonly kinds: readonly DeclaredKind[]
   /** Looks up the versions of referenced kinds. Required for conversions to versions whose references contain an apiVersion. */
   readonly apiVersionOf?: ApiVersionLookup
-  /** Absent when the API server calls admission functions directly. */
+  /** Admission functions, and the reader that they use. Absent when the API server calls admission functions directly. */
   readonly admission?: { readonly of: readonly Admission[]; readonly reader: Reader }
 }
 
@@ -37,8 +43,8 @@ export interface WebhooksOptions {
 export const ConvertPath = '/convert'
 
 /**
- * Returns the path of a webhook, as upstream's generateMutatePath and generateValidatePath. If the admission functions have their own webhook
- * (`SeparateWebhook`) beside the webhook of their kind, the path ends with its name.
+ * Returns the path of a webhook, as upstream's generateMutatePath and generateValidatePath. If the admission functions declare a webhook of
+ * their own (`SeparateWebhook`), the path ends with the name of this webhook.
  */
 export function admissionPath(phase: Phase, { kind: { group, version, kind }, webhook }: AdmittedKind): string {
   const path = `/${phase === 'default' ? 'mutate' : 'validate'}-${group.replaceAll('.', '-')}-${version}-${kind.toLowerCase()}`
@@ -112,7 +118,8 @@ async function handleConversion(request: Request, respond: (review: ConversionRe
     return reject(400, `the body is not JSON: ${messageOf(err)}`)
   }
   const conversion = isRecord(review) ? review.request : undefined
-  if (!isRecord(conversion) || !Array.isArray(conversion.objects ?? [])) return reject(400, 'there is no request in the body')
+  if (!isRecord(conversion) || !Array.isArray(conversion.objects ?? []))
+    return reject(400, 'there is no valid request in the body')
   return Response.json(await respond({ request: conversion as unknown as ConversionReview['request'] }))
 }
 

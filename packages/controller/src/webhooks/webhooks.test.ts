@@ -291,11 +291,11 @@ describe('a request that is not a complete AdmissionReview', () => {
 })
 
 test.each([
-  [400, 'there is no request in the body', ''],
-  [400, 'there is no request in the body', 'null'],
-  [400, 'there is no request in the body', '{}'],
-  [400, 'there is no request in the body', '{"request": 1}'],
-  [400, 'there is no request in the body', '{"request": {"objects": 1}}'],
+  [400, 'there is no valid request in the body', ''],
+  [400, 'there is no valid request in the body', 'null'],
+  [400, 'there is no valid request in the body', '{}'],
+  [400, 'there is no valid request in the body', '{"request": 1}'],
+  [400, 'there is no valid request in the body', '{"request": {"objects": 1}}'],
   [400, 'the body is not JSON', '{'],
   [413, 'request entity is too large; limit is 67108864 bytes', ' '.repeat(64 * 1024 * 1024 + 1)],
 ])('a conversion is rejected with %i: %s', async (status, text, body) => {

@@ -73,15 +73,15 @@ test('a Machine reports UpToDate when its MachineSet names the MachineDeployment
   const { spec } = aMachine()
   const template = { metadata: { labels: { a: 'b' } }, spec: { ...spec, version: 'v1.34.0' } }
   const labels = { 'cluster.x-k8s.io/deployment-name': 'md' }
-  const ofSet = { clusterName: 'demo', selector: { matchLabels: { a: 'b' } }, template }
+  const workersSpec = { clusterName: 'demo', selector: { matchLabels: { a: 'b' } }, template }
   const paused = { 'cluster.x-k8s.io/paused': '' }
   await env.client.create(MachineDeployment, {
     metadata: { namespace: 'default', name: 'md', annotations: paused },
-    spec: ofSet,
+    spec: workersSpec,
   } as never)
   const set = await env.client.create(MachineSet, {
     metadata: { namespace: 'default', name: 'set', labels, annotations: paused },
-    spec: ofSet,
+    spec: workersSpec,
   } as never)
   await env.client.create(Machine, {
     metadata: { namespace: 'default', name: 'm1', labels, ownerReferences: [controllerReference(set, MachineSet)] },
@@ -155,7 +155,7 @@ test('a Machine reports a terminal failure when its infrastructure machine was d
   expect(machine.status?.deprecated?.v1beta1?.failureReason).toBe('InvalidConfiguration')
 })
 
-test('the status of a Machine is updated, and the Machine can be deleted, even if failureReason and failureMessage are not strings', async () => {
+test('the status of a Machine is updated, and the Machine can be deleted, even if failureReason and failureMessage of its infrastructure machine are not strings', async () => {
   env = await coreEnv()
   await env.provisionCluster()
   await env.provisionMachine('m1')
@@ -169,7 +169,7 @@ test('the status of a Machine is updated, and the Machine can be deleted, even i
   expect(await orAbsent(env.get(Machine, 'm1'))).toBeUndefined()
 })
 
-test('an invalid reason in a condition of a provider is reported, and the rest of the status is written', async () => {
+test('an invalid reason in a condition of the infrastructure machine is reported, and the rest of the status is written', async () => {
   env = await coreEnv()
   await env.provisionCluster()
   await env.provisionMachine('m1')
@@ -259,7 +259,7 @@ test('a Machine keeps conditions that a control plane writes during a reconcile'
   expect(conditionText(machine, 'UpToDate')).toBe('True UpToDate')
 })
 
-test('the Node conditions of a Machine become Unknown after its workload cluster was unresponsive for five minutes', async () => {
+test('the condition NodeHealthy of a Machine becomes Unknown after its workload cluster was unreachable for five minutes', async () => {
   env = await coreEnv()
   await env.provisionCluster()
   await env.provisionMachine('m1')
@@ -275,7 +275,7 @@ test('the Node conditions of a Machine become Unknown after its workload cluster
   expect(conditionText(await env.get(Machine, 'm1'), 'Available')).toBe('True Available')
 })
 
-test('the Node conditions of a Machine become Unknown five minutes after the kubeconfig was deleted, until it is created again', async () => {
+test('the condition NodeHealthy of a Machine becomes Unknown five minutes after the kubeconfig was deleted, until the kubeconfig is created again', async () => {
   env = await coreEnv()
   await env.provisionCluster()
   await env.provisionMachine('m1')
@@ -360,7 +360,7 @@ test('a Machine reports that two Nodes have its providerID', async () => {
   ])
 })
 
-test('an idle controller writes nothing', async () => {
+test('idle controllers write nothing', async () => {
   env = await coreEnv()
   await env.provisionCluster()
   await env.provisionMachine('m1')
@@ -493,7 +493,7 @@ test('a Machine being deleted reports an internal error when its control plane o
   await env.provisionCluster()
   await env.provisionMachine('m1')
   fails = true
-  // An object that is not in the cache is read from the API server.
+  // The control plane is deleted, because only an object that is not in the cache is read from the API server.
   await env.client.delete(DevControlPlane, { namespace: 'default', name: 'demo' })
   await env.client.delete(Machine, { namespace: 'default', name: 'm1' })
   await env.settle()
@@ -534,7 +534,7 @@ test('the deletion of a Node is retried even if nodeDeletionTimeoutSeconds has p
 test.each([
   ['', 0],
   [', and the clock is set back', -hours(1)],
-])('a Machine is deleted after the timeouts of its deletion when its workload cluster is unresponsive%s', async (_, step) => {
+])('a Machine is deleted after the timeouts of its deletion when its workload cluster is unreachable%s', async (_, step) => {
   env = await coreEnv()
   await env.provisionCluster()
   await env.provisionMachine('cp', { labels: { 'cluster.x-k8s.io/control-plane': '' } })
@@ -552,7 +552,7 @@ test.each([
   expect(await orAbsent(env.get(Machine, 'm1'))).toBeUndefined()
 })
 
-test('Machines of a paused Cluster get only their finalizer and the Paused condition', async () => {
+test('Machines of a paused Cluster get only their finalizer and the Paused condition, until the Cluster is unpaused', async () => {
   env = await coreEnv()
   await env.provisionCluster()
   await env.patch(Cluster, 'demo', { spec: { paused: true } })
@@ -565,7 +565,7 @@ test('Machines of a paused Cluster get only their finalizer and the Paused condi
   expect((await env.get(Machine, 'm1')).status?.phase).toBe('Running')
 })
 
-test('any failed write is retried', async () => {
+test('each of the first twelve writes of the controllers is retried if it fails', async () => {
   for (let failingWrite = 1; failingWrite <= 12; failingWrite++) {
     let writes = 0
     const between = (transport: Transport): Transport =>

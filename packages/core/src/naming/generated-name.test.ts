@@ -5,13 +5,13 @@ import { nameFromTemplate, simpleName } from './generated-name.ts'
 const data = { cluster: { name: 'demo' }, machineSet: { name: 'demo-md-0' } }
 const long = 'x'.repeat(80)
 
-describe('a name from a template', () => {
+describe('nameFromTemplate()', () => {
   test.each([
     ['the default template', '{{ .machineSet.name }}-{{ .random }}', data, /^demo-md-0-[b-z2-9]{5}$/],
     ['a name without random characters', '{{ .cluster.name }}-worker', data, /^demo-worker$/],
     ['a name of the maximum length', `${'y'.repeat(57)}-{{ .random }}`, data, /^y{57}-[b-z2-9]{5}$/],
     [
-      'a longer name, truncated and with a suffix',
+      'a longer name, truncated and with five random characters at its end',
       '{{ .cluster.name }}-{{ .random }}',
       { cluster: { name: long } },
       /^x{58}[b-z2-9]{5}$/,
@@ -36,7 +36,7 @@ describe('a name from a template', () => {
       '{{ upper .cluster.name }}',
       'parsing template "{{ upper .cluster.name }}": template: template name generator:1: function "upper" not defined',
     ],
-  ])('is not rendered for %s', (_, template, error) => {
+  ])('rejects %s', (_, template, error) => {
     expect(() => nameFromTemplate(template, data, seededRandom(1))).toThrow(error)
   })
 })

@@ -20,6 +20,7 @@ const maxTries = 6
 
 /** Flow-control window of a stream: bytes of a response that may be unread. */
 const streamWindow = 4 * 2 ** 20
+/** Flow-control window of the connection: bytes of all its responses that may be unread. */
 const connectionWindow = 64 * 2 ** 20
 
 const settings = { enablePush: false, initialWindowSize: streamWindow, maxHeaderListSize: 64 * 1024 }
@@ -93,7 +94,13 @@ export class Http2Connection {
     return this.isOpen && (this.#streams === 0 || this.#streams < this.#maxStreams)
   }
 
-  /** Sends a request. @throws NotHandled if the server certainly did not start to process it */
+  /**
+   * Sends a request; resolves when the response begins. Calls `ended` when the stream is closed, or at once if the
+   * signal has already aborted.
+   *
+   * @throws NotHandled if the server certainly did not start to process the request; the signal's reason if the signal aborts; another
+   *   error if the request fails
+   */
   exchange({ url, payload, headers, signal }: Exchange, ended: () => void): Promise<HttpResponse> {
     return new Promise((resolve, reject) => {
       if (signal.aborted) {

@@ -48,7 +48,7 @@ test('returns undefined without HTTPS_PROXY, and ignores HTTP_PROXY', () => {
   expect(proxyFor(new URL('https://gate.example.com'), { HTTP_PROXY: proxy })).toBeUndefined()
 })
 
-test('a call through the proxy verifies the certificate of the server', async () => {
+test('calls through the proxy verify the certificate of the server, and calls of one host share a tunnel', async () => {
   const authority = await makeAuthority(systemClock, { commonName: 'test' })
   const names = { commonName: 'x', usages: ['server'] as const, dnsNames: ['gate.test'] }
   const extension = defineExtension({ name: 'x', handlers: [on(BeforeClusterCreate, { name: 'gate' }, () => proceedNow())] })
@@ -87,12 +87,12 @@ test('a call through the proxy verifies the certificate of the server', async ()
 describe('a call fails, without the proxy password in its error, when the proxy', () => {
   const post = 'Post "https://gate.test/hooks.runtime.cluster.x-k8s.io/v1alpha1/discovery?timeout=10s": '
   const refusing = createServer().on('connect', (_, socket) => socket.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n'))
-  const silent = createServer().on('connect', (_, socket) => socket.end())
+  const closing = createServer().on('connect', (_, socket) => socket.end())
   const portOf = (server: Server) => (server.address() as AddressInfo).port
   beforeAll(async () => {
-    for (const server of [refusing, silent]) await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    for (const server of [refusing, closing]) await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   })
-  afterAll(() => [refusing, silent].forEach((server) => server.close()))
+  afterAll(() => [refusing, closing].forEach((server) => server.close()))
 
   test.each([
     [
@@ -125,7 +125,7 @@ describe('a call fails, without the proxy password in its error, when the proxy'
       'Unreachable',
       'proxyconnect: scheme socks5 of HTTPS_PROXY: expected http or https',
     ],
-    ['closes the connection without a response', () => `http://127.0.0.1:${portOf(silent)}`, 'Unreachable', 'unexpected EOF'],
+    ['closes the connection without a response', () => `http://127.0.0.1:${portOf(closing)}`, 'Unreachable', 'unexpected EOF'],
   ])('%s', async (_, url, problem, message) => {
     const lookup: LookupFunction = (host, _options, callback) =>
       callback(Object.assign(new Error('no'), { code: 'ENOTFOUND', syscall: 'getaddrinfo', host }), '', 4)

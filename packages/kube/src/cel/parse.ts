@@ -3,7 +3,7 @@ import { isReserved } from './identifier.ts'
 import { SyntaxProblem, type Token, tokens } from './lex.ts'
 import { CompileError, type Macro, type Node } from './syntax.ts'
 
-/** Macros that Kubernetes enables only for some expressions, such as selectors of devices. */
+/** Macros that Kubernetes enables only for some expressions, such as selectors of devices. Default: none. */
 export interface Dialect {
   /** `cel.bind(name, value, body)`. */
   readonly bindings?: boolean

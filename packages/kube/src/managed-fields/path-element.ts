@@ -1,25 +1,26 @@
-/**
- * One step of a path into an object, in the format of FieldsV1: `f:name` a field, `k:{"name":"a"}` an item by its keys, `v:"a"` an item by
- * its value, `i:0` an item by its index. Elements are strings in canonical form, so that equal elements are equal strings.
- */
+/** Makes, parses, formats and sorts path elements of FieldsV1. */
 import { atOnce, eachInPieces, sorting, type Work } from '../clock.ts'
 import { isNumeric, readJSON, writeJSON } from '../json-text.ts'
 import { isRecord } from '../json.ts'
 import { stableText } from '../structural/stable-text.ts'
 
+/**
+ * One step of a path into an object, in the format of FieldsV1: `f:name` a field, `k:{"name":"a"}` an item by its keys, `v:"a"` an item by
+ * its value, `i:0` an item by its index. Elements are strings in canonical form, so that equal elements are equal strings.
+ */
 export type PathElement = string
 
 export const fieldElement = (name: string): PathElement => `f:${name}`
 export const keyElement = (keys: { readonly [name: string]: unknown }): PathElement => `k:${stableText(keys)}`
 export const valueElement = (value: unknown): PathElement => `v:${stableText(value)}`
 
-/** Name of a field element; `undefined` for items of lists. */
+/** Returns the name of a field element; `undefined` for items of lists. */
 export const fieldName = (element: PathElement): string | undefined => (element.startsWith('f:') ? element.slice(2) : undefined)
 
 /**
  * Parses an element and returns its canonical form; `undefined` for an unknown prefix, which a newer server may have written.
  *
- * @throws Error when the text after the prefix is invalid
+ * @throws Error when the text has no prefix, or the part after the prefix is invalid
  */
 export function parseElement(text: string): PathElement | undefined {
   if (text.length < 2 || text[1] !== ':') throw new Error(`missing colon: ${JSON.stringify(text)}`)
@@ -71,8 +72,8 @@ function valueText(value: unknown): string {
 }
 
 /**
- * Sorts path elements: fields first, then items by keys, items by value, and items by index. Each element is parsed once, because sorting
- * compares it several times.
+ * Returns the elements in order: fields first, then items by keys, items by value, and items by index. May reorder `elements`. Each element
+ * is parsed once, because sorting compares it several times.
  */
 export const inOrder = (elements: PathElement[]): PathElement[] => atOnce(ordering(elements))
 

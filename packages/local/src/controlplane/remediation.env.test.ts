@@ -23,7 +23,10 @@ interface Setup {
   readonly remediation?: NonNullable<LocalControlPlane['spec']['remediation']>
 }
 
-/** Creates a control plane whose Machines are remediated when their Node is not Ready for 30 s, or absent after a minute. */
+/**
+ * Creates a Cluster whose control plane Machines are remediated when their Node is not Ready for 30 s, or does not exist after a minute.
+ * Advances the clock by a minute.
+ */
 async function createControlPlane({ replicas = 3, remediation }: Setup = {}): Promise<void> {
   env = await providerEnv({ ...localProvider(), contract: testContract() })
   const { v1beta2Client: client } = env
@@ -153,7 +156,7 @@ test('two unhealthy Machines of five are replaced one after the other', async ()
   expect((await controlPlane()).status).toMatchObject({ readyReplicas: 5 })
 })
 
-test('replacements that fail as well are replaced maxRetry times', async () => {
+test('replacements that fail as well are replaced maxRetry times, and a retry waits for retryPeriodSeconds', async () => {
   await createControlPlane({ remediation: { maxRetry: 2, retryPeriodSeconds: 300 } })
   const knownNames = new Set(await names())
   const [first] = knownNames
@@ -172,6 +175,7 @@ test('replacements that fail as well are replaced maxRetry times', async () => {
       knownNames.add(name)
     }
   }
+  // The first replacement, and two retries. The retry period of five minutes begins with a remediation, before its replacement is created.
   expect(created).toHaveLength(3)
   expect(created[2]! - created[1]!).toBeGreaterThanOrEqual(4)
   const { status } = await controlPlane()

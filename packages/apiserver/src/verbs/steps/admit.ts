@@ -1,4 +1,7 @@
-/** Mutating and validating stages of creates and updates, in upstream's order. Deletions run a part of the validation. */
+/**
+ * Stages of a write: mutating admission, validation with validating admission, and for creates the check of the namespace. Of these, deletions
+ * run only `validateAdmission`.
+ */
 import {
   type Admission,
   type AdmissionRequest,
@@ -25,7 +28,8 @@ import { scaleErrors } from './scale-errors.ts'
 type Operation = 'CREATE' | 'UPDATE' | 'DELETE'
 
 /**
- * Runs mutating admission, webhooks last. managedFields are updated before, so fields that admission sets get no field manager.
+ * Runs mutating admission: plugins, in-process admission, and webhooks last. managedFields were updated before, so fields that admission adds
+ * get no field manager.
  * @returns the draft to continue with: another object when a webhook patched it
  */
 export async function mutate(
@@ -64,8 +68,8 @@ export async function validate(
 ): Promise<void> {
   const { info } = context
   const { clock } = server
-  const pending = inPieces(clock, metadataErrors(info, object))
-  const metadataProblems = pending instanceof Promise ? await pending : pending
+  const metadataResult = inPieces(clock, metadataErrors(info, object))
+  const metadataProblems = metadataResult instanceof Promise ? await metadataResult : metadataResult
   // Upstream validates the metadata of an update twice, and lists its errors twice.
   if (old) appendAll(metadataProblems, metadataUpdateErrors(object, old))
   const scaleProblems = info.builtin ? [] : scaleErrors(info, context.request.subresource, object)
@@ -102,7 +106,10 @@ const withPathInStatus =
       ? { ...error, text: error.text.replace(/: status\.(\S+ in body )/, ': $1') }
       : error
 
-/** Returns schema errors. Upstream: for built-in kinds, Go code reports duplicate items of a list instead of the schema. */
+/**
+ * Returns schema errors; for built-in kinds, without errors about duplicate items of lists, which the strategy reports, as Go code does in
+ * upstream.
+ */
 function* structuralErrors(
   { structural, builtin }: ResourceInfo,
   object: UnknownObject,

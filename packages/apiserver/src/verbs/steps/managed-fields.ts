@@ -1,4 +1,6 @@
-/** Updates managedFields in writes other than apply, and converts objects for this purpose. Apply uses the same conversions. */
+/**
+ * Updates managedFields in creates and changes other than apply, and converts objects for this purpose. Apply uses the same conversions.
+ */
 import {
   draft,
   fieldsAt,
@@ -18,7 +20,7 @@ import { needsWebhook } from '../../conversion/converter.ts'
 import { type ResourceInfo, type GoType, inVersion } from '../../registry/resource-info.ts'
 import type { RequestContext, ServerContext } from '../context.ts'
 
-/** Updates the managedFields of a draft, for every write other than an apply; returns the draft to continue with. */
+/** Updates the managedFields of a draft, for a create or change other than an apply; returns the draft to continue with. */
 export function trackFields(
   server: ServerContext,
   context: RequestContext,
@@ -31,8 +33,8 @@ export function trackFields(
 }
 
 /**
- * Runs `run`, which compares objects in the versions that the managers used. When it needs a version that only a conversion
- * webhook provides, the run is aborted and repeated after the webhook has responded. `run` must not change the compared objects.
+ * Calls `run`, which compares objects in the versions that the field managers used. When `run` needs a version that only a conversion webhook
+ * provides, it is aborted, and called again after the webhook has responded. `run` must not change the compared objects.
  */
 export async function withConversions<T>(
   server: ServerContext,
@@ -123,5 +125,5 @@ function zeroObject(info: ResourceInfo, goType: GoType): object {
 }
 const zeroValues = new WeakMap<ResourceInfo, object>()
 
-/** Maximum characters of a manager name. Upstream: FieldManagerMaxLength, which counts bytes. */
+/** Maximum length of the name of a field manager, in UTF-16 units. Upstream: FieldManagerMaxLength, which counts bytes. */
 const MaxManager = 128
