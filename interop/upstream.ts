@@ -32,7 +32,7 @@ export const upstreamSuite: Suite = {
   },
 }
 
-/** Matches lines of `capstan apiserver` that are not errors: the line that it is ready, and warnings about flags. */
+/** Matches lines of `capstan apiserver` that are not errors: the line that reports readiness, and warnings about flags. */
 const expectedLine = /^(API server ready|capstan: warning: --)/
 
 interface Run {
@@ -53,7 +53,7 @@ async function runOn(start: (options: ApiServerOptions) => Promise<RunningApiSer
   progress(
     `${crds.length} CustomResourceDefinitions, ${mutating.length + validating.length} webhook configurations with ${webhookCount} webhooks`,
   )
-  // The managers serve the conversion webhooks of both API servers, but reconcile only the objects on `apiServer`.
+  // The managers serve the conversion webhooks of `apiServer` and of `moveTarget`, but reconcile only the objects on `apiServer`.
   await using moveTarget = await startCapstanApiServer()
   await install(moveTarget.client(), crds)
   try {

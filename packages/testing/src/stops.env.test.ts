@@ -16,7 +16,7 @@ const demo = new URL('../../lab/demo/', import.meta.url)
 
 interface Step {
   readonly act: (client: Client) => Promise<unknown>
-  /** Virtual time after the step, in milliseconds. */
+  /** Virtual time that passes after `act`, in milliseconds. */
   readonly wait: number
 }
 
@@ -39,8 +39,8 @@ const patchTopology = (client: Client, topology: object) =>
   client.patch(Cluster, key, { type: 'merge', body: { spec: { topology } } })
 
 /**
- * Returns a step that creates a MachineHealthCheck for the Machines with a label, and requests the remediation of one of them. A repeated
- * step requests it for the same Machine, if that still exists.
+ * Returns the action of a step: creates a MachineHealthCheck for the Machines with a label, and requests the remediation of one of these
+ * Machines. A repeated step requests the remediation of the same Machine, if it still exists.
  */
 function remediateOnce(name: string, labelSelector: string): Step['act'] {
   const [label = '', value = ''] = labelSelector.split('=')
@@ -71,7 +71,7 @@ const hooks = [
 
 interface Result {
   readonly commits: number
-  /** Number of created Machines by role. */
+  /** Number of created Machines by role and version, such as `steady v1.36.0`. Machines of a pool are counted by role only. */
   readonly machines: Record<string, number>
   /** Hooks that allowed core to proceed. */
   readonly passed: readonly string[]
@@ -81,7 +81,7 @@ interface Result {
   readonly remaining: readonly string[]
 }
 
-/** Runs the steps. Stops the process immediately after commit number `stopAfter` and restarts it. */
+/** Runs the steps. Stops the process immediately after commit number `stopAfter` and restarts it; by default, never stops it. */
 async function runSteps(stopAfter = Number.POSITIVE_INFINITY): Promise<Result> {
   const base = memoryStores()
   const managementStore = await base.store('management')
@@ -92,7 +92,7 @@ async function runSteps(stopAfter = Number.POSITIVE_INFINITY): Promise<Result> {
       const { labels = {} } = change.object!.metadata
       const role =
         labels['topology.cluster.x-k8s.io/deployment-name'] ?? labels['topology.cluster.x-k8s.io/pool-name'] ?? 'control-plane'
-      // Core writes the version of a pool's Machine only after the Machine was created.
+      // A Machine of a pool has no version when it is created: core takes the version from the Node.
       const { version } = (change.object as Machine).spec
       const roleAndVersion = version === undefined ? role : `${role} ${version}`
       machines[roleAndVersion] = (machines[roleAndVersion] ?? 0) + 1
@@ -128,7 +128,7 @@ async function runSteps(stopAfter = Number.POSITIVE_INFINITY): Promise<Result> {
       step++
       continue
     }
-    // The process was stopped. It is restarted with a new clock, and the step is repeated.
+    // The process was stopped. It is restarted with a new clock, which continues at the same time, and the step is repeated.
     collect(env)
     stores.rejectPending()
     await env?.close()
@@ -150,7 +150,7 @@ async function runSteps(stopAfter = Number.POSITIVE_INFINITY): Promise<Result> {
   }
 }
 
-/** Returns the objects of the kinds that controllers create, and of some templates. Omits Events, whose number is not deterministic. */
+/** Lists the objects of kinds that the controllers create in the demo, as `resource name`. Omits Events, whose number is not deterministic. */
 const remainingObjects = (store: Store): string[] => {
   return [
     'clusters.cluster.x-k8s.io',
@@ -195,7 +195,7 @@ const expected: Omit<Result, 'commits'> = {
 describe('the lifecycle of the demo', async () => {
   const { commits, ...uninterrupted } = await runSteps()
 
-  test('has the expected result when the process is not stopped', () => {
+  test('calls all hooks, completes the upgrade, and leaves only templates when the process is not stopped', () => {
     expect(uninterrupted).toEqual(expected)
   })
 

@@ -34,7 +34,7 @@ const selectors: readonly unknown[] = [
 ]
 
 const intOrPercent = [0, 1, -1, '0%', '10%', '110%', 'ten', '10', '-5%', '']
-/** Returns a function that returns a merge patch with its argument at a path. */
+/** Returns a function that creates a merge patch with its argument as the value of the field at `path`. */
 const patchAt = (path: string) => (value: unknown) =>
   path.split('.').reduceRight<unknown>((inner, name) => ({ [name]: inner }), value) as object
 const condition = (fields: object = {}) => ({ type: 'Ready', status: 'False', timeoutSeconds: 30, ...fields })
@@ -185,7 +185,8 @@ export const otherAdmissionCases: Cases = {
       metadata: { name: 'b', labels: { 'cluster.x-k8s.io/cluster-name': clusterName } },
       spec: { clusterName, bindings: [{ clusterResourceSetName: 'crs', resources: [] }] },
     },
-    // Bindings of Clusters that do not exist are deleted.
+    // The controllers delete a binding whose Cluster (`spec.clusterName`) does not exist. The second Cluster has the name of the binding,
+    // because a ClusterResourceSet names a binding after its Cluster.
     before: async (twin) => {
       await twin.create(Cluster, {
         metadata: { name: clusterName },
@@ -241,7 +242,7 @@ export const otherAdmissionCases: Cases = {
       ...each('prefix of IPv6', [0, 64, 128, 129], (prefix) => ({ spec: { address: 'fd00::1', gateway: 'fd00::2', prefix } })),
       ...each('claim', [null, { name: '' }, { name: 'nobody' }], patchAt('spec.claimRef')),
       ...each('pool', poolRefs, patchAt('spec.poolRef')),
-      ['another pool without a claim', { spec: { claimRef: { name: 'nobody' }, poolRef: { name: 'other' } } }],
+      ['another pool, and a claim that does not exist', { spec: { claimRef: { name: 'nobody' }, poolRef: { name: 'other' } } }],
     ],
   }),
   'admission-ipaddressclaim': admission({

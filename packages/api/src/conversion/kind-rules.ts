@@ -7,7 +7,10 @@ const machineInitialization = ['bootstrapDataSecretCreated', 'infrastructureProv
   (name) => `status.initialization.${name}`,
 )
 
-/** On an IPAddressClaim of v1alpha1: the value `false` means that the object of v1beta2 has no label with the name of the Cluster. */
+/**
+ * Annotation of an IPAddressClaim of v1alpha1. The value `false` means that the object of v1beta2 does not have the label
+ * `cluster.x-k8s.io/cluster-name`.
+ */
 const ClusterNameLabelSet = 'conversion.cluster.x-k8s.io/cluster-name-label-set'
 
 /** Rules by kind and older version. */

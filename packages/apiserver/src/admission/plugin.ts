@@ -31,6 +31,7 @@ export interface PluginWrite {
   readonly old: UnknownObject | undefined
   readonly caller: User
   readonly store: Store
+  /** Writes that have passed a check, such as of a quota, but are not stored yet. */
   readonly pending: PendingWrites
   readonly registry: Registry
   readonly authorizer: Authorizer

@@ -74,7 +74,7 @@ function infoOf(
   })
 }
 
-/** A CRD with a single version needs no conversion. */
+/** Returns the conversion webhook; `undefined` if the CRD has none, or has a single version, so that no object is converted. */
 function conversionOf({ conversion, versions }: CustomResourceDefinition['spec']): ConversionWebhook | undefined {
   const { clientConfig, conversionReviewVersions = [] } = conversion?.webhook ?? {}
   if (conversion?.strategy !== 'Webhook' || !clientConfig || versions.length < 2) return undefined

@@ -13,7 +13,8 @@ const LevelDBFile = /^(CURRENT|LOG|LOG\.old|MANIFEST-\d+|\d+\.(log|ldb))$/
 
 /**
  * Reads the format of a folder. `current`: the format of this version. `old`: the folder is not new, but its format file must be written.
- * `undefined`: there is no format file, because the folder is new or the file was lost. The caller checks whether the state exists.
+ * `undefined`: the folder has neither a format file nor LevelDB files, because it is new or lost its format file. The caller checks whether
+ * the state exists.
  * @throws Error when this version cannot read the format
  */
 export async function readFormat(files: Files, folder: string): Promise<'current' | 'old' | undefined> {
@@ -27,8 +28,8 @@ export async function readFormat(files: Files, folder: string): Promise<'current
 }
 
 /**
- * Writes the format file, once the state exists, and removes the LevelDB files of an earlier version. The file is not synced: when it is
- * lost, the files of the state contain their own version.
+ * Writes the format file, and removes the LevelDB files of an earlier version. Must be called only when the state exists. Does not wait for
+ * fsync: if the file is lost, the files of the state still contain their own version.
  */
 export async function writeFormat(files: Files, folder: string): Promise<void> {
   const file = await files.open(`${folder}/${FormatName}`, 'create')

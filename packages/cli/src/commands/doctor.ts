@@ -42,7 +42,7 @@ export const doctorCommand = (io: Io, finish: (code: number) => void): Command =
           namespace: options.leaderElectNamespace,
           signal: io.signal,
         })
-        for (const line of print(examination, options.output)) io.out(line)
+        for (const line of outputLines(examination, options.output)) io.out(line)
         const hasErrors = examination.findings.some(({ severity }) => severity === 'error')
         finish(hasErrors ? ExitCodes.failed : ExitCodes.done)
       } finally {
@@ -88,7 +88,7 @@ async function kubernetesVersion(access: ClusterAccess): Promise<string> {
   })
 }
 
-function print({ findings, checked }: Examination, output: Options['output']): string[] {
+function outputLines({ findings, checked }: Examination, output: Options['output']): string[] {
   if (output === 'json') return [JSON.stringify({ findings, checked }, undefined, 2)]
   const scope = Object.entries(checked)
     .map(([area, count]) => `${count} ${area}`)

@@ -1,6 +1,6 @@
 /**
- * Entry point of the programs `etcd` and `kube-apiserver` of a test environment. Each program loads only the modules that it needs, because
- * test suites wait until both programs have started.
+ * Entry point of the programs `etcd` and `kube-apiserver` that test suites start, for example with controller-runtime's envtest. Each
+ * program loads only the modules that it needs, because the suites wait until both programs have started.
  */
 import { processIo } from '../process-io.ts'
 

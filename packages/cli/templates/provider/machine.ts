@@ -1,4 +1,4 @@
-/** SampleMachine: one instance. Contract: InfraMachine. */
+/** SampleMachine: one instance in the cloud. Contract: InfraMachine. */
 import { Cluster, Machine } from '@capstan/api'
 import { type Controller, controller, watches, whenChanged } from '@capstan/controller'
 import { age, column, defineKind, keyOf, keyText, type ObjectOf, s, Secret } from '@capstan/kube'
@@ -69,6 +69,7 @@ export const machineController = (cloud: Cloud): Controller =>
       kind: SampleMachine,
       ownerKind: Machine,
       clusterNameOf: ({ spec }: Machine) => spec.clusterName,
+      // Returns the precondition that is missing, or undefined when the machine is provisioned.
       async provision(object, { owner, cluster }, { client, signal }) {
         if (object.status?.initialization?.provisioned) return undefined
         if (!cluster.status?.initialization?.infrastructureProvisioned) return 'the infrastructure of the Cluster'

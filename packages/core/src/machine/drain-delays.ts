@@ -1,7 +1,10 @@
 import type { Machine } from '@capstan/api'
 import { getCondition, minutes } from '@capstan/kube'
 
-/** Returns `, delay likely due to …` with the causes, for Machines that have been draining for more than five minutes; otherwise `''`. */
+/**
+ * Returns `, delay likely due to …` with the known causes of drains that have lasted for more than five minutes; `''` if there is no such
+ * cause. `now` is in milliseconds since the Unix epoch.
+ */
 export function drainDelayText(machines: readonly Machine[], now: number): string {
   const messages = machines.flatMap((machine) => drainMessage(machine, now) ?? [])
   const causes = DelayPatterns.filter(([pattern]) => messages.some((message) => message.includes(pattern))).map(
@@ -10,7 +13,7 @@ export function drainDelayText(machines: readonly Machine[], now: number): strin
   return causes.length === 0 ? '' : `, delay likely due to ${causes.join(', ')}`
 }
 
-/** Patterns in the message of a drain, with their explanations for users. */
+/** Parts of the message of the condition Deleting, each with the cause that users read. */
 const DelayPatterns = [
   ["cannot evict pod as it would violate the pod's disruption budget.", 'PodDisruptionBudgets'],
   ['deletionTimestamp set, but still not removed from the Node', 'Pods not terminating'],

@@ -1,31 +1,36 @@
-/** Finds the MachineSet with the deployment's current template. Pure. Upstream: mdutil.FindNewAndOldMachineSets, v1.14. */
+/**
+ * Divides the MachineSets of a MachineDeployment into the current set, which has the deployment's template, and the old sets. Pure.
+ * Upstream: mdutil.FindNewAndOldMachineSets, v1.14.
+ */
 import type { MachineDeployment, MachineSet } from '@capstan/api'
 import { templateDifferences } from '../machine/template-differences.ts'
 
 export interface SetsByRole {
   /**
-   * Of the sets with the deployment's template, the one with the most replicas, then the oldest. Sets that are older than an expired
-   * `rollout.after` do not count. Absent when no set remains.
+   * Of the sets with the deployment's template (apart from fields that can change on existing Machines), the set with the most
+   * `spec.replicas`; of several such sets, the oldest. Once `rollout.after` has passed, sets that were created before it do not count. Absent
+   * when no set remains.
    */
   readonly current: MachineSet | undefined
   /** All other sets, the oldest first. */
   readonly old: readonly MachineSet[]
-  /** Old sets with another template whose Machines may be updated in place. */
+  /** Old sets with another template, whose Machines may be updated in place: sets created before a past `rollout.after` are excluded. */
   readonly eligible: readonly MachineSet[]
   /** Reason for creating a new set; empty when `current` exists. */
   readonly createReason: string
 }
 
+/** Returns the current set and the old sets at the time `now`, in milliseconds since the Unix epoch. */
 export function setsByRole(deployment: MachineDeployment, sets: readonly MachineSet[], now: number): SetsByRole {
   const hasTemplate = (set: MachineSet) => templateDifferences(set.spec.template, deployment.spec.template).length === 0
   const candidates = sets.toSorted((a, b) => (b.spec.replicas ?? 0) - (a.spec.replicas ?? 0) || byAge(a, b)).filter(hasTemplate)
   const rolloutAfter = Date.parse(deployment.spec.rollout?.after ?? '')
-  const isExpired = rolloutAfter <= now
-  const current = isExpired ? candidates.find((set) => createdAt(set) >= rolloutAfter) : candidates[0]
+  const hasRolloutAfterPassed = rolloutAfter <= now
+  const current = hasRolloutAfterPassed ? candidates.find((set) => createdAt(set) >= rolloutAfter) : candidates[0]
   const old = sets.filter((set) => set !== current).toSorted(byAge)
-  // Machines of sets that are older than an expired `rollout.after` must be replaced, not updated in place.
-  const eligible = old.filter((set) => !hasTemplate(set) && !(isExpired && createdAt(set) < rolloutAfter))
-  const areCandidatesTooOld = isExpired && candidates.length > 0
+  // Machines of sets that were created before a past `rollout.after` must be replaced, not updated in place.
+  const eligible = old.filter((set) => !hasTemplate(set) && !(hasRolloutAfterPassed && createdAt(set) < rolloutAfter))
+  const areCandidatesTooOld = hasRolloutAfterPassed && candidates.length > 0
   const reason = current ? '' : createReason(deployment, old, areCandidatesTooOld)
   return { current, old, eligible, createReason: reason }
 }

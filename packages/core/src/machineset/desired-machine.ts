@@ -29,11 +29,11 @@ const DefaultNaming = '{{ .machineSet.name }}-{{ .random }}'
 
 /**
  * Returns a name for a new Machine, by the naming template of the set.
- * @throws Error when the naming template is invalid, or would give all Machines the same name
+ * @throws Error when the naming template is invalid or does not contain `{{ .random }}`
  */
 export function machineName({ metadata, spec }: MachineSet, random: Random): string {
   const template = spec.machineNaming?.template || DefaultNaming
-  // An API server that calls webhooks rejects such a template.
+  // An API server that calls the admission webhooks rejects a set with such a template.
   if (!template.includes('{{ .random }}'))
     throw new Error('cannot generate Machine name: {{ .random }} is missing in machineNaming.template')
   const data = { cluster: { name: spec.clusterName }, machineSet: { name: metadata.name } }
@@ -75,7 +75,10 @@ export function newMachine(
   }
 }
 
-/** Returns the set's apply intent for an existing Machine. References, version and failure domain of the Machine stay. */
+/**
+ * Returns the fields of an existing Machine that the MachineSet writes by server-side apply. References, version and failure domain of the
+ * Machine stay.
+ */
 export function machineIntent(machineSet: MachineSet, machine: Machine): Input<Machine> {
   const { bootstrap, infrastructureRef, version, failureDomain } = machine.spec
   const { name, finalizers = [] } = machine.metadata
@@ -85,7 +88,7 @@ export function machineIntent(machineSet: MachineSet, machine: Machine): Input<M
   return draft({
     metadata: {
       ...desired.metadata,
-      // Includes finalizers of other writers, so that the list stays unchanged.
+      // As upstream, includes the finalizers of other writers.
       finalizers: finalizers.includes(MachineFinalizer) ? finalizers : [...finalizers, MachineFinalizer],
     },
     // As upstream, an empty bootstrap is not applied, so that the set does not become a manager of this field.
@@ -94,13 +97,13 @@ export function machineIntent(machineSet: MachineSet, machine: Machine): Input<M
 }
 
 /**
- * Returns the merge patch for the spec of a Machine that is being deleted: it propagates the in-place fields of the set. `undefined` when
- * there is no difference.
+ * Returns the merge patch for the spec of a Machine that is being deleted. It has the fields of the set that propagate also to such
+ * Machines. `undefined` when there is no difference.
  */
 export const inPlaceChange = (machineSet: MachineSet, machine: Machine): JsonObject | undefined =>
   diffMerge(machine.spec, { ...machine.spec, ...inPlaceFields(machineSet.spec.template.spec) })
 
-/** Fields of the spec that propagate to existing Machines. Other fields change only by an in-place update or on a new Machine. */
+/** Returns the fields of the template's spec that propagate to all existing Machines, also to those that are being deleted. */
 function inPlaceFields({ readinessGates, minReadySeconds, taints, deletion }: MachineSpec) {
   // Admission sets this default on Machines: without it here, every reconcile would see a difference.
   const { nodeDeletionTimeoutSeconds = 10 } = deletion ?? {}

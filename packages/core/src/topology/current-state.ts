@@ -48,7 +48,7 @@ export interface CurrentControlPlane extends External {
 
 export interface CurrentMachineDeployment {
   readonly object: MachineDeployment
-  /** Absent, as `infrastructure`, while the MachineDeployment is being deleted: its templates may be gone already. */
+  /** Absent, like `infrastructure`, while the MachineDeployment is being deleted: its templates may be gone already. */
   readonly bootstrap: External | undefined
   readonly infrastructure: External | undefined
   readonly healthCheck: MachineHealthCheck | undefined
@@ -58,7 +58,7 @@ export interface CurrentMachineDeployment {
 
 export interface CurrentMachinePool {
   readonly object: MachinePool
-  /** Absent, as `infrastructure`, while the MachinePool is being deleted: its bootstrap config and infrastructure may be gone already. */
+  /** Absent, like `infrastructure`, while the MachinePool is being deleted: its bootstrap config and infrastructure may be gone already. */
   readonly bootstrap: External | undefined
   readonly infrastructure: External | undefined
   /** Whether some of its Nodes have another version than the MachinePool. */
@@ -66,8 +66,8 @@ export interface CurrentMachinePool {
 }
 
 /**
- * Reads the existing objects.
- * @throws Error when they are inconsistent, for example when a referenced object does not exist or does not belong to a topology
+ * Reads the existing objects of the Cluster's topology.
+ * @throws Error when the objects are inconsistent, for example when a referenced object does not exist or does not belong to a topology
  */
 export async function observeCurrentState(
   cluster: Cluster,

@@ -66,11 +66,11 @@ function statusLabel(outcome: ObservedCall['outcome']): string {
   return status === 'Success' || status === 'Failure' ? status : 'Unknown'
 }
 
-/** Registers a gauge with the state of all breakers, read at each scrape. */
+/** Registers a gauge with the state of all circuit breakers, by handler. The states are read at each scrape. */
 export function breakerMetrics(registry: Registry, breakers: ReadonlyMap<string, { readonly state: BreakerState }>): void {
   new Gauge({
     name: 'capstan_runtime_sdk_breaker_state',
-    help: 'State of the breaker of each handler: 0 closed, 1 half-open, 2 open.',
+    help: 'State of the circuit breaker of each handler: 0 closed, 1 half-open, 2 open.',
     labelNames: ['handler'],
     registers: [registry],
     collect() {
@@ -80,7 +80,7 @@ export function breakerMetrics(registry: Registry, breakers: ReadonlyMap<string,
   })
 }
 
-/** Registers a gauge with the numbers in `unstable`: for each handler, how often a message that changes at every call was detected. */
+/** Registers a gauge with the numbers in `unstable`: for each handler, the number of calls that returned an unstable message. */
 export function messageMetrics(registry: Registry, unstable: ReadonlyMap<string, number>): void {
   new Gauge({
     name: 'capstan_runtime_sdk_unstable_messages',

@@ -10,13 +10,13 @@ import {
 } from '@capstan/kube'
 import { declaredIn, type KindTable } from './builtin-kind.ts'
 
-/** The kinds of `authentication.k8s.io/v1`. */
+/** The resources of `authentication.k8s.io/v1`. */
 export const authentication: KindTable = {
   selfsubjectreviews: { ...declaredIn(SelfSubjectReview), schema: SelfSubjectReview.schema },
   tokenreviews: { ...declaredIn(TokenReview), schema: TokenReview.schema },
 }
 
-/** The kinds of `authorization.k8s.io/v1`. */
+/** The resources of `authorization.k8s.io/v1`. */
 export const authorization: KindTable = {
   localsubjectaccessreviews: { ...declaredIn(LocalSubjectAccessReview), schema: LocalSubjectAccessReview.schema },
   selfsubjectaccessreviews: { ...declaredIn(SelfSubjectAccessReview), schema: SelfSubjectAccessReview.schema },
@@ -24,4 +24,5 @@ export const authorization: KindTable = {
   subjectaccessreviews: { ...declaredIn(SubjectAccessReview), schema: SubjectAccessReview.schema },
 }
 
+/** TokenRequest, the kind of the subresource `token` of ServiceAccounts. */
 export const tokenRequests = { ...declaredIn(TokenRequest), schema: TokenRequest.schema }

@@ -57,7 +57,7 @@ const templateRef = (name: string) => ref('infrastructure.capstan.dev', 'LocalMa
 let env: ManagementEnv
 afterEach(() => env.close())
 
-/** Returns a response that covers all changes of these objects, and no change of the other objects. */
+/** Returns a response of CanUpdateMachine that covers all changes of `coveredObjects`, and no change of the other objects. */
 function coveringResponse(request: object, ...coveredObjects: ObjectName[]) {
   const { desired } = request as UpdateRequest
   const patch = (objectName: ObjectName) => ({
@@ -183,7 +183,7 @@ test('a request contains current and desired objects that differ only in the fie
   expect(desired.bootstrapConfig).toMatchObject({ kind: 'LocalBootstrapConfig', spec: {} })
 })
 
-test('infrastructure and bootstrap config get the spec of their templates, without fields removed from the templates', async () => {
+test('infrastructure and bootstrap config get the new spec; infrastructure loses the fields that only its earlier template has', async () => {
   await createControlPlane(coversAll)
   const namesBefore = await names()
   const spec = { simulated: { deletionDelay: '1s' } }
@@ -204,7 +204,7 @@ test('infrastructure and bootstrap config get the spec of their templates, witho
   expect(calls().filter((hook) => hook === 'CanUpdateMachine')).toHaveLength(3)
 })
 
-test('with maxSurge one Machine is created, and the last outdated Machine is deleted', async () => {
+test('with maxSurge 1, one Machine is replaced, and the two others are updated in place', async () => {
   await createControlPlane(coversAll, { maxSurge: 1 })
   const namesBefore = await names()
   await upgrade()
@@ -274,7 +274,7 @@ test('a failing extension blocks the rollout, with an event, until it succeeds',
   expect(await kubelets()).toEqual(['v1.36.0', 'v1.36.0', 'v1.36.0'])
 })
 
-test('two extensions block the rollout, because only one extension may be responsible', async () => {
+test('two handlers of CanUpdateMachine block the rollout until one is removed', async () => {
   let handlers = ['a.x', 'b.y']
   let changed: (extensionConfig: string) => void = () => {}
   const runtime: RuntimeClient = {
@@ -425,7 +425,7 @@ test.each([
   expect(namesAfter).toEqual(expect.arrayContaining(otherMachines.map(({ metadata }) => metadata.name)))
 })
 
-test('rollout.after replaces Machines', async () => {
+test('all Machines are replaced, without a call of a hook, when rollout.after has passed', async () => {
   await createControlPlane(coversAll)
   const namesBefore = await names()
   await changeSpec({ rollout: { after: timestamp(env.clock.now() - 1000) } })
@@ -434,7 +434,7 @@ test('rollout.after replaces Machines', async () => {
   expect(calls()).toEqual([])
 })
 
-test('a Machine whose infrastructure rejects the change is replaced', async () => {
+test('Machines are replaced when the API server rejects the dry run of their new infrastructure', async () => {
   const rejecting = (transport: Transport): Transport =>
     withSend(transport, async (request, signal) => {
       const spec = JSON.stringify((request.body as { spec?: unknown } | undefined)?.spec ?? {})
@@ -489,7 +489,7 @@ test('an extension that is discovered through its ExtensionConfig updates a cont
   )
 })
 
-/** Runs an in-place upgrade and restarts the process directly after one of its writes. */
+/** Runs an in-place upgrade, and restarts the process directly after write number `stopAfter` if the upgrade has so many writes. */
 async function upgradeWithStop(stopAfter: number) {
   const base = memoryStores()
   const first = mortalStores(base)
@@ -531,22 +531,25 @@ describe('a process that is stopped between two writes of an in-place upgrade', 
   const { commits } = await upgradeWithStop(Number.POSITIVE_INFINITY)
   await env.close()
 
-  test.each(stopsOf(commits, 6))('continues after write %i: no Machine is replaced, no annotation is left', async (stop) => {
-    const { before: namesBefore, updated } = await upgradeWithStop(stop)
-    expect(await names()).toEqual(namesBefore)
-    expect(await versions()).toEqual(['v1.36.0', 'v1.36.0', 'v1.36.0'])
-    expect(await kubelets()).toEqual(['v1.36.0', 'v1.36.0', 'v1.36.0'])
-    const objects = [
-      ...(await machines()),
-      ...(await env.client.list(LocalMachine, { namespace: 'default' })).items,
-      ...(await env.client.list(LocalBootstrapConfig, { namespace: 'default' })).items,
-    ]
-    const annotationNames = objects.flatMap(({ metadata }) => Object.keys(metadata.annotations ?? {})).filter(isStateAnnotation)
-    expect(annotationNames).toEqual([])
-    // Requests whose responses were not recorded are sent once more.
-    expect([...new Set(updated)].sort()).toEqual(namesBefore)
-    expect(updated.length).toBeLessThanOrEqual(4)
-  })
+  test.each(stopsOf(commits, 6))(
+    'continues after write %i: no Machine is replaced, and no annotation of the update is left',
+    async (stop) => {
+      const { before: namesBefore, updated } = await upgradeWithStop(stop)
+      expect(await names()).toEqual(namesBefore)
+      expect(await versions()).toEqual(['v1.36.0', 'v1.36.0', 'v1.36.0'])
+      expect(await kubelets()).toEqual(['v1.36.0', 'v1.36.0', 'v1.36.0'])
+      const objects = [
+        ...(await machines()),
+        ...(await env.client.list(LocalMachine, { namespace: 'default' })).items,
+        ...(await env.client.list(LocalBootstrapConfig, { namespace: 'default' })).items,
+      ]
+      const annotationNames = objects.flatMap(({ metadata }) => Object.keys(metadata.annotations ?? {})).filter(isStateAnnotation)
+      expect(annotationNames).toEqual([])
+      // Requests whose responses were not recorded are sent once more.
+      expect([...new Set(updated)].sort()).toEqual(namesBefore)
+      expect(updated.length).toBeLessThanOrEqual(4)
+    },
+  )
 })
 
 /** Defines a kind of infrastructure that no provider reconciles. */

@@ -80,7 +80,7 @@ export const MachineSet = defineKind({
     column('Available', '.status.availableReplicas', { type: 'integer', description: 'Machines that are Available' }),
     column('Up-to-date', '.status.upToDateReplicas', {
       type: 'integer',
-      description: 'Machines that are up to date with their template',
+      description: 'Machines whose condition UpToDate is True',
     }),
     pausedColumn,
     ageColumn,

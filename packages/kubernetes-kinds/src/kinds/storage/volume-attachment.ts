@@ -6,7 +6,9 @@ import { ageColumn, at, column, nameColumn, text } from '../columns.ts'
 import type { VolumeAttachment, VolumeAttachmentSource, VolumeAttachmentSpec, VolumeError } from '../schemas/types.ts'
 import { csiDriverNameErrors } from './csi-node.ts'
 
-const MaxMetadataSize = 256 * 1024
+/** Limit of the JSON text of `status.attachmentMetadata`, in UTF-16 units. Upstream counts the bytes of keys and values. */
+const MaxAttachmentMetadata = 256 * 1024
+/** Limit of the message of an error, in UTF-16 units. Upstream counts bytes. */
 const MaxMessage = 1024
 
 /** Upstream: pkg/apis/storage and pkg/registry/storage/volumeattachment, v1.36. */
@@ -27,8 +29,8 @@ export const volumeattachments: BuiltinKind<VolumeAttachment> = {
       ...csiDriverNameErrors('spec.attacher', spec.attacher),
       ...sourceErrors(spec.source),
       ...problems('spec.nodeName', spec.nodeName, subdomainProblems(spec.nodeName)),
-      ...(JSON.stringify(attachmentMetadata ?? {}).length > MaxMetadataSize
-        ? [tooLong('status.attachmentMetadata', MaxMetadataSize)]
+      ...(JSON.stringify(attachmentMetadata ?? {}).length > MaxAttachmentMetadata
+        ? [tooLong('status.attachmentMetadata', MaxAttachmentMetadata)]
         : []),
       ...messageErrors('status.attachError', attachError),
       ...messageErrors('status.detachError', detachError),
@@ -45,11 +47,11 @@ function sourceErrors({ inlineVolumeSpec: inline, persistentVolumeName: volume }
   return volume === '' ? [required('spec.source.persistentVolumeName', 'must specify non empty persistentVolumeName')] : []
 }
 
-/** As upstream, the error of a message that is too long names the limit of the metadata. */
+/** As upstream, the error for a message that is too long names the limit of `status.attachmentMetadata`. */
 const messageErrors = (path: string, error: VolumeError | undefined): FieldError[] =>
-  (error?.message ?? '').length > MaxMessage ? [tooLong(`${path}.message`, MaxMetadataSize)] : []
+  (error?.message ?? '').length > MaxMessage ? [tooLong(`${path}.message`, MaxAttachmentMetadata)] : []
 
-/** Returns a spec as upstream's error prints it: as a Go struct. */
+/** Returns a spec as upstream's error prints it: with the field names of the Go structs. */
 const asInGo = ({ attacher, source, nodeName }: VolumeAttachmentSpec) => ({
   Attacher: attacher,
   Source: { PersistentVolumeName: source.persistentVolumeName ?? null, InlineVolumeSpec: source.inlineVolumeSpec ?? null },

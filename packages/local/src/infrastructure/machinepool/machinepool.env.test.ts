@@ -87,12 +87,12 @@ const machines = async () =>
 const instances = async () => (await localPool()).status?.instances ?? []
 
 describe.each([
-  ['without Machines', false],
-  ['with Machines', true],
+  ['without MachinePool Machines', false],
+  ['with MachinePool Machines', true],
 ])('a LocalMachinePool %s', (_, withMachines) => {
   const spec = { machines: withMachines }
 
-  test('creates its machines, and their MachinePool is Running', async () => {
+  test('creates its LocalMachines, and its MachinePool is Running', async () => {
     await createPool(spec)
     expect((await pool()).status).toMatchObject({
       phase: 'Running',
@@ -131,7 +131,7 @@ describe.each([
     expect(await nodes()).toEqual([])
   })
 
-  test('replaces its machines one by one for a new version, with at least the wanted number ready', async () => {
+  test('replaces its two LocalMachines one by one for a new version, with two or three ready Nodes at any time', async () => {
     await createPool({ ...spec, template: { simulated: { provisioningDelay: '2s', nodeDelay: '1s', deletionDelay: '3s' } } })
     const readyCounts: number[] = []
     await patchPool({ template: { spec: { version: 'v1.36.0' } } })
@@ -149,7 +149,7 @@ describe.each([
     expect((await pool()).status).toMatchObject({ phase: 'Running', versions: [{ version: 'v1.36.0', replicas: 2 }] })
   })
 
-  test('replaces its machines when its own template changes', async () => {
+  test('replaces its LocalMachines when its own template changes', async () => {
     await createPool(spec)
     const namesBefore = (await instances()).map(({ instanceName }) => instanceName)
     await patchLocalPool({ template: { simulated: { nodeDelay: '1s' } } })
@@ -159,7 +159,7 @@ describe.each([
     expect(namesAfter.filter((name) => namesBefore.includes(name))).toEqual([])
   })
 
-  test('replaces lost machines', async () => {
+  test('replaces lost LocalMachines', async () => {
     await createPool(spec)
     const [lostInstance] = await instances()
     await patchLocalPool({ simulated: { lost: [lostInstance!.instanceName] } })
@@ -172,7 +172,7 @@ describe.each([
     expect((await pool()).status?.phase).toBe('Running')
   })
 
-  test('deletes its machines when its Cluster is deleted', async () => {
+  test('is deleted with its LocalMachines, its MachinePool and all Machines when its Cluster is deleted', async () => {
     await createPool(spec)
     await env.v1beta2Client.delete(Cluster, key('demo'))
     await env.advance(minutes(2))
@@ -194,22 +194,23 @@ describe.each([
 })
 
 describe('a LocalMachinePool', () => {
-  test('is deleted with its Nodes when its MachinePool is deleted', async () => {
+  test('is deleted, and its Nodes are deleted, when its MachinePool is deleted', async () => {
     await createPool()
     await env.v1beta2Client.delete(MachinePool, key('pool'))
     await env.advance(seconds(30))
     expect(await orAbsent(pool())).toBeUndefined()
+    expect(await orAbsent(localPool())).toBeUndefined()
     expect(await nodes()).toEqual([])
   })
 
-  test('spreads its machines over the failure domains of its MachinePool', async () => {
+  test('spreads its LocalMachines over the failure domains of its MachinePool', async () => {
     await createPool({}, { replicas: 4, failureDomains: ['a', 'b'] })
     const inDomain = async (domain: string) => (await instances()).filter(({ failureDomain }) => failureDomain === domain)
     expect(await inDomain('a')).toHaveLength(2)
     expect(await inDomain('b')).toHaveLength(2)
   })
 
-  test('lists the provider IDs of its machines after a delay, and IDs that belong to no machine; the MachinePool has no Nodes for these', async () => {
+  test('lists `ghosts` at once and the provider IDs of its LocalMachines after `listDelay`; its MachinePool has no nodeRefs for `ghosts`', async () => {
     await createPool({ simulated: { listDelay: '60s', ghosts: ['local:////ghost'] } })
     expect((await localPool()).spec?.providerIDList).toEqual(['local:////ghost'])
     await env.advance(seconds(60))

@@ -1,5 +1,6 @@
 /**
- * Reconciles LocalMachinePools: groups of identical LocalMachines, for which core creates Machines if `spec.machines` is true.
+ * Reconciles LocalMachinePools: groups of identical LocalMachines, for which core creates Machines if `spec.machines` is true. In this file, a
+ * machine is a LocalMachine, and a Machine is core's object.
  */
 import {
   areReplicasManagedExternally,
@@ -201,8 +202,8 @@ async function syncReplicas(pool: LocalMachinePool, machinePool: MachinePool, io
 }
 
 /**
- * Writes provider IDs, replicas and the kind of the machines to the draft, as the contract requires, and `status.instances`. Returns a
- * requeue for delayed provider IDs.
+ * Writes to the draft the fields of the contract that report machines (provider IDs, replicas, and the kind if core creates Machines), and
+ * `status.instances`. Returns a requeue for delayed provider IDs.
  */
 function reportMachines(pool: LocalMachinePool, machines: readonly LocalMachine[], now: number): Outcome {
   const { listDelay, ghosts = [] } = pool.spec?.simulated ?? {}
