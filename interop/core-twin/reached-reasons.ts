@@ -19,7 +19,7 @@ export class ReachedReasons {
 const textOf = (...parts: readonly string[]): string => parts.join(' ')
 
 /**
- * Returns a line for each kind with its declared reasons that were not reached. A reason is reached when all sides have reported it with
+ * Returns a line for each kind that has declared reasons that were not reached. A reason is reached when all sides have reported it with
  * the same status.
  */
 export function unreachedReasons(sides: readonly ReachedReasons[], declared = declaredConditions()): string[] {

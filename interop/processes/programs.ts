@@ -1,4 +1,7 @@
-/** Runs external programs as child processes in groups (`Programs`). Each program has a log, and is always stopped at the end. */
+/**
+ * Runs external programs as child processes in groups (`Programs`). Each program has a log, and is stopped at the latest when this process
+ * ends.
+ */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { request as plainRequest } from 'node:http'
@@ -9,6 +12,7 @@ import { join } from 'node:path'
 
 export interface Program {
   readonly name: string
+  /** 0 if the program could not be started. */
   readonly pid: number
   /** File with the program's stdout and stderr. */
   readonly log: string
@@ -34,7 +38,7 @@ export interface ProgramOptions {
   readonly disposable?: boolean
 }
 
-/** Longer lines of a log are shortened to this many characters. */
+/** Number of characters to which `tail` shortens longer lines of a log. */
 const LineLengthLimit = 400
 
 /** Time limit for a program to end after SIGTERM, in milliseconds. */
@@ -42,7 +46,8 @@ const StopTimeLimit = 10_000
 
 /**
  * Script for `sh` that kills the programs that still run, and removes the folder `$1`, when its standard input ends. The input ends when
- * this process ends, even by SIGKILL. This process writes `+PID` to the input when a program starts, and `-PID` when a program ends.
+ * the group is disposed of, or when this process ends, even by SIGKILL. This process writes `+PID` to the input when a program starts, and
+ * `-PID` when a program ends.
  */
 const reaperScript = `trap '' INT TERM HUP
 pids=' '
@@ -130,7 +135,7 @@ export class Programs implements AsyncDisposable {
     return program
   }
 
-  /** Stops the programs in reverse order of their start. */
+  /** Stops the programs in reverse order of their start, and removes the folder. */
   async [Symbol.asyncDispose](): Promise<void> {
     for (const program of [...this.#programs].reverse()) await program.stop()
     this.#reaper.stdin!.end()
@@ -146,6 +151,7 @@ export class Programs implements AsyncDisposable {
  * Polls until `isReady` resolves with true. Errors of `isReady` count as false.
  *
  * @throws Error with the last lines of the program's log if the program ends before it is ready, or is not ready within `seconds`
+ * (default: 60)
  */
 export async function ready(program: Program, isReady: () => Promise<boolean>, seconds = 60): Promise<void> {
   const end = performance.now() + seconds * 1000

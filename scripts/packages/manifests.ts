@@ -32,6 +32,7 @@ export function sourcePackages(): SourcePackage[] {
 export const rootManifest = (): { readonly version: string; readonly repository?: unknown } =>
   JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string; repository?: unknown }
 
+/** The fields of a published `package.json` that are not copied from the `package.json` of the checkout. */
 interface Published {
   readonly exports?: unknown
   readonly dependencies: Readonly<Record<string, string>>

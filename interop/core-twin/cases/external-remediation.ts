@@ -99,7 +99,7 @@ async function createUnhealthyMachine(twin: Twin, remediation: object): Promise<
   await twin.create(MachineHealthCheck, healthCheck({ remediation }) as never)
 }
 
-/** Remediation is not yet allowed when the Machine becomes unhealthy. */
+/** Remediation is not yet allowed when the MachineHealthCheck finds the Machine unhealthy. */
 const allowedLater: Case = async (twin) => {
   await createUnhealthyMachine(twin, { templateRef, triggerIf: { unhealthyLessThanOrEqualTo: 0 } })
   await twin.settle('remediation is not allowed', hasHealthy(0))

@@ -38,7 +38,7 @@ const mergePatch = (value: object) => ({
   patch: Buffer.from(JSON.stringify(value)).toString('base64'),
 })
 
-/** Responds to CanUpdateMachineSet that every change can be made in place. */
+/** Returns a response to CanUpdateMachineSet according to which every change can be made in place. */
 const coverAll = ({ request }: { request: object }): ScriptedResponse => {
   const { machineSet, infrastructureMachineTemplate, bootstrapConfigTemplate } = (request as CanUpdateRequest).desired
   return proceedWith({
@@ -74,7 +74,7 @@ async function createUpdatable(twin: Twin, { replicas, rollingUpdate }: Options)
   await twin.settle('the Machines are labelled')
 }
 
-/** Lets the kubelets report the new version, and UpdateMachine complete. */
+/** Lets the kubelets report the new version v1.35.1, and lets UpdateMachine complete. */
 async function completeUpdates(twin: Twin): Promise<void> {
   await twin.inWorkload(clusterName, async (client) => {
     const { items } = await client.list(Node)
@@ -88,7 +88,7 @@ const isUpdating = (machine: Machine) => getCondition(machine, 'Updating')?.mess
 const updatesOf = (objects: readonly KubeObject[]) => machinesIn(objects).filter(isUpdating).length
 const oldMachines = (objects: readonly KubeObject[]) => machinesIn(objects).filter(hasLabel('old')).length
 
-/** Returns whether the rollout to `replicas` Machines is complete, and `kept` of the old Machines still exist. */
+/** Returns a predicate: whether the rollout to `replicas` Machines is complete, and `kept` of the old Machines still exist. */
 const updated =
   (replicas: number, kept: number) =>
   (objects: readonly KubeObject[]): boolean =>
@@ -271,7 +271,7 @@ const oldTemplateDeleted: Case = async (twin) => {
   const { infrastructureRef } = machineDeployment('md').spec.template.spec
   const large = { template: { spec: { infrastructureRef: { ...infrastructureRef, name: 'large' } } } }
   await twin.patch(MachineDeployment, 'md', { spec: large })
-  await twin.settle('the rollout does not begin', isRollingOut)
+  await twin.settle('a rollout is necessary, but no Machine moves', isRollingOut)
   await twin.create(stub.machineTemplate, named('worker', { spec: template }))
   await twin.touch(MachineDeployment, 'md')
   await twin.settle('the Machine is being updated', (objects) => updatesOf(objects) === 1)

@@ -9,17 +9,17 @@ import { describe, expect, test } from 'vitest'
 import { key, LifecycleHooks, type HookScenario, runScenario, type Story } from './hook-traces/story.ts'
 
 const names = LifecycleHooks.map(({ name }) => name)
-/** Hooks that are called for each of the two steps of the upgrade. Other hooks are called once, because there is one Cluster and one upgrade. */
+/** Hooks that are due in each of the two steps of the upgrade. The other hooks are due once, because there is one Cluster and one upgrade. */
 const perStep = ['BeforeControlPlaneUpgrade', 'AfterControlPlaneUpgrade', 'BeforeWorkersUpgrade', 'AfterWorkersUpgrade']
 
-/** Returns the number of calls of a hook for each version. */
+/** Returns the number of calls of a hook for each version in its requests; one number for a hook whose request has no version. */
 const callsOf = ({ calls }: Story, hook: string): number[] =>
   [...calls].filter(([callText]) => callText.split(' ')[0] === hook).map(([, count]) => count)
 
 /** Returns the expected result of `callsOf` for a hook that is called `calls` times for each version. */
 const expectedCalls = (hook: string, calls: number) => (perStep.includes(hook) ? [calls, calls] : [calls])
 
-test('calls each hook once per Cluster or once per upgrade step, in order, when no handler blocks', async () => {
+test('calls each hook once per Cluster, upgrade or upgrade step, in order, when no handler blocks', async () => {
   const story = await runScenario()
   expect(story.order.violations).toEqual([])
   expect(story.trace.join('\n')).toMatchInlineSnapshot(`
@@ -74,7 +74,7 @@ describe('a blocking handler', async () => {
     },
   })
 
-  test('blocks all later steps', () => expect(story.order.violations).toEqual([]))
+  test('causes no violation of the order', () => expect(story.order.violations).toEqual([]))
 
   test.each(names)('of %s is called once more, if the hook can block', (hook) => {
     expect(callsOf(story, hook)).toEqual(expectedCalls(hook, hook === 'AfterControlPlaneInitialized' ? 1 : 2))
@@ -206,53 +206,62 @@ const blockUntilRemoved = (how: 'unregister' | 'delete'): HookScenario => ({
   },
 })
 
-async function aSecondManager({ env }: Story): Promise<void> {
+async function keepTwoManagers({ env }: Story): Promise<void> {
   while (env.managers.length < 2) await env.start()
 }
 
-const twice = (hook: string) => expectedCalls(hook, 2)
+/** The number of calls that a scenario expects: a title, and the expected result of `callsOf`. */
+interface CallCount {
+  readonly title: string
+  readonly expected: (hook: string) => unknown
+}
 
-describe.each<[what: string, scenario: HookScenario, calls: (hook: string) => unknown]>([
+const twice: CallCount = { title: 'is called twice for each version', expected: (hook) => expectedCalls(hook, 2) }
+
+const atMostTwice: CallCount = {
+  title: 'is called once or twice for each version',
+  expected: () => expect.toSatisfy((calls: number[]) => calls.length > 0 && calls.every((count) => count <= 2)),
+}
+
+/** The handler of AfterControlPlaneInitialized fails, and is called again until it is removed. */
+const untilRemoved: CallCount = {
+  title: 'is called once (AfterControlPlaneInitialized: any number of times)',
+  expected: (hook) => (hook === 'AfterControlPlaneInitialized' ? [expect.any(Number)] : [1]),
+}
+
+describe.each<[what: string, scenario: HookScenario, calls: CallCount]>([
   ['fails with HTTP 500', { respond: ({ nth }) => (nth === 1 ? new Response('no', { status: 500 }) : undefined) }, twice],
   ['returns a Failure', { respond: ({ nth }) => (nth === 1 ? fail('not now') : undefined) }, twice],
-  ['is removed from discovery while it blocks', blockUntilRemoved('unregister'), callsUntilRemoved],
-  ['loses its ExtensionConfig while it blocks', blockUntilRemoved('delete'), callsUntilRemoved],
+  ['is removed from discovery while it blocks', blockUntilRemoved('unregister'), untilRemoved],
+  ['loses its ExtensionConfig while it blocks', blockUntilRemoved('delete'), untilRemoved],
   ['is called by a process that is killed during the call', { respond: killCaller(0) }, twice],
   [
     'is called by a leader that is killed during the call',
-    { leaderElection: true, respond: killCaller(0), everySecond: aSecondManager },
+    { leaderElection: true, respond: killCaller(0), everySecond: keepTwoManagers },
     twice,
   ],
   [
     'is called by a leader that is killed right after its next write',
-    { leaderElection: true, respond: killCaller(1), everySecond: aSecondManager },
-    () => expect.toSatisfy((calls: number[]) => calls.length > 0 && calls.every((count) => count <= 2)),
+    { leaderElection: true, respond: killCaller(1), everySecond: keepTwoManagers },
+    atMostTwice,
   ],
 ])('a handler that %s', async (_, scenario, calls) => {
   const story = await runScenario(scenario)
   test('causes no violation of the order', () => expect(story.order.violations).toEqual([]))
   const maxMinutes = scenario.leaderElection ? 10 : 1
-  test(`lets the lifecycle of the Cluster end within ${maxMinutes} min`, () =>
+  test(`lets the lifecycle of the Cluster end within ${maxMinutes} min of virtual time`, () =>
     expect(story.took).toBeLessThan(minutes(maxMinutes)))
-  test.each(names)('of %s is called the expected number of times', (hook) => expect(callsOf(story, hook)).toEqual(calls(hook)))
+  test.each(names)(`of %s ${calls.title}`, (hook) => expect(callsOf(story, hook)).toEqual(calls.expected(hook)))
 })
 
-/**
- * Returns the expected number of calls of a hook whose handler is removed: one, or any number for AfterControlPlaneInitialized, whose
- * handler fails and is called again until it is removed.
- */
-function callsUntilRemoved(hook: string): unknown {
-  return hook === 'AfterControlPlaneInitialized' ? [expect.any(Number)] : [1]
-}
-
 describe('core in a process that is killed after each hook, and replaced,', () => {
-  // Numbers of writes between a hook and the kill: by default a sample; with CAPSTAN_STOPS=24, as in CI, every 24th write; with
-  // CAPSTAN_STOPS=1, all writes of the lifecycle, because there are at most 90 between two hooks.
+  // Numbers of writes between a hook and the kill: by default a sample; with CAPSTAN_STOPS=24, as in CI, every 24th of the first 90 writes;
+  // with CAPSTAN_STOPS=1, each of the first 90 writes.
   const maxWrites = 90
   const every = Number(process.env.CAPSTAN_STOPS)
   const stops = every ? Array.from({ length: Math.ceil(maxWrites / every) }, (_, i) => i * every + 1) : [1, 2, 4, 9, 33]
   test.each(stops)(
-    'keeps the order and calls each hook at most twice when %i writes precede the kill',
+    'keeps the order and calls each hook at most twice for each version when %i writes precede the kill',
     async (writes) => {
       const story = await runScenario({ respond: killCaller(writes) })
       expect(story.order.violations).toEqual([])

@@ -56,10 +56,10 @@ const maxAddressLength = 256
 const addressTypes: readonly unknown[] = ['Hostname', 'ExternalIP', 'InternalIP', 'ExternalDNS', 'InternalDNS']
 
 /**
- * Returns the addresses of the infrastructure machine; `undefined` when it reports none.
+ * Returns the addresses of the infrastructure machine; `undefined` when it has no field `status.addresses`.
  *
- * @throws TypeError when they are not a list, or violate the schema of `Machine.status.addresses`, because the API server would reject the
- * whole status of the Machine
+ * @throws TypeError when the value is not a list, or violates the schema of `Machine.status.addresses`, because the API server would reject
+ * the whole status of the Machine
  */
 export function addressesOf(infraMachine: object, contract: ContractVersion): MachineAddress[] | undefined {
   const path = InfraMachineContract.addresses.paths[contract]

@@ -7,7 +7,7 @@ import { isRecord, seconds, type UnknownObject } from '@capstan/kube'
 import { type ActualResponse, at, differences, type Recorded } from './golden-match.ts'
 import { parseYAML } from './body/yaml.ts'
 
-/** A fresh server with RBAC and the server's controllers, as the recordings expect it. */
+/** A new API server with RBAC authorization and running controllers, as the recordings expect it. */
 export interface GoldenServer {
   /** Sends a request. A response that does not end by itself, such as a watch, is read for `maxMs`; `during` runs meanwhile. */
   send(request: GoldenRequest, reading: { readonly maxMs: number; readonly during: () => Promise<void> }): Promise<ActualResponse>
@@ -15,7 +15,7 @@ export interface GoldenServer {
 }
 
 export interface GoldenRequest {
-  /** User of the request: `admin`, `alice`, `bob`, `badtoken` or `anon`. */
+  /** Credentials of the request: those of `admin`, `alice` or `bob`, an invalid token (`badtoken`), or none (`anon`). */
   readonly as: string
   readonly method: string
   readonly path: string
@@ -27,7 +27,7 @@ export interface GoldenRequest {
 export interface Replayed {
   /** Number of compared responses. */
   readonly requests: number
-  /** Differences, by scenario and step. */
+  /** Failed steps, by scenario and index of the step: method and path of the request, then the differences of the response. */
   readonly failed: { readonly [step: string]: readonly string[] }
 }
 
@@ -176,16 +176,12 @@ function withLastApplied(object: UnknownObject): object {
 
 const LastApplied = 'kubectl.kubernetes.io/last-applied-configuration'
 
-const sorted = (value: unknown): unknown =>
-  Array.isArray(value)
-    ? value.map(sorted)
-    : isRecord(value)
-      ? Object.fromEntries(
-          Object.entries(value)
-            .sort(([a], [b]) => (a < b ? -1 : 1))
-            .map(([key, member]) => [key, sorted(member)]),
-        )
-      : value
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted)
+  if (!isRecord(value)) return value
+  const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
+  return Object.fromEntries(members.map(([key, member]) => [key, sorted(member)]))
+}
 
 /** Restores bodies that were shortened in the recording. */
 function bodyOf(body: unknown): string {

@@ -216,7 +216,7 @@ describe('a module that does not load', () => {
 })
 
 describe('an extension whose process ends', () => {
-  test('is started again after one second', async () => {
+  test('is reported, and started again after one second', async () => {
     const { reloader, loads, reloads, advance } = setUp()
     reloader.start()
     await (await loads[0]!.succeeds('one')).ends('exit code 1')
@@ -227,7 +227,7 @@ describe('an extension whose process ends', () => {
     expect(loads).toHaveLength(2)
   })
 
-  test('after it was replaced is not reported', async () => {
+  test('after it was replaced is neither reported nor started again', async () => {
     const { reloader, loads, reloads, advance } = setUp()
     reloader.start()
     const old = await loads[0]!.succeeds('old')

@@ -1,5 +1,6 @@
 /**
- * Runs the commands of docs/guides/take-over-from-upstream.md in order, with upstream's release, except the commands of `notRun`.
+ * Runs the commands of docs/guides/take-over-from-upstream.md in order, except the commands of `notRun`. clusterctl installs upstream's
+ * release from a local folder.
  */
 import { testGuide } from './test-guide.ts'
 
@@ -9,8 +10,8 @@ testGuide('take-over-from-upstream.md', {
   notRun: {
     'npm run interop -- swap --only take-over': 'is an interop suite, which runs separately',
     'kubectl -n capi-system rollout status deployment/capi-controller-manager':
-      'needs nodes that pull images; interop -- image runs the image',
-    'clusterctl move --to-directory': 'is a backup before the first step; interop -- upstream moves Clusters',
-    'capstan hooks preflight': 'needs an extension; operate-extensions.md runs the command',
+      'needs nodes that pull images; npm run interop -- image runs the image',
+    'clusterctl move --to-directory': 'is a backup before the first step; npm run interop -- upstream moves Clusters',
+    'capstan hooks preflight': 'needs an extension; the test of operate-extensions.md runs the command',
   },
 })

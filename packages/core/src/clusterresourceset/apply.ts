@@ -83,7 +83,7 @@ async function applyManifest(manifest: Manifest, { client, findKind, strategy, s
  * server ignores the removal of fields that it sets itself.
  */
 export function changesTo(current: UnknownObject, manifest: Manifest): object {
-  // With the current resourceVersion on both sides the patch contains none, so that it also applies after later changes of the object.
+  // With the current resourceVersion on both sides, the patch contains none, so that it also applies after later changes of the object.
   const { resourceVersion } = current.metadata
   return diffMerge(current, { ...manifest, metadata: { ...manifest.metadata, resourceVersion } }) ?? {}
 }
@@ -97,7 +97,7 @@ function kindText({ apiVersion = '', kind = '' }: Manifest): string {
 const keyIn = ({ scope }: Kind, namespace: string | undefined, name: string): ObjectKey =>
   scope === 'Namespaced' && namespace ? { namespace, name } : { name }
 
-/** Removes the namespace from the manifest of a cluster-scoped object. */
+/** Returns the manifest; without its namespace if the object is cluster-scoped. */
 function manifestInScope({ scope }: Kind, manifest: Manifest): Manifest {
   const { namespace: _, ...metadata } = manifest.metadata ?? {}
   return scope === 'Cluster' ? { ...manifest, metadata } : manifest

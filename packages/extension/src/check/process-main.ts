@@ -16,7 +16,7 @@ async function runJob({ module, shiftMs, ...options }: ProbeJob): Promise<ProbeR
   }
 }
 
-/** Shifts the current time. Does not affect timers. */
+/** Shifts the time that `Date` returns by `ms` milliseconds. Does not affect timers. */
 function shiftTime(ms: number): void {
   if (ms === 0) return
   const real = Date

@@ -1,6 +1,6 @@
 /**
- * The connections to one host. A connection negotiates its protocol (ALPN). While HTTP/1.1 connections exist, further connections also
- * use HTTP/1.1.
+ * The connections to one host. The protocol of a connection is negotiated with the server (ALPN). If the server chose HTTP/1.1, further
+ * calls use HTTP/1.1 without a negotiation as long as an HTTP/1.1 connection exists.
  */
 import { Agent } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
@@ -35,7 +35,7 @@ interface HostConnectionOptions {
 }
 
 /**
- * Connections to a host: calls share a few HTTP/2 connections; HTTP/1.1 needs one connection for each call in progress. After
+ * Connections to a host: calls share HTTP/2 connections; HTTP/1.1 needs one connection for each call in progress. After
  * `retire` the caller must start no new calls; the connections are closed after the last call.
  */
 export class HostConnections {
@@ -111,7 +111,7 @@ export class HostConnections {
     for (const connection of this.#http2) connection.destroy()
   }
 
-  /** Returns an open connection for a call, if there is one. */
+  /** Returns an open connection for a call, if there is one. Starts to open another one if all HTTP/2 connections have many calls. */
   #openConnection(): Http2Connection | 'http/1.1' | undefined {
     let leastUsed: Http2Connection | undefined
     for (const connection of this.#http2) {
@@ -119,19 +119,22 @@ export class HostConnections {
       else if (connection.acceptsCalls && (!leastUsed || connection.calls < leastUsed.calls)) leastUsed = connection
     }
     if (leastUsed && leastUsed.calls >= manyCalls) this.#connectAhead()
-    // HTTP/1.1 is used as long as an HTTP/1.1 connection exists. When none exists, the protocol is negotiated again, because the server
-    // may have been replaced.
+    // Without a usable HTTP/2 connection, HTTP/1.1 is used as long as an HTTP/1.1 connection exists. When none exists, the protocol is
+    // negotiated again, because the server may have been replaced.
     return leastUsed ?? (this.#agent.hasSockets ? 'http/1.1' : undefined)
   }
 
-  /** Waits for a connection; concurrent callers share the attempt. @throws the error of the attempt */
+  /** Waits for a connection; concurrent callers share an attempt. @throws the error of the attempt, or the reason of the signal */
   #waitForConnection(signal: AbortSignal): Promise<void> {
     const attempt = this.#attempt
     if (attempt && this.#clock.elapsed() - attempt.since < maxSharedAge) return attempt.wait(signal)
     return this.#startAttempt().wait(signal)
   }
 
-  /** Opens another connection for later calls. The current call does not wait for it. */
+  /**
+   * Opens another connection for later calls; the current call does not wait for this connection. Does nothing while another attempt is
+   * pending, or less than `maxSharedAge` after the start of an attempt for later calls that has failed.
+   */
   #connectAhead(): void {
     const now = this.#clock.elapsed()
     if (this.#attempt || now - this.#lastAttemptAhead < maxSharedAge) return
@@ -197,7 +200,7 @@ export class HostConnections {
 const idleTimeout = seconds(90)
 
 /**
- * If every connection has this number of calls or more in progress, another connection is opened. With a single connection,
+ * If every HTTP/2 connection has this number of calls or more in progress, another connection is opened. With a single connection,
  * client and server process long batches of calls in turns, and each waits while the other works.
  */
 const manyCalls = 8

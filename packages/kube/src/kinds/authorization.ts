@@ -1,4 +1,7 @@
-/** Access reviews: requests to check whether a user has a permission. These objects are not stored; the response contains the decision. */
+/**
+ * Requests to check whether a user has a permission (access reviews), and to list the permissions of the requester (SelfSubjectRulesReview).
+ * These objects are not stored; the response contains the result in its status.
+ */
 import { type FieldError, forbidden, invalid, required } from '../errors.ts'
 import { defineKind, type ObjectOf } from '../kind.ts'
 import { labelKeyProblems, labelValueProblems } from '../names.ts'
@@ -103,7 +106,11 @@ export const LocalSubjectAccessReview = defineKind({
       errors.push(invalid('metadata', { ...otherFields, namespace }, 'must be empty except for namespace'))
     if (spec.nonResourceAttributes)
       errors.push(
-        invalid('spec.nonResourceAttributes', printedPath(spec.nonResourceAttributes), 'disallowed on this kind of request'),
+        invalid(
+          'spec.nonResourceAttributes',
+          printedNonResource(spec.nonResourceAttributes),
+          'disallowed on this kind of request',
+        ),
       )
     if (spec.resourceAttributes && spec.resourceAttributes.namespace !== namespace) {
       const requested = spec.resourceAttributes.namespace ?? ''
@@ -143,13 +150,23 @@ export function emptySpec(review: { spec?: object }): void {
   review.spec ??= {}
 }
 
-/** Upstream: pkg/apis/authorization/validation. */
-function actionErrors({ resourceAttributes: resource, nonResourceAttributes: path }: Infer<typeof subjectSpec>): FieldError[] {
-  if (resource && path)
+/**
+ * Validates the attributes of an action: either those of a resource, with their selectors, or those of a path. Upstream:
+ * pkg/apis/authorization/validation.
+ */
+function actionErrors({
+  resourceAttributes: resource,
+  nonResourceAttributes: nonResource,
+}: Infer<typeof subjectSpec>): FieldError[] {
+  if (resource && nonResource)
     return [
-      invalid('spec.nonResourceAttributes', printedPath(path), 'cannot be specified in combination with resourceAttributes'),
+      invalid(
+        'spec.nonResourceAttributes',
+        printedNonResource(nonResource),
+        'cannot be specified in combination with resourceAttributes',
+      ),
     ]
-  if (path) return []
+  if (nonResource) return []
   if (resource) {
     const field = 'spec.resourceAttributes'
     return [
@@ -217,7 +234,7 @@ function subjectReviewErrors(spec: Infer<typeof subjectSpec>): FieldError[] {
 }
 
 /** Returns non-resource attributes as upstream's errors print them: with the names of Go's fields. */
-const printedPath = ({ path = '', verb = '' }: { readonly path?: string; readonly verb?: string }): unknown => ({
+const printedNonResource = ({ path = '', verb = '' }: { readonly path?: string; readonly verb?: string }): unknown => ({
   Path: path,
   Verb: verb,
 })

@@ -12,7 +12,11 @@ export type FieldsV1 = { [element: string]: unknown }
 const decoded = new WeakMap<object, FieldSet>()
 const encoded = new WeakMap<FieldSet, FieldsV1>()
 
-/** Decodes FieldsV1. @throws Error when the value is not FieldsV1 */
+/**
+ * Decodes FieldsV1. Returns the empty set for `undefined` and null; ignores elements with an unknown prefix.
+ *
+ * @throws Error when the value is not FieldsV1
+ */
 export function decodeFields(fields: unknown): FieldSet {
   if (fields === null || fields === undefined) return emptySet
   if (!isRecord(fields)) throw new Error('fieldsV1 is not an object')

@@ -11,8 +11,8 @@ const widget = (fields: object): KubeObject => ({
 })
 
 test.each([
-  ['keeps an annotation of 200 KB of ASCII', 'a', true],
-  ['removes an annotation whose 200,000 letters have two bytes each', 'ä', false],
+  ['keeps the annotation when its 200,000 letters have one byte each', 'a', true],
+  ['removes the annotation when its 200,000 letters have two bytes each', 'ä', false],
 ])('renewLastApplied %s', (_, letter, isKept) => {
   const result = widget({})
   result.metadata.annotations = { [LastApplied]: '{}' }

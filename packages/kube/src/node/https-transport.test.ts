@@ -26,8 +26,8 @@ beforeAll(async () => {
 
 type Handler = (req: IncomingMessage, res: ServerResponse, body: string) => void
 
-const open: (() => void)[] = []
-afterAll(() => open.forEach((close) => close()))
+const cleanups: (() => void)[] = []
+afterAll(() => cleanups.forEach((cleanUp) => cleanUp()))
 
 async function serve(handler: Handler) {
   const connections = new Set<Socket>()
@@ -44,7 +44,7 @@ async function serve(handler: Handler) {
     listening.close()
     listening.closeAllConnections()
   }
-  open.push(close)
+  cleanups.push(close)
   return { url: `https://127.0.0.1:${(listening.address() as AddressInfo).port}`, connections, close }
 }
 
@@ -53,7 +53,7 @@ const connect = (url: string, options: Partial<HttpsTransportOptions> = {}, acce
     { server: url, ca: ca.certificate, ...access },
     { clock: systemClock, random: seededRandom(1), ...options },
   )
-  open.push(() => transport.close())
+  cleanups.push(() => transport.close())
   return transport
 }
 const json = (res: ServerResponse, code: number, body: unknown, headers = {}) =>
@@ -199,7 +199,7 @@ test.each<[string, Handler, object]>([
     },
   ],
   [
-    'another code and plain text',
+    '502 and plain text',
     (_, res) => res.writeHead(502).end('bad gateway'),
     {
       reason: 'InternalError',
@@ -218,12 +218,12 @@ test.each<[string, Handler, object]>([
     (req) => req.socket.destroy(),
     { reason: 'ServiceUnavailable', message: expect.stringMatching(/cannot reach https:\/\/127/) },
   ],
-])('a request fails with a clear error after %s', async (_, handler, error) => {
+])('a request fails with a StatusError after %s', async (_, handler, error) => {
   const { url } = await serve(handler)
   await expect(connect(url, { maxResponseBytes: 1000 }).send(machines)).rejects.toMatchObject({ name: 'StatusError', ...error })
 })
 
-test('the body of a response to / is not parsed: it need not be JSON', async () => {
+test('the body of a response to a request for / is not parsed: it need not be JSON', async () => {
   const paths: (string | undefined)[] = []
   const { url } = await serve((req, res) => {
     paths.push(req.url)
@@ -233,7 +233,7 @@ test('the body of a response to / is not parsed: it need not be JSON', async () 
   expect(paths).toEqual(['/'])
 })
 
-test('a refused connection, an untrusted certificate and a timeout have different errors', async () => {
+test('a refused connection, an untrusted certificate, a certificate for another name and a timeout have different errors', async () => {
   const { url } = await serve(() => {})
   const otherAuthority = await makeAuthority(systemClock, { commonName: 'other' })
   await expect(connect(url, {}, { ca: otherAuthority.certificate }).send(machines)).rejects.toThrow(
@@ -252,7 +252,7 @@ test('a refused connection, an untrusted certificate and a timeout have differen
   })
 })
 
-test('a server name other than the host is requested and verified', async () => {
+test('a certificate for `servername`, which differs from the host, is accepted', async () => {
   const { url } = await serve((_, res) => json(res, 200, { items: [], kind: 'MachineList' }))
   await expect(connect(url, {}, { servername: 'server.test' }).send(machines)).resolves.toBeDefined()
 })
@@ -303,7 +303,7 @@ async function follow(url: string, options: Partial<HttpsTransportOptions> = {},
   return { names, end }
 }
 
-test('a watch yields events independently of the boundaries of chunks, and ends when the server ends it', async () => {
+test('a watch requests a timeout of 5 to 10 minutes, yields events independently of the boundaries of chunks, and ends when the server ends it', async () => {
   let requested = ''
   const { url } = await serve((req, res) => {
     requested = req.url ?? ''

@@ -7,6 +7,7 @@ import { type ControllerOptions, WorkQueue } from '@capstan/apiserver/kinds'
 
 type Options = Omit<ControllerOptions, 'registry'>
 
+/** Runs the controller that creates the service account `default` in every namespace. Returns a function that stops the controller. */
 export const runServiceAccounts = (options: Options): (() => void) =>
   inEveryNamespace(options, 'serviceaccounts', 'default', async (namespace) => {
     if (options.store.get({ resource: 'serviceaccounts', namespace, name: 'default' })) return
@@ -19,7 +20,12 @@ const annotations = {
     'Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.',
 }
 
-/** @param certificate CA certificate, PEM */
+/**
+ * Runs the controller that creates the ConfigMap `kube-root-ca.crt` in every namespace, and restores its data. Returns a function that stops
+ * the controller.
+ *
+ * @param certificate CA certificate, PEM
+ */
 export const runRootCA = (options: Options, certificate: string): (() => void) =>
   inEveryNamespace(options, 'configmaps', configMapName, async (namespace) => {
     const data = { 'ca.crt': certificate }
@@ -31,7 +37,10 @@ export const runRootCA = (options: Options, certificate: string): (() => void) =
     }
   })
 
-/** Runs `ensure` for each namespace, and again when the namespace or its object with this resource and name changes. */
+/**
+ * Runs `ensure` for each namespace that is not being deleted, and again when the namespace or its object with this resource and name
+ * changes. Returns a function that stops this.
+ */
 function inEveryNamespace(
   { store, clock, log }: Options,
   resource: string,

@@ -107,7 +107,10 @@ export const LocalControlPlane = defineKind({
   labels: contractLabels('control-plane'),
   spec: s.object({
     ...common,
-    replicas: s.int32().optional().doc('Desired number of machines: an odd number. Default 1.'),
+    replicas: s
+      .int32()
+      .optional()
+      .doc('Desired number of machines: an odd number. Default 1. Not allowed for a hosted control plane.'),
     version: s.string({ minLength: 1, maxLength: 256 }).doc('Kubernetes version, such as v1.36.0.'),
     machineTemplate: s
       .object({
@@ -131,7 +134,10 @@ export const LocalControlPlane = defineKind({
   status: s.object({
     initialization: s
       .object({
-        controlPlaneInitialized: s.boolean().optional().doc('True once the API server accepts requests; never false again.'),
+        controlPlaneInitialized: s
+          .boolean()
+          .optional()
+          .doc('True once the API server was reached and the simulated initialization is complete; never false again.'),
       })
       .optional()
       .doc('Milestones of provisioning that Cluster API waits for.'),
@@ -228,7 +234,7 @@ function hostedErrors({ replicas, machineTemplate }: { replicas?: number; machin
   ]
 }
 
-/** Validates the replicas by the rules of upstream's KubeadmControlPlane, whose machines are the members of etcd. */
+/** Validates the replicas by upstream's rules for a KubeadmControlPlane whose Machines are the members of etcd (stacked etcd). */
 function replicasErrors(replicas: number | undefined): FieldError[] {
   if (replicas === undefined) return [required('spec.replicas', 'is required')]
   if (replicas <= 0) return [forbidden('spec.replicas', 'cannot be less than or equal to 0')]
@@ -278,7 +284,7 @@ export const LocalControlPlaneTemplate = defineKind({
   plural: 'localcontrolplanetemplates',
   categories: ['cluster-api'],
   scope: 'Namespaced',
-  doc: 'LocalControlPlaneTemplate is the template from which LocalControlPlanes of a ClusterClass are created. It lacks the fields that the Cluster sets.',
+  doc: 'LocalControlPlaneTemplate is the template from which LocalControlPlanes of a ClusterClass are created. It lacks fields that each control plane gets separately: replicas, version, controlPlaneEndpoint, readinessGates and infrastructureRef.',
   labels: contractLabels('control-plane'),
   spec: templateOf(
     s.object({

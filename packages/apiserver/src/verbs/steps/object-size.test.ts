@@ -16,7 +16,7 @@ test.each([
   else expect(() => rejectTooLarge(object)).toThrow(new StatusError('', 'etcdserver: request is too large'))
 })
 
-test('a create or an update that exceeds the size limit is rejected, and the stored object stays', async () => {
+test('a create or a patch that exceeds the size limit is rejected, and the stored object is unchanged', async () => {
   const { client } = await testServer()
   const large = { free: { a: 'x'.repeat(1_600_000) } }
   expect(await rejection(client.create(Widget, aWidget('a', large)))).toBe('500 : etcdserver: request is too large')

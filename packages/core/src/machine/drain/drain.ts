@@ -37,8 +37,10 @@ export interface DrainTarget {
 const EvictionTimeout = seconds(10)
 
 /**
- * Cordons the Node and evicts the Pods with the lowest drain order. Returns a condition message with the Pods that the drain still waits
- * for; `undefined` when the drain is complete.
+ * Cordons the Node. Evicts those Pods of the lowest drain order that must be evicted; Pods of a higher order follow in later reconciles.
+ * Returns a condition message with the Pods that the drain still waits for; `undefined` when the drain is complete.
+ *
+ * @param startedAt time at which the drain began, for the message
  */
 export async function drainNode(target: DrainTarget, startedAt: string): Promise<string | undefined> {
   const { client, node, signal } = target

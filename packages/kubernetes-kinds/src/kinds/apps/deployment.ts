@@ -10,7 +10,7 @@ import type { Deployment, DeploymentSpec, DeploymentStatus, DeploymentStrategy }
 import { immutableSelector, longRunningErrors, replicasScale, requiredSelectorErrors, templateLabelErrors } from './replicas.ts'
 import { templateWarnings } from '../pod/warnings.ts'
 
-/** Upstream: pkg/apis/apps and pkg/registry/apps/deployment, v1.36. */
+/** Strategy of Deployments. Upstream: pkg/apis/apps and pkg/registry/apps/deployment, v1.36. */
 export const deployments: BuiltinKind<Deployment> = {
   // Changes of annotations also increase the generation, because annotations are copied to the ReplicaSets of the Deployment.
   generation: (deployment, old) => !same(deployment.metadata.annotations, old.metadata.annotations),

@@ -2,7 +2,7 @@ import type { PrinterColumn } from '@capstan/apiserver/kinds'
 import { ageColumn, at, column, list, nameColumn, number, text } from '../columns.ts'
 import type { MetricSpec, MetricStatus } from '../schemas/types.ts'
 
-/** Columns of autoscalers in version v2. Upstream: printHorizontalPodAutoscaler, v1.36. */
+/** Columns of HorizontalPodAutoscalers. The cells are computed from version v2. Upstream: printHorizontalPodAutoscaler, v1.36. */
 export const autoscalerColumns: readonly PrinterColumn[] = [
   nameColumn,
   column('Reference', (o) => `${text(o, 'spec', 'scaleTargetRef', 'kind')}/${text(o, 'spec', 'scaleTargetRef', 'name')}`),

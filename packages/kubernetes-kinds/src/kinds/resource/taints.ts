@@ -1,4 +1,4 @@
-/** Validates taints of devices, and validates and defaults tolerations of ResourceClaims. */
+/** Validates the taints of devices (`resource.k8s.io`), and validates and defaults tolerations of such taints. */
 import { type FieldError, invalid, labelKeyProblems, labelValueProblems } from '@capstan/kube'
 import { oneOf, problems, requiredOneOf } from '../checks.ts'
 import type { DeviceTaint, DeviceToleration } from '../schemas/types.ts'
