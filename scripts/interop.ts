@@ -1,11 +1,11 @@
 /**
  * Runs suites of whole processes, many of them against upstream's programs. `npm run interop` runs the suites of CI, `npm run
- * interop -- SUITE…` the named suites; `--jobs N` runs N at once, `--list` lists all suites. `--prepare` builds and
- * downloads the tools of the suites of CI, or of the named suites, and runs no suite. A suite that could not run counts as failed, and the summary has the reason. Suites that run at once slow down
- * each other's programs: with `--jobs` above 1, failed suites are run again, one at a time, if at most five failed. If a suite
- * names its failed cases, only these cases are run again, also without `--jobs`. The summary lists both results. `--all`,
- * `--only`, `--real` and `--seed` are options of the suites (`SuiteOptions`). `--inside` is internal: it marks the child process
- * that runs one suite.
+ * interop -- SUITE…` the named suites; `--jobs N` runs N at once, `--list` lists all suites. `--prepare` builds and downloads the
+ * tools of the suites of CI, or of the named suites, and runs no suite. A suite that could not run counts as failed, and the summary
+ * has the reason. Suites that run at once slow down each other's programs: with `--jobs` above 1, failed suites are run again, one
+ * at a time, if at most five failed. If a suite names its failed cases, only these cases are run again, if they are at most five,
+ * also without `--jobs`. The summary lists both results. `--all`, `--only`, `--real` and `--seed` are options of the suites
+ * (`SuiteOptions`). `--inside` is internal: it marks the child process that runs one suite.
  */
 import { spawn } from 'node:child_process'
 import { parseArgs } from 'node:util'

@@ -57,8 +57,8 @@ const autoscaler = (name: string, apiVersion: string, kind: string) => ({
 })
 
 /**
- * Returns the schema of a spec with rules for its field `name`. If there are any, items have a rule, too. Objects that were stored before
- * the rules were added may violate them.
+ * Returns the schema of a spec with `rules` for its field `name`. Unless `rules` is empty, the items of its list have a rule, too. Objects
+ * that were stored before the rules were added may violate them.
  */
 const specSchema = (rules: readonly object[]) => ({
   type: 'object',

@@ -1,4 +1,4 @@
-/** Tests managers on one API server that divide the reconciles among themselves by shards of namespaces. */
+/** Tests managers (called members) that divide the reconciles on one API server among themselves, by shards of namespaces. */
 import { ConfigMap, Lease, minutes, Namespace, seconds, seededRandom } from '@capstan/kube'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { advance, client, join, type Member, members, stopMember, settle, until, useMembers, writes } from './members.suite.ts'
@@ -193,7 +193,7 @@ describe('managers that divide the work differently', () => {
     expectTurns()
   })
 
-  test('a manager without shards waits for managers with shards', async () => {
+  test('a manager without shards waits until the Leases of managers with shards have expired', async () => {
     const [a, b] = [await join('a', { shards }), await join('b', { shards })]
     await advance(minutes(1))
     const c = await join('c')

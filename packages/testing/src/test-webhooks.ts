@@ -40,11 +40,11 @@ export async function testWebhooks(
   const caBundle = Buffer.from(authority.certificate).toString('base64')
   const clientConfigAt = (path: string): WebhookClientConfig => ({ url: `${server.url}${path}`, caBundle })
   /**
-   * Repeats a dry run of creating a ConfigMap until `accepts` returns true for the phases (`default`, `validate`) in which the server has
+   * Repeats a dry run of creating a ConfigMap until `accepts` returns true for the phases (`default`, `validate`) for which the server has
    * called the webhooks. A kube-apiserver begins to call webhooks only a moment after it has stored their configuration, and calls them for
    * a moment after the configuration was deleted.
    */
-  async function untilCalled(accepts: (phases: ReadonlySet<string>) => boolean): Promise<void> {
+  async function untilPhases(accepts: (phases: ReadonlySet<string>) => boolean): Promise<void> {
     let failure: unknown
     for (let attempt = 1; attempt <= 1000; attempt++) {
       called.clear()
@@ -65,12 +65,12 @@ export async function testWebhooks(
     // Configurations of an interrupted test are replaced.
     async configure() {
       await configureWebhooks(client, name, allAdmissions, clientConfigAt)
-      await untilCalled((phases) => phases.size === 2)
+      await untilPhases((phases) => phases.size === 2)
     },
     async close() {
       try {
         await removeWebhooks(client, name)
-        await untilCalled((phases) => phases.size === 0)
+        await untilPhases((phases) => phases.size === 0)
       } finally {
         await server.close()
       }

@@ -67,7 +67,7 @@ test('a paramRef without a namespace selects params in the namespace of the obje
   expect([await create('default'), await create('small')]).toEqual(['accepted', tooMany])
 })
 
-test('a paramRef with a selector applies the policy with each selected object, and denies the write if it selects none', async () => {
+test('a paramRef with a selector applies the policy with each selected object; with parameterNotFoundAction Deny, it denies the write if it selects none', async () => {
   const { client } = await serverWithPolicy({ selector: { matchLabels: { limits: 'widgets' } } })
   const create = (replicas: number) => rejection(client.create(Widget, aWidget('w', { replicas }), { dryRun: true }))
   expect(await create(1)).toBe(
@@ -116,7 +116,8 @@ test.each([
 })
 
 describe('the limit for texts of policies is 5120 bytes, not 5120 characters', () => {
-  const bytes = (count: number) => `'${'é'.repeat((count - 2) / 2)}'`
+  /** Returns a CEL string literal of `count` bytes, of which two are the quotes. */
+  const literal = (count: number) => `'${'é'.repeat((count - 2) / 2)}'`
   const rule = { operations: ['CREATE'], apiGroups: ['shop.example.com'], apiVersions: ['v1'], resources: ['widgets'] }
   const policy = (spec: object) => ({ metadata: { name: 'p' }, spec: { matchConstraints: { resourceRules: [rule] }, ...spec } })
 
@@ -125,7 +126,7 @@ describe('the limit for texts of policies is 5120 bytes, not 5120 characters', (
     [5124, 'failed expression: false'],
   ])('the result of a messageExpression (a literal of %i bytes, two of them quotes)', async (count, message) => {
     const { client } = await testServer()
-    const validations = [{ expression: 'false', messageExpression: bytes(count) }]
+    const validations = [{ expression: 'false', messageExpression: literal(count) }]
     await client.create(Policy, policy({ validations }) as never)
     await client.create(Binding, { metadata: { name: 'b' }, spec: { policyName: 'p', validationActions: ['Deny'] } } as never)
     expect(await rejection(client.create(Widget, aWidget('w')))).toContain(`denied request: ${message}`)
@@ -136,7 +137,7 @@ describe('the limit for texts of policies is 5120 bytes, not 5120 characters', (
     [5122, 'spec.auditAnnotations[0].valueExpression: Required value: must not exceed 5120 bytes in length'],
   ])('the valueExpression of an audit annotation (%i bytes)', async (count, expected) => {
     const { client } = await testServer()
-    const auditAnnotations = [{ key: 'k', valueExpression: bytes(count) }]
+    const auditAnnotations = [{ key: 'k', valueExpression: literal(count) }]
     expect(await rejection(client.create(Policy, policy({ auditAnnotations }) as never))).toContain(expected)
   })
 })

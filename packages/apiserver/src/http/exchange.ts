@@ -20,13 +20,13 @@ export interface HttpRequest {
   readonly url: string
   /** Names in lower case. */
   readonly headers: { readonly [name: string]: string | undefined }
-  /** All values of a header that a client may repeat, as sent. Absent when `headers` has one value for each name. */
+  /** Returns all values of a header, as the client sent them. If absent, each header has only its value in `headers`. */
   readonly valuesOf?: (name: string) => readonly string[]
   /** Aborts when the client disconnects. */
   readonly signal: AbortSignal
   /** Aborts when the client disconnects or the server stops: for responses that do not end by themselves. */
   readonly streamSignal: AbortSignal
-  /** Reads the whole body. @throws BodyTooLarge when it is longer than `limit`, TooManyRequests when the requester's share is used up */
+  /** Reads the whole body. @throws BodyTooLarge when it is longer than `limit` bytes, TooManyRequests when the requester's share is used up */
   body(limit: number, requester?: Requester): Promise<Buffer>
   /** Set once the body of an authorized request is read; absent for GET, HEAD and watches. */
   readonly requester?: Requester
@@ -44,14 +44,14 @@ export interface HttpResponse {
   readonly body: Buffer | string | AsyncIterable<Buffer>
 }
 
-/** Upstream: MaxRequestBodyBytes of k8s.io/apiserver. */
+/** Maximum size of a request body. Upstream: MaxRequestBodyBytes of k8s.io/apiserver. */
 export const maxBodyBytes = 3 * 1024 * 1024
 
 export class BodyTooLarge extends Error {
   override readonly name = 'BodyTooLarge'
 }
 
-/** Error for more requests than the server accepts. Upstream responds with text instead of a Status. */
+/** Error for more requests than the server accepts. As upstream, the response is text instead of a Status. */
 export class TooManyRequests extends Error {
   override readonly name = 'TooManyRequests'
 }

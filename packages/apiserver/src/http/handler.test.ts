@@ -69,10 +69,15 @@ const gadget = (name: string, size = 1) => ({
   spec: { size },
 })
 
+/** Waits 20 turns of the event loop, in which the server begins to serve the resource of a new CustomResourceDefinition. */
+async function untilServed() {
+  for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate)
+}
+
 async function startWithGadgets() {
   const server = await start()
   await server.create(crds, gadgets)
-  for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate)
+  await untilServed()
   return server
 }
 
@@ -89,7 +94,7 @@ test.each<[string, Identity, number]>([
   expect((await send(path, { identity })).status).toBe(status)
 })
 
-test('a health response lists the checks without the reason of a failure', async () => {
+test('a health response lists the checks without the reason of a failure, and a single check can be requested or excluded', async () => {
   const { send } = await start({
     checks: [
       { name: 'store', check() {} },
@@ -123,7 +128,7 @@ test.each(['/api/v1/namespaces/default', '/api/v1/namespaces/missing'])('curl ge
   expect(text).toBe(JSON.stringify(JSON.parse(text), null, 2))
 })
 
-test('metrics count requests by verb and resource', async () => {
+test('metrics count requests by verb and resource, and contain the results of health checks', async () => {
   const { send } = await start()
   await send('/api/v1/namespaces/default/configmaps')
   await send('/api/v1/namespaces/default/configmaps/missing')
@@ -197,7 +202,7 @@ test('the response to a preflight request has no body', async () => {
   expect([response.status, await response.text()]).toEqual([204, ''])
 })
 
-test('diagnostic pages show the flags and the start time of the server', async () => {
+test('diagnostic pages show the flags, the start time and the version of the server', async () => {
   const { send } = await start({ flags: { 'secure-port': 6443 } })
   expect(await (await send('/flagz')).text()).toMatch(/^\napiserver flagz\nWarning: .*\nsecure-port:6443\n$/)
   expect(await (await send('/statusz')).text()).toMatch(
@@ -220,7 +225,7 @@ test('aggregated discovery is sent to clients that accept it, with an ETag, and 
   const etag = first.headers.get('etag') ?? ''
   expect((await send('/apis', { headers: { ...headers, 'if-none-match': etag } })).status).toBe(304)
   await create(crds, gadgets)
-  for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate)
+  await untilServed()
   const second = await send('/apis', { headers: { ...headers, 'if-none-match': etag } })
   expect(second.status).toBe(200)
   const { items } = (await second.json()) as { items: { metadata: { name: string }; versions: object[] }[] }
@@ -318,7 +323,7 @@ test('OpenAPI v3 documents can be cached by their hash, and keep the hash when a
 
   const other = { ...gadgets.spec, group: 'other.example.com' }
   await create(crds, { ...gadgets, metadata: { name: 'gadgets.other.example.com' }, spec: other })
-  for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate)
+  await untilServed()
   const now = await index()
   expect(now['apis/shop.example.com/v1']!.serverRelativeURL).toBe(url)
   expect(now['apis/other.example.com/v1']).toBeDefined()
@@ -336,7 +341,7 @@ test('OpenAPI v3 documents can be cached by their hash, and keep the hash when a
   expect((await send('/openapi/v2', { headers: { accept: 'text/html' } })).status).toBe(406)
 })
 
-test('duplicate fields cause a warning, and are rejected under Strict', async () => {
+test('duplicate fields cause a warning, and are rejected with fieldValidation=Strict', async () => {
   const { send } = await startWithGadgets()
   const body = '{"apiVersion":"shop.example.com/v1","kind":"Gadget","metadata":{"name":"a"},"spec":{"size":1,"size":2}}'
   const headers = { 'content-type': 'application/json' }
@@ -358,7 +363,7 @@ test.each([
   ['application/json', '{"metadata":{"name":"a","\\u005f_proto__":{"finalizers":["x"]}}}', 400, /"__proto__" is not allowed/],
   ['application/yaml', 'metadata: {"\\x5f_proto__": {a: b}}', 400, /"__proto__" is not allowed/],
   ['application/json', `{"a":${'['.repeat(2000)}${']'.repeat(2000)}}`, 400, /exceeded max depth/],
-])('an unreadable body of type %s is rejected with a Status', async (type, body, code, message) => {
+])('an invalid body of type %s is rejected with a Status', async (type, body, code, message) => {
   const { send } = await start()
   const response = await send('/api/v1/namespaces/default/configmaps', {
     method: 'POST',
@@ -395,8 +400,8 @@ test('the rules of a role and the limits of a limit range are null when they are
   const { create } = await start()
   const createAndRead = async (path: string, body: object) => (await create(path, { metadata: { name: 'a' }, ...body })).json()
   const rbac = '/apis/rbac.authorization.k8s.io/v1'
-  const aggregated = { aggregationRule: { clusterRoleSelectors: [{ matchLabels: { a: 'b' } }] } }
-  expect(await createAndRead(`${rbac}/clusterroles`, aggregated)).toMatchObject({ rules: null })
+  const aggregatedRole = { aggregationRule: { clusterRoleSelectors: [{ matchLabels: { a: 'b' } }] } }
+  expect(await createAndRead(`${rbac}/clusterroles`, aggregatedRole)).toMatchObject({ rules: null })
   expect(await createAndRead(`${rbac}/namespaces/default/roles`, { rules: [] })).toMatchObject({ rules: null })
   expect(await createAndRead('/api/v1/namespaces/default/limitranges', {})).toMatchObject({ spec: { limits: null } })
 })
@@ -420,7 +425,7 @@ test('an object without a name causes no internal error, for every kind', async 
   expect(internalErrors).toEqual([])
 })
 
-test('warnings may contain any text', async () => {
+test('a warning contains non-ASCII characters in UTF-8, and control characters escaped', async () => {
   const { send } = await startWithGadgets()
   const body = JSON.stringify({ ...gadget('a'), 'größe→\x7f': 1 })
   const response = await send(gadgetPath, { method: 'POST', body, headers: { 'content-type': 'application/json' } })
@@ -438,7 +443,7 @@ test('YAML is accepted and returned', async () => {
   expect(await response.text()).toMatch(/^apiVersion: v1\ndata:\n {2}"on": "yes"\nkind: ConfigMap\n/)
 })
 
-test('a request may impersonate a user, but not only a group', async () => {
+test('a request may impersonate a user, but not a group without a user', async () => {
   const { send } = await start()
   expect((await send('/api/v1/namespaces', { headers: { 'impersonate-user': 'bob', 'impersonate-group': 'devs' } })).status).toBe(
     200,
@@ -446,8 +451,8 @@ test('a request may impersonate a user, but not only a group', async () => {
   expect((await send('/api/v1/namespaces', { headers: { 'impersonate-group': 'devs' } })).status).toBe(400)
 })
 
-/** Reads the events of a watch until there are `count`, then closes the watch. */
-async function lines(response: Response, count: number): Promise<{ type: string; object: { [field: string]: unknown } }[]> {
+/** Reads the events of a watch until there are at least `count`, then closes the watch. */
+async function eventsOf(response: Response, count: number): Promise<{ type: string; object: { [field: string]: unknown } }[]> {
   const events: string[] = []
   let text = ''
   const decoder = new TextDecoder()
@@ -461,14 +466,14 @@ async function lines(response: Response, count: number): Promise<{ type: string;
   return events.map((line) => JSON.parse(line))
 }
 
-test('a watch of tables sends its columns once, and a table shows ages', async () => {
+test('a watch of tables sends the columns only in the first event, and a table shows ages', async () => {
   const { send, create, clock } = await startWithGadgets()
   await create(gadgetPath, gadget('a'))
   clock.step(clock.now() + 192_000)
   await create(gadgetPath, gadget('b', 2))
   const accept = 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json'
   const response = await send(`${gadgetPath}?watch=true`, { headers: { accept } })
-  const [first, second] = (await lines(response, 2)).map(({ object }) => object)
+  const [first, second] = (await eventsOf(response, 2)).map(({ object }) => object)
   expect((first!.columnDefinitions as { name: string }[]).map(({ name }) => name)).toEqual(['Name', 'Size'])
   expect(second!.columnDefinitions).toBeNull()
   expect(second!.rows).toMatchObject([{ cells: ['b', 2], object: { kind: 'PartialObjectMetadata' } }])
@@ -488,13 +493,13 @@ test('a watch from an expired resourceVersion is accepted and sends an ERROR eve
   const { send } = await start({ engine })
   const response = await send('/api/v1/namespaces/default/configmaps?watch=true&resourceVersion=1')
   expect(response.status).toBe(200)
-  expect(await lines(response, 1)).toMatchObject([{ type: 'ERROR', object: { kind: 'Status', reason: 'Expired', code: 410 } }])
+  expect(await eventsOf(response, 1)).toMatchObject([{ type: 'ERROR', object: { kind: 'Status', reason: 'Expired', code: 410 } }])
 })
 
 test('a watch of PartialObjectMetadata contains only metadata', async () => {
   const { send } = await start()
   const accept = 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io'
-  const events = await lines(await send('/api/v1/namespaces?watch=true', { headers: { accept } }), 4)
+  const events = await eventsOf(await send('/api/v1/namespaces?watch=true', { headers: { accept } }), 4)
   expect(events.map(({ type, object }) => `${type} ${Object.keys(object).join()}`)).toEqual(
     Array(4).fill('ADDED kind,apiVersion,metadata'),
   )

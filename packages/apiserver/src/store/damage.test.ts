@@ -30,7 +30,8 @@ beforeAll(async () => {
   await store.close()
   await journal.close()
   newestLog = intactDisk.paths.findLast((path) => path.includes('/log-'))!
-  // Frames are numbered from 1 across all logs: the first frame of each log, and one for each of the 40 changes.
+  // Frames are numbered from 1 across all logs: each log, named by its number, begins with a frame for its header, and each of the 40
+  // changes has a frame.
   nextFrame = 40 + Number(newestLog.slice(-10)) + 1
   expect(intactDisk.paths.filter((path) => path.includes('checkpoint'))).toHaveLength(2)
 })
@@ -136,7 +137,7 @@ describe('data that was never acknowledged', () => {
     expect(await withTail(Buffer.alloc(3000))).toEqual({ kind: 'complete' })
   })
 
-  test('is reported as damage when it was changed after it was written completely', async () => {
+  test('is reported as damage when a bit has changed, or when a part is missing and another frame follows', async () => {
     const tail = frame()
     tail[200]! ^= 4
     expect(await withTail(tail)).toEqual({ kind: 'rejected', path: newestLog })

@@ -17,14 +17,14 @@ export function startOf({ resourceVersion, sendInitialEvents, allowWatchBookmark
   const revision = parseRevision(resourceVersion)
   if (sendInitialEvents === true) return { kind: 'initialObjects', endsWithBookmark: allowWatchBookmarks === true }
   if (revision > 0) return { kind: 'after', revision }
-  // Upstream: without a resourceVersion, or with 0, a watch sends all objects first unless `sendInitialEvents` is false, and then a bookmark if
-  // the client allows bookmarks.
+  // As upstream: without a resourceVersion, or with 0, a watch sends all objects first, and then a bookmark if the client allows bookmarks.
+  // With `sendInitialEvents: false`, it sends neither.
   return sendInitialEvents === false
     ? { kind: 'now' }
     : { kind: 'initialObjects', endsWithBookmark: allowWatchBookmarks === true }
 }
 
-/** @throws StatusError Invalid for options that a watch does not support. Upstream: validateWatchOptions of k8s.io/apimachinery */
+/** Rejects options that a watch does not support. Upstream: validateWatchOptions of k8s.io/apimachinery. @throws StatusError Invalid */
 export function rejectInvalidOptions({ sendInitialEvents, resourceVersionMatch: match, continue: token }: RequestOptions): void {
   const errors: FieldError[] = []
   const reject = (problem: string) => errors.push(forbidden('resourceVersionMatch', problem))

@@ -1,16 +1,16 @@
 /**
  * A circuit breaker for one handler. After some consecutive failed calls it rejects calls for a delay, then allows one trial call.
- * Each failed trial doubles the delay, up to a limit. The Runtime SDK proposal describes a circuit breaker; upstream has not
- * implemented it.
+ * Each further failed call, such as the trial call, doubles the delay, up to a limit. The Runtime SDK proposal describes a
+ * circuit breaker; upstream has not implemented it.
  */
 import type { Clock } from '@capstan/kube'
 import { minutes, seconds } from '@capstan/kube'
 import { HookFailed } from './hook-failed.ts'
 
 export interface BreakerLimits {
-  /** Number of consecutive failed calls that opens the breaker. */
+  /** Number of consecutive failed calls that opens the breaker. Only errors for which `isOutage` returns true are counted. */
   readonly failures: number
-  /** Initial time for which the breaker is open, in milliseconds. Each failed trial call doubles the time. */
+  /** Initial time for which the breaker is open, in milliseconds. Each further failed call doubles the time. */
   readonly shortest: number
   /** Maximum time for which the breaker is open, in milliseconds. */
   readonly longest: number
@@ -66,8 +66,9 @@ export class Breaker {
 
   /**
    * Makes the call unless the breaker rejects it. `isOutage`: whether an error is a failure of the server rather than of the request.
+   * A success, and an error of the request unless `signal` has aborted, reset the number of consecutive failures.
    *
-   * @throws HookFailed unavailable, if too many calls were in progress for `maxWait` milliseconds; without `callWhenOpen`, also
+   * @throws HookFailed `unavailable`, if too many calls were in progress for `maxWait` milliseconds; without `callWhenOpen`, also
    *   if the breaker is open or a trial call is in progress; the error of the call; the signal's reason if it aborts while the
    *   call waits
    */

@@ -21,7 +21,7 @@ export interface ExtensionFlags {
   /** Milliseconds after `delay` in which calls in progress may complete. */
   readonly grace: number
   readonly level: LogLevel
-  /** Generates a certificate. The default address is then a free port of 127.0.0.1, without health checks and metrics. */
+  /** Generates a certificate. By default, the server then listens on a free port of 127.0.0.1, without health checks and metrics. */
   readonly dev: boolean
   /** Stops the server when standard input ends. */
   readonly withParent: boolean
@@ -169,7 +169,7 @@ function duration(values: Values, name: string, fallback: string): number {
   throw new FlagError(`--${name} ${value}: expected a duration of at most 1h, such as ${durationText(seconds(30))}`)
 }
 
-/** Converts Go's names of cipher suites to OpenSSL's. */
+/** Converts Go's names of cipher suites, separated by commas, to OpenSSL's names, separated by colons. */
 function cipherSuites(names: string): string {
   const opensslSuites = new Set(getCiphers().map((name) => name.toUpperCase()))
   return names

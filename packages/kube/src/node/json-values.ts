@@ -52,7 +52,7 @@ class ObjectScanner {
     return at
   }
 
-  /** Returns the index after the end of the object that is open or begins at `from`; `undefined` when it does not end in this chunk. */
+  /** Returns the index after the end of the object that continues or begins at `from`; `undefined` when it does not end in this chunk. */
   end(chunk: Buffer, from: number): number | undefined {
     let at = from
     while (at < chunk.length) {

@@ -11,7 +11,7 @@ import { poolColumns } from './pool-columns.ts'
 
 const ipAddressClaimSpec = s.object({
   clusterName: s.string({ minLength: 1, maxLength: 63 }).optional().doc('Name of the Cluster that the address is for.'),
-  poolRef: contractReference.doc('The pool that the address is taken from, in the same namespace.'),
+  poolRef: contractReference.doc('The pool that the address is taken from. A namespaced pool must be in the same namespace.'),
 })
 export interface IPAddressClaimSpec extends Infer<typeof ipAddressClaimSpec> {}
 

@@ -17,7 +17,7 @@ interface Options {
 export const checkCommand = (io: Io, finish: (code: number) => void): Command =>
   new Command('check')
     .description(
-      'Call the handlers of an extension repeatedly, in several processes, and report responses that are not deterministic',
+      'Call the handlers of an extension repeatedly, in several processes, and report responses that are not deterministic or not idempotent',
     )
     .argument('[path]', 'module of the extension, or a folder with extension.ts', '.')
     .option('--tape <file>', 'also send the requests of a tape, which is a file that --record-hooks wrote')
@@ -33,14 +33,14 @@ export const checkCommand = (io: Io, finish: (code: number) => void): Command =>
     .action(async (path: string, options: Options) => {
       const module = extensionModule(path)
       const settings = { ...registrationOf(projectOf(module)).settings, ...options.setting }
-      const requests = requestsOn(options.tape)
+      const requests = requestsIn(options.tape)
       const report = await checkModule(pathToFileURL(module), { settings, requests, signal: io.signal })
       io.out(options.output === 'json' ? JSON.stringify(report) : checkText(report))
       finish(report.findings.length > 0 ? ExitCodes.failed : ExitCodes.done)
     })
 
 /** Returns the requests of the tape without duplicates, and without requests of Discovery, which have no handler. */
-function requestsOn(tape: string | undefined) {
+function requestsIn(tape: string | undefined) {
   if (tape === undefined) return []
   const sentRequests = new Set<string>()
   return readTapeFile(tape).calls.flatMap((call) => {

@@ -1,4 +1,4 @@
-/** Live checks of the contract ControlPlane. A mark is a named moment of the scenario. */
+/** Live checks of the contract ControlPlane. They read the record of the scenario `life`; a mark is a named moment in it, such as `ready`. */
 import { Cluster, ClusterNameLabel, Machine, MachineControlPlaneLabel } from '@capstan/api'
 import { ControlPlaneContract, isValidEndpoint } from '@capstan/api/contract'
 import { Secret, type UnknownObject } from '@capstan/kube'
@@ -123,29 +123,34 @@ function machinesAt(recorded: ScenarioRecord, mark: string): readonly State<Mach
 }
 
 /**
- * Declares a check of the Machines that a control plane owns. Only `observe` of `controlPlanePlacement` may return no observation: if the
- * Cluster has fewer than two failure domains for control planes.
+ * Declares a check of the Machines that a control plane owns. `observe` returns at least one observation for each Machine; only that of
+ * `controlPlanePlacement` returns none if the Cluster has fewer than two failure domains for control planes.
  */
-const membersCheck = (
+const machinesCheck = (
   looksAt: string,
   mark: string,
-  observe: (machine: Machine, at: number, recorded: ScenarioRecord, members: readonly State<Machine>[]) => readonly Observation[],
+  observe: (
+    machine: Machine,
+    at: number,
+    recorded: ScenarioRecord,
+    machines: readonly State<Machine>[],
+  ) => readonly Observation[],
 ): LiveCheck => ({
   looksAt,
   scenario: 'life',
   contract: 'ControlPlane',
   run(recorded) {
     if (!hasReplicas(recorded)) return noReplicas
-    const members = machinesAt(recorded, mark)
-    const observed = members.flatMap(({ object, at }) => observe(object, at, recorded, members))
-    if (members.length > 0 && observed.length === 0)
+    const machines = machinesAt(recorded, mark)
+    const observed = machines.flatMap(({ object, at }) => observe(object, at, recorded, machines))
+    if (machines.length > 0 && observed.length === 0)
       return { notApplicable: 'the Cluster has fewer than two failure domains for control planes' }
     return orStopped(recorded, mark, observed)
   },
 })
 
-export const controlPlaneMachineLabel = membersCheck(
-  'The label of each Machine of the control plane.',
+export const controlPlaneMachineLabel = machinesCheck(
+  'The label cluster.x-k8s.io/control-plane of each control plane Machine.',
   'initialized',
   (object, at) => {
     const value = object.metadata.labels?.[MachineControlPlaneLabel]
@@ -154,30 +159,34 @@ export const controlPlaneMachineLabel = membersCheck(
   },
 )
 
-export const controlPlaneMachinesUpToDate = membersCheck('The condition UpToDate of each Machine.', 'ready', (object, at) => {
-  const condition = object.status?.conditions?.find(({ type }) => type === 'UpToDate')
-  const holds = condition?.status === 'True'
-  return [observation({ object, field: 'status.conditions[UpToDate]', at, expected: 'True', found: condition?.status, holds })]
-})
+export const controlPlaneMachinesUpToDate = machinesCheck(
+  'The condition UpToDate of each control plane Machine.',
+  'ready',
+  (object, at) => {
+    const condition = object.status?.conditions?.find(({ type }) => type === 'UpToDate')
+    const holds = condition?.status === 'True'
+    return [observation({ object, field: 'status.conditions[UpToDate]', at, expected: 'True', found: condition?.status, holds })]
+  },
+)
 
-export const controlPlanePlacement = membersCheck(
-  'spec.failureDomain of three Machines, when the Cluster has at least two failure domains for control planes.',
+export const controlPlanePlacement = machinesCheck(
+  'spec.failureDomain of the three control plane Machines, when the Cluster has at least two failure domains for control planes.',
   'scaled',
-  (object, at, recorded, members) => {
+  (object, at, recorded, machines) => {
     const cluster = recorded.recording.histories(Cluster)[0]?.states.findLast((state) => state.at <= at)?.object
     const domains = (cluster?.status?.failureDomains ?? []).filter(({ controlPlane }) => controlPlane).map(({ name }) => name)
     if (domains.length < 2) return []
-    const used = new Set(members.map((one) => one.object.spec.failureDomain))
+    const used = new Set(machines.map((one) => one.object.spec.failureDomain))
     const { failureDomain } = object.spec
-    const expected = `one of ${domains.join(', ')}, spread over ${Math.min(domains.length, members.length)} of them`
+    const expected = `one of ${domains.join(', ')}, spread over ${Math.min(domains.length, machines.length)} of them`
     const holds =
-      failureDomain !== undefined && domains.includes(failureDomain) && used.size === Math.min(domains.length, members.length)
+      failureDomain !== undefined && domains.includes(failureDomain) && used.size === Math.min(domains.length, machines.length)
     return [observation({ object, field: 'spec.failureDomain', at, expected, found: failureDomain, holds })]
   },
 )
 
 export const controlPlaneMetadata: LiveCheck = {
-  looksAt: 'Machines before and after a label is added to spec.machineTemplate.metadata.',
+  looksAt: 'Control plane Machines before and after a label is added to spec.machineTemplate.metadata.',
   scenario: 'life',
   contract: 'ControlPlane',
   run(recorded) {
@@ -234,14 +243,15 @@ const clusterSecrets = (recorded: ScenarioRecord, names: readonly string[]): Liv
 }
 
 export const controlPlaneKubeconfig: LiveCheck = {
-  looksAt: 'The Secret <cluster>-kubeconfig: its type, its label and its key "value". Its content is not printed.',
+  looksAt:
+    'The Secret <cluster>-kubeconfig: its type, its label cluster.x-k8s.io/cluster-name and its key "value". Its content is not printed.',
   scenario: 'life',
   contract: 'ControlPlane',
   run: (recorded) => clusterSecrets(recorded, ['kubeconfig']),
 }
 
 export const controlPlaneCertificates: LiveCheck = {
-  looksAt: 'The Secret <cluster>-ca: its type and its label.',
+  looksAt: 'The Secret <cluster>-ca: its type and its label cluster.x-k8s.io/cluster-name.',
   scenario: 'life',
   contract: 'ControlPlane',
   run: (recorded) => clusterSecrets(recorded, ['ca']),

@@ -13,7 +13,7 @@ export const stringsOf = (value: Value): string[] => {
   return Array.isArray(value) ? value.filter((item) => !isNil(item)).map(stringOf) : [stringOf(value)]
 }
 
-/** Converts a number, a boolean (true is 1) or the text of an integer to an int64; any other value to 0. */
+/** Converts a number (without its fraction), a boolean (true is 1) or the text of an integer to an int64; any other value to 0. */
 export function intOf(value: Value): bigint {
   if (typeof value === 'bigint') return value
   if (typeof value === 'number') return Number.isFinite(value) ? toInt(Math.trunc(value)) : 0n
@@ -36,6 +36,7 @@ export function clampedInt(text: string): bigint {
   return isNegative ? -size : size
 }
 
+/** Converts a number, a boolean (true is 1) or the text of a number to a float64; any other value to 0. */
 export function floatOf(value: Value): number {
   if (typeof value === 'number') return value
   if (typeof value === 'bigint') return Number(value)
