@@ -45,6 +45,6 @@ test('a failure that the failure policy ignores has its own line, and the line o
   await observed.callAll(BeforeClusterCreate, cluster, { cluster })
   expect(lines).toEqual([
     `BeforeClusterCreate called on a.x: failed, ignored by the failure policy: ${refused}`,
-    'BeforeClusterCreate called on b.x: go',
+    'BeforeClusterCreate called on b.x: proceed',
   ])
 })

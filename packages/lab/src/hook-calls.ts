@@ -83,7 +83,7 @@ export function lineOf({ hook, handlers, answer, subject, cluster }: HookCall): 
   const because = answer.message === '' ? '' : ` (${answer.message})`
   switch (answer.kind) {
     case 'proceed':
-      return { subject, cluster, event: 'HookAnswered', text: `${called}: go${because}` }
+      return { subject, cluster, event: 'HookAnswered', text: `${called}: proceed${because}` }
     case 'wait':
       return { subject, cluster, event: 'HookBlocking', text: `${called}: wait ${answer.seconds} s${because}` }
     case 'ignored':

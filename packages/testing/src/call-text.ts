@@ -57,7 +57,7 @@ function contentText(hook: string, request: Fields, response: Fields): string {
       return patched.length === 0 ? 'changes nothing' : `changes ${patched.map((name) => name.slice(0, -5)).join(', ')}`
     }
     default:
-      return 'go'
+      return 'proceed'
   }
 }
 

@@ -66,12 +66,12 @@ test('AfterControlPlaneUpgrade is called once, after every control plane Machine
   await env.advance(seconds(120))
   const lines = env.story().split('\n')
   expect(lines.filter((line) => / (CanUpdateMachine|UpdateMachine) called/.test(line)).map(withoutTime)).toEqual([
-    'demo-control-plane-2: CanUpdateMachine called on scripted.test: go',
+    'demo-control-plane-2: CanUpdateMachine called on scripted.test: proceed',
     'demo-control-plane-2: UpdateMachine called on scripted.test: wait 5 s (installing)',
-    'demo-control-plane-2: UpdateMachine called on scripted.test: go',
-    'demo-control-plane-3: CanUpdateMachine called on scripted.test: go',
+    'demo-control-plane-2: UpdateMachine called on scripted.test: proceed',
+    'demo-control-plane-3: CanUpdateMachine called on scripted.test: proceed',
     'demo-control-plane-3: UpdateMachine called on scripted.test: wait 5 s (installing)',
-    'demo-control-plane-3: UpdateMachine called on scripted.test: go',
+    'demo-control-plane-3: UpdateMachine called on scripted.test: proceed',
   ])
   expect(versionsAtCalls).toEqual([['v1.36.1', 'v1.36.1', 'v1.36.1']])
   const namesAfter = await controlPlane()

@@ -81,17 +81,17 @@ test('an upgrade keeps workers and their Nodes', async () => {
       60.8  Machine default/demo-control-plane-2: deleted
       60.8  Machine default/demo-steady-2: Updating
       60.8  Machine default/demo-steady-2: UpdateMachine called on scripted.test: wait 5 s (draining)
-      60.8  MachineSet default/demo-steady-1: CanUpdateMachineSet called on scripted.test: go
-      65.8  Machine default/demo-steady-2: UpdateMachine called on scripted.test: go
+      60.8  MachineSet default/demo-steady-1: CanUpdateMachineSet called on scripted.test: proceed
+      65.8  Machine default/demo-steady-2: UpdateMachine called on scripted.test: proceed
       65.8  Machine default/demo-steady-2: Running (Node demo-steady-2, Kubernetes v1.36.1)
       65.8  Machine default/demo-steady-3: Updating
       65.8  Machine default/demo-steady-3: UpdateMachine called on scripted.test: wait 5 s (draining)
-      70.8  Machine default/demo-steady-3: UpdateMachine called on scripted.test: go
+      70.8  Machine default/demo-steady-3: UpdateMachine called on scripted.test: proceed
       70.8  Machine default/demo-steady-3: Running (Node demo-steady-3, Kubernetes v1.36.1)
       70.8  Machine default/demo-steady-4: Updating
       70.8  Machine default/demo-steady-4: UpdateMachine called on scripted.test: wait 5 s (draining)
       75.8  Cluster default/demo: upgraded to v1.36.1
-      75.8  Machine default/demo-steady-4: UpdateMachine called on scripted.test: go
+      75.8  Machine default/demo-steady-4: UpdateMachine called on scripted.test: proceed
       75.8  Machine default/demo-steady-4: Running (Node demo-steady-4, Kubernetes v1.36.1)"
   `)
   expect(await nodes()).toEqual(nodesBefore.map((line) => line.replace('v1.36.0', 'v1.36.1')))

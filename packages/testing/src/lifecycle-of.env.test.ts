@@ -71,31 +71,31 @@ test('the trace has every lifecycle hook, in order', async () => {
        0.0  --- create
        0.0  created (1 control plane machine, 1 worker, Kubernetes v1.34.0)
        0.0  BeforeClusterCreate of create: wait 5 s (waiting for quota)
-       5.0  BeforeClusterCreate of create: go
+       5.0  BeforeClusterCreate of create: proceed
        5.5  infrastructure provisioned, endpoint 127.0.0.1:6443
        6.5  control plane initialized
-       6.5  AfterControlPlaneInitialized of initialized: go
+       6.5  AfterControlPlaneInitialized of initialized: proceed
        7.3  Available after 7.3 s
       10.0  --- scale
       10.0  MachineDeployment default/demo-workers: scaling from 1 to 2
       10.8  Available
       15.0  --- upgrade
       15.0  upgrade from v1.34.0 to v1.36.0 requested
-      15.0  BeforeClusterUpgrade of before-upgrade, v1.34.0 to v1.36.0: go
-      15.0  BeforeControlPlaneUpgrade of before-control-plane, v1.34.0 to v1.35.0: go
+      15.0  BeforeClusterUpgrade of before-upgrade, v1.34.0 to v1.36.0: proceed
+      15.0  BeforeControlPlaneUpgrade of before-control-plane, v1.34.0 to v1.35.0: proceed
       15.8  AfterControlPlaneUpgrade of after-control-plane, v1.35.0: wait 30 s (checking)
-      45.8  AfterControlPlaneUpgrade of after-control-plane, v1.35.0: go
-      45.8  BeforeControlPlaneUpgrade of before-control-plane, v1.35.0 to v1.36.0: go
+      45.8  AfterControlPlaneUpgrade of after-control-plane, v1.35.0: proceed
+      45.8  BeforeControlPlaneUpgrade of before-control-plane, v1.35.0 to v1.36.0: proceed
       46.6  AfterControlPlaneUpgrade of after-control-plane, v1.36.0: wait 30 s (checking)
-      76.6  AfterControlPlaneUpgrade of after-control-plane, v1.36.0: go
-      76.6  BeforeWorkersUpgrade of before-workers, v1.34.0 to v1.36.0: go
-      78.2  AfterWorkersUpgrade of after-workers, v1.36.0: go
-      78.2  AfterClusterUpgrade of after-upgrade, v1.36.0: go
+      76.6  AfterControlPlaneUpgrade of after-control-plane, v1.36.0: proceed
+      76.6  BeforeWorkersUpgrade of before-workers, v1.34.0 to v1.36.0: proceed
+      78.2  AfterWorkersUpgrade of after-workers, v1.36.0: proceed
+      78.2  AfterClusterUpgrade of after-upgrade, v1.36.0: proceed
       78.2  upgraded to v1.36.0
       80.0  --- delete
       80.0  deletion requested
       80.0  BeforeClusterDelete of delete: wait 3 s (backing up)
-      83.0  BeforeClusterDelete of delete: go
+      83.0  BeforeClusterDelete of delete: proceed
       83.0  deleted"
   `)
   expect(calls.every(({ extensionConfig }) => extensionConfig === 'sample')).toBe(true)
@@ -207,7 +207,7 @@ test('core calls UpdateMachine for each Machine that an extension updates in pla
   expect(waits).toHaveLength(installed.size)
   expect(installed.size).toBeGreaterThan(1)
   // No hook is called after the end of the upgrade.
-  expect(texts.filter((text) => !text.startsWith('Discovery')).at(-1)).toBe('AfterClusterUpgrade of after-upgrade, v1.36.0: go')
+  expect(texts.filter((text) => !text.startsWith('Discovery')).at(-1)).toBe('AfterClusterUpgrade of after-upgrade, v1.36.0: proceed')
 })
 
 const gate = (answer: AnswerOf<typeof BeforeClusterCreate> = proceedNow()) =>
@@ -307,7 +307,7 @@ test('an unreachable extension blocks its Clusters until it is reachable, and th
        0.1  topology not reconciled: failed to call extension handlers for hook "BeforeClusterCreate.hooks.runtime.cluster.x-k8s.io": failed to call extension handler "gate.gate": not called, because the last 5 calls failed: http call failed: Post "https://gate.test/hooks.runtime.cluster.x-k8s.io/v1alpha1/beforeclustercreate/gate?timeout=10s": dial tcp: connect: connection refused
        1.3  topology not reconciled: failed to call extension handlers for hook "BeforeClusterCreate.hooks.runtime.cluster.x-k8s.io": failed to call extension handler "gate.gate": http call failed: Post "https://gate.test/hooks.runtime.cluster.x-k8s.io/v1alpha1/beforeclustercreate/gate?timeout=10s": dial tcp: connect: connection refused
        2.5  topology not reconciled: failed to call extension handlers for hook "BeforeClusterCreate.hooks.runtime.cluster.x-k8s.io": failed to call extension handler "gate.gate": not called, because the last 5 calls failed: http call failed: Post "https://gate.test/hooks.runtime.cluster.x-k8s.io/v1alpha1/beforeclustercreate/gate?timeout=10s": dial tcp: connect: connection refused
-       5.1  BeforeClusterCreate of gate: go
+       5.1  BeforeClusterCreate of gate: proceed
        5.6  infrastructure provisioned, endpoint 127.0.0.1:6443
        6.6  control plane initialized
        7.4  Available after 7.4 s"

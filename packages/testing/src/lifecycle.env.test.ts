@@ -56,7 +56,7 @@ test('a cluster is created, scaled, upgraded and deleted', async () => {
     "   0.0  Cluster default/demo: created (1 control plane machine, 4 workers, Kubernetes v1.36.0)
        0.0  Cluster default/demo: BeforeClusterCreate called on scripted.test: wait 2 s (warming up)
        0.0  ClusterClass default/demo: accepted
-       2.0  Cluster default/demo: BeforeClusterCreate called on scripted.test: go
+       2.0  Cluster default/demo: BeforeClusterCreate called on scripted.test: proceed
        2.5  Cluster default/demo: infrastructure provisioned, endpoint 127.0.0.1:6443
        2.5  Machine default/demo-control-plane-1: Pending
        2.5  Machine default/demo-control-plane-1: Provisioning
@@ -65,7 +65,7 @@ test('a cluster is created, scaled, upgraded and deleted', async () => {
        3.0  Machine default/demo-control-plane-1: Provisioned
        3.3  Machine default/demo-control-plane-1: Running (Node demo-control-plane-1, Kubernetes v1.36.0)
        3.5  Cluster default/demo: control plane initialized
-       3.5  Cluster default/demo: AfterControlPlaneInitialized called on scripted.test: go
+       3.5  Cluster default/demo: AfterControlPlaneInitialized called on scripted.test: proceed
        3.5  Machine default/demo-elastic-1: Provisioning
        3.5  Machine default/demo-pool-1: Pending
        3.5  Machine default/demo-pool-2: Pending
@@ -93,7 +93,7 @@ test('a cluster is created, scaled, upgraded and deleted', async () => {
       30.8  Machine default/demo-steady-2: Running (Node demo-steady-2, Kubernetes v1.36.0)
       60.0  --- upgrade
       60.0  Cluster default/demo: upgrade from v1.36.0 to v1.36.1 requested
-      60.0  Cluster default/demo: BeforeClusterUpgrade called on scripted.test: go
+      60.0  Cluster default/demo: BeforeClusterUpgrade called on scripted.test: proceed
       60.0  Machine default/demo-control-plane-2: Pending
       60.0  Machine default/demo-control-plane-2: Provisioning
       60.5  Machine default/demo-control-plane-2: Provisioned
@@ -101,7 +101,7 @@ test('a cluster is created, scaled, upgraded and deleted', async () => {
       60.8  Machine default/demo-control-plane-1: Deleting
       60.8  Machine default/demo-control-plane-1: deleted
       60.8  Machine default/demo-control-plane-2: Running (Node demo-control-plane-2, Kubernetes v1.36.1)
-      65.8  Cluster default/demo: AfterControlPlaneUpgrade called on scripted.test: go
+      65.8  Cluster default/demo: AfterControlPlaneUpgrade called on scripted.test: proceed
       65.8  Machine default/demo-steady-3: Pending
       65.8  Machine default/demo-steady-3: Provisioning
       66.3  Machine default/demo-steady-3: Provisioned
@@ -117,7 +117,7 @@ test('a cluster is created, scaled, upgraded and deleted', async () => {
       67.4  Machine default/demo-steady-2: deleted
       67.4  Machine default/demo-steady-4: Running (Node demo-steady-4, Kubernetes v1.36.1)
       67.9  Machine default/demo-elastic-2: Provisioned
-      68.2  Cluster default/demo: AfterClusterUpgrade called on scripted.test: go
+      68.2  Cluster default/demo: AfterClusterUpgrade called on scripted.test: proceed
       68.2  Cluster default/demo: upgraded to v1.36.1
       68.2  Machine default/demo-elastic-1: Deleting
       68.2  Machine default/demo-elastic-1: deleted
@@ -125,7 +125,7 @@ test('a cluster is created, scaled, upgraded and deleted', async () => {
      180.0  --- delete
      180.0  Cluster default/demo: deletion requested
      180.0  Cluster default/demo: BeforeClusterDelete called on scripted.test: wait 3 s (backing up)
-     183.0  Cluster default/demo: BeforeClusterDelete called on scripted.test: go
+     183.0  Cluster default/demo: BeforeClusterDelete called on scripted.test: proceed
      183.0  Cluster default/demo: deleted
      183.0  Machine default/demo-control-plane-2: Deleting
      183.0  Machine default/demo-control-plane-2: deleted

@@ -164,7 +164,7 @@ describe('a saved file', patient, () => {
     const command = dev('--record-hooks', tape)
     await command.line(/Cluster default\/demo: BeforeClusterCreate called on gate\.quota: wait 3600 s \(not today\)$/)
     save(extension({ answer: 'proceedNow(`today`)' }))
-    await command.line(/Cluster default\/demo: BeforeClusterCreate called on gate\.quota: go \(today\)$/)
+    await command.line(/Cluster default\/demo: BeforeClusterCreate called on gate\.quota: proceed \(today\)$/)
     await command.line(/Cluster default\/demo: Available/)
     expect(await command.interrupt()).toBe(0)
     const taped = (await readTape(tape)).calls.filter(({ hook }) => hook === 'BeforeClusterCreate')

@@ -277,8 +277,8 @@ describe('tapes (recorded hook calls)', () => {
     await up.interrupt()
     expect(up.out.flatMap((line) => /: (\w+ called on .*)/.exec(line)?.[1] ?? [])).toEqual([
       'BeforeClusterCreate called on before-cluster-create.sample: wait 2 s (preparing for demo)',
-      'BeforeClusterCreate called on before-cluster-create.sample: go',
-      'AfterControlPlaneInitialized called on after-control-plane-initialized.sample: go',
+      'BeforeClusterCreate called on before-cluster-create.sample: proceed',
+      'AfterControlPlaneInitialized called on after-control-plane-initialized.sample: proceed',
     ])
     const [first, again] = [tape, second].map((path) => readCalls(path).map((line) => JSON.parse(line)))
     expect(again![0]).toMatchObject({ tape: 'capstan.dev/hook-calls', version: 1 })

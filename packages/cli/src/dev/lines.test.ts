@@ -50,10 +50,10 @@ test('prints calls of topology hooks only when the response changes or after a r
       cluster: 'default/demo',
       answer: { kind: 'proceed', message },
     })?.text
-  expect(report('GeneratePatches', '')).toBe('GeneratePatches called on h.quota: go')
+  expect(report('GeneratePatches', '')).toBe('GeneratePatches called on h.quota: proceed')
   expect(report('GeneratePatches', '')).toBeUndefined()
   expect(report('ValidateTopology', '')).toBeDefined()
-  expect(report('GeneratePatches', 'differs')).toBe('GeneratePatches called on h.quota: go (differs)')
+  expect(report('GeneratePatches', 'differs')).toBe('GeneratePatches called on h.quota: proceed (differs)')
   calls.forget()
   expect(report('GeneratePatches', 'differs')).toBeDefined()
   expect([report('BeforeClusterCreate', ''), report('BeforeClusterCreate', '')]).not.toContain(undefined)

@@ -245,7 +245,7 @@ const responseText = (answer: Answer | Response): string => {
   if (answer instanceof Response) return `HTTP ${answer.status}`
   switch (answer.kind) {
     case 'proceed':
-      return 'go'
+      return 'proceed'
     case 'hold':
       return `wait ${answer.seconds} s (${answer.message})`
     case 'fail':
