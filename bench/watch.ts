@@ -20,8 +20,8 @@ export async function* watchBench({ short }: BenchOptions): AsyncIterable<Figure
 }
 
 /**
- * Number of objects that are created before the bench waits for their events: a busy server closes watches that are some hundred
- * events late.
+ * Number of objects that are created before the bench waits for their events: a busy kube-apiserver, which `beside.ts` also measures,
+ * closes watches that are some hundred events late.
  */
 const Burst = 100
 

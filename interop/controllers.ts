@@ -34,7 +34,7 @@ const lifecycle = 'packages/testing/src/lifecycle.env.test.ts'
 
 /** Tests that need the embedded server, with the reason. */
 const embeddedOnly: { readonly [test: string]: string } = {
-  'a MachineDeployment > creates a MachineSet and reports progress':
+  'a MachineDeployment > creates a MachineSet, reports progress, and writes nothing once the Machines are available':
     'its texts contain generated names, which depend on the order in which events arrive',
   'a MachineSet > creates Machines with their objects, and reports progress': 'its texts contain generated names, too',
   'commitChanges > keeps concurrent v1beta1 conditions of other writers, and writes the whole status in one patch':

@@ -29,7 +29,7 @@ function anchors(markdown: string): Set<string> {
   return names
 }
 
-/** Returns why a link of a file does not resolve to a file and a heading; `undefined` if it does. */
+/** Returns why the path or the anchor of a link does not exist; `undefined` if both exist. A link without an anchor needs only the path. */
 function problemOf(file: string, link: string): string | undefined {
   const [path = '', anchor] = decodeURIComponent(link).split('#', 2)
   const target = path === '' ? file : normalize(join(dirname(file), path))
@@ -42,7 +42,7 @@ function problemOf(file: string, link: string): string | undefined {
 }
 
 describe('relative links in Markdown', () => {
-  test('resolve to a file and a heading', () => {
+  test('refer to existing paths and anchors', () => {
     expect(tracked.length).toBeGreaterThan(20)
     const problems = tracked
       .filter((file) => !templates.test(file) && existsSync(join(root, file)))
@@ -55,7 +55,7 @@ describe('relative links in Markdown', () => {
       relativeLinks('[a](b.md) ![c](d.png "t") [e](https://f) `[g](h.md)`\n\n```\n[i](j.md)\n```\n\n[k]: l.md#m\n[n](#o)'),
     ).toEqual(['b.md', 'd.png', '#o', 'l.md#m']))
 
-  test('are reported when the file or the heading does not exist', () => {
+  test('are reported when the file or the heading does not exist, and when they leave the repository', () => {
     expect(problemOf('README.md', 'no-such-file.md')).toContain('does not exist')
     expect(problemOf('README.md', 'CONTRIBUTING.md#no-such-heading')).toContain('no such heading')
     expect(problemOf('README.md', '../outside.md')).toContain('leaves the repository')

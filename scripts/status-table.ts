@@ -42,7 +42,7 @@ const upstreamHooks = [
   'UpdateMachine',
 ]
 
-/** Contracts of upstream's book, with the kind of the local provider that implements each. */
+/** Contracts of upstream's book, except those of IPAM and clusterctl, with the kind of the local provider that implements each. */
 const contracts: readonly [contract: string, kind: string][] = [
   ['InfraCluster', 'LocalCluster'],
   ['InfraMachine', 'LocalMachine'],

@@ -1,4 +1,7 @@
-/** DeviceClasses, ResourceClaims, ResourceClaimTemplates and ResourceSlices. */
+/**
+ * Scenarios of DeviceClasses, ResourceClaims, ResourceClaimTemplates and ResourceSlices: requests to which
+ * `interop/recordings/record-golden.ts` records the responses of a real kube-apiserver.
+ */
 import { apply, columnsOf, get, jsonPatch, mergePatch, post, put, remove, type Scenario, type Step, variants } from './step.ts'
 
 const base = '/apis/resource.k8s.io/v1'
@@ -141,7 +144,7 @@ const grant = (name: string, rule: object): Step[] => {
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
       subjects: [{ kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: robot }],
     }),
-    // Waits until all caches have both objects.
+    // Long enough for all caches to receive both objects.
     { sleepMs: 500 },
   ]
 }

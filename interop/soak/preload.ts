@@ -1,6 +1,7 @@
 /**
  * The soak suite loads this module into `capstan up`. On SIGUSR2 it reads the faults from the file that CAPSTAN_SOAK_FAULTS
- * names: `slow`, the milliseconds that each fdatasync takes longer, and `step`, the milliseconds by which `Date.now` is wrong.
+ * names: `slow`, the milliseconds that each fdatasync takes longer, and `step`, the milliseconds that are added to the result of
+ * `Date.now`.
  * The faults affect only `capstan up`, and not other programs that use the clock and the disk of the machine.
  */
 import { readFileSync } from 'node:fs'

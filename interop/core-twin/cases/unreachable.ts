@@ -8,9 +8,9 @@ import { connected, createDrainableMachine, isDeletedAfter, isInStage } from './
 import { createWorkerTemplates } from './machine-set.ts'
 
 /**
- * Creates a Cluster whose providers are ready, and waits until it is provisioned, but not for a connection to its workload cluster.
- * A Machine must not be created earlier: core would set the Machine's conditions NodeReady and NodeHealthy, and would not change
- * them before it is connected.
+ * Creates a Cluster whose providers are ready, and waits until its control plane is initialized, but not for a connection to its workload
+ * cluster. A Machine must not be created earlier: core would set the Machine's conditions NodeReady and NodeHealthy, and would not
+ * change them for five minutes, unless it connects.
  */
 async function createProvisionedCluster(twin: Twin): Promise<void> {
   await twin.create(stub.cluster, named(clusterName, { spec: {} }))

@@ -93,11 +93,11 @@ function splitAt(text: string, separator: string): [before: string, after: strin
 
 /** Whether the text is `v` followed by an exact semantic version, which fields of the API require. */
 export function isKubernetesVersion(text: string): boolean {
-  const core = text.slice(1)
+  const unprefixed = text.slice(1)
   if (!text.startsWith('v')) return false
   try {
-    const { version, build } = new SemVer(core)
-    return core === [version, ...(build.length > 0 ? [build.join('.')] : [])].join('+')
+    const { version, build } = new SemVer(unprefixed)
+    return unprefixed === [version, ...(build.length > 0 ? [build.join('.')] : [])].join('+')
   } catch {
     return false
   }

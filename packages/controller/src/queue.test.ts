@@ -134,7 +134,7 @@ describe('Queue', () => {
   test.each([
     ['during', true],
     ['after', false],
-  ])('a key whose reconciles change nothing runs at most once a second, if it is added %s each reconcile', (_, duringRun) => {
+  ])('a key whose reconciles change nothing runs once a second after a burst, if added %s each reconcile', (_, duringRun) => {
     const { clock, queue, finish, elapsed } = setup({ burst: 3 })
     const runs: number[] = []
     queue.add('a')

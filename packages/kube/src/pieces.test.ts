@@ -23,7 +23,10 @@ function run<T>(work: Work<T>): { pieces: number; result: T } {
 
 const names = (count: number): string[] => Array.from({ length: count }, (_, index) => `n${(index * 7) % count}`)
 const mapOf = (count: number, value: unknown = 'v') => Object.fromEntries(names(count).map((name) => [name, value]))
-/** A list of many short lists. */
+/**
+ * Returns lists of eight members, with about `count` members in total. Together with the lists and the nested values, these are about
+ * 1.25 × `count` values.
+ */
 const listsOf = (count: number) => names(Math.ceil(count / 8)).map((name) => [name, 1, null, true, { name }, [], {}, 'v'])
 
 const schema: JSONSchema = {

@@ -11,7 +11,7 @@ afterEach(() => env.close())
 
 const key = { namespace: 'default', name: 'demo' }
 
-/** Creates the demo's class, without its delays. */
+/** Creates the ClusterClass and the templates of `demo/class.yaml`, with delays of 0 s. */
 async function createClass(): Promise<void> {
   const text = readFileSync(new URL('../demo/class.yaml', import.meta.url), 'utf8').replaceAll(/\d+ms/g, '0s')
   for (const document of parseAllDocuments(text)) {
@@ -25,7 +25,7 @@ const topology = { classRef: { name: 'demo' }, version: 'v1.36.0', controlPlane:
 const aCluster = { metadata: key, spec: { topology } }
 const infrastructure = { apiGroup: 'infrastructure.capstan.dev', kind: 'LocalMachinePool', name: 'pool' }
 
-test('without RuntimeSDK a Cluster with a topology is created, upgraded and deleted', async () => {
+test('without RuntimeSDK a Cluster with a topology is created, upgraded and deleted, and no hook is called', async () => {
   env = await managementEnv({ gates: { RuntimeSDK: false } })
   await createClass()
   await env.client.create(Cluster, aCluster)
@@ -44,7 +44,7 @@ test('without RuntimeSDK a Cluster with a topology is created, upgraded and dele
   expect(env.hooks).toEqual([])
 })
 
-test('admission rejects objects and fields of disabled gates when they are created and updated', async () => {
+test('admission rejects creates and updates that need a disabled gate, and allows deletes', async () => {
   env = await managementEnv({})
   await createClass()
   await env.client.create(Cluster, aCluster)

@@ -181,7 +181,10 @@ describe('calls', () => {
     reloader.start()
     await (await loads[0]!.succeeds('old')).ends('exit code 1')
     const response = await reloader.handle(new Request('https://extension.test/'))
-    expect([response.status, await response.text()]).toEqual([503, 'the extension has ended, and starts again\n'])
+    expect([response.status, await response.text()]).toEqual([
+      503,
+      'the extension has ended; it starts again after a second, or when its files change\n',
+    ])
   })
 })
 

@@ -29,7 +29,7 @@ export interface ReloaderOptions {
  * files at once.
  */
 const QuietTime = 40
-/** Milliseconds after which a reload starts even if files still change. */
+/** Milliseconds from the first change until a reload starts, even if files still change. */
 const DelayLimit = 200
 /** Delay before an extension whose process ended is started again, to avoid a busy loop. */
 const RestartDelay = seconds(1)
@@ -44,7 +44,7 @@ export class Reloader {
   #pending: Timer | undefined
   /** Time of the first save since the last load began. */
   #savedAt: number | undefined
-  /** Promises that resolve when replaced processes have ended. Each process first completes its pending calls. */
+  /** Promises that resolve when replaced processes have ended. Each process first gets time to complete its pending calls. */
   readonly #retiring = new Set<Promise<void>>()
   #closed = false
 
@@ -55,7 +55,12 @@ export class Reloader {
   /** Handles a call with the extension that was loaded last; responds with 503 while none runs. */
   readonly handle: FetchHandler = async (request) => {
     if (!this.#current)
-      return text(503, this.#loadedBefore ? 'the extension has ended, and starts again' : 'the extension has not been loaded yet')
+      return text(
+        503,
+        this.#loadedBefore
+          ? 'the extension has ended; it starts again after a second, or when its files change'
+          : 'the extension has not been loaded yet',
+      )
     try {
       return await this.#current.handle(request)
     } catch (err) {

@@ -4,7 +4,10 @@
  */
 export const oneLine = (text: string): string => text.replace(/[\s\p{Cc}\p{Bidi_Control}]+/gu, ' ').trim()
 
-/** Formats a value as one line of JSON. Escapes control characters and bidirectional controls, which JSON allows in strings, but terminals interpret. */
+/**
+ * Formats a value as one line of JSON. Escapes bidirectional controls and the control characters U+007F to U+009F, which JSON allows in
+ * strings, but terminals interpret.
+ */
 export const jsonLine = (value: unknown): string =>
   JSON.stringify(value).replace(
     /[\p{Cc}\p{Bidi_Control}]/gu,

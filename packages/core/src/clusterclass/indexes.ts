@@ -5,7 +5,7 @@ import { contractRefOf } from '../external/get.ts'
 import { templateRefsOf } from './template-refs.ts'
 import { configOf, discoveringPatches } from './variables.ts'
 
-/** Classes by the templates they refer to. */
+/** ClusterClasses by the templates that they refer to. */
 export const ClassesByTemplate: Index<ClusterClass> = {
   name: 'templateRefs',
   kind: ClusterClass,
@@ -16,7 +16,7 @@ export const ClassesByTemplate: Index<ClusterClass> = {
     }),
 }
 
-/** Classes by the ExtensionConfigs whose handlers return their variables. */
+/** ClusterClasses by the names of the ExtensionConfigs whose handlers return variables of the class. */
 export const ClassesByExtension: Index<ClusterClass> = {
   name: 'extensions',
   kind: ClusterClass,

@@ -72,7 +72,7 @@ describe('a MachineDeployment', () => {
     expect(controllerOf(set)).toMatchObject({ kind: 'MachineDeployment', name: 'workers' })
   })
 
-  test('creates a MachineSet and reports progress', async () => {
+  test('creates a MachineSet, reports progress, and writes nothing once the Machines are available', async () => {
     env = await setsEnv()
     await createClusterWithTemplates(env)
     await env.client.create(MachineDeployment, aMachineDeployment())
@@ -194,7 +194,7 @@ describe('a MachineDeployment', () => {
     expect(await timeouts()).toEqual([5, 5])
   })
 
-  test('replaces only deleted Machines with OnDelete', async () => {
+  test('with the strategy OnDelete replaces only deleted Machines', async () => {
     await aReadyDeployment({ replicas: 2, rollout: { strategy: { type: 'OnDelete' } } })
     await setVersion('v1.35.0')
     expect(await countsUntilStable()).toMatchInlineSnapshot(`"v1.34.0 2/2, 2 available; v1.35.0 0/0, 0 available"`)
@@ -233,7 +233,7 @@ describe('a MachineDeployment', () => {
     ])
   })
 
-  test('propagates labels, minReadySeconds and deletion timeouts in place to existing Machines', async () => {
+  test('propagates labels, minReadySeconds and the drain timeout in place to existing Machines', async () => {
     await aReadyDeployment()
     const before = (await env.client.list(Machine, { namespace: 'default' })).items.map(({ metadata }) => metadata.name)
     await patch({

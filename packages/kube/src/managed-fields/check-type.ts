@@ -52,17 +52,19 @@ function checkList(list: ListType, value: unknown, path: string, report: Report,
   if (!Array.isArray(value)) return report(path, `expected list, got &{${goText(value)}}`)
   const seenElements = new Set<string>()
   for (const [index, item] of value.entries()) {
-    let element = `i:${index}`
-    if (!list.atomic) {
-      try {
-        element = itemElement(list, item)
-      } catch (err) {
-        return report(path, `element ${index}: ${(err as Error).message}`)
-      }
-      if (seenElements.has(element) && !allowDuplicates) report(path, `duplicate entries for key ${elementText(element)}`)
-      seenElements.add(element)
+    if (list.atomic) {
+      check(list.element, item, `${path}[${index}]`, report, allowDuplicates)
+      continue
     }
-    check(list.element, item, path + (list.atomic ? `[${index}]` : elementText(element)), report, allowDuplicates)
+    let element: string
+    try {
+      element = itemElement(list, item)
+    } catch (err) {
+      return report(path, `element ${index}: ${(err as Error).message}`)
+    }
+    if (seenElements.has(element) && !allowDuplicates) report(path, `duplicate entries for key ${elementText(element)}`)
+    seenElements.add(element)
+    check(list.element, item, path + elementText(element), report, allowDuplicates)
   }
 }
 

@@ -1,9 +1,10 @@
 /**
  * Admission plugin for the service accounts of new pods. Upstream: plugin/pkg/admission/serviceaccount.
  * - Sets the service account `default` in a pod that names none, and requires that the service account exists.
- * - Mounts a token of the service account into the containers of a pod, unless the pod or the service account disables this.
+ * - Mounts a token of the service account into the containers of a pod, unless automountServiceAccountToken is false: that of the pod or,
+ *   if the pod has none, that of the service account.
  * - Copies the imagePullSecrets of the service account to a pod that has none.
- * - Rejects a mirror pod that references a service account or a Secret, or mounts a service account token.
+ * - Rejects a mirror pod that references a service account or a Secret, or projects a service account token into a volume.
  * - If the service account has the annotation `kubernetes.io/enforce-mountable-secrets: "true"`, rejects a pod with a Secret that the
  *   service account does not list.
  */
@@ -124,7 +125,7 @@ const tokenVolume = () => ({
   defaultMode: 0o644,
 })
 
-/** Returns the error text for a mirror pod that references a service account or Secrets. */
+/** Returns the error text for a mirror pod that references a service account, a Secret or a token; otherwise `undefined`. */
 function mirrorProblem(spec: Fields): string | undefined {
   if (spec.serviceAccountName) return 'a mirror pod may not reference service accounts'
   if (secretsOf(spec).length > 0 || listOf(spec.imagePullSecrets).length > 0) return 'a mirror pod may not reference secrets'

@@ -41,6 +41,7 @@ async function serviceAccountKeys(): Promise<CertifiedKey> {
   return { certificate: publicKey, key: privateKey }
 }
 
+/** Result of `ensureCertificates`; `unread` before the call. `purposes`: which Secrets are missing or incomplete, such as `ca`. */
 export type Certificates =
   | { readonly state: 'unread' }
   | { readonly state: 'missing'; readonly purposes: readonly string[] }
@@ -60,7 +61,7 @@ export async function ensureCertificates(
   let clusterAuthority: CertifiedKey | undefined
   for (const [purpose, make] of Object.entries(ClusterCertificates)) {
     const key = { ...keyOf(cluster), name: `${cluster.metadata.name}-${purpose}` }
-    // The create request fails when the user has provided the Secret, so that no read before it is necessary.
+    // A Secret that the cache lacks is not read from the API server before the create: if the user has provided it, the create fails.
     const secret = mayCreate ? (io.cache.peek(Secret, key) ?? (await create())) : await findSecret(key, io)
     const certificate = secretText(secret, 'tls.crt')
     const privateKey = secretText(secret, 'tls.key')

@@ -5,7 +5,7 @@ import type { Hook } from '../hook.ts'
 
 /**
  * Returns the object as a request of an in-place update hook contains it: with spec, and in metadata only name, namespace, labels and
- * annotations. Omits the annotation in which the blocking hooks are recorded, because each call changes this annotation.
+ * annotations. Omits the annotation that records blocking hooks, because each blocking response changes it.
  * Upstream: cleanupMachine, cleanupUnstructured, v1.14.
  */
 export function withoutState<T extends KubeObject>(object: T): T {

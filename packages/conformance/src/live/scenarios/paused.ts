@@ -93,8 +93,8 @@ export async function paused(bench: Bench): Promise<void> {
 }
 
 /**
- * Waits for `limits.quiet`, during which the provider must not continue, and then at most 30 seconds until the provider has reported
- * the pause.
+ * Waits for `limits.quiet`, during which the provider must not reconcile the objects, and then at most 30 seconds until the objects have
+ * the condition Paused.
  */
 async function untilPaused(bench: Bench, contracts: readonly ContractName[], names: readonly string[]): Promise<void> {
   await bench.quiet()

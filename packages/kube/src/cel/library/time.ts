@@ -1,4 +1,4 @@
-/** Timestamps and durations. */
+/** Timestamps and durations of CEL: conversions from and to text, and the functions that return their parts. */
 import type { Library } from '../signature.ts'
 import { Duration, EvaluationError, Timestamp } from '../value.ts'
 

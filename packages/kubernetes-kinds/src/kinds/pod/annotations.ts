@@ -1,4 +1,7 @@
-/** Validates annotations of pods, mainly annotations that fields have replaced. Upstream: ValidatePodSpecificAnnotations, v1.36. */
+/**
+ * Validates annotations of pods, mainly annotations that fields have replaced, and sets AppArmor fields from annotations. Upstream:
+ * ValidatePodSpecificAnnotations, v1.36.
+ */
 import { appendAll, equal, type FieldError, forbidden, invalid, quotedGo } from '@capstan/kube'
 import { descendingPath } from '../checks.ts'
 import type { AppArmorProfile, Container, Pod, PodTemplateSpec } from '../schemas/types.ts'
@@ -63,7 +66,7 @@ export function annotationChanges(pod: Pod, { metadata: { annotations: old = {} 
   return [...errors, ...annotationErrors(field, pod)]
 }
 
-/** Returns errors for profiles that differ between annotation and field. @param field path of the spec */
+/** Returns errors for seccomp and AppArmor profiles that differ between annotation and field. @param field path of the spec */
 export function profileMismatches(field: string, { metadata: { annotations = {} }, spec }: Annotated): FieldError[] {
   if (!Object.keys(annotations).some((name) => name === SeccompOfPod || name.startsWith(Seccomp) || name.startsWith(AppArmor)))
     return []
@@ -113,7 +116,11 @@ const annotationSpellings: { readonly [profileKind in 'seccomp' | 'apparmor']: {
 const deprecationWarning = (field: string, name: string): string =>
   `${field}[${AppArmor}${name}]: deprecated since v1.30; use the "appArmorProfile" field instead`
 
-/** Sets the AppArmor fields of a new pod from its annotations. @returns warnings. Upstream: applyAppArmorVersionSkew */
+/**
+ * Copies the AppArmor annotations of a new pod to the field appArmorProfile of its containers. Ignores Windows pods, annotations of containers
+ * that have this field, and annotations that equal the profile of the pod. Upstream: applyAppArmorVersionSkew.
+ * @returns a warning for each other annotation, also for an invalid one, which is not copied
+ */
 export function adoptAppArmorAnnotations({ metadata: { annotations }, spec }: Pod): string[] {
   if (!annotations || spec.os?.name === 'windows') return []
   return containersOf(spec).flatMap((container) => {
@@ -128,7 +135,11 @@ export function adoptAppArmorAnnotations({ metadata: { annotations }, spec }: Po
   })
 }
 
-/** Warns of the AppArmor annotation of a container in a pod template. Annotations of templates are not copied to fields. */
+/**
+ * Returns a warning for the AppArmor annotation of a container in a pod template, unless the container has the field appArmorProfile or the
+ * annotation equals the profile of the pod. Annotations of templates are not copied to fields.
+ * @param field path of the annotations
+ */
 export function appArmorWarning(field: string, { metadata, spec }: Annotated, { name, securityContext }: Container): string[] {
   const annotation = metadata.annotations?.[`${AppArmor}${name}`]
   if (annotation === undefined || securityContext?.appArmorProfile) return []

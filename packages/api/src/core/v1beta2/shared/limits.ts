@@ -1,4 +1,4 @@
-/** Limits of names and values that many fields have in common, as in upstream's CRDs. */
+/** Patterns and length limits of names and values that many fields have in common, as in upstream's CRDs. */
 
 /** Requires an object to have at least one member. */
 export const nonEmpty = { minProperties: 1 } as const

@@ -1,4 +1,4 @@
-/** Counts of Machines in the status of their owners. */
+/** Fields of the status of MachineSets and MachineDeployments: counts of Machines, and their label selector. */
 import { s } from '@capstan/kube'
 
 export const machineCounts = {
