@@ -21,8 +21,8 @@ const isManifestOfSecrets = (text: string): boolean =>
     (/\bkind\\{0,4}["']?[ \t]{0,9}:[ \t]{0,9}\\{0,4}["']?Config\b/.test(text) && /\b(?:users|clusters|contexts)\b/.test(text)))
 
 /**
- * A form of secrets. Repetitions in the pattern are limited or cannot backtrack, so that the search takes linear time for any text. The
- * exception is the pattern of JSON Web Tokens, which takes quadratic time for many words that begin with `eyJ` and are joined by hyphens.
+ * A form of secrets. Repetitions in the pattern are limited, or have one start and cannot backtrack, so that the search takes linear time for
+ * any text.
  */
 interface Form {
   readonly pattern: RegExp
@@ -56,13 +56,29 @@ const forms: readonly Form[] = [
     pattern: /\b(basic[ \t]{1,9})([A-Za-z0-9+/]{4,}={0,2})/gi,
     replace: (match, scheme, value) => (Buffer.from(value!, 'base64').includes(':') ? `${scheme}${Redacted}` : match),
   },
-  // A JSON Web Token: its header begins with `{"` and a letter, which is `eyJ` in base64.
-  { pattern: /\beyJ[\w-]{5,}\.[\w-]{5,}(?:\.[\w-]*)*/g, replace: () => Redacted },
+  // Parts that are joined by dots, among them a JSON Web Token.
+  { pattern: /(?<![\w-])[\w-]+(?:\.[\w-]*)+/g, replace: withoutToken },
   // A bootstrap token of Kubernetes.
   { pattern: /\b[a-z0-9]{6}\.[a-z0-9]{16}\b/g, replace: () => Redacted },
   // The user and password of a URL.
   { pattern: /\b([a-z][a-z0-9+.-]{0,20}:\/\/)[^\s/]+@/gi, replace: (_, scheme) => `${scheme}${Redacted}@` },
 ]
+
+/**
+ * Redacts the first JSON Web Token, and the parts behind it. The token begins with a header in base64: `{"` and a letter, which are `eyJ`.
+ * The payload is the next part.
+ */
+function withoutToken(text: string): string {
+  const parts = text.split('.')
+  let start = 0
+  for (const [index, part] of parts.entries()) {
+    const header = part.search(/\beyJ[\w-]{5}/)
+    const payload = parts[index + 1] ?? ''
+    if (header >= 0 && payload.length >= 5) return text.slice(0, start + header) + Redacted
+    start += part.length + 1
+  }
+  return text
+}
 
 /** Keeps the quotes of the secret, so that its end can be recognized. */
 function quotedAs(value: string): string {
