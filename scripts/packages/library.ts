@@ -66,7 +66,7 @@ export function buildLibrary(source: SourcePackage, target: string, compiled: st
   write(join(target, 'package.json'), `${JSON.stringify(published, undefined, 2)}\n`)
 }
 
-/** Copies README and licence, which npm shows. */
+/** Copies the README of the package and the licence of the repository. */
 export function copyTexts(folder: string, target: string): void {
   cpSync(join(root, 'LICENSE'), join(target, 'LICENSE'))
   cpSync(join(root, 'packages', folder, 'README.md'), join(target, 'README.md'))
@@ -127,7 +127,7 @@ const packagesIn = (text: string): string[] =>
 
 const withoutComments = (text: string): string => text.replace(/\/\*[^]*?\*\//g, '').replace(/^\s*\/\/.*$/gm, '')
 
-/** Replaces `.ts` with `.js` in declarations and in names of programs. The compiler does not replace it there. */
+/** Replaces `.ts` with `.js` in the imports of declarations and in the paths of programs, where the compiler does not replace it. */
 const withJavaScriptNames = (text: string): string =>
   text
     .replace(/(\bfrom\s*|\bimport\(\s*)(["'])(\.\.?\/[^"']+)\.ts\2/g, '$1$2$3.js$2')

@@ -6,6 +6,7 @@ import { clusterName } from '../objects.ts'
 import type { Case } from '../twin.ts'
 import { type Choose, type RandomChange, perform, text } from './story.ts'
 
+/** The first change is listed twice, so that it is chosen more often. */
 const drainChanges: readonly RandomChange[] = [
   () => ['Pods that are being deleted end', removeEndedPods],
   () => ['Pods that are being deleted end', removeEndedPods],

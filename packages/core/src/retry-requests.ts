@@ -1,7 +1,7 @@
 /**
- * With the annotation `retry-hooks`, users request that the hooks of a Cluster are called again at once. The topology controller removes
- * the annotation after its calls, and the Cluster controller removes it from Clusters without topology. The controllers of Machines and
- * MachineDeployments may reconcile later, so they count requests when their watches deliver them.
+ * With the annotation `runtime.capstan.dev/retry-hooks`, users request that the hooks of a Cluster are called again at once. The topology
+ * controller removes the annotation after its calls, and the Cluster controller removes it from Clusters without topology. The controllers of
+ * Machines and MachineDeployments may reconcile later, so they count requests when their watches deliver them.
  */
 import { Cluster, RetryHooksAnnotation, WaitingHooksAnnotation } from '@capstan/api'
 import type { Predicate } from '@capstan/controller'
@@ -43,7 +43,8 @@ export class RetryRequests {
 
 /**
  * Removes the retry request of `cluster` and writes the records of its waiting hooks in one patch, so that a crash neither loses a request
- * nor repeats it. A request that was written meanwhile stays. Returns the Cluster, and whether the request was removed.
+ * nor repeats it. A request that was written meanwhile stays. Returns the Cluster, and whether the request was removed. `records` defaults to
+ * the present records.
  */
 export async function removeRetryRequest(
   client: Client,

@@ -14,13 +14,13 @@ export const BootstrapConfigContract = {
   ...failureFields,
 }
 
-/** Limit of `Machine.spec.bootstrap.dataSecretName`. */
+/** Maximum length of `Machine.spec.bootstrap.dataSecretName`, in characters. */
 const maxSecretNameLength = 253
 
 /**
  * Returns the name of the Secret with the bootstrap data; `undefined` or empty before the Secret exists.
  *
- * @throws TypeError when it is no string, or too long for a Machine
+ * @throws TypeError when the value is not a string, or is too long for a Machine
  */
 export const dataSecretNameOf = (config: object, contract: ContractVersion): string | undefined =>
   readText(config, BootstrapConfigContract.dataSecretName, contract, maxSecretNameLength)

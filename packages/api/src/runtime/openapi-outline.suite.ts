@@ -1,4 +1,4 @@
-/** Makes outlines of OpenAPI documents of hooks, with a line for each field, to compare documents that have different components. */
+/** For tests: makes outlines of OpenAPI documents of hooks, so that documents with different components can be compared. */
 import type { JSONSchema } from '@capstan/kube'
 
 /** The members of an OpenAPI document of hooks that `outlineOf` reads. */
@@ -25,7 +25,8 @@ interface Body {
 /**
  * Returns a text for each operation, message and field. The key of an operation is its path. The key of a message also has `request` or the
  * code of the response, and the key of a field also the path of the field in the message. The text of a field has its type and format, and
- * `required` for a required field.
+ * `required` for a required field. For a type inside itself, the text also has the name of the type and `again`, and the fields are left
+ * out.
  */
 export function outlineOf({ paths, components: { schemas } }: HooksDocument): Map<string, string> {
   const lines = new Map<string, string>()

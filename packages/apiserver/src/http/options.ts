@@ -5,7 +5,7 @@ import { badRequest, forbidden, invalid, invalidObject, notSupported, parseGoInt
 const kinds = { create: 'CreateOptions', update: 'UpdateOptions', patch: 'PatchOptions' } as const
 
 /**
- * Parses the options of a verb. `apply`: whether a patch is an apply patch.
+ * Parses the options of a verb. `apply`: whether a patch is an apply patch; default false.
  * @throws StatusError BadRequest for an invalid number, Invalid for an unsupported value of an option
  */
 export function optionsOf(verb: Verb, query: URLSearchParams, { apply = false } = {}): RequestOptions {
@@ -67,7 +67,7 @@ function writeOptions(verb: 'create' | 'update' | 'patch', query: URLSearchParam
   }
 }
 
-/** Returns the option `dryRun`. Adds to `errors` when a value is not `All`. */
+/** Returns the option `dryRun`; no option without values. When a value is not `All`, adds an error to `errors` and returns no option. */
 export function dryRunOf(values: readonly unknown[], errors: FieldError[]): RequestOptions {
   if (values.length === 0) return {}
   if (values.every((value) => value === 'All')) return { dryRun: true }
@@ -101,5 +101,5 @@ export const integer = (query: URLSearchParams, name: string): object => {
 export const boolean = (query: URLSearchParams, name: string): object =>
   query.has(name) ? { [name]: asBoolean(query.get(name)) } : {}
 
-/** Parses a boolean parameter. Upstream: every value other than false and 0 counts as true. */
+/** Parses a boolean parameter. As upstream, every value other than 0 and false (in upper or lower case) counts as true. */
 const asBoolean = (value: string | null): boolean => value !== null && value.toLowerCase() !== 'false' && value !== '0'

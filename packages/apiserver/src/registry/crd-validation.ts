@@ -1,6 +1,6 @@
 /**
  * Validates CustomResourceDefinitions.
- * Upstream: apiextensions/validation/validation.go, v0.36.
+ * Upstream: k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go, v0.36.
  */
 import { X509Certificate } from 'node:crypto'
 import {
@@ -48,10 +48,10 @@ export function validateCRD(crd: CustomResourceDefinition, old: CustomResourceDe
   return errors
 }
 
-/** API groups of Kubernetes require the approval annotation. */
+/** Returns an error when the API group belongs to Kubernetes, and the CRD has no approval annotation or an invalid one. */
 function approvalErrors({ metadata, spec }: CustomResourceDefinition): FieldError[] {
+  // Only `k8s.io`, `kubernetes.io` and their subdomains are protected; `x-k8s.io` is not.
   if (!/(^|\.)(k8s|kubernetes)\.io$/.test(spec.group)) return []
-  // `x-k8s.io` is open to everyone; only `k8s.io` and `kubernetes.io` with their subdomains are protected.
   const key = 'api-approved.kubernetes.io'
   const approval = metadata.annotations?.[key]
   if (approval === undefined) {

@@ -18,7 +18,10 @@ export function schemaErrors(schema: JSONSchema, path: string, context: SchemaCo
   return errors
 }
 
-/** Valid frozen schemas, which no server of this process validates again. */
+/**
+ * Frozen schemas that were found valid, without and with the status subresource enabled. The servers of this process do not validate them
+ * again.
+ */
 const validSchemas = new WeakSet<JSONSchema>()
 const validSchemasWithStatus = new WeakSet<JSONSchema>()
 
@@ -45,7 +48,7 @@ const nameInGo = (keyword: string): string =>
       : keyword.charAt(0).toUpperCase() + keyword.slice(1)
 
 function rootErrors(schema: JSONSchema, path: string): FieldError[] {
-  // `validateSchema` reports `nullable` a second time. A type other than object is reported only there.
+  // As upstream, `nullable: true` is reported twice: here and by `validateSchema`.
   const disallowed = Object.entries(schema).find(
     ([keyword, value]) => value !== undefined && value !== false && !allowedAtRoot.includes(nameInGo(keyword)),
   )

@@ -18,6 +18,7 @@ import { readState } from './state-folder.ts'
 export interface Backup {
   /** Creation time in milliseconds since the epoch, by the clock of the process that made the backup. */
   readonly time: number
+  /** Format version of the file. */
   readonly format: number
   /** Size of the file in bytes. */
   readonly size: number
@@ -29,7 +30,7 @@ export interface Backup {
 }
 
 export interface BackupOptions {
-  /** The data folder, as `openDurable` takes it. */
+  /** Path of the data folder. */
   readonly folder: string
   /** Path of the backup. */
   readonly file: string
@@ -42,7 +43,7 @@ export interface BackupOptions {
 const Attempts = 5
 
 export interface MakeBackupOptions extends BackupOptions {
-  /** Whether to back up all readable data of a damaged folder. */
+  /** Whether to back up the readable data of a damaged folder, instead of failing. Default: false. */
   readonly salvage?: boolean
 }
 
@@ -70,7 +71,7 @@ export async function checkBackup(file: string, files: Files = nodeFiles): Promi
 }
 
 export interface RestoreOptions extends BackupOptions {
-  /** Whether to replace existing data. */
+  /** Whether to replace existing data. Default: false. */
   readonly force?: boolean
   /**
    * Added to the revisions of the backup. If at most this number of revisions followed the backup, a client that saw one of
@@ -84,7 +85,7 @@ export interface RestoreOptions extends BackupOptions {
 export const DefaultBump = 1_000_000_000
 
 /**
- * Replaces the data folder by a backup. After a crash, the folder is as it was before or as restored. @throws Error when the folder
+ * Replaces the data folder by a backup. If the process crashes meanwhile, the next start finds either the old or the restored data. @throws Error when the folder
  * contains data and `force` is not set, or a server uses the folder; DamagedData when the backup is damaged
  */
 export async function restoreBackup(options: RestoreOptions): Promise<Backup> {

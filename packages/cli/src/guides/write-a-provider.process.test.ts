@@ -1,5 +1,5 @@
 /**
- * Runs docs/guides/write-a-provider.md, from its first command to its last. Skips `npm run image`, which needs Docker, and
+ * Runs the command blocks of docs/guides/write-a-provider.md, in order. Skips `npm run image`, which needs Docker, and
  * validates the manifests instead of applying them.
  */
 import type { ChildProcess } from 'node:child_process'
@@ -20,7 +20,7 @@ afterAll(() => {
   rmSync(temporary, { recursive: true, force: true })
 })
 
-test('runs the guide for authors of providers', { timeout: 300_000 }, async () => {
+test('docs/guides/write-a-provider.md works as written', { timeout: 300_000 }, async () => {
   let folder = root
   let background: RunningCommand | undefined
   let last: readonly string[] = []
@@ -39,7 +39,7 @@ test('runs the guide for authors of providers', { timeout: 300_000 }, async () =
         .replace('../acme', project)
       const { ended, lines } = startCommand(adapted, folder)
       const code = await ended
-      if ((code === 0) === fails) throw new Error(`${command} ended with ${code}:\n${lines.join('\n')}`)
+      if ((code !== 0) !== fails) throw new Error(`${command} ended with ${code}:\n${lines.join('\n')}`)
       last = lines
       // Expected lines after this command are lines of this command, not of a program that keeps running.
       background = undefined

@@ -90,7 +90,7 @@ function machinesOfEvent(event: ClusterCacheEvent, cache: Cache): ObjectKey[] {
   return indexValues.flatMap((indexValue) => cache.byIndex(byNode, indexValue).map(keyOf))
 }
 
-/** Fields of a Node on which its Machine depends; the times of heartbeats are excluded. */
+/** Fields of a Node whose changes trigger a reconcile of its Machine. The times of heartbeats are not among them. */
 const nodeFacts = ({ metadata, spec, status }: Node) => ({
   uid: metadata.uid,
   labels: metadata.labels,

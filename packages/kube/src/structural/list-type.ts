@@ -1,4 +1,7 @@
-/** Validates that items of lists of type set and map are unique. Upstream: apiextensions structural listtype. */
+/**
+ * Validates lists of type set and map: their items are unique, and items of lists of type map are objects. Upstream:
+ * k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype.
+ */
 import type { FieldError } from '../errors.ts'
 import { duplicate, invalid } from '../errors.ts'
 import { isRecord } from '../json.ts'
@@ -6,7 +9,7 @@ import type { JSONSchema } from '../schema.ts'
 import { stableText } from './stable-text.ts'
 import { type Check, compileChecks } from './checks.ts'
 
-/** Compiles the check for duplicate items. Returns `undefined` when values of the schema contain no lists of type set or map. */
+/** Compiles the check of lists of type set and map. Returns `undefined` when values of the schema contain no such lists. */
 export const compileUniqueness = (schema: JSONSchema): Check | undefined => compileChecks(schema, uniqueness)
 
 function uniqueness(schema: JSONSchema): Check | undefined {

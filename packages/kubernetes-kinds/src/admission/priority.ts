@@ -43,7 +43,7 @@ function setPriority(write: PluginWrite): void {
   spec.preemptionPolicy = preemptionPolicy
 }
 
-/** Keeps priority and preemptionPolicy of a pod when an update omits them, because its client may not know these fields. */
+/** Keeps priority and preemptionPolicy of a pod when an update omits them: at creation this plugin has set them, not the client. */
 function keepPriority({ object, old }: PluginWrite): void {
   const [spec, before] = [specOf(object), specOf(old)]
   if (spec.priority === undefined && before.priority !== undefined) spec.priority = before.priority

@@ -1,4 +1,4 @@
-/** The kinds of `autoscaling/v1` and `autoscaling/v2`: one kind, stored as v2. Upstream: pkg/apis/autoscaling, v1.36. */
+/** HorizontalPodAutoscaler in `autoscaling/v1` and `autoscaling/v2`, stored as v2. Upstream: pkg/apis/autoscaling, v1.36. */
 import { draft, type UnknownObject } from '@capstan/kube'
 import { autoscalerColumns } from './autoscaling/columns.ts'
 import { defaultMetric, toV1, toV2 } from './autoscaling/conversion.ts'
@@ -30,7 +30,7 @@ const autoscalerV2: BuiltinKind<Autoscaler> = {
   },
 }
 
-/** Default rules for scaling up: adds at most four pods, or 100 % of the pods if that is more, in 15 seconds. */
+/** Default rules for scaling up: at most four pods, or an increase by 100 % if that is more, in 15 seconds. */
 const scaleUp: HPAScalingRules = {
   stabilizationWindowSeconds: 0,
   selectPolicy: 'Max',
@@ -39,7 +39,7 @@ const scaleUp: HPAScalingRules = {
     { type: 'Percent', value: 100, periodSeconds: 15 },
   ],
 }
-/** Default rules for scaling down: removes at most 100 % of the pods in 15 seconds. */
+/** Default rules for scaling down: at most 100 % of the pods in 15 seconds. */
 const scaleDown: HPAScalingRules = { selectPolicy: 'Max', policies: [{ type: 'Percent', value: 100, periodSeconds: 15 }] }
 
 const autoscalerV1: BuiltinKind = {

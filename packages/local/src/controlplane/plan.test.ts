@@ -64,7 +64,7 @@ describe('the next step', () => {
       'wait * waiting for etcd cluster to become healthy',
     ],
     [
-      'of a scale-up after a remediation waits for a healthy Machine',
+      'of a scale-up after a remediation waits for a healthy Machine and the quorum of etcd',
       { isRemediating: true, machines: [aMachine('m1', { healthy: false }), aMachine('m2', { healthy: false })] },
       'wait * waiting for control plane components to become healthy * waiting for etcd cluster to become healthy',
     ],
@@ -111,17 +111,17 @@ describe('the next step', () => {
       'create: Machine m1 not up-to-date',
     ],
     [
-      'of a rollout without maxSurge deletes a Machine first',
+      'of a rollout with maxSurge 0 deletes a Machine first',
       { machines: [aMachine('m1', old), three[1]!, three[2]!], maxSurge: 0 },
       'delete m1: Machine m1 not up-to-date',
     ],
     [
-      'of a rollout deletes an outdated and unhealthy Machine',
+      'of a rollout deletes an unhealthy outdated Machine before an older healthy one',
       { machines: [aMachine('m1', old), aMachine('m2', { ...old, healthy: false }), three[2]!, aMachine('m4')] },
       'delete m2: Machines m1, m2 not up-to-date',
     ],
     [
-      'of a rollout updates the Machine that it would delete',
+      'of a rollout updates the Machine that it would otherwise delete',
       { machines: [aMachine('m1', updatable), three[1]!, three[2]!], maxSurge: 0 },
       'update m1: Machine m1 not up-to-date',
     ],
@@ -136,12 +136,12 @@ describe('the next step', () => {
       'delete m1: Machine m1 not up-to-date',
     ],
     [
-      'of a rollout replaces a Machine instead of updating it when it is the only unhealthy Machine',
+      'of a rollout deletes the only unhealthy Machine instead of updating it',
       { machines: [aMachine('m1', { ...updatable, healthy: false }), three[1]!, three[2]!], maxSurge: 0 },
       'delete m1: Machine m1 not up-to-date',
     ],
     [
-      'of a rollout waits for other Machines before it updates a Machine',
+      'of a rollout waits for other Machines to become healthy before it updates a Machine',
       { machines: [aMachine('m1', updatable), aMachine('m2', { healthy: false }), three[2]!], maxSurge: 0 },
       'wait * waiting for control plane components to become healthy',
     ],
@@ -237,7 +237,7 @@ function performSteps(controlPlane: ControlPlane): { steps: string[]; controlPla
   throw new Error(`the plan does not end after ${steps.length} steps`)
 }
 
-test('a control plane scales 1, 3, 5, 1 over three failure domains', () => {
+test('a control plane scales to 1, 3, 5 and again 1 replicas over three failure domains', () => {
   const lines: string[] = []
   let controlPlane = aControlPlane({ failureDomains: ['a', 'b', 'c'] })
   for (const replicas of [1, 3, 5, 1]) {
@@ -278,7 +278,7 @@ test('a new version replaces one Machine at a time, creating before deleting', (
   `)
 })
 
-test('an in-place upgrade with maxSurge 1 creates a Machine and deletes the last outdated Machine; with maxSurge 0 it updates all Machines', () => {
+test('an in-place upgrade with maxSurge 1 replaces one Machine and updates the others; with maxSurge 0 it updates all Machines', () => {
   const machines = three.map((machine) => ({ ...machine, ...updatable }))
   expect(`\n${performSteps(aControlPlane({ machines })).steps.join('\n')}`).toMatchInlineSnapshot(`
     "
@@ -300,24 +300,24 @@ test('an in-place upgrade with maxSurge 1 creates a Machine and deletes the last
   ])
 })
 
-test('a rollout leaves the range from replicas - 1 to replicas + maxSurge Machines only if it starts outside, and ends with up-to-date Machines', () => {
+test('a control plane that scales or rolls out has at least min(initial, replicas - 1) and at most max(initial, replicas + maxSurge) Machines, and in the end `replicas` up-to-date Machines', () => {
   const controlPlane = fc.record({
     replicas: fc.constantFrom(1, 3, 5),
     surge: fc.constantFrom(0, 1),
-    before: fc.constantFrom(1, 3, 5),
+    initial: fc.constantFrom(1, 3, 5),
     outdated: fc.array(fc.constantFrom({}, old, updatable), { minLength: 5, maxLength: 5 }),
     domains: fc.constantFrom<string[]>([], ['a'], ['a', 'b', 'c']),
   })
   fc.assert(
-    fc.property(controlPlane, ({ replicas, surge, before, outdated, domains }) => {
+    fc.property(controlPlane, ({ replicas, surge, initial, outdated, domains }) => {
       const maxSurge = replicas < 3 ? 1 : surge
-      const machines = Array.from({ length: before }, (_, i) =>
+      const machines = Array.from({ length: initial }, (_, i) =>
         aMachine(`m${i + 1}`, { ...outdated[i], failureDomain: domains[i % (domains.length || 1)] }),
       )
       const { steps, controlPlane: end } = performSteps(aControlPlane({ replicas, maxSurge, machines, failureDomains: domains }))
       for (const step of steps) {
-        expect(Number.parseInt(step, 10)).toBeLessThanOrEqual(Math.max(before, replicas + maxSurge))
-        expect(Number.parseInt(step, 10)).toBeGreaterThanOrEqual(Math.min(before, replicas - 1))
+        expect(Number.parseInt(step, 10)).toBeLessThanOrEqual(Math.max(initial, replicas + maxSurge))
+        expect(Number.parseInt(step, 10)).toBeGreaterThanOrEqual(Math.min(initial, replicas - 1))
       }
       expect(end.machines).toHaveLength(replicas)
       expect(end.machines.every((machine) => machine.outdated.length === 0)).toBe(true)

@@ -22,8 +22,8 @@ type Status = NonNullable<LocalControlPlane['status']>
 
 /**
  * Returns replica counters, versions, selector and last remediation; for a hosted control plane, `externalManagedControlPlane`
- * and, once it is initialized, its version. `controlPlaneConditions` returns the conditions; the phases of the reconcile write
- * the other status fields.
+ * and, once it is initialized, its version. `controlPlaneConditions` returns the conditions; the phases of the reconcile and
+ * `reconcileObject` write the other status fields.
  */
 export function controlPlaneCounters({ controlPlane, cluster, machines }: ControlPlaneScope): Partial<Status> {
   if (controlPlane.spec.hosted) {

@@ -6,7 +6,9 @@ import { immutableTemplate } from './template.ts'
 const spec = s.object({
   controlPlaneEndpoint: endpoint()
     .optional()
-    .doc('Endpoint of the control plane. Set by the provider, unless you set it to use your own load balancer.'),
+    .doc(
+      'Endpoint of the control plane; set it to use your own load balancer. If you do not set it, the provider copies the endpoint of the Cluster; if the Cluster has none and withoutEndpoint is not true, the provider sets its own.',
+    ),
   withoutEndpoint: s
     .boolean()
     .optional()
@@ -78,7 +80,7 @@ export const LocalClusterTemplate = defineKind({
   plural: 'localclustertemplates',
   categories: ['cluster-api'],
   scope: 'Namespaced',
-  doc: 'LocalClusterTemplate is the template from which LocalClusters of a ClusterClass are created.',
+  doc: 'LocalClusterTemplate is the template from which the LocalClusters of Clusters with a ClusterClass are created.',
   labels: contractLabels('infrastructure'),
   spec: templateOf(spec),
   columns: [age()],

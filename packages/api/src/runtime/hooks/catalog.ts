@@ -17,7 +17,10 @@ import { GenerateUpgradePlan } from './generate-upgrade-plan.ts'
 import { UpdateMachine } from './update-machine.ts'
 import { ValidateTopology } from './validate-topology.ts'
 
-/** All hooks: Discovery, the lifecycle hooks in the order of their calls, then the hooks of topologies and of in-place updates. */
+/**
+ * All hooks of Cluster API: Discovery; the lifecycle hooks in the order of their calls; GenerateUpgradePlan; the topology mutation hooks; the
+ * hooks of in-place updates.
+ */
 export const hookCatalog: readonly Hook[] = [
   Discovery,
   BeforeClusterCreate,

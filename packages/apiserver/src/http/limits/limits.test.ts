@@ -222,7 +222,7 @@ test.each([
   expect(await response).toMatchObject({ status: 504 })
 })
 
-test('the signal of `ended` aborts when the request times out or its client disconnects', async () => {
+test('the signal of `HttpRequest.ended` aborts when the request times out or its client disconnects', async () => {
   const { send, clock, settled, started } = newLimiter()
   send({ verb: 'create' })
   const second = send({ verb: 'create' })
@@ -270,7 +270,7 @@ test('a request occupies no seat while its body is received, but times out as us
   expect(await slow[0]!.response).toMatchObject({ status: 504 })
 })
 
-test('a watch without a timeout lasts one to two times the minimum', async () => {
+test('a watch without timeoutSeconds gets a timeout of one to two times minRequestTimeout; a timeout in the query is kept', async () => {
   const { send, started, settled } = newLimiter({ minRequestTimeout: seconds(100) })
   for (let count = 0; count < 20; count++) send({ verb: 'watch' })
   send({ verb: 'watch' }, { query: 'timeoutSeconds=5' })
@@ -282,7 +282,7 @@ test('a watch without a timeout lasts one to two times the minimum', async () =>
   for (const time of times.slice(0, 20)) expect(Number(time) >= 100 && Number(time) < 200).toBe(true)
 })
 
-test('seats are never assigned twice or lost, and no request waits while a seat is free for it', async () => {
+test('requests never take more seats than exist, each waiting request gets a seat when others end, and no released seat is lost', async () => {
   const levels = { high: { shares: 3, lendable: 0.5 }, low: { shares: 5, lendable: 1 }, strict: { shares: 2, lendable: 0 } }
   const total = 10
   const step = fc.oneof(

@@ -25,7 +25,7 @@ async function aCluster(pending?: string) {
   return { io: { client: env.client, cache: emptyCache, signal }, cluster }
 }
 
-test('pending hooks are sorted in their annotation, which is removed with the last hook', async () => {
+test('pending hooks are sorted in their annotation, which is removed with the last hook; removing a hook that is not pending needs no patch', async () => {
   const { io, cluster } = await aCluster()
   const marked = await changeCluster(io, cluster, { add: ['B', 'A'] })
   expect(marked.metadata.annotations?.[PendingHooks]).toBe('A,B')

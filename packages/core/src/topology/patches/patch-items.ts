@@ -1,4 +1,4 @@
-/** The templates of a topology to which the patches of the class are applied. Pure. Upstream: patches/template.go, v1.14. */
+/** The templates of a topology to which the patches of the class are applied. Pure. Upstream: core/reconcilers/topology/cluster/patches/template.go, v1.14. */
 import type { ContractVersion, HolderReference, VariableOverrides } from '@capstan/api'
 import {
   Cluster,

@@ -66,14 +66,14 @@ describe('defaults', () => {
     },
   )
 
-  it('of a MachineSet: one replica, and a selector by its name, hashed when it is not a valid label value', () => {
+  it('of a MachineSet: one replica; a selector and a template label with a hash of the name if it is no valid label value', () => {
     const name = 'machineSetName'.repeat(12)
     const { spec } = defaulted(MachineSet, { ...set, metadata: { ...metadata, name } })
     const own = { 'cluster.x-k8s.io/set-name': 'hash_FR_ghQ_z' }
     expect([spec.replicas, spec.selector, spec.template.metadata]).toEqual([1, { matchLabels: own }, { labels: own }])
   })
 
-  it('of a MachineDeployment: replicas, strategy, and a selector by name and Cluster', () => {
+  it('of a MachineDeployment: replicas, strategy; a selector and template labels with its name and Cluster', () => {
     const { spec } = defaulted(MachineDeployment, deployment)
     const labels = { 'cluster.x-k8s.io/deployment-name': 'demo', 'cluster.x-k8s.io/cluster-name': 'demo' }
     expect(spec).toMatchObject({
@@ -93,7 +93,7 @@ describe('defaults', () => {
     expect(defaulted(MachinePool, { ...pool, metadata: { ...pool.metadata, annotations } }).spec.replicas).toBe(3)
   })
 
-  it('keep OnDelete and values of the user, and are idempotent', () => {
+  it('of a MachineDeployment keep zero replicas and the strategy OnDelete of the user, and are idempotent', () => {
     const chosen: MachineDeployment = {
       ...deployment,
       spec: { ...deployment.spec, replicas: 0, rollout: { strategy: { type: 'OnDelete' } } },
@@ -104,11 +104,11 @@ describe('defaults', () => {
   })
 
   test.each([
-    ['a new object gets the smallest size', undefined, 3],
-    ['fewer replicas become the smallest size', 1, 3],
-    ['more replicas become the largest size', 9, 5],
-    ['replicas in the range are kept', 4, 4],
-  ])('with the annotations of the autoscaler %s', (_, before, after) => {
+    ['the minimum in a new object', undefined, 3],
+    ['the minimum if the old object has fewer', 1, 3],
+    ['the maximum if the old object has more', 9, 5],
+    ['those of the old object if they are in the range', 4, 4],
+  ])('with the annotations of the autoscaler, missing replicas become %s', (_, before, after) => {
     const annotations = { [AutoscalerMinSizeAnnotation]: '3', [AutoscalerMaxSizeAnnotation]: '5' }
     const object = { ...set, metadata: { ...metadata, annotations } }
     const old = before === undefined ? undefined : { ...set, spec: { ...set.spec, replicas: before } }
@@ -328,7 +328,7 @@ describe('validation of a ClusterClass', () => {
   test.each<[string, Partial<ClusterClass['spec']>, string[]]>([
     ['accepts a valid ClusterClass', {}, []],
     [
-      'rejects a reference to a kind that is not a template',
+      'rejects a changed kind in a reference, and a kind that is not of the form <name>Template',
       { infrastructure: { templateRef: ref('Template') } },
       [
         'spec.infrastructure.ref.kind: Invalid value: "Template": template kind must be of form "<name>Template"',
@@ -343,7 +343,7 @@ describe('validation of a ClusterClass', () => {
       ],
     ],
     [
-      'rejects health checks for a control plane without machine infrastructure',
+      'rejects health checks with a short timeout, and for a control plane without machine infrastructure',
       { controlPlane: { templateRef: ref('PTemplate'), healthCheck: { checks: { nodeStartupTimeoutSeconds: 5 } } } },
       [
         'spec.controlPlane.healthCheck.checks.nodeStartupTimeoutSeconds: Invalid value: 5: must be at least 30s',
@@ -360,7 +360,7 @@ describe('validation of a ClusterClass', () => {
       ],
     ],
     [
-      'completes versions without a patch number in errors',
+      'accepts versions without a patch number, and prints the found version in the error with patch number 0',
       { kubernetesVersions: ['v1.34', 'v1.36'] },
       ['spec.kubernetesVersion[1]: Invalid value: "v1.36": expecting a version with minor 34 or 35, found version 1.36.0'],
     ],

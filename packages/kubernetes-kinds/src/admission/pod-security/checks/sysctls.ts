@@ -7,6 +7,7 @@ const allowOnly =
     return forbiddenNames.length === 0 ? undefined : { reason: 'forbidden sysctls', detail: forbiddenNames.join(', ') }
   }
 
+/** Names of allowed sysctls. The number in each constant is the minor version of Kubernetes from which its list applies. */
 const since0 = [
   'kernel.shm_rmid_forced',
   'net.ipv4.ip_local_port_range',
