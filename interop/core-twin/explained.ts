@@ -1,5 +1,5 @@
 /**
- * Intended differences from upstream ("theirs" is upstream's, "ours" Capstan's). `npm run gen` generates
+ * Intended differences from upstream ("theirs" is upstream's, "ours" Capstan's). `npm run gen` generates the table in
  * `docs/reference/differences.md` from this list.
  */
 import { CoreManagers, type Difference, RecordedWithoutChange } from './normalize.ts'
@@ -18,7 +18,7 @@ export interface Explained {
   readonly reason: string
   /** The difference as visible to users. */
   readonly effect: string
-  /** Cases in which the difference is accepted. Random cases always accept it. Default: all cases. */
+  /** Names of the scripted cases to which this entry applies. It applies to all random cases, too. Default: all cases. */
   readonly cases?: readonly string[]
   /** Returns whether this entry explains a difference. `name` is that of the case. */
   matches(difference: Difference, name: string, recordings: Recordings): boolean
@@ -39,7 +39,7 @@ const isCausedByStandAloneMachines = ({ object, path }: Difference): boolean =>
     : object.startsWith('Cluster ') &&
       /conditions\[(ControlPlane)?Available\]|initialization\.controlPlaneInitialized|managed by core Update status/.test(path)
 
-/** Whether Capstan's schema rejects the same field as a webhook of upstream. */
+/** Whether Capstan's schema rejects the field that a webhook of upstream rejects, or that the webhook drops because it is empty. */
 function isRejectedBySchema(theirs: string, ours: string): boolean {
   const field = fieldOf(ours)
   if (field === undefined || ours.includes('denied the request')) return false
@@ -132,7 +132,7 @@ const isCausedByReplacement = (difference: Difference): boolean =>
   /^(Machine|MachineSet|StubConfig|StubMachine|Node) /.test(difference.object) ||
   / SuccessfulDelete of machineset-controller: /.test(difference.path)
 
-/** Random cases in which no MachineDeployment is paused. */
+/** Matches the names of some of the random cases in which no MachineDeployment is paused. */
 const withoutPausedDeployments = /-(machines|health-checks|external-remediation)(-restart)?$/
 
 const isRandom = (name: string): boolean => name.startsWith('random-')
@@ -187,7 +187,7 @@ export const explained: readonly Explained[] = [
     reason:
       'upstream reports an internal error for a Cluster without `infrastructureRef`, although it marks the infrastructure as provisioned. For a missing control plane, it checks the infrastructure cluster instead, and reports an internal error. It also reports an internal error for a control plane of stand-alone Machines, and does not record in the status that this control plane is initialized',
     effect:
-      'the condition `ControlPlaneInitialized` of a Cluster names the missing control plane. Without `infrastructureRef`, a Cluster has `InfrastructureReady` and becomes `Available`. Without control plane provider, `ControlPlaneAvailable` waits for a control plane Node; then the Cluster is `Available`, has `status.initialization.controlPlaneInitialized` and the event `ControlPlaneInitialized`',
+      'the condition `ControlPlaneInitialized` of a Cluster names the missing control plane. Without `infrastructureRef`, a Cluster has `InfrastructureReady` and becomes `Available`. Without a control plane provider, `ControlPlaneAvailable` waits for a control plane Node; then the Cluster is `Available`, has `status.initialization.controlPlaneInitialized` and the event `ControlPlaneInitialized`',
     matches: (difference, name) =>
       (difference.object.startsWith('Cluster ') &&
         /conditions\[ControlPlaneInitialized\]\.(message|reason)$/.test(difference.path) &&
@@ -220,7 +220,7 @@ export const explained: readonly Explained[] = [
   {
     what: 'No shim for new topologies',
     reason:
-      'upstream creates a Secret as temporary owner of the objects of a new Cluster, and then updates these objects once more (ADR 6). Capstan computes the names of objects of a topology from their purpose, so that it finds them again after a crash',
+      'upstream creates a Secret as the temporary owner of the objects of a new Cluster, and then updates these objects once more (ADR 6). Capstan computes the names of objects of a topology from their purpose, so that it finds them again after a crash',
     effect:
       'no Secret `<cluster>-shim`, and no event `TopologyUpdate` of infrastructure and control plane right after their creation. A MachineDeployment whose label `topology.cluster.x-k8s.io/owned` was removed gets it again; upstream creates a second one',
     matches: ({ object, path, ours }, name, { isOfCreation }) => {
@@ -286,7 +286,8 @@ export const explained: readonly Explained[] = [
     what: 'Clusters whose topology has not been generated',
     reason:
       'upstream does not list the Machines and other objects of such a Cluster, and reports internal errors. Its webhook rejects the updates of its own controllers while the class is missing',
-    effect: 'conditions report that there are no workers; a Cluster whose class is missing has finalizer, conditions and phase',
+    effect:
+      'conditions report that there are no workers; a Cluster whose class is missing has its finalizer, conditions and phase',
     matches: (difference, name) =>
       (name === 'topology-no-class' && difference.object.startsWith('Cluster ')) ||
       (withoutTopology.has(name) && isOfUnlistedObjects(difference)),
@@ -320,7 +321,7 @@ export const explained: readonly Explained[] = [
     reason:
       'upstream reads every Node from the workload cluster in every reconcile; Capstan counts Machines of a MachineSet by their condition `NodeReady`. Upstream computes the unavailable replicas of a MachinePool with the number of replicas before the last change, and does not correct the result',
     effect:
-      'v1beta1 counts of ready and available replicas, and conditions that follow from them, do not follow the Nodes of paused Machines; `unavailableReplicas` of a MachinePool is not -1',
+      'v1beta1 counts of ready and available replicas, and conditions computed from them, do not change with the Nodes of paused Machines; `unavailableReplicas` of a MachinePool is not -1',
     cases: ['healthcheck-paused-machines', 'machinepool-ids-of-nodes'],
     matches: ({ object, path }) =>
       (/^Machine(Set|Deployment) /.test(object) &&
@@ -330,7 +331,7 @@ export const explained: readonly Explained[] = [
   {
     what: 'Health of Machines with external remediation',
     reason:
-      'with `spec.remediation.templateRef`, upstream computes the health of each Machine, but does not write that of a healthy Machine without remediation request, nor that of an unhealthy Machine whose request exists or cannot be created. An unhealthy Machine that it does not write also ends the reconcile of the other Machines',
+      'with `spec.remediation.templateRef`, upstream computes the health of each Machine, but does not write the result for a healthy Machine without a remediation request, nor for an unhealthy Machine whose request exists or cannot be created. After such an unhealthy Machine, it also skips the remaining unhealthy Machines',
     effect:
       'Machines have `HealthCheckSucceeded` from the first check, and `ExternallyRemediated` names a missing template, or a request that could not be created. Each unhealthy Machine has a request. `status.observedGeneration` of a MachineHealthCheck is current even if the kind of its template does not exist',
     cases: [
@@ -355,9 +356,9 @@ export const explained: readonly Explained[] = [
   {
     what: 'Invalid input that upstream does not report',
     reason:
-      'upstream copies more than 256 or invalid addresses of a provider object, or values that are longer than the API server accepts; the API server then rejects the write. The reconcile of a MachinePool panics when its infrastructure reports a failure. A ClusterResourceSet reports that a JSON list was applied although it cannot be parsed',
+      'upstream copies addresses of a provider object that are invalid or more than 256, and values that are longer than the API server accepts; the API server then rejects the write. The reconcile of a MachinePool panics when its infrastructure reports a failure. A ClusterResourceSet reports that a JSON list was applied although it cannot be parsed',
     effect:
-      '`InfrastructureReady` or `BootstrapConfigReady` of a Machine, `BootstrapReady` in v1beta1 of a MachinePool, names the invalid field; values that were copied earlier remain, and the rest of the status is written. A Cluster waits for valid values. `status.deprecated.v1beta1` of a MachinePool has the failure. `ResourcesApplied` is not True after a JSON list that cannot be parsed',
+      '`InfrastructureReady` or `BootstrapConfigReady` of a Machine, or the v1beta1 condition `BootstrapReady` of a MachinePool, names the invalid field; values that were copied earlier remain, and the rest of the status is written. A Cluster waits for valid values. `status.deprecated.v1beta1` of a MachinePool has the failure. `ResourcesApplied` is not True after a JSON list that cannot be parsed',
     // No case has invalid addresses, because upstream's Machine, Node, Cluster and events would then depend on timing.
     cases: ['machinepool-infrastructure-failure', 'resourceset-broken-list'],
     matches: ({ object, path }, name) =>

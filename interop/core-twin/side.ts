@@ -87,7 +87,10 @@ const workloadKinds: readonly Kind[] = [Node, Pod]
 /** Objects in the namespace of a case and in its workload clusters, as last reported by the watches. */
 export interface ObservedObjects {
   readonly objects: Map<string, { readonly kind: string; readonly object: KubeObject }>
-  /** Names of MachineDeployments and MachinePools, including deleted ones, in which a write changed fields of the topology (`isUpdated`). */
+  /**
+   * Names of MachineDeployments and MachinePools, including deleted ones, of which a write has changed fields that a topology sets, but not
+   * the version (`isUpdated`).
+   */
   readonly updated: Set<string>
   /** Time of the last change, on the clock of `performance.now()`. Changes of Events, and those that `withoutRecords` ignores, do not count. */
   changed: number
@@ -98,7 +101,10 @@ export interface Report {
   readonly status?: { readonly [field: string]: unknown }
   readonly spec?: { readonly [field: string]: unknown }
 }
-/** Returns the report for an object, or `undefined` if the provider has not reconciled the object yet. */
+/**
+ * Returns the report for an object, or `undefined` if the provider has not reconciled the object yet. `objects` are all observed objects of
+ * the namespace.
+ */
 export type Behaviour = (object: StubObject, objects: readonly KubeObject[]) => Report | undefined
 export type Behaviours = { readonly [role in Role]: Behaviour }
 
@@ -123,7 +129,7 @@ export interface RawResponse {
 /** Annotation that `Twin` adds and removes, so that a core reconciles an object again. */
 export const RefreshedAnnotation = 'twin.capstan.dev/refreshed'
 
-/** User agent of the requests of a case. */
+/** User agent of all requests to the API server, and default field manager of writes. */
 const agent = 'twin'
 
 export class Side implements AsyncDisposable {
@@ -163,9 +169,10 @@ export class Side implements AsyncDisposable {
   }
 
   /**
-   * Starts the listener for workload API servers and the host of the extensions, and watches all compared kinds. The core must
-   * already be running.
-   * @param served names of the CustomResourceDefinitions that the API server serves
+   * Starts the listener for workload API servers and the host of the extensions, and watches the compared kinds of the management
+   * cluster. The core must already be running.
+   * @param served names of the CustomResourceDefinitions whose kinds the API server serves in a compared version. Other custom resources
+   * are not watched.
    */
   static async open(name: 'theirs' | 'ours', apiServer: RunningApiServer, served: ReadonlySet<string>): Promise<Side> {
     const access = await loadKubeconfig(apiServer.kubeconfig)
@@ -207,7 +214,7 @@ export class Side implements AsyncDisposable {
       .map(({ object }) => object as T)
   }
 
-  /** Changes the behaviour of the stub providers, and writes their reports for all stub objects of the namespace. */
+  /** Changes the behaviour of the stub providers, and writes their reports for all objects of the namespace that have a `Role`. */
   async setBehaviour(namespace: string, behaviour: StubBehaviour): Promise<void> {
     this.#behaviours.set(namespace, behaviour)
     for (const kinds of [stub, oldStub])
@@ -325,7 +332,10 @@ export class Side implements AsyncDisposable {
     this.#watches.push(run())
   }
 
-  /** Adds an object to the compared objects of a namespace; `undefined` removes it. */
+  /**
+   * Adds an object to the compared objects of a namespace; `undefined` removes it. `name` identifies the object, and replaces its kind in
+   * differences.
+   */
   setObject(namespace: string, name: string, object: KubeObject | undefined): void {
     if (object) this.observed(namespace).objects.set(name, { kind: name, object })
     else this.observed(namespace).objects.delete(name)
@@ -349,7 +359,7 @@ export class Side implements AsyncDisposable {
 
   /**
    * Writes the report of a stub provider for its object, and registers the Node of an infrastructure machine. For a Machine, does so for
-   * the Machine's infrastructure machine.
+   * the Machine's infrastructure machine. For other objects, does nothing.
    */
   async reportFor(kind: Kind, object: KubeObject): Promise<void> {
     if (kind.kind === Machine.kind) {
@@ -397,10 +407,10 @@ export class Side implements AsyncDisposable {
     // Core has not adopted the infrastructure machine yet.
     if (cluster === undefined) return
     const version = this.#versionOf(namespace, name)
-    // No Machine refers to the infrastructure machine yet. The event of that Machine calls this function again.
+    // No Machine refers to the infrastructure machine yet. The watch event of such a Machine calls this function again.
     if (version === undefined) return
     const client = this.#workloads.clientFor({ namespace, name: cluster })
-    // Without a client, the case has stopped the workload API server, so that no kubelet can register a Node.
+    // Without a client, the workload API server does not run, so no kubelet can register a Node.
     if (!client || this.#registered.has(machine.metadata.uid)) return
     this.#registered.add(machine.metadata.uid)
     const metadata = { name, labels: { 'kubernetes.io/hostname': name } }

@@ -4,7 +4,10 @@ import type { RunningApiServer } from '../processes/api-server.ts'
 import { clusterctlOn } from '../upstream/clusterctl.ts'
 import { clusterApiObjects, customKinds, type LifeContext } from './life.ts'
 
-/** Moves all objects to the API server `elsewhere` and back, and checks that none is lost. No manager runs on `elsewhere`. */
+/**
+ * Moves the Cluster API objects of the namespace to the API server `elsewhere` and back, and checks that none is lost. No manager runs on
+ * `elsewhere`.
+ */
 export async function moveAndMoveBack(
   context: LifeContext,
   apiServer: RunningApiServer,
@@ -12,7 +15,7 @@ export async function moveAndMoveBack(
 ): Promise<void> {
   const { client, namespace, checks } = context
   const target = elsewhere.client()
-  // Secrets that no Cluster owns, such as bootstrap tokens, are not moved, so Secrets are not compared.
+  // clusterctl does not move Secrets that belong neither to a Cluster nor to one of its objects, so Secrets are not compared.
   const movableOn = async (server: Client) =>
     [...(await clusterApiObjects({ client: server, namespace })).keys()].sort().filter((name) => !name.startsWith('Secret '))
   const before = await movableOn(client)

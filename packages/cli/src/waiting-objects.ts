@@ -33,8 +33,8 @@ export interface WaitingObjects {
 }
 
 /**
- * Lists waiting Clusters and Machines, and waiting objects of every kind whose CustomResourceDefinition has the provider label. Reads only
- * the metadata of these objects. With `namespace`, omits other namespaces and cluster-scoped objects.
+ * Lists waiting Clusters and Machines, and waiting objects of every kind whose CustomResourceDefinition has the label
+ * `cluster.x-k8s.io/provider`. Reads only the metadata of these objects. With `namespace`, omits other namespaces and cluster-scoped objects.
  */
 export async function waitingObjects(
   client: Client,

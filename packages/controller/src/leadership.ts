@@ -7,7 +7,10 @@ import { LeaderElection, type LeaderElectionOptions } from './leader-election.ts
 import { type Partition, Shards, ShardsAnnotation, shardsBefore, waitForFormerHolders } from './shards.ts'
 
 export interface LeadershipOptions extends LeaderElectionOptions {
-  /** Work that only the leader may do before its reconciles begin, such as installing CRDs. */
+  /**
+   * Work that only the leader may do before its reconciles begin, such as installing CRDs. With shards, the holder of shard 0 does this
+   * work.
+   */
   prepare?(signal: AbortSignal): Promise<void>
   /**
    * Number of shards among which namespaces are divided, the same in every process. Managers then share the work: each reconciles the
@@ -40,21 +43,30 @@ export interface Leadership {
    * client of their shard.
    */
   readonly client: Client
-  /** Client of Events. Like `client`, but still writes after `endReconciles`, until leadership ends. */
+  /**
+   * Client of Events. Rejects writes while this process does not lead, but accepts them after `endReconciles`, until leadership ends. With
+   * shards it rejects all writes: Events are written through a client of their shard.
+   */
   readonly eventClient: Client
   /** Determines the objects that this process reconciles. If absent, it reconciles all objects. */
   readonly partition?: Partition
-  /** Whether this process holds the Lease, and `endReconciles` was not called; with shards, whether it holds the Lease of shard 0. */
+  /** Whether this process holds the Lease, and `endReconciles` was not called; with shards, whether it reconciles shard 0. */
   readonly leads: boolean
-  /** Names of the Leases, each with whether this process holds it. Without shards, `false` after `endReconciles`. */
+  /**
+   * Names of the Leases, each with whether this process holds it. Without shards, `false` after `endReconciles`; with shards, `false` until
+   * this process reconciles the shard.
+   */
   readonly leases: readonly (readonly [name: string, isHeld: boolean])[]
   /** Whether this process reconciles the object. */
   holds(key: ObjectKey): boolean
-  /** Acquires leadership and runs the term. Settles when the manager stops. Rejects earlier when leadership was lost or the term failed. */
+  /**
+   * Acquires leadership and runs the term. Settles when the manager stops. Rejects earlier when the term failed or leadership was lost. The
+   * loss of a single shard is no error: the process tries to acquire the shard again.
+   */
   run(term: Term): Promise<void>
-  /** Rejects writes of reconciles from now on. Events can still be sent, and the Lease is not released. */
+  /** Rejects writes of reconciles from now on. Events can still be sent, and the Lease is not released. Does nothing with shards. */
   endReconciles(): void
-  /** After `run` has ended: sends Events for a limited time, ends leadership, and releases the Lease. */
+  /** After `run` has ended: sends Events for a limited time, ends leadership, and releases the Lease. Does nothing with shards. */
   release(events: EventRecorders): Promise<void>
 }
 
@@ -98,8 +110,6 @@ export class SingleLeader implements Leadership {
       await election.acquire(signal)
       events.of(election.identity).event(election.lease!, 'Normal', 'LeaderElection', `${election.identity} became leader`)
       const lost = election.keep(signal)
-      // If `#prepare` fails first, `lost` is not awaited below: this handler prevents an unhandled rejection.
-      lost.catch(() => {})
       await Promise.race([this.#prepare(signal), lost])
       if (election.leads) await Promise.race([start(), lost])
       throw new Error(`Leader election lost: ${await lost}`)
@@ -109,7 +119,9 @@ export class SingleLeader implements Leadership {
     }
   }
 
-  /** Waits until all managers that shared the work by shards before have stopped, then runs the `prepare` option. */
+  /**
+   * If managers with shards led before, waits until the Leases of their shards are free or have expired. Then runs the `prepare` option.
+   */
   async #prepare(signal: AbortSignal): Promise<void> {
     const former = shardsBefore(this.#election.before)
     if (former !== undefined) await waitForFormerHolders(this.#options, former, this.#dependencies, signal)
@@ -153,8 +165,9 @@ export class SharedLeadership implements Leadership {
     await Promise.all([this.partition.run(signal), start()])
   }
 
-  /** Does nothing: the shards are released when the signal of the term aborts. */
+  /** Does nothing: `run` releases the shards when the signal of the term aborts. */
   endReconciles(): void {}
 
+  /** Does nothing: `run` has released the shards. */
   async release(): Promise<void> {}
 }

@@ -11,7 +11,9 @@ export interface ScriptedFailure {
   readonly reason?: string
 }
 
-/** Reports a terminal failure on the draft of a status, in the fields that contract v1beta2 deprecates. */
+/**
+ * Reports a terminal failure on the draft of a status, in the fields that contract v1beta2 deprecates. Does nothing for other failures.
+ */
 export function reportTerminal(
   status: { failureReason?: string; failureMessage?: string },
   failure: ScriptedFailure | undefined,
@@ -32,9 +34,9 @@ export type Progress =
 const RetryDelay = seconds(5)
 
 /**
- * Returns the progress of a step that began at `started`. Each attempt takes `delay`; a failed attempt is retried after `RetryDelay`,
- * unless the failure has no `times`. If `started` is further in the future than the step lasts, the clock was set back after the start: the
- * duration then counts as over.
+ * Returns the progress of a step that began at `started`. Each attempt takes `delay`, by default no time; a failed attempt is retried after
+ * `RetryDelay`, unless the failure has no `times`. If `started` is further in the future than the step lasts, the clock was set back after
+ * the start: the duration then counts as over.
  *
  * @example progress(started, clock.now(), { delay: '2s', failure: { message: 'no capacity', times: 1 } })
  */

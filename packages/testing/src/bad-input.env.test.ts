@@ -66,7 +66,7 @@ function* mistakes(whole: Json, parentPath: readonly string[] = []): Generator<[
   }
 }
 
-const reconciled = async () => conditionText(await env.client.get(Cluster, key), 'TopologyReconciled')
+const topologyReconciled = async () => conditionText(await env.client.get(Cluster, key), 'TopologyReconciled')
 
 describe('a Cluster', () => {
   beforeEach(async () => {
@@ -147,12 +147,12 @@ describe('a Cluster', () => {
         'Cluster refers to ClusterClass default/demo, but this ClusterClass does not exist. Cluster topology has not been fully validated. The ClusterClass must be created to reconcile the Cluster',
       ],
     })
-    expect(await reconciled()).toBe(
+    expect(await topologyReconciled()).toBe(
       'False ReconcileFailed: failed to retrieve ClusterClass default/demo: ClusterClass.cluster.x-k8s.io "demo" not found',
     )
     await withClass()
     await env.advance(minutes(2))
-    expect(await reconciled()).toBe('True ReconcileSucceeded')
+    expect(await topologyReconciled()).toBe('True ReconcileSucceeded')
   })
 
   test('of a class with a missing template has a condition that names the template and the class', async () => {
@@ -162,7 +162,7 @@ describe('a Cluster', () => {
     expect(await create(aCluster({ workers: { machineDeployments: [{ class: 'worker', name: 'md' }] } }))).toEqual({
       warnings: [],
     })
-    expect(await reconciled()).toBe(
+    expect(await topologyReconciled()).toBe(
       'False ReconcileFailed: error reading the ClusterClass: failed to get infrastructure machine template for ClusterClass default/demo, MachineDeployment class "worker": ' +
         'failed to retrieve LocalMachineTemplate default/demo-worker: failed to retrieve LocalMachineTemplate default/demo-worker: LocalMachineTemplate.infrastructure.capstan.dev "demo-worker" not found',
     )
@@ -175,7 +175,7 @@ describe('a Cluster', () => {
     await env.client.patch(ClusterClass, key, { type: 'json', operations: [operation] })
     await env.settle()
     await create(aCluster({ workers: { machineDeployments: [{ class: 'worker', name: 'md' }] } }))
-    expect(await reconciled()).toMatch(
+    expect(await topologyReconciled()).toMatch(
       /^False ReconcileFailed: error computing the desired state of the Cluster topology: failed to apply patches: failed to apply patches for patch "workerNodeDelay": .*error applying json patch \(RFC6902\): .*\/spec\/template\/spec\/nowhere\/nodeDelay/,
     )
   })
@@ -214,7 +214,7 @@ describe('a runtime extension', () => {
     serving = await issueCertificate(authority, systemClock, { commonName: 'x', usages: ['server'], ipAddresses: ['127.0.0.1'] })
   })
 
-  const rejects = extensionServer(
+  const failingGate = extensionServer(
     defineExtension({ name: 'x', handlers: [on(BeforeClusterCreate, { name: 'gate' }, () => fail('the quota is used up'))] }),
   )
   const isDiscovery = (request: Request) => new URL(request.url).pathname.endsWith('/discovery')
@@ -233,7 +233,7 @@ describe('a runtime extension', () => {
   }
 
   test('with a certificate of another authority is not discovered', async () => {
-    const url = await register(rejects, await makeAuthority(systemClock, { commonName: 'other' }))
+    const url = await register(failingGate, await makeAuthority(systemClock, { commonName: 'other' }))
     expect(await discovered()).toBe(
       `False NotDiscovered: UnknownAuthority: Error in discovery: failed to discover extension "ext": http call failed: Post "${url}/discovery?timeout=10s": ` +
         'tls: failed to verify certificate: x509: certificate signed by unknown authority',
@@ -300,20 +300,20 @@ describe('a runtime extension', () => {
       answer: async () => new Response('{"status":"Succ'),
       expectedText: 'http call failed: failed to decode response: unexpected EOF',
     },
-    { name: 'a failure', answer: rejects, expectedText: 'got failure response with message: the quota is used up' },
+    { name: 'a failure', answer: failingGate, expectedText: 'got failure response with message: the quota is used up' },
     {
       name: 'an HTTP error',
       answer: async () => new Response('oops', { status: 500 }),
       expectedText: 'http call failed: got response with status code 500 != 200: response : "oops"',
     },
   ])('that responds to a hook with $name blocks the Cluster, which reports the error', async ({ answer, expectedText }) => {
-    await register(async (request) => (isDiscovery(request) ? rejects(request) : answer(request)))
+    await register(async (request) => (isDiscovery(request) ? failingGate(request) : answer(request)))
     expect(await discovered()).toBe('True Discovered')
     await create(aCluster())
-    expect(await reconciled()).toMatch(
+    expect(await topologyReconciled()).toMatch(
       /^False ReconcileFailed: .*failed to call extension handlers for hook "BeforeClusterCreate\.hooks\.runtime\.cluster\.x-k8s\.io": failed to call extension handler "gate\.ext": /,
     )
-    expect(await reconciled()).toContain(expectedText)
+    expect(await topologyReconciled()).toContain(expectedText)
     const { spec } = await env.client.get(Cluster, key)
     expect(spec.infrastructureRef).toBeUndefined()
   })

@@ -49,7 +49,7 @@ function labelValue(text: string): string {
 
 /** Tuning flags of upstream's core manager. */
 export interface TuningFlags {
-  /** In milliseconds. */
+  /** Interval in milliseconds. */
   readonly syncPeriod?: number
   readonly kubeApiQps?: number
   readonly kubeApiBurst?: number

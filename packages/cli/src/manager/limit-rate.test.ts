@@ -68,10 +68,10 @@ test('an abort ends the wait of a delayed request', async () => {
   expect(sent).toEqual([0, 0])
 })
 
-test('an aborted request does not delay later requests; requests that already wait keep their times', async () => {
+test('the time of an aborted request is used again only if no request waits behind it; waiting requests keep their times', async () => {
   const { client, sent, advance } = setup()
   for (let i = 0; i < 2; i++) void client.list(ConfigMap)
-  const abortedList = async () => {
+  const abortableList = async () => {
     const abort = new AbortController()
     const waiting = client.list(ConfigMap, { signal: abort.signal }).catch(() => {})
     await Promise.resolve()
@@ -80,9 +80,9 @@ test('an aborted request does not delay later requests; requests that already wa
       await waiting
     }
   }
-  const abortFirst = await abortedList()
+  const abortFirst = await abortableList()
   void client.list(ConfigMap)
-  const abortLast = await abortedList()
+  const abortLast = await abortableList()
   await abortLast()
   await abortFirst()
   await client.list(ConfigMap, { signal: AbortSignal.abort() }).catch(() => {})

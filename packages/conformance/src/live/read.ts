@@ -5,7 +5,7 @@ import type { ContractName } from '../manifests.ts'
 import { fieldAt } from '../schema-fields.ts'
 import type { ScenarioRecord } from './bench.ts'
 
-/** Returns the value of a field; `undefined` if the field is absent or a parent is not an object. */
+/** Returns the value of a field; `undefined` if the field is absent or null, or a parent of the field is not an object. */
 export function read<T>(
   { target }: Pick<ScenarioRecord, 'target'>,
   contract: ContractName,
@@ -19,7 +19,10 @@ export function read<T>(
   }
 }
 
-/** Returns the current value of a field of the object with this name. */
+/**
+ * Returns the value of a field of the object with this name, as last recorded; `undefined` if there is no such object or no value (see
+ * `read`). `contract` determines the kind of the object.
+ */
 export function readOf<T>(
   recorded: Pick<ScenarioRecord, 'target' | 'recording'>,
   contract: ContractName,

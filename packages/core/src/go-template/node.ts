@@ -1,9 +1,9 @@
-/** The syntax tree of a template, and its formatting for error messages. */
+/** The syntax tree of a template, and its formatting for error messages. Upstream: the package text/template/parse of Go. */
 import { quote } from './format.ts'
 import type { Value } from './value.ts'
 
 interface Positioned {
-  /** Offset in the source, for error messages. */
+  /** Offset in the source in UTF-16 code units, for error messages. */
   readonly pos: number
 }
 

@@ -107,7 +107,7 @@ describe('callHook rejects', () => {
   })
 })
 
-test('callHook uses the default of 10 seconds for a handler with a timeout of 0, as core does', async () => {
+test('callHook waits 9 seconds for a handler with timeoutSeconds 0, because the default of 10 seconds applies, as in core', async () => {
   const clock = new VirtualClock()
   const handler = on(BeforeClusterCreate, { name: 'gate', timeoutSeconds: 0 }, async () => {
     clock.step(clock.now() + seconds(9))
@@ -138,7 +138,7 @@ describe('callHook with several handlers', () => {
   test.each([
     [BeforeClusterUpgrade, undefined, 'Extension x has no handler for BeforeClusterUpgrade'],
     [BeforeClusterCreate, 'third', 'Extension x has no handler for BeforeClusterCreate named third'],
-  ])('names the missing handler (case %#)', async (hook, handler, message) => {
+  ])('without a matching handler, names the hook and the requested handler (case %#)', async (hook, handler, message) => {
     await expect(callHook<Hook>(extension, hook, fixture<Hook>(hook), handler ? { handler } : {})).rejects.toThrow(message)
   })
 })

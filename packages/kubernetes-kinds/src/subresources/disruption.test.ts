@@ -71,9 +71,12 @@ test('pods that have finished, have not started or are being deleted need no bud
   expect(needsBudget({ ...pod({ phase: 'Running' }), metadata: { name: 'a', deletionTimestamp: now } } as never)).toBe(false)
 })
 
-test('pods that are not ready may be evicted while enough other pods are ready, or always if the policy is AlwaysAllow', () => {
+test('a pod is ready only if its condition Ready is True', () => {
   expect(isReady(pod({ conditions: [{ type: 'Ready', status: 'True' }] }))).toBe(true)
   expect(isReady(pod({}))).toBe(false)
+})
+
+test('pods that are not ready may be evicted while enough pods are healthy, or always if the policy is AlwaysAllow', () => {
   expect(allowsUnreadyEviction(budget({}))).toBe(true)
   expect(allowsUnreadyEviction(budget({ currentHealthy: 1 }))).toBe(false)
   expect(allowsUnreadyEviction(budget({ currentHealthy: 1 }, { unhealthyPodEvictionPolicy: 'AlwaysAllow' }))).toBe(true)

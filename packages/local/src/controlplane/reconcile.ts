@@ -29,7 +29,7 @@ import { takeStep } from './step.ts'
 
 export interface LocalControlPlaneDependencies {
   readonly workloads: Pick<Workloads, 'clientFor' | 'join' | 'leave' | 'trust'>
-  /** Address of the listener of all workload API servers. A hosted control plane uses it as its endpoint if the Cluster has none. */
+  /** Address of the listener of all workload API servers. A hosted control plane uses it if neither its spec nor the Cluster has an endpoint. */
   readonly endpoint: Endpoint
   /** Extensions that update Machines in place. If absent, Machines are replaced. */
   readonly updates?: InPlaceUpdates | undefined
@@ -43,6 +43,8 @@ export async function reconcileLocalControlPlane(
 ): Promise<Outcome> {
   const cached = io.cache.peek(LocalControlPlane, key)
   const owner = cached && owningCluster(io.cache, cached)
+  // `reconcileObject` runs no phases for a paused object, but the API server of a hosted control plane must run again after a restart of
+  // the provider.
   if (owner && isPaused(owner, cached)) await restoreHosted(cached, owner, io, dependencies.workloads)
   return reconcileObject(key, io, {
     kind: LocalControlPlane,

@@ -104,7 +104,7 @@ export function* validatePodSpec(field: string, spec: PodSpec, podName?: string)
   return [...errors, ...platformErrors(field, spec)]
 }
 
-/** Upstream: ValidatePodTemplateSpec. */
+/** Validates the metadata and the spec of a pod template. Upstream: ValidatePodTemplateSpec. */
 export function* validatePodTemplate(field: string, { metadata, spec }: PodTemplateSpec): Work<FieldError[]> {
   const errors = [
     ...labels(`${field}.labels`, metadata.labels),
@@ -121,7 +121,7 @@ export function* validatePodTemplate(field: string, { metadata, spec }: PodTempl
   return errors
 }
 
-/** Upstream: ValidateTolerations. */
+/** Validates a list of tolerations. Upstream: ValidateTolerations. */
 export function validateTolerations(field: string, tolerations: readonly Toleration[]): FieldError[] {
   return tolerations.flatMap(({ key = '', operator = '', value = '', effect = '', tolerationSeconds }, index) => {
     const valuePath = `${field}[${index}]`
@@ -225,7 +225,7 @@ function affinityErrors(valuePath: string, affinity: Affinity | undefined): Fiel
 const weightErrors = (field: string, weight: number): FieldError[] =>
   weight <= 0 || weight > 100 ? [invalid(`${field}.weight`, weight, 'must be in the range 1-100')] : []
 
-/** Upstream: ValidateNodeSelector. */
+/** Validates a node selector, which needs at least one term. Upstream: ValidateNodeSelector. */
 export function validateNodeSelector(field: string, { nodeSelectorTerms }: NodeSelector): FieldError[] {
   const terms = nodeSelectorTerms ?? []
   if (terms.length === 0) return [required(`${field}.nodeSelectorTerms`, 'must have at least one node selector term')]
@@ -332,7 +332,7 @@ function schedulingGates(field: string, { schedulingGates: gates = [] }: PodSpec
 }
 
 function allSpreadErrors(field: string, constraints: readonly TopologySpreadConstraint[]): FieldError[] {
-  // Upstream reports the earlier of two equal constraints.
+  // As upstream: of two constraints with the same topologyKey and whenUnsatisfiable, the earlier one is reported as the duplicate.
   const repeated = repeats(
     constraints.map((constraint) => JSON.stringify([constraint.topologyKey, constraint.whenUnsatisfiable])).reverse(),
   ).reverse()
@@ -360,7 +360,7 @@ function spreadErrors(valuePath: string, constraint: TopologySpreadConstraint, i
   return [...errors, ...labelSelector(`${valuePath}.labelSelector`, constraint.labelSelector)]
 }
 
-/** Upstream: validatePodResourceClaims. */
+/** Validates the resource claims of a pod. Upstream: validatePodResourceClaims. */
 function claimErrors(field: string, { resourceClaims: claims = [] }: PodSpec): FieldError[] {
   const repeated = repeats(claims.map(({ name }) => name))
   return claims.flatMap(({ name, resourceClaimName: claim, resourceClaimTemplateName: template }, index) => {
