@@ -87,7 +87,7 @@ async function clientCertificateFlags({ authority, folder }: RunningApiServer): 
   return [`--runtime-extension-client-cert-file=${files.certificate}`, `--runtime-extension-client-key-file=${files.key}`]
 }
 
-/** Runs the cases concurrently with one core, and returns their observations. `log` returns the core's log, printed if a case fails. */
+/** Runs the cases at the same time against one core, and returns their observations. `log` returns the core's log, printed if a case fails. */
 async function observeAll(
   coreName: string,
   apiServer: RunningApiServer,

@@ -58,8 +58,8 @@ const rollout: Case = async (twin) => {
 }
 
 /**
- * Returns whether each Machine's status reflects its spec. Upstream reconciles a Machine again only some time after it connects to
- * the workload cluster.
+ * Returns whether each Machine's status reflects its spec. After a restart, upstream's manager reconciles a Machine again only some time
+ * after the manager has connected to the workload cluster.
  */
 const machinesObserved = (objects: readonly KubeObject[]) =>
   objects

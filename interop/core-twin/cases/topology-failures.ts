@@ -48,7 +48,7 @@ const controlPlaneDenied: Case = async (twin) => {
 const hasFailed = reports('ReconcileFailed')
 const isInfrastructure = ({ kind }: KubeObject): boolean => kind === stub.cluster.kind
 
-/** The infrastructure of new workers is created, but the creation of their bootstrap object is denied. */
+/** The creation of the bootstrap object of new workers is denied, so that their infrastructure object, which was created first, is removed. */
 const workersDenied =
   (resource: string, create: (twin: Twin) => Promise<void>): Case =>
   async (twin) => {
@@ -129,7 +129,7 @@ const listSchema = {
   type: 'array',
   items: { type: 'object', properties: { name: { type: 'string' }, ports: { type: 'array', items: { type: 'integer' } } } },
 }
-/** Returns options of a ClusterClass with a patch, which sets one field per path to an element of the variable `list`. */
+/** Returns options of a ClusterClass with a patch, which sets one field for each path, to the value at this path of the variable `list`. */
 const ofList = (...paths: readonly string[]) => ({
   spec: {
     variables: [variable('list', listSchema)],
@@ -238,7 +238,7 @@ const outdatedRefs: Case = async (twin) => {
   await twin.settle('the reference has the newer version', classReports('RefVersionsUpToDate', 'RefVersionsUpToDate'))
 }
 
-/** A MachineDeployment is removed from the topology during its rollout, while the deletion of its Machines is blocked. */
+/** A MachineDeployment is removed from the topology during its rollout, while the deletion of its old Machine is blocked. */
 const removedDuringRollout: Case = async (twin) => {
   const ofA = ({ metadata }: KubeObject) => metadata.labels?.['topology.cluster.x-k8s.io/deployment-name'] === 'a'
   const setFinalizers = (finalizers: readonly string[] | null) => async (client: Client) => {

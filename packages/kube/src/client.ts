@@ -72,8 +72,8 @@ export interface WatchEvent<T extends KubeObject = KubeObject> {
 }
 
 /**
- * Sends requests to one API server. Failures, also those of watches, are thrown as StatusError; an error of `beforeSend` is thrown
- * unchanged, and an aborted request rejects with the reason of its signal.
+ * Sends requests to one API server. Rejected requests and failed connections, also those of watches, throw a StatusError. An error of
+ * `beforeSend` is thrown unchanged, and an aborted request rejects with the reason of its signal.
  */
 export interface Transport {
   send(request: ApiRequest, signal?: AbortSignal): Promise<unknown>
@@ -172,7 +172,10 @@ export interface Client extends Reader {
     object: Input<T>,
     options: WriteOptions & { fieldManager: string; force?: boolean },
   ): Promise<T>
-  /** Deletes the object. Returns it when finalizers or a grace period delay the deletion, `undefined` when it is gone. */
+  /**
+   * Deletes the object. Returns it when finalizers or a grace period delay the deletion, and for the kinds whose deleted object the API server
+   * returns, such as Pod and Namespace; otherwise `undefined`.
+   */
   delete<T extends KubeObject>(kind: Kind<T>, key: ObjectKey, options?: DeleteOptions): Promise<T | undefined>
   deleteCollection(
     kind: Kind,

@@ -8,6 +8,7 @@ type Overrides<T extends { spec?: unknown; status?: unknown }> = {
   status?: NonNullable<T['status']>
 }
 
+/** Creation time of all objects, and transition time of all conditions. */
 export const TestTime = '2026-01-01T00:00:00Z'
 
 export const aCluster = ({ metadata, spec, status }: Overrides<Cluster> = {}): Cluster => ({
@@ -95,7 +96,7 @@ export function aNode({ metadata, spec, status }: Overrides<Node> = {}): Node {
   }
 }
 
-/** Returns the Node conditions of a healthy kubelet. `overrides` replaces or adds conditions, by type. */
+/** Returns the Node conditions of a healthy kubelet. `overrides` replaces or adds conditions, by type; a string is the status. */
 export const nodeConditions = (
   overrides: { [type: string]: string | { status: string; message: string } } = {},
 ): { type: string; status: string; message: string; lastTransitionTime: string }[] =>

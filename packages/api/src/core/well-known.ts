@@ -1,7 +1,7 @@
 /**
  * Labels, annotations, finalizers and other keys of Cluster API and of Capstan (`capstan.dev`). Constants that exist upstream have upstream's
- * names, except `ConversionDataAnnotation`, which is `DataAnnotation` in util/conversion. Upstream: api/core/v1beta2, with common_types.go and
- * the kinds, api/runtime/v1beta2, and cmd/clusterctl/api, v1.14.
+ * names, except `ConversionDataAnnotation`, which is `DataAnnotation` in util/conversion. Upstream: api/core/v1beta2 (common_types.go and the
+ * files of the kinds), api/core/v1beta1 (`RevisionHistoryAnnotation`), api/runtime/v1beta2, and cmd/clusterctl/api, v1.14.
  */
 
 // Labels
@@ -14,7 +14,7 @@ export const ClusterTopologyOwnedLabel = 'topology.cluster.x-k8s.io/owned'
 export const ClusterTopologyMachineDeploymentNameLabel = 'topology.cluster.x-k8s.io/deployment-name'
 /** Name of the MachinePool within `Cluster.spec.topology.workers`. */
 export const ClusterTopologyMachinePoolNameLabel = 'topology.cluster.x-k8s.io/pool-name'
-/** Marks control plane Machines and their objects; the value is empty. */
+/** Marks control plane Machines, and their infrastructure and bootstrap objects; the value is empty. */
 export const MachineControlPlaneLabel = 'cluster.x-k8s.io/control-plane'
 /** Name of the control plane object that owns the Machine, hashed when it is not a valid label value. */
 export const MachineControlPlaneNameLabel = 'cluster.x-k8s.io/control-plane-name'
@@ -46,11 +46,11 @@ export const PausedAnnotation = 'cluster.x-k8s.io/paused'
 export const ManagedByAnnotation = 'cluster.x-k8s.io/managed-by'
 /** On a MachinePool: its replicas are managed externally, unless the value is `false`. */
 export const ReplicasManagedByAnnotation = 'cluster.x-k8s.io/replicas-managed-by'
-/** The Machine is deleted first when its MachineSet scales down. */
+/** The Machine is deleted first when its MachineSet or control plane scales down. */
 export const DeleteMachineAnnotation = 'cluster.x-k8s.io/delete-machine'
-/** The Machine counts as unhealthy and is replaced. */
+/** MachineHealthChecks that select the Machine report it as unhealthy, so that it is remediated. */
 export const RemediateMachineAnnotation = 'cluster.x-k8s.io/remediate-machine'
-/** Health checks skip the Machine. */
+/** MachineHealthChecks skip the Machine. */
 export const MachineSkipRemediationAnnotation = 'cluster.x-k8s.io/skip-remediation'
 /** On a MachineSet or its bootstrap config template: comma-separated preflight checks that the MachineSet skips, or `All`. */
 export const MachineSetSkipPreflightChecksAnnotation = 'machineset.cluster.x-k8s.io/skip-preflight-checks'
@@ -70,13 +70,13 @@ export const ClusterTopologyHoldUpgradeSequenceAnnotation = 'topology.cluster.x-
 export const ClusterTopologyDeferUpgradeAnnotation = 'topology.cluster.x-k8s.io/defer-upgrade'
 /** On a Cluster: maximum number of MachineDeployments, and of MachinePools, that upgrade concurrently; 1 when absent. */
 export const ClusterTopologyUpgradeConcurrencyAnnotation = 'topology.cluster.x-k8s.io/upgrade-concurrency'
-/** Disables the validation when a class is set on an existing Cluster. */
+/** On a Cluster: disables the validation that rejects a topology for an existing Cluster without topology. */
 export const ClusterTopologyUnsafeUpdateClassNameAnnotation = 'unsafe.topology.cluster.x-k8s.io/disable-update-class-name-check'
-/** Disables the validation of version changes of a topology. */
+/** On a Cluster: disables the validation of version changes of its topology. */
 export const ClusterTopologyUnsafeUpdateVersionAnnotation = 'unsafe.topology.cluster.x-k8s.io/disable-update-version-check'
-/** Minimum number of replicas for the cluster autoscaler. Also determines the default of replicas. */
+/** Minimum number of replicas for the cluster autoscaler. Also determines the default of `spec.replicas`. */
 export const AutoscalerMinSizeAnnotation = 'cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size'
-/** Maximum number of replicas for the cluster autoscaler. Also determines the default of replicas. */
+/** Maximum number of replicas for the cluster autoscaler. Also determines the default of `spec.replicas`. */
 export const AutoscalerMaxSizeAnnotation = 'cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size'
 /** On an ExtensionConfig: `namespace/name` of the Secret whose `ca.crt` becomes the caBundle. */
 export const InjectCAFromSecretAnnotation = 'runtime.cluster.x-k8s.io/inject-ca-from-secret'
@@ -91,13 +91,13 @@ export const TemplateClonedFromNameAnnotation = 'cluster.x-k8s.io/cloned-from-na
 export const TemplateClonedFromGroupKindAnnotation = 'cluster.x-k8s.io/cloned-from-groupkind'
 /** On a MachineSet: while `true`, it creates no Machines. */
 export const DisableMachineCreateAnnotation = 'cluster.x-k8s.io/disable-machine-create'
-/** Revision of a MachineSet in its MachineDeployment. */
+/** On a MachineSet: its revision in its MachineDeployment. On a MachineDeployment: the latest of these revisions. */
 export const RevisionAnnotation = 'machinedeployment.clusters.x-k8s.io/revision'
 /** Earlier revisions of a MachineSet, separated by commas. */
 export const RevisionHistoryAnnotation = 'machinedeployment.clusters.x-k8s.io/revision-history'
-/** On a MachineSet: replicas of its MachineDeployment when the MachineSet was last scaled. */
+/** On a MachineSet: replicas of its MachineDeployment when the MachineDeployment controller last updated the MachineSet. */
 export const DesiredReplicasAnnotation = 'machinedeployment.clusters.x-k8s.io/desired-replicas'
-/** On a MachineSet: the sum of replicas and maxSurge of its MachineDeployment when the MachineSet was last scaled. */
+/** On a MachineSet: like `DesiredReplicasAnnotation`, but the sum of replicas and maxSurge. */
 export const MaxReplicasAnnotation = 'machinedeployment.clusters.x-k8s.io/max-replicas'
 /** Time at which certificates of a control plane Machine expire, in RFC 3339. */
 export const MachineCertificatesExpiryDateAnnotation = 'machine.cluster.x-k8s.io/certificates-expiry'
@@ -130,7 +130,7 @@ export const CRDMigrationObservedGenerationAnnotation = 'crd-migration.cluster.x
 /** On an object of an older version: the object of the newer version as JSON, with data that the older version cannot contain. */
 export const ConversionDataAnnotation = 'cluster.x-k8s.io/conversion-data'
 
-// Nodes
+// Nodes and Pods of workload clusters
 
 /** On a Node: name of its Cluster. */
 export const ClusterNameAnnotation = 'cluster.x-k8s.io/cluster-name'

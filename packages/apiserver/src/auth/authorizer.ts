@@ -3,7 +3,7 @@ import { type NamedResource, resourceName, type StatusDetails, StatusError } fro
 import type { User } from './user.ts'
 import type { Rules } from './rules.ts'
 
-/** Attributes of a request that is authorized: for a resource, or for a non-resource path. */
+/** Attributes of a request to authorize, which is for a resource or for a non-resource path. */
 export type Attributes = ResourceAttributes | PathAttributes
 
 export interface ResourceAttributes {

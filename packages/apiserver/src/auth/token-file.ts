@@ -1,8 +1,8 @@
 import type { TokenUser } from './token.ts'
 
 /**
- * Reads a token file: lines of `token,user,uid` with an optional fourth column `"group1,group2"`.
- * Upstream: k8s.io/apiserver/pkg/authentication/token/tokenfile.
+ * Reads a token file: lines of `token,user,uid` with an optional fourth column `"group1,group2"`. Skips empty lines, and lines that begin
+ * with `#`. Upstream: k8s.io/apiserver/pkg/authentication/token/tokenfile, which only warns about empty and repeated tokens.
  *
  * @throws Error that names the line, never its content
  */
@@ -20,17 +20,20 @@ export function parseTokenFile(text: string): Map<string, TokenUser> {
   return users
 }
 
-/** Splits a CSV line into its fields; a quoted field may contain commas, and two quotes in it mean one. */
+/** Splits a CSV line into its fields, without surrounding spaces. A quoted field may contain commas, and two quotes in it mean one. */
 function columnsOf(line: string, reject: (reason: string) => Error): string[] {
   const columns: string[] = []
   let at = 0
   for (;;) {
     let column = ''
     if (line[at] === '"') {
-      for (at++; line[at] !== '"' || line[at + 1] === '"'; at++) {
+      at++
+      for (;;) {
         if (at >= line.length) throw reject('has a quote that is not closed')
-        if (line[at] === '"') at++
+        const isQuote = line[at] === '"'
+        if (isQuote && line[at + 1] !== '"') break
         column += line[at]
+        at += isQuote ? 2 : 1
       }
       at++
       if (at < line.length && line[at] !== ',') throw reject('has text after a closing quote')

@@ -38,7 +38,7 @@ test('prints the contract version, its reason, and a row for each field', async 
   const lines = out.split('\n')
   expect(lines[0]).toBe('LocalMachine default/m: InfraMachine, contract v1beta2, read as infrastructure.capstan.dev/v1alpha1')
   expect(lines[1]).toMatch(/^because {2}labels of the CustomResourceDefinition: cluster.x-k8s.io\/v1beta2=v1alpha1/)
-  expect(lines[2]).toBe('owner    none: core has not set it, or nothing refers to the object')
+  expect(lines[2]).toBe('owner    none: no core object refers to this object, or core has not set the owner reference yet')
   expect(lines[4]).toMatch(/FIELD +V1BETA2 \(CHOSEN\) +VALUE +V1BETA1 +VALUE +CORE/)
   expect(out).toMatch(/! +providerID +spec.providerID +local:\/\/\/m .*no owner: not copied to Machine.spec.providerID/)
 })

@@ -124,7 +124,7 @@ function print({ object, contract, contractVersion, apiVersion, reason, owner, r
   return [
     `${object}: ${contract}${contractVersion ? `, contract ${contractVersion}, read as ${apiVersion}` : ''}`,
     `because  ${reason}`,
-    `owner    ${owner ?? 'none: core has not set it, or nothing refers to the object'}`,
+    `owner    ${owner ?? 'none: no core object refers to this object, or core has not set the owner reference yet'}`,
     '',
     ...table(
       ['', 'FIELD', mark('v1beta2'), 'VALUE', mark('v1beta1'), 'VALUE', 'CORE'],

@@ -10,7 +10,10 @@ const aClass = (observedGeneration: number, status = 'True') => ({
   status: { observedGeneration, conditions: [{ type: 'VariablesReady', status }] },
 })
 
-/** Reads an object and returns its uid: `cached`, or the verb and resource of the request that was sent to the server. */
+/**
+ * Reads an object with a webhook reader. Returns the text 'cached' if the object comes from the cache, otherwise the verb and resource of
+ * the request that was sent to the API server.
+ */
 async function read(kind: Kind, cached: object | undefined) {
   const client = createClient({
     send: ({ plural, verb }: ApiRequest) => Promise.resolve({ metadata: { uid: `${verb} ${plural}` } }),

@@ -101,6 +101,7 @@ export interface NodeReport extends Pick<MachineScope, 'machine' | 'cluster' | '
   readonly health: Health
   /** Milliseconds of failed probes after which the conditions become Unknown. */
   readonly gracePeriod: number
+  /** Milliseconds since the Unix epoch. */
   readonly now: number
 }
 
@@ -206,8 +207,8 @@ function nodeHealthyCondition(node: Node): NewCondition {
 }
 
 /**
- * Returns the values by which Machines and MachinePools are indexed, for the name or provider ID of a Node. A Node and the objects that refer
- * to it have a value in common.
+ * Returns the values by which Machines and MachinePools are indexed: one for the name and one for the provider ID of a Node, if given. A Node
+ * and the objects that refer to it have a value in common.
  */
 export const nodeIndexValues = (
   cluster: ObjectKey,

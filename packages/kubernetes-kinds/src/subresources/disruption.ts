@@ -5,7 +5,7 @@
 import { StatusError } from '@capstan/kube'
 import type { Condition, Pod, PodDisruptionBudget, PodDisruptionBudgetStatus } from '../kinds/schemas/types.ts'
 
-/** Maximum number of evictions that the controller has not confirmed. */
+/** Limit of evictions in a status that the controller has not confirmed. Beyond this limit, further evictions are rejected. */
 const MaxDisruptedPods = 2000
 
 /** Reports whether a budget limits the eviction of a pod: not if the pod is being deleted, has finished or has not started. */
@@ -39,8 +39,8 @@ export function countDisruption({ metadata, status }: PodDisruptionBudget, pod: 
 }
 
 /**
- * Error while the controller has not observed the latest budget, or when the pod changed during its eviction. The client must
- * retry.
+ * Error while the controller has not observed the latest spec of the budget, or when a pod that is not ready changed during its eviction.
+ * The client must retry.
  */
 export const budgetNotObserved = (name: string): StatusError =>
   tooMany(`The disruption budget ${name} is still being processed by the server.`, 10)

@@ -49,7 +49,8 @@ const fields: { readonly [field: string]: Shape } = {
 /**
  * Normalizes a draft's metadata: drops unknown fields, nulls, and empty strings, maps and lists, which Go's encoder omits.
  * @param reject creates the error for a field of the wrong type
- * @param keepsEmpty whether to keep null or empty maps and lists, except managedFields: the manager of an applied object owns these fields
+ * @param keepsEmpty whether to keep null or empty maps and lists, except managedFields. In server-side apply, the field
+ * manager owns such fields, too
  * @returns the paths of unknown fields
  */
 export function coerceMetadata(
@@ -241,8 +242,8 @@ function* finalizerErrors(errors: FieldError[], finalizers: readonly string[], s
 const unqualifiedFinalizer = ['name is neither a standard finalizer name nor is it fully qualified']
 
 /**
- * Validates changes of metadata in an update. `keepSystemFields` has already replaced the other system fields by their stored values, so
- * only `uid`, `deletionTimestamp` and `deletionGracePeriodSeconds` can differ from the stored object.
+ * Validates changes of metadata in an update. The fields that only the server sets are already those of the stored object (see
+ * `keepSystemFields`), except a `uid`, `deletionTimestamp` or `deletionGracePeriodSeconds` that the client sent. These must be unchanged.
  */
 export function metadataUpdateErrors({ metadata }: KubeObject, { metadata: old }: KubeObject): FieldError[] {
   const errors: FieldError[] = []

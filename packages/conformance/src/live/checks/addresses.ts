@@ -24,9 +24,7 @@ const addressCheck = (looksAt: string, run: (recorded: ScenarioRecord) => LiveRe
   run,
 })
 
-/**
- * Returns the claims with these names, and all IPAddresses, as they were at a mark; none if the scenario did not reach the mark.
- */
+/** Returns the claims with these names, and all IPAddresses, as they were at a mark; none if the scenario did not reach the mark. */
 function stateOf(
   recorded: ScenarioRecord,
   mark: string,
@@ -51,7 +49,7 @@ const requiredClaims = (recorded: ScenarioRecord) =>
   })
 
 export const claimsFulfilled = addressCheck(
-  'An IPAddress for each claim, with an address that no other IPAddress has; also after pauses.',
+  'An IPAddress for each claim, with an address that no other IPAddress has; also for each claim whose pause has ended.',
   (recorded) =>
     orStopped(
       recorded,
