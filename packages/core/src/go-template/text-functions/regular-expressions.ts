@@ -22,13 +22,15 @@ const functions: Readonly<Record<string, TemplateFunction>> = {
   ),
   regexSplit: goFunction(['string', 'string', 'int'], (pattern, value, count) => {
     if (count === 0n) return []
+    if (value === '') return pattern === '' ? [] : ['']
     const pieces: string[] = []
     let from = 0
     for (const { start, end } of matches(pattern, value, -1n)) {
       if (count > 0n && BigInt(pieces.length) === count - 1n) break
-      if (end === 0 || (start === end && start === value.length)) continue
-      pieces.push(value.slice(from, start))
+      // As in Go, an empty match at the start makes no piece, and no piece begins at an empty match at the end.
+      if (end !== 0) pieces.push(value.slice(from, start))
       from = end
+      if (start === value.length) return pieces
     }
     return [...pieces, value.slice(from)]
   }),
@@ -70,11 +72,13 @@ interface Match {
   readonly names: Readonly<Record<string, number>>
 }
 
+/** Returns the first `count` matches, all if it is negative. As in Go, an empty match directly behind another match does not count. */
 function matches(pattern: string, value: string, count: bigint): Match[] {
   const regex = RE2JS.compile(pattern)
   const matcher = regex.matcher(value)
   const matchList: Match[] = []
   while ((count < 0n || BigInt(matchList.length) < count) && matcher.find()) {
+    if (matcher.start() === matcher.end() && matcher.start() === matchList.at(-1)?.end) continue
     const groups = Array.from({ length: matcher.groupCount() + 1 }, (_, index) => matcher.group(index) ?? undefined)
     matchList.push({ start: matcher.start(), end: matcher.end(), groups, names: regex.namedGroups() })
   }

@@ -38,9 +38,15 @@ export const stringFunctions: Readonly<Record<string, TemplateFunction>> = {
     return value.repeat(Number(count))
   }),
   substr: goFunction(['int', 'int', 'string'], (from, to, value) => {
-    const length = byteLength(value)
-    if (from < 0n) return byteSlice(value, 0, Number(to))
-    return byteSlice(value, Number(from), to < 0n || to > BigInt(length) ? length : Number(to))
+    const length = BigInt(byteLength(value))
+    if (from < 0n) {
+      if (to < 0n) throw outOfRange(`[:${to}]`)
+      if (to > length) throw outOfRange(`[:${to}] with length ${length}`)
+      return byteSlice(value, 0, Number(to))
+    }
+    const end = to < 0n || to > length ? length : to
+    if (from > end) throw outOfRange(`[${from}:${end}]`)
+    return byteSlice(value, Number(from), Number(end))
   }),
   trunc: goFunction(['int', 'string'], (count, value) => {
     const length = byteLength(value)
@@ -79,6 +85,9 @@ export const stringFunctions: Readonly<Record<string, TemplateFunction>> = {
 }
 
 /** Returns a text with one character for each byte, because upstream reads bytes as characters in some functions. */
+/** Go's error for the slice of a text with the given bounds. */
+const outOfRange = (bounds: string): Error => new Error(`runtime error: slice bounds out of range ${bounds}`)
+
 const bytesOf = (value: string): string => Buffer.from(value).toString('latin1')
 
 function trimSpace(value: string): string {
