@@ -1,6 +1,7 @@
 /**
- * Runs tests of Capstan's controllers, which are written for the embedded server and a virtual clock, unchanged on a real kube-apiserver.
- * One of them records a line for each change in a cluster's whole lifecycle. The lines must be the same as on the embedded server.
+ * Runs tests of Capstan's controllers unchanged on a real kube-apiserver. The tests are written for the embedded server and a virtual clock.
+ * One of them records a line for each change in a cluster's whole lifecycle. Apart from times and order, the lines must be the same as on the
+ * embedded server.
  */
 import { Checks } from './processes/capstan-process.ts'
 import { startRealApiServer } from './processes/real-api-server.ts'
@@ -8,9 +9,9 @@ import { chosenByCommit, type Suite, type SuiteOptions } from './shared/suite.ts
 import { runTests } from './shared/tests.ts'
 
 /**
- * Test files that run on the real server, besides `lifecycle`. Of the tests that are not in this list, `machinepool.env.test.ts` cannot run there,
- * because it counts revisions of the whole server, and a real server renews its own Lease every ten seconds. Tests with
- * `providerEnv`, such as those of the local provider's remediation, always use the embedded server.
+ * Test files that run on the real server, besides `lifecycle`. `core/src/machinepool/machinepool.env.test.ts` is not one of them: it counts
+ * revisions of the whole server, and a real server renews its own Lease every ten seconds. Tests with `providerEnv`, such as those of the local
+ * provider's remediation, always use the embedded server.
  */
 const files = [
   'packages/controller/src/controller.env.test.ts',
@@ -36,7 +37,8 @@ const lifecycle = 'packages/testing/src/lifecycle.env.test.ts'
 const embeddedOnly: { readonly [test: string]: string } = {
   'a MachineDeployment > creates a MachineSet, reports progress, and writes nothing once the Machines are available':
     'its texts contain generated names, which depend on the order in which events arrive',
-  'a MachineSet > creates Machines with their objects, and reports progress': 'its texts contain generated names, too',
+  'a MachineSet > creates Machines with their objects, and reports progress':
+    'its texts contain generated names, which depend on the order in which events arrive',
   'commitChanges > keeps concurrent v1beta1 conditions of other writers, and writes the whole status in one patch':
     'it counts revisions between two writes',
   'a reconcile does not wait forever for a kind that is not served':

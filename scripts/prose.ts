@@ -14,7 +14,7 @@ const subjectsSince = '9ffc110'
 /** Matches a space, or the line break of a comment. */
 const BetweenWords = String.raw`(?: |\s*\n[\s*/]*)`
 
-/** Words of the glossary's right column, and words that the rules of docs/style/english.md forbid. */
+/** Words of the glossary's right column, words that the rules of docs/style/english.md forbid, and similar words, such as `anew`. */
 const replacedWords = new RegExp(
   String.raw`\b(${[
     'told|tells?|hears?|heard|say(?:s|ing)?|said|news|what has happened',
@@ -80,7 +80,7 @@ export function findingsIn(file: string, text: string): string[] {
 /** Replaces the matches of the pattern with spaces, except line breaks, so that lines keep their numbers. */
 const blank = (text: string, pattern: RegExp): string => text.replace(pattern, (match) => match.replace(/[^\n]/g, ' '))
 
-/** Replaces everything except comments with spaces, so that lines keep their numbers. */
+/** Replaces everything except block comments and lines that begin with `//` with spaces, so that lines keep their numbers. */
 function comments(text: string): string {
   let prose = ''
   let end = 0
@@ -100,7 +100,7 @@ export function subjectProblem(subject: string): string | undefined {
   return undefined
 }
 
-/** Returns the lines that git prints. @throws Error if git fails, for example in a clone without the commits */
+/** Returns the lines that git prints, without empty lines. @throws Error if git fails, for example in a clone without the commits */
 export function gitLines(...args: string[]): string[] {
   const { status, stdout, stderr, error } = spawnSync('git', args, { cwd: root, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 })
   if (status !== 0) throw new Error(`git ${args.join(' ')} failed: ${error?.message ?? stderr.trim()}`)

@@ -14,7 +14,10 @@ export type Res = ServerResponse
 /** A body that is too long is read up to this many times its limit, so that clients that send it all before they read get the response. */
 const DrainFactor = 8
 
-/** Reads the whole body. @throws BodyTooLarge; TooManyRequests when the budget is used up; `clientDisconnected` when the body is incomplete */
+/**
+ * Reads the whole body. @throws BodyTooLarge when it is longer than `limit` bytes; TooManyRequests when the budget is used up;
+ * `clientDisconnected` when the request is closed before the end of the body
+ */
 export function readBody(req: Req, limit: number, budget: Pick<BodyShare, 'take'>, requester?: Requester): Promise<Buffer> {
   const declared = Number(req.headers['content-length'] ?? 0)
   // An HTTP/2 stream can be closed without its connection, so its input need not be drained.
@@ -45,6 +48,7 @@ export function readBody(req: Req, limit: number, budget: Pick<BodyShare, 'take'
 /** One shared error, because each new Error costs a stack trace. */
 export const clientDisconnected = new Error('the client has disconnected')
 
+/** Limits for sending one response. */
 export interface Delivery {
   readonly clock: Clock
   /** Milliseconds after which the connection (HTTP/1.1) or the stream (HTTP/2) of a client that does not read is closed. */
@@ -93,7 +97,7 @@ export async function respond({ status, headers, body }: HttpResponse, req: Req,
 const LastPartSize = 1024
 
 /**
- * Sends a long HTTP/1.1 response except its last 1024 bytes, waits until the socket has taken these bytes, and returns the rest. Otherwise
+ * Sends a long HTTP/1.1 response except its last 1024 bytes, waits until the socket has taken the sent part, and returns the rest. Otherwise
  * the client could have the whole response, and send its next request, while Node still waits for the socket: Node then pauses the parser,
  * and fails when the next body arrives (HPE_PAUSED). A response is long when its body fills half
  * of the socket's buffer or more: the head needs space in the buffer, too.
@@ -112,7 +116,7 @@ const hasUnreadBody = (req: Req): boolean =>
 
 /**
  * Bytes of a stream that may wait for the socket. Node buffers them encrypted, outside of the JavaScript heap, for each of hundreds of
- * readers, and does not shrink the buffer; the limit is lower than Node's default.
+ * readers, and does not shrink the buffer. Therefore the limit is lower than Node's default.
  */
 const MaxBuffered = 32 * 1024
 

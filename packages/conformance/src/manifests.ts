@@ -43,7 +43,7 @@ export interface ProviderManifests {
   readonly all: readonly Manifest[]
   /** Whether the manifests are complete: a components file rather than sources for kustomize. */
   readonly isRendered: boolean
-  /** Version of the release: `v1.2.3`. Absent if the user did not specify it. */
+  /** Version of the release, such as `v1.2.3`. Absent if the user did not specify it. */
   readonly release?: string
   /** Name of the CustomResourceDefinition of address pools. Absent if the user did not specify it. */
   readonly pool?: string
@@ -160,9 +160,9 @@ const endings: Readonly<Record<ContractName, RegExp>> = {
 }
 
 /**
- * Returns the contract of a kind, by upstream's naming conventions: the suffix of its kind, together with the first part of its
- * group or, if the group has a different name, a label with a contract version. Returns `undefined` for kinds without a contract,
- * such as identities.
+ * Returns the contract of a kind, by upstream's naming conventions: by the suffix of the kind's name, and by the first part of its group
+ * (`infrastructure`, `bootstrap` or `controlplane`). In a group with another first part, the kind must have a label with a contract version.
+ * Returns `undefined` for kinds without a contract, such as identities.
  */
 function contractOf({ metadata, spec }: CustomResourceDefinition): ContractName | undefined {
   const { kind } = spec.names

@@ -61,17 +61,17 @@ export function createMetrics(): ControllerMetrics {
   })
   const errors = new Counter({
     name: 'controller_runtime_reconcile_errors_total',
-    help: 'Reconciles per controller that failed',
+    help: 'Failed reconciles, per controller',
     ...byController,
   })
   const terminalErrors = new Counter({
     name: 'controller_runtime_terminal_reconcile_errors_total',
-    help: 'Reconciles per controller that failed and are not tried again until the object changes',
+    help: 'Reconciles that failed with a terminal error, which is not retried, per controller',
     ...byController,
   })
   const timeouts = new Counter({
     name: 'controller_runtime_reconcile_timeouts_total',
-    help: 'Reconciles per controller that were ended by their time limit',
+    help: 'Reconciles that exceeded their time limit, per controller',
     ...byController,
   })
   const duration = new Histogram({
@@ -83,7 +83,7 @@ export function createMetrics(): ControllerMetrics {
   const adds = new Counter({ name: 'workqueue_adds_total', help: 'Keys added to the queue', ...byQueue })
   const retries = new Counter({
     name: 'workqueue_retries_total',
-    help: 'Keys added with a delay: after a failure, for a later time, or because of the rate limit or a pause',
+    help: 'Keys added with a delay: after a failure, for a later time, because of the rate limit, or because of the pause after a reconcile',
     ...byQueue,
   })
   const waits = new Histogram({

@@ -19,7 +19,8 @@ export const backupCommand = (io: Io): Command =>
       const folder = dataFolder(io, data).database
       const file = resolve(path)
       const backup = await backUp({ folder, file, clock: systemClock, salvage }).catch(failed(`Cannot back up ${folder}`))
-      for (const damage of backup.damage ?? []) io.err(`capstan: warning: ${damage}: acknowledged writes after it are lost`)
+      for (const damage of backup.damage ?? [])
+        io.err(`capstan: warning: ${damage}: acknowledged writes may be missing from the backup`)
       io.out(`Backed up to ${file}: ${summary(backup)}`)
     })
     .addCommand(
@@ -45,7 +46,7 @@ export const restoreCommand = (io: Io): Command =>
     .addOption(
       new Option(
         '--bump-revision <n>',
-        'number added to the revision at which writes continue; must exceed the number of writes since the backup',
+        'number added to the revision of the backup; must exceed the number of writes since the backup, if clients saw these writes',
       )
         .argParser(revisions)
         .default(DefaultBump),

@@ -26,7 +26,7 @@ export interface OwnCoreOptions {
  * Installs missing core kinds and starts the core controllers.
  *
  * @returns a function that stops core and removes the kinds that were installed
- * @throws UsageError while upstream's core manager holds its leader election Lease
+ * @throws UsageError while upstream's core manager renews its leader election Lease
  */
 export async function startOwnCore({ client, clock, random, log, signal }: OwnCoreOptions): Promise<() => Promise<void>> {
   await rejectBesideUpstream(client, { clock, signal })

@@ -144,7 +144,7 @@ describe('admission', () => {
       'machineDeploymentClass\\": {}',
     ],
     [
-      'a message with a line break',
+      'a CEL rule whose message has a line break',
       variable('a', { type: 'string', 'x-kubernetes-validations': [{ rule: 'true', message: 'two\nlines' }] }),
       'message must not contain line breaks',
     ],
@@ -378,7 +378,7 @@ describe('admission rejects an update of a class in use', () => {
       },
     }
     await env.create(Cluster, 'demo', { spec: { topology } })
-    /** Creates another Cluster of the class, with this health check. */
+    /** Creates another Cluster of the class, with its own health check. */
     const createWith = (name: string, ownCheck: object) => {
       const machineDeployments = [{ class: 'default', name: 'md-0', replicas: 1, healthCheck: ownCheck }]
       return env.create(Cluster, name, { spec: { topology: { ...topology, workers: { machineDeployments } } } })

@@ -68,7 +68,10 @@ const DirectivePattern = /%([-+# 0]*)(\*|\d+)?(?:\.(\*|\d*))?([\s\S]?)/gu
 /** Maximum width and precision of a directive; a larger one is reduced to this value, so that the text stays small. */
 const WidestField = 10_000
 
-/** Formats values as `fmt.Sprintf` does. Mistakes are printed inline, as by Go: `%!d(string=x)`, `%!d(MISSING)`, `%!(EXTRA int=1)`. */
+/**
+ * Formats values as `fmt.Sprintf` does. Mistakes are printed inline, as by Go: `%!d(string=x)`, `%!d(MISSING)`, `%!(EXTRA int=1)`. Rarely used
+ * forms are not supported, for example argument indexes (`%[1]d`), `%x` and `%b` of floats, and `% x`.
+ */
 export function sprintf(format: string, values: readonly Value[]): string {
   let next = 0
   const widthOrPrecision = (specifier: string | undefined): number | undefined => {
@@ -187,7 +190,7 @@ function pad(body: string, { flags, width, verb }: Directive): string {
 /** Maximum size, in bytes, of the output of a template and of a text that one of its functions returns. */
 export const LargestText = 1024 * 1024
 
-/** @throws Error when `bytes`, the size of a text, is larger than `LargestText` */
+/** Checks the size of a text in bytes. @throws Error when it is larger than `LargestText` */
 export function checkSize(bytes: number): void {
   if (bytes > LargestText) throw new Error(`text is larger than ${LargestText} bytes`)
 }

@@ -147,7 +147,7 @@ test('a redirect counts as a response, and is not followed', async () => {
 })
 
 /** Starts an HTTP/1.1 server that reads its second request and then closes the connection without a response. */
-async function closesSecond(): Promise<{ url: string; requests: string[]; close(): void }> {
+async function startClosingServer(): Promise<{ url: string; requests: string[]; close(): void }> {
   const requests: string[] = []
   const { key, certificate: cert } = certified
   const server = createServer({ key, cert, keepAlive: true }, (request, response) => {
@@ -166,7 +166,7 @@ async function closesSecond(): Promise<{ url: string; requests: string[]; close(
 }
 
 test('a request that was written to a keep-alive connection is not sent again within the call', async () => {
-  const server = await closesSecond()
+  const server = await startClosingServer()
   const client = clientOf()
   const attempts: number[] = []
   client.observe((call) => void attempts.push(call.attempts))

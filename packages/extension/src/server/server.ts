@@ -15,7 +15,9 @@ import { decodeWire, maxBodyBytes, missingFields, WireError } from '../wire/wire
 export type FetchHandler = (request: Request) => Promise<Response>
 
 export interface ServerOptions {
+  /** Default: nothing is logged. */
   readonly log?: Logger
+  /** Default: the system clock. */
   readonly clock?: Clock
   /** Tracer for a span per call. Default: the tracer that the program has registered. */
   readonly tracer?: Tracer
@@ -40,8 +42,8 @@ export interface ServedCall {
   /** Empty for discovery. */
   readonly handler: string
   /**
-   * The response status; `Error`: the handler threw or returned an invalid response; `Timeout`: the caller's timeout expired;
-   * `Refused`: the request bodies in progress exceed the memory budget; `Gone`: the client disconnected.
+   * `Success` or `Failure`: status of the response; `Error`: the handler threw or returned an invalid response; `Timeout`: the caller's
+   * timeout expired; `Refused`: the request bodies in progress exceed the memory budget; `Gone`: the client disconnected.
    */
   readonly status: 'Success' | 'Failure' | 'Error' | 'Timeout' | 'Refused' | 'Gone'
   /** Milliseconds. */
@@ -51,7 +53,7 @@ export interface ServedCall {
 /**
  * Returns a server for an extension's handlers and discovery. The response to an invalid request is a Failure with status 200,
  * as in the protocol. If a handler throws or returns an invalid response, the status is 500; if the caller's timeout expires,
- * 504; if the request bodies in progress exceed the memory budget, 503. The failure policy covers these three.
+ * 504; if the request bodies in progress exceed the memory budget, 503. The caller's failure policy applies to these three statuses.
  */
 export function extensionServer(extension: Extension, options: ServerOptions = {}): FetchHandler {
   const { log = silent, clock = systemClock, tracer = globalTracer(), observe } = options

@@ -45,7 +45,7 @@ test('the token of a Secret, and the token that the Secret had before, are inval
   expect([token, next].map((candidate) => authenticateToken(candidate).kind)).toEqual(['rejected', 'rejected'])
 })
 
-test('a token Secret is deleted when its ServiceAccount does not exist or is deleted, also when a new one has the same name', async () => {
+test('a token Secret is deleted when its ServiceAccount does not exist or is deleted, also when a new ServiceAccount has the same name', async () => {
   const { client, server, tokenIn } = await start()
   await client.create(Secret, tokenSecret('nobody', 'nobody'))
   await client.create(Secret, tokenSecret('s', 'robot'))

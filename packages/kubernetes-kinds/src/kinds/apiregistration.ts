@@ -31,8 +31,8 @@ const apiservices: BuiltinKind<APIService> = {
   default({ spec: { service } }) {
     if (service) service.port ??= 443
   },
-  prepare(service, old, { server }) {
-    if (old || service.spec.service) return
+  prepare(apiService, old, { server }) {
+    if (old || apiService.spec.service) return
     const available: APIServiceCondition = {
       type: 'Available',
       status: 'True',
@@ -40,7 +40,7 @@ const apiservices: BuiltinKind<APIService> = {
       reason: 'Local',
       message: 'Local APIServices are always available',
     }
-    service.status = { conditions: [available] }
+    apiService.status = { conditions: [available] }
   },
   validate({ metadata: { name }, spec, status }, _, { subresource }) {
     if (subresource === 'status') {

@@ -145,7 +145,7 @@ describe('connections', () => {
       '400 BadRequest: a container name must be specified for pod p, choose one of: [a b]',
     ],
     ['a proxy request to a pod without an address', {}, 'proxy', {}, '400 BadRequest: address not allowed'],
-  ])('fail with the expected error: %s', async (_, spec, subresource, options, text) => {
+  ])('fail with an error that names the cause: %s', async (_, spec, subresource, options, text) => {
     await t.client.create(pods, aPod('p', spec))
     expect(await rejection(send('get', 'p', subresource, options))).toContain(text)
   })
