@@ -108,7 +108,7 @@ const withMachines: Case = async (twin) => {
   await twin.settle('the Machines of the pool are listed')
 }
 
-/** The infrastructure provider reports a status, one report per step. */
+/** The infrastructure provider reports the status of each step. */
 const reports =
   (...steps: readonly (readonly [name: string, status: object])[]): Case =>
   async (twin) => {
@@ -137,8 +137,8 @@ export const registerNodes = (twin: Twin, ...names: readonly string[]) =>
     }
   })
 
-/** Compares the Nodes of the workload cluster. */
-const compareNodes = (twin: Twin) =>
+/** Lists the Nodes of the workload cluster on both sides. */
+const listNodes = (twin: Twin) =>
   twin.runOnBoth('list the Nodes of the pool', async (_, side) => {
     const { items } = await side.workload({ namespace: twin.namespace, name: clusterName }).list(Node)
     return items.map(({ metadata: { name, annotations, labels }, spec }) => ({ name, annotations, labels, taints: spec?.taints }))
@@ -151,11 +151,11 @@ const idsOfNodes: Case = async (twin) => {
   await twin.settle('one of two machines exists')
   await twin.setReports({ machine: () => withNodes('b', 'a') })
   await twin.settle('both machines exist, in another order')
-  await compareNodes(twin)
+  await listNodes(twin)
   await twin.setReports({ machine: () => withNodes('b') })
   await twin.patch(MachinePool, 'p', { spec: { replicas: 1 } })
   await twin.settle('the first machine no longer exists')
-  await compareNodes(twin)
+  await listNodes(twin)
 }
 
 const idWithoutNode: Case = async (twin) => {
@@ -182,10 +182,10 @@ const nodeReplaced: Case = async (twin) => {
     client.create(Node, { metadata: { name: 'a' }, spec: { providerID: idOf('other') } }, { fieldManager: 'kubelet' }),
   )
   await twin.settle('the Node of another machine is deleted')
-  await compareNodes(twin)
+  await listNodes(twin)
   await registerNodes(twin, 'a')
   await twin.settle('the Node has joined again', allAvailable(1))
-  await compareNodes(twin)
+  await listNodes(twin)
 }
 
 const hasVersions = (isExpected: boolean) => poolIs(({ versions }) => (versions !== undefined) === isExpected)
@@ -201,7 +201,7 @@ const scaledToZero: Case = async (twin) => {
     'the pool has no machines',
     poolIs(({ replicas, nodeRefs }) => replicas === 0 && nodeRefs === undefined),
   )
-  await compareNodes(twin)
+  await listNodes(twin)
 }
 
 /** The objects of the providers have the paused annotation. */
@@ -409,13 +409,12 @@ const deletedWithMachines: Case = async (twin) => {
   await createPoolWithMachines(twin)
   await twin.delete(MachinePool, 'p')
   await twin.settle('the pool is deleted', (objects) => !objects.some(isPool))
-  await compareNodes(twin)
+  await listNodes(twin)
 }
 
 /**
  * A provider ID is removed from a pool that is being deleted, so that core must delete the Node with this ID, unless the Node
- * deletion timeout has expired. The infrastructure blocks the deletion of the pool for
- * at least `blockedSeconds`.
+ * deletion timeout has expired. The infrastructure blocks the deletion of the pool for at least `blockedSeconds`.
  */
 const deletedWithNodes =
   (deletion: object, blockedSeconds = 0): Case =>
@@ -440,7 +439,7 @@ const deletedWithNodes =
     await sleep(systemClock, seconds(blockedSeconds))
     await twin.patch(stub.machine, 'p', finalizers(null))
     await twin.settle('the pool is deleted', (objects) => !objects.some(isPool))
-    await compareNodes(twin)
+    await listNodes(twin)
   }
 
 const dataSecretChanges: Case = async (twin) => {

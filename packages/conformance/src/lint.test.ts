@@ -1,6 +1,6 @@
 /**
- * Tests lint with mistakes of providers, each in manifests that are otherwise valid. An issue in a title, such as openstack#2895, is about a
- * provider that made the mistake.
+ * Tests lint with mistakes of providers, each in manifests that are otherwise valid. An issue in a title, such as openstack#2895 (of
+ * cluster-api-provider-openstack), reports a provider that made the mistake, or a difference between core and upstream's book.
  */
 import { expect, test } from 'vitest'
 import { lint } from './lint.ts'
@@ -166,7 +166,7 @@ const mistakes: readonly [name: string, make: (kinds: Record<string, Any>) => vo
     ['label-versions'],
   ],
   [
-    'an older label for a version that does not exist',
+    'the label of an older contract for a version that does not exist',
     ({ FooMachine }) => void (FooMachine.metadata.labels['cluster.x-k8s.io/v1beta1'] = 'v1beta1'),
     ['other-label-versions'],
   ],
@@ -351,6 +351,7 @@ test('the suggested edit for a missing field mentions the controller only if the
 test('the CustomResourceDefinition of an IPAM pool must have the name that core computes, and status.conditions', () => {
   const group = 'ipam.cluster.x-k8s.io'
   const pool = () => crd(group, 'FooIPPool', {}, { conditions: listOf(condition()) })
+  // Only kinds that end with Pool, in groups with the part `ipam`, count as pools.
   expect(findingsOf([pool(), crd(group, 'IPAddress', {}, {}), crd('foo.com', 'ConnectionPool', {}, {})])).toEqual([])
 
   const renamed = pool()

@@ -66,7 +66,7 @@ test('removing the last owner reference removes the list, too', () => {
   expect(child.metadata).not.toHaveProperty('ownerReferences')
 })
 
-test('a finalizer is added once, and never to an object that is being deleted', () => {
+test('a finalizer is added and removed once, and never added to an object that is being deleted', () => {
   const child = object('child')
   expect([addFinalizer(child, 'x'), addFinalizer(child, 'x'), child.metadata.finalizers]).toEqual([true, false, ['x']])
   expect([removeFinalizer(child, 'x'), removeFinalizer(child, 'x'), 'finalizers' in child.metadata]).toEqual([true, false, false])

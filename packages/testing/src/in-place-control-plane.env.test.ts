@@ -1,4 +1,4 @@
-/** Tests when upgrade hooks are called for a Cluster whose control plane an extension updates in place. */
+/** Tests when AfterControlPlaneUpgrade is called for a Cluster whose control plane Machines an extension updates in place. */
 import {
   type CanUpdateMachine,
   Cluster,
@@ -28,10 +28,10 @@ const script: HookScript = {
   UpdateMachine: ({ nth }) => (nth === 1 ? { wait: 5, message: 'installing' } : undefined),
 }
 
-test('AfterControlPlaneUpgrade is called once, after every control plane Machine is up to date', async () => {
+test('AfterControlPlaneUpgrade is called once, after two of three control plane Machines were updated in place and one was replaced', async () => {
   const stores = memoryStores()
   const managementStore = await stores.store('management')
-  /** Versions of the control plane Nodes at the hook call, including those of Machines being deleted. */
+  /** Kubelet versions of all control plane Machines at each call, with ` updating` for a Machine whose update is in progress. */
   const versionsAtCalls: (string | undefined)[][] = []
   const runtime = scriptedRuntime({
     ...script,

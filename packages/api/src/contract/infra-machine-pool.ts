@@ -37,7 +37,8 @@ const maxProviderIDs = 10_000
 const maxProviderIDLength = 512
 
 /**
- * Whether the pool is provisioned: `status.initialization.provisioned` if a pool of contract v1beta2 reports it, otherwise `status.ready`.
+ * Whether the pool is provisioned: `status.initialization.provisioned` if a pool of contract v1beta2 reports it, otherwise `status.ready`;
+ * false if the pool reports neither.
  *
  * @throws TypeError when a field is not a boolean
  */
@@ -49,7 +50,7 @@ export function isPoolProvisioned(pool: object, contract: ContractVersion): bool
 /**
  * Returns the provider IDs of the machines; empty when the pool reports no provider IDs.
  *
- * @throws TypeError when the list violates the limits of `MachinePool.spec.providerIDList`
+ * @throws TypeError when the value is not a list of strings, or violates the limits of `MachinePool.spec.providerIDList`
  */
 export function providerIDsOf(pool: object, contract: ContractVersion): readonly string[] {
   const path = InfraMachinePoolContract.providerIDList.paths[contract]

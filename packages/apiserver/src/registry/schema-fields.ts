@@ -11,12 +11,16 @@ type Normalization =
   | 'any'
   /** The field is a string, a list or a map that is omitted when empty. */
   | 'unless empty'
+  /** The field is omitted when false. */
   | 'unless false'
+  /** The field is a schema, which is normalized. */
   | 'schema'
-  /** A schema that upstream decodes separately, without reporting the fields that it prunes. */
+  /** As `schema`, for a schema or a list of schemas. Upstream does not report the fields that it prunes there. */
   | 'quiet schema'
+  /** The field is omitted when empty; its schemas are normalized. */
   | 'map of schemas'
   | 'list of schemas'
+  /** The field is a struct, or with `isList` a list of structs that is omitted when empty. */
   | { readonly fields: Fields; readonly isList: boolean }
 
 const schemaFields: Fields = {

@@ -10,8 +10,9 @@ export interface Fenceposts {
 }
 
 /**
- * Returns the limits in Machines: percentages are rounded up for maxSurge, down for maxUnavailable. When both are 0, maxUnavailable becomes
- * 1: otherwise the rollout could not proceed. maxUnavailable is at most `spec.replicas`. Both are 0 for strategies other than RollingUpdate.
+ * Returns the limits in Machines: percentages are rounded up for maxSurge (default 1), down for maxUnavailable (default 0). When both are 0,
+ * maxUnavailable becomes 1: otherwise the rollout could not proceed. maxUnavailable is at most `spec.replicas`. Both are 0 for strategies
+ * other than RollingUpdate.
  * @throws TerminalError when a field is neither a number nor a percentage
  */
 export function fenceposts({ spec }: MachineDeployment): Fenceposts {
@@ -24,7 +25,7 @@ export function fenceposts({ spec }: MachineDeployment): Fenceposts {
   return { maxSurge: surge, maxUnavailable: Math.min(surge === 0 && unavailable === 0 ? 1 : unavailable, replicas) }
 }
 
-/** Returns how many replicas must be available; `undefined` when the limits are invalid: the reconcile has then failed already. */
+/** Returns how many replicas must be available; `undefined` when maxSurge or maxUnavailable is neither a number nor a percentage. */
 export function leastAvailable(deployment: MachineDeployment): number | undefined {
   try {
     return deployment.spec.replicas! - fenceposts(deployment).maxUnavailable

@@ -45,7 +45,7 @@ export async function nextStep(
       const arrived = arrivals(current, machines)
       const inPlace = { movable: new Set<string>(), arrived: arrived.uncounted, isUpdating: machines.some(isUpdateInProgress) }
       const candidates = new Set(moveCandidates({ ...rollout, inPlace }).map((set) => set.name))
-      // The request contains old sets with the new values of all fields that propagate in place, so that these fields do not differ from the target's.
+      // The request contains old sets with the new values of all fields that propagate in place, so that the target does not differ in these fields.
       const candidateSets = eligible
         .filter(({ metadata }) => candidates.has(metadata.name))
         .map((set) => desiredMachineSet(machineDeployment, set, set.metadata.name, oldRole(set)))

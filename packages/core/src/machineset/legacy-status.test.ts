@@ -21,6 +21,7 @@ const waiting = {
 interface Given {
   /** Seconds since the Node became ready; absent without a Node. */
   readyFor?: number
+  /** The v1beta1 condition Ready of the Machine. Default: True. */
   legacy?: typeof ready
   labels?: Record<string, string>
 }
@@ -139,7 +140,7 @@ test.each<[string, Parameters<typeof aScope>[0], string[]]>([
   expect(reported(aScope(given))).toEqual(expected)
 })
 
-test('reports failed preflight checks until all Machines exist', () => {
+test('keeps MachinesCreated False after failed preflight checks pass, until all Machines exist', () => {
   const scope = aScope({ preflightProblems: ['not now'] })
   reportLegacyStatus(scope, now)
   const later = { ...scope, preflightProblems: [], machines: [both[0]!] }
@@ -147,7 +148,7 @@ test('reports failed preflight checks until all Machines exist', () => {
   expect(reported({ ...later, machines: both })).toContain('MachinesCreated True')
 })
 
-describe('counts, and the time of the next report,', () => {
+describe('the v1beta1 status', () => {
   const counts = (scope: MachineSetScope) => {
     reportLegacyStatus(scope, now)
     const { fullyLabeledReplicas, readyReplicas, availableReplicas } = scope.machineSet.status?.deprecated?.v1beta1 ?? {}
@@ -155,14 +156,14 @@ describe('counts, and the time of the next report,', () => {
   }
   // biome-ignore format: a table
   test.each<[string, Parameters<typeof aScope>[0], (number | undefined)[], number | undefined]>([
-    ['without Machines',                                {},                                                        [0, 0, 0], undefined],
-    ['when Machines were not listed',                   { machines: undefined },                                   [undefined, undefined, undefined], undefined],
-    ['when one of two Machines has a ready Node',       { machines: [both[0]!, machine('b')] },                    [2, 1, 1], undefined],
-    ['when a Machine has lost a label',                 { machines: [both[0]!, machine('b', { labels: {} })] },    [1, 1, 1], undefined],
-    ['when Nodes have been ready for minReadySeconds',  { machines: both, minReadySeconds: 9 },                    [2, 2, 2], undefined],
-    ['when a Node became ready in the future',          { machines: [both[0]!, machine('b', { readyFor: -3600 })], minReadySeconds: 6 }, [2, 2, 2], undefined],
-    ['when a Node was ready for less than minReadySeconds', { machines: [both[0]!, machine('b', { readyFor: 4 })], minReadySeconds: 6 }, [2, 2, 1], now + 2000],
-  ])('are computed %s', (_, given, expected, next) => {
+    ['has counts of 0 without Machines',                                {},                                                        [0, 0, 0], undefined],
+    ['has no counts when Machines were not listed',                   { machines: undefined },                                   [undefined, undefined, undefined], undefined],
+    ['counts only Machines with a ready Node as ready and available', { machines: [both[0]!, machine('b')] },                    [2, 1, 1], undefined],
+    ['does not count a Machine without the label of the template as fully labeled', { machines: [both[0]!, machine('b', { labels: {} })] },    [1, 1, 1], undefined],
+    ['counts Machines as available whose Nodes have been ready for minReadySeconds', { machines: both, minReadySeconds: 9 },                    [2, 2, 2], undefined],
+    ['counts a Machine as available whose Node became ready in the future', { machines: [both[0]!, machine('b', { readyFor: -3600 })], minReadySeconds: 6 }, [2, 2, 2], undefined],
+    ['counts a Machine as available only after minReadySeconds, when the next report is due', { machines: [both[0]!, machine('b', { readyFor: 4 })], minReadySeconds: 6 }, [2, 2, 1], now + 2000],
+  ])('%s', (_, given, expected, next) => {
     expect(counts(aScope(given))).toEqual(expected)
     expect(nextLegacyReport(aScope(given), now)).toBe(next)
   })

@@ -21,8 +21,8 @@ const [m1, m2, m3] = [aMachine('m1'), aMachine('m2'), aMachine('m3')]
 describe('the surplus of a set', () => {
   test.each([
     ['is the number of Machines beyond its replicas', aSet(), [m1, m2, m3], 1, 2],
-    ['is 0 below its replicas', aSet(), [m1], 3, 0],
-    ['excludes moved Machines that the deployment has not counted yet', receiving(), [m1, m2, arrived], 1, 1],
+    ['is 0 when it has fewer Machines than replicas', aSet(), [m1], 3, 0],
+    ['excludes moved Machines that the MachineDeployment has not counted yet', receiving(), [m1, m2, arrived], 1, 1],
     ['is 0 when only moved Machines that are not counted yet exceed the replicas', receiving(), [m1, arrived], 1, 0],
     ['includes moved Machines when the set expects no more moves', aSet(), [m1, arrived], 1, 1],
   ])('%s', (_, set, machines, replicas, count) => {
@@ -32,8 +32,8 @@ describe('the surplus of a set', () => {
 
 describe('an update begins', () => {
   test.each([
-    ['only when the deployment has counted the Machine', receiving(), arrived, false],
-    ['when the deployment has counted the Machine', receiving('other,arrived'), arrived, true],
+    ['not before the MachineDeployment has counted the Machine', receiving(), arrived, false],
+    ['when the MachineDeployment has counted the Machine', receiving('other,arrived'), arrived, true],
     ['when the set expects no more moves', aSet(), arrived, true],
     ['for a Machine that awaits no acknowledgement', receiving(), m1, true],
   ])('%s', (_, set, machine, expected) => {
@@ -63,7 +63,7 @@ describe('from an old set', () => {
     ['Machines without a Node stay', [m1, withoutNode], 2, ['m1'], []],
     ['Machines to be remediated are deleted instead', [m1, m2, sick], 2, ['m1'], ['sick']],
     ['Machines that are only unhealthy move', [m1, unhealthy], 1, ['unhealthy'], []],
-    ['no Machine moves when there is no surplus', [m1, sick], 0, [], []],
+    ['no Machine moves or is deleted when there is no surplus', [m1, sick], 0, [], []],
   ])('%s', (_, machines, count, move, remove) => {
     const selected = selectMoves(machines, count, 'Oldest', Date.UTC(2026, 0, 3))
     const names = (list: readonly Machine[]) => list.map(({ metadata }) => metadata.name)

@@ -4,7 +4,10 @@ import { expect, test } from 'vitest'
 import type { Toleration } from '../kinds/schemas/types.ts'
 import { mergeTolerations } from './merge-tolerations.ts'
 
-/** Reports whether `wide` tolerates at least the taints that `narrow` tolerates. Upstream: isSuperset. */
+/**
+ * Reports whether `wide` tolerates at least the taints that `narrow` tolerates. As in upstream's isSuperset, an omitted operator of `narrow`
+ * does not count as Equal.
+ */
 function covers(wide: Toleration, narrow: Toleration): boolean {
   if (equal(wide, narrow)) return true
   const { key = '', effect = '', operator = '', value = '', tolerationSeconds } = wide

@@ -125,16 +125,15 @@ export function planRemediation(facts: RemediationFacts): Remediation {
 }
 
 /**
- * Whether the healthy etcd members of these Machines are a quorum; with `joining`, whether they are a quorum after an unhealthy member has
- * joined.
+ * Whether the healthy etcd members of these Machines are a quorum; with `joining`, whether they are a quorum after one more member has
+ * joined, which counts as unhealthy unless it is the first or second.
  * Upstream: targetEtcdClusterHealthy.
  */
 export function keepsQuorum(machines: readonly PlannedMachine[], joining = false): boolean {
   const members = machines.filter(({ hasNode }) => hasNode)
   const healthy = members.filter((member) => member.healthy).length
   const voting = members.length + (joining ? 1 : 0)
-  // The first and the second member count as healthy when they join. Otherwise no second member could join, because two members have a
-  // quorum only if both are healthy.
+  // Otherwise the first two members could not join: one or two members have a quorum only if all of them are healthy.
   const countsAsHealthy = joining && members.length <= 1
   return healthy + (countsAsHealthy ? 1 : 0) >= Math.floor(voting / 2) + 1
 }

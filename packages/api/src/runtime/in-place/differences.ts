@@ -24,7 +24,7 @@ const memberPath = (path: string, name: string): string =>
   /^[A-Za-z_$][\w$]*$/.test(name) ? `${path}.${name}` : `${path}[${JSON.stringify(name)}]`
 
 /**
- * The fields of a Machine's spec. An extension must cover changes of compared fields. A field is ignored if it is immutable, if it is a
+ * The fields of a Machine's spec. An extension must cover changes of compared fields. A field is ignored if it never changes, if it is a
  * reference, whose object is compared separately, or if its changes are propagated to existing Machines without an update.
  * Upstream: internal/util/inplace, CleanupMachineSpecForDiff, v1.14.
  */

@@ -193,7 +193,7 @@ describe('desired state', () => {
     expect((await computeDesiredState(aCluster())).infrastructureCluster.object['spec']).toEqual({ region: 'x' })
   })
 
-  test('a MachineDeployment selects Machines only by the labels of its topology, and gets no upgrade annotations', async () => {
+  test('a MachineDeployment selects Machines by labels of core, and gets no upgrade annotations and no owner reference', async () => {
     const { object } = (await computeDesiredState(aCluster())).machineDeployments[0]!
     const labels = {
       'cluster.x-k8s.io/cluster-name': 'demo',
@@ -334,7 +334,7 @@ describe('patches', () => {
     expect(specOf((await computeDesiredState(aCluster(), { patches })).controlPlane)['config']).toEqual({ files: ['b', 'a'] })
   })
 
-  test('a variable override of a MachineDeployment applies only to that MachineDeployment', async () => {
+  test('a variable override of a MachineDeployment applies to that MachineDeployment, and not to the control plane', async () => {
     const machineDeployments = [{ class: 'default', name: 'md-0', variables: { overrides: [{ name: 'zone', value: 'c' }] } }]
     const patches = [aPatch('TestMachineTemplate', { ...cp, ...workers('*') }, set({ valueFrom: { variable: 'zone' } }))]
     const desired = await computeDesiredState(
@@ -385,7 +385,7 @@ describe('patches', () => {
     )
   })
 
-  test('the labels and all metadata of a template stay when a patch removes them, as upstream', async () => {
+  test('a patch can replace labels of a template, but cannot remove its labels or its metadata, as upstream', async () => {
     const cluster = aCluster()
     const metadata = { labels: { tier: 'a' }, annotations: { note: 'b' } }
     const templateOf = async (...operations: object[]) => {
