@@ -119,6 +119,8 @@ export class Twin {
 
   /** Called at the end of a case, so that the interruption does not wait for the case. */
   close(): void {
+    const differences = this.#responseDifferences
+    if (differences.length > 0) this.differingSteps.push({ step: 'responses after the last step', differences })
     this.#interruption?.leave()
     this.#interruption = undefined
   }
@@ -424,8 +426,8 @@ export class Twin {
     const [theirs, ours] = await this.#both((side) =>
       act(side).then(
         (result) => {
-          if (typeof result === 'string') return normalText(result)
-          return isRecord(result) ? normalText(JSON.stringify(result)) : 'done'
+          if (result === undefined) return 'done'
+          return normalText(typeof result === 'string' ? result : JSON.stringify(result))
         },
         (err) => normalText(messageOf(err)),
       ),
