@@ -1,6 +1,6 @@
 /**
  * Cases in which a policy of the management cluster denies a write of core.
- * Every case does the same with upstream's core and with Capstan's, and compares all objects after each step (`settle`).
+ * Every case does the same with upstream's core and with Capstan's, and compares all objects after each step (`settle`, `settleRetries`).
  */
 import {
   Cluster,
@@ -29,7 +29,7 @@ const endDenial = (twin: Twin) => twin.runOnBoth('end the policy', (client) => e
 const hasEvent = (reason: string) => (objects: readonly KubeObject[]) =>
   objects.some((object) => object.kind === 'Event' && (object as { reason?: string }).reason === reason)
 
-/** A change of a Cluster with a class, and the denied write that the change requires. */
+/** A change of a Cluster with a class, or of a template of the class, and the denied write that the change requires. */
 interface DeniedChange extends Omit<DeniedRequests, 'group' | 'resource' | 'namespace'> {
   /** Kind of the denied object. */
   readonly kind: { readonly group: string; readonly plural: string }
@@ -38,7 +38,7 @@ interface DeniedChange extends Omit<DeniedRequests, 'group' | 'resource' | 'name
   readonly change: (twin: Twin) => Promise<void>
 }
 
-/** A Cluster with a class changes while a policy denies a write that the change requires. */
+/** Makes a change while a policy denies a write that the change requires. Then ends the policy. */
 const topologyWriteDenied =
   ({ kind, before, change, ...denied }: DeniedChange): Case =>
   async (twin) => {

@@ -41,6 +41,7 @@ test('compareApiVersions is antisymmetric and transitive', () => {
   )
   fc.assert(
     fc.property(version, version, version, (a, b, c) => {
+      // `toBe` distinguishes -0 from 0.
       expect(Math.sign(compareApiVersions(a, b))).toBe(-Math.sign(compareApiVersions(b, a)) || 0)
       if (compareApiVersions(a, b) < 0 && compareApiVersions(b, c) < 0) expect(compareApiVersions(a, c)).toBeLessThan(0)
     }),

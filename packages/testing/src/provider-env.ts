@@ -1,5 +1,5 @@
 /**
- * An environment with core and a provider in separate managers, on one embedded API server and the virtual clock. The provider can
+ * An environment with core and a provider in separate managers, on one embedded API server and a virtual clock. The provider can
  * be restarted, and its transport can be wrapped.
  */
 import { coreKinds } from '@capstan/api'
@@ -102,7 +102,7 @@ export async function providerEnv({
 }: ProviderEnvOptions): Promise<ProviderEnv> {
   const isOld = contract === 'v1beta1'
   const kinds = isOld ? oldTwins(declared) : declared
-  const asProvider = (transport: Transport) => (isOld ? translateRequests(transport, declared) : transport)
+  const withV1beta2Fields = (transport: Transport) => (isOld ? translateRequests(transport, declared) : transport)
   const clock = new VirtualClock()
   const random = seededRandom(1)
   const log = silent
@@ -149,7 +149,7 @@ export async function providerEnv({
   }
   const startProvider = async () => {
     const context = {
-      client: createClient(asProvider(traffic.count(between(server.transport({ agent: 'provider' }))))),
+      client: createClient(withV1beta2Fields(traffic.count(between(server.transport({ agent: 'provider' }))))),
       clock,
       random,
       log,
@@ -170,7 +170,7 @@ export async function providerEnv({
 
   return {
     client,
-    v1beta2Client: createClient(asProvider(testTransport)),
+    v1beta2Client: createClient(withV1beta2Fields(testTransport)),
     clock,
     async restart() {
       await stopProvider()

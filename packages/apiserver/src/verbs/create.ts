@@ -72,7 +72,7 @@ export async function createDecoded(
   }
 }
 
-/** Sets uid, creation time and generation; drops the status if a create of this kind cannot set it. */
+/** Sets uid, creation time and, for kinds that have one, the generation; drops the status if a create of this kind cannot set it. */
 function setSystemFields({ random, clock }: ServerContext, info: ResourceInfo, object: UnknownObject): void {
   const { metadata } = object
   if (info.statusSubresource && !info.strategy.statusOnCreate) {

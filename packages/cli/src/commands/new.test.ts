@@ -37,7 +37,7 @@ const projectFiles = [
   'manifests/60-extension-config.yaml',
 ]
 
-test('the templates of an extension have a module for each hook, and the other files of a project', () => {
+test('the templates of an extension have a module for each hook except Discovery, and the other files of a project', () => {
   expect([...extensionTemplates().keys()]).toEqual(
     [
       'Dockerfile',
@@ -200,7 +200,7 @@ describe('manifests', () => {
   })
   afterAll(() => validator.close())
 
-  test.each(['cert-manager', 'self-made'])('with certificates %s have no unknown or invalid field', async (certificates) => {
+  test.each(['cert-manager', 'self-made'])('with --certificates %s have no unknown or invalid field', async (certificates) => {
     const name = `m-${certificates}`
     await create(name, '--certificates', certificates, '--hook', everyHook.join(','))
     const namespace = `${name}-system`
@@ -223,7 +223,7 @@ describe('manifests', () => {
 })
 
 describe('capstan new certificate', () => {
-  test('prints a Secret for the extension', async () => {
+  test('prints a Secret for the extension, and rejects an invalid name', async () => {
     const { code, out } = await runToEnd(['new', 'certificate', 'quota'])
     expect(code).toBe(0)
     expect(parseAllDocuments(out)[0]!.toJS()).toMatchObject({

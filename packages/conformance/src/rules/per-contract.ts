@@ -25,9 +25,9 @@ interface Differences {
   /** Prefix of the ids: `infra-cluster`. */
   readonly id: string
   readonly initialized: ContractField<boolean>
-  /** Alternative field that core accepts: a provider may report either of the two. */
+  /** Field that core accepts instead of `initialized`. */
   readonly also?: ContractField<boolean>
-  /** Effect in core while the object is not initialized. */
+  /** Effect while the object is not initialized. */
   readonly until: string
   /** Level of the rule that a kind has a template; SHOULD if only ClusterClasses need the template. */
   readonly templateLevel: 'MUST' | 'SHOULD'
@@ -41,7 +41,7 @@ const differences: Readonly<Record<ContractName, Differences>> = {
   InfraCluster: {
     id: 'infra-cluster',
     initialized: InfraClusterContract.provisioned,
-    until: 'the endpoint and failure domains are not copied to the Cluster, and no control plane is created',
+    until: 'the endpoint and failure domains are not copied to the Cluster, and control plane providers create no Machines',
     templateLevel: 'SHOULD',
     condition: 'Ready',
   },
@@ -71,7 +71,7 @@ const differences: Readonly<Record<ContractName, Differences>> = {
   ControlPlane: {
     id: 'control-plane',
     initialized: ControlPlaneContract.initialized,
-    until: 'the Cluster waits for its control plane, and no worker Machine is created',
+    until: 'the Cluster waits for its control plane, and bootstrap providers create no data for workers',
     templateLevel: 'SHOULD',
     condition: 'Available',
   },
@@ -125,7 +125,7 @@ function fieldRules(contract: ContractName): Rule[] {
   const v1beta2Paths = [initialized, ...(also ? [also] : [])].map(({ paths }) => paths.v1beta2)
   const conditionsEffect = isPool
     ? 'Clients read status.conditions as metav1.Condition. Core copies only Ready, and only to status.deprecated.v1beta1 of the MachinePool.'
-    : `Core reads status.conditions as metav1.Condition. Conditions of the old shape may lack a reason. Core then reports the reason ${condition} if the condition is True, and NoReasonReported otherwise.`
+    : `Core reads status.conditions as metav1.Condition. Conditions in the format of contract v1beta1 may lack a reason. Core then reports the reason ${condition} if the condition is True, and NoReasonReported otherwise.`
   const templateHeading = templateSection ?? `${contract}Template, ${contract}TemplateList resource definition`
   return [
     {

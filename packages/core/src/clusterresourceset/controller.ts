@@ -39,7 +39,7 @@ const resourceSetsOfBinding = ({ metadata, spec }: ClusterResourceSetBinding): O
 /** Accepts deletions, after which ClusterResourceSets apply their resources again. */
 const isDeletion: Predicate<ClusterResourceSetBinding> = ({ object }) => object === undefined
 
-/** Accepts changes of a Cluster's labels, and the start of its deletion. */
+/** Accepts a new or deleted Cluster, changes of its labels, and the start of its deletion. */
 const clusterMatters = whenChanged((cluster: Cluster) => ({ labels: cluster.metadata.labels, isDeleting: isDeleting(cluster) }))
 
 function resourceSetsOfConnection({ kind, cluster: key }: ClusterCacheEvent, cache: Cache): ObjectKey[] {

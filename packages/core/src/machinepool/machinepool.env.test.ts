@@ -62,7 +62,10 @@ const nodeNames = async () => (await env.workload.list(Node)).items.map(({ metad
 const machineNames = async () =>
   (await env.client.list(Machine, { namespace: 'default' })).items.map(({ metadata }) => metadata.name)
 
-/** Creates a MachinePool, its bootstrap config with bootstrap data, and its infrastructure machine pool with an empty status. */
+/**
+ * Provisions the Cluster and creates a MachinePool, its bootstrap config, which reports bootstrap data, and its infrastructure machine pool,
+ * which has no status.
+ */
 async function aPool(kind: InfraPoolKind, spec: Partial<MachinePool['spec']> = {}, metadata: object = {}): Promise<void> {
   await env.provisionCluster()
   await env.create(DevConfig, 'mp')
@@ -256,7 +259,7 @@ describe.each(providers)('a MachinePool whose infrastructure has contract %s', (
       'spec.providerIDList: expected at most 10000 entries, got 10001',
       { spec: { providerIDList: Array.from({ length: 10_001 }, (_, index) => `i-${index}`) } },
     ],
-  ])('names the field that breaks the contract: %s', async (message, wrong) => {
+  ])('names the field that breaks the contract, keeps its provider IDs, and does not write again: %s', async (message, wrong) => {
     env = await coreEnv()
     await aPool(kind)
     await report(['a'])
@@ -396,7 +399,7 @@ describe('a MachinePool', () => {
     )
   })
 
-  test('reports the versions of its Nodes, and none once the last Node has been deleted', async () => {
+  test('reports the versions of its Nodes; once the last Node has been deleted, reports no version, and keeps the reference to this Node', async () => {
     env = await coreEnv()
     await aPool(kind)
     for (const name of ['a', 'b']) await aNodeNamed(name)
@@ -549,7 +552,6 @@ describe('a MachinePool', () => {
       env.create(DevMachine, name, {
         metadata: { labels },
         spec: { providerID: idOf(name) },
-        status: { initialization: { provisioned: true } },
       })
     const provisionInfraMachine = async (name: string) => {
       await anInfraMachine(name)
@@ -660,7 +662,7 @@ describe('a MachinePool', () => {
       expect(conditionText(await env.get(Machine, 'b'), 'UpToDate')).toBe('True UpToDate')
     })
 
-    test('leaves the infrastructure and the Node of a deleted Machine to the Machine controller', async () => {
+    test('does not create a Machine again that was deleted together with its infrastructure and Node', async () => {
       env = await coreEnv()
       await aPool(kind)
       for (const name of ['a', 'b']) await aNodeNamed(name)

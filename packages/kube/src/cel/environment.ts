@@ -1,4 +1,4 @@
-/** All functions that expressions can call. Upstream: apiserver/pkg/cel/environment/base.go, v0.36. */
+/** All functions that CEL expressions can call; `parse.ts` has the macros. Upstream: apiserver/pkg/cel/environment/base.go, v0.36. */
 import { authorizer } from './library/authorizer.ts'
 import { format } from './library/format.ts'
 import { lists, sets } from './library/lists.ts'

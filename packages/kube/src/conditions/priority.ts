@@ -26,7 +26,7 @@ export type MergeReasons<Reason extends string = string> = { readonly [P in Merg
 /** Default reasons of a merged condition, as upstream. */
 export const GenericReasons: MergeReasons = { issue: 'IssuesReported', unknown: 'UnknownReported', info: 'InfoReported' }
 
-/** Returns the highest of several priorities. */
+/** Returns the highest of several priorities; `info` if there are none. */
 export function topPriority(priorities: readonly MergePriority[]): MergePriority {
   return MergePriorities.find((priority) => priorities.includes(priority)) ?? 'info'
 }

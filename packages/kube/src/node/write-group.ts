@@ -28,7 +28,7 @@ async function writeDurably(path: string, text: string): Promise<void> {
   }
 }
 
-/** Makes the renames in a folder durable. Windows cannot sync folders; there, a rename is durable when the file is. */
+/** Makes the renames in a folder durable. Windows cannot sync folders; there, a rename counts as durable without this step. */
 async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, 'r').catch((err: NodeJS.ErrnoException) => {
     if (err.code === 'EISDIR' || err.code === 'EPERM') return undefined

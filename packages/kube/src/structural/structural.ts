@@ -11,8 +11,8 @@ import { compilePrune } from './prune.ts'
 import { compileValidate } from './validate.ts'
 
 /**
- * The compiled schema of a whole object. `prune`, `dropNulls` and `default` change the given draft; `pruning`, `droppingNulls`,
- * `defaulting` and `validating` do the same as `prune`, `dropNulls`, `default` and `validate`, as long work that yields between its pieces.
+ * The compiled schema of a whole object. `prune`, `dropNulls` and `default` change the given draft. `pruning`, `droppingNulls`, `defaulting`
+ * and `validating` return `Work` that does the same as `prune`, `dropNulls`, `default` and `validate`, and yields between its pieces.
  */
 export interface Structural {
   readonly schema: JSONSchema
@@ -121,7 +121,7 @@ function compile(schema: JSONSchema): Structural {
   }
 }
 
-/** Upstream: after errors of these types rules are not evaluated, because they rely on the types and maximum sizes in the schema. */
+/** Upstream: after errors of these types, rules are not evaluated, because they rely on the types and maximum sizes in the schema. */
 const preventsRules = ({ type }: FieldError): boolean =>
   type === 'FieldValueRequired' ||
   type === 'FieldValueTypeInvalid' ||

@@ -53,7 +53,7 @@ const authenticateToken = ({ server }: TestServer, token: string) => server.auth
 const claimsOf = (token: string) =>
   JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString()) as Record<string, unknown>
 
-test('a token contains its service account and its audiences', async () => {
+test('a token contains its service account, audiences and expiry, and authenticates the service account', async () => {
   const t = await start()
   const { uid } = (await t.client.get(ServiceAccount, robot)).metadata
   const { metadata, spec, status } = await request(t)
@@ -171,22 +171,25 @@ test('a token that is bound to a pod names the pod, and is invalid after the pod
 test.each([
   ['Secret', Secret, namespace],
   ['Node', Node, undefined],
-] as const)('a token that is bound to a %s is invalid after that object is deleted', async (kind, type, objectNamespace) => {
-  const t = await start()
-  const namespaceOfBound = objectNamespace === undefined ? {} : { namespace: objectNamespace }
-  const make = () => t.client.create(type as typeof Secret, { metadata: { name: 'b', ...namespaceOfBound } } as never)
-  const { metadata } = await make()
-  const token = await tokenOf(t, { boundObjectRef: { kind, apiVersion: 'v1', name: 'b', uid: metadata.uid } })
-  expect(claimsOf(token)['kubernetes.io']).toMatchObject({ [kind.toLowerCase()]: { name: 'b', uid: metadata.uid } })
-  const identity = authenticateToken(t, token)
-  expect(identity).toMatchObject({ kind: 'user' })
-  const extra = (identity as { extra: { [name: string]: readonly string[] } }).extra
-  expect(extra['authentication.kubernetes.io/node-name']).toEqual(kind === 'Node' ? ['b'] : undefined)
-  await t.client.delete(type as typeof Secret, metadata as never)
-  expect(authenticateToken(t, token)).toEqual(rejected)
-  await make()
-  expect(authenticateToken(t, token)).toEqual(rejected)
-})
+] as const)(
+  'a token that is bound to a %s is invalid after that object is deleted, also when it is created again',
+  async (kind, type, objectNamespace) => {
+    const t = await start()
+    const namespaceOfBound = objectNamespace === undefined ? {} : { namespace: objectNamespace }
+    const make = () => t.client.create(type as typeof Secret, { metadata: { name: 'b', ...namespaceOfBound } } as never)
+    const { metadata } = await make()
+    const token = await tokenOf(t, { boundObjectRef: { kind, apiVersion: 'v1', name: 'b', uid: metadata.uid } })
+    expect(claimsOf(token)['kubernetes.io']).toMatchObject({ [kind.toLowerCase()]: { name: 'b', uid: metadata.uid } })
+    const identity = authenticateToken(t, token)
+    expect(identity).toMatchObject({ kind: 'user' })
+    const extra = (identity as { extra: { [name: string]: readonly string[] } }).extra
+    expect(extra['authentication.kubernetes.io/node-name']).toEqual(kind === 'Node' ? ['b'] : undefined)
+    await t.client.delete(type as typeof Secret, metadata as never)
+    expect(authenticateToken(t, token)).toEqual(rejected)
+    await make()
+    expect(authenticateToken(t, token)).toEqual(rejected)
+  },
+)
 
 const withChangedClaims = (token: string, change: (claims: Record<string, unknown>) => void, header?: object) => {
   const [head, , signature] = token.split('.')
@@ -275,7 +278,7 @@ test.each([
   ['EC P-256', makeSigningKey()],
   ['RSA', generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ format: 'pem', type: 'pkcs1' }).toString()],
   ['EC P-384', generateKeyPairSync('ec', { namedCurve: 'P-384' }).privateKey.export({ format: 'pem', type: 'sec1' }).toString()],
-])('a token signed by a key of %s is accepted only by a server with that key and issuer', async (_, signingKey) => {
+])('a token signed by a key of type %s is accepted only by a server with that key and issuer', async (_, signingKey) => {
   const issuers = ['https://issuer.example.com']
   const first = await start({ serviceAccountTokens: { issuers, signingKey } })
   const token = await tokenOf(first)

@@ -4,7 +4,10 @@ import type { LocalControlPlane } from '../kinds/local-control-plane.ts'
 import type { Certificates } from './certificates.ts'
 import type { Step } from './plan.ts'
 
-/** State of one reconcile of a control plane. The state `unread` means that the reconcile has not read the objects. */
+/**
+ * State of one reconcile of a control plane. The state `unread` of `certificates` and `template` means that the reconcile has not read
+ * them.
+ */
 export interface ControlPlaneScope {
   /** A private draft, changed by phases and committed once at the end. */
   readonly controlPlane: LocalControlPlane
@@ -23,7 +26,7 @@ export interface ControlPlaneScope {
     | { readonly state: 'found'; readonly object: UnknownObject }
   /** Error message when the control plane could not be initialized. */
   initializationIssue: string | undefined
-  /** The planned step; `undefined` while none is planned. */
+  /** The planned step; `undefined` until the reconcile has planned. */
   step: Step | undefined
   /** Whether a phase of the reconcile failed. In this case, the condition of `unread` certificates is Unknown. */
   failed: boolean

@@ -60,7 +60,7 @@ test('protobuf equals the output of gnostic for the same document', () => {
       },
     },
   }
-  // Output of the Go library for the same JSON.
+  // Output of gnostic for the same document as JSON.
   const recorded =
     'CgMyLjASEgoKS3ViZXJuZXRlcxIEMS4zNkKPAxKMAwoVL2FwaS92MS90aGluZ3Mve25hbWV9EvICErYBCgdjb3JlX3YxKghnZXRUaGluZzIQYX' +
     'BwbGljYXRpb24vanNvbjoDKi8qQiAKHhIcGhoSBXF1ZXJ5IgV3YXRjaDIHYm9vbGVhbqABAUpECikKAzIwMBIiCiAKAk9LEhoKGAoWIy9kZWZp' +
@@ -90,7 +90,7 @@ describe('a schema in OpenAPI v2', () => {
     ['has no oneOf, anyOf, allOf or not', { type: 'string', oneOf: [{}], anyOf: [{}], not: {}, allOf: [{}] }, { type: 'string' }],
     ['has no type and no items when it is nullable', { type: 'array', nullable: true, items: { type: 'string' } }, {}],
     [
-      'has no properties when it preserves unknown fields',
+      'has no type and no properties when it preserves unknown fields',
       { type: 'object', properties: { a: {} }, 'x-kubernetes-preserve-unknown-fields': true },
       { 'x-kubernetes-preserve-unknown-fields': true },
     ],

@@ -8,7 +8,10 @@ import { read } from '../read.ts'
 import { type Observation, observation } from '../verdict.ts'
 import { type LiveCheck, orStopped, statesAt, objectsAt } from './check.ts'
 
-/** Returns each BootstrapConfig at a mark, with its Secret. */
+/**
+ * Returns the BootstrapConfigs that existed at a mark and were not being deleted, each with the Secret that its status names, if there is
+ * one.
+ */
 function dataSecrets(recorded: ScenarioRecord, mark: string) {
   const secrets = objectsAt(recorded, Secret, mark)
   return statesAt(recorded, 'BootstrapConfig', mark).map(({ state: { object, at } }) => {
@@ -49,11 +52,12 @@ export const bootstrapDataSecret: LiveCheck = {
   },
 }
 
+/** Values of the key `format` of a data Secret; `undefined` if the Secret does not have this key. */
 const readableFormats = ['cloud-config', 'ignition', undefined]
 
 /** Checks that bootstrap data in one of `readableFormats` contain a text. Only the provider can read other formats. */
 const bootstrapContains = (text: RegExp, expected: string, applies: (config: UnknownObject) => boolean): LiveCheck => ({
-  looksAt: `Bootstrap data in the formats cloud-config and ignition: ${expected}.`,
+  looksAt: `Bootstrap data in the formats cloud-config and ignition, or without a format: ${expected}.`,
   scenario: 'life',
   contract: 'BootstrapConfig',
   run(recorded) {
@@ -62,7 +66,7 @@ const bootstrapContains = (text: RegExp, expected: string, applies: (config: Unk
       const { value, format } = record(secret!.data)
       const name = typeof format === 'string' ? atob(format) : undefined
       if (!readableFormats.includes(name)) return []
-      // Ignition stores files as percent-encoded URLs.
+      // Ignition contains files as percent-encoded data URLs.
       const holds = typeof value === 'string' && text.test(atob(value).replaceAll('%2F', '/'))
       return [
         observation({ object: secret!, field: 'data.value', at, expected, found: holds ? 'contained' : 'not contained', holds }),
