@@ -153,7 +153,7 @@ export const hookProblems = {
   },
   BreakerOpen: {
     codes: ['unavailable'],
-    meaning: `The circuit breaker did not call the handler: its last ${failures} calls got no valid response, or ${inFlight} of its calls were in progress during the whole timeout of the handler. In the first case, the message has the last failure.`,
+    meaning: `The circuit breaker did not call the handler: the last ${failures} calls of the handler got no valid response, or ${inFlight} calls of the handler were in progress during its whole timeout. In the first case, the message has the last failure.`,
     remedy: `Correct the cause of the last failure. One call is attempted after ${durationText(shortest)}, then after twice as long each time, at most ${durationText(longest)}.`,
   },
   NotReady: {
