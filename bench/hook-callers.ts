@@ -15,14 +15,15 @@ export interface ServerAddress {
   readonly caBundle: string
 }
 
-/** Durations of calls: the total in seconds, and that of each call in milliseconds. */
 export interface Calls {
+  /** Time from the start of the first call to the end of the last call, in seconds. */
   readonly seconds: number
+  /** Duration of each call in milliseconds. */
   readonly latencies: readonly number[]
 }
 
 export interface HookCaller {
-  /** Makes this number of calls, at most `inFlight` at once. */
+  /** Makes `calls` calls, at most `inFlight` at once. */
   call(calls: number, inFlight: number): Promise<Calls>
   close(): void
 }

@@ -31,7 +31,10 @@ export type EndpointFor = (servername: string | undefined) => Endpoint | undefin
 /** Maximum number of cached TLS contexts, one for each API server. A context takes 35 KB of memory, and half a millisecond to create. */
 const MaxContexts = 64
 
-/** Returns the options of the TLS context for clients that send no server name. */
+/**
+ * Returns the options of the TLS context for clients that send no server name. If there is no such API server, or a function creates
+ * its certificate, the options are empty: these clients cannot connect.
+ */
 export function defaultContext(endpoint: Endpoint | undefined): object {
   if (!endpoint || typeof endpoint.serving === 'function') return {}
   return contextOf(endpoint, endpoint.serving)

@@ -1,4 +1,4 @@
-/** Creates flags for ports. In a separate module, so that a command can use them without loading the modules of servers. */
+/** Creates options for ports. In a separate module, so that a command can use them without loading the modules of servers. */
 import { InvalidArgumentError, Option } from 'commander'
 
 /** Creates an option whose value is a port number from 0 to 65535. */

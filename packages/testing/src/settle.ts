@@ -11,9 +11,9 @@ import { resourceName, withSend } from '@capstan/kube'
 export interface PendingWork {
   /**
    * Time without progress after which pending work is assumed to wait for virtual time; tests with blocked requests use a small value. With
-   * the embedded server it counts turns of the event loop, about a millisecond each (default 1,000). With an external server, which may
-   * wait for a CPU, it counts real milliseconds (default one minute, at least two seconds), because one turn may read every list from the
-   * server.
+   * the embedded server, the unit is a turn of the event loop, about a millisecond (default 1,000 turns). With an external server, which
+   * may wait for a CPU, the unit is a real millisecond (default one minute, at least two seconds), because one turn may read every list
+   * from the server.
    */
   readonly patience?: number
   readonly managers: () => readonly Manager[]
@@ -25,9 +25,9 @@ export interface PendingWork {
   readonly closed?: AbortSignal
 }
 
-/** Counts requests. */
+/** Counts requests other than watches. */
 export interface Traffic {
-  /** Number of requests without a response. */
+  /** Number of requests in progress. */
   readonly pending: number
   /** Number of all requests so far. */
   readonly total: number

@@ -83,7 +83,7 @@ test.each<[string, string, unknown, RegExp]>([
     /^422 .*operator: Invalid value: "": not a valid selector operator/,
   ],
   [
-    'an operator named like an inherited member',
+    'a selector operator named like a member that every JavaScript object inherits',
     roles,
     roleWithSelector({ matchExpressions: [{ key: 'a', operator: 'constructor' }] }),
     /^422 .*not a valid selector operator/,
@@ -131,7 +131,7 @@ test.each<[string, string, unknown, RegExp]>([
     /^422 .*rule/,
   ],
   [
-    'an allOf of a schema that is not a list',
+    'a schema whose allOf is not a list',
     definitions,
     crdWithProperties({ a: { type: 'array', items: { type: 'object', allOf: {} } } }),
     /^400 .*cannot unmarshal object into Go struct field/,

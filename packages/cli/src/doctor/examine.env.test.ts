@@ -198,7 +198,7 @@ const unservedConversion =
 
 test.each([
   ['an error after a manager has added its authority', 'error', true],
-  ['a warning before the first manager', 'warning', false],
+  ['a warning until a manager adds its authority', 'warning', false],
 ] as const)('conversion behind a Service without a server is %s', async (_, severity, hasAuthority) => {
   const { certificate } = await makeAuthority(systemClock, { commonName: 'ca' })
   const caBundle = hasAuthority ? { caBundle: Buffer.from(certificate).toString('base64') } : {}
@@ -245,19 +245,18 @@ test('reports a CustomResourceDefinition of another release, and versions that a
 })
 
 test.each([
-  ['v1.32.4', [['error', 'is older than v1.33']]],
-  ['v1.33.0', []],
-  ['v2.0.0', []],
-  ['HTTP status 403', [['warning', 'the server does not report its version: HTTP status 403']]],
-])(
-  'reports the expected problems when the version of the server, or the error of reading it, is %j',
-  async (version, problems) => {
-    const { findings } = await examineAsManager(['local'], version)
-    expect(findings.filter(({ area }) => area === 'versions').map(({ severity, problem }) => [severity, problem])).toEqual(
-      problems,
-    )
-  },
-)
+  ['a server that is older than v1.33 is an error', 'v1.32.4', [['error', 'is older than v1.33']]],
+  ['a server of version v1.33 has no finding', 'v1.33.0', []],
+  ['a server of version v2.0 has no finding', 'v2.0.0', []],
+  [
+    'a server whose version cannot be read is a warning with the error text',
+    'HTTP status 403',
+    [['warning', 'the server does not report its version: HTTP status 403']],
+  ],
+])('%s', async (_, version, problems) => {
+  const { findings } = await examineAsManager(['local'], version)
+  expect(findings.filter(({ area }) => area === 'versions').map(({ severity, problem }) => [severity, problem])).toEqual(problems)
+})
 
 test('expired authorities are errors, and authorities that expire soon are warnings', async () => {
   const { certificate } = await makeAuthority(systemClock, { commonName: 'ca', validity: hours(24 * 90) })
@@ -273,11 +272,16 @@ test('expired authorities are errors, and authorities that expire soon are warni
 })
 
 test.each([
-  [undefined, 'warning', /no caBundle/],
-  [Buffer.from('nothing').toString('base64'), 'error', /contains no certificate/],
-  [Buffer.from('-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----').toString('base64'), 'error', /cannot be read/],
-])('a webhook with caBundle %s is reported with severity %s', (caBundle, severity, problem) => {
-  const clientConfig = caBundle === undefined ? {} : { caBundle }
+  ['without a caBundle', 'warning', undefined, /no caBundle/],
+  ['whose caBundle contains no certificate', 'error', 'nothing', /contains no certificate/],
+  [
+    'whose caBundle contains an unreadable certificate',
+    'error',
+    '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----',
+    /cannot be read/,
+  ],
+])('a webhook %s is reported with severity %s', (_, severity, authorities, problem) => {
+  const clientConfig = authorities === undefined ? {} : { caBundle: Buffer.from(authorities).toString('base64') }
   expect(authorityProblems('x', clientConfig, systemClock.now())).toMatchObject([
     { severity, problem: expect.stringMatching(problem) },
   ])

@@ -51,7 +51,7 @@ export async function keepSharedCertificate(options: SharedCertificateOptions): 
     timer = clock.schedule(Interval, () => {
       refresh()
         .catch((err: unknown) =>
-          log.warn('Cannot read or renew the certificate of webhooks, trying again', {
+          log.warn('Cannot refresh the certificate of webhooks, trying again in an hour', {
             secret: `${secret.namespace}/${secret.name}`,
             reason: messageOf(err),
           }),
@@ -134,7 +134,7 @@ function certificateIn({ data }: Secret): SharedCertificate | undefined {
   try {
     certificateExpiry(certificate)
   } catch {
-    // Another client has overwritten the certificate, so a new certificate is generated.
+    // Another client has replaced the certificate by other text, so a new certificate is generated.
     return undefined
   }
   return { authorities, certificate, key }

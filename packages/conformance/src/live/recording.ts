@@ -1,4 +1,4 @@
-/** Records the states of the objects in a namespace as watches deliver them, with the time of arrival. */
+/** Records the states of objects as watches deliver them, with the time of arrival. */
 import {
   type Client,
   type Clock,
@@ -110,7 +110,7 @@ export class Recording {
     return [...this.#records.values()].flatMap((records) => [...records.values()])
   }
 
-  /** Returns the objects that exist now. */
+  /** Returns the last recorded state of each object that is not recorded as deleted. */
   objects<T extends KubeObject = UnknownObject>(kind: Kind<T>): readonly T[] {
     return this.histories(kind)
       .filter(({ deleted }) => !deleted)

@@ -94,12 +94,12 @@ describe('the control plane', () => {
     ['missing',                      { controlPlane: { state: 'missing' } }, 'Unknown ObjectDoesNotExist: DevControlPlane does not exist', 'False ObjectDoesNotExist: DevControlPlane does not exist'],
     ['not initialized',              { controlPlane: controlPlane({}) },     'False NotInitialized: Control plane not yet initialized', 'False NotAvailable: DevControlPlane status.initialization.controlPlaneInitialized is false'],
     ['initialized',                  { cluster: aCluster({ status: initialized }) }, 'True Initialized', 'True Available'],
-    ['that reports a text as initialized', { controlPlane: controlPlane({ initialization: { controlPlaneInitialized: 'true' } }) }, 'Unknown InternalError: Please check controller logs for errors', 'False NotAvailable: DevControlPlane status.initialization.controlPlaneInitialized is false'],
-    ['that is initialized, before the Cluster records it', {}, 'True Initialized', 'False NotAvailable: DevControlPlane status.initialization.controlPlaneInitialized is false'],
+    ['reports a text instead of a boolean', { controlPlane: controlPlane({ initialization: { controlPlaneInitialized: 'true' } }) }, 'Unknown InternalError: Please check controller logs for errors', 'False NotAvailable: DevControlPlane status.initialization.controlPlaneInitialized is false'],
+    ['initialized, not yet recorded on the Cluster', {}, 'True Initialized', 'False NotAvailable: DevControlPlane status.initialization.controlPlaneInitialized is false'],
     ['deleted after initialization', { cluster: aCluster({ status: initialized }), controlPlane: { state: 'missing' } }, 'Unknown ObjectDoesNotExist: DevControlPlane does not exist', 'False ObjectDeleted: DevControlPlane has been deleted while the cluster still exists'],
-    ['without a provider',           { cluster: aCluster({ spec: standAlone }), controlPlane: { state: 'none' } }, 'False NotInitialized: Waiting for the first control plane machine to have status.nodeRef set', 'False NotAvailable: Waiting for the first control plane machine to have status.nodeRef set'],
-    ['of a topology that is not created yet', { cluster: aCluster({ spec: { ...standAlone, ...topology } }), controlPlane: { state: 'none' } }, 'Unknown ObjectDoesNotExist: Waiting for cluster topology to be reconciled', 'False ObjectDoesNotExist: Waiting for cluster topology to be reconciled'],
-    ['of a topology that is deleted before its creation', { cluster: aCluster({ ...deleting, spec: { ...standAlone, ...topology } }), controlPlane: { state: 'none' } }, 'Unknown ObjectDoesNotExist', 'False ObjectDoesNotExist'],
+    ['no control plane provider',     { cluster: aCluster({ spec: standAlone }), controlPlane: { state: 'none' } }, 'False NotInitialized: Waiting for the first control plane machine to have status.nodeRef set', 'False NotAvailable: Waiting for the first control plane machine to have status.nodeRef set'],
+    ['topology not created yet',      { cluster: aCluster({ spec: { ...standAlone, ...topology } }), controlPlane: { state: 'none' } }, 'Unknown ObjectDoesNotExist: Waiting for cluster topology to be reconciled', 'False ObjectDoesNotExist: Waiting for cluster topology to be reconciled'],
+    ['Cluster deleted before its topology was created', { cluster: aCluster({ ...deleting, spec: { ...standAlone, ...topology } }), controlPlane: { state: 'none' } }, 'Unknown ObjectDoesNotExist', 'False ObjectDoesNotExist'],
   ])('has conditions that are computed from the state: %s', (_, scope, isInitialized, isAvailable) => {
     expect(controlPlaneInitializedConditions(aScope(scope)).map(stateText).join()).toBe(isInitialized)
     expect(stateText(controlPlaneAvailableCondition(aScope(scope)))).toBe(isAvailable)
@@ -119,8 +119,8 @@ describe('RemoteConnectionProbe', () => {
     ['unresponsive beyond the grace period',  health(51, 5),         'True',    'False ProbeFailed: Remote connection probe failed, probe last succeeded at 2026-01-01T00:59:09Z'],
     ['last success long ago, no failure',     health(151, 0),        'True',    'True ProbeSucceeded'],
     ['not connected yet',                     health(undefined, 1),  undefined, 'False ProbeFailed: Remote connection not established yet'],
-    ['no success since a restart of core',    health(undefined, 1),  'True',    undefined],
-    ['only failures since a restart of core', health(undefined, 5),  'True',    'False ProbeFailed: Remote connection probe failed'],
+    ['one failure since a restart of core',   health(undefined, 1),  'True',    undefined],
+    ['five failures since a restart of core', health(undefined, 5),  'True',    'False ProbeFailed: Remote connection probe failed'],
   ])('is computed from the state: %s', (_, currentHealth, previousStatus, expected) => {
     const cluster = aCluster(
       previousStatus ? { status: { conditions: [aCondition('RemoteConnectionProbe', previousStatus as 'True')] } } : {},
@@ -139,36 +139,36 @@ describe('workers and machines', () => {
   const young = aMachine({ metadata: { name: 'young', creationTimestamp: '2026-01-01T00:59:55Z' } })
   // biome-ignore format: a table
   test.each<[string, string, Partial<ClusterScope>, string]>([
-    ['WorkersAvailable',          'not listed',      { descendants: undefined },  'Unknown InternalError: Please check controller logs for errors'],
-    ['WorkersAvailable',          'none',            {},                          'True NoWorkers'],
-    ['WorkersAvailable',          'all',             withDescendants({ machineDeployments: [deployment('a', 'True')] }), 'True Available'],
-    ['WorkersAvailable',          'some',            withDescendants({ machineDeployments: [deployment('a', 'True'), deployment('b', 'False', 'no replicas')] }), 'False NotAvailable: * MachineDeployment b: no replicas'],
-    ['WorkerMachinesReady',       'none',            {},                          'True NoReplicas'],
-    ['WorkerMachinesReady',       'some',            withDescendants({ workerMachines: [machine('a', 'True'), machine('b', 'False', 'sick')] }), 'False NotReady: * Machine b: sick'],
-    ['WorkerMachinesReady',       'of a pool',       withDescendants({ workerMachines: [pooled] }), 'True NoReplicas'],
-    ['WorkerMachinesUpToDate',    'of a pool',       withDescendants({ workerMachines: [pooled] }), 'True NoReplicas'],
-    ['ControlPlaneMachinesReady', 'all',             withDescendants({ controlPlaneMachines: [machine('a', 'True')] }), 'True Ready'],
+    ['WorkersAvailable',          'workers not listed', { descendants: undefined },  'Unknown InternalError: Please check controller logs for errors'],
+    ['WorkersAvailable',          'no workers',      {},                          'True NoWorkers'],
+    ['WorkersAvailable',          'all available',   withDescendants({ machineDeployments: [deployment('a', 'True')] }), 'True Available'],
+    ['WorkersAvailable',          'one not available', withDescendants({ machineDeployments: [deployment('a', 'True'), deployment('b', 'False', 'no replicas')] }), 'False NotAvailable: * MachineDeployment b: no replicas'],
+    ['WorkerMachinesReady',       'no Machines',     {},                          'True NoReplicas'],
+    ['WorkerMachinesReady',       'one not ready',   withDescendants({ workerMachines: [machine('a', 'True'), machine('b', 'False', 'sick')] }), 'False NotReady: * Machine b: sick'],
+    ['WorkerMachinesReady',       'Machine of a MachinePool', withDescendants({ workerMachines: [pooled] }), 'True NoReplicas'],
+    ['WorkerMachinesUpToDate',    'Machine of a MachinePool', withDescendants({ workerMachines: [pooled] }), 'True NoReplicas'],
+    ['ControlPlaneMachinesReady', 'all ready',       withDescendants({ controlPlaneMachines: [machine('a', 'True')] }), 'True Ready'],
     ['WorkerMachinesUpToDate',    'new Machine', withDescendants({ workerMachines: [young] }), 'True NoReplicas'],
-    ['WorkerMachinesUpToDate',    'created in the future', withDescendants({ workerMachines: [ahead] }), 'Unknown UpToDateUnknown: * Machine ahead: Condition UpToDate not yet reported'],
-    ['WorkerMachinesUpToDate',    'without UpToDate', withDescendants({ workerMachines: [machine('a', 'True')] }), 'Unknown UpToDateUnknown: * Machine a: Condition UpToDate not yet reported'],
+    ['WorkerMachinesUpToDate',    'Machine created in the future', withDescendants({ workerMachines: [ahead] }), 'Unknown UpToDateUnknown: * Machine ahead: Condition UpToDate not yet reported'],
+    ['WorkerMachinesUpToDate',    'Machine without UpToDate', withDescendants({ workerMachines: [machine('a', 'True')] }), 'Unknown UpToDateUnknown: * Machine a: Condition UpToDate not yet reported'],
   ])('%s: %s', (type, _, scope, expected) => {
     expect(reported(aScope(scope), type)).toBe(expected)
   })
 })
 
-describe('the conditions RollingOut, ScalingUp and ScalingDown', () => {
+describe('the conditions RollingOut and ScalingUp', () => {
   const statusWith = (type: string, message: string) => ({ conditions: [aCondition(type, 'True', { message })] })
   const ownedByCluster = {
     ownerReferences: [{ apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Cluster', name: 'demo', uid: 'demo-uid' }],
   }
   // biome-ignore format: a table
   test.each<[string, string, Partial<ClusterScope>, string]>([
-    ['RollingOut', 'no object',                 {}, 'False NotRollingOut'],
+    ['RollingOut', 'no rollout',                {}, 'False NotRollingOut'],
     ['RollingOut', 'a MachineDeployment',       withDescendants({ machineDeployments: [aMachineDeployment({ status: statusWith('RollingOut', 'Rolling out 1') })] }), 'True RollingOut: * MachineDeployment md: Rolling out 1'],
     ['RollingOut', 'the control plane',         { controlPlane: controlPlane(statusWith('RollingOut', 'Rolling out 3')) }, 'True RollingOut: * DevControlPlane demo: Rolling out 3'],
     ['RollingOut', 'an unread control plane',   { controlPlane: { state: 'unread' } }, 'Unknown InternalError: Please check controller logs for errors'],
     ['ScalingUp',  'a stand-alone MachineSet',  withDescendants({ machineSets: [aMachineSet({ metadata: ownedByCluster, status: statusWith('ScalingUp', 'from 1 to 2') })] }), 'True ScalingUp: * MachineSet ms: from 1 to 2'],
-    ['ScalingUp',  'a controlled MachineSet',   withDescendants({ machineSets: [aMachineSet({ status: statusWith('ScalingUp', 'from 1 to 2') })] }), 'False NotScalingUp'],
+    ['ScalingUp',  'a MachineSet that the Cluster does not own', withDescendants({ machineSets: [aMachineSet({ status: statusWith('ScalingUp', 'from 1 to 2') })] }), 'False NotScalingUp'],
   ])('%s: %s', (type, _, scope, expected) => {
     expect(reported(aScope(scope), type)).toBe(expected)
   })

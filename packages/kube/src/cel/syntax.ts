@@ -4,8 +4,8 @@
  */
 
 /**
- * Position of a node in the source, in UTF-16 code units. As upstream: the bracket of a call, the operator of an operation or a selection,
- * and the start of other nodes.
+ * Position of a node in the source, in UTF-16 code units: the bracket of a call, the operator of an operation or a selection, and the start
+ * of other nodes. As upstream, except for a negative number: here the position is that of its first digit, upstream that of its minus sign.
  */
 interface At {
   readonly at: number

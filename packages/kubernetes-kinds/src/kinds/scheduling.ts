@@ -45,11 +45,14 @@ const priorityclasses: BuiltinKind<PriorityClass> = {
         ...immutable('preemptionPolicy', preemptionPolicy, old.preemptionPolicy),
       ]
     }
-    return [...nameErrors(priorityClass), ...oneOf('preemptionPolicy', preemptionPolicy, ['PreemptLowerPriority', 'Never'])]
+    return [
+      ...nameAndValueErrors(priorityClass),
+      ...oneOf('preemptionPolicy', preemptionPolicy, ['PreemptLowerPriority', 'Never']),
+    ]
   },
 }
 
-function nameErrors({ metadata: { name }, value, globalDefault = false }: PriorityClass): FieldError[] {
+function nameAndValueErrors({ metadata: { name }, value, globalDefault = false }: PriorityClass): FieldError[] {
   if (!name.startsWith('system-')) {
     const text = `maximum allowed value of a user defined priority is ${HighestUserDefinable}`
     return value > HighestUserDefinable ? [forbidden('value', text)] : []

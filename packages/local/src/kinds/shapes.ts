@@ -95,7 +95,10 @@ export const failureDomains = () =>
     )
     .listMap('name')
 
-/** Fields of `machineTemplate.spec` that propagate to Machines without a rollout. */
+/**
+ * Fields of `machineTemplate.spec`, in LocalControlPlane and its template, that propagate to Machines without a rollout. `readinessGates`
+ * also propagates, but is not a field of the template.
+ */
 export const propagatedMachineFields = {
   minReadySeconds: s.int32({ minimum: 0 }).optional().doc('How long a Machine must be Ready before it is Available. Default 0.'),
   deletion: s

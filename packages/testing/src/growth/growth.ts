@@ -4,14 +4,14 @@
  */
 import { countSteps } from './count-steps.ts'
 
-/** Largest accepted ratio when the input doubles. The steps of linear work double, of n log n a little more; those of quadratic work quadruple. */
+/** Largest accepted `perDoubling`, which is 2 for linear work, a little more for n log n, and 4 for quadratic work. */
 export const MaxPerDoubling = 2.3
 
 const Sizes = [120, 240, 480, 960]
 
 /**
- * Work that seems to grow too much is measured again at these sizes. Between 500 and 2,000 elements, objects become too large for caches,
- * so that the steps for each element rise up to twofold. Larger objects are in no cache.
+ * Work that seems to grow too much is measured again at these sizes. Between 500 and 2,000 elements, objects become too large for the caches
+ * of the measured code, so that the steps for each element rise up to twofold. Larger objects are in none of these caches.
  */
 const LargerSizes = [1920, 3840, 7680, 15_360]
 
@@ -27,14 +27,14 @@ export interface GrowthMeasurement {
   readonly steps: readonly number[]
   /**
    * The steps that one doubling of the input adds, divided by those that the previous doubling adds. The smaller of the two measured ratios;
-   * 1 for constant work and for falling ratios.
+   * 1 for constant work, and if the second ratio is below 3 and below 0.9 times the first.
    */
   readonly perDoubling: number
 }
 
 /**
- * Counts the steps of the work at four sizes, each twice the one before. A limit that is reached between two sizes changes only one of the
- * two ratios of added steps, so the smaller ratio counts. If it is too large, counts the steps at larger sizes instead.
+ * Counts the steps of the work at four sizes, each twice the one before. A single jump of the steps between two sizes raises at most one of
+ * the two ratios of added steps, so the smaller ratio counts. If it is too large, counts the steps at larger sizes instead.
  *
  * @param prepare called for each of the larger sizes; returns whether the work accepts this size
  */
@@ -76,7 +76,7 @@ function measurementOf(name: string, sizes: readonly number[], steps: readonly n
   const [a = 0, b = 0, c = 0, d = 0] = steps
   const isConstant = d - c < FewSteps * (sizes[3]! - sizes[2]!)
   const [first, second] = [ratio(b - a, c - b), ratio(c - b, d - c)]
-  // Falling ratios occur for work with an upper bound per element, such as a filling cache.
+  // The ratios fall when the steps for each element approach an upper bound, for example while a cache fills.
   const isBounded = second < 0.9 * first && second < 3
   return { name, steps, perDoubling: isConstant || isBounded ? 1 : Math.min(first, second) }
 }

@@ -47,7 +47,7 @@ test('all watchers of one batch are notified at once', async () => {
   expect([scheduler.turn(), scheduler.turn(), scheduler.turn()]).toEqual([undefined, undefined, undefined])
 })
 
-test('a long run yields to the event loop after each batch, and notifies watchers in order', async () => {
+test('a run of several batches yields to the event loop after each batch, and notifies watchers in order', async () => {
   const notified: number[] = []
   for (let watcher = 0; watcher < 2.5 * BatchSize; watcher++)
     void Promise.resolve(scheduler.turn()).then(() => notified.push(watcher))
@@ -88,7 +88,7 @@ test('the pause ends two milliseconds after the last of the other requests has e
   expect(await waitTime()).toBe(2)
 })
 
-test('successive requests extend the pause up to its limit', async () => {
+test('gaps of one millisecond between requests do not end the pause early', async () => {
   scheduler.requestStarted()
   await notifyFor(10)
   const end = clock.now() + 30
