@@ -45,7 +45,7 @@ export function contractsPage(): string {
     '- **Lint checks**: the parts of the manifests that `capstan lint` checks.',
     '- **Conform checks**: the objects that `capstan conform` checks, with the [scenario](../../packages/conformance/README.md#test-a-running-provider).',
     '- **The local provider**: how the local provider follows the rule.',
-    '- **No mutant violates this rule**: mutants are variants of the local provider, each of which violates one rule; tests verify that the checks detect them.',
+    '- **No mutant violates this rule**: the reason. Mutants are variants of the local provider and of an IPAM provider, each of which violates one rule; tests verify that the checks detect them.',
     '',
     ...sectionOf('All contracts', rules.filter(isShared)),
     ...(Object.keys(titles) as PageName[]).flatMap((page) =>

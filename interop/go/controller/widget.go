@@ -1,5 +1,5 @@
 // Package controller has a controller of Widgets and their webhooks. For each Widget, the controller adds a finalizer, records events,
-// applies the box, which is a ConfigMap with size and colour of the Widget, and writes the status.
+// applies the box, which is a ConfigMap with the size and colour of the Widget, and writes the status.
 package controller
 
 import (

@@ -2,9 +2,9 @@
 import type { networkInterfaces } from 'node:os'
 
 /**
- * Returns the bind address of a server. If it is no address for other machines (loopback or wildcard), returns an address of this
- * machine instead, IPv4 first. Without a network, returns the bind address unchanged; the API server does not publish such an
- * address.
+ * Returns the bind address of a server. If other machines cannot use it (loopback or wildcard), returns an address of this machine instead,
+ * IPv4 first. If the machine has only loopback and link-local addresses, returns the bind address unchanged, which the API server then does
+ * not publish.
  */
 export function advertisedAddress(bindAddress: string, interfaces: ReturnType<typeof networkInterfaces>): string {
   if (!/^(?:127\.|0\.0\.0\.0$|::1?$|localhost$)/.test(bindAddress)) return bindAddress

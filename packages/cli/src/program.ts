@@ -70,8 +70,8 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
 }
 
 /**
- * Copies exit and output handling from the parent to a command and its subcommands. commander does so only for commands that the parent
- * creates itself.
+ * Copies exit and output handling from the parent to a command and its subcommands, because commander does so only for commands that the
+ * parent creates itself. Sets the hint that follows usage errors.
  */
 function withInheritance(command: CommandType, parent: CommandType, path = `${parent.name()} ${command.name()}`): CommandType {
   command.copyInheritedSettings(parent)
@@ -80,7 +80,7 @@ function withInheritance(command: CommandType, parent: CommandType, path = `${pa
   return command
 }
 
-/** Formats an error with its causes, as one line. Omits messages of causes that the message of an outer error contains. */
+/** Joins the messages of an error and its causes with colons. Omits messages of causes that the message of an outer error contains. */
 function messageChain(err: unknown): string {
   const messages: string[] = []
   for (const text of causesOf(err).map(messageOf)) if (!messages.some((part) => part.includes(text))) messages.push(text)

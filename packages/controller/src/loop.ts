@@ -28,8 +28,9 @@ export interface LoopOptions {
   readonly metrics: ControllerMetrics
   readonly signal: AbortSignal
   /**
-   * Filters the events of declared kinds, as upstream's WithEventFilter, unless a watch declares the `filter` `keys` or `none`. With
-   * `keys`, and for kinds watched at run time, only the keys to which the events map are filtered.
+   * Returns whether the controller accepts an object, as upstream's WithEventFilter. Applied to the objects of the kinds in the declaration. A
+   * watch with `filter: 'none'` does not apply it. A watch with `filter: 'keys'`, and the watch of a kind at run time, apply it only to the
+   * objects that are to be reconciled.
    */
   readonly eventFilter?: (object: KubeObject) => boolean
   /** Milliseconds between reconciles of all objects. If absent, objects are not reconciled periodically. */
@@ -40,16 +41,16 @@ export interface LoopOptions {
   readonly partition?: Partition
 }
 
-/** Default number of concurrent reconciles of one controller, as upstream. */
+/** Default number of concurrent reconciles of one controller. */
 const DefaultConcurrency = 10
-/** Time limit of one reconcile, as upstream. */
+/** Time limit of one reconcile in milliseconds, as in upstream's core. */
 const ReconcileTimeout = 60_000
 /**
  * Maximum number of concurrent reconciles that occupy no worker (`withoutWorker` in ReconcileContext). Further reconciles keep their
  * worker, so that memory stays bounded.
  */
 const MaxWithoutWorker = 1000
-/** Maximum time for which a key waits until the cache contains its own writes. */
+/** Maximum time in milliseconds for which a key waits until the cache contains its own writes. */
 const OwnWritesTimeout = 10_000
 
 export class Loop {
@@ -61,9 +62,9 @@ export class Loop {
   /** By key, the time by `Clock.elapsed` until which a write may be postponed. */
   readonly #postponed = new Map<string, number>()
   #heldKeys = 0
-  /** Reconciles in progress that occupy no worker. */
+  /** Number of reconciles in progress that occupy no worker. */
   #withoutWorker = 0
-  /** Functions that resume the reconciles whose work without a worker is complete, in the order in which these reconciles began to wait. */
+  /** Functions that resume the reconciles whose work without a worker is complete, in the order of completion. */
   readonly #returning: (() => void)[] = []
   #isScheduled = false
   #resync: Timer | undefined
@@ -107,7 +108,7 @@ export class Loop {
     return this.#waiting
   }
 
-  /** Subscribes to all kinds of the declaration. Reconciles start with `run`. */
+  /** Subscribes to all kinds of the declaration, and waits for the first list of each. Reconciles start with `run`. */
   async subscribe(): Promise<void> {
     const { controller } = this
     const filtered = (when?: Predicate) => allOf(this.#options.eventFilter, when)
@@ -280,8 +281,8 @@ export class Loop {
 
     const writesCached = writes.waitUntilCached()
     const failed = failure !== undefined && !isFinal
-    // A failed reconcile may have made changes, for example created and deleted an object. These changes must not bypass its backoff:
-    // otherwise the reconcile would be repeated at once, without end.
+    // A failed reconcile may have made changes, for example created and deleted an object. The events of these changes must not bypass its
+    // backoff: otherwise the reconcile would be repeated at once, without end.
     const ignores = failed ? ({ kind, event }: ObjectChange) => writes.isOwnChange(kind, event) : undefined
     this.#queue.done(key, {
       changed: writes.changed,
@@ -294,8 +295,8 @@ export class Loop {
   }
 
   /**
-   * Makes the function `withoutWorker` for one reconcile. A reconcile has one worker: while the worker is released, further functions that
-   * the reconcile passes concurrently release nothing.
+   * Makes the function `withoutWorker` for one reconcile. A reconcile has one worker: while it is released, a concurrent call of the function
+   * only runs the given work.
    */
   #createWithoutWorker(): ReconcileContext['withoutWorker'] {
     let hasReleasedWorker = false
@@ -316,7 +317,7 @@ export class Loop {
     }
   }
 
-  /** Keeps the key on hold until the cache contains the writes of its reconcile, which `writesCached` reports. */
+  /** Keeps the key on hold until the cache contains the writes of its reconcile (`writesCached` resolves), at most for `OwnWritesTimeout`. */
   async #hold(key: string, writesCached: Promise<void>): Promise<void> {
     this.#heldKeys++
     const result = await within(writesCached, OwnWritesTimeout, this.#options.clock, this.#options.signal)
@@ -355,7 +356,10 @@ export class Loop {
       })
   }
 
-  /** Watches the kind and waits for its first list. Rejects when the reconcile reaches its time limit: the kind may never be served. */
+  /**
+   * Watches the kind and waits for its first list. Rejects when the reconcile is aborted, for example at its time limit: the kind may never be
+   * served.
+   */
   async #watch(kind: Kind, map: MapFunction, signal: AbortSignal): Promise<void> {
     const name = `${resourceName(kind)}/${kind.version}`
     const existing = this.#watched.get(name)

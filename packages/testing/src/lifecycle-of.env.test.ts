@@ -101,7 +101,7 @@ test('the trace has every lifecycle hook, in order', async () => {
   expect(calls.every(({ extensionConfig }) => extensionConfig === 'sample')).toBe(true)
 })
 
-test('lifecycleOf adds an extension that computes patches, declares variables and plans upgrades to the ClusterClass', async () => {
+test('lifecycleOf adds to the ClusterClass an extension that computes patches, declares variables and plans upgrades', async () => {
   const extension = defineExtension({
     name: 'topology',
     handlers: [
@@ -206,8 +206,10 @@ test('core calls UpdateMachine for each Machine that an extension updates in pla
   const waits = texts.filter((text) => text === 'UpdateMachine of update, Machine: wait 10 s (installing)')
   expect(waits).toHaveLength(installed.size)
   expect(installed.size).toBeGreaterThan(1)
-  // No hook is called after the end of the upgrade.
-  expect(texts.filter((text) => !text.startsWith('Discovery')).at(-1)).toBe('AfterClusterUpgrade of after-upgrade, v1.36.0: proceed')
+  // After AfterClusterUpgrade, no hook except Discovery is called.
+  expect(texts.filter((text) => !text.startsWith('Discovery')).at(-1)).toBe(
+    'AfterClusterUpgrade of after-upgrade, v1.36.0: proceed',
+  )
 })
 
 const gate = (answer: AnswerOf<typeof BeforeClusterCreate> = proceedNow()) =>
@@ -316,7 +318,7 @@ test('an unreachable extension blocks its Clusters until it is reachable, and th
 
 test('a handler that times out is skipped with failure policy Ignore', async () => {
   const annotations = { [HandlerOverridesAnnotation]: '{"gate": {"timeoutSeconds": 3}}' }
-  const silent = (clock: VirtualClock) =>
+  const unresponsiveExtension = (clock: VirtualClock) =>
     defineExtension({
       name: 'gate',
       handlers: [
@@ -326,7 +328,7 @@ test('a handler that times out is skipped with failure policy Ignore', async () 
         }),
       ],
     })
-  const { trace, stuck } = await lifecycleOf(silent, { annotations, steps: ['create'] })
+  const { trace, stuck } = await lifecycleOf(unresponsiveExtension, { annotations, steps: ['create'] })
   expect(stuck).toBeUndefined()
   expect(trace).toMatchInlineSnapshot(`
     "   0.0  Discovery: handlers gate

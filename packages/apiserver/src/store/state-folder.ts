@@ -34,7 +34,7 @@ export interface State {
   readonly unacknowledged: Buffer
   /** Size in bytes of the checkpoint that was read; 0 if none was read. */
   readonly checkpointSize: number
-  /** Whether both lines of the commit marker can be read. If not, writes after the position in the other line may have been acknowledged. */
+  /** Whether both lines of the commit marker can be read. If only one can be read, writes after its position may have been acknowledged. */
   readonly isMarkerIntact: boolean
   /** Damage without loss: a newer checkpoint contains the data of the damaged file. */
   readonly skipped: readonly Error[]
@@ -63,7 +63,7 @@ export async function generationsIn(files: Files, folder: string): Promise<{ log
   return { logs: numbersIn(/^log-(\d{10})$/), checkpoints: numbersIn(/^checkpoint-(\d{10})$/) }
 }
 
-/** Reads the newest state. @throws DamagedData when an acknowledged write cannot be read */
+/** Reads the newest state. @throws DamagedData when an acknowledged write or the commit marker cannot be read */
 export async function readState(
   files: Files,
   folder: string,
@@ -132,7 +132,7 @@ export interface Log {
   readonly first: number
 }
 
-/** Reads a log. @throws DamagedData when it is missing, or its first frame cannot be read */
+/** Reads a log. @throws DamagedData when it is missing or does not begin with its header, and Error when it has another format */
 export async function readLog(files: Files, path: string, generation: number): Promise<Log> {
   const bytes = await readOrMissing(path, (file) => files.read(file))
   const first = firstNumber(bytes)
@@ -147,8 +147,9 @@ export async function readLog(files: Files, path: string, generation: number): P
 }
 
 /**
- * Replays a log into `snapshots`, up to its end or to `until`. Returns why the log ended, and the number of the next frame. @throws
- * DamagedData when the content of a frame cannot be applied to the state before it
+ * Replays a log into `snapshots`, up to its end or to the offset `until`, in bytes. `first` is the number of its first frame. Returns why
+ * reading ended, and the number of the next frame.
+ * @throws DamagedData when the content of a frame cannot be applied to the state before it
  */
 export function replayLog(
   snapshots: Snapshots,
@@ -180,13 +181,13 @@ async function readOrMissing<T>(path: string, read: (path: string) => Promise<T>
   }
 }
 
-// The commit marker: a line with a position in each of two sectors. Writes alternate between the two: when a crash interrupts one write,
-// the other line is intact.
+// The commit marker has two lines, one in each of two disk sectors. Each line contains a position. Writes alternate between the lines: when a
+// crash interrupts the write of one line, the other line is intact.
 
 const MarkerPattern = /^(\d{10}) (\d{16}) ([0-9a-f]{8})\n/
 const SlotSize = 512
 
-/** Returns a line of the commit marker, and its offset in the file. `turn` is the number of the write; even and odd writes use different lines. */
+/** Returns a line of the commit marker, and its offset in bytes. `turn` is the number of the write; even and odd writes use different lines. */
 export function markerLine({ generation, offset }: Position, turn: number): { bytes: Buffer; at: number } {
   const text = `${padded(generation)} ${String(offset).padStart(16, '0')}`
   return { bytes: Buffer.from(`${text} ${checksum(text)}\n`), at: (turn % 2) * SlotSize }

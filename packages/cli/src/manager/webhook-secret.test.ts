@@ -18,8 +18,8 @@ async function environment(): Promise<TestEnv> {
 }
 
 /**
- * Starts a manager. Returns its events: `trusts` with the number of published authorities, and `serves` with the serial number of the
- * certificate.
+ * Starts serving the shared certificate as one manager does. Returns the events: `trusts` with the number of published authorities, and
+ * `serves` with the serial number of the certificate.
  */
 async function startManager(
   env: TestEnv,

@@ -34,7 +34,10 @@ export interface StatusFacts {
   readonly now: number
   /** Results of probes of the workload cluster. */
   readonly health: Health
-  /** Milliseconds for which probes must fail before RemoteConnectionProbe becomes False. */
+  /**
+   * RemoteConnectionProbe becomes False when probes fail and the last success was longer ago than this number of milliseconds. Not used before
+   * the first success.
+   */
   readonly gracePeriod: number
   /** Availability gates of the ClusterClass. */
   readonly classGates: readonly ConditionGate[] | undefined
@@ -62,8 +65,8 @@ export const OwnedConditions = [
 ] as const satisfies readonly (keyof typeof ClusterConditions)[]
 
 /**
- * Writes conditions (also in the v1beta1 form), counters and phase on the scope's draft. Returns a requeue if the status will change later
- * without a watch event.
+ * Writes conditions (also in the v1beta1 form), counters and phase on the scope's draft. Returns a requeue while new Machines have no UpToDate
+ * condition.
  */
 export function reportStatus(scope: ClusterScope, facts: StatusFacts): Outcome {
   const { cluster } = scope

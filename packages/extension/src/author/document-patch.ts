@@ -14,7 +14,7 @@ export type EncodedPatch = Pick<NonNullable<ResponseOf<typeof GeneratePatches>['
  * always have the same patch.
  *
  * @throws TypeError if `edited` has values that JSON does not have, if the format cannot express the change, or if the patch would contain
- *   an integer that JavaScript may have rounded
+ *   an integer up to 2^64 that JavaScript may have rounded
  */
 export function patchBetween(original: object, edited: object, format: PatchFormat): EncodedPatch | undefined {
   const problem = notJson(edited, '')
@@ -33,9 +33,10 @@ export function patchBetween(original: object, edited: object, format: PatchForm
 
 const encodePatch = (patchType: PatchFormat, document: Json): EncodedPatch => {
   const text = JSON.stringify(document, (_, value: unknown) => {
-    // The integer may have been rounded when it was parsed, for example in a list that the patch repeats.
+    // The integer may have been rounded when it was parsed, for example in a list that the patch repeats. Integers above 2^64
+    // are accepted, because no integer field can hold them.
     if (!Number.isInteger(value) || Number.isSafeInteger(value) || Math.abs(value as number) > 2 ** 64) return value
-    throw new TypeError(`${String(value)} is an integer that JavaScript cannot represent exactly`)
+    throw new TypeError(`${String(value)} is an integer that JavaScript may have rounded`)
   })
   return { patchType, patch: Buffer.from(text).toString('base64') }
 }
@@ -62,5 +63,7 @@ function firstOf(values: readonly (readonly [unknown, string])[]): string | unde
 
 const isPlain = (value: object): boolean => [Object.prototype, null].includes(Object.getPrototypeOf(value))
 
-const nameOf = (value: unknown): string =>
-  typeof value === 'object' && value !== null ? value.constructor.name : typeof value === 'number' ? String(value) : typeof value
+function nameOf(value: unknown): string {
+  if (typeof value === 'object' && value !== null) return value.constructor.name
+  return typeof value === 'number' ? String(value) : typeof value
+}

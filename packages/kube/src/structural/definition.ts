@@ -179,8 +179,8 @@ function mapItemErrors(items: JSONSchema | undefined, keys: readonly string[], p
   if (items.nullable) errors.push(forbidden(`${path}.items.nullable`, 'cannot be nullable when x-kubernetes-list-type is map'))
   if (items.type !== 'object') {
     errors.push(invalid(`${path}.items.type`, items.type, "must be object if parent array's x-kubernetes-list-type is map"))
+    return errors
   }
-  if (items.type !== 'object') return errors
   const repeated = repeats(keys)
   const mandatory = new Set(items.required)
   for (const [index, key] of keys.entries()) {
@@ -300,7 +300,7 @@ function patternErrors(pattern: string | undefined, path: string): FieldError[] 
 
 /**
  * Returns errors of the schemas below a junctor (`allOf`, `anyOf`, `oneOf`, `not`): the keywords in `NestedKeywords`, properties with the
- * name `metadata`, and invalid patterns.
+ * name `metadata`, and invalid patterns. An `anyOf` of integer and string is allowed, also in the first schema of `allOf`.
  */
 function junctorErrors(schema: JSONSchema, path: string): FieldError[] {
   return junctorsOf(schema, path)
@@ -367,5 +367,8 @@ function defaultErrors(root: JSONSchema, rootPath: string): FieldError[] {
   return errors
 }
 
-const fieldBelow = (path: string, field: string): string =>
-  field === '<nil>' ? path : field.startsWith('[') || field.startsWith('.') ? path + field : `${path}.${field}`
+/** Returns the field of an error in a default: `path` is the path of the default, `field` is relative to it. */
+function fieldBelow(path: string, field: string): string {
+  if (field === '<nil>') return path
+  return field.startsWith('[') || field.startsWith('.') ? path + field : `${path}.${field}`
+}

@@ -18,7 +18,7 @@ const isDate = (text: string): boolean => {
   return date.getUTCMonth() === month - 1 && date.getUTCDate() === day
 }
 
-/** Reports whether a text is a time as in RFC 3339. Upstream accepts any character instead of the point before the fraction of a second. */
+/** Reports whether a text is a time as in RFC 3339. As upstream, accepts any character instead of the point before the fraction of a second. */
 const isDateTime = (text: string): boolean => {
   const parts = /^(.+?)[tT](\d{2}):(\d{2}):(\d{2})(?:.\d+)?(?:[zZ]|[+-]\d{2}:\d{2})$/.exec(text)
   return parts !== null && isDate(parts[1]!) && parts[2]! <= '23' && parts[3]! <= '59' && parts[4]! <= '59'
@@ -36,7 +36,7 @@ const isDuration = (text: string): boolean => {
   }
 }
 
-/** Reports whether a text is an IPv4 address. Upstream accepts leading zeros, as older versions of Go did. */
+/** Reports whether a text is an IPv4 address. As upstream, accepts leading zeros. */
 const isIPv4 = (text: string): boolean => {
   const parts = text.split('.')
   return parts.length === 4 && parts.every((part) => /^\d{1,3}$/.test(part) && Number(part) <= 255)
@@ -62,7 +62,7 @@ const isCIDR = (text: string): boolean => {
   return isIPv4(address) ? Number(bits) <= 32 : isIPv6(address) && Number(bits) <= 128
 }
 
-/** An absolute URI or an absolute path, as in the first line of an HTTP request. */
+/** Reports whether a text is an absolute URI or an absolute path, as in the first line of an HTTP request. */
 const isRequestURI = (text: string): boolean => {
   // oxlint-disable-next-line no-control-regex
   if (/[\x00-\x20\x7f]/.test(text) || /%(?![0-9a-fA-F]{2})/.test(text)) return false
@@ -106,12 +106,12 @@ const isCreditCard = (text: string): boolean => {
   return digitsSum(doubled, () => 1) % 10 === 0
 }
 
-/** Quoted local parts are accepted without further checks. */
+/** Reports whether a text is a mail address without a name. A quoted part before the `@` is accepted without further checks. */
 const isMailAddress = matching(
   /^(?:[A-Za-z0-9!#$%&'*+/=?^_`{|}~\u0080-\uffff-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~\u0080-\uffff-]+)*|"[^"\r\n]*")@[^\s@<>(),;:"[\]\\]+$/,
 )
 
-/** An address, or `Name <address>`. */
+/** Reports whether a text is a mail address, or `Name <address>`. */
 const isMailbox = (text: string): boolean => {
   const [, name, address] = /^([^<>]*)<([^<>]*)>$/.exec(text) ?? []
   if (name === undefined || address === undefined) return isMailAddress(text)

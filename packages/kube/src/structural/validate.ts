@@ -115,6 +115,7 @@ function compileString({ minLength, maxLength, pattern, format }: JSONSchema): C
   return (value, path, errors) => {
     const field = fieldOf(path)
     const fail = (detail: string) => errors.push(invalid(field, value, `${path} in body ${detail}`))
+    // A character has one or two UTF-16 units, so the characters of most strings need not be counted.
     if (maxLength !== undefined && value.length > maxLength && codePoints(value) > maxLength)
       errors.push(tooLong(field, maxLength))
     else if (minLength !== undefined && value.length < 2 * Number(minLength) && codePoints(value) < minLength) {
@@ -154,7 +155,7 @@ function compileNumber(schema: JSONSchema, type: string | undefined): Check<numb
       errors.push({ type: 'FieldValueInvalid', field, text: `Invalid value: ${print(value)}: ${path} in body ${detail}` })
     if (integer && !inRange(value)) errors.push(withoutField(`Checked value must be of type integer ${withFormat} in ${path}`))
     if (multipleOf !== undefined && isInt64(value) && Math.abs(multipleOf) < 1) {
-      // Upstream converts the factor to an integer, too, here 0.
+      // For an integer value, upstream converts the factor to an integer, which is 0 here.
       const text = `Invalid value: 0: factor MultipleOf declared for ${path} must be positive: 0`
       errors.push({ type: 'FieldValueInvalid', field, text })
     } else if (multipleOf !== undefined && !isMultiple(value, multipleOf)) fail(`should be a multiple of ${print(multipleOf)}`)
@@ -172,8 +173,8 @@ function compileNumber(schema: JSONSchema, type: string | undefined): Check<numb
 const asFloat = (limit: number | undefined): number | undefined => (limit === undefined ? undefined : Number(limit))
 
 /**
- * Reports whether a value is a multiple of a factor. Upstream: for an integer, the factor is converted to an integer; for a float, the quotient
- * must be whole and below 2^53.
+ * Reports whether a value is a multiple of a factor. For an integer, the factor is converted to an integer, as upstream does. For a float, the
+ * absolute value of the quotient must be an integer below 2^53.
  */
 function isMultiple(value: number | bigint, factor: number): boolean {
   if (isInt64(value)) return BigInt(value) % BigInt(Math.trunc(factor)) === 0n

@@ -1,6 +1,6 @@
 /**
- * Reconciles hosted control planes. The API server of such a control plane runs without Machines. The control plane supplies an
- * endpoint if the Cluster has none.
+ * Reconciles hosted control planes. The API server of such a control plane runs without control plane Machines. The control plane supplies
+ * an endpoint if the Cluster has none.
  */
 import type { Cluster } from '@capstan/api'
 import { type Outcome, proceed, type ReconcileContext, wait } from '@capstan/controller'

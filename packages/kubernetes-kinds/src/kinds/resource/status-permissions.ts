@@ -1,5 +1,5 @@
 /**
- * Additional permissions for writing parts of a claim's status. Changes of allocation and reservation require permission for the
+ * Additional permissions for writing parts of a ResourceClaim's status. Changes of allocation and reservation require permission for the
  * subresource `binding`, changes of a device's status for the subresource `driver`; neither subresource has an endpoint. Upstream:
  * pkg/registry/resource/utils.go, v1.36.
  */
@@ -14,7 +14,7 @@ export function statusPermissionErrors(
   { status: old }: ResourceClaim,
   { server: { authorizer }, caller, verb }: WriteContext,
 ): FieldError[] {
-  const claims = { kind: 'resource', user: caller, group: 'resource.k8s.io', resource: 'resourceclaims' } as const
+  const claimAttributes = { kind: 'resource', user: caller, group: 'resource.k8s.io', resource: 'resourceclaims' } as const
   /** Returns the error text for the first permission, if none of the permissions is granted. */
   const denial = (permissions: readonly ResourceAttributes[]): string | undefined => {
     const decisions = permissions.map((permission) => ({ permission, ...authorizer.decide(permission) }))
@@ -24,7 +24,7 @@ export function statusPermissionErrors(
   const errors: FieldError[] = []
 
   if (!same(status.allocation, old.allocation) || !same(status.reservedFor, old.reservedFor)) {
-    const problem = denial([{ ...claims, verb, subresource: 'binding' }])
+    const problem = denial([{ ...claimAttributes, verb, subresource: 'binding' }])
     const needed = `changing status.allocation or status.reservedFor requires resource="resourceclaims/binding", verb="${verb}" permission`
     if (problem !== undefined) errors.push(forbidden('status.allocation', `${needed}: ${problem}`))
   }
@@ -34,7 +34,7 @@ export function statusPermissionErrors(
   const isOnNode = runsOn(caller, nodeOf(status.allocation))
   const verbs = [...(isOnNode ? [`associated-node:${verb}`] : []), `arbitrary-node:${verb}`]
   for (const driver of changedDrivers(status, old)) {
-    const driverAttributes = { ...claims, subresource: 'driver', namespace: metadata.namespace, name: driver }
+    const driverAttributes = { ...claimAttributes, subresource: 'driver', namespace: metadata.namespace, name: driver }
     const problem = denial(verbs.map((driverVerb) => ({ ...driverAttributes, verb: driverVerb })))
     const needed = `changing status.devices requires resource="resourceclaims/driver", verb="[${verbs.join(' ')}]" permission`
     if (problem !== undefined) errors.push(forbidden('status.devices', `${needed}: ${problem}`))

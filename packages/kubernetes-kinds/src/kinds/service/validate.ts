@@ -100,7 +100,7 @@ export function* validateServiceUpdate(service: Service, old: Service): Work<Fie
 
 export const isHeadless = ({ clusterIPs }: ServiceSpec): boolean => clusterIPs?.length === 1 && clusterIPs[0] === 'None'
 
-/** Upstream: ExternallyAccessible. */
+/** Reports whether a Service accepts traffic from outside the cluster. Upstream: ExternallyAccessible. */
 export const isExternal = ({ type, externalIPs }: ServiceSpec): boolean =>
   type === 'LoadBalancer' || type === 'NodePort' || (type === 'ClusterIP' && (externalIPs ?? []).length > 0)
 
@@ -154,7 +154,7 @@ function portConflicts(type: string, ports: readonly ServicePort[]): FieldError[
 const Families = ['IPv4', 'IPv6']
 export const familyOf = (ip: string): string => (isIP(ip) === 6 ? 'IPv6' : 'IPv4')
 
-/** Upstream: ValidateServiceClusterIPsRelatedFields. */
+/** Validates the cluster IPs and the IP families of a Service. Upstream: ValidateServiceClusterIPsRelatedFields. */
 export function clusterIPErrors({
   type,
   clusterIP,
@@ -288,8 +288,7 @@ export function validateServiceStatus({ spec, status }: Service): FieldError[] {
 
 /**
  * Returns an error for a text that is not an IP address, or for an address that is unspecified, loopback, link-local or link-local
- * multicast.
- * Upstream: ValidateEndpointIP.
+ * multicast. Upstream: ValidateEndpointIP.
  */
 export function endpointIP(field: string, ip: string): FieldError[] {
   const errors = ipAddress(field, ip)
@@ -308,7 +307,7 @@ export function endpointIP(field: string, ip: string): FieldError[] {
   return []
 }
 
-/** Upstream: IsValidCIDRForLegacyField. */
+/** Returns an error for a text that is not a CIDR block. Upstream: IsValidCIDRForLegacyField. */
 export const cidr = (field: string, text: string): FieldError[] => problems(field, text, cidrProblems(text))
 
 function cidrProblems(text: string): readonly string[] {

@@ -2,7 +2,7 @@ import type { Check } from '../check.ts'
 
 const fields = ['hostNetwork', 'hostPID', 'hostIPC'] as const
 
-/** Pods must not share the network, PID and IPC namespaces of the host. */
+/** Pods must not share the network, PID or IPC namespace of the host. */
 export const hostNamespaces: Check = {
   id: 'hostNamespaces',
   level: 'baseline',
