@@ -16,7 +16,9 @@ const ipAddressSpec = s.object({
     .object({ name: s.string(objectName).doc('Name of the IPAddressClaim.') })
     .doc('The IPAddressClaim that the address fulfils.'),
   gateway: s.string(addressText).optional().doc('Gateway of the network of the address.'),
-  poolRef: contractReference.doc('The pool that the address was taken from. A namespaced pool must be in the namespace of the IPAddress.'),
+  poolRef: contractReference.doc(
+    'The pool that the address was taken from. A namespaced pool must be in the namespace of the IPAddress.',
+  ),
   prefix: s.int32({ minimum: 0, maximum: 128 }).doc('Length of the network prefix of the address.'),
 })
 export interface IPAddressSpec extends Infer<typeof ipAddressSpec> {}
