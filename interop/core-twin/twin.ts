@@ -15,6 +15,7 @@ import {
   Secret,
   sleep,
   systemClock,
+  stableText,
 } from '@capstan/kube'
 import { Cluster, ExtensionConfig, Machine, MachineHealthCheck, MachinePool, MachineSet } from '@capstan/api'
 import type { ScriptedResponse, RecordedCall } from '../runtime-extension/extension-host.ts'
@@ -427,7 +428,7 @@ export class Twin {
       act(side).then(
         (result) => {
           if (result === undefined) return 'done'
-          return normalText(typeof result === 'string' ? result : JSON.stringify(result))
+          return normalText(typeof result === 'string' ? result : stableText(result))
         },
         (err) => normalText(messageOf(err)),
       ),
