@@ -16,20 +16,20 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { sampleExtension } from './extension.ts'
 
 const clusterOf = (uid: string) => ({ metadata: { name: 'demo', namespace: 'default', uid }, spec: {} }) as Cluster
-const create = { cluster: clusterOf('1') }
+const request = { cluster: clusterOf('1') }
 
 describe('the sample extension', () => {
   it('blocks every new Cluster once, for two seconds', async () => {
     const extension = sampleExtension()
     const wait = { status: 'Success', retryAfterSeconds: 2, message: 'preparing for demo' }
-    expect(await callHook(extension, BeforeClusterCreate, create)).toMatchObject(wait)
-    expect(await callHook(extension, BeforeClusterCreate, create)).toMatchObject({ retryAfterSeconds: 0 })
+    expect(await callHook(extension, BeforeClusterCreate, request)).toMatchObject(wait)
+    expect(await callHook(extension, BeforeClusterCreate, request)).toMatchObject({ retryAfterSeconds: 0 })
     expect(await callHook(extension, BeforeClusterCreate, { cluster: clusterOf('2') })).toMatchObject(wait)
   })
 
   it('blocks for the time in its settings', async () => {
-    const request = { ...create, settings: { waitSeconds: '7' } }
-    expect(await callHook(sampleExtension(), BeforeClusterCreate, request)).toMatchObject({ retryAfterSeconds: 7 })
+    const requestWithSettings = { ...request, settings: { waitSeconds: '7' } }
+    expect(await callHook(sampleExtension(), BeforeClusterCreate, requestWithSettings)).toMatchObject({ retryAfterSeconds: 7 })
   })
 
   it('passes the check for deterministic and idempotent handlers', async () => {
@@ -39,7 +39,7 @@ describe('the sample extension', () => {
   })
 
   it('allows the deletion of Clusters', async () => {
-    expect(await callHook(sampleExtension(), BeforeClusterDelete, create)).toMatchObject({ retryAfterSeconds: 0 })
+    expect(await callHook(sampleExtension(), BeforeClusterDelete, request)).toMatchObject({ retryAfterSeconds: 0 })
   })
 })
 
@@ -77,7 +77,7 @@ describe('the program', () => {
       'before-cluster-delete.sample BeforeClusterDelete',
     ])
     client.warmUp([{ ...config, status: { handlers } }])
-    expect(await client.callAll(BeforeClusterCreate, create.cluster, create)).toMatchObject({ retryAfterSeconds: 2 })
+    expect(await client.callAll(BeforeClusterCreate, request.cluster, request)).toMatchObject({ retryAfterSeconds: 2 })
     // The connection is still open.
     child.kill('SIGTERM')
     expect(await once(child, 'exit')).toEqual([0, null])

@@ -36,7 +36,7 @@ import {
 import type { RunningApiServer } from '../processes/api-server.ts'
 import { until } from '../shared/until.ts'
 import { components, type Managers, startManagers } from '../upstream/managers.ts'
-import { changes, hasExactly, identity, type ComparedFields, comparedFields, replaced } from './intent.ts'
+import { changes, hasExactly, identity, type ComparedFields, comparedFields, replaced } from './compared-fields.ts'
 
 const core = components.filter(({ tool }) => tool === 'capi-core')
 const gates = 'ClusterTopology=true,RuntimeSDK=true,MachinePool=true,MachineTaintPropagation=true'

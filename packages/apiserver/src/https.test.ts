@@ -1,4 +1,4 @@
-/** The client of `@capstan/kube/node` against this server, through real sockets. */
+/** Tests the client of `@capstan/kube/node` against the embedded API server, through real sockets. */
 import type { Client, WatcherEvent } from '@capstan/kube'
 import { ConfigMap, createClient, Namespace, seededRandom, seconds, systemClock, VirtualClock, watchObjects } from '@capstan/kube'
 import type { CertifiedKey, ClusterAccess } from '@capstan/kube/node'

@@ -18,7 +18,7 @@ const blocks = [...uses.matchAll(/^```(\w+)\n([^]*?)^```$/gm)].map(([, language,
 const folder = mkdtempSync(join(tmpdir(), 'capstan-readme-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-test('the first three examples have at most 15 lines each', () => {
+test('there are four examples, the first three with at most 15 lines each', () => {
   expect(blocks.map(({ language }) => language)).toEqual(['ts', 'sh', 'sh', 'ts'])
   for (const { text } of blocks.slice(0, 3)) expect(text.trimEnd().split('\n').length).toBeLessThanOrEqual(15)
 })

@@ -1,6 +1,6 @@
 /**
- * Metrics of a manager, with controller-runtime's names, labels and buckets (v0.24), so that existing dashboards and alerts can be used.
- * Counters and histograms are updated at each event, gauges are read at each scrape.
+ * Metrics of a manager, with controller-runtime's names, labels and buckets (v0.24), so that existing dashboards and alerts can be used. Only
+ * `capstan_keys_waiting` is a metric of our own. Counters and histograms are updated at each event, gauges are read at each scrape.
  */
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 

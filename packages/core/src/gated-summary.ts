@@ -20,7 +20,10 @@ export interface GatedSummaryOptions<Reason extends string> extends Omit<Summary
   readonly log: Logger
 }
 
-/** Summarizes conditions of an object, including its gates. As upstream, the reason is InternalError if a gate names the computed condition. */
+/**
+ * Summarizes conditions of an object, including those that its readiness or availability gates name. As upstream, the reason is InternalError
+ * if a gate names the computed condition.
+ */
 export function gatedSummary<Reason extends string>(
   object: KubeObject & { readonly status?: { readonly conditions?: readonly ReportedCondition[] } },
   target: ConditionType<string, Reason | 'InternalError'>,

@@ -1,5 +1,5 @@
 /**
- * `scanJSON` finds problems in JSON text that `JSON.parse` does not report: errors with the messages of Go's decoder, and duplicate keys.
+ * Unlike `JSON.parse`, `scanJSON` reports syntax errors with the messages of Go's decoder, and duplicate keys.
  * Scanning is slow, so request bodies are scanned only after a problem has been detected. `measureJSON` and `countingKeys` count, to
  * enforce limits and to detect duplicate keys.
  */
@@ -133,8 +133,8 @@ export function scanJSON(text: string): JSONScan {
 }
 
 /**
- * Maximum number of JSON objects and lists in a client's document. A document of 3 MB could have a million empty objects, whose garbage
- * collection would block the event loop. Usual objects that fit into etcd have far fewer.
+ * Maximum number of objects and lists in a client's document, and in all values together that a JSON patch copies. A document of 3 MB could
+ * have a million empty objects, whose garbage collection would block the event loop. Usual objects that fit into etcd have far fewer.
  */
 export const MaxObjects = 250_000
 

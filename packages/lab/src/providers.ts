@@ -40,9 +40,15 @@ export interface ProvidersOptions {
   readonly providerHooks?: readonly Hook[]
   /** Transport for calls of extensions. Default: HTTPS. */
   readonly hookTransport?: HookTransport
-  /** Called after each call of an extension, including discovery, for example to record the calls. */
+  /**
+   * Called after each call of an extension that was not aborted, including discovery, for example to record the calls; not called for calls
+   * of the handlers in `runtime`.
+   */
   readonly onCall?: CallObserver
-  /** Called with each result of a hook call, including failures; not called for a hook without handlers. */
+  /**
+   * Called with each result of a hook call, including failures; not called if the hook has no handlers, or if its handlers cannot be
+   * determined.
+   */
   onHookCall?(call: HookCall): void
 }
 

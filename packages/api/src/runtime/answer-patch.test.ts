@@ -10,7 +10,7 @@ interface Recorded {
   readonly error?: string
 }
 
-/** Patches with the results of upstream's library. The interop suite hooks-peer compares them with the library. */
+/** Patches with the results of upstream's library, evanphx/json-patch. The interop suite hooks-peer compares these results with the library. */
 const { document, patches } = JSON.parse(readFileSync(new URL('../../testdata/patches.json', import.meta.url), 'utf8')) as {
   document: object
   patches: readonly Recorded[]

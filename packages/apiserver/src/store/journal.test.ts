@@ -50,6 +50,7 @@ interface Writes {
   readonly acknowledged: Map<string, { revision: number; text: string | undefined }>
   /** Writes that may or may not be stored: they failed, or the process died before they were acknowledged. */
   readonly open: Map<string, Set<string | undefined>>
+  /** Highest revision of an acknowledged write, or of the store when it was last opened. */
   highest: number
 }
 

@@ -27,7 +27,10 @@ import { leaderElectionRules, managerRules } from '../manifests/roles.ts'
 import { conversionFailure, probeAdmission } from '../manager/server-checks.ts'
 import { unreachableReason } from '../manager/webhook-reachability.ts'
 
-/** `error`: a manager cannot work. `warning`: it may fail later. */
+/**
+ * `error`: a manager or its webhooks cannot work. `warning`: less severe, such as a missing webhook configuration, or a certificate that expires
+ * soon.
+ */
 export type Severity = 'error' | 'warning'
 export type Area = 'permissions' | 'kinds' | 'versions' | 'certificates' | 'webhooks'
 
@@ -142,7 +145,10 @@ export interface Permission {
   readonly namespace?: string
 }
 
-/** Returns the permissions that the roles of `capstan manifests` grant. */
+/**
+ * Returns the permissions of the roles of `capstan manifests`, except those for a webhook Secret, and core's permissions for the kinds of the
+ * local provider.
+ */
 export function neededPermissions({ providers, namespace }: Pick<ExamineOptions, 'providers' | 'namespace'>): Permission[] {
   return providers.flatMap((provider) => [
     ...managerRules(provider).flatMap((rule) => permissionsIn(rule, provider)),
@@ -238,7 +244,7 @@ async function examineWebhooks(
         {
           severity: 'warning',
           subject: `${kind.kind} ${name}`,
-          problem: 'does not exist: the API server neither defaults nor validates the objects of this provider',
+          problem: 'does not exist: the API server does not call these webhooks of this provider',
           remedy: 'Start capstan manager with --webhook-port.',
         },
       ])

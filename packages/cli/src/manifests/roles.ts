@@ -1,6 +1,7 @@
 /**
- * Permissions of the managers: the roles of `capstan manifests`, which `capstan doctor` checks. `npm run interop -- manifests` checks that
- * managers need no other permissions and use all of these, apart from the exceptions that the suite lists with reasons.
+ * Permissions of the managers: the roles of `capstan manifests`. `npm run interop -- manifests` checks that managers need no other
+ * permissions and use all of these, apart from the exceptions that the suite lists with reasons. `capstan doctor` checks whether a user has
+ * the permissions of `managerRules`, and of `leaderElectionRules` without a webhook Secret.
  */
 import type { PolicyRule } from '@capstan/kube'
 import { resourceName } from '@capstan/kube'
@@ -46,7 +47,7 @@ const reviews = [
 ]
 
 /**
- * Permissions to update the CustomResourceDefinitions, which the manifests create, and to create and update webhook configurations.
+ * Permissions to patch the CustomResourceDefinitions, which the manifests create, and to create and patch webhook configurations.
  * The manager sets `caBundle` in both.
  */
 const installing = (provider: ProviderName): PolicyRule[] => [

@@ -30,13 +30,13 @@ import {
 /** Labels of the CustomResourceDefinitions: API version v1alpha1 implements contract v1beta2. */
 export const labels = { 'cluster.x-k8s.io/provider': 'sample', 'cluster.x-k8s.io/v1beta2': 'v1alpha1' }
 
-/** Finalizer of every object of this provider; removed when the infrastructure of the object is deleted. */
+/** Finalizer of the objects that this provider reconciles; removed when the infrastructure of the object is deleted. */
 export const finalizer = 'sample.example.com/provider'
 
 export const endpoint = () =>
   s.object({ host: s.string({ minLength: 1, maxLength: 512 }), port: s.int32({ minimum: 1, maximum: 65535 }) })
 
-/** `spec` of a template: metadata and spec of the objects that core creates from it. */
+/** Returns the schema of a template's `spec`: metadata and spec of the objects that core creates from the template. */
 export const templateOf = <T>(spec: Schema<T>) =>
   s.object({
     template: s.object({
@@ -75,8 +75,8 @@ export interface Reconciler<T extends ProviderObject, Owner extends KubeObject> 
 }
 
 /**
- * Reconciles one object. Without an owner or a Cluster in the cache, only a deletion is reconciled. A paused object gets only the
- * finalizer and the condition Paused.
+ * Returns the function that reconciles one object. Without an owner or a Cluster in the cache, it reconciles only a deletion. A paused object
+ * gets only the finalizer and the condition Paused.
  */
 export const reconcileWith =
   <T extends ProviderObject, Owner extends KubeObject>(reconciler: Reconciler<T, Owner>) =>
@@ -137,7 +137,7 @@ export const byCluster = <T extends KubeObject>(kind: Kind<T>): Index<T> => ({
   },
 })
 
-/** Reconciles the objects with the label of a Cluster when the Cluster changes. */
+/** Maps a changed Cluster to the objects with its label, which are then reconciled. */
 export const ofCluster =
   <T extends KubeObject>(index: Index<T>): MapFunction<Cluster> =>
   ({ metadata }, cache) =>

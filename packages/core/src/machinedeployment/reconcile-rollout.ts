@@ -30,11 +30,14 @@ import { planProportionalScale, type ScaledSet } from './proportional-scale.ts'
 import { planText } from './rollout-plan.ts'
 import { MachineDeploymentManager, type MachineDeploymentPhase, type MachineDeploymentScope } from './scope.ts'
 
-/** Performs the next step of the rollout: creates a missing set, scales sets, and deletes old ones. */
+/**
+ * Performs the next step of the rollout: creates the current MachineSet if it is missing, and scales MachineSets. After the rollout, deletes old
+ * MachineSets without replicas.
+ */
 export const reconcileRollout: MachineDeploymentPhase = async (scope, io) => {
   const { machineDeployment, machineSets } = scope
   if (!machineSets) return proceed()
-  // Upstream returns an error, since its webhooks set the default. The write that sets the field triggers the next reconcile.
+  // Upstream returns an error here, because its webhooks always set the default. Waiting is enough: a write of the field triggers a reconcile.
   if (machineDeployment.spec.replicas === undefined) return wait('spec.replicas to be defaulted')
   const sets = setsByRole(machineDeployment, machineSets, io.clock.now())
   // Fails before the step of the rollout if a set lacks the label with its hash.
@@ -111,7 +114,8 @@ async function obstacleToCreate(
 
 /**
  * Returns the outcome of the reconcile if the current set receives Machines from other sets and must not create Machines now, because a
- * Machine has arrived that the cache does not show yet. The cached status of an old set may be newer than the cached Machines.
+ * Machine has arrived that the cache does not show yet. The cached status of its old set may be newer than the cached Machines: the Machine
+ * then counts in neither set.
  */
 async function obstacleToGrow(
   current: MachineSet,
@@ -181,8 +185,9 @@ const causeIsConflict = (err: unknown): boolean => err instanceof Error && isRea
 
 /**
  * Reconciles the sets while `spec.paused` is true: creates no set, updates the fields that propagate in place, and distributes a change of
- * replicas over the sets. As upstream, the annotations with the new replica counts are written first, and the shares are computed from these
- * annotations. Unless `spec.replicas` is 0, each share is therefore zero, and the largest set gets the change.
+ * replicas over the sets. As upstream, the annotations `desired-replicas` and `max-replicas` are written first, and the share of a set depends
+ * on the difference between its `max-replicas` and the new total. Unless `spec.replicas` is 0, each share is therefore zero, and the largest
+ * set gets the whole change.
  */
 async function scalePaused(scope: MachineDeploymentScope, sets: SetsByRole, io: ReconcileContext): Promise<Outcome> {
   const { machineDeployment } = scope

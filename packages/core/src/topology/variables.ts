@@ -1,5 +1,5 @@
 /**
- * Defaults and validates variables by the definitions of a class. Pure, except for the draft that it changes. Upstream:
+ * Defaults and validates variables by the definitions of a ClusterClass. Pure, except for the draft that it changes. Upstream:
  * internal/topology/variables, v1.14.
  */
 import { Cluster, type ClusterClass, type ClusterClassStatusVariable, type ClusterVariable } from '@capstan/api'
@@ -21,7 +21,10 @@ import {
 
 type Definitions = ReadonlyMap<string, ClusterClassStatusVariable>
 
-/** Returns the Cluster with defaulted variables. @throws StatusError Invalid when a variable violates its definition */
+/**
+ * Returns the Cluster with defaulted variables.
+ * @throws StatusError Invalid when a variable violates its definition or has none, or a required variable is missing
+ */
 export function withDefaultedVariables(cluster: Cluster, clusterClass: ClusterClass): Cluster {
   const complete = draft(cluster)
   const errors = defaultAndValidateVariables(complete, clusterClass)
@@ -153,8 +156,8 @@ const notDefined = ({ name, value }: ClusterVariable, path: string): FieldError 
   invalid(`${path}[${name}]`, writeJSON(value), 'variable is not defined')
 
 /**
- * Returns the error with the path of the variable. As upstream, the text contains the whole value as JSON with sorted members, even if only
- * one member is invalid, and not the name of the variable.
+ * Returns the error with the path of the variable. As upstream, the text of an error about an invalid or unsupported value contains the whole
+ * value of the variable as JSON with sorted members, even if only one member is invalid.
  */
 function withPathOfVariable({ type, field, text }: FieldError, valuePath: string, value: unknown): FieldError {
   const fieldPath = `${valuePath}.${field}`

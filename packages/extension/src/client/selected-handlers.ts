@@ -42,7 +42,11 @@ export class SelectedHandlers {
     return names
   }
 
-  /** Returns the handler of this name. @throws HookFailed if it is not registered, is for another hook, or does not select the object */
+  /**
+   * Returns the handler of this name.
+   * @throws HookFailed if the handler is not registered, is for another hook, or does not select the object; before the registry's `warmUp`;
+   *   and if the labels of the namespace are needed and cannot be read
+   */
   async get(name: string, hook: Hook, forObject: KubeObject): Promise<Registration> {
     const registration = this.#registry.get(name)
     if (registration.hook !== hook.name || registration.group !== hook.group) {

@@ -40,7 +40,7 @@ export function lookUp(value: Value, field: string): Value | undefined {
   throw noOverload()
 }
 
-/** Like `lookUp`, for selections without `?`. Upstream: null and scalars have no fields, and `has` returns false for them. */
+/** Like `lookUp`, for selections without `?`: returns `undefined` also for null and scalars. As upstream, `has` is therefore false for them. */
 export const lookUpPlain = (value: Value, field: string): Value | undefined =>
   value instanceof Optional || value instanceof CelMap || value instanceof CelList ? lookUp(value, field) : undefined
 
@@ -58,7 +58,10 @@ export function lookUpIndex(container: Value, index: Value): Value | undefined {
   return Number.isInteger(position) && position >= 0 && position < container.size ? container.at(position) : undefined
 }
 
-/** Evaluates `container[index]`. @throws EvaluationError when the item or key does not exist */
+/**
+ * Evaluates `container[index]`. For an optional container, returns an optional, which is empty when the item or key does not exist.
+ * @throws EvaluationError when a container that is not optional lacks the item or key
+ */
 export function indexed(container: Value, index: Value): Value {
   const element = lookUpIndex(container, index)
   if (container instanceof Optional) return asOptional(element)
@@ -141,9 +144,9 @@ export function evaluateLogic(run: Run, operands: readonly Evaluate[], decisive:
 }
 
 /** Evaluates an operand. Returns its error instead of throwing it, because the error counts only if no operand has the decisive value. */
-function evaluateOperand(run: Run, condition: Evaluate): boolean | EvaluationError {
+function evaluateOperand(run: Run, operand: Evaluate): boolean | EvaluationError {
   try {
-    const value = condition(run)
+    const value = operand(run)
     return typeof value === 'boolean' ? value : noOverload()
   } catch (err) {
     if (!(err instanceof EvaluationError)) throw err
@@ -152,7 +155,7 @@ function evaluateOperand(run: Run, condition: Evaluate): boolean | EvaluationErr
   }
 }
 
-/** Cost of an evaluation that fails: creating an error takes longer than other steps. */
+/** Cost of an operand that fails: creating an error takes longer than other steps. */
 const CostOfFailure = 20
 
 /** The iteration of a macro over the items of a list or the keys of a map. */

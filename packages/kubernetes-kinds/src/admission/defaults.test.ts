@@ -1,4 +1,4 @@
-/** Plugins that set defaults, finalizers or taints, and the plugin PersistentVolumeClaimResize. */
+/** Tests the plugins that set defaults, finalizers or taints, and the plugin PersistentVolumeClaimResize. */
 import { type UnknownObject, unknownKind } from '@capstan/kube'
 import { describe, expect, test } from 'vitest'
 import type { Node, PersistentVolumeClaim, Pod } from '../kinds/schemas/types.ts'
@@ -95,7 +95,10 @@ describe('PersistentVolumeClaimResize', () => {
     ['Bound', true, /^accepted$/],
     ['Bound', false, /only dynamically provisioned pvc can be resized/],
     ['Pending', true, /spec is immutable after creation/],
-  ])('growing a claim in phase %s, with allowVolumeExpansion %j, results in %s', async (phase, grows, expected) => {
-    expect(await grow(phase, grows)).toMatch(expected)
-  })
+  ])(
+    'growing a claim in phase %s, with allowVolumeExpansion %j, results in %s',
+    async (phase, allowVolumeExpansion, expected) => {
+      expect(await grow(phase, allowVolumeExpansion)).toMatch(expected)
+    },
+  )
 })

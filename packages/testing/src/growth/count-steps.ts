@@ -23,7 +23,7 @@ export async function countSteps(work: () => unknown): Promise<number> {
 
 let started: Promise<Session> | undefined
 
-/** Returns a session with precise coverage enabled. Coverage stays enabled, because V8 discards compiled code whenever it is enabled. */
+/** Returns a session with precise coverage enabled. Coverage stays enabled, because V8 discards compiled code each time coverage is turned on. */
 const coverage = (): Promise<Session> =>
   (started ??= (async () => {
     const session = new Session()

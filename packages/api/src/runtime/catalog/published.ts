@@ -1,10 +1,11 @@
-/** Reads the names of a release's hooks from the OpenAPI document that is published with the release. */
+/** Reads the names and versions of a release's hooks from the OpenAPI document that is published with the release. */
 import { isRecord } from '@capstan/kube'
 import type { ReleasedCatalog } from './release.ts'
 
 /**
- * Returns the hooks of a document such as upstream's `runtime-sdk-openapi.yaml`; `undefined` for any other document. Only names and
- * deprecations are read: `blocking`, `request` and `response` are placeholders.
+ * Returns the hooks of a document such as upstream's `runtime-sdk-openapi.yaml`; `undefined` for any other document. Only group, version, name
+ * and whether the hook is deprecated are read: `blocking`, `request` and `response` are placeholders, and a deprecation has the release of the
+ * document and no date.
  */
 export function publishedCatalog(document: unknown): Pick<ReleasedCatalog, 'release' | 'hooks'> | undefined {
   if (!isRecord(document) || !isRecord(document.paths)) return undefined
@@ -20,7 +21,10 @@ export function publishedCatalog(document: unknown): Pick<ReleasedCatalog, 'rele
   return hooks.length === 0 ? undefined : { release, hooks }
 }
 
-/** Returns the name of the hook with upper-case letters. The path is in lower case, but the type of the request contains the name. */
+/**
+ * Returns the name of the hook with upper-case letters. The path is in lower case, but the type of the request contains the name. Without such
+ * a type, returns the name in lower case.
+ */
 function nameIn(operation: object, lowerCaseName: string): string {
   const [, name] = /"[^"]*[./]([A-Za-z0-9]+)Request"/.exec(JSON.stringify(operation)) ?? []
   return name?.toLowerCase() === lowerCaseName ? name : lowerCaseName

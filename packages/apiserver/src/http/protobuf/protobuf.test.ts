@@ -448,7 +448,7 @@ test.each<[string, Buffer, string]>([
   )
 })
 
-/** Upstream accepts times outside of the years 0 to 9999 with 201, and responds to deeper nesting with 201 or 500. */
+/** Upstream responds with 201 to times outside of the years 0 to 9999, and with 201 or 500 to nesting beyond our limit. */
 test.each<[string, Buffer, string]>([
   ['a time after the year 9999', metadata([8, [[1, 253_402_300_800]]]), 'a time is not in the years 0 to 9999'],
   ['a time beyond the range of dates', metadata([8, [[1, 2 ** 60]]]), 'a time is not in the years 0 to 9999'],

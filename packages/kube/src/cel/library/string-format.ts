@@ -37,7 +37,8 @@ function formatClause(verb: string, value: Value, precision: number | undefined)
       if (number === undefined) throw clauseError('scientific clause can only be used on doubles')
       if (!Number.isFinite(number)) return nonFiniteText(number)
       const text = number.toExponential(Math.min(precision ?? 6, 100))
-      return text.replace(/e([+-])(\d)$/, 'e$10$2')
+      // Go's exponents have at least two digits.
+      return text.replace(/e(?<sign>[+-])(?=\d$)/, 'e$<sign>0')
     }
     case 'b':
       if (typeof value === 'boolean') return value ? '1' : '0'

@@ -74,7 +74,7 @@ export const maxInFlight = s
 
 const remediation = { triggerIf: triggerIf.optional(), templateRef: templateReference.optional() }
 
-export const healthCheckRemediation = s.object(remediation, nonEmpty).doc('How and when unhealthy Machines are replaced.')
+export const healthCheckRemediation = s.object(remediation, nonEmpty).doc('How and when unhealthy Machines are remediated.')
 export interface HealthCheckRemediation extends Infer<typeof healthCheckRemediation> {}
 
 const controlPlaneFields = {
@@ -86,7 +86,7 @@ const machineDeploymentFields = {
   remediation: s
     .object({ maxInFlight, ...remediation }, nonEmpty)
     .optional()
-    .doc('How and when unhealthy Machines are replaced.'),
+    .doc('How and when unhealthy Machines are remediated.'),
 }
 const enabled = s
   .boolean()

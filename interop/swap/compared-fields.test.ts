@@ -1,6 +1,6 @@
 import type { KubeObject } from '@capstan/kube'
 import { describe, expect, test } from 'vitest'
-import { changes, hasExactly, comparedFields, replaced } from './intent.ts'
+import { changes, hasExactly, comparedFields, replaced } from './compared-fields.ts'
 
 const machine = (metadata: object = {}, rest: object = {}): KubeObject =>
   ({
