@@ -30,12 +30,12 @@ export const poolReport = (...machines: readonly string[]): Report => ({
   status: { ready: true, initialization: { provisioned: true }, replicas: machines.length },
 })
 
-/** Creates a Cluster with a class, whose workers are only MachinePools. */
+/** Creates a ClusterClass and a Cluster of this class; its only workers are the given MachinePools. */
 export async function createPoolTopology(twin: Twin, ...machinePools: readonly object[]): Promise<void> {
   await createTopology(twin, { workers: { machinePools: [poolClass()] } }, { workers: [], topology: pools(...machinePools) })
 }
 
-/** Registers the Nodes of a pool, as the kubelets of its machines do. */
+/** Registers a Node with the name and the provider ID of each given machine, as the kubelet of the machine does. */
 export const registerPoolNodes = (twin: Twin, version: string, ...names: readonly string[]): Promise<void> =>
   twin.inWorkload(clusterName, async (client) => {
     for (const name of names) {
@@ -53,7 +53,7 @@ const patchPools = (twin: Twin, ...machinePools: readonly object[]) =>
 const annotated = (name: string, annotation: string) =>
   poolTopology(name, { metadata: { annotations: { [`topology.cluster.x-k8s.io/${annotation}`]: '' } } })
 
-/** Returns a predicate for `settle`: whether TopologyReconciled of a Cluster has the reason, and a message that contains the text. */
+/** Returns a predicate for `settle`: whether the TopologyReconciled condition of a Cluster has the reason, and a message with the text. */
 export const reports =
   (reason: string, text = '') =>
   (objects: readonly KubeObject[]): boolean =>
@@ -157,7 +157,8 @@ const patchedPools: Case = async (twin) => {
 const named: Case = async (twin) => {
   await twin.setReports({ machine: () => poolReport() })
   const naming = { template: '{{ .machinePool.topologyName }}-of-{{ .cluster.name }}-pool' }
-  // Names that are too long end in a random suffix, which follows a hyphen here, so that the comparison recognizes it.
+  // A name of more than 63 characters is cut to 58, and gets a random suffix. With this topology name, the cut name ends with a hyphen: the
+  // comparison recognizes a random suffix only after a hyphen.
   const longName = `${'x'.repeat(55)}-y`
   await createTopology(
     twin,

@@ -1,4 +1,4 @@
-/** Entry point of the command. Commands access streams, environment and signals of the process only by `Io`. */
+/** Entry point of `capstan`. Its subcommands access streams, environment and signals of the process only through `Io` (`io.ts`). */
 import { processIo } from './process-io.ts'
 import { run } from './program.ts'
 

@@ -7,6 +7,7 @@ import { managementAccess, ownPodOf } from './management-access.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'capstan-access-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
+/** Writes a kubeconfig to `name`; the first part of this path names the context and the server. Returns the absolute path. */
 const file = (name: string): string => {
   const path = join(folder, name)
   mkdirSync(join(path, '..'), { recursive: true })
@@ -22,7 +23,7 @@ test.each([
   ['the flag overrides $KUBECONFIG and the pod', { kubeconfig: flag }, { KUBECONFIG: env, ...pod }, 'https://flag:6443'],
   ['$KUBECONFIG overrides the pod', {}, { KUBECONFIG: env, ...pod }, 'https://env:6443'],
   [
-    'the first current-context of several files in $KUBECONFIG is used',
+    'the first current-context of several files in $KUBECONFIG is used, absent files are ignored',
     {},
     { KUBECONFIG: `${folder}/absent:${env}:${flag}` },
     'https://env:6443',
@@ -47,11 +48,11 @@ test('rejects a command without a configured management cluster', async () => {
   await expect(managementAccess({}, {}, folder)).rejects.toThrow('no management cluster is named')
 })
 
-test('finds the Pod of the process in the variables that the manifests set', () => {
-  const env = { POD_NAMESPACE: 'capi-system', POD_NAME: 'manager', POD_UID: 'u' }
+test('ownPodOf finds the Pod of the process in the variables that the manifests set, unless one of them is empty', () => {
+  const variables = { POD_NAMESPACE: 'capi-system', POD_NAME: 'manager', POD_UID: 'u' }
   const access = { server: 'https://10.0.0.1:443', ca: 'PEM', tokenFile: '/token' }
-  expect(ownPodOf(env, access)).toEqual({
+  expect(ownPodOf(variables, access)).toEqual({
     ownPod: { namespace: 'capi-system', name: 'manager', uid: 'u', server: 'https://10.0.0.1:443', ca: 'PEM' },
   })
-  expect(ownPodOf({ ...env, POD_UID: '' }, access)).toEqual({})
+  expect(ownPodOf({ ...variables, POD_UID: '' }, access)).toEqual({})
 })

@@ -23,23 +23,23 @@ const version = (name: string, served: boolean, storage = false) => ({ name, ser
 const names = (versions: readonly { name: string; served: boolean; storage: boolean }[]) =>
   versions.map(({ name, served, storage }) => `${name}${served ? ' served' : ''}${storage ? ' storage' : ''}`)
 
-test('keeps versions that are served, are the storage version, or have stored objects, and drops other versions', () => {
+test('keeps served versions, versions with stored objects and the storage version; drops others; makes our version the storage version', () => {
   const versions = [
     version('v2', true),
     version('v1', true),
     version('v0', false),
     version('v1alpha', false),
-    version('v3', true, true),
+    version('v3', false, true),
   ]
-  expect(names(mergedSpec(ownSpec, existing(versions, { storedVersions: ['v0', 'v3'] })).versions)).toEqual([
+  expect(names(mergedSpec(ownSpec, existing(versions, { storedVersions: ['v0'] })).versions)).toEqual([
     'v2 served storage',
     'v1 served',
     'v0',
-    'v3 served',
+    'v3',
   ])
 })
 
-test('keeps the conversion of kept versions unless the new definition has its own conversion', () => {
+test('keeps the existing conversion if an existing version is kept, unless our definition has a conversion', () => {
   const existingDefinition = existing([version('v2', true, true), version('v1', true)], { conversion: webhook })
   expect(mergedSpec(ownSpec, existingDefinition).conversion).toEqual(webhook)
   const ownConversion = {
@@ -49,7 +49,7 @@ test('keeps the conversion of kept versions unless the new definition has its ow
   expect(mergedSpec({ ...ownSpec, conversion: ownConversion }, existingDefinition).conversion).toEqual(ownConversion)
 })
 
-test('omits the conversion when no other version is kept', () => {
+test('drops the existing conversion when only our versions remain', () => {
   const existingDefinition = existing([version('v2', true, true), version('v1', false)], { conversion: webhook })
   expect(mergedSpec(ownSpec, existingDefinition)).toEqual(ownSpec)
 })

@@ -1,4 +1,7 @@
-/** Providers that break the contract: core reports the violation in a condition, and the number of its writes is bounded. */
+/**
+ * Providers that break the contract, report very large values, or recreate their objects again and again. Core does not copy invalid
+ * values, and sends few writes. Most violations lead to a condition.
+ */
 import { Cluster, Machine, MachinePool } from '@capstan/api'
 import { type DeclaredKind, minutes, type Transport, withSend } from '@capstan/kube'
 import {
@@ -19,7 +22,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 let env: CoreEnv
 /** Number of write requests of core. */
 let writes = 0
-/** Size of the bodies of these write requests. */
+/** Total length of the bodies of these requests as JSON, which is ASCII in these tests. */
 let bytes = 0
 
 const countWrites = (transport: Transport): Transport =>
@@ -36,15 +39,16 @@ beforeEach(async () => {
 })
 afterEach(() => env.close())
 
-/** Counts the writes of core during `work` and in the ten minutes after it. */
-async function writesOf(work: () => Promise<void>): Promise<{ writes: number; bytes: number }> {
+/** Counts the writes of core during `act` and in the ten minutes after it. */
+async function writesOf(act: () => Promise<void>): Promise<{ writes: number; bytes: number }> {
   const countsBefore = { writes, bytes }
-  await work()
+  await act()
   await env.advance(minutes(10))
   return { writes: writes - countsBefore.writes, bytes: bytes - countsBefore.bytes }
 }
 
-async function aPool(): Promise<void> {
+/** Creates a MachinePool with bootstrap data, whose infrastructure machine pool has no status yet. */
+async function createPool(): Promise<void> {
   await env.provisionCluster()
   await env.create(DevConfig, 'mp')
   await env.create(DevMachinePool, 'mp')
@@ -57,13 +61,13 @@ async function aPool(): Promise<void> {
 const pool = () => env.get(MachinePool, 'mp')
 const provisioned = { initialization: { provisioned: true } }
 
-/** 900 KB in fields that no contract has. */
+/** Returns 900 KB of fields that no contract has. */
 const junk = () => Object.fromEntries(Array.from({ length: 900 }, (_, i) => [`junk${i}`, 'x'.repeat(1000)]))
 
 const repeated = <T>(count: number, entry: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => entry(i))
 const ref = (name: string) => ({ apiGroup: 'infra.example.com', kind: 'DevMachine', name })
 
-/** Deletes and recreates the object `times` times, and then leaves it deleted. */
+/** Deletes and recreates the object `times` times, and then deletes it once more. */
 async function deleteAndRecreate(kind: DeclaredKind, name: string, times: number): Promise<void> {
   const { spec = {} } = (await env.get(kind, name)) as { spec?: object }
   for (let i = 0; i < times; i++) {
@@ -125,8 +129,8 @@ describe('an infrastructure machine', () => {
     expect(conditionText(await env.get(Machine, 'other'), 'InfrastructureReady')).toMatch(/^True/)
   })
 
-  /** A Machine with bootstrap data, whose infrastructure machine has a provider ID. */
-  async function aBootstrappedMachine(): Promise<void> {
+  /** Creates a Machine with bootstrap data, whose infrastructure machine has a provider ID. */
+  async function createBootstrappedMachine(): Promise<void> {
     await env.provisionCluster()
     await env.create(DevConfig, 'm')
     await env.create(DevMachine, 'm', { spec: { providerID: 'dev:///m' } })
@@ -148,20 +152,23 @@ describe('an infrastructure machine', () => {
       '[0].address: expected a string of 1 to 256 characters, got number',
     ],
     ['addresses that are a number', 7, ': expected a list, got number'],
-  ])('with %s is not provisioned until its addresses are valid; a condition has the reason', async (_, addresses, message) => {
-    await aBootstrappedMachine()
-    const work = await writesOf(() => env.patch(DevMachine, 'm', { status: { ...provisioned, addresses } }))
-    expect(work.writes).toBeLessThan(10)
-    expect(conditionText(await machine(), 'InfrastructureReady')).toContain(
-      `False NotReady: DevMachine default/m breaks the contract: status.addresses${message}`,
-    )
-    expect((await machine()).status?.initialization?.infrastructureProvisioned).toBeUndefined()
-    await env.patch(DevMachine, 'm', { status: { addresses: [address('10.0.0.1')] } })
-    expect(conditionText(await machine(), 'InfrastructureReady')).toBe('True Ready')
-    expect((await machine()).status?.addresses).toEqual([address('10.0.0.1')])
-    await env.patch(DevMachine, 'm', { status: { addresses: [] } })
-    expect((await machine()).status).not.toHaveProperty('addresses')
-  })
+  ])(
+    'with %s does not count as provisioned until its addresses are valid; a condition has the reason',
+    async (_, addresses, message) => {
+      await createBootstrappedMachine()
+      const work = await writesOf(() => env.patch(DevMachine, 'm', { status: { ...provisioned, addresses } }))
+      expect(work.writes).toBeLessThan(10)
+      expect(conditionText(await machine(), 'InfrastructureReady')).toContain(
+        `False NotReady: DevMachine default/m breaks the contract: status.addresses${message}`,
+      )
+      expect((await machine()).status?.initialization?.infrastructureProvisioned).toBeUndefined()
+      await env.patch(DevMachine, 'm', { status: { addresses: [address('10.0.0.1')] } })
+      expect(conditionText(await machine(), 'InfrastructureReady')).toBe('True Ready')
+      expect((await machine()).status?.addresses).toEqual([address('10.0.0.1')])
+      await env.patch(DevMachine, 'm', { status: { addresses: [] } })
+      expect((await machine()).status).not.toHaveProperty('addresses')
+    },
+  )
 
   test.each([
     ['provider ID', { spec: { providerID: 'x'.repeat(513) } }, 'spec.providerID: expected at most 512 characters, got 513'],
@@ -175,19 +182,22 @@ describe('an infrastructure machine', () => {
       { spec: { failureDomain: 'x'.repeat(257) } },
       'spec.failureDomain: expected at most 256 characters, got 257',
     ],
-  ])('with a long %s is not provisioned until the value is valid; a condition has the reason', async (_, reported, message) => {
-    await aBootstrappedMachine()
-    const status = { ...provisioned, ...('status' in reported ? reported.status : {}) }
-    const work = await writesOf(() => env.patch(DevMachine, 'm', { ...reported, status }))
-    expect(work.writes).toBeLessThan(10)
-    expect(conditionText(await machine(), 'InfrastructureReady')).toBe(
-      `False NotReady: DevMachine default/m breaks the contract: ${message}`,
-    )
-    expect((await machine()).status?.initialization?.infrastructureProvisioned).toBeUndefined()
-    await env.patch(DevMachine, 'm', { spec: { providerID: 'dev:///m', failureDomain: null }, status: { failureDomain: 'a' } })
-    expect(conditionText(await machine(), 'InfrastructureReady')).toBe('True Ready')
-    expect(await machine()).toMatchObject({ spec: { providerID: 'dev:///m' }, status: { failureDomain: 'a' } })
-  })
+  ])(
+    'with a long %s does not count as provisioned until the value is valid; a condition has the reason',
+    async (_, reported, message) => {
+      await createBootstrappedMachine()
+      const status = { ...provisioned, ...('status' in reported ? reported.status : {}) }
+      const work = await writesOf(() => env.patch(DevMachine, 'm', { ...reported, status }))
+      expect(work.writes).toBeLessThan(10)
+      expect(conditionText(await machine(), 'InfrastructureReady')).toBe(
+        `False NotReady: DevMachine default/m breaks the contract: ${message}`,
+      )
+      expect((await machine()).status?.initialization?.infrastructureProvisioned).toBeUndefined()
+      await env.patch(DevMachine, 'm', { spec: { providerID: 'dev:///m', failureDomain: null }, status: { failureDomain: 'a' } })
+      expect(conditionText(await machine(), 'InfrastructureReady')).toBe('True Ready')
+      expect(await machine()).toMatchObject({ spec: { providerID: 'dev:///m' }, status: { failureDomain: 'a' } })
+    },
+  )
 
   test('that later reports 10,000 addresses: its Machine keeps the earlier addresses, and reports other changes', async () => {
     await env.provisionCluster()
@@ -215,7 +225,7 @@ describe('an infrastructure machine', () => {
     )
   })
 
-  test('that repeatedly disappears and returns leads to a condition, and to a proportional number of writes', async () => {
+  test('that is repeatedly deleted and recreated leads to a condition, and to fewer than ten writes each time', async () => {
     await env.provisionCluster()
     await env.provisionMachine('m')
     const work = await writesOf(() => deleteAndRecreate(DevMachine, 'm', 20))
@@ -338,7 +348,7 @@ describe.each([
     expect(work.writes).toBeLessThan(60)
   })
 
-  test('that repeatedly disappears and returns leads to a condition, and to a proportional number of writes', async () => {
+  test('that is repeatedly deleted and recreated leads to a condition, and to fewer than ten writes each time', async () => {
     await env.provisionCluster()
     const work = await writesOf(() => deleteAndRecreate(kind, 'demo', 20))
     expect(conditionText(await cluster(), type)).toMatch(/^False ObjectDeleted: /)
@@ -346,8 +356,8 @@ describe.each([
   })
 })
 
-/** A Cluster whose infrastructure cluster and control plane have no status yet. */
-async function aCluster(): Promise<void> {
+/** Creates a Cluster whose infrastructure cluster and control plane have no status yet. */
+async function createCluster(): Promise<void> {
   await env.create(Cluster, 'demo', {
     spec: {
       infrastructureRef: { apiGroup: 'infra.example.com', kind: 'DevCluster', name: 'demo' },
@@ -373,8 +383,8 @@ test.each([
   ['whose failure domains are a number', { status: { ...provisioned, failureDomains: 7 } }],
   ['with a failure domain of a long name', { status: { ...provisioned, failureDomains: [{ name: 'x'.repeat(257) }] } }],
   ['with 10,000 failure domains', { status: { ...provisioned, failureDomains: repeated(10_000, (i) => ({ name: `d${i}` })) } }],
-])('an infrastructure cluster %s leads to a condition, and to few writes', async (_, body) => {
-  await aCluster()
+])('an infrastructure cluster %s does not count as provisioned, and leads to few writes', async (_, body) => {
+  await createCluster()
   const work = await writesOf(() => env.patch(DevCluster, 'demo', body))
   const cluster = await env.get(Cluster, 'demo')
   expect(cluster.status?.initialization?.infrastructureProvisioned).toBeUndefined()
@@ -402,8 +412,8 @@ test.each([
     { spec: { controlPlaneEndpoint: { host: 'x'.repeat(513), port: 1 } }, status: initialized },
     'True Initialized',
   ],
-])('a control plane %s leads to a condition, and to few writes', async (_, body, expected) => {
-  await aCluster()
+])('a control plane %s does not count as available, and leads to few writes', async (_, body, expected) => {
+  await createCluster()
   const work = await writesOf(() => env.patch(DevControlPlane, 'demo', body))
   const cluster = await env.get(Cluster, 'demo')
   expect(cluster.status?.initialization?.controlPlaneInitialized).toBeUndefined()
@@ -419,8 +429,8 @@ test.each([
   ['replicas that are a string', { replicas: 'three' }],
   ['10,000 versions', { versions: repeated(10_000, (i) => ({ version: `v1.34.${i}`, replicas: 1 })) }],
   ['versions that are a string', { versions: 'v1.34.0' }],
-])('a control plane with %s is initialized, but the invalid field is not copied', async (_, status) => {
-  await aCluster()
+])('a control plane with %s counts as available, but the invalid field is not copied', async (_, status) => {
+  await createCluster()
   const work = await writesOf(() => env.patch(DevControlPlane, 'demo', { status: { ...initialized, ...status } }))
   const cluster = await env.get(Cluster, 'demo')
   expect(conditionText(cluster, 'ControlPlaneAvailable')).toBe('True Available')
@@ -429,7 +439,7 @@ test.each([
 })
 
 test('versions of a control plane are copied even if a version is listed twice', async () => {
-  await aCluster()
+  await createCluster()
   const versions = repeated(2, () => ({ version: 'v1.34.0', replicas: 1 }))
   await env.patch(DevControlPlane, 'demo', { status: { ...initialized, versions } })
   expect((await env.get(Cluster, 'demo')).status?.controlPlane).toEqual({ versions })
@@ -451,15 +461,15 @@ test('a running Cluster keeps its failure domains and reports changes while its 
 
 describe('an infrastructure machine pool', () => {
   test('with a status of 900 KB is read, and only fields of the contract are copied', async () => {
-    await aPool()
+    await createPool()
     const work = await writesOf(() => env.patch(DevMachinePool, 'mp', { status: { ...provisioned, replicas: 0, ...junk() } }))
     expect((await pool()).status?.initialization?.infrastructureProvisioned).toBe(true)
     expect(JSON.stringify(await pool()).length).toBeLessThan(20_000)
     expect(work.writes).toBeLessThan(20)
   })
 
-  test('that repeatedly disappears and returns leads to a failure message, and to a proportional number of writes', async () => {
-    await aPool()
+  test('that is repeatedly deleted and recreated leads to a failure message, and to fewer than ten writes each time', async () => {
+    await createPool()
     await env.patch(DevMachinePool, 'mp', { status: { ...provisioned, replicas: 0 } })
     const work = await writesOf(() => deleteAndRecreate(DevMachinePool, 'mp', 20))
     expect((await pool()).status?.deprecated?.v1beta1?.failureMessage).toBe(
@@ -471,7 +481,7 @@ describe('an infrastructure machine pool', () => {
   const idsOf = (count: number) => Array.from({ length: count }, (_, i) => `dev:///pool-${i}`)
 
   test('with 10,000 provider IDs: all are copied, in few writes', async () => {
-    await aPool()
+    await createPool()
     const ids = idsOf(10_000)
     const work = await writesOf(() =>
       env.patch(DevMachinePool, 'mp', { spec: { providerIDList: ids }, status: { ...provisioned, replicas: 10_000 } }),
@@ -482,7 +492,7 @@ describe('an infrastructure machine pool', () => {
   })
 
   test('with more than 10,000 provider IDs: none is copied, and a condition has the reason', async () => {
-    await aPool()
+    await createPool()
     const work = await writesOf(() =>
       env.patch(DevMachinePool, 'mp', { spec: { providerIDList: idsOf(10_001) }, status: { ...provisioned, replicas: 10_001 } }),
     )
@@ -492,7 +502,7 @@ describe('an infrastructure machine pool', () => {
   })
 
   test('with 5,000 equal provider IDs: its MachinePool refers to no Node, after few writes', async () => {
-    await aPool()
+    await createPool()
     const same = Array.from({ length: 5000 }, () => 'dev:///same')
     const work = await writesOf(() =>
       env.patch(DevMachinePool, 'mp', { spec: { providerIDList: same }, status: { ...provisioned, replicas: 5000 } }),
@@ -515,7 +525,7 @@ describe('an infrastructure machine pool', () => {
     ],
     ['provisioned is a string', { status: { initialization: { provisioned: 'yes' } } }, 'expected a boolean'],
   ])('whose %s leads to a condition with the reason', async (_, body, message) => {
-    await aPool()
+    await createPool()
     const work = await writesOf(() => env.patch(DevMachinePool, 'mp', body))
     expect(JSON.stringify((await pool()).status)).toContain(message)
     expect(work.writes).toBeLessThan(60)

@@ -16,15 +16,16 @@ export const MachineDeploymentsByClusterName = byClusterName(MachineDeployment)
 export const MachineHealthChecksByClusterName = byClusterName(MachineHealthCheck)
 export const MachinePoolsByClusterName = byClusterName(MachinePool)
 
-/** Maps a Cluster to the objects of an index that belong to it. */
+/** Returns a function that maps a Cluster to the keys of its objects, by one of the indexes above. */
 export const objectsOfCluster =
   <T extends KubeObject>(index: Index<T>): MapFunction<Cluster> =>
   (cluster, cache) =>
     cache.byIndex(index, keyText(keyOf(cluster))).map(keyOf)
 
 /**
- * Whether a selector matches the labels of an object. An absent, empty or invalid selector matches no object. An invalid selector was
- * stored without admission; the reconcile of the object that has the selector reports the error. Upstream: HasMatchingLabels.
+ * Reports whether a selector matches the labels of an object. An absent, empty or invalid selector matches no object. Admission rejects
+ * invalid selectors; if one was stored without admission, the reconcile of the object with the selector reports the error. Upstream:
+ * HasMatchingLabels.
  */
 export function hasMatchingLabels(selector: LabelSelector | undefined, { metadata }: KubeObject): boolean {
   try {

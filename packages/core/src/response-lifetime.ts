@@ -7,8 +7,9 @@ import { hours } from '@capstan/kube'
 export const ResponseLifetime = hours(24)
 
 /**
- * Drops responses that expired longer than `ResponseLifetime` ago: their object was deleted, or core does not send their request any more.
- * Entries with `expires` 0 stay: they are calls in progress or failed calls. Times are those of `Clock.elapsed`.
+ * Drops responses of UpdateMachine that expired more than `ResponseLifetime` ago: the Machine was deleted, or core does not send the request
+ * any more.
+ * Entries with `expires` 0 stay: they are calls in progress or failed calls. Times are milliseconds of `Clock.elapsed`.
  */
 export function dropExpiredResponses(responses: Map<string, { readonly expires: number }>, now: number): void {
   for (const [key, { expires }] of responses) if (expires > 0 && expires + ResponseLifetime < now) responses.delete(key)

@@ -16,7 +16,7 @@ export interface RequestingUser {
 }
 
 export interface AdmissionRequest<T extends KubeObject> extends AdmissionContext<T> {
-  /** The requesting user, as authentication identified it. */
+  /** The requesting user; with impersonation, the impersonated user. */
   readonly userInfo: RequestingUser
   /** Reads stored objects. The result may be stale, and does not contain the current write. */
   readonly reader: Reader
@@ -25,8 +25,9 @@ export interface AdmissionRequest<T extends KubeObject> extends AdmissionContext
 }
 
 /**
- * Declares a separate webhook for admission functions, with conditions, so that an API server does not call it on every write of the
- * kind. The embedded server, which calls the functions in-process, ignores the declaration.
+ * Declares a webhook for some admission functions of a kind, separate from the webhooks for its other functions. The webhook has
+ * conditions, so that an API server does not call it on every write of the kind. The embedded server, which calls the functions in-process,
+ * ignores the declaration.
  */
 export interface SeparateWebhook {
   /** Distinguishes the webhook from other webhooks of the kind: a lower-case word. */
@@ -42,7 +43,10 @@ export interface Admission<T extends KubeObject = KubeObject> {
   readonly kind: Kind<T>
   /** Requests for which the functions run; default CREATE and UPDATE. For DELETE, only `validate` runs. */
   readonly operations?: readonly AdmissionContext<T>['operation'][]
-  /** Gives these functions their own webhook on API servers that call webhooks. Otherwise all functions of one kind share a webhook. */
+  /**
+   * Gives these functions a webhook of their own on API servers that call webhooks. All functions of the kind without this field share one
+   * mutating webhook (`default`) and one validating webhook (`validate`).
+   */
   readonly webhook?: SeparateWebhook
   /** Sets defaults on the object. Must be idempotent. */
   default?(object: T, request: AdmissionRequest<T>): void | Promise<void>

@@ -5,7 +5,7 @@ export type QuantityFormat = 'DecimalSI' | 'BinarySI' | 'DecimalExponent'
 /** An amount in billionths, the smallest unit that Kubernetes keeps. */
 export interface Quantity {
   readonly nano: bigint
-  /** Notation of the text. */
+  /** Notation of the canonical text. */
   readonly format: QuantityFormat
 }
 
@@ -53,7 +53,7 @@ export function quantityText({ nano, format }: Quantity): string {
 /** Returns a negative number, zero or a positive number, as a is less than, equal to or more than b. */
 export const compareQuantities = (a: Quantity, b: Quantity): number => (a.nano < b.nano ? -1 : a.nano > b.nano ? 1 : 0)
 
-/** Returns the sum, in the format of the first quantity that is not zero. */
+/** Returns the sum, in the format of `a`, or of `b` if `a` is zero. */
 export const addQuantities = (a: Quantity, b: Quantity): Quantity => ({
   nano: a.nano + b.nano,
   format: a.nano === 0n ? b.format : a.format,
@@ -85,8 +85,8 @@ function unitOf(suffix: string): Unit | undefined {
 }
 
 /**
- * Returns the number in billionths. The last `decimals` of its `digits` are after the decimal point. The result is rounded up, so that a
- * positive amount never becomes zero.
+ * Returns an amount in billionths. `digits` is its number without the decimal point; the last `decimals` digits are after the point. The
+ * result is rounded up, so that a positive amount never becomes zero.
  */
 function toBillionths(digits: bigint, { base, exponent }: Unit, decimals: number): bigint {
   const numerator = digits * NanosPerUnit * (exponent > 0 ? base ** BigInt(exponent) : 1n)

@@ -65,7 +65,10 @@ test('the delay doubles up to 30 seconds, plus a random part of at most the same
   expect(delays).toEqual([0, 150, 300, 600, 45_000])
 })
 
-/** A client of a scripted server: each request gets the next response. */
+/**
+ * Returns a client whose requests get the given responses in order, and the list of these requests. A list of events is the response to a
+ * watch; `hang` keeps the watch open.
+ */
 function scriptedClient(...responses: (object | Error | (WatchEvent | Error | 'hang')[])[]) {
   const requests: string[] = []
   const next = (request: ApiRequest) => {

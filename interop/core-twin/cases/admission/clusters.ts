@@ -140,7 +140,7 @@ const managedCluster = {
 const topology = (fields: object) => spec({ topology: fields })
 const controlPlane = (fields: object) => topology({ controlPlane: fields })
 const workers = (...machineDeployments: readonly object[]) => topology({ workers: { machineDeployments } })
-const unsafe = (name: string) => ({ [`unsafe.topology.cluster.x-k8s.io/${name}`]: '' })
+const unsafeAnnotation = (name: string) => ({ [`unsafe.topology.cluster.x-k8s.io/${name}`]: '' })
 
 const wrongMetadata = { labels: { 'not valid': '' } }
 const wrongHealthCheck = { checks: { nodeStartupTimeoutSeconds: 10 } }
@@ -152,7 +152,7 @@ const topologyChanges: readonly Change[] = [
   ['no topology', topology(null as never)],
   ...each('version', versions, (version) => topology({ version })),
   ...each('version without check', versions, (version) => ({
-    metadata: { annotations: unsafe('disable-update-version-check') },
+    metadata: { annotations: unsafeAnnotation('disable-update-version-check') },
     ...topology({ version }),
   })),
   ...each('class', ['nowhere', '', null, 'Not Valid', 'quick'], (name) => topology({ classRef: { name } })),
@@ -261,7 +261,7 @@ const createClass = async (twin: Twin): Promise<void> => {
 }
 
 const templateRef = { apiVersion: `${stub.group}/v1`, kind: 'StubClusterTemplate', name: 'quick' }
-const wrongRefs = [
+const templateRefs = [
   null,
   { ...templateRef, name: '' },
   { ...templateRef, kind: 'StubCluster' },
@@ -438,7 +438,7 @@ const patchLists = [
     return [{ name: 'p', definitions: [definition(controlPlaneSelector, patch)] }]
   }),
 ]
-const knownVersions = [
+const versionLists = [
   [],
   ['v1.34.0'],
   ['v1.34.0', 'v1.35.0'],
@@ -457,14 +457,14 @@ const knownVersions = [
 
 const classChanges: readonly Change[] = [
   ...metadataChanges,
-  ...each('infrastructure template', wrongRefs, (value) => spec({ infrastructure: { templateRef: value } })),
-  ...each('control plane template', wrongRefs, (value) => spec({ controlPlane: { templateRef: value } })),
-  ...each('control plane machine template', wrongRefs, (value) =>
+  ...each('infrastructure template', templateRefs, (value) => spec({ infrastructure: { templateRef: value } })),
+  ...each('control plane template', templateRefs, (value) => spec({ controlPlane: { templateRef: value } })),
+  ...each('control plane machine template', templateRefs, (value) =>
     spec({ controlPlane: { machineInfrastructure: { templateRef: value } } }),
   ),
   ['no control plane machines', spec({ controlPlane: { machineInfrastructure: null } })],
-  ...each('worker bootstrap template', wrongRefs, (value) => workerClass({ bootstrap: { templateRef: value } })),
-  ...each('worker infrastructure template', wrongRefs, (value) => workerClass({ infrastructure: { templateRef: value } })),
+  ...each('worker bootstrap template', templateRefs, (value) => workerClass({ bootstrap: { templateRef: value } })),
+  ...each('worker infrastructure template', templateRefs, (value) => workerClass({ infrastructure: { templateRef: value } })),
   ...each('worker class', ['', 'other', 'not valid!', null], (name) => workerClass({ class: name })),
   ['two worker classes of one name', workerClass({}, aClass().spec.workers!.machineDeployments![0]!)],
   ['no workers', spec({ workers: null })],
@@ -482,7 +482,7 @@ const classChanges: readonly Change[] = [
   ['a variable twice', spec({ variables: [zone, zone] })],
   ...each('schema', schemas, (openAPIV3Schema) => spec({ variables: [{ ...zone, schema: { openAPIV3Schema } }] })),
   ...each('patches', patchLists, (patches) => spec({ variables: [zone], patches })),
-  ...each('kubernetesVersions', knownVersions, (kubernetesVersions) => spec({ kubernetesVersions })),
+  ...each('kubernetesVersions', versionLists, (kubernetesVersions) => spec({ kubernetesVersions })),
   [
     'versions and an extension',
     spec({ kubernetesVersions: ['v1.34.0'], upgrade: { external: { generateUpgradePlanExtension: 'a.b' } } }),

@@ -1,6 +1,6 @@
 /**
  * Moves inline schemas of hooks into components, so that a code generator makes one type for a Cluster instead of one for each hook. The
- * names are those of upstream's document.
+ * components have the names of upstream's OpenAPI document.
  */
 import type { JSONSchema } from '@capstan/kube'
 import { stableText } from '@capstan/kube'
@@ -47,9 +47,9 @@ const topologyOf = (name: string, variables: string): Fields => ({
   variables: `core.${variables}`,
 })
 
-/** Fields that have the same component in every request of a hook. */
+/** Fields whose component is the same in the requests of all hooks. */
 const requestFields: Fields = { cluster: 'core.Cluster', ...steps('hooks.UpgradeStepInfo'), 'variables[]': 'hooks.Variable' }
-/** Fields that have the same component in every response of a hook. */
+/** Fields whose component is the same in the responses of all hooks. */
 const responseFields: Fields = {
   ...Object.fromEntries(
     [

@@ -20,6 +20,6 @@ test.each<{ modes: AuthorizationMode[]; rules: object[]; errors: string[] }>([
   { modes: ['AlwaysDeny'], rules: [], errors: [] },
   { modes: ['RBAC'], rules: [rule], errors: ['not complete'] },
   { modes: ['RBAC', 'AlwaysAllow'], rules: [rule, ...allRules], errors: ['not complete'] },
-])('rulesFor returns the rules of all modes, here $modes', ({ modes, ...expected }) => {
+])('rulesFor returns the rules and errors of all modes, here $modes', ({ modes, ...expected }) => {
   expect(authorizerOf(modes, rbac as never).rulesFor(user as never, 'default')).toEqual(expected)
 })

@@ -33,10 +33,11 @@ describe('a packed object', () => {
     expect(jsonOf(packed)).toBe(text)
   })
 
-  test('is deeply frozen, also after it has been unpacked again', () => {
+  test('is deeply frozen, before and after it is unpacked again', () => {
     const packed = encode(object('one'))
-    for (const name of ['two', 'three']) encode(object(name))
     expect(Object.isFrozen(packed)).toBe(true)
+    expect(Object.isFrozen(packed.metadata.labels)).toBe(true)
+    for (const name of ['two', 'three']) encode(object(name))
     expect(Object.isFrozen(packed.metadata.labels)).toBe(true)
     expect(() => Object.assign(packed, { kind: 'Secret' })).toThrow(TypeError)
   })

@@ -115,6 +115,7 @@ test('status.controlPlane.versions is removed when the control plane removes its
   }
   const valid = { version: 'v1.34.0', replicas: 3 }
   expect(await versionsAfter([valid])).toEqual([valid])
+  // Invalid, because the versions are not in ascending order.
   expect(await versionsAfter([{ version: 'v1.35.0', replicas: 1 }, valid])).toEqual([valid])
   expect(await versionsAfter(null)).toBeUndefined()
   expect(await versionsAfter([valid])).toEqual([valid])

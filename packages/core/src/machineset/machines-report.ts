@@ -1,4 +1,7 @@
-/** Aggregates Machines for the status of MachineSets and MachineDeployments. Pure. Upstream: machineset_controller_status.go, v1.14. */
+/**
+ * Aggregates Machines for the status of MachineSets and MachineDeployments, and for the Remediating condition of Clusters. The argument
+ * `machines` is `undefined` if the Machines could not be listed. Pure. Upstream: machineset_controller_status.go, v1.14.
+ */
 import { isUpdateInProgress, type Machine, type MachineDeployment, type MachineSet, MachineSetConditions } from '@capstan/api'
 import {
   aggregate,
@@ -88,11 +91,11 @@ export function remediatingCondition(
 
 export interface Scaling {
   readonly current: number
-  /** Wanted replicas; 0 while deleting, absent when spec.replicas is not set. */
+  /** Desired replicas; 0 while the owner is being deleted, `undefined` when spec.replicas is not set. */
   readonly desired: number | undefined
 }
 
-/** Returns the ScalingDown condition: True while there are more Machines than wanted, including those being deleted. */
+/** Returns the ScalingDown condition: True while there are more Machines, including those being deleted, than desired. */
 export function scalingDownCondition(
   { current, desired }: Scaling,
   machines: readonly Machine[] | undefined,
@@ -108,7 +111,7 @@ export function scalingDownCondition(
   )
 }
 
-/** Kinds of templates that do not exist; empty while the owner is being deleted, since it needs none. */
+/** Returns the kinds of templates that do not exist; none while the owner is being deleted, because it then needs no template. */
 export function missingKinds(
   owner: MachineSet | MachineDeployment,
   { bootstrapTemplate, infrastructureTemplate }: { bootstrapTemplate: Observed; infrastructureTemplate: Observed },
@@ -121,7 +124,7 @@ export function missingKinds(
   ].flatMap((ref) => (isTemplate(ref) ? [ref.kind] : []))
 }
 
-/** Returns `ATemplate does not exist`, the plural for two, or the empty string. */
+/** Returns `ATemplate does not exist` or `ATemplate and BTemplate do not exist`; empty without kinds. */
 export function missingTemplates(kinds: readonly string[]): string {
   if (kinds.length === 0) return ''
   return `${kinds.join(' and ')} ${kinds.length === 1 ? 'does' : 'do'} not exist`

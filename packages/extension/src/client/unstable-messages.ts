@@ -13,7 +13,7 @@ const MaxHistories = 10_000
 
 export class UnstableMessages {
   /** By handler and object: the last message, and the length of the series of calls in which each message differed from the one before. */
-  readonly #lastMessages = new Map<string, { readonly message: string; readonly calls: number }>()
+  readonly #histories = new Map<string, { readonly message: string; readonly calls: number }>()
   readonly #counts = new Map<string, number>()
 
   /** Number of calls at which an unstable message was detected, by registered handler name. */
@@ -24,11 +24,11 @@ export class UnstableMessages {
   /** Records a handler's message for an object. Returns true when an unstable message of the handler is detected for the first time. */
   record(handler: string, uid: string, message: string): boolean {
     const historyKey = `${handler} ${uid}`
-    const history = this.#lastMessages.get(historyKey)
+    const history = this.#histories.get(historyKey)
     const calls = history === undefined || history.message === message ? 1 : history.calls + 1
-    this.#lastMessages.delete(historyKey)
-    this.#lastMessages.set(historyKey, { message, calls })
-    if (this.#lastMessages.size > MaxHistories) this.#lastMessages.delete(this.#lastMessages.keys().next().value!)
+    this.#histories.delete(historyKey)
+    this.#histories.set(historyKey, { message, calls })
+    if (this.#histories.size > MaxHistories) this.#histories.delete(this.#histories.keys().next().value!)
     if (calls < UnstableAfter) return false
     const count = (this.#counts.get(handler) ?? 0) + 1
     this.#counts.set(handler, count)
@@ -38,8 +38,8 @@ export class UnstableMessages {
   /** Removes counts and histories of the handlers for which `isGone` returns true. */
   forget(isGone: (handler: string) => boolean): void {
     for (const handler of this.#counts.keys()) if (isGone(handler)) this.#counts.delete(handler)
-    for (const historyKey of this.#lastMessages.keys()) {
-      if (isGone(historyKey.slice(0, historyKey.indexOf(' ')))) this.#lastMessages.delete(historyKey)
+    for (const historyKey of this.#histories.keys()) {
+      if (isGone(historyKey.slice(0, historyKey.indexOf(' ')))) this.#histories.delete(historyKey)
     }
   }
 }

@@ -6,7 +6,7 @@ import { freeze } from '../json.ts'
 import { applyJsonPatch, diffJson, parseJsonPatch } from './json-patch.ts'
 import { applyMergePatch, diffMerge } from './merge-patch.ts'
 
-/** Random JSON objects with the given member names, and random values with the given leaves. */
+/** Returns arbitraries of JSON: `object` generates objects with the given member names, `any` generates leaves, lists and such objects. */
 const json = (names: fc.Arbitrary<string>, leaves: fc.Arbitrary<unknown>) =>
   fc.letrec<{ any: unknown; object: Record<string, unknown> }>((tie) => ({
     any: fc.oneof({ depthSize: 'small' }, leaves, fc.array(tie('any'), { maxLength: 4 }), tie('object')),

@@ -8,7 +8,7 @@ export type Change = (value: unknown) => RemainingWork
 
 /**
  * Compiles a function that sets defaults for members that are absent, or null and not nullable. Defaults inside of the default value are
- * set, too. Returns `undefined` when the schema has no defaults.
+ * set, too. Returns `undefined` when no member at any depth has a default.
  */
 export function compileDefault(schema: JSONSchema): Change | undefined {
   return compileWalk(schema, compileDefault, (property) => {
@@ -33,7 +33,7 @@ type MemberAction = (object: Record<string, unknown>, name: string, present: boo
 
 /**
  * Compiles a walk over the members of a value: first runs the action that `actionOf` returns for the schema of a member, then visits the
- * value of the member. Returns `undefined` when no member has an action.
+ * value of the member. Returns `undefined` when no member at any depth has an action.
  */
 function compileWalk(
   schema: JSONSchema,

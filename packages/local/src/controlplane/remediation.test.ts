@@ -167,7 +167,7 @@ describe('retries of a remediation', () => {
     expect(plan).toMatchObject({ kind: 'wait', until: now + seconds(40) })
   })
 
-  test('an annotation that lacks fields of a record is an error', () => {
+  test('parseRecord rejects an annotation value that lacks fields of a remediation record', () => {
     expect(() => parseRecord('{"machine":"m1"}')).toThrow('Cannot read a remediation from annotation value {"machine":"m1"}')
   })
 })

@@ -1,7 +1,7 @@
 import { BeforeControlPlaneUpgrade } from '@capstan/api'
 import { on, proceedNow } from '@capstan/extension'
 
-/** Called before each upgrade step of the control plane. `holdFor(seconds, why)` blocks the step. */
+/** Called before each upgrade step of the control plane. Return `holdFor(seconds, why)` to block the step. */
 export const beforeControlPlaneUpgrade = on(
   BeforeControlPlaneUpgrade,
   { name: 'before-control-plane-upgrade' },

@@ -76,7 +76,7 @@ export async function validateTopology(
   )
 }
 
-/** Returns the runtime client. @throws TerminalError with `patchOrHandler` if RuntimeSDK is disabled, so that there is no client */
+/** Returns the runtime client. @throws TerminalError that names `patchOrHandler` if there is no client, because RuntimeSDK is disabled */
 function runtimeFor(patchOrHandler: string, { runtime }: PatchExtensions): NonNullable<PatchExtensions['runtime']> {
   if (runtime) return runtime
   throw new TerminalError(`can not use external patch ${JSON.stringify(patchOrHandler)} if RuntimeSDK feature flag is disabled`)
@@ -93,7 +93,8 @@ function itemOf(item: PatchItem, variables: PatchVariables) {
 }
 
 /**
- * Applies one item of the response to its document. Returns a sentence that lists the ignored parts, if there are any.
+ * Applies one item of the response to the document of the request item with the same uid. Returns one sentence about the ignored parts of
+ * the patch, or an empty list.
  * @throws Error with upstream's text when no item has this uid, or the patch does not apply
  */
 export function applyResponseItem(

@@ -1,4 +1,4 @@
-/** IP addresses and CIDR blocks. Upstream: apiserver/pkg/cel/library/ip.go and cidr.go. */
+/** CEL functions for IP addresses and CIDR blocks. Upstream: apiserver/pkg/cel/library/ip.go and cidr.go. */
 import type { Library } from '../signature.ts'
 import { EvaluationError, Opaque } from '../value.ts'
 
