@@ -103,7 +103,7 @@ export async function testEnv(options: TestEnvOptions): Promise<TestEnv> {
   const kinds = isOld ? oldTwins(options.kinds) : options.kinds
   const admission = [...admissionOf(kinds), ...(options.admission ?? [])]
   /** Lets the test and the providers use the fields of contract v1beta2. */
-  const withV1Beta2Fields = (transport: Transport) => (isOld ? translateRequests(transport, options.kinds) : transport)
+  const withV1beta2Fields = (transport: Transport) => (isOld ? translateRequests(transport, options.kinds) : transport)
   // `npm run interop -- controllers` sets the variable, to run the same tests on a real server.
   const kubeconfig = process.env.CAPSTAN_TEST_KUBECONFIG
   const host: Host =
@@ -115,9 +115,9 @@ export async function testEnv(options: TestEnvOptions): Promise<TestEnv> {
           log,
           admission,
           webhooks: ownWebhooks(kinds, () => host.client),
-          wrapForTest: withV1Beta2Fields,
+          wrapForTest: withV1beta2Fields,
         })
-      : await realHost({ kubeconfig, clock, kinds, admission, wrapForTest: withV1Beta2Fields })
+      : await realHost({ kubeconfig, clock, kinds, admission, wrapForTest: withV1beta2Fields })
   const { client, store } = host
 
   const traffic = createTraffic()
@@ -138,7 +138,7 @@ export async function testEnv(options: TestEnvOptions): Promise<TestEnv> {
     })
   }
   const manager = managerOf(options.controllers ?? [], connect())
-  const managers = [manager, ...(options.providers ? [managerOf(options.providers, withV1Beta2Fields(connect()))] : [])]
+  const managers = [manager, ...(options.providers ? [managerOf(options.providers, withV1beta2Fields(connect()))] : [])]
   const closing = new AbortController()
   const pendingWork: PendingWork = {
     closed: closing.signal,

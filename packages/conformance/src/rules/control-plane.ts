@@ -207,7 +207,7 @@ export const controlPlaneRules: readonly Rule[] = [
     versions: bothVersions,
     applies: 'kinds with status.externalManagedControlPlane',
     sentence: 'status.externalManagedControlPlane is a boolean.',
-    why: 'Core reads the field when a Machine is deleted. Upstream’s core treats a value of another type as false, and keeps the Node of the Machine if the cluster has no control plane Machines.',
+    why: 'Core reads the field when a Machine is deleted. Core treats a value of another type as false, and keeps the Node of the Machine if the cluster has no control plane Machines.',
     check: ofEachClaim('`status.externalManagedControlPlane`.', { contracts }, (claim) =>
       optionalField(claim, ControlPlaneContract.externalManagedControlPlane.paths[claim.contractVersion], 'boolean'),
     ),
