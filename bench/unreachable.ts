@@ -1,7 +1,7 @@
 /**
- * Measures the time from apply to Available of fifty Clusters: alone, together with fifty other Clusters that are Available, and
- * together with fifty other Clusters whose workload API servers refuse connections, never respond, have an expired certificate or
- * respond with an error after eight seconds. A short run has eight Clusters instead of fifty.
+ * Measures the time from the creation of fifty Clusters until all are Available: alone, together with fifty other Clusters that are
+ * Available, and together with fifty other Clusters whose workload API servers refuse connections, never respond, have an expired
+ * certificate or respond with an error after eight seconds. A short run has eight Clusters instead of fifty.
  */
 import { createServer as createHttpsServer } from 'node:https'
 import { type AddressInfo, createServer, type Server } from 'node:net'
@@ -51,7 +51,7 @@ interface Scale {
   readonly kubeconfigs: readonly string[]
   /**
    * Milliseconds to wait before the measurement, after the Machines of the other Clusters have got their infrastructure. In
-   * this time, Clusters with reachable API servers become Available, and connections to the other API servers fail or time out.
+   * this time, Clusters with reachable API servers become Available, and connections to unreachable API servers fail or time out.
    */
   readonly pause: number
 }

@@ -19,10 +19,12 @@ export const abuseSuite: Suite = {
   run,
 }
 
-/** Number of parts of `hostileInputs`. Without flags, as in CI, one part is sent, chosen by the commit. */
+/** Number of parts into which `hostileInputs` is divided. Without flags, as in CI, one part is sent, chosen by the commit. */
 const CommitParts = 6
 
-/** Memory of the real server in bytes beyond which a new one replaces it: within 50 of the largest inputs, it would use more than 20 GB. */
+/**
+ * Memory in bytes beyond which a new real server replaces the old one: one server would use more than 20 GB after 50 of the largest inputs.
+ */
 const MemoryOfRealServer = 4 * 2 ** 30
 
 /** Time limit for a request at the real server: a third of its default, because some of the largest inputs take minutes. */

@@ -1,4 +1,7 @@
-/** Generates `packages/extension/fixtures`: a request of each hook, and responses of most hooks, with the results in core. */
+/**
+ * Generates the files of `packages/extension/fixtures`: a request of each hook, responses of most hooks, and an index with the effects that
+ * each response has in core, or with core's error.
+ */
 import { type Hook, hookApiVersion, hookCatalog, hookPath } from '@capstan/api'
 import { hookResponseEffects } from '@capstan/core'
 import { callServer, fixture, HookFailed, inProcess } from '@capstan/extension'
@@ -37,7 +40,7 @@ export async function hookFixtures(): Promise<[path: string, text: string][]> {
   ]
 }
 
-/** Returns the responses that core rejects, with core's error. @throws Error if core accepts one of them */
+/** Returns the index entries of the responses that core rejects, each with core's error. @throws Error if core accepts one of them */
 export const rejectedByCore = () =>
   Promise.all(
     rejectedResponses.map(async (responseCase) => {
@@ -59,7 +62,7 @@ const requestOf = (hook: Hook): object => ({
 
 const textOf = ({ body }: ResponseCase): string => (typeof body === 'string' ? body : JSON.stringify(body))
 
-/** Passes the response to core's hook client. Returns the error, or the effects on the controller that called the hook. */
+/** Decodes the response with core's hook client. Returns core's error, or the effects on the controller that called the hook. */
 async function coreResultOf(responseCase: ResponseCase): Promise<ReturnType<typeof hookResponseEffects>> {
   const { hook, status = 200 } = responseCase
   const handler = 'gate.sample'

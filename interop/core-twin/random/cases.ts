@@ -22,7 +22,7 @@ interface Story {
   readonly restarts?: number
 }
 
-/** Stories by name. The names of their cases contain it. */
+/** Stories by name. The name of a case contains the name of its story. */
 const stories: { readonly [name: string]: Story } = {
   topology: { run: randomTopology, restarts: 0.4 },
   deployment: { run: randomDeployment, restarts: 0.4 },

@@ -36,8 +36,8 @@ const hasAnnotation =
     metadata.annotations?.[key] !== undefined
 
 /**
- * Performs a change of several Machines while all health checks are paused. Otherwise a core could check the Machines before all of them
- * have changed, and the result would depend on timing.
+ * Performs a change of several Machines or Nodes while all health checks are paused. Otherwise one of the two compared cores could check the
+ * Machines before the change is complete, and the result would depend on timing.
  */
 const whileChecksArePaused =
   (act: (twin: Twin) => Promise<void>) =>
@@ -59,7 +59,7 @@ const randomSelector = (choose: Choose) =>
     { matchLabels: null, matchExpressions: [{ key: 'lone', operator: 'In', values: ['yes', 'maybe'] }] },
   )
 
-/** Returns a timeout of zero or one hour, so that it does not expire during a step. */
+/** Returns a timeout in seconds: 0, which expires at once, or an hour, which does not expire during a case. */
 const randomTimeout = (choose: Choose) => choose(0, 0, 0, 3600)
 
 /** Returns random `spec.checks` as a merge patch, in which null removes a field. */
@@ -143,7 +143,7 @@ const checkChanges: readonly RandomChange[] = [
     const name = choose(...checkNames)
     const value = choose('', null)
     return [
-      `${name} has the pause annotation ${value}`,
+      `${name} has the pause annotation ${text(value)}`,
       (twin) => twin.patch(MachineHealthCheck, name, annotation(Paused, value)),
     ]
   },
@@ -193,7 +193,7 @@ const machineChanges: readonly RandomChange[] = [
     const key = choose('remediate-machine', 'skip-remediation', 'paused')
     const value = choose('', '', null)
     return [
-      `Machines ${group} have ${key} ${value}`,
+      `Machines ${group} have the annotation ${key} ${text(value)}`,
       whileChecksArePaused((twin) => patchGroup(twin, group, annotation(`cluster.x-k8s.io/${key}`, value))),
     ]
   },
@@ -271,7 +271,7 @@ const machinesOf = (objects: readonly KubeObject[]) => objects.filter((object): 
 const createRandomCheck = (twin: Twin, choose: Choose, remediation: object) =>
   createCheck(twin, 'mhc', { selector: randomSelector(choose), checks: randomChecks(choose), remediation })
 
-/** MachineHealthChecks of Machines with and without owners. The owner of a Machine remediates it. */
+/** MachineHealthChecks of Machines with and without an owner. A MachineSet remediates the Machines that it owns. */
 export const randomHealthChecks =
   (choose: Choose): Case =>
   async (twin) => {

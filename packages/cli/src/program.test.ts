@@ -18,7 +18,7 @@ describe('help', () => {
     for (const command of commandNames) expect(out).toMatch(new RegExp(`^  ${command} `, 'm'))
   })
 
-  test.each(commandNames)('of %s describes the command', async (command) => {
+  test.each(commandNames)('of %s shows the usage of the command', async (command) => {
     const { code, out } = await runToEnd([command, '--help'])
     expect(code).toBe(0)
     expect(out).toContain(`Usage: capstan ${command}`)
@@ -105,7 +105,7 @@ describe('backup and restore', () => {
   const data = join(folder, 'data')
   const file = join(folder, 'state.backup')
 
-  test('save the state of a data folder to a file and restore it with --force', async () => {
+  test('save the state of a data folder to a file, check the file, and replace existing state only with --force', async () => {
     const stores = await openDurable(join(data, 'db'), { clock: systemClock })
     const store = await stores.store('management')
     const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' } } as unknown as KubeObject
@@ -173,7 +173,7 @@ describe('kubeconfig', () => {
   })
 })
 
-describe('a command with an invalid file exits with 1 and a message that names the file', () => {
+describe('a command with an unusable file or folder exits with 1 and a message that names its path', () => {
   const missing = join(folder, 'missing.pem')
   const text = join(folder, 'text.pem')
   writeFileSync(text, 'hello\n')

@@ -50,7 +50,7 @@ export const lintCommand = (io: Io, finish: (code: number) => void): Command =>
     )
     .addOption(new Option('-o, --output <format>', 'output format').choices(['table', 'json', 'sarif']).default('table'))
     .addOption(new Option('--level <level>', 'least important level to report').choices([...Levels]).default('SHOULD'))
-    .option('--why', 'print what core does at run time when a rule is broken')
+    .option('--why', 'print the effect of each violation in core or clusterctl')
     .option('--release <version>', 'version of the release, which the metadata file must cover')
     .addHelpText('after', '\nExit code 1 when a rule of level MUST is violated, 2 on wrong usage.')
     .action(async (path: string, options: Options) => {
@@ -65,7 +65,11 @@ export const lintCommand = (io: Io, finish: (code: number) => void): Command =>
       finish(fullReport.findings.some(({ rule }) => rule.level === 'MUST') ? ExitCodes.failed : ExitCodes.done)
     })
 
-/** Reads the provider's manifests. @throws UsageError when a manifest is malformed, or no kind belongs to a provider contract */
+/**
+ * Reads the provider's manifests.
+ *
+ * @throws UsageError when the manifests cannot be read, a CustomResourceDefinition is malformed, or none belongs to a provider contract
+ */
 async function providerAt(path: string, { release = releaseOf(path) }: Options, io: Io): Promise<ProviderManifests> {
   const documentation = isFolder(path) ? readDocumentation(path) : undefined
   const options = { ...(release === undefined ? {} : { release }), ...(documentation === undefined ? {} : { documentation }) }

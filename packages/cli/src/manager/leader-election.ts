@@ -139,6 +139,7 @@ export function leaderElection(
 /** Maximum number of shards. More shards would only cause more requests for Leases. */
 const MaxShards = 60
 
+/** Parses the number of shards in the value of a flag. */
 export function shardCount(text: string): number {
   if (!/^[1-9]\d?$/.test(text) || Number(text) > MaxShards)
     throw new InvalidArgumentError(`expected a whole number from 1 to ${MaxShards}.`)
@@ -161,7 +162,7 @@ export async function ensureNamespace(client: Client, name: string, signal: Abor
 
 /**
  * Rejects a start beside upstream's core manager, because both managers would change the same objects. Upstream's manager counts as
- * active if its last renewal is more recent than the lease duration. For an older Lease that upstream's manager still holds,
+ * active if its last renewal is more recent than the lease duration. For any other Lease that upstream's manager still holds,
  * this function waits for the lease duration, and rejects the start if the Lease was renewed in the meantime.
  *
  * @throws UsageError while upstream's core manager leads, in any namespace

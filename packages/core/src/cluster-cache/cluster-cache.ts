@@ -24,8 +24,8 @@ export interface SourceOptions {
   readonly map: (event: ClusterCacheEvent, cache: Cache) => readonly ObjectKey[]
   /**
    * Also reports `unreachable` once, when probes have failed for this many milliseconds since the last success, and `reachable` when the
-   * cluster responds again. A cluster that has never responded is unreachable after five failures (`Timing.failuresToDisconnect`). By default,
-   * reports neither.
+   * cluster responds again. A cluster to which this process has never connected is unreachable when `consecutiveFailures` of its health
+   * reaches five (`Timing.failuresToDisconnect`). By default, reports neither.
    */
   readonly unreachableAfter?: number
 }
@@ -34,7 +34,7 @@ export interface ClusterCache {
   /** Returns the cluster's connection; `undefined` while the process is not connected to the cluster. */
   connection(cluster: ObjectKey): WorkloadCluster | undefined
   health(cluster: ObjectKey): Health
-  /** Makes a controller source from connection events. */
+  /** Makes a controller source from the events of all clusters. */
   source(options: SourceOptions): Source
   /** Connects to Clusters with provisioned infrastructure. Run it in the same manager as the controllers that use the cache. */
   readonly controller: Controller<Cluster>
@@ -130,7 +130,8 @@ export function createClusterCache(options: ClusterCacheOptions): ClusterCache {
       name: 'clustercache',
       for: Cluster,
       when: provisioningMatters,
-      // Control plane providers and users create kubeconfigs without the label of the event filter. Upstream reads them without a watch.
+      // Control plane providers and users create kubeconfig Secrets without the label that the manager's event filter requires. In upstream,
+      // a change of these Secrets triggers no reconcile.
       watches: [
         { ...watches(Secret, clusterOfKubeconfig, ({ object, previous }) => isKubeconfig(object ?? previous)), filter: 'keys' },
       ],
@@ -164,7 +165,10 @@ const isProvisioned = ({ status }: Cluster): boolean => status?.initialization?.
 /** Accepts events in which a Cluster appears or disappears, or its infrastructure becomes provisioned. */
 const provisioningMatters = whenChanged(isProvisioned)
 
-/** Returns the kubeconfig of the cluster: `undefined` before its infrastructure is provisioned, `MissingKubeconfig` when its Secret has none. */
+/**
+ * Returns the kubeconfig of the cluster: `undefined` before its infrastructure is provisioned, `MissingKubeconfig` when the kubeconfig Secret
+ * does not exist or has no `value`.
+ */
 function kubeconfigOf(cluster: Cluster, cache: Cache): string | undefined {
   if (!isProvisioned(cluster)) return undefined
   const { metadata } = cluster

@@ -13,7 +13,7 @@ import { isOwnedBy, keyOf, keyText, type KubeObject } from '@capstan/kube'
 import type { ClusterPhase } from './scope.ts'
 
 /**
- * Lists the MachineDeployments, MachinePools, MachineSets and Machines with the Cluster's name label. As upstream, MachinePools are not
+ * Lists the MachineDeployments, MachinePools, MachineSets and Machines labelled with the Cluster's name. As upstream, MachinePools are not
  * listed, and so neither counted nor deleted, when their feature gate is disabled.
  */
 export const descendants: ClusterPhase = async (scope, { cache, settings }) => {
@@ -37,7 +37,7 @@ const poolsByCluster = indexByLabel(MachinePool, ClusterNameLabel)
 
 const isControlPlane = ({ metadata }: Machine): boolean => metadata.labels?.[MachineControlPlaneLabel] !== undefined
 
-/** Returns a predicate for objects that the Cluster itself owns, and not, for example, one of its MachineDeployments. */
+/** Returns a predicate for objects with an owner reference to the Cluster. A MachineSet of a MachineDeployment, for example, has none. */
 export const isStandAlone =
   (cluster: Cluster) =>
   (object: KubeObject): boolean =>

@@ -276,8 +276,8 @@ const deleteNode: Step = async (scope, io, name) => {
 }
 
 /**
- * Whether the host may still run Pods: the deletion has not waited for pre-terminate hooks, and the infrastructure exists and is not being
- * deleted.
+ * Whether the host may still run Pods: the deletion has not waited for pre-terminate hooks, and the infrastructure machine was found and
+ * is not being deleted.
  */
 function isStillRunning({ machine, infrastructure }: MachineScope): boolean {
   if (machine.status?.deletion?.waitForPreTerminateHookStartTime) return false

@@ -29,7 +29,8 @@ export function createMachineHealthCheckController({
     ],
     sources: [clusters.source({ map: healthChecksOfEvent })],
     concurrency,
-    // Two MachineHealthChecks that disagree about a Machine overwrite its condition in turn. Upstream allows one reconcile in 15 s.
+    // Slows down two MachineHealthChecks that disagree about a Machine and overwrite its condition in turn. Upstream allows one reconcile of
+    // each MachineHealthCheck in 15 s.
     limit: { burst: 20, interval: seconds(15) },
     reconcile: (key, context) => reconcileMachineHealthCheck(key, { ...context, clusters }),
   }

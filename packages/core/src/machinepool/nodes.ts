@@ -22,7 +22,8 @@ export const nodes: MachinePoolPhase = async (scope, io) => {
   const { spec, metadata } = machinePool
   const ids = spec.providerIDList ?? []
   if (!workload) return proceed()
-  // As upstream, if this is true, ReplicasReady becomes True, and the Nodes of the provider IDs are not read.
+  // As upstream, if `hasNoMachines` is true, ReplicasReady becomes True, and Nodes are neither counted nor annotated, even if there are
+  // provider IDs.
   scope.hasNoMachines = (machinePool.status?.replicas ?? 0) === 0 && (machinePool.status?.nodeRefs ?? []).length === 0
   if (lacksProviderIDs(machinePool)) return wait('provider IDs of the machines')
   if (scope.hasNoMachines) return proceed()
@@ -31,7 +32,7 @@ export const nodes: MachinePoolPhase = async (scope, io) => {
   const now = io.clock.now()
   const { minReadySeconds } = spec.template.spec
   const report = nodeReport(ids, (id) => workload.nodesByProviderID(id)[0], { now, minReadySeconds })
-  // As upstream, earlier nodeRefs stay in the status until at least one Node is found.
+  // As upstream, earlier nodeRefs stay in the status while there are provider IDs, but none has a Node.
   if (report.nodes.length === 0 && ids.length > 0) return wait('Nodes with the provider IDs of spec.providerIDList')
   scope.nodes = report
   const status = (machinePool.status ??= {})
@@ -71,7 +72,7 @@ export async function deleteRetiredNodes(
     const node = name === undefined ? undefined : workload.node(name)
     const providerID = node?.spec?.providerID
     if (!node || !providerID || currentIDs.has(providerID)) continue
-    // As upstream, also deletes a Node that has the name of the reference but another UID, because it was created again.
+    // As upstream, also deletes a Node that has the name of the reference but another UID, such as a Node that was created again.
     const preconditions = { uid: node.metadata.uid }
     await orAbsent(workload.client.delete(Node, { name: node.metadata.name }, { preconditions, signal }))
   }

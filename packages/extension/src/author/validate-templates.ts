@@ -11,8 +11,8 @@ export type TemplateProblems = readonly (string | FieldError)[] | undefined | vo
 
 /**
  * Returns a handler of ValidateTopology: each rule returns the problems of the templates that it selects. The response has all problems in
- * one message. Their order does not depend on the order of the request. If a template does not match the `type` of its rule or,
- * with `failForUnknownTypes`, no rule selects its type, this is the only problem, and no rule is called.
+ * one message. Their order does not depend on the order of the templates in the request. If a template does not match the `type` of its
+ * rule or, with `failForUnknownTypes`, no rule selects its type, this is the only problem, and no rule is called.
  *
  * @example
  * on(ValidateTopology, { name: 'validate-topology' }, validateTemplates([

@@ -19,7 +19,7 @@ export interface RulesContext {
   readonly isRoot: boolean
   /** Whether the schema is that of a ClusterClass variable. Some checks and error texts of Cluster API differ from those for a CRD. */
   readonly isVariable?: boolean
-  /** Whether the stored CRD has the same schema. If so, the cost limit of single rules is not checked. */
+  /** Whether the stored CRD has the same schema. If so, the cost limit of single expressions is not checked. */
   readonly isUnchanged?: boolean
 }
 
@@ -44,7 +44,10 @@ function checkDefaults(schema: JSONSchema, path: string, errors: FieldError[]): 
   if (items) checkDefaults(items, `${path}.items`, errors)
 }
 
-/** Upstream: StaticEstimatedCostLimit and StaticEstimatedCRDCostLimit. */
+/**
+ * Limits of the estimated cost of one expression, and of all expressions in a schema and its inner schemas. Upstream:
+ * StaticEstimatedCostLimit and StaticEstimatedCRDCostLimit.
+ */
 const CostLimit = 10_000_000
 const CostLimitOfDefinition = 100_000_000
 

@@ -1,4 +1,4 @@
-/** Encodes and signs X.509 certificates, and reads the fields of an issuer's certificate. Upstream: RFC 5280. */
+/** Encodes and signs X.509 certificates, and reads the name and key identifier of an issuer from its certificate. Upstream: RFC 5280. */
 import { createHash, type KeyObject, randomBytes, sign } from 'node:crypto'
 import {
   bits,
@@ -22,7 +22,7 @@ export type CertificateUsage = 'server' | 'client' | 'any'
 export interface CertificateFields {
   /** Name of the subject, in DER. */
   readonly subject: Buffer
-  /** Name and key of the issuer. */
+  /** Name of the issuer in DER, the identifier of its public key, and its private key. */
   readonly issuer: { readonly name: Buffer; readonly keyIdentifier: Buffer; readonly key: KeyObject }
   /** Public key of the subject: SubjectPublicKeyInfo in DER. */
   readonly publicKey: Buffer
@@ -59,8 +59,8 @@ export const distinguishedName = (commonName: string, organizations: readonly st
   ])
 
 /**
- * Returns the identifier of a public key (SubjectPublicKeyInfo in DER). A certificate contains the identifiers of its own key and of its
- * issuer's key.
+ * Returns the identifier of a public key: the SHA-1 hash of the key in `publicKey`, a SubjectPublicKeyInfo in DER. A certificate that
+ * `certificatePEM` makes contains the identifier of its own key and, except for an authority, that of the issuer's key.
  */
 export function keyIdentifier(publicKey: Buffer): Buffer {
   const [info] = elements(publicKey)
@@ -69,7 +69,8 @@ export function keyIdentifier(publicKey: Buffer): Buffer {
 }
 
 /**
- * Reads the subject's name and key identifier from a certificate in DER. Certificates that this subject issues contain both.
+ * Reads the subject's name and key identifier from a certificate in DER. Certificates that this subject issues contain both. If the
+ * certificate has no key identifier, computes it from the public key.
  *
  * @throws Error when the certificate cannot be read
  */

@@ -22,7 +22,7 @@ describe('switches of plugins', () => {
     )
   })
 
-  test('`admissionPluginState` returns undefined for a name that does not exist upstream', () => {
+  test('`admissionPluginState` returns the state of a plugin, and undefined for a name that does not exist upstream', () => {
     expect(['NamespaceLifecycle', 'LimitRanger', 'Nope', 'toString'].map(admissionPluginState)).toEqual([
       'on',
       expect.any(String),
@@ -72,7 +72,7 @@ describe('OwnerReferencesPermissionEnforcement', () => {
 
   test.each([
     {
-      name: 'a user without permission to delete the owned object cannot change its owners',
+      name: 'a user without permission to delete the owned object can create it with an owner, but cannot change its owners',
       permissions: [write],
       block: false,
       create: 'accepted',

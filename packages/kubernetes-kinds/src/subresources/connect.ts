@@ -1,5 +1,5 @@
 /**
- * Subresources that connect to a container, a node or a Service. No node of this server has a kubelet, so the response is that
+ * Subresources that connect to a pod, a node or a Service. No node of this server has a kubelet, so the response is that
  * of a real server that cannot reach the target. Upstream: pkg/registry/core/pod/strategy.go and pkg/registry/core/pod/rest,
  * v1.36.
  */
@@ -15,8 +15,8 @@ export const isConnection = (subresource: string | undefined): boolean =>
   subresource !== undefined && connections.has(subresource.split('/')[0]!)
 
 /**
- * Succeeds, without content, for the log of a pod that is not assigned to a node.
- * @throws StatusError with the reason why the target cannot be reached
+ * Returns a success without content (204) for the log of a pod that is not assigned to a node.
+ * @throws StatusError in all other cases: the request is invalid, or the target does not exist or cannot be reached
  */
 export function connect(server: ServerContext, context: RequestContext): Status {
   const { info, request } = context

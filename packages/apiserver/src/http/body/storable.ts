@@ -5,14 +5,14 @@ import { badRequest, isRecord, type StatusError } from '@capstan/kube'
 export const maxDepth = 1000
 
 /**
- * Returns `value`, which was parsed from `text`. `reject` makes the error for an infinite number.
+ * Returns `value`, which was parsed from `text`. `reject` makes the error for a number that is infinite or NaN.
  * @throws StatusError for a value that cannot be stored
  */
 export function rejectUnstorable(value: unknown, text: string, reject: (error: string) => StatusError): unknown {
   // When an object is copied, the key `__proto__` would set the prototype of the copy. No API has such a field.
   if (mayBeProto.test(text) && anyPart(value, (part) => isRecord(part) && Object.hasOwn(part, '__proto__')))
     throw badRequest('the key "__proto__" is not allowed in any object')
-  // JSON would write infinite numbers as null.
+  // JSON would write infinite numbers and NaN as null.
   if (mayBeInfinite(text) && anyPart(value, (part) => typeof part === 'number' && !Number.isFinite(part))) {
     const number = text.match(numbers)?.find((candidate) => !Number.isFinite(Number(candidate))) ?? ''
     throw reject(`json: cannot unmarshal number ${number} into Go value of type float64`)

@@ -51,7 +51,7 @@ function jsonOf(value: Value, indentation = '', outer = ''): string {
   return list('{', members, '}')
 }
 
-/** Go escapes the two line separators of Unicode also where it does not escape HTML. */
+/** Encodes a string. Escapes U+2028 and U+2029, as Go does also where it does not escape HTML. */
 const stringText = (value: string): string => JSON.stringify(value).replace(/[\u2028\u2029]/g, escaped)
 
 const numberText = (value: number): string => (Object.is(value, -0) ? '-0' : JSON.stringify(value))

@@ -10,7 +10,7 @@ export const machineNaming = s
         .string({ minLength: 1, maxLength: 256 })
         .optional()
         .doc(
-          'Go template with the variables .cluster.name, .machineSet.name and .random. It must contain .random. Default: {{ .machineSet.name }}-{{ .random }}.',
+          'Go template with the variables .cluster.name, .machineSet.name and .random. It must contain {{ .random }}. Default: {{ .machineSet.name }}-{{ .random }}.',
         ),
     },
     nonEmpty,
