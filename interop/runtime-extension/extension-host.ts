@@ -1,6 +1,7 @@
 /**
  * A server in TypeScript with an extension for each of many test cases. The first segment of the URL's path is the name of the case. Each
- * extension has a handler for every hook, records every call, and sends the responses that its case sets.
+ * extension records every call, also of Discovery, and sends the responses that its case sets. It has a handler for every hook except
+ * Discovery, to which the SDK responds.
  */
 import { type Hook, hookCatalog } from '@capstan/api'
 import {
@@ -48,7 +49,7 @@ export interface ExtensionHost extends AsyncDisposable {
 }
 
 /**
- * Starts a server on loopback with a certificate of `authority`. With `clientCA`, clients need a certificate that this authority signed.
+ * Starts a server on loopback with a certificate of `authority`. With `clientCA` (PEM), clients need a certificate that `clientCA` signed.
  */
 export async function startExtensionHost(authority: CertifiedKey, clientCA?: string): Promise<ExtensionHost> {
   const servers = new Map<string, FetchHandler>()

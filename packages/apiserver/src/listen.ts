@@ -14,8 +14,8 @@ import { Connections, defaultContext, type EndpointFor } from './connections.ts'
 import { clientDisconnected, readBody, type Req, type Res, respond } from './node-exchange.ts'
 
 /**
- * Responds to malformed HTTP/1.1 and closes the connection. Node would close it at once, usually before the response is sent. Remaining
- * input is read and discarded, because closing a socket with unread data makes the kernel drop the response.
+ * Responds to a malformed or incomplete HTTP/1.1 request and closes the connection. Node would close it at once, usually before the response
+ * is sent. Remaining input is read and discarded, because closing a socket with unread data makes the kernel drop the response.
  */
 function rejectMalformed(err: NodeJS.ErrnoException, socket: Duplex): void {
   if (!socket.writable || err.code === 'ECONNRESET') return void socket.destroy()
@@ -35,8 +35,10 @@ export interface ListenOptions {
   readonly host?: string
   /** Port to listen on. 0 selects a free port. */
   readonly port: number
+  /** Returns the API server for a server name (SNI). */
   readonly endpointFor: EndpointFor
   readonly clock: Clock
+  /** Default: nothing is logged. */
   readonly log?: Logger
   /** Maximum number of concurrent requests on one HTTP/2 connection. Default: 1000. Upstream: --http2-max-streams-per-connection. */
   readonly maxStreams?: number

@@ -3,7 +3,10 @@ import type { Kind, KubeObject, ObjectKey, WatcherEvent } from '@capstan/kube'
 import { keyOf, keyText } from '@capstan/kube'
 import type { Index } from './controller.ts'
 
-/** Change of one cached object. `previous` is absent for a new object; `object` is absent for a deleted object, and `previous` is its last state. */
+/**
+ * Change of one cached object. `previous` is absent for a new object. For a deleted object, `object` is absent, and `previous` is its last
+ * known state.
+ */
 export interface InformerEvent<T extends KubeObject = KubeObject> {
   readonly key: ObjectKey
   readonly previous: T | undefined
@@ -46,7 +49,7 @@ export class Informer {
     })
   }
 
-  /** The newest resourceVersion that the watch has received. */
+  /** The newest resourceVersion that a list or the watch has returned; 0 before the first list. */
   get revision(): number {
     return this.#revision
   }
@@ -125,8 +128,8 @@ export class Informer {
   }
 
   /**
-   * Resolves when the watch has reached `revision` or a later revision, with an event for this object or another object of the kind.
-   * Returns `undefined` when the watch has reached the revision already.
+   * Resolves when the watch has reached `revision` or a later revision, by an event of any object of the kind, a bookmark or a new list.
+   * Returns `undefined` when the watch or the cached object with this key has reached the revision already. `key` is a result of `keyText`.
    */
   waitForRevision(key: string, revision: number): Promise<void> | undefined {
     const object = this.#objects.get(key)

@@ -9,15 +9,15 @@ import (
 )
 
 // field is a field of a struct: its name in JSON, its type, and `e` for the tag omitempty, `z` for omitzero. The type is `bool`, `int`,
-// `string`, `bytes`, `time`, `duration`, `intOrString`, `json`, `metadata` or the name of a struct. A type after `*` is a pointer to this
-// type, after `[]` a list, after `{}` a map.
+// `string`, `bytes`, `time`, `duration`, `intOrString`, `json`, `metadata` or the name of a struct. `*T` is a pointer to a value of type T,
+// `[]T` a list of such values, `{}T` a map with such values.
 type field struct {
 	name string
 	typ  string
 	omit string
 }
 
-// printer records the structs that typeOf reaches, by name and in order.
+// printer records the structs that typeOf reaches: their fields by name of the struct, and these names in the order of first use.
 type printer struct {
 	structs map[string][]field
 	order   []string
@@ -100,6 +100,7 @@ func (p *printer) fields(t reflect.Type) []field {
 	return fields
 }
 
+// printTypes writes one line of JSON: the struct of each kind in each version, and the fields of all structs that these structs contain.
 func printTypes(out *bufio.Writer) {
 	p := printer{structs: map[string][]field{}}
 	roots := map[string]string{}

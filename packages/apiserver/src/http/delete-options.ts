@@ -6,7 +6,8 @@ import { boolean, dryRunOf, integer, reject, text } from './options.ts'
 /**
  * Reads DeleteOptions from the body, or from the query when there is no body.
  * @returns the DeleteOptions without `dryRun`, and `dryRun` as a request option
- * @throws StatusError BadRequest for a field of the wrong type, Invalid for an unsupported value
+ * @throws StatusError BadRequest for a field of the wrong type; Invalid for an unsupported value, and for `propagationPolicy` together with
+ * `orphanDependents`
  */
 export function deleteOptionsOf(body: unknown, query: URLSearchParams): { body: object; options: RequestOptions } {
   const fromQuery = () => ({

@@ -32,7 +32,7 @@ export interface Resource {
   readonly subresources?: readonly Subresource[]
   /** Name under which the schema of a built-in kind is published, such as `io.k8s.api.core.v1.Pod`. */
   readonly component?: string
-  /** Upstream's descriptions of the columns of `printer` with the same names. `Name` and `Age` have none. */
+  /** Upstream's definitions of table columns; each replaces that of the column of `printer` with the same name. None for `Name` and `Age`. */
   readonly publishedColumns?: readonly PublishedColumn[]
   /** Priority of the group in discovery, highest first; default: the priority of custom resources. */
   readonly groupPriority?: number
@@ -94,7 +94,7 @@ export interface Resources {
   schemas(names: Iterable<string>): ReadonlyMap<string, object>
   /** Reports whether a subresource opens a connection to a container, a node or a Service instead of reading or writing an object. */
   isConnection(subresource: string | undefined): boolean
-  /** Selects the priority level of a request. */
+  /** FlowSchemas that select the priority level of a request, and the resources that are served even when memory is nearly used up. */
   readonly flowTable: FlowTable
   /** Increases with every change, so that documents created from the list can be cached until the next change. */
   readonly generation: number

@@ -80,6 +80,7 @@ export class ChangeWindow {
     return this.#elapsed
   }
 
+  /** Returns changes of a resource after `revision`, oldest first, at most `limit`; `expired` when some of them have left the window. */
   since(revision: number, resource: string, limit?: number): Since {
     this.#removeOld(this.#now())
     if (revision < this.#floor) return { kind: 'expired', oldest: this.#floor + 1 }

@@ -1,6 +1,6 @@
 /**
- * Flags of kube-apiserver v1.36 that have no effect here, and flags that are rejected because this server cannot do what they request.
- * `upstream-flags.test.ts` checks that every other flag is an option in `apiserver-options.ts`.
+ * Flags of kube-apiserver v1.36 that have no effect here, and flags that are rejected because this server does not support them.
+ * `upstream-flags.test.ts` checks that every other flag of kube-apiserver is an option of `capstan apiserver`.
  */
 import { InvalidArgumentError, Option } from 'commander'
 
@@ -37,7 +37,7 @@ const withoutEffect: { readonly [reason: string]: string } = {
   'logs are JSON lines on stderr':
     'log-flush-frequency log-json-info-buffer-size log-json-split-stream log-text-info-buffer-size log-text-split-stream ' +
     'logging-format vmodule',
-  'connections and shutdown cannot be configured':
+  'this setting of connections or shutdown is fixed':
     'disable-http2-serving permit-address-sharing permit-port-sharing livez-grace-period ' +
     'shutdown-delay-duration shutdown-send-retry-after shutdown-watch-termination-grace-period strict-transport-security-directives tls-cipher-suites tls-curve-preferences',
   'nodes do not join this server': 'enable-bootstrap-token-auth',

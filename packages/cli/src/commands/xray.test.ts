@@ -32,7 +32,7 @@ afterAll(async () => {
 
 const xray = (object: string, ...furtherArgs: string[]) => runToEnd(['xray', object, '--kubeconfig', kubeconfig, ...furtherArgs])
 
-test('prints the contract version, its reason, and a row for each field', async () => {
+test('prints the contract version, its reason, the missing owner, and a table of fields', async () => {
   const { code, out } = await xray('localmachine/m')
   expect(code).toBe(0)
   const lines = out.split('\n')

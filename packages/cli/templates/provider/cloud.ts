@@ -1,6 +1,7 @@
 /**
- * The infrastructure that this provider manages. Implement this interface with calls of your own API; keep `memoryCloud` for tests.
- * Controllers repeat the calls, also after a restart: each call must find the resources that an earlier call created.
+ * The infrastructure that this provider manages. Implement this interface with calls to your own API; keep `memoryCloud` for tests.
+ * Controllers repeat the calls, also after a restart: each call must find the resources that an earlier call created, and a deletion must
+ * succeed if its resource is already gone. A resource has the name of its object in Kubernetes, in the form `NAMESPACE/NAME`.
  */
 export interface Cloud {
   /** Creates the network of a Cluster unless it exists. */
@@ -17,6 +18,7 @@ export interface Cloud {
   deleteControlPlane(name: string): Promise<void>
 }
 
+/** The network of a Cluster: the endpoint of its control plane, and its failure domains. */
 export interface Network {
   readonly host: string
   readonly port: number
@@ -24,7 +26,7 @@ export interface Network {
 }
 
 export interface Instance {
-  /** Equals spec.providerID of its Node. */
+  /** Must equal spec.providerID of the instance's Node. */
   readonly providerID: string
   readonly address: string
 }

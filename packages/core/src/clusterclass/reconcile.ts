@@ -81,7 +81,10 @@ class MissingTemplate extends Error {
   override readonly name = 'MissingTemplate'
 }
 
-/** Makes the class an owner of every template, and finds references whose apiVersion is not the newest one that supports the contract. */
+/**
+ * Makes the class an owner of every template, and finds references whose apiVersion is not the one that core uses: the greatest API version
+ * of the newest contract version.
+ */
 async function reconcileTemplateRefs(scope: Scope, context: ReconcileContext): Promise<Outcome> {
   const { clusterClass } = scope
   const outdated: { ref: TemplateRef; latest: string }[] = []

@@ -49,7 +49,7 @@ test('reads values that are YAML documents, a JSON object or a JSON list of obje
   ])
 })
 
-test('reads scalars as sigs.k8s.io/yaml does: dates and sexagesimal numbers are strings', () => {
+test('reads YAML as sigs.k8s.io/yaml does: dates and times are strings, 0644 is octal, the key `on` is `true`, the last of duplicate keys wins', () => {
   const text = `${manifest('ConfigMap')}data:\n  date: 2024-01-01\n  time: 12:30\n  mode: 0644\n  on: yes\n  a: 1\n  a: 2\n`
   expect(readManifests(configMap({ a: text }), 'ConfigMap').objects).toMatchObject([
     { data: { date: '2024-01-01', time: '12:30', mode: 420, true: true, a: 2 } },
@@ -94,7 +94,7 @@ test.each([
   expect(() => readManifests(configMap(data), 'ConfigMap')).not.toThrow('hunter2')
 })
 
-test('a resource is applied until it succeeds, and with Reconcile again when its content changes; a repeated failure keeps its time', () => {
+test('applying a resource is repeated until it succeeds, and with Reconcile when the content changes; a repeated failure keeps its time', () => {
   const ref = { kind: 'ConfigMap', name: 'addons' } as const
   const entry = { clusterResourceSetName: 'crs' }
   expect(needsApply(entry, ref, 'h1', 'ApplyOnce')).toBe(true)

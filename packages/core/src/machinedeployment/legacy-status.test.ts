@@ -76,10 +76,10 @@ const minimum = (least: number, current: number) =>
   `False/Warning WaitingForAvailableMachines: Minimum availability requires ${least} replicas, current ${current} available`
 
 test.each<[string, MachineDeploymentScope, string[]]>([
-  ['sets could not be listed', aScope(undefined), []],
-  ['deleting', aScope([available], { deleting: true }), []],
+  ['nothing if the MachineSets could not be listed', aScope(undefined), []],
+  ['nothing while the MachineDeployment is being deleted', aScope([available], { deleting: true }), []],
   [
-    'no set yet',
+    'no MachineSet yet',
     aScope([]),
     [
       '0 0 0 0',
@@ -89,7 +89,7 @@ test.each<[string, MachineDeploymentScope, string[]]>([
     ],
   ],
   [
-    'a set without conditions',
+    'a MachineSet without conditions',
     aScope([aSet('now', { replicas: 0 })]),
     ['0 0 0 0', `Ready ${minimum(3, 0)}`, `Available ${minimum(3, 0)}`, 'MachineSetReady False/Info WaitingForMachineSet'],
   ],
@@ -99,7 +99,7 @@ test.each<[string, MachineDeploymentScope, string[]]>([
     ['3 2 2 1', `Ready ${minimum(3, 3)}`, `Available ${minimum(3, 3)}`, 'MachineSetReady False/Warning ScalingUp: Scaling up'],
   ],
   [
-    'counts replicas that do not exist yet as unavailable, but not replicas that are being deleted',
+    'replicas that do not exist yet are unavailable; replicas that are being deleted are not counted',
     aScope([
       aSet('before', { replicas: 3, wanted: 0, version: 'v1.33.0' }),
       aSet('now', { replicas: 0, wanted: 2, condition: scaling }),
@@ -118,6 +118,6 @@ test.each<[string, MachineDeploymentScope, string[]]>([
     ),
     ['1 3 2 1', 'Ready True', 'Available True', 'MachineSetReady False/Warning ScalingUp: Scaling up'],
   ],
-])('the v1beta1 status is computed from the state: %s', (_, scope, expected) => {
+])('reports the v1beta1 status: %s', (_, scope, expected) => {
   expect(reported(scope)).toEqual(expected)
 })

@@ -23,7 +23,7 @@ const templateRef = (group: string, kind: string) => ({
 })
 const noHooks = () => scriptedRuntime({})
 
-async function aClass(): Promise<void> {
+async function createClass(): Promise<void> {
   const { client } = env
   const spec = { template: { spec: {} } }
   for (const kind of [LocalClusterTemplate, LocalControlPlaneTemplate, LocalMachineTemplate, LocalBootstrapConfigTemplate]) {
@@ -88,7 +88,7 @@ async function aClass(): Promise<void> {
 
 type Pools = NonNullable<NonNullable<NonNullable<Cluster['spec']['topology']>['workers']>['machinePools']>
 
-async function aCluster(machinePools: Pools): Promise<void> {
+async function createCluster(machinePools: Pools): Promise<void> {
   await env.client.create(Cluster, {
     ...named('demo'),
     spec: {
@@ -114,9 +114,9 @@ const nodeVersions = async () =>
 
 test('a topology creates MachinePools from their class, with metadata, variables and patches', async () => {
   env = await managementEnv({ runtime: noHooks(), shows: () => false })
-  await aClass()
+  await createClass()
   const overrides = [{ name: 'nodeDelay', value: '3s' }]
-  await aCluster([
+  await createCluster([
     {
       class: 'worker',
       name: 'mp0',
@@ -177,8 +177,8 @@ test('a topology creates MachinePools from their class, with metadata, variables
 
 test('the infrastructure of a pool is changed in place; a pool that is removed from the topology is deleted with its objects', async () => {
   env = await managementEnv({ runtime: noHooks(), shows: () => false })
-  await aClass()
-  await aCluster([{ class: 'worker', name: 'mp0', replicas: 1 }])
+  await createClass()
+  await createCluster([{ class: 'worker', name: 'mp0', replicas: 1 }])
   const { infrastructureRef } = (await poolOf('mp0')).spec.template.spec
   await setPools([{ class: 'worker', name: 'mp0', replicas: 2, variables: { overrides: [{ name: 'nodeDelay', value: '5s' }] } }])
   await env.advance(minutes(1))
@@ -207,8 +207,8 @@ test('a pool whose deletion is rejected is reported, and its deletion is retried
         return inProcess.send(request, signal)
       }),
   })
-  await aClass()
-  await aCluster([{ class: 'worker', name: 'mp0', replicas: 1 }])
+  await createClass()
+  await createCluster([{ class: 'worker', name: 'mp0', replicas: 1 }])
   await setPools([{ class: 'worker', name: 'mp1', replicas: 1 }])
   await env.advance(minutes(1))
   // Upstream: deleteMachinePool in reconcile_state.go
@@ -221,10 +221,10 @@ test('a pool whose deletion is rejected is reported, and its deletion is retried
   expect(await topologyReconciled()).toBe('True ReconcileSucceeded')
 })
 
-test('new pools are created although the update of an existing one fails', async () => {
+test('new pools are created although the update of an existing pool fails', async () => {
   env = await managementEnv({ runtime: noHooks(), shows: () => false })
-  await aClass()
-  await aCluster([{ class: 'worker', name: 'mp0', replicas: 1 }])
+  await createClass()
+  await createCluster([{ class: 'worker', name: 'mp0', replicas: 1 }])
   const [worker] = (await env.client.get(ClusterClass, key('pools'))).spec.workers!.machinePools!
   // Bootstrap objects of existing pools cannot change to another kind.
   const changed = { ...worker, bootstrap: templateRef('controlplane', 'LocalControlPlaneTemplate') }
@@ -257,8 +257,8 @@ test('pools upgrade after the control plane, one after the other, between Before
       AfterClusterUpgrade: recordCall('AfterClusterUpgrade'),
     }),
   })
-  await aClass()
-  await aCluster([
+  await createClass()
+  await createCluster([
     { class: 'worker', name: 'mp0', replicas: 1 },
     { class: 'worker', name: 'mp1', replicas: 1 },
   ])
@@ -293,9 +293,9 @@ test('pools upgrade after the control plane, one after the other, between Before
 
 test('a pool with defer-upgrade is upgraded after the annotation is removed; until then another upgrade is rejected', async () => {
   env = await managementEnv({ runtime: noHooks(), shows: () => false })
-  await aClass()
+  await createClass()
   const deferred = { annotations: { 'topology.cluster.x-k8s.io/defer-upgrade': '' } }
-  await aCluster([
+  await createCluster([
     { class: 'worker', name: 'mp0', replicas: 1, metadata: deferred },
     { class: 'worker', name: 'mp1', replicas: 1 },
   ])

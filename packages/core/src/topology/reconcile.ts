@@ -142,9 +142,9 @@ async function storeDefaults(scope: TopologyScope, defaulted: Cluster): Promise<
 }
 
 /**
- * Calls BeforeClusterCreate before the first creation, and returns whether the creation may proceed. When a handler has allowed it, makes
- * AfterControlPlaneInitialized pending: BeforeClusterCreate is then not called again, even if the process stops before the Cluster has
- * references. Upstream calls it again.
+ * Calls BeforeClusterCreate unless the Cluster's objects were created already, and returns whether they may be created. When a handler has
+ * allowed the creation, makes AfterControlPlaneInitialized pending: BeforeClusterCreate is then not called again, even if the process stops
+ * before the Cluster has references. Upstream calls it again.
  */
 async function callBeforeClusterCreate(scope: TopologyScope, cluster: Cluster): Promise<boolean> {
   const { name } = AfterControlPlaneInitialized
@@ -172,7 +172,10 @@ async function patchedState(
   return desired
 }
 
-/** Records an event when the ignored parts of patches have changed. As upstream, ignored parts are not an error. */
+/**
+ * Records an event about the ignored parts of patches, unless the previous reconcile ignored the same parts. As upstream, ignored parts are
+ * not an error.
+ */
 function reportIgnored({ cluster, context, memory }: TopologyScope, ignored: readonly string[]): void {
   const text = ignored.join('; ')
   const clusterMemory = memory.stateOf(cluster)
@@ -210,21 +213,22 @@ async function applyState(
   }
   // A step that was interrupted at its start stays recorded until it is repeated.
   const step = startWasInterrupted(facts) ? facts.step : controlPlane.version
-  await writeReferences(scope, desired, { step, controlPlaneExists: failure === undefined })
+  await writeReferences(scope, desired, { step, controlPlaneFailed: failure !== undefined })
   if (failure !== undefined) throw failure
   await applyMachineDeployments(applier, desired, current, workers)
   await applyMachinePools(applier, desired, current, pools)
 }
 
 /**
- * Writes the Cluster's references to the created objects; objects not created yet are not referenced. During an upgrade the annotation
- * upgrade-step allows MachineSets and control planes to create Machines of the control plane's version. Without a runtime client there are
- * no pending hooks; then the Cluster is upgrading if the plan has steps.
+ * Writes the Cluster's references to the infrastructure cluster and, unless applying the control plane has failed, to the control plane.
+ * During an upgrade, also writes `step`, usually the version of the control plane, to the annotation upgrade-step: MachineSets and control
+ * planes may then create Machines although the control plane does not have the version of the topology yet. Without a runtime client there
+ * are no pending hooks; then the Cluster is upgrading if the plan has steps.
  */
 async function writeReferences(
   scope: TopologyScope,
   { infrastructureCluster, controlPlane }: DesiredState,
-  { step, controlPlaneExists }: { readonly step: string | undefined; readonly controlPlaneExists: boolean },
+  { step, controlPlaneFailed }: { readonly step: string | undefined; readonly controlPlaneFailed: boolean },
 ): Promise<void> {
   const { cluster, memory, plan } = scope
   const hasSteps = plan !== undefined && plan.controlPlane.length + plan.workers.length > 0
@@ -236,7 +240,7 @@ async function writeReferences(
     labels: { [ClusterNameLabel]: cluster.metadata.name, [ClusterTopologyOwnedLabel]: '' },
     spec: {
       infrastructureRef: refToDesired(infrastructureCluster),
-      ...(controlPlaneExists ? { controlPlaneRef: refToDesired(controlPlane) } : {}),
+      ...(controlPlaneFailed ? {} : { controlPlaneRef: refToDesired(controlPlane) }),
     },
   })
   if (scope.cluster.metadata.resourceVersion === resourceVersion) return
@@ -292,8 +296,8 @@ async function report(scope: TopologyScope, paused: boolean, error: unknown, req
 }
 
 /**
- * Whether the retry request was handled. True if the reconcile succeeded. If a hook call failed, true if each hook with a record was called
- * (successfully or not) or does not block. False after any other error.
+ * Whether the retry request was handled. True if the reconcile succeeded. If a hook failed, true if this reconcile has a result (failed,
+ * blocking or not blocking) for each hook that the annotation waiting-hooks records. False after any other error.
  */
 function isRetryHandled({ cluster, failed, notBlocking, blocking }: TopologyScope, error: unknown): boolean {
   if (error === undefined) return true

@@ -30,6 +30,7 @@ export interface Handler extends HandlerOptions {
 }
 
 export interface Extension {
+  /** Name of the extension, for example in log lines. Not part of the protocol. */
   readonly name: string
   readonly handlers: readonly Handler[]
 }

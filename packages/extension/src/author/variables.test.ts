@@ -38,7 +38,7 @@ describe('merged variables', () => {
     expect([JSON.stringify(hostile), ({} as { polluted?: 1 }).polluted]).toEqual(['{"__proto__":{"polluted":1}}', undefined])
   })
 
-  it('do not change their inputs', () => {
+  it('do not change the variables of the request', () => {
     const request = list({ builtin: { cluster: { name: 'a' } } })
     mergedVariables(request, list({ builtin: { cluster: { name: 'b' } } }))
     expect(request).toEqual(list({ builtin: { cluster: { name: 'a' } } }))
@@ -146,7 +146,7 @@ describe('Variables', () => {
     expect(variables.value('disks[0].gib')).toBe(10)
   })
 
-  test("returns the schema's type when one is given", () => {
+  test('as() returns a value with the type of its schema, and the fallback for a variable that is not set', () => {
     const disks = variables.as('disks', s.list(s.object({ gib: s.int32() })))
     expectTypeOf(disks).toExtend<{ gib: number }[]>()
     expect(disks).toEqual([{ gib: 10 }, { gib: 20 }])
@@ -188,7 +188,7 @@ describe('declared variables', () => {
     expect(variableDefinitionErrors(declared.definitions.map((definition) => ({ required: false, ...definition })))).toEqual([])
   })
 
-  it('are read together, with their types', () => {
+  it('are read together, with their types and defaults', () => {
     const values = new Variables({ region: 'eu1', other: 1 }).of(declared)
     expectTypeOf(values.region).toEqualTypeOf<'eu1' | 'us1'>()
     expectTypeOf(values.proxy).toExtend<{ http?: string; noProxy: string[] } | undefined>()

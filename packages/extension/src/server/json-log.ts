@@ -6,7 +6,10 @@ const levels = { debug: 20, info: 30, warn: 40, error: 50 } as const
 export type LogLevel = keyof typeof levels
 export const LogLevels = Object.keys(levels) as LogLevel[]
 
-/** Creates a logger that writes the lines of this level and of higher levels. Each line contains the fields of `bound`. */
+/**
+ * Creates a logger that passes the lines of this level and of higher levels to `write`, without line breaks. Each line contains the fields
+ * of `bound`.
+ */
 export function jsonLogger(write: (line: string) => void, level: LogLevel, clock: Clock, bound: LogFields = {}): Logger {
   const method =
     (lineLevel: LogLevel) =>

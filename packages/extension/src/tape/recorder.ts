@@ -32,7 +32,7 @@ export interface Recorder {
 
 export const defaultTapeBytes = 64 * 1024 * 1024
 
-/** Maximum length of the text that may wait to be written to the file. */
+/** Maximum length, in UTF-16 units, of the text that may wait to be written to the file. */
 const MaxPending = 16 * 1024 * 1024
 
 export function createRecorder(file: TapeFile, { clock, report, maxBytes = defaultTapeBytes }: RecorderOptions): Recorder {

@@ -83,8 +83,8 @@ export function* managedFieldsUpdate<T extends KubeObject>(
     yield* updateEntries(live, next, entries, { ...context, operation: 'Update' })
     yield* setEntries(next, entries)
   } catch (err) {
-    // Upstream: an object is written without managedFields if it does not fit the schema, as older objects may not, or if it cannot be
-    // converted, for example because it has managers of a version that the kind no longer has.
+    // Upstream: an object is written without managedFields if it does not fit the schema, as older objects may not, or if `convert` throws,
+    // for example because a custom resource has managers of a version that its CustomResourceDefinition no longer has.
     if (!(err instanceof ItemError || err instanceof StatusError)) throw err
   }
   return next
@@ -164,9 +164,9 @@ const NeverOwned = setOf([
 /**
  * Applies `applied` to `live` (absent when the apply creates the object) and returns the resulting draft with its managedFields. The caller
  * defaults and validates the draft, and compares it with `live` (`keepTimes`).
- * @throws StatusError Conflict when fields of other managers would change; BadRequest when `applied` contains managedFields, or is in
- * another version than the request; without a reason when `applied` or `live` does not fit the schema, or when the managedFields of `live`
- * are invalid
+ * @throws StatusError Conflict when fields of other managers would change, unless `force` is set; BadRequest when `applied` contains
+ * managedFields, or is in another version than the request; without a reason when `applied` or `live` does not fit the schema, or when the
+ * managedFields of `live` are invalid
  */
 export const applyPatch = (
   live: KubeObject | undefined,

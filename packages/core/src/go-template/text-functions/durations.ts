@@ -27,7 +27,7 @@ export const durationFunctions: Readonly<Record<string, TemplateFunction>> = {
   }),
 }
 
-// Upstream shows an int as `0s`, and only an int64 as a duration; here, both are one type.
+// Upstream supports int64 values and strings, and shows values of Go's type int as `0s`. Here, int and int64 are one type.
 
 const secondsOf = (value: Value): bigint =>
   typeof value === 'bigint' ? value : typeof value === 'string' ? clampedInt(value) : 0n

@@ -7,6 +7,7 @@ import { intOrPercentErrors } from './field-checks.ts'
 /** Minimum of `nodeStartupTimeoutSeconds`; 0 disables the timeout. A shorter timeout would replace Machines that start slowly. */
 const MinStartupTimeout = 30
 
+/** Returns the errors of a health check; `path` is the path of the health check in its object, such as `spec`. */
 export function healthCheckFieldErrors(
   path: string,
   healthCheck:
