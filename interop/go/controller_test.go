@@ -182,7 +182,7 @@ func TestStatusAndSpecAreWrittenSeparately(t *testing.T) {
 	check(t, "an update that changes nothing", made.ResourceVersion, before)
 }
 
-func TestNamespacesStayTerminating(t *testing.T) {
+func TestTerminatingNamespacesRejectCreates(t *testing.T) {
 	namespace := namespaceFor(t)
 	must(t, direct.Create(background, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "left"}}))
 	must(t, clientset.CoreV1().Namespaces().Delete(background, namespace, metav1.DeleteOptions{}))

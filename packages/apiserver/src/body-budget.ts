@@ -3,7 +3,10 @@ import type { Requester } from './http/exchange.ts'
 
 /** The part of a budget that one request uses. */
 export interface BodyShare {
-  /** Takes bytes from the budget. Returns false, and takes nothing, when the limit of the requester's user or priority level is reached. */
+  /**
+   * Takes bytes from the budget. Returns false, and takes nothing, when the limit of the requester's user or priority level is reached.
+   * Requests without `requester` count together, as those of one user.
+   */
   take(bytes: number, requester?: Requester): boolean
   /** Returns all taken bytes to the budget. */
   free(): void

@@ -1,12 +1,12 @@
 /**
- * Stores of a process that is killed after a number of commits: later commits have no effect, and the process receives no further
- * events.
+ * Stores of a process that is killed after a number of commits: commits that begin later have no effect, and the process receives no
+ * further events.
  */
 import type { Change, Store, Write } from '@capstan/apiserver'
 import type { Stores } from '@capstan/lab'
 
 export interface MortalStores extends Stores {
-  /** Returns the stores that the process has opened. */
+  /** Returns the stores that the process has opened and not removed. */
   all(): readonly Store[]
   /** Number of commits so far. */
   readonly commits: number
@@ -29,7 +29,7 @@ export function mortalStores(base: Stores, lifetime = Number.POSITIVE_INFINITY):
   const pendingRequests = Promise.withResolvers<never>()
   pendingRequests.promise.catch(() => {})
   /** Result of writes of a dead process: a promise that is pending until `rejectPending` rejects it. */
-  const neverSettles = (): Promise<never> => pendingRequests.promise
+  const pendingUntilRejected = (): Promise<never> => pendingRequests.promise
   let commits = 0
   let isDead = false
 
@@ -43,15 +43,15 @@ export function mortalStores(base: Stores, lifetime = Number.POSITIVE_INFINITY):
     count: (resource) => store.count(resource),
     since: (revision, resource) => store.since(revision, resource),
     async commit(write: Write): Promise<Change> {
-      if (isDead) return neverSettles()
+      if (isDead) return pendingUntilRejected()
       // A rejected commit changes nothing and is not counted.
       const change = await store.commit(write)
-      if (isDead) return neverSettles()
+      if (isDead) return pendingUntilRejected()
       commits++
       if (commits < lifetime) return change
       isDead = true
       die()
-      return neverSettles()
+      return pendingUntilRejected()
     },
     subscribe: (resource, listener) =>
       store.subscribe(resource, (change) => {
@@ -83,7 +83,7 @@ export function mortalStores(base: Stores, lifetime = Number.POSITIVE_INFINITY):
       return store
     },
     async remove(name) {
-      if (isDead) return neverSettles()
+      if (isDead) return pendingUntilRejected()
       opened.delete(name)
       await base.remove(name)
     },

@@ -328,7 +328,7 @@ describe('a webhook', () => {
       `500 InternalError: ${failing}failed to call webhook: the server could not find the requested resource`,
     ],
     [
-      'responds to another request',
+      'responds with the uid of another request',
       () => review({ response: { uid: 'B', allowed: true } }),
       `500 InternalError: ${failing}received invalid webhook response: expected response.uid="UID", got "B"`,
     ],
@@ -479,7 +479,7 @@ describe('a webhook', () => {
     ['about a label', 'has(object.metadata.labels) && object.metadata.labels["a-b/c"] == "d"', {}, 'accepted'],
     ['about the options', 'has(request.options.fieldManager)', {}, 'accepted'],
     ['about the user', '!("system:masters" in request.userInfo.groups)', {}, 'accepted'],
-    ['about the namespace', 'namespaceObject.metadata.name == "elsewhere"', {}, 'accepted'],
+    ['about the Namespace object', 'namespaceObject.metadata.name == "elsewhere"', {}, 'accepted'],
     ['about permissions', "authorizer.requestResource.check('create').allowed()", {}, 'denied the request'],
     [
       'about the permissions of a service account',
@@ -510,7 +510,7 @@ describe('a webhook', () => {
   })
 
   // Upstream: the namespace of a request for a Namespace is the name of the Namespace.
-  test('receives the name of a Namespace also as its namespace, and no namespace for other cluster-scoped objects', async () => {
+  test('for a Namespace receives its name as name and as namespace; for other cluster-scoped objects, no namespace', async () => {
     const rules = [{ operations: ['*'], apiGroups: ['*'], apiVersions: ['*'], resources: ['namespaces', 'clusterroles'] }]
     await hooks.add('validating', 'look', () => ({ allowed: true }), { rules })
     await hooks.hosted.client.create(Namespace, { metadata: { name: 'a' } })

@@ -56,8 +56,8 @@ const ExistingObject = function ExistingObject(object: object) {
 type Members = Readonly<Record<string, unknown>>
 
 /**
- * State of a packed object, whose members are getters, so that it looks like a plain object. It has only two fields, because a server has
- * tens of thousands of packed objects.
+ * State of a packed object. The object looks like a plain object: its members are getters, except apiVersion and kind. The state has only two
+ * fields, because a server has tens of thousands of packed objects.
  */
 class Packed extends ExistingObject {
   readonly #text: string
@@ -115,7 +115,7 @@ class UnpackedCache {
   }
 }
 
-/** More top-level members than any kind has: an object with more is not packed. */
+/** An object with more top-level members is not packed: an Event that sets all its 17 members, or such a custom resource. */
 const MaxMembers = 16
 
 /**
@@ -127,7 +127,7 @@ function membersOf(object: object): object | undefined {
   if (keys.length > MaxMembers) return undefined
   const members: Record<string, unknown> = {}
   for (const key of keys) {
-    // Every request reads these two members.
+    // Plain values: these two members are read often, and a getter would unpack the whole object.
     if (key === 'apiVersion' || key === 'kind') {
       members[key] = sharedType((object as Members)[key])
       continue
@@ -166,6 +166,6 @@ function getterOf(key: string): PropertyDescriptor | undefined {
   getters.set(key, getter)
   return getter
 }
-/** Bounded, because names of members come from clients. The limit is enough for all kinds. */
+/** Bounded, because names of members come from clients. The limit is enough for all built-in kinds. */
 const getters = new Map<string, PropertyDescriptor>()
 const MaxGetters = 500

@@ -1,6 +1,6 @@
 /**
- * Serves a manager's health and diagnostics endpoints: at the addresses of upstream's flags, otherwise on one loopback port for
- * both.
+ * Serves a manager's health and diagnostics endpoints at the addresses of upstream's flags; without these flags, both on one loopback
+ * port.
  */
 import { AccessReviewer, diagnostics, type DiagnosticsServer, type Manager, serveDiagnostics } from '@capstan/controller'
 import { keepOwnCertificate, listen, type Listening } from '@capstan/extension'
@@ -66,6 +66,7 @@ export interface Endpoints {
   close(): Promise<void>
 }
 
+/** Starts the endpoints that the flags select. If one of them cannot start, closes the others. */
 export async function serveEndpoints(
   manager: Manager,
   flags: EndpointFlags,

@@ -14,9 +14,9 @@ import type { MachineDeploymentScope } from './scope.ts'
 export const OwnedLegacyConditions = ['Ready', 'Available', 'MachineSetReady']
 
 /**
- * Writes the v1beta1 status on the draft. As upstream, changes nothing while the deployment is being deleted, when its sets could not be
- * listed, or when the step of its rollout was not performed. Also changes nothing without `spec.replicas`, or when maxSurge or maxUnavailable is
- * invalid.
+ * Writes the v1beta1 status on the draft. As upstream, changes nothing while the MachineDeployment is being deleted, when its MachineSets
+ * could not be listed, or when not all of them could be written. Also changes nothing without `spec.replicas`, or when maxSurge or
+ * maxUnavailable is invalid.
  */
 export function reportLegacyStatus(
   { machineDeployment, machineSets, rolloutIncomplete }: MachineDeploymentScope,

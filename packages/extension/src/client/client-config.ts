@@ -3,7 +3,7 @@ import type { ClientConfig, Hook } from '@capstan/api'
 import { hookPath } from '@capstan/api'
 import { HookFailed } from './hook-failed.ts'
 
-/** The address of a server, and the certificate authorities that verify it. */
+/** The URL of a hook or handler, and the certificate authorities that verify its server. */
 export interface Target {
   readonly url: URL
   /** PEM of the trusted certificate authorities. Default: the authorities of the system. */
@@ -15,7 +15,7 @@ export interface Target {
 /** Returns the target of a hook's handler; without `handler`, of the hook itself. @throws HookFailed `bad-url` or `bad-ca` */
 export function targetOf(config: ClientConfig, hook: Hook, handler?: string): Target {
   const url = baseUrl(config)
-  // The URL parser has already resolved `.` and `..`.
+  // Merges slashes, as upstream's path.Join does. The URL parser has already resolved `.` and `..`.
   url.pathname = `${url.pathname}${hookPath(hook, handler)}`.replace(/\/{2,}/g, '/')
   return { url, ...(config.caBundle ? { ca: certificatesIn(config.caBundle) } : {}) }
 }

@@ -54,7 +54,7 @@ export function runAPIServices({ store, client, clock, log }: Options): () => vo
     const expected = builtinGroupVersions.get(name) ?? customVersion(name)
     const managed = stored?.metadata.labels?.[automanaged]
     try {
-      if (expected && !stored) await client.create(APIService, serviceOf(expected))
+      if (expected && !stored) await client.create(APIService, apiServiceOf(expected))
       else if (!expected && managed === 'true') await client.delete(APIService, { name })
       else if (stored) await reportUnavailable(stored as UnknownObject)
     } catch (err) {
@@ -98,7 +98,7 @@ function namesOf(definition: CustomResourceDefinition | undefined): string[] {
   return versions.filter(({ served }) => served).map(({ name }) => nameOf(group, name))
 }
 
-function serviceOf({ group, version }: { group: string; version: string }) {
+function apiServiceOf({ group, version }: { group: string; version: string }) {
   const groupVersion = `${group}/${version}`
   const priority = priorityOf(groupVersion)
   return {

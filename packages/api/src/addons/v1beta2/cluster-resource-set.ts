@@ -40,7 +40,7 @@ const clusterResourceSetSpec = s.object({
     .enum('ApplyOnce', 'Reconcile')
     .optional()
     .doc(
-      'ApplyOnce (the default) applies each resource once; Reconcile applies it again whenever its content changes. It cannot change.',
+      'ApplyOnce (the default) applies each resource once; Reconcile applies a resource again whenever its content changes. The strategy cannot change.',
     ),
 })
 export interface ClusterResourceSetSpec extends Infer<typeof clusterResourceSetSpec> {}

@@ -32,7 +32,7 @@ export const ruleForPod = (rules: readonly MachineDrainRule[], pod: Pod, namespa
     )
   })
 
-/** Reports whether the selector matches the labels. Upstream: an absent selector matches all labels, like an empty selector. */
+/** Reports whether the selector matches the labels. As upstream, an absent selector matches all labels, like an empty selector. */
 const matches = (selector: LabelSelector | undefined, labels: Labels): boolean =>
   selector === undefined || labelSelector(selector).matches(labels)
 

@@ -170,8 +170,8 @@ describe('a Cluster with a class', () => {
     ])
   })
 
-  // Upstream's inputs and texts: core/webhooks/admission/cluster_test.go, v1.14.
-  describe('with health checks', () => {
+  // The error texts are upstream's: core/webhooks/admission, v1.14.
+  describe('health checks', () => {
     const workers = (healthCheck: object) => ({
       workers: { machineDeployments: [{ class: 'default', name: 'md-0', healthCheck }] },
     })
@@ -197,7 +197,7 @@ describe('a Cluster with a class', () => {
         [`spec.topology.controlPlane.healthCheck.enable: ${noDefinition}`],
       ],
       [
-        'of a control plane without machines are rejected',
+        'of a control plane are rejected if the class has no machineInfrastructure',
         { controlPlane: { healthCheck: { checks } } },
         {},
         [
@@ -319,7 +319,7 @@ describe('a change of version', () => {
       rejected('version cannot be changed: there are still MachineDeployments completing a previous upgrade: [md-b]'),
     ],
     [
-      'is rejected while the control plane does not exist',
+      'is rejected while the control plane does not exist and workers upgrade',
       [CRD, aMachineDeployment('md-a', 'v1.33.0')],
       {},
       rejected(
@@ -374,13 +374,12 @@ describe('a change of version', () => {
     expect(await admit(aCluster({ version: 'v1.35.0' }), [aClass('quick'), ...settled], old)).toEqual([])
   })
 
-  const unsettled = 'version cannot be changed: control plane is currently provisioning'
   test.each([
-    ['an invalid version while the control plane is provisioning', 'vnonsense', unsettled],
+    ['an invalid version', 'vnonsense', 'version cannot be changed: control plane is currently provisioning'],
     ['a version without patch number, two minors up', 'v1.36', 'version cannot be increased from "1.34.0" to "1.36.0"'],
     ['a pre-release two minors up', 'v1.36.0-rc.1', 'version cannot be increased from "1.34.0" to "1.36.0-rc.1"'],
     ['a lower version without patch number', 'v1.33', 'version cannot be decreased from "1.34.0" to "1.33.0"'],
-  ])('to %s is rejected', async (_, version, problem) => {
+  ])('to %s is rejected while the control plane is provisioning', async (_, version, problem) => {
     const objects = [aClass('quick'), CRD, aControlPlane('v1.34.0', {})]
     expect(await admit(aCluster({ version }), objects, aCluster())).toEqual([
       `spec.topology.version: Invalid value: "${version}": ${problem}`,

@@ -1,8 +1,8 @@
 /**
  * Decides which version each object gets in this reconcile. Pure: pending hooks and hook responses are inputs; when a response is missing,
  * the decision is to call the hook. Upstream: exp/topology/desiredstate, v1.14. Upstream (since its pull request 14171) writes the pending
- * hooks of a step after the version of the control plane. Here they are written before the version, and `startWasInterrupted` prevents calls
- * of the hooks in between.
+ * hooks of a step after the version of the control plane. Here they are written before the version. If the process stops between the two
+ * writes, `startWasInterrupted` prevents calls of the hooks.
  */
 import type { UpgradePlan } from './upgrade-plan.ts'
 import { compareWithBuild } from '@capstan/api'
@@ -16,7 +16,10 @@ export type UpgradeHook =
   | 'AfterWorkersUpgrade'
   | 'AfterClusterUpgrade'
 
-/** Hooks that become pending when a step begins. While one of them blocks, the control plane keeps its version. */
+/**
+ * Hooks of one step of the upgrade: they become pending when the step begins, and while one of them blocks, the control plane keeps its
+ * version. AfterClusterUpgrade is not one of them, because it ends the whole upgrade.
+ */
 export const stepHooks = ['AfterControlPlaneUpgrade', 'BeforeWorkersUpgrade', 'AfterWorkersUpgrade'] as const
 
 /**

@@ -60,7 +60,7 @@ function rangeProblem(expression: string, field: Field): string | undefined {
     if (moreSteps.length > 0) return `too many slashes: ${expression}`
     step = integer(stepText)
     if (typeof step === 'string') return step
-    // A step without an end applies up to the maximum.
+    // A range with a step but without an end, such as `5/10`, ends at the maximum.
     if (high === undefined) end = field.max
   }
   const [first, last] = [start as number, end as number]

@@ -128,7 +128,7 @@ function kubernetesVersionErrors(versions: readonly string[] | undefined): Field
 
 /**
  * Returns errors for infrastructure and control plane templates whose group or kind changes, because existing Clusters have objects of the
- * old kind. The kind of a bootstrap template may change.
+ * old kind. `spec.controlPlane.machineInfrastructure` can be neither added nor removed. The group and kind of a bootstrap template may change.
  */
 export function classIncompatibilities(before: ClusterClassSpec, after: ClusterClassSpec): FieldError[] {
   const machineInfrastructure = [before, after].map((spec) => spec.controlPlane.machineInfrastructure?.templateRef)
