@@ -41,7 +41,7 @@ export function mortalStores(base: Stores, lifetime = Number.POSITIVE_INFINITY):
     list: (resource, namespace) => store.list(resource, namespace),
     listAt: (revision, resource, namespace) => store.listAt(revision, resource, namespace),
     count: (resource) => store.count(resource),
-    since: (revision, resource) => store.since(revision, resource),
+    since: (revision, resource, limit) => store.since(revision, resource, limit),
     async commit(write: Write): Promise<Change> {
       if (isDead) return pendingUntilRejected()
       // A rejected commit changes nothing and is not counted.
