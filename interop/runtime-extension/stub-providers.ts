@@ -1,6 +1,6 @@
 /**
- * Kinds of providers, and stubs of the providers' controllers. The stubs immediately report the fields of the provider contracts for which
- * core waits. The suite tests the calls between core and the extension, which do not depend on the provider.
+ * Stub kinds of providers, and stub controllers that report every object as initialized at once. The suite tests the calls between core and
+ * the extension, which do not depend on the provider.
  */
 import {
   type Client,
@@ -76,8 +76,8 @@ export const stubDefinitions = kinds.map(
 )
 
 /**
- * Runs the stubs until `signal` aborts. They report every object as ready as soon as it exists, a control plane with the version of its
- * spec.
+ * Runs the stub controllers until `signal` aborts. As soon as an object exists, its controller writes a status: initialization is complete,
+ * and a control plane has the version of its spec. Templates get no status.
  */
 export async function runStubProviders(client: Client, signal: AbortSignal): Promise<void> {
   const reportStatus = async (kind: Kind<StubObject>, statusOf: (object: StubObject) => { [field: string]: unknown }) => {

@@ -1,4 +1,4 @@
-/** Certificates of an API server that `capstan` runs, and the kubeconfig of its administrator. */
+/** Certificates and token signing key of an API server that `capstan` runs, and the kubeconfig of its administrator. */
 import { createPrivateKey } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -67,8 +67,8 @@ export async function openAccess(
 }
 
 /**
- * Opens the signing key for service account tokens, kept in `folder` so that tokens stay valid after a restart. Replaces a file that contains
- * no key.
+ * Loads the signing key for service account tokens from `folder`, so that tokens stay valid after a restart. Creates a missing key, and
+ * replaces a file that contains no key. Without a folder, creates a key and does not store it.
  */
 export async function openSigningKey(folder: string | undefined): Promise<string> {
   if (folder === undefined) return makeSigningKey()
@@ -85,7 +85,7 @@ export async function openSigningKey(folder: string | undefined): Promise<string
   return created
 }
 
-/** Creates a folder that only its owner can read. @throws Error naming the folder */
+/** Creates a folder that only its owner can read, if it does not exist. @throws Error naming the folder */
 async function makeDataFolder(folder: string): Promise<void> {
   try {
     await makeFolder(folder, 0o700)
@@ -135,7 +135,7 @@ async function readPair(path: string): Promise<CertifiedKey | undefined> {
 /**
  * Writes the administrator's kubeconfig, readable only by the owner of the file, because it contains a key.
  *
- * @param ca certificates that clients trust, if another authority issued the serving certificate
+ * @param ca certificates that clients trust, in PEM, if another authority than that of `access` issued the serving certificate
  * @throws Error naming the file
  */
 export async function writeKubeconfig(

@@ -1,7 +1,7 @@
 /** The result of a reconcile or of one of its phases. Failures are thrown, never returned. */
 import { smallest } from '@capstan/kube'
 
-/** What happens after the reconcile. No outcome of a phase prevents the following phases from running. */
+/** Whether, when and why the key is reconciled again. No outcome of a phase prevents the following phases from running. */
 export type Outcome =
   | { readonly kind: 'proceed' }
   | { readonly kind: 'wait'; readonly reason: string }

@@ -1,5 +1,5 @@
-// Runs upstream's own types and libraries, for comparison with Capstan: decodes responses of hooks, writes the OpenAPI document of all
-// hooks, and applies patches.
+// Uses upstream's types and libraries, for comparison with Capstan: decodes responses of hooks, writes the OpenAPI document of all hooks,
+// and applies patches.
 //
 //	hooks-peer decode     each line of the input is {"hook", "body"}, with the body in base64; each line of the output is {"value"} or
 //	                      {"error"}
@@ -23,7 +23,11 @@ func main() {
 	known := catalog.New()
 	err := hooks.AddToCatalog(known)
 	if err == nil {
-		switch command := append(os.Args, "")[1]; command {
+		command := ""
+		if len(os.Args) > 1 {
+			command = os.Args[1]
+		}
+		switch command {
 		case "decode":
 			err = decodeAll(known, os.Stdin, os.Stdout)
 		case "openapi":

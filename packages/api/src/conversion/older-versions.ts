@@ -16,6 +16,7 @@ import { kindRules } from './kind-rules.ts'
 import { referencesOf } from './references.ts'
 import { recordedVersions } from './recorded-types.ts'
 
+/** An API version of a kind, as recorded from upstream. */
 interface Recorded {
   readonly group: string
   readonly version: string

@@ -1,6 +1,6 @@
 /**
  * Replays requests that were recorded with a real kube-apiserver v1.36.2, and compares the responses. Known differences are listed in
- * `golden-known.ts` by file, reason and step; an entry without a difference fails the test.
+ * `golden-known.ts` by recording, reason and step; an entry without a difference fails the test.
  */
 import { seededRandom, seconds, VirtualClock } from '@capstan/kube'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -13,7 +13,7 @@ import type { ActualResponse } from './golden-match.ts'
 import { type GoldenRequest, type GoldenServer, readRecording, replay } from './golden-replay.ts'
 import { createHandler } from './handler.ts'
 
-/** Each file, with the number of requests that get the recorded response, and the number of all requests. */
+/** Each recording, with the number of requests that get the recorded response, and the number of all requests. */
 describe.each<[string, number, number]>([
   ['errors', 190, 190],
   ['list-watch', 58, 58],
@@ -32,8 +32,8 @@ describe.each<[string, number, number]>([
   ['networking', 86, 86],
   ['resource', 329, 329],
   ['other-clients', 100, 108],
-])('%s', (file, asRecorded, requests) => {
-  test('responds as the recorded server, except for listed differences', async () => {
+])('requests of the recording %s', (file, asRecorded, requests) => {
+  test('get the recorded responses, except for listed differences', async () => {
     const server = new InProcess()
     onTestFinished(() => server.close())
     const replayed = await replay(readRecording(file), server)
@@ -42,7 +42,7 @@ describe.each<[string, number, number]>([
     expect(unexpected.map(([step, problems]) => `${step}\n    ${problems.join('\n    ')}`).join('\n')).toBe('')
     expect(
       knownSteps.filter((step) => !(step in replayed.failed)),
-      'these responses are as recorded: remove them from the list',
+      'these responses are as recorded: remove their steps from golden-known.ts',
     ).toEqual([])
     expect({ requests: replayed.requests, asRecorded: replayed.requests - knownSteps.length }).toEqual({ requests, asRecorded })
   })

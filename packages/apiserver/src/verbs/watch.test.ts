@@ -98,7 +98,7 @@ describe('a watch', () => {
     })
   })
 
-  test('from a future resourceVersion sends no events until it is reached', async () => {
+  test('from a future resourceVersion sends only changes after it', async () => {
     const events = await watch({ resourceVersion: String(t.server.store.revision + 1) })
     await t.client.create(Widget, aWidget('a'))
     await t.client.create(Widget, aWidget('b'))
@@ -227,7 +227,7 @@ describe('a watch ends', () => {
     stop.abort()
     await t.client.create(Widget, aWidget('late'))
     await quiet()
-    // A watch without a resourceVersion gets a bookmark after the initial objects.
+    // A watch that allows bookmarks and has no resourceVersion gets a bookmark after the initial objects.
     expect([events.ended, events.texts()]).toEqual([true, ['BOOKMARK']])
     expect(t.clock.nextDue).toBeUndefined()
   })

@@ -55,7 +55,7 @@ async function untilCondition(client: Client, kind: DeclaredKind, name: string, 
   done.abort()
 }
 
-/** Returns the ids of running sample extensions that this process started; each leads its own session. */
+/** Returns the process ids of running sample extensions that this process started. Each of them leads its own session. */
 const children = (): string[] =>
   readdirSync('/proc').filter((pid) => {
     try {
@@ -70,7 +70,7 @@ const children = (): string[] =>
   })
 
 describe('capstan up --demo', () => {
-  test('exits with 0 when the cluster is Available, and continues with the stored state at the next start', async () => {
+  test('exits with 0 when the cluster is Available; the next start continues with the stored state, and locks the data folder', async () => {
     const first = await runToEnd(['up', '--demo', '--exit-when-ready', '--data', data, '--port', '0'])
     expect(first.err).toBe('')
     expect(first.code).toBe(0)
@@ -94,7 +94,7 @@ describe('capstan up --demo', () => {
     expect(events.filter(({ event }) => event === 'ExtensionNotDiscovered')).toEqual([])
     expect(readFileSync(join(data, 'kubeconfig'), 'utf8')).toBe(kubeconfig)
 
-    // The command has issued the extension's certificate, and core has read the authority from its Secret.
+    // The command has stored the authority of the extension's certificate in a Secret. Core has copied it to the caBundle.
     const [{ data: authority }, { metadata, spec }] = await withClient((client) =>
       Promise.all([
         client.get(Secret, { namespace: 'default', name: 'sample-extension-ca' }),
@@ -162,7 +162,7 @@ describe('Ctrl-C', () => {
     { when: 'before the first object exists', flags: ['--demo'], after: undefined, code: 0 },
     { when: 'while the cluster is being created', flags: ['--demo'], after: /BeforeClusterCreate/, code: 0 },
     { when: 'with --exit-when-ready', flags: ['--demo', '--exit-when-ready'], after: /ClusterClass/, code: 130 },
-  ])('$when stops cleanly', async ({ flags, after, code }) => {
+  ])('$when stops the command and the sample extension without an error: exit code $code', async ({ flags, after, code }) => {
     const command = up(...flags, '--port', '0')
     if (after) await command.line(after)
     expect(await command.interrupt()).toBe(code)
@@ -224,7 +224,7 @@ test('capstan up publishes its address as Service, Endpoints and EndpointSlice k
   })
 })
 
-test('capstan up without --demo prints how to create the demo; a second process on its folder names the pid and URL of the first', async () => {
+test('capstan up without --demo prints how to create the demo; a second start on its data folder names the pid and URL of the first', async () => {
   const first = up('--port', '0')
   const ready = await first.line(/ready at https/)
   const url = /https:\S+/.exec(ready)![0]

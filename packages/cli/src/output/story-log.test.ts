@@ -2,7 +2,7 @@ import { StatusError } from '@capstan/kube'
 import { expect, test } from 'vitest'
 import { storyLog } from './story-log.ts'
 
-test('prints a repeated error of an object once, and no reconciler errors', () => {
+test('prints a repeated error of an object once, and an error without an object as one of capstan; omits reconciler errors', () => {
   const lines: string[] = []
   const log = storyLog(({ subject, text }) => void lines.push(`${subject}: ${text}`))
   const clusterLog = log.child({ controller: 'topology/cluster' }).child({ Cluster: 'default/demo', reconcileID: '1' })

@@ -1,8 +1,11 @@
-/** Injects the CA bundle from a Secret, so that renewed certificates are trusted. Upstream: reconcileCABundle, v1.14. */
+/**
+ * Copies the CA bundle of an extension from a Secret to its ExtensionConfig, so that core trusts renewed certificates. Upstream:
+ * reconcileCABundle, v1.14.
+ */
 import { ExtensionConfig, InjectCAFromSecretAnnotation } from '@capstan/api'
 import { type Client, keyOf, messageOf, Secret } from '@capstan/kube'
 
-/** Key in the Secret's data. */
+/** Key of the CA bundle in the Secret's data. */
 const CAKey = 'ca.crt'
 
 /** `namespace/name` of the Secret, as the annotation has it; `undefined` without the annotation. */
@@ -10,9 +13,9 @@ export const caSecretOf = ({ metadata }: ExtensionConfig): string | undefined =>
   metadata.annotations?.[InjectCAFromSecretAnnotation]
 
 /**
- * Returns the ExtensionConfig with the caBundle of its Secret; unchanged when no Secret is named. The caBundle is written at once, so that
- * the status written next reports the new generation.
- * @throws Error with upstream's text when the Secret cannot be used
+ * Returns the ExtensionConfig with the caBundle of the Secret that its annotation names; unchanged without the annotation. Writes a changed
+ * caBundle to the API server, before the status is written, so that the status reports the new generation.
+ * @throws Error with upstream's text when the Secret cannot be used; StatusError when the write fails
  */
 export async function injectCABundle(client: Client, config: ExtensionConfig, signal: AbortSignal): Promise<ExtensionConfig> {
   const secret = caSecretOf(config)

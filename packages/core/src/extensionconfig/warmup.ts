@@ -3,10 +3,10 @@ import type { ExtensionConfig } from '@capstan/api'
 /**
  * Warm-up: the first discovery of every ExtensionConfig that exists at the start, also of paused ones, as upstream. Until discovery was
  * tried for all of them, the registry may lack handlers, so no hook can be called. An unreachable extension is registered with the handlers
- * of its status, so that Clusters that it selects fail closed and all others continue. After the warm-up, no hook is called while a newer
- * ExtensionConfig was not tried yet (`hasTried`): a Cluster created right after an ExtensionConfig must not bypass its hooks. Upstream: the
- * warm-up of core/reconcilers/extensionconfig, which ends the process when an extension is unreachable, and does not wait for new
- * ExtensionConfigs.
+ * of its status, so that hook calls fail for the Clusters that it selects, and all other Clusters continue. After the warm-up, no hook is
+ * called while a newer ExtensionConfig was not tried yet (`hasTried`): a Cluster created right after an ExtensionConfig must not bypass the
+ * hooks of this extension. Upstream: the warm-up of core/reconcilers/extensionconfig, which ends the process when an extension stays
+ * unreachable for 60 s, and does not wait for new ExtensionConfigs.
  */
 export class Warmup {
   readonly #onEnd: (configs: readonly ExtensionConfig[]) => void
@@ -19,7 +19,7 @@ export class Warmup {
   #configs: readonly ExtensionConfig[] | undefined
   #isOver = false
 
-  /** @param onEnd registers the handlers in the status of these ExtensionConfigs; called once, at the end of the warm-up */
+  /** @param onEnd called once, at the end of the warm-up; registers the handlers in the status of the ExtensionConfigs that were tried */
   constructor(onEnd: (configs: readonly ExtensionConfig[]) => void) {
     this.#onEnd = onEnd
   }
@@ -35,17 +35,20 @@ export class Warmup {
     this.#endIfAllTried()
   }
 
-  /** Whether an ExtensionConfig existed at the start and was not discovered since then: it is discovered even while paused. */
+  /** Whether an ExtensionConfig existed at the start and was not discovered since then. If so, it is discovered even while it is paused. */
   isUndiscovered({ metadata }: ExtensionConfig): boolean {
     return this.#undiscovered.has(metadata.uid)
   }
 
-  /** Whether discovery of an ExtensionConfig was tried. */
+  /** Whether discovery of an ExtensionConfig was tried, or skipped because it is paused. */
   hasTried({ metadata }: ExtensionConfig): boolean {
     return this.#tried.get(metadata.name) === metadata.uid
   }
 
-  /** Records that discovery of an ExtensionConfig was tried. During the warm-up, its handlers are registered when the warm-up ends. */
+  /**
+   * Records that discovery of an ExtensionConfig was tried, or skipped because it is paused. During the warm-up, its handlers are
+   * registered when the warm-up ends.
+   */
   recordTried(config: ExtensionConfig): void {
     this.#tried.set(config.metadata.name, config.metadata.uid)
     if (this.#isOver) return
@@ -59,6 +62,7 @@ export class Warmup {
     this.recordTried(config)
   }
 
+  /** Removes a deleted ExtensionConfig, so that the warm-up does not wait for it. */
   forget(name: string): void {
     this.#tried.delete(name)
     this.#triedDuringWarmup.delete(name)

@@ -9,8 +9,8 @@ import { ensureTemplateOwner, isTemplate, MachineSetsByTemplate, templatesOf } f
 import type { MachineDeploymentPhase, MachineDeploymentScope } from './scope.ts'
 
 /**
- * Reads the templates, and makes the Cluster their owner. A missing template is reported in the status, and prevents only the creation of
- * new sets and in-place updates.
+ * Reads the templates, and makes the Cluster their owner. A missing template is reported in the status, and prevents only in-place updates
+ * and the creation of MachineSets.
  */
 export const templates: MachineDeploymentPhase = async (scope, io) => {
   const { bootstrap, infrastructureRef } = scope.machineDeployment.spec.template.spec
@@ -38,8 +38,9 @@ const byTemplate: Index<MachineDeployment> = {
 }
 
 /**
- * Maps a template to the deployments that refer to it, and to deployments with a set that refers to it, because a missing template of an old
- * set blocks an in-place update. One function returns both, because a controller watches each kind with only one map function.
+ * Maps a template to the MachineDeployments that refer to it, and to those with a MachineSet that refers to it, because a missing template
+ * of an old MachineSet blocks an in-place update. One function returns both, because a controller watches each kind with only one map
+ * function.
  */
 export const machineDeploymentsOfTemplate: MapFunction = (object, cache) => {
   const template = referredText(object)

@@ -36,7 +36,7 @@ import { readContract } from '../external/read-contract.ts'
 import { activeInfrastructure } from './infrastructure.ts'
 import { type MachinePoolIO, MachinePoolManager, type MachinePoolPhase, type MachinePoolScope } from './scope.ts'
 
-/** Maximum number of Machines that one reconcile writes: a pool may have 10,000 Machines. */
+/** Maximum number of Machines that `createMachines` writes in one reconcile: a pool may have 10,000 Machines. */
 const MaxWrites = 200
 
 /** Creates or updates one Machine for each infrastructure machine of the pool. */
@@ -49,9 +49,9 @@ export const createMachines: MachinePoolPhase = async (scope, io) => {
 }
 
 const writeMachines: MachinePoolPhase = async (scope, io) => {
-  const pool = activeInfrastructure(scope)
-  if (!pool || !scope.workload) return proceed()
-  const infraMachines = await infraMachinesOf(scope, pool, io)
+  const infraPool = activeInfrastructure(scope)
+  if (!infraPool || !scope.workload) return proceed()
+  const infraMachines = await infraMachinesOf(scope, infraPool, io)
   if (!infraMachines) return proceed()
 
   const byInfraName = new Map(machinesOf(scope.machinePool, io).map((machine) => [machine.spec.infrastructureRef.name, machine]))
@@ -84,7 +84,7 @@ function throwFirst(errors: readonly unknown[], text: string): void {
   throw new AggregateError(first, `${text}: ${texts.join('; ')}`)
 }
 
-/** Lists the Machines of the pool, without those of another controller. */
+/** Lists the Machines of the pool, except Machines whose controller (owner reference) is another object. */
 export const listMachines: MachinePoolPhase = async (scope, io) => {
   scope.machines = machinesOf(scope.machinePool, io).filter(
     (machine) => !controllerOf(machine) || isControlledByUid(machine, scope.machinePool),
@@ -143,18 +143,18 @@ export const poolOfLabels: MapFunction = ({ metadata: { namespace, labels } }, c
 const machinesOf = ({ metadata, spec }: MachinePool, { cache }: MachinePoolIO): readonly Machine[] =>
   cache.byIndex(byPool, poolText(metadata.namespace, spec.clusterName, labelValue(metadata.name)))
 
-/** Lists the infrastructure machines of the pool; `undefined` when its provider has no such kind. */
+/** Lists the infrastructure machines of the pool; `undefined` when its infrastructure object does not report their kind. */
 async function infraMachinesOf(
   scope: MachinePoolScope,
-  pool: Found,
+  infraPool: Found,
   io: MachinePoolIO,
 ): Promise<readonly External[] | undefined> {
   const { machinePool } = scope
-  const kindName = readContract(pool, infrastructureMachineKindOf)
+  const kindName = readContract(infraPool, infrastructureMachineKindOf)
   if (kindName === undefined) return undefined
   // externalKind reads the CustomResourceDefinition from the cache, which has only watched kinds.
   await io.watch(CustomResourceDefinition as Kind, () => [])
-  const { group } = parseApiVersion(pool.external.object.apiVersion)
+  const { group } = parseApiVersion(infraPool.external.object.apiVersion)
   const infraMachineKind = await externalKind(io.cache, { apiGroup: group, kind: kindName })
   await io.watch(infraMachineKind.kind, poolOfLabels)
   const { metadata, spec } = machinePool
@@ -167,8 +167,8 @@ async function infraMachinesOf(
 }
 
 /**
- * Returns the fields that the pool sets by server-side apply on the Machine of an infrastructure machine. The version is that of the kubelet;
- * it is absent while the Node is unknown.
+ * Returns the fields that this controller sets by server-side apply on the Machine of an infrastructure machine. The version is that of the
+ * kubelet; it is absent while the Node is unknown.
  */
 function machineIntent(
   name: string,

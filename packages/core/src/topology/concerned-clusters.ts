@@ -6,8 +6,8 @@ import { classesOfTemplate } from '../clusterclass/indexes.ts'
 import { clustersOfClass } from '../indexes.ts'
 
 /**
- * Maps a provider's object to the Cluster that owns it, and to the Clusters whose class refers to it. Both in one function, because only
- * the first watch of a kind takes effect, and Clusters may own some objects of a kind while classes refer to others.
+ * Maps a provider's object to the Cluster that owns it, and to the Clusters whose class refers to it. One function returns both, because
+ * only the first watch of a kind takes effect, and Clusters may own some objects of a kind while classes refer to others.
  */
 export const concernedClusters: MapFunction = (object, cache) => {
   const owner = ownerOfKind(object, Cluster)

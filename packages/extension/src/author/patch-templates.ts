@@ -78,7 +78,10 @@ function changedMembers(before: object, after: object, prefix: string): string[]
   return names.filter((name) => !equal(beforeFields[name], afterFields[name])).map((name) => `${prefix}${name}`)
 }
 
-/** Returns the edited map as member `name`. Returns an empty map if the map was removed, and no member if there never was a map. */
+/**
+ * Returns an object with the edited map as member `name`; if the map was removed, with an empty map. Returns an empty object if there never
+ * was a map.
+ */
 function withEmptyMap(name: string, before: unknown, after: unknown): object {
   if (after === undefined) return before === undefined ? {} : { [name]: {} }
   if (!isRecord(after) || !Object.values(after).every((value) => typeof value === 'string' || value === undefined)) {

@@ -1,4 +1,4 @@
-/** Converts errors of Node for failed calls to the texts of Go, if Go has such an error, because users search for Go's texts. */
+/** Converts Node's errors for failed calls to errors with Go's texts, if Go has such an error, because users search for Go's texts. */
 import { isIP, isIPv6 } from 'node:net'
 import { NoAnswer } from './hook-failed.ts'
 import type { HookProblem } from './hook-problems.ts'
@@ -20,7 +20,7 @@ export class NotHandled extends Error {
 
 type NodeError = NodeJS.ErrnoException & { cert?: { subjectaltname?: string } }
 
-/** Returns the error with Go's text; the error itself if Go has no such error. @param url the URL of the call */
+/** Returns the error with Go's text; the error itself if Go has no such error. @param url the URL of the call, or of its proxy */
 export function goError(err: NodeError, url: URL): Error {
   const port = url.port === '' ? (url.protocol === 'http:' ? '80' : '443') : url.port
   const translate = knownErrors[err.code ?? ''] ?? (err.code?.startsWith('HPE_') ? malformed(err) : undefined)
@@ -30,7 +30,7 @@ export function goError(err: NodeError, url: URL): Error {
   return new NoAnswer(problem, text, { cause: err })
 }
 
-/** Returns the error of a connection through a proxy: names the proxy if it cannot be reached. Upstream: Transport.dialConn. */
+/** Returns the error of a connection through a proxy. Its text names the proxy if the proxy is unreachable. Upstream: Transport.dialConn. */
 export function goProxyError(err: NodeError, proxy: URL, url: URL): Error {
   if (err.code === 'ERR_PROXY_TUNNEL') {
     const [, status] = /: HTTP\/1\.\d \d+ (.+)$/.exec(err.message) ?? []

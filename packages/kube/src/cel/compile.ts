@@ -1,6 +1,6 @@
 /**
- * Checks the types of an expression and compiles it to a function, in one traversal of its tree. Values of type `dyn` are checked at run
- * time.
+ * Checks the types of a CEL expression and compiles it to a function, in one traversal of its syntax tree. Values of type `dyn` are checked
+ * at run time.
  */
 import { compilePattern } from '../structural/pattern.ts'
 import {
@@ -57,17 +57,23 @@ export interface Variable {
   readonly type: Type
 }
 
-/** Result of type checking one node: its type, and the overloads that a call may use. */
+/** Result of type checking one node. Only calls of functions have members other than `type`. */
 export interface CheckedNode {
   readonly type: Type
+  /** Name of the function, with its namespace. */
   readonly name?: string
+  /** Overloads that the types of the arguments allow. */
   readonly overloads?: readonly Overload[]
+  /** Whether the call has the form `target.name(…)`, and the target is the first argument. */
   readonly isMethod?: boolean
 }
 
 /**
- * Checks the types of a parsed expression and compiles it. The variables occupy the first `slots` of an evaluation, in order. Type
- * information is added to `checkedNodes`. @throws CompileError
+ * Checks the types of a parsed expression and compiles it. The variables occupy the first `slots` of an evaluation (`Run`), in order. Type
+ * information is added to `checkedNodes`.
+ *
+ * @param source text of the expression, for error messages
+ * @throws CompileError
  */
 export function compile(
   source: string,
@@ -363,7 +369,10 @@ class Compiler {
     }
   }
 
-  /** Returns the common type of the items, keys or values of a literal. Upstream: all of them must have the same type. */
+  /**
+   * Returns the common type of the items, keys or values of a literal; `dyn` if they have none. Reports an error for different types, as
+   * upstream, except in arguments of `format`.
+   */
   #commonType(parts: readonly { readonly type: Type; readonly at: number }[]): Type {
     let common: Type | undefined
     for (const { type, at } of parts) {
@@ -421,7 +430,7 @@ class Compiler {
     const filter = node.filter && this.compile(node.filter, inner)
     const body = this.compile(node.body, inner)
     if (node.macro === 'all' || node.macro === 'exists') this.#checkBool(body.type, node.body.at)
-    // Upstream expands these macros to conditional expressions, and reports type errors as errors of the `?:` operator.
+    // Upstream expands the other macros to conditional expressions, and reports type errors as errors of the `?:` operator.
     const condition = node.macro === 'existsOne' || node.macro === 'filter' ? body : filter
     if (condition && isKnown(condition.type) && condition.type.kind !== 'bool') {
       const resultType = typeText(node.macro === 'existsOne' ? int : listOf(node.macro === 'filter' ? types[0]! : body.type))

@@ -16,8 +16,8 @@ type Members = Record<string, unknown>
 /**
  * Applies the patch to a copy of the object. `object` and `patch` do not change.
  *
- * @throws StatusError without a reason, code 500, when the patch contradicts itself or the schema; BadRequest when
- * `$deleteFromPrimitiveList` or `$retainKeys` is not a list, or `$retainKeys` lacks a key that the patch sets
+ * @throws StatusError BadRequest when `$deleteFromPrimitiveList` or `$retainKeys` is not a list, or `$retainKeys` lacks a key that the patch
+ * sets. StatusError without a reason, code 500, for all other errors, such as an unknown directive or an item without its merge key
  */
 export const applyStrategicPatch = <T extends object>(object: T, patch: object, schema: JSONSchema): T =>
   atOnce(applyingStrategicPatch(object, patch, schema))
@@ -140,7 +140,10 @@ function strategyOf(schema: JSONSchema | undefined): { merges: boolean; mergeKey
   }
 }
 
-/** Merges items of the patch into the items with the same key, or appends them. `added`: the items of the patch that are not directives. */
+/**
+ * Merges items of the patch into the items with the same key, or appends them. `added` of the result contains the items of the patch that
+ * are not directives.
+ */
 function* mergingList(
   current: readonly unknown[],
   patch: readonly unknown[],
@@ -254,7 +257,7 @@ function elementOrders(patch: Members, keys: readonly string[]): Map<string, unk
   return orders
 }
 
-/** Rejects a patch whose items are in another order than in `$setElementOrder`. */
+/** Rejects a patch with an item that `$setElementOrder` lacks, or with items in another order than there. */
 function checkOrder(patch: readonly unknown[], order: readonly unknown[], mergeKey: string | undefined): void {
   if (patch.length === 0 || order.length === 0) return
   const idOf = (item: unknown) => (mergeKey !== undefined && isRecord(item) ? getMember(item, mergeKey) : item)

@@ -1,4 +1,7 @@
-/** Validates that embedded resources have apiVersion, kind and valid metadata. Upstream: apiextensions structural objectmeta. */
+/**
+ * Validates that embedded resources have apiVersion, kind and valid metadata. Upstream:
+ * apiextensions-apiserver/pkg/apiserver/schema/objectmeta, v0.36.
+ */
 import { appendAll } from '../lists.ts'
 import type { FieldError } from '../errors.ts'
 import { invalid, required } from '../errors.ts'
@@ -33,7 +36,10 @@ function checkResource(value: unknown, path: string, errors: FieldError[]): void
   else if (metadata !== undefined) errors.push(invalid(`${path}.metadata`, metadata, 'must be an object'))
 }
 
-/** Validates the metadata of an object that is not stored by itself. Upstream: ValidateObjectMetaAccessor. */
+/**
+ * Validates namespace, labels, annotations and owner references of an embedded resource. Upstream: ValidateObjectMetaAccessor, which also
+ * validates name, generateName, generation, finalizers and managedFields.
+ */
 function checkMetadata(metadata: Record<string, unknown>, path: string, errors: FieldError[]): void {
   const { namespace, labels, annotations, ownerReferences } = metadata
   const check = (field: string, value: unknown, problems: readonly string[]) =>

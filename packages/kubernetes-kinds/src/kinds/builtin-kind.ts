@@ -16,7 +16,7 @@ export interface BuiltinKind<T = UnknownObject> extends Omit<Strategy<T>, 'nameP
   readonly names?: (name: string) => string[]
   /** Values of further selectable fields, besides metadata.name and metadata.namespace. */
   readonly selectableFields?: { readonly [field: string]: (object: UnknownObject) => string }
-  /** Error for an unsupported field selector; default: upstream's usual text. */
+  /** Returns the error text for an unsupported field selector; default: upstream's usual text. */
   readonly unknownFieldSelector?: (field: string) => string
   /** Columns of `kubectl get`; default: name and age. */
   readonly columns?: readonly PrinterColumn[]
@@ -42,7 +42,10 @@ export interface KindTable {
   readonly [plural: string]: BuiltinKind<never>
 }
 
-/** Returns a declaration from defaults and validation in `@capstan/kube`, which are also usable without a server. */
+/**
+ * Converts `default` and `validate` of a kind that `@capstan/kube` declares to functions of a strategy. They always get `dryRun` false,
+ * because a strategy does not know whether a request is a dry run.
+ */
 export function declaredIn<T extends KubeObject>(kind: {
   default?(object: T, context: { operation: 'CREATE' | 'UPDATE'; oldObject: T | undefined; dryRun: boolean }): void
   validate?(object: T, context: { operation: 'CREATE' | 'UPDATE'; oldObject: T | undefined; dryRun: boolean }): FieldError[]

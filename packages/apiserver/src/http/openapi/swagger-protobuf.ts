@@ -41,7 +41,7 @@ function varintOf(value: number): Buffer {
   return Buffer.from(bytes)
 }
 
-/** Encoded small numbers, shared because a document contains millions of them: most tags and lengths are small. */
+/** Encoded small numbers, shared because a document contains more than 100,000 of them: most tags and lengths are small. */
 const smallVarints: readonly Buffer[] = Array.from({ length: 512 }, (_, value) => varintOf(value))
 const varint = (value: number): Buffer => smallVarints[value] ?? varintOf(value)
 

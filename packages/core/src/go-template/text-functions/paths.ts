@@ -16,7 +16,7 @@ const functions: Readonly<Record<string, (path: string) => string | boolean>> = 
   isAbs: (path) => path.startsWith('/'),
 }
 
-/** Each function under its name and with sprig's `os` prefix. */
+/** Each function under two names: its own, and that with the prefix `os`, such as `base` and `osBase`. */
 export const pathFunctions: Readonly<Record<string, TemplateFunction>> = Object.fromEntries(
   Object.entries(functions).flatMap(([name, pathFunction]) => {
     const templateFunction = goFunction(['string'], pathFunction)

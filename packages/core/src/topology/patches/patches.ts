@@ -43,7 +43,7 @@ export interface PatchExtensions {
  * Applies inline and external patches in the order of the class, then calls extensions to validate the result. As upstream, `enabledIf`
  * has no effect on external patches.
  * @returns the ignored parts of patches, a sentence each
- * @throws Error that names the patch which cannot be computed, does not apply, or rejects the result
+ * @throws Error that names the patch which cannot be computed or applied, or whose extension rejects the result
  */
 export async function applyPatches(
   cluster: Cluster,
@@ -83,7 +83,10 @@ export async function applyPatches(
   return ignored
 }
 
-/** Runs `act`. Its error is terminal, because the same objects always lead to the same error. */
+/**
+ * Runs `act`, and adds the context to the message of its error. The error is terminal (not retried), because the same objects always lead to
+ * the same error.
+ */
 const attempt = <T>(errorContext: string, act: () => T): T =>
   withTerminalErrors(() => {
     try {
@@ -94,8 +97,9 @@ const attempt = <T>(errorContext: string, act: () => T): T =>
   })
 
 /**
- * Copies the patched template into the desired object, except fields that core sets. Returns a sentence that lists the fields of core that
- * a patch has changed; none when there are no such fields.
+ * Copies the patched template into the desired object, except core's own labels and annotations and, in a control plane, the fields that
+ * core sets. Returns one sentence that lists the fields of a control plane that a patch tried to change although core sets them; an empty
+ * list if there are none.
  */
 function copyBack({ role, desired, unpatched, document, contract, isTemplate }: PatchItem): string[] {
   const { object } = desired
@@ -141,10 +145,10 @@ const pick = (map: Record<string, string> = {}, names: readonly string[]): Recor
   Object.fromEntries(names.filter((name) => map[name] !== undefined).map((name) => [name, map[name]!]))
 
 /**
- * Returns a function for each field of a control plane that core sets, in each contract version: patches cannot change these fields. The
- * function restores the field, and returns the field's path when a patch has changed it.
+ * Returns a function for each field of a control plane that core can set, in each contract version. If core has set the field, the function
+ * restores it after the patches, and returns the field's path when a patch has changed it. Otherwise the function does nothing.
  */
-function coreFieldRestorers(object: DesiredObject['object']): ((before: object) => string | undefined)[] {
+function coreFieldRestorers(object: DesiredObject['object']): ((unpatched: object) => string | undefined)[] {
   return ContractVersions.flatMap((contract) =>
     coreFields.map((field) => {
       const value = readField(object, field, contract)

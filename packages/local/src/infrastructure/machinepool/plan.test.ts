@@ -17,19 +17,19 @@ const machines = (letters: string): PoolMachine[] =>
 
 describe('a pool', () => {
   test.each([
-    ['of the wanted size has no step', 'rr', 2, 0, []],
+    ['of the wanted size creates and removes no machine', 'rr', 2, 0, []],
     ['that is too small creates all missing machines', 'r', 4, 3, []],
     ['does not count machines that are being deleted', 'rd', 2, 1, []],
     ['that is too large removes the oldest machines', 'rrr', 1, 0, ['r0', 'r1']],
-    ['removes machines that are not ready first', 'rrn', 2, 0, ['n2']],
-    ['removes marked machines before machines that are not ready', 'rnm', 2, 0, ['m2']],
+    ['that is too large first removes machines that are not ready', 'rrn', 2, 0, ['n2']],
+    ['that is too large removes marked machines before machines that are not ready', 'rnm', 2, 0, ['m2']],
     ['with a new template creates one more machine', 'oo', 2, 1, []],
     ['waits until the new machine is ready', 'oon', 2, 0, []],
     ['removes an outdated machine once the new one is ready', 'oor', 2, 0, ['o0']],
-    ['removes outdated machines that are not ready first', 'xor', 2, 0, ['x0']],
-    ['removes an outdated machine that is not ready before a marked one that is needed', 'kx', 1, 0, ['x1']],
-    ['creates the next machine while an outdated one is being deleted', 'odr', 2, 1, []],
-    ['scales down and replaces together', 'ooor', 2, 0, ['o0', 'o1']],
+    ['first removes outdated machines that are not ready', 'xor', 2, 0, ['x0']],
+    ['keeps its only ready machine, although it is marked, and removes one that is not ready', 'kx', 1, 0, ['x1']],
+    ['with an outdated machine creates the next machine while another one is being deleted', 'odr', 2, 1, []],
+    ['that scales down during a replacement removes several outdated machines in one step', 'ooor', 2, 0, ['o0', 'o1']],
     ['of size 0 removes all machines', 'oo', 0, 0, ['o0', 'o1']],
   ] as const)('%s', (_, letters, replicas, create, remove) => {
     expect(planPool(machines(letters), replicas)).toEqual({ create, remove })

@@ -12,7 +12,7 @@ const requireNoEscalation: Rule = ({ spec }) => {
 
 /**
  * Containers must set allowPrivilegeEscalation=false, so that a process cannot gain more privileges than its parent. Since
- * 1.25, Windows pods are exempt.
+ * version 1.25 of the policy, Windows pods are exempt.
  */
 export const privilegeEscalation: Check = {
   id: 'allowPrivilegeEscalation',
