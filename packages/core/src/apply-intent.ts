@@ -232,7 +232,7 @@ const MaxAttempts = 3
 
 /**
  * Transfers the ownership of labels and annotations from the manager `from`, which created the object, to the manager `to`, which changes
- * them from then on. Afterwards `to` owns the labels and annotations in `wanted`. Upstream needs three requests for the transfer. Returns the
+ * them from then on. Afterwards `to` owns the labels and annotations in `wanted`. Upstream needs two requests for the transfer. Returns the
  * updated object. A provider may write its new object at any moment: after a conflict, this function reads the object and tries again,
  * because callers delete the object when the transfer fails.
  */
