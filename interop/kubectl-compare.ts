@@ -1,6 +1,7 @@
 /**
  * Runs the same kubectl commands on `capstan apiserver` and on a real kube-apiserver with etcd and kube-controller-manager. Exit
- * code, stdout and stderr must be the same, except for values that always differ (`normalize.ts`) and explained differences (`explained.ts`).
+ * code, stdout and stderr must be the same. The comparison ignores values that always differ between two servers (`normalize.ts`), known
+ * differences with a reason (`explained.ts`) and, for some commands, the order of lines (`anyOrder` in `rows.ts`).
  * Run by `npm run interop -- kubectl-compare`.
  */
 import { spawn, spawnSync } from 'node:child_process'
@@ -36,7 +37,7 @@ async function run(): Promise<Outcome> {
   return { passed: results.length - failed, failed }
 }
 
-/** Prints one line for the command and, after a result `different`, the differing lines. */
+/** Prints one line for the command and, if the result is `different`, the diff. */
 function printRow({ section, run: command, result, why }: Compared): void {
   const printed = command.length > 110 ? `${command.slice(0, 109)}…` : command
   console.log(`${result.padEnd(9)}  ${section.padEnd(11)}  ${printed}${result === 'explained' ? `  (${why})` : ''}`)
@@ -61,11 +62,11 @@ export interface Compared {
   readonly section: string
   readonly run: string
   readonly result: 'same' | 'explained' | 'different'
-  /** Reason of an explained difference, or a diff of the outputs. Empty if the output is the same. */
+  /** Reason if the result is `explained`, diff of the outputs if it is `different`, otherwise empty. */
   readonly why: string
 }
 
-/** Runs every row of the sections on both servers at once, and compares the outputs. Calls `onRow` with each result. */
+/** Runs the commands of the sections one after another, each on both servers at the same time. Calls `onRow` with each comparison. */
 async function compareKubectl(
   kubectl: string,
   servers: { readonly ours: ApiServer; readonly real: ApiServer },

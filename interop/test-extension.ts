@@ -1,7 +1,7 @@
 /**
  * Runs upstream's own test extension, in Go, with Capstan's core. Core discovers the extension, and calls every lifecycle hook from the
- * creation of a Cluster to its deletion, and the hooks of in-place updates. One hook blocks an upgrade until a ConfigMap allows the
- * upgrade. The extension records its responses in this ConfigMap.
+ * creation of a Cluster to its deletion, and UpdateMachine and CanUpdateMachineSet for in-place updates. The suite also calls
+ * CanUpdateMachine itself. One hook blocks an upgrade until a ConfigMap allows the upgrade. The extension records its responses in this ConfigMap.
  */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -9,7 +9,7 @@ import { builtins } from '../packages/kubernetes-kinds/src/builtin-resources.ts'
 
 const root = join(import.meta.dirname, '../packages/apiserver/src')
 
-/** Groups that upstream's generic server also contains. */
+/** Groups that a generic server itself needs. Upstream: k8s.io/apiserver, apiextensions-apiserver and kube-aggregator use them. */
 const machineryGroups = new Set([
   'admissionregistration.k8s.io',
   'apiextensions.k8s.io',

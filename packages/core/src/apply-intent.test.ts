@@ -31,28 +31,28 @@ const ownedFinalizers = { 'f:metadata': { 'f:finalizers': { 'v:"f"': {}, 'v:"g"'
 
 describe('isApplied', () => {
   // biome-ignore format: a table
-  test.each<[string, KubeObject, Input<KubeObject>, boolean]>([
-    ['all fields are set and owned',    anObject([entry('us', 'Apply', labelled)], { metadata: { labels: { a: '1', b: '2' } } }), intent({ labels: { a: '1' } }), true],
-    ['a value differs',                 anObject([entry('us', 'Apply', labelled)], { metadata: { labels: { a: '0' } } }), intent({ labels: { a: '1' } }), false],
-    ['a field is not owned',            anObject([entry('us', 'Apply', labelled)], { metadata: { labels: { a: '1', b: '2' } } }), intent({ labels: { a: '1', b: '2' } }), false],
-    ['a field is owned and not wanted', anObject([entry('us', 'Apply', labelled)], { metadata: { labels: { a: '1' } } }), intent({ annotations: {} }), false],
-    ['another manager owns the field',  anObject([entry('other', 'Apply', labelled)], { metadata: { labels: { a: '1' } } }), intent({ labels: { a: '1' } }), false],
-    ['the field was written by an update', anObject([entry('us', 'Update', labelled)], { metadata: { labels: { a: '1' } } }), intent({ labels: { a: '1' } }), false],
-    ['the manager also has an update entry', anObject([entry('us', 'Apply', labelled), entry('us', 'Update', { 'f:spec': {} })], { metadata: { labels: { a: '1' } } }), intent({ labels: { a: '1' } }), false],
-    ['the manager also updated the status', anObject([entry('us', 'Apply', labelled), entry('us', 'Update', { 'f:status': {} }, 'status')], { metadata: { labels: { a: '1' } } }), intent({ labels: { a: '1' } }), true],
-    ['a keyed list has the wanted item', anObject([entry('us', 'Apply', keyed)], { spec: { taints: [{ key: 'z', effect: 'E' }, taint] } }), intent({}, { taints: [taint] }), true],
-    ['an item was removed',             anObject([entry('us', 'Apply', keyed)], { spec: { taints: [] } }), intent({}, { taints: [taint] }), false],
-    ['an item is no longer wanted',     anObject([entry('us', 'Apply', keyed)], { spec: { taints: [taint] } }), intent({}, { taints: [] }), false],
-    ['an atomic field is owned as a whole', anObject([entry('us', 'Apply', { 'f:spec': { 'f:selector': {} } })], { spec: { selector: { matchLabels: { a: '1' } } } }), intent({}, { selector: { matchLabels: { a: '1' } } }), true],
-    ['a label of an atomic selector is no longer wanted', anObject([entry('us', 'Apply', { 'f:spec': { 'f:selector': {} } })], { spec: { selector: { matchLabels: { a: '1', b: '2' } } } }), intent({}, { selector: { matchLabels: { a: '1' } } }), false],
-    ['an item of an atomic list is no longer wanted', anObject([entry('us', 'Apply', { 'f:spec': { 'f:args': {} } })], { spec: { args: ['a', 'b'] } }), intent({}, { args: ['a'] }), false],
-    ['an atomic list has another order', anObject([entry('us', 'Apply', { 'f:spec': { 'f:args': {} } })], { spec: { args: ['a', 'b'] } }), intent({}, { args: ['b', 'a'] }), false],
-    ['items of an atomic list have defaults', anObject([entry('us', 'Apply', { 'f:spec': { 'f:ports': {} } })], { spec: { ports: [{ port: 1, protocol: 'TCP' }] } }), intent({}, { ports: [{ port: 1 }] }), true],
-    ['a finalizer is owned by its value', anObject([entry('us', 'Apply', { 'f:metadata': { 'f:finalizers': { 'v:"f"': {} } } })], { metadata: { finalizers: ['f'] } }), intent({ finalizers: ['f'] }), true],
-    ['a keyed list has another order',  anObject([entry('us', 'Apply', ownedGates)], { spec: { gates: gates('A', 'B') } }), intent({}, { gates: gates('B', 'A') }), false],
-    ['a keyed list has items of other managers between the wanted items', anObject([entry('us', 'Apply', ownedGates)], { spec: { gates: gates('X', 'B', 'Y', 'A') } }), intent({}, { gates: gates('B', 'A') }), true],
-    ['a set has another order',         anObject([entry('us', 'Apply', ownedFinalizers)], { metadata: { finalizers: ['f', 'g'] } }), intent({ finalizers: ['g', 'f'] }), false],
-  ])('%s', (_, object, intended, expected) => {
+  test.each<[boolean, string, KubeObject, Input<KubeObject>]>([
+    [true,  'all fields are set and owned', anObject([entry('us', 'Apply', labelled)], { metadata: { labels: { a: '1', b: '2' } } }), intent({ labels: { a: '1' } })],
+    [false, 'a value differs', anObject([entry('us', 'Apply', labelled)], { metadata: { labels: { a: '0' } } }), intent({ labels: { a: '1' } })],
+    [false, 'a field is not owned', anObject([entry('us', 'Apply', labelled)], { metadata: { labels: { a: '1', b: '2' } } }), intent({ labels: { a: '1', b: '2' } })],
+    [false, 'a field is owned and not wanted', anObject([entry('us', 'Apply', labelled)], { metadata: { labels: { a: '1' } } }), intent({ annotations: {} })],
+    [false, 'another manager owns the field', anObject([entry('other', 'Apply', labelled)], { metadata: { labels: { a: '1' } } }), intent({ labels: { a: '1' } })],
+    [false, 'the field was written by an update', anObject([entry('us', 'Update', labelled)], { metadata: { labels: { a: '1' } } }), intent({ labels: { a: '1' } })],
+    [false, 'the manager also has an update entry', anObject([entry('us', 'Apply', labelled), entry('us', 'Update', { 'f:spec': {} })], { metadata: { labels: { a: '1' } } }), intent({ labels: { a: '1' } })],
+    [true,  'the manager also updated the status', anObject([entry('us', 'Apply', labelled), entry('us', 'Update', { 'f:status': {} }, 'status')], { metadata: { labels: { a: '1' } } }), intent({ labels: { a: '1' } })],
+    [true,  'a keyed list has the wanted item', anObject([entry('us', 'Apply', keyed)], { spec: { taints: [{ key: 'z', effect: 'E' }, taint] } }), intent({}, { taints: [taint] })],
+    [false, 'an item was removed', anObject([entry('us', 'Apply', keyed)], { spec: { taints: [] } }), intent({}, { taints: [taint] })],
+    [false, 'an item is no longer wanted', anObject([entry('us', 'Apply', keyed)], { spec: { taints: [taint] } }), intent({}, { taints: [] })],
+    [true,  'an atomic field is owned as a whole', anObject([entry('us', 'Apply', { 'f:spec': { 'f:selector': {} } })], { spec: { selector: { matchLabels: { a: '1' } } } }), intent({}, { selector: { matchLabels: { a: '1' } } })],
+    [false, 'a label of an atomic selector is no longer wanted', anObject([entry('us', 'Apply', { 'f:spec': { 'f:selector': {} } })], { spec: { selector: { matchLabels: { a: '1', b: '2' } } } }), intent({}, { selector: { matchLabels: { a: '1' } } })],
+    [false, 'an item of an atomic list is no longer wanted', anObject([entry('us', 'Apply', { 'f:spec': { 'f:args': {} } })], { spec: { args: ['a', 'b'] } }), intent({}, { args: ['a'] })],
+    [false, 'an atomic list has another order', anObject([entry('us', 'Apply', { 'f:spec': { 'f:args': {} } })], { spec: { args: ['a', 'b'] } }), intent({}, { args: ['b', 'a'] })],
+    [true,  'items of an atomic list have defaults', anObject([entry('us', 'Apply', { 'f:spec': { 'f:ports': {} } })], { spec: { ports: [{ port: 1, protocol: 'TCP' }] } }), intent({}, { ports: [{ port: 1 }] })],
+    [true,  'a finalizer is owned by its value', anObject([entry('us', 'Apply', { 'f:metadata': { 'f:finalizers': { 'v:"f"': {} } } })], { metadata: { finalizers: ['f'] } }), intent({ finalizers: ['f'] })],
+    [false, 'a keyed list has another order', anObject([entry('us', 'Apply', ownedGates)], { spec: { gates: gates('A', 'B') } }), intent({}, { gates: gates('B', 'A') })],
+    [true,  'a keyed list has items of other managers between the wanted items', anObject([entry('us', 'Apply', ownedGates)], { spec: { gates: gates('X', 'B', 'Y', 'A') } }), intent({}, { gates: gates('B', 'A') })],
+    [false, 'a set has another order', anObject([entry('us', 'Apply', ownedFinalizers)], { metadata: { finalizers: ['f', 'g'] } }), intent({ finalizers: ['g', 'f'] })],
+  ])('is %s when %s', (expected, _, object, intended) => {
     expect(isApplied(object, intended, 'us')).toBe(expected)
   })
 })

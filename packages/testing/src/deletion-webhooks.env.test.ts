@@ -1,6 +1,6 @@
 /**
- * Tests the webhook that protects dependents of a Cluster from deletion: the users for which it is called, and deletions while no manager
- * runs.
+ * Tests the webhook that protects dependents of a Cluster from deletion until BeforeClusterDelete allows it: the users for which the webhook
+ * is called, and deletions while no manager runs.
  */
 import { Cluster, coreKinds, Machine, OkToDeleteAnnotation } from '@capstan/api'
 import type { WebhookTransport } from '@capstan/apiserver'
@@ -64,15 +64,15 @@ const path = '/validate-cluster-x-k8s-io-v1beta2-machine-dependents'
 
 test.each([account('generic-garbage-collector'), account('namespace-controller'), 'system:kube-controller-manager'])(
   'the webhook rejects the deletion of a Machine by %s until BeforeClusterDelete allows it',
-  async (collector) => {
+  async (user) => {
     const { client, called, startManager, deleteAs, close } = await aServer()
     startManager()
-    await expect(deleteAs(collector)).rejects.toThrow(
+    await expect(deleteAs(user)).rejects.toThrow(
       'machines.cluster.x-k8s.io "m" is forbidden: Cluster default/demo is being deleted and its BeforeClusterDelete hook blocks',
     )
     expect(called).toEqual([path])
     await client.patch(Cluster, demo, { type: 'merge', body: { metadata: { annotations: { [OkToDeleteAnnotation]: '' } } } })
-    await deleteAs(collector)
+    await deleteAs(user)
     await close()
   },
 )

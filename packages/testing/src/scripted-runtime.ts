@@ -5,8 +5,8 @@ import type { KubeObject } from '@capstan/kube'
 
 /**
  * Functions that compute the response of a hook's only handler, by the name of the hook. `nth` counts the calls for one object and hook,
- * from 1. `wait` is `retryAfterSeconds` of a blocking hook, by default 0. The fields of `response` are added to the response. The result `undefined` is a success
- * that does not block.
+ * from 1. `wait` is `retryAfterSeconds` of a blocking hook, by default 0. The fields of `response` are added to the response, and take
+ * precedence over `wait` and `message`. The result `undefined` is a success that does not block.
  */
 export type HookScript = {
   readonly [hook: string]: (call: {

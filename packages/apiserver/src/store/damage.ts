@@ -1,4 +1,4 @@
-/** Error for a damaged file, in which acknowledged data is missing or may be missing. */
+/** Error for a file or folder (`path`) that is damaged or missing, so that acknowledged data may be lost. `offset`: position in bytes. */
 export class DamagedData extends Error {
   override readonly name = 'DamagedData'
   readonly path: string

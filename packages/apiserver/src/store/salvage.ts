@@ -21,7 +21,11 @@ export interface Salvaged {
   readonly damage: readonly DamagedData[]
 }
 
-/** Reads the readable part of a state folder. @throws DamagedData when no checkpoint can be read, and the first log does not exist */
+/**
+ * Reads the readable part of a state folder.
+ * @throws DamagedData when no checkpoint can be read and log 1 does not exist, or when the content of a frame cannot be applied to the state
+ * before it
+ */
 export async function salvageState(files: Files, folder: string): Promise<Salvaged> {
   const damage: DamagedData[] = []
   /** Returns the result of a read. When the data is damaged, records the damage and returns undefined. */

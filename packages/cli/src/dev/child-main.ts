@@ -1,6 +1,6 @@
 /**
  * Main program of the process in which `capstan dev` runs an extension: loads one module on request, handles calls, and exits when
- * its parent ends. `capstan dev` starts the process before a file is saved, so that common imports are already loaded.
+ * its parent ends. `capstan dev` starts the process in advance, so that common imports are already loaded when a file is saved.
  */
 import { registerHooks } from 'node:module'
 import { dirname } from 'node:path'
@@ -38,7 +38,7 @@ async function load(file: string): Promise<void> {
       try {
         return next(specifier, context)
       } catch (err) {
-        // The file is watched, because it may be created later.
+        // The parent watches the missing file, because it may be created later.
         if (specifier.startsWith('.') && context.parentURL) addFile(new URL(specifier, context.parentURL).href)
         throw err
       }

@@ -15,7 +15,7 @@ test('accepts the flags that controller-runtime passes', () => {
   })
 })
 
-describe("flags are parsed as by Go's package flag", () => {
+describe("parses flags as Go's package flag does, with etcd's defaults", () => {
   const defaults = { dataDir: 'default.etcd', clientURLs: [new URL('http://localhost:2379')], isUnsafe: false }
 
   test.each<{ argv: string[]; options: object }>([

@@ -1,6 +1,5 @@
 /**
- * Runs docs/guides/install.md as a reader without a checkout, from its first command to its last, without the commands of
- * `notRun`.
+ * Runs the commands of docs/guides/install.md in order, except those of `notRun`, as a reader who has no checkout.
  */
 import { testGuide } from './test-guide.ts'
 

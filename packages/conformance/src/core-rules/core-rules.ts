@@ -16,7 +16,7 @@ export interface CoreRule {
   /** Heading in upstream's book; it is the same on all `pages`. */
   readonly section: string
   readonly versions: readonly ContractVersion[]
-  /** One sentence that describes the behavior of core. */
+  /** Describes the behavior of core, in one or two sentences. */
   readonly sentence: string
 }
 
@@ -74,7 +74,7 @@ export const coreRules = [
     'core.contract-version',
     contractNames,
     'All resources: version',
-    'Core reads objects in the greatest version that the label of the newest known contract lists; references need no version.',
+    'Of the contract labels of the CustomResourceDefinition, core uses the label of the newest contract version that core supports, and reads objects in the greatest API version of this label; references need no version.',
   ),
   must(
     'core.crd-name',
@@ -111,7 +111,7 @@ export const coreRules = [
     'core.infra-cluster.endpoint',
     'InfraCluster',
     'InfraCluster: control plane endpoint',
-    'Core copies spec.controlPlaneEndpoint of the InfraCluster to the Cluster, once it is set and the InfraCluster is initialized.',
+    'Once the InfraCluster is initialized, core copies its spec.controlPlaneEndpoint to the Cluster, if the Cluster has no endpoint.',
   ),
   must(
     'core.infra-cluster.failure-domains',
@@ -237,7 +237,7 @@ export const coreRules = [
     'core.infra-machine-pool.initialization',
     'InfraMachinePool',
     'InfraMachinePool: initialization completed',
-    'Core reports an initialized InfraMachinePool in status.initialization.infrastructureProvisioned of the MachinePool, with provider IDs and replicas at the same time.',
+    'Once the InfraMachinePool is initialized, core sets status.initialization.infrastructureProvisioned of the MachinePool, and copies provider IDs and replicas.',
   ),
   must(
     'core.infra-machine-pool.conditions',
@@ -280,7 +280,7 @@ export const coreRules = [
     'core.bootstrap-config.data-secret',
     'BootstrapConfig',
     'BootstrapConfig: data secret',
-    'Core copies status.dataSecretName to spec.bootstrap.dataSecretName of the Machine, once the BootstrapConfig is initialized.',
+    'Once the BootstrapConfig is initialized, core copies its status.dataSecretName to spec.bootstrap.dataSecretName of the Machine, if that is not set.',
   ),
   must(
     'core.bootstrap-config.initialization',
@@ -298,7 +298,7 @@ export const coreRules = [
     'core.bootstrap-config.legacy-conditions',
     'BootstrapConfig',
     'BootstrapConfig: conditions',
-    legacyConditions('BootstrapConfig', 'Machine', 'BootstrapReady'),
+    'Until spec.bootstrap.dataSecretName of the Machine is set, core copies the condition Ready, with its severity if it has one, from the BootstrapConfig to BootstrapReady in status.deprecated.v1beta1 of the Machine.',
   ),
   must(
     'core.bootstrap-config.terminal-failures',
@@ -335,7 +335,7 @@ export const coreRules = [
     'core.control-plane.endpoint',
     'ControlPlane',
     'ControlPlane: endpoint',
-    'Core copies spec.controlPlaneEndpoint of the control plane to the Cluster, once it is set and the control plane is initialized.',
+    'Once the control plane is initialized, core copies its spec.controlPlaneEndpoint to the Cluster, if the Cluster has no endpoint.',
   ),
   must(
     'core.control-plane.replicas',
@@ -353,7 +353,7 @@ export const coreRules = [
     'core.control-plane.node-taints',
     'ControlPlane',
     'ControlPlane: machines',
-    'Core adds the taints of a Machine to its Node, removes those that the Machine no longer has, and keeps the taints of other clients.',
+    'Core adds the taints of a Machine with propagation Always to its Node, removes those that the Machine no longer has, and keeps the taints of other clients.',
   ),
   must(
     'core.control-plane.external-managed',
@@ -383,7 +383,7 @@ export const coreRules = [
     'core.control-plane.skew',
     'ControlPlane',
     'ControlPlane: version',
-    'In a topology, core upgrades workers once the control plane has the version of its spec in status.versions, or, without that field, in status.version.',
+    'In a topology, core upgrades workers only after the control plane has reached its spec.version: in all entries of status.versions or, without that field, in status.version.',
   ),
   must(
     'core.control-plane.initialization',

@@ -1,4 +1,4 @@
-/** Tests of the rules for objects that core creates from templates of ClusterClasses and MachineDeployments. */
+/** Tests of the contract rules about objects that core creates and changes for topologies and for MachineDeployments. */
 import { Cluster, ClusterClass, coreKinds, Machine, MachineDeployment, MachineSet } from '@capstan/api'
 import type { ContractVersion } from '@capstan/api/contract'
 import { controller } from '@capstan/controller'
@@ -46,8 +46,9 @@ const isAnnotatedDryRun = ({ options, body }: ApiRequest): boolean =>
 let dryRuns: ApiRequest[] = []
 
 /**
- * Starts core with the controllers of topologies and MachineDeployments. Rejects changes of templates as a provider's webhook does,
- * except in dry runs with `dryRunAnnotation`.
+ * Starts core with the controllers of topologies and MachineDeployments. As a provider's webhook does, rejects an apply that changes the spec
+ * of an applied template, except in a dry run with `dryRunAnnotation`. The test changes the templates of the class by merge patches, which
+ * are accepted.
  */
 async function topologyEnv(contract: ContractVersion): Promise<CoreEnv> {
   const clock = new VirtualClock()
@@ -195,7 +196,7 @@ testRule(
     await aTopology(env)
     // Without Machines, the upgrade of the MachineDeployment is complete as soon as it has the version.
     await patchTopology(env, { workers: { machineDeployments: [{ class: 'default', name: 'md', replicas: 0 }] } })
-    const reports = (status: object) =>
+    const reportStatus = (status: object) =>
       env.patch(DevControlPlane, controlPlane.metadata.name, {
         status: { initialization: { controlPlaneInitialized: true }, ...counts, ...status },
       })
@@ -208,16 +209,17 @@ testRule(
     const versionOf = (object: UnknownObject) => (object as any).spec.version
     const workerVersion = async () => ((await only(env, MachineDeployment as DeclaredKind)) as any).spec.template.spec.version
     const upgrade = async (from: string, to: string, before: object, after: object) => {
-      await reports(before)
+      await reportStatus(before)
       await patchTopology(env, { version: to })
       await env.advance(seconds(60))
       expect([versionOf(await only(env, DevControlPlane)), await workerVersion()]).toEqual([to, from])
-      await reports(after)
+      await reportStatus(after)
       await env.advance(seconds(60))
       expect(await workerVersion()).toBe(to)
     }
     const version = (name: string) => ({ version: name })
     await upgrade('v1.34.0', 'v1.35.0', version('v1.34.0'), version('v1.35.0'))
+    // `status.version` has the new version from the start; core ignores it when `status.versions` exists.
     const versions = (name: string) => ({ versions: [{ version: name, replicas: 1 }], version: 'v1.36.0' })
     await upgrade('v1.35.0', 'v1.36.0', versions('v1.35.0'), versions('v1.36.0'))
   },
@@ -260,6 +262,7 @@ testRule(
     const uidsBefore = await uidsOf(env)
     for (const kind of [MachineSet, Machine, DevMachine, DevConfig] as DeclaredKind[]) {
       const { labels, annotations } = (await only(env, kind)).metadata
+      // A MachineSet has the annotations only in its own spec.template.
       expect([labels, annotations]).toMatchObject([{ app: 'demo', tier: 'gold' }, kind === MachineSet ? {} : { note: 'x' }])
     }
     const metadata = { labels: { tier: 'silver', zone: 'a' }, annotations: { note: 'y' } }

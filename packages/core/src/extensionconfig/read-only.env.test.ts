@@ -26,11 +26,11 @@ describe.each([
   ['a manager of another provider', createReadOnlyExtensionConfigController],
   ['a manager of core that has another shard', createObservingController],
 ])('%s', (_, createController) => {
-  /** Starts the manager beside core. Its calls of extensions fail. */
+  /** Starts the manager, without core. Every call of an extension fails, because only core calls discovery. */
   async function start({ clock = new VirtualClock(), ...options }: Partial<TestEnvOptions> = {}) {
     const extensions = createExtensionClient({
       transport: inProcess(() => {
-        throw new NoAnswer('ConnectionRefused', 'no process beside core may call the extension')
+        throw new NoAnswer('ConnectionRefused', 'only core calls discovery')
       }),
       catalog: createCatalog(hookCatalog),
       clock,
@@ -84,7 +84,7 @@ describe.each([
     expect(await handlers()).toEqual([])
   })
 
-  test('registers handlers as core reports them, unregisters those of a deleted ExtensionConfig, is not ready before the first report', async () => {
+  test('is not ready before the first report of core, registers the reported handlers without a write, unregisters them after a deletion', async () => {
     const { extensions, handlers } = await start()
     await create()
     await env.settle()
@@ -123,7 +123,7 @@ describe.each([
     expect(await handlers()).toEqual([])
   })
 
-  test('registers an ExtensionConfig that existed at the start and that the event filter excludes', async () => {
+  test('waits at the start for an ExtensionConfig that the event filter excludes, and registers it within two seconds of the report', async () => {
     await start()
     await create()
     const { store, clock, manager } = env

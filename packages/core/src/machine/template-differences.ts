@@ -2,9 +2,9 @@ import { type MachineTemplateSpec, TemplateSuffix } from '@capstan/api'
 import { equal } from '@capstan/kube'
 
 /**
- * Returns the differences between two templates that require a rollout, as texts for the UpToDate condition; an empty list when there are
- * none. Fields that can change on an existing Machine are ignored. Pure. Upstream: MachineTemplateUpToDate in
- * core/reconcilers/machinedeployment/mdutil, v1.14.
+ * Compares the template of a MachineSet with the desired template. Returns the differences that require a rollout, as messages of the
+ * UpToDate condition; an empty list when there are none. Fields that can change on an existing Machine are ignored. Pure. Upstream:
+ * MachineTemplateUpToDate in core/reconcilers/machinedeployment/mdutil, v1.14.
  */
 export function templateDifferences({ spec: from }: MachineTemplateSpec, { spec: to }: MachineTemplateSpec): string[] {
   const lines: string[] = []

@@ -11,7 +11,7 @@ const sentBefore = new WeakMap<Socket, number>()
 
 /**
  * Sends a request. Calls `onClose` when the request is closed, with or without a response.
- * @throws NotHandled if a reused connection closed before any byte of the request was written to it
+ * @throws NotHandled if a reused connection fails before any byte of the request is written to it
  */
 export const exchangeHttp1 = (
   agent: Agent,
@@ -39,7 +39,8 @@ export const exchangeHttp1 = (
     outgoing.on('error', (err: NodeJS.ErrnoException) => {
       if (signal.aborted) return reject(signal.reason)
       const translated = goError(err, url)
-      // A written request may have been processed. Upstream: net/http, shouldRetryRequest, for requests that are not idempotent.
+      // Once a byte was written, the server may have processed the request. Go's net/http decides in the same way for requests that are not
+      // idempotent (shouldRetryRequest).
       const { socket } = outgoing
       const isUnsent = outgoing.reusedSocket && (!socket || sentBefore.get(socket) === socket.bytesWritten)
       reject(isUnsent ? new NotHandled(translated, 2) : translated)

@@ -15,7 +15,7 @@ export interface OwnCertificateOptions {
   readonly log: Logger
   /** Validity in milliseconds. Default: a year for the authority, a month for a serving certificate. */
   readonly validity?: { readonly authority: number; readonly serving: number }
-  /** The authority that `keep` stored at an earlier start. */
+  /** The authority that `keep` stored in an earlier process. */
   readonly authority?: CertifiedKey
   /** Publishes the CA bundle (PEM, newest first) to all clients. A failure is retried, except at the start. */
   trust(bundle: string): Promise<void>
@@ -61,7 +61,7 @@ export async function keepOwnCertificate(options: OwnCertificateOptions): Promis
   }
 }
 
-/** The current certificates and the next step. Each step can be repeated after a failure. */
+/** The current authority and serving certificate, which `step` renews. A failed `step` can be repeated. */
 class Rotation {
   readonly #options: OwnCertificateOptions
   #authority: CertifiedKey | undefined

@@ -1,7 +1,8 @@
-/** Splits the text of an expression into tokens. Upstream: the grammar of cel-go. */
+/** Splits the text of a CEL expression into tokens. Upstream: the grammar of cel-go. */
 import { appendAll } from '../lists.ts'
 import type { Issue, Node } from './syntax.ts'
 
+/** Value of a literal. */
 export type Literal = Extract<Node, { kind: 'literal' }>['value']
 
 /** A token, with its position in the source in UTF-16 code units. A `quoted` token is a name in backticks; the last token is `end`. */

@@ -8,7 +8,7 @@ import { certificateExpiry, issueCertificate, makeAuthority } from './pki.ts'
 
 const clock = new VirtualClock(Date.UTC(2026, 0, 1))
 
-test('an issued certificate has the requested subject, names, issuer and validity', async () => {
+test('an issued certificate has the requested subject, names and validity, is signed by the authority, and is no authority', async () => {
   const ca = await makeAuthority(clock, { commonName: 'test-ca' })
   const issued = await issueCertificate(ca, clock, {
     commonName: 'kubernetes-admin',

@@ -9,6 +9,7 @@ const components: { readonly [name: string]: readonly [status: 'True' | 'False',
   'etcd-0': ['True', 'ok'],
 }
 
+/** Returns the named ComponentStatus or, without a name in the request, the list. @throws StatusError NotFound */
 export function componentStatuses({ info, options, request }: RequestContext): KubeObject | ObjectList {
   if (request.name === undefined) {
     const selects = selectionOf(info, options)

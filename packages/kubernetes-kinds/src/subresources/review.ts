@@ -58,7 +58,7 @@ export async function review(server: ServerContext, context: RequestContext): Pr
     ...info.structural.validate(object, undefined),
     ...(await listInPieces(server.clock, info.strategy.validate?.(object, undefined, writeContext(server, context)) ?? [])),
   ]
-  // Upstream: errors of access reviews contain their group, but not their kind.
+  // Upstream: the error of an access review names the group of the review, but not its kind.
   const { group } = info
   if (errors.length > 0) throw invalidObject(group === SubjectAccessReview.group ? { group, kind: '' } : info, '', errors)
   const status = reviewers[info.storage]!(server, context, object as never)

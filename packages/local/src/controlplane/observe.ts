@@ -8,8 +8,8 @@ import { referencedKind } from './machines.ts'
 import type { ControlPlaneScope } from './scope.ts'
 
 /**
- * Sets `workers` and, oldest first, `machines` of the scope.
- * @throws Error when a control plane Machine has another controller
+ * Sets `workers` and `machines` of the scope: the names of the worker Machines, and the control plane Machines, oldest first.
+ * @throws Error when the controller of a control plane Machine is not this LocalControlPlane
  */
 export function observeMachines(scope: ControlPlaneScope, io: ReconcileContext): void {
   const { controlPlane, cluster } = scope
@@ -31,7 +31,10 @@ function byAge({ metadata: a }: Machine, { metadata: b }: Machine): number {
   return a.creationTimestamp < b.creationTimestamp ? -1 : 1
 }
 
-/** Reads the machine template and makes the Cluster an owner of it, so that the template is moved and deleted with the Cluster. */
+/**
+ * Sets `template` of the scope. Makes the Cluster an owner of the machine template, unless the template is being deleted, so that the template
+ * is moved and deleted with the Cluster.
+ */
 export async function observeTemplate(scope: ControlPlaneScope, io: ReconcileContext): Promise<void> {
   const { controlPlane, cluster } = scope
   const ref = machineTemplateOf(controlPlane).spec.infrastructureRef

@@ -13,6 +13,7 @@ export interface ReleasedHook {
   readonly response: JSONSchema
 }
 
+/** All hooks of a release. */
 export interface ReleasedCatalog {
   /** Name of the release, such as v1.14.0. */
   readonly release: string

@@ -1,6 +1,6 @@
 /**
- * The JSONPath of printer columns: fields, quoted fields, descendants (`..`), indexes, slices, wildcards and simple filters.
- * Upstream: k8s.io/client-go/util/jsonpath, as far as CustomResourceDefinitions may use it.
+ * The JSONPath of printer columns: fields, quoted fields, descendants (`..`), indexes, slices, wildcards and filters with one path.
+ * Upstream: k8s.io/client-go/util/jsonpath, which also has steps of slices (`[0:8:2]`), unions (`[0,2]`), and filters that compare two paths.
  */
 import { equal, isNumeric, isRecord, readJSON } from '@capstan/kube'
 
@@ -9,7 +9,7 @@ export type JSONPath = (value: unknown) => unknown[]
 
 type Step = (values: unknown[]) => unknown[]
 
-/** Parses a JSONPath. @throws Error when it is invalid */
+/** Parses a JSONPath. @throws Error when its syntax is invalid or not supported */
 export function jsonPath(text: string): JSONPath {
   const steps = new Reader(text).steps()
   return (value) => steps.reduce<unknown[]>((values, step) => (values.length === 0 ? values : step(values)), [value])

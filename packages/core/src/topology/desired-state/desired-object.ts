@@ -31,7 +31,7 @@ export interface DesiredObject extends ExternalKind {
   readonly object: NamedInput
 }
 
-/** An object to apply, with a name. */
+/** An object to apply, with name and namespace. */
 export type NamedInput = Input<UnknownObject> & { metadata: { name: string; namespace: string } }
 
 /** Returns a reference to a desired object, for the object that refers to it. */
@@ -42,7 +42,7 @@ export const refToDesired = ({ kind: { group, kind }, object }: DesiredObject): 
 })
 
 interface CloneOptions {
-  /** Labels in addition to those of every object of the topology. */
+  /** Labels in addition to `ownedLabels`. */
   readonly labels?: Record<string, string>
   /** The owner to apply. By default the Cluster, or none if the existing object has a controller reference to the Cluster. */
   readonly owner?: OwnerReference
@@ -94,7 +94,7 @@ export function copyTemplate(
 
 const LastApplied = 'kubectl.kubernetes.io/last-applied-configuration'
 
-/** Labels that neither patches nor users can change. */
+/** Labels that mark an object as part of the topology of the Cluster. They take precedence over labels of templates and of users. */
 export const ownedLabels = (cluster: Cluster): Record<string, string> => ({
   [ClusterNameLabel]: cluster.metadata.name,
   [ClusterTopologyOwnedLabel]: '',
@@ -116,8 +116,8 @@ export const existingOwnerOr = (cluster: Cluster, existing: KubeObject | undefin
 }
 
 /**
- * Returns a name from a naming template. Templates of workers can use the topology's name. `.random` is computed from the uid of the Cluster
- * and the purpose, such as `machineDeployments` and `md-0`.
+ * Returns a name from a naming template. Naming templates of workers can use the name of the MachineDeployment or MachinePool in the
+ * topology. `.random` is computed from the uid of the Cluster and the purpose, such as `machineDeployments` and `md-0`.
  */
 export function generatedName(cluster: Cluster, template: string, ...purpose: readonly string[]): string {
   const [part, topologyName] = purpose
@@ -130,8 +130,8 @@ export function generatedName(cluster: Cluster, template: string, ...purpose: re
 }
 
 /**
- * Returns `base`, a dash and five characters that are computed from the uid of the Cluster and the purpose. Further parts of the purpose,
- * such as predecessor and content, distinguish later objects.
+ * Returns `base-`, truncated to 58 characters, and five characters that are computed from the uid of the Cluster and the purpose. Further
+ * parts of the purpose, such as the name of the replaced template and the new spec, distinguish later templates.
  */
 export const templateName = (cluster: Cluster, base: string, ...purpose: readonly string[]): string =>
   simpleName(`${base}-`, stableRandom(cluster.metadata.uid, ...purpose))

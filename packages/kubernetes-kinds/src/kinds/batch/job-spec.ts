@@ -20,8 +20,9 @@ const MaxParallelismIndexed = 100_000
 const ManyCompletions = 100_000
 const MaxParallelismForManyCompletions = 10_000
 const MaxFailedIndexesForManyCompletions = 10_000
-const MaxIndexesText = 64 * 1024
+const MaxIndexesLength = 64 * 1024
 
+/** Sets the defaults of a Job spec that also apply in a Job template: those of the Pod template and of podFailurePolicy. */
 export function defaultJobTemplate({ template, podFailurePolicy }: JobSpec): void {
   defaultPodTemplate(template)
   for (const { onPodConditions = [] } of podFailurePolicy?.rules ?? []) {
@@ -29,6 +30,7 @@ export function defaultJobTemplate({ template, podFailurePolicy }: JobSpec): voi
   }
 }
 
+/** Validates a Job spec as far as the rules also apply in a Job template. `path` is the path of the spec, such as `spec`. */
 export function* jobSpecErrors(path: string, spec: JobSpec): Work<FieldError[]> {
   const { managedBy, completionMode, podFailurePolicy, successPolicy, template } = spec
   const isIndexed = completionMode === 'Indexed'
@@ -221,7 +223,7 @@ function successRuleErrors(
   }
   let indexes = 0
   if (text !== undefined) {
-    if (text.length > MaxIndexesText) errors.push(tooLong(`${path}.succeededIndexes`, MaxIndexesText))
+    if (text.length > MaxIndexesLength) errors.push(tooLong(`${path}.succeededIndexes`, MaxIndexesLength))
     const counted = countIndexes(text, completions)
     if (typeof counted === 'number') indexes = counted
     else errors.push(invalid(`${path}.succeededIndexes`, text, `error parsing succeededIndexes: ${counted.error}`))

@@ -27,7 +27,7 @@ import type {
 const AccessModes = ['ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOnce', 'ReadWriteOncePod']
 const VolumeModes = ['Block', 'Filesystem']
 
-/** Upstream: GetAccessModesAsString. */
+/** Returns the short names of access modes, such as `RWO,ROX`. Upstream: GetAccessModesAsString. */
 const accessModes = (o: UnknownObject, ...path: string[]): string => {
   const short = { ReadWriteOnce: 'RWO', ReadOnlyMany: 'ROX', ReadWriteMany: 'RWX', ReadWriteOncePod: 'RWOP' }
   const modes = new Set(list<string>(o, ...path))
@@ -253,7 +253,7 @@ export const persistentvolumeclaims: BuiltinKind<PersistentVolumeClaim> = {
   },
 }
 
-/** Upstream: dataSourceIsPvcOrSnapshot. */
+/** Whether a data source is a claim or a snapshot. Upstream: dataSourceIsPvcOrSnapshot. */
 const isKnownSource = ({ apiGroup, kind }: { apiGroup?: string | null; kind: string }): boolean =>
   apiGroup ? kind === 'VolumeSnapshot' && apiGroup === 'snapshot.storage.k8s.io' : kind === 'PersistentVolumeClaim'
 
