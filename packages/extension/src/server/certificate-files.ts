@@ -44,7 +44,7 @@ export interface ClientFiles {
 }
 
 /**
- * Sets the client certificate that a transport presents to the contents of the files, now and after each change.
+ * Passes the contents of the files to the transport as its client certificate, now and after each change.
  *
  * @throws Error if the files are invalid now
  */

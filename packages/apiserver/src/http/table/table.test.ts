@@ -1,7 +1,9 @@
-import { apiVersionOf } from '@capstan/kube'
+import { apiVersionOf, type KubeObject } from '@capstan/kube'
 import { expect, test } from 'vitest'
 import { recordedColumns } from '../../../../kubernetes-kinds/src/kinds/catalog.ts'
 import { builtins } from '../../../../kubernetes-kinds/src/builtin-resources.ts'
+import type { Resource } from '../../registry/resource.ts'
+import { tableOf } from './table.ts'
 
 const printed = builtins.all.filter(({ printer }) => printer)
 
@@ -13,3 +15,13 @@ test.each(printed.map((info) => [`${info.apiVersion} ${info.plural}`, info] as c
     expect(otherColumns.map(columnText)).toEqual(recordedColumns(apiVersionOf({ group, version }), plural).map(columnText))
   },
 )
+
+test('a custom resource has the columns before the first one whose JSONPath cannot be read', () => {
+  const column = (name: string, jsonPath: string) => ({ name, type: 'string' as const, jsonPath })
+  const columns = [column('Phase', '.status.phase'), column('Every second', '.spec.list[0:3:2]'), column('Last', '.spec.last')]
+  const resource = { builtin: false, columns } as unknown as Resource
+  const object = { metadata: { name: 'a' }, status: { phase: 'Ready' } } as unknown as KubeObject
+  const table = tableOf(resource, object, { version: 'v1', includeObject: 'None', now: 0 })
+  expect(table.columnDefinitions!.map(({ name }) => name)).toEqual(['Name', 'Phase'])
+  expect(table.rows).toEqual([{ cells: ['a', 'Ready'], object: null }])
+})

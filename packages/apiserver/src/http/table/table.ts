@@ -119,7 +119,7 @@ function makeColumns({ builtin, columns, printer, publishedColumns = [] }: Resou
     definition: { name: 'Name', type: 'string', format: 'name', description: nameDescription, priority: 0 },
     cell: ({ metadata }) => metadata.name,
   }
-  if (columns.length > 0) return [name, ...columns.map(declaredColumn)]
+  if (columns.length > 0) return [name, ...declaredColumns(columns)]
   const created = { type: 'date', format: '', description: createdDescription, priority: 0 }
   // For built-in kinds without a printer, upstream shows the creation time instead of the age.
   return builtin
@@ -127,6 +127,18 @@ function makeColumns({ builtin, columns, printer, publishedColumns = [] }: Resou
     : [name, { definition: { name: 'Age', ...created }, cell: ({ metadata }, now) => age(metadata.creationTimestamp, now) }]
 }
 
+/** Returns the columns before the first one whose JSONPath cannot be read, as upstream. */
+function declaredColumns(columns: readonly Column[]): TableColumn[] {
+  const readable: TableColumn[] = []
+  try {
+    for (const column of columns) readable.push(declaredColumn(column))
+  } catch {
+    return readable
+  }
+  return readable
+}
+
+/** @throws Error when the JSONPath cannot be read */
 function declaredColumn(column: Column): TableColumn {
   const find = jsonPath(column.jsonPath)
   return {
