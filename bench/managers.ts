@@ -1,9 +1,9 @@
 /**
  * Measures `capstan manager`, then upstream's Go managers, each on its own kube-apiserver with etcd. Clusters have one
  * control plane machine and two workers. The bench measures the time from apply to Available, an upgrade of all Clusters, the idle
- * managers, and the deletion. Requests are counted in the API server's audit log. `--managers N,…` instead makes one run for each N, with
- * N core managers of Capstan that share the Clusters, without an upgrade. `--sides one-process` measures one process with all providers
- * and without webhooks.
+ * managers, and the deletion. Requests are counted in the API server's audit log. `--managers N,…` instead measures, for each N, N core
+ * managers of Capstan that share the Clusters, without an upgrade. `--sides one-process` measures one process with all providers and
+ * without webhooks.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -65,7 +65,7 @@ const oneProcess: Side = {
 /** Number of shards: divisible by the numbers of managers that are usually compared (1, 2 and 3). */
 const Shards = 6
 
-/** Runs this number of core managers, which share the shards, and one local provider. Each shard has one namespace with Clusters. */
+/** Runs `managers` core managers, which share the shards, and one local provider. Each shard has one namespace with Clusters. */
 const sharedSide = (managers: number): Side => ({
   ...capstan,
   name: `${managers} core manager${managers === 1 ? '' : 's'}`,

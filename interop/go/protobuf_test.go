@@ -23,7 +23,8 @@ func encodings() map[string]*rest.Config {
 	}
 }
 
-// schemaOfEveryShape returns a schema that uses every Go type whose structure differs between protobuf and JSON.
+// schemaOfEveryShape returns a schema that uses the Go types whose structure differs between protobuf and JSON: JSON, JSONSchemaPropsOrArray
+// and JSONSchemaPropsOrBool. JSONSchemaPropsOrStringArray is not used, because only the field dependencies has it, which a CRD must not set.
 func schemaOfEveryShape() *apiextensionsv1.JSONSchemaProps {
 	text := apiextensionsv1.JSONSchemaProps{Type: "string"}
 	return &apiextensionsv1.JSONSchemaProps{

@@ -48,7 +48,7 @@ test('watchers that do not read share the memory of one history, do not delay a 
       while (read <= count) await new Promise(setImmediate)
     }
     const used = inUse() - before
-    // The changes are 240 MB of objects and bytes; without slow watchers about 100 MB stay in memory.
+    // All changes together are 240 MB of objects and bytes. Without slow watchers, about 90 MB stay in memory.
     expect(used / 2 ** 20).toBeLessThan(200)
     await Promise.all(slow.map((stream) => once(stream.resume(), 'end')))
   } finally {

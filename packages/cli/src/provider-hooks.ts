@@ -23,8 +23,8 @@ export const withProviderHooks = (command: Command): Command =>
 /**
  * Loads the hooks exported by the modules, in all versions.
  *
- * @throws UsageError naming a module that does not exist, exports no hook, or exports a hook that core or an earlier module
- * declares; the error of a module that cannot be imported
+ * @throws UsageError naming a module that does not exist, exports no hook, or exports an invalid hook or a hook that is declared twice,
+ *   for example by core and by the module; the error of a module that cannot be imported
  */
 export async function loadProviderHooks({ providerHooks = [] }: ProviderHooksOptions): Promise<readonly Hook[]> {
   const loadedHooks: Hook[] = []

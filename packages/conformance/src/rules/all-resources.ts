@@ -1,6 +1,6 @@
 /**
- * Rules that all contracts of upstream share: names, scope, versions and labels of CustomResourceDefinitions, and permissions for kinds in
- * groups other than upstream's.
+ * Rules that all contracts of upstream share: names, scope, versions and labels of CustomResourceDefinitions, and permissions of core and
+ * of providers.
  */
 import { ContractVersions, pluralOf } from '@capstan/api/contract'
 import { compareApiVersions, type CustomResourceVersion, equal, type JSONSchema } from '@capstan/kube'
@@ -221,7 +221,7 @@ export const allResources: readonly Rule[] = [
     section: 'All resources: version',
     versions: bothVersions,
     applies: 'the newest contract label',
-    sentence: 'The greatest version that the newest contract label lists exists and is served.',
+    sentence: 'The greatest version in the newest contract label exists and is served.',
     why: 'Core requests objects in this version. Requests for a version that is not served return 404, and the reference stays unresolved.',
     cases: ['kubernetes-sigs/cluster-api-provider-cloudstack#329'],
     check: ofEachKind('The newest contract label against `spec.versions[*].served`.', { templates: 'both' }, (kind) =>
@@ -235,7 +235,7 @@ export const allResources: readonly Rule[] = [
     section: 'All resources: version',
     versions: bothVersions,
     applies: 'labels of older contracts, and versions of a label that are not the greatest',
-    sentence: 'Every other version that a contract label lists exists and is served, too.',
+    sentence: 'Every other version in a contract label exists and is served, too.',
     why: 'Core v1.14 does not request objects in these versions. A core that knows only an older contract requests the greatest version in the label of that contract. Upstream states the rule as MUST.',
     check: ofEachKind('Contract labels against `spec.versions[*].served`.', { templates: 'both' }, (kind) =>
       labelProblems(kind).filter(({ isChosen }) => !isChosen),
@@ -249,7 +249,7 @@ export const allResources: readonly Rule[] = [
     versions: ['v1beta1'],
     applies: 'kinds that claim contract v1beta1 and no newer one',
     sentence: 'The provider implements contract v1beta2: support of contract v1beta1 is deprecated.',
-    why: 'Core v1.14 converts contract v1beta1 on the fly. Upstream plans to remove that in April 2027; from then on core finds no version of the kind.',
+    why: 'Core v1.14 converts contract v1beta1 on the fly. Upstream plans to remove the conversion in April 2027; from then on core finds no version of the kind.',
     cases: ['syself/cluster-api-provider-hetzner#2017'],
     check: ofEachKind('Contract labels.', { templates: 'both' }, (kind) =>
       claimedVersions(kind, 'v1beta1').length === 0 || claimedVersions(kind, 'v1beta2').length > 0
@@ -322,7 +322,7 @@ export const allResources: readonly Rule[] = [
     versions: bothVersions,
     applies: 'templates with more than one served version',
     sentence: 'A newer version of a template adds no default to a field that an older version leaves unset.',
-    why: 'Core compares the template that a Machine was made from with the desired one. A default that appears with an upgrade of the provider makes them differ, and core replaces Machines although no user changed them.',
+    why: 'Core compares the template that a Machine was made from with the desired template. A default that appears with an upgrade of the provider makes the templates differ, and core replaces Machines although no user changed a template.',
     cases: ['kubernetes-sigs/cluster-api#6093'],
     check: ofEachKind('Defaults below `spec.template.spec` in each served version.', { templates: true }, ({ manifest, crd }) => {
       const served = crd.spec.versions.filter((version) => version.served).toSorted((a, b) => compareApiVersions(b.name, a.name))
@@ -413,7 +413,7 @@ export const allResources: readonly Rule[] = [
     versions: bothVersions,
     applies: 'kinds of objects, not templates',
     sentence: 'Served versions have printer columns, so that kubectl get shows more than name and age.',
-    why: 'Nothing at run time: users read the state of an object with kubectl get.',
+    why: 'No effect on core. kubectl get shows users only the name and the age of an object.',
     check: ofEachKind('`spec.versions[*].additionalPrinterColumns`.', {}, ({ manifest, crd }) =>
       crd.spec.versions.flatMap(({ name, served, additionalPrinterColumns }, index) =>
         !served || (additionalPrinterColumns?.length ?? 0) > 0
@@ -437,7 +437,7 @@ export const allResources: readonly Rule[] = [
     versions: bothVersions,
     applies: 'kinds of objects, not templates',
     sentence: 'The kind has a short name or the category cluster-api.',
-    why: 'Nothing at run time: kubectl get cluster-api lists kinds of that category.',
+    why: 'No effect on core. kubectl get cluster-api does not list the kind, and users have no short name for it.',
     check: ofEachKind('`spec.names.shortNames` and `spec.names.categories`.', {}, ({ manifest, crd }) =>
       (crd.spec.names.shortNames?.length ?? 0) > 0 || crd.spec.names.categories?.includes('cluster-api')
         ? []

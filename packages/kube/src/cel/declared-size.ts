@@ -1,6 +1,6 @@
 /**
- * Maximum sizes of values by their schema (`maxLength`, `maxItems`, `maxProperties`). Where the schema sets no limit, the size limit of a
- * request applies.
+ * Maximum sizes of values by their schema (`maxLength`, `maxItems`, `maxProperties`, `enum`, `format`). Where the schema sets no limit, the
+ * size limit of a request applies.
  * Upstream: apiserver/pkg/cel/common/schemas.go and apiserver/pkg/cel/limits.go, v0.36.
  */
 import { largest } from '../lists.ts'
@@ -9,7 +9,7 @@ import { expressionName } from './schema-view.ts'
 
 /** Size limits of a value, and of the values inside it, by which the cost of an expression is estimated. */
 export interface DeclaredSize {
-  /** Maximum number of characters, bytes, items or entries. */
+  /** Maximum length of a string in bytes, of a list in items, or of a map in entries. 0 for keys of maps and for all other values. */
   readonly max: number
   /** Minimum length of a value in JSON. */
   readonly serialized: number
@@ -112,5 +112,5 @@ function sizeOfString(schema: JSONSchema): DeclaredSize {
   }
 }
 
-/** Returns the maximum length of a string. As upstream, counts four bytes for each character that `maxLength` allows. */
+/** Returns the maximum length of a string in bytes. As upstream, counts four bytes for each character that `maxLength` allows. */
 const lengthLimit = ({ maxLength }: JSONSchema): number => (maxLength === undefined ? MaxRequest - 2 : atLeastZero(maxLength) * 4)

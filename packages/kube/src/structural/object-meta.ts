@@ -4,8 +4,8 @@ const text: JSONSchema = { type: 'string' }
 const texts: JSONSchema = { type: 'object', additionalProperties: text }
 
 /**
- * Schema of `metadata`, for server-side apply, strategic merge patch and embedded resources. CustomResourceDefinitions do not contain this
- * schema. Upstream: metav1.ObjectMeta.
+ * Schema of `metadata`, for server-side apply, strategic merge patch, embedded resources and hook requests. CustomResourceDefinitions do not
+ * contain this schema. Upstream: metav1.ObjectMeta.
  */
 export const ObjectMetaSchema: JSONSchema = {
   type: 'object',

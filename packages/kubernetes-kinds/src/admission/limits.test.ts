@@ -25,7 +25,7 @@ const aClaim = (name: string, storage: string) =>
 describe('LimitRanger', () => {
   const limit = (...limits: object[]) => t.client.create(ranges, { metadata: at('l'), spec: { limits } } as never)
 
-  test('sets omitted requests and limits of containers, and lists them in an annotation', async () => {
+  test('sets the default requests and limits of containers, and lists these defaults in an annotation', async () => {
     await limit({ type: 'Container', default: { cpu: '2', memory: '1Gi' }, defaultRequest: { cpu: '100m' } })
     const pod = (await t.client.create(pods, aPod('p', { limits: { memory: '2Gi' } }))) as unknown as Pod
     expect(pod.spec.containers![0]!.resources).toEqual({

@@ -25,7 +25,7 @@ import { backendErrors } from './backend.ts'
 const classAnnotation = 'kubernetes.io/ingress.class'
 const notAnAddress = 'must be a DNS name, not an IP address'
 
-/** Upstream: pkg/apis/networking and pkg/registry/networking/ingress, v1.36. */
+/** Columns, warnings and validation of Ingresses. Upstream: pkg/apis/networking and pkg/registry/networking/ingress, v1.36. */
 export const ingresses: BuiltinKind<Ingress> = {
   generation: true,
   columns: [

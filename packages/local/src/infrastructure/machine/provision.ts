@@ -13,7 +13,7 @@ export interface Stage {
 
 const Provisioned = LocalMachineConditions.Provisioned
 
-/** Writes to the draft the state that the simulated machine has at the time `now`. Has no other effects. */
+/** Writes to `object`, a draft, the state that the simulated machine has at the time `now` (in milliseconds). Has no other effects. */
 export function provision(object: LocalMachine, boot: BootInputs, cluster: Cluster, now: number): Stage {
   const status = (object.status ??= {})
   if (status.initialization?.provisioned) {
