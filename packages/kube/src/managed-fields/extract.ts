@@ -12,8 +12,8 @@ export interface ExtractOptions {
 }
 
 /**
- * Returns the part of the value that the set covers; null when the set covers no member or item, or the value is not of the type.
- * Atomic or empty lists and maps are returned completely.
+ * Returns the part of the value that the set covers; null when the set covers no member or item, or the value is not a list or map as the
+ * type requires. Scalars, atomic or empty lists and maps, and list items in which the set has no fields are returned completely.
  */
 export function extractFields(type: Type, value: unknown, fields: FieldSet, options: ExtractOptions = {}): unknown {
   const { map, scalar, list } = formsOf(type, value)
