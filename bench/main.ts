@@ -1,6 +1,7 @@
 /**
  * `npm run bench -- [--short] [--json FILE] [--clusters N,…] [--managers N,…] [--sides NAME,…] [--only TEXT,…] [NAME…]`
- * measures the figures of bench/README.md on this machine in one run. bench/README.md explains what limits each figure.
+ * measures most figures of bench/README.md on this machine; with names, only those of the named benches. bench/README.md explains what limits
+ * each figure.
  * `--json` writes the figures to a file; `BenchOptions` explains the other flags. No figure makes the command fail, because machines differ.
  */
 import { writeFileSync } from 'node:fs'

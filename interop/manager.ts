@@ -159,7 +159,7 @@ async function checkLeaderElection(apiServer: RunningApiServer, running: Set<Cap
     return manager
   }
   const client = apiServer.client()
-  /** Waits until a manager that is not in `excluded` holds the Lease. Returns the holder. */
+  /** Waits until the Lease has a holder whose identity is not in `excluded`. Returns the identity of this holder. */
   const holder = async (...excluded: string[]) => {
     const isNew = ({ spec }: Lease) => spec?.holderIdentity !== undefined && !excluded.includes(spec.holderIdentity)
     const leases = await until(client, Lease, 'a leader', (all) => all.some(isNew), { namespace: 'capi-system' })

@@ -1,8 +1,9 @@
 /**
- * Anchors of headings as GitHub derives them: lower case, without punctuation, hyphens for spaces, numbers for repeated anchors.
+ * Anchors of headings as GitHub derives them: lower case, without punctuation except hyphens and underscores,
+ * hyphens for spaces, numbers for repeated anchors.
  */
 
-/** Returns a function for one page, which maps a heading to its anchor. It must be called for all headings in their order. */
+/** Returns a function for one page, which maps a heading to its anchor. The returned function must be called for all headings in their order. */
 export function anchorNamer(): (heading: string) => string {
   const counts = new Map<string, number>()
   return (heading) => {

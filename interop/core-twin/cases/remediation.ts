@@ -17,12 +17,18 @@ const ofDeployment = { selector: { matchLabels: { deployment: 'md' } } }
 
 const reasonOf = (machine: Machine): string | undefined => getCondition(machine, 'OwnerRemediated')?.reason
 
-/** Returns whether `deleting` Machines are being deleted, and `withReason` Machines have OwnerRemediated with this reason. */
+/**
+ * Returns a predicate: whether exactly `deleting` Machines are being deleted, and exactly `withReason` Machines have the condition
+ * OwnerRemediated with this reason.
+ */
 const counts = (deleting: number, reason: string, withReason: number) => (objects: readonly KubeObject[]) =>
   machinesIn(objects).filter(isDeleting).length === deleting &&
   machinesIn(objects).filter((machine) => reasonOf(machine) === reason).length === withReason
 
-/** Returns fields that set the prefix of the names of new Machines. Messages list Machines in the order of their names. */
+/**
+ * Returns fields that set the prefix of the names of new Machines. Messages list Machines in the order of their names, so Machines with
+ * different prefixes are listed in the same order on both sides.
+ */
 const named = (prefix: string) => ({ machineNaming: { template: `${prefix}-{{ .random }}` } })
 
 const paused = (isPaused: boolean) => ({ metadata: { annotations: { 'cluster.x-k8s.io/paused': isPaused ? '' : null } } })

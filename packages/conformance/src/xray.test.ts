@@ -42,7 +42,7 @@ describe('the chosen contract version', () => {
     expect(result.reason).toContain('cluster.x-k8s.io/v1beta2=v1alpha1, cluster.x-k8s.io/v1beta1=v1alpha1; v1beta2 is the newest')
   })
 
-  test('is absent without a label, and core reads no field', () => {
+  test('is absent without a label of a contract version, and core reads no field', () => {
     const result = xrayOf({ spec: { providerID: 'x' } }, { labels: { 'cluster.x-k8s.io/provider': 'x' } })
     expect(result.contractVersion).toBeUndefined()
     expect(result.reason).toMatch(/^cannot find any versions matching contract versions/)
@@ -106,7 +106,7 @@ test('no field is copied without an owner', () => {
   )
 })
 
-test('expects a copy of dataSecretName in the MachinePool once the Secret is created, and of failureReason even before', () => {
+test('finds the copy of dataSecretName in the MachinePool, and expects a copy of failureReason even before the Secret is created', () => {
   const bootstrap = { dataSecretName: 's' }
   const owner = {
     apiVersion: '',
@@ -123,7 +123,7 @@ test('expects a copy of dataSecretName in the MachinePool once the Secret is cre
   )
 })
 
-test('a pool that reports only status.ready is provisioned', () => {
+test('expects a copy of providerIDList when a pool reports only status.ready', () => {
   const owner = { apiVersion: '', kind: 'MachinePool', metadata: meta('m') } as KubeObject
   const result = xrayOf({ spec: { providerIDList: ['a'] }, status: { ready: true } }, { owner, kind: LocalMachinePool })
   expect(row(result, 'providerIDList').conclusion).toBe('MachinePool.spec.providerIDList is absent: not copied')

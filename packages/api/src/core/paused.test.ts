@@ -21,7 +21,7 @@ test.each([
     'Machine has the cluster.x-k8s.io/paused annotation',
   ],
   ['the Cluster and the object are paused', true, pausedAnnotation, 'True', 'Paused', both],
-] as const)('%s', (_, paused, annotations, status, reason, message) => {
+] as const)('pausedCondition and isPaused report that %s', (_, paused, annotations, status, reason, message) => {
   const cluster = { spec: paused === undefined ? {} : { paused } }
   expect(pausedCondition(cluster, aMachine(annotations))).toEqual({ type: 'Paused', status, reason, message })
   expect(isPaused(cluster, aMachine(annotations))).toBe(status === 'True')

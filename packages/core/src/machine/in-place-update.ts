@@ -24,7 +24,7 @@ import type { MachineIO, MachinePhase, MachineScope } from './scope.ts'
 import type { UpdateResult, UpdateRequest } from './update-calls.ts'
 
 /**
- * Calls the extension while the Machine has the annotation and the pending hook, and removes both when the update is done. When a user has
+ * Calls the extension while the Machine has the annotation `update-in-progress` and the pending hook, and removes both when the update is done. When a user has
  * removed the annotation `update-in-progress` from the Machine, removes the annotations that remain on the Machine and its objects, without
  * a call.
  */
@@ -71,8 +71,8 @@ const isUnread = ({ infrastructure, bootstrap }: MachineScope): boolean =>
   infrastructure.state === 'unread' || bootstrap.state === 'unread'
 
 /**
- * Returns the desired Machine, infrastructure machine and bootstrap config; `undefined` until the owner of the Machine has written and
- * annotated all of them. Reads infrastructure machine and bootstrap config from the API server: caches of different kinds may be of
+ * Returns the desired Machine, infrastructure machine and bootstrap config, if the Machine has one; `undefined` while the infrastructure
+ * machine or the bootstrap config lacks the annotation `update-in-progress`, or when it was deleted meanwhile. Reads infrastructure machine and bootstrap config from the API server: caches of different kinds may be of
  * different ages, and an outdated desired state would be applied.
  */
 async function desiredObjects(

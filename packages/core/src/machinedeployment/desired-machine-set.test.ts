@@ -4,7 +4,11 @@ import { expect, test } from 'vitest'
 import { machineSetIntent, newMachineSet } from './desired-machine-set.ts'
 
 test.each([
-  ['leaves out an empty map of annotations, as upstream does', {}, undefined],
+  [
+    'has a template without annotations if the template of its MachineDeployment has an empty map of annotations, as upstream',
+    {},
+    undefined,
+  ],
   ['copies the annotations of the template of its MachineDeployment', { note: 'n' }, { note: 'n' }],
 ])('a new MachineSet %s', (_, annotations, expected) => {
   const { spec } = aMachineSet()
@@ -33,7 +37,7 @@ test.each([
   expect(newMachineSet(deployment, 'md-abcde', role).metadata.finalizers).toEqual(expected)
 })
 
-test('an existing MachineSet gets the selector of its MachineDeployment', () => {
+test('an existing MachineSet gets the selector of its MachineDeployment, with the name of the Cluster and the template hash', () => {
   const { spec } = aMachineSet()
   const deployment = {
     metadata: { namespace: 'default', name: 'md', uid: 'u' },

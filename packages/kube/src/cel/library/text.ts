@@ -27,7 +27,10 @@ export function concatBytes(a: Uint8Array, b: Uint8Array): Uint8Array {
   return joined
 }
 
-/** Returns the characters between two indexes. */
+/**
+ * Returns the characters from index `start` up to, not including, index `end`, which defaults to the end of the text.
+ * @throws EvaluationError when an index is out of range, or `start` is greater than `end`
+ */
 export function substring(text: string, start: bigint, end?: bigint): string {
   const letters = isPlainText(text) ? undefined : Array.from(text)
   const length = letters?.length ?? text.length
