@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// The command's first file, in plain JavaScript for any Node. If the running Node is too old for the sources, this file starts
-// the Node that came with the installation.
+// The first file of the command, in JavaScript that old versions of Node can run. If the running Node is too old for the
+// sources, this file starts the Node that came with the installation.
 import module from 'node:module'
 
 const oldest = 24
@@ -21,7 +21,7 @@ if (version >= oldest) {
     process.exit(1)
   }
   const child = spawn(node, [process.argv[1], ...process.argv.slice(2)], { stdio: 'inherit' })
-  // The terminal sends Ctrl-C to the child too. Signals that only this process gets are forwarded.
+  // The terminal sends Ctrl-C to the child too. Other signals may be sent to this process only, so it forwards them.
   for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
   process.on('SIGINT', () => {})
   child.on('exit', (code, signal) => process.exit(signal ? 128 + constants.signals[signal] : (code ?? 1)))
@@ -34,7 +34,7 @@ function bundledNode() {
       const manifest = require.resolve(`${name}/package.json`)
       return manifest.replace(/package\.json$/, process.platform === 'win32' ? 'bin/node.exe' : 'bin/node')
     } catch {
-      // Not installed for this platform: try the next one.
+      // Not installed for this platform: try the next package.
     }
   }
   return undefined

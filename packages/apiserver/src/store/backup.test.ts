@@ -31,7 +31,7 @@ const restore = (options: { force?: boolean; bumpRevision?: number } = {}) =>
   restoreBackup({ folder: otherFolder, file, clock, ...options })
 
 describe('a backup', () => {
-  test('of a folder that is in use has all acknowledged writes, and only its owner can read it', async () => {
+  test('of a folder that is in use has all acknowledged writes, and its file has mode 0600', async () => {
     const backup = await backUp({ folder, file, clock })
     expect(backup).toMatchObject({
       format: 2,

@@ -109,7 +109,7 @@ export function storeSuite(open: (options?: StoreOptions) => Promise<Store>): vo
   })
 
   describe('changes', () => {
-    test('contain the previous and the current object, for subscribers of a resource and for `since`', async () => {
+    test('are sent to subscribers of their resource with the previous and the current object, and are returned by `since`', async () => {
       const changes: Change[] = []
       const stop = store.subscribe('configmaps', (change) => changes.push(change))
       await put(store, at('a'), { v: '1' })
@@ -184,7 +184,7 @@ export function storeSuite(open: (options?: StoreOptions) => Promise<Store>): vo
   })
 }
 
-/** A clock whose time tests set freely. */
+/** A clock whose time tests set freely. It never calls scheduled functions. */
 export const settableClock = (): Clock & { time: number } => ({
   time: Date.UTC(2026, 0, 1),
   now() {

@@ -55,8 +55,8 @@ function scaleProblems({ manifest, crd, version }: Claim): Problem[] {
 }
 
 /**
- * Whether the control plane has Machines: its spec has a machine template or, in contract v1beta1, a reference to a machine
- * template.
+ * Whether the control plane has Machines: its spec has `machineTemplate`, or a reference to an infrastructure template in a field that
+ * older providers use instead.
  */
 export const hasMachines = (claim: Claim): boolean =>
   ['spec.machineTemplate', 'spec.infrastructureTemplate', 'spec.infrastructureRef'].some((path) => has(claim, path))
@@ -161,7 +161,7 @@ export const controlPlaneRules: readonly Rule[] = [
     pages: ['ControlPlane'],
     section: 'ControlPlane: machines',
     versions: bothVersions,
-    applies: 'kinds with spec.machineTemplate or another reference to infrastructure of their Machines',
+    applies: 'kinds with spec.machineTemplate, spec.infrastructureTemplate or spec.infrastructureRef',
     sentence:
       'The machine template has metadata, a reference to the infrastructure, and timeouts for drain, volume detach and Node deletion.',
     why: 'Core writes these fields from the topology and the API server prunes those that the schema lacks. Without a drain timeout, deletion of a control plane Machine waits forever on a PodDisruptionBudget.',
@@ -239,7 +239,7 @@ export const controlPlaneRules: readonly Rule[] = [
     versions: bothVersions,
     applies: 'templates of control planes made of Machines',
     sentence: 'Templates have spec.template.spec.machineTemplate.metadata.',
-    why: 'Core writes labels and annotations of the topology for control plane Machines there; the API server prunes them where the schema lacks the field.',
+    why: 'Core copies the labels and annotations of the template to the control plane, for its Machines. The API server prunes them from the template if the schema lacks the field.',
     check: {
       looksAt: '`spec.template.spec.machineTemplate.metadata` of templates whose kind has `spec.machineTemplate`.',
       run({ kinds }) {
@@ -282,7 +282,7 @@ export const controlPlaneRules: readonly Rule[] = [
         'SHOULD',
         'Machine placement',
         'Machines are spread over the failure domains of Cluster.status.failureDomains that allow control planes.',
-        'All members may fail at once.',
+        'All Machines of the control plane may fail at once.',
       ],
       [
         'control-plane.metadata',

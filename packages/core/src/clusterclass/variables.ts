@@ -13,7 +13,10 @@ import { variableDefinitionErrors } from './variable-rules.ts'
 type Discovered = NonNullable<ResponseOf<typeof DiscoverVariables>['variables']>
 type Definition = ClusterClassStatusVariable['definitions'][number]
 
-/** Caches variables discovered from extensions, which rarely change. Classes of one namespace share them if their settings are equal. */
+/**
+ * Caches the variables that handlers of extensions return, because the variables rarely change. Classes of one namespace share the
+ * variables of a handler if their patches have equal settings for it.
+ */
 export class DiscoveredVariables {
   readonly #runtime: RuntimeClient | undefined
   readonly #cache = new Map<string, { readonly expires: number; readonly variables: Discovered }>()
@@ -28,7 +31,7 @@ export class DiscoveredVariables {
     return this.#runtime?.ready ?? true
   }
 
-  /** Returns the handler's variables; cached for ten minutes, unless its ExtensionConfig changes. */
+  /** Returns the handler's variables, which are cached for ten minutes or until the handler's ExtensionConfig changes. */
   async variablesOf(
     clusterClass: ClusterClass,
     handler: string,

@@ -126,7 +126,7 @@ describe('the steps of a deletion', () => {
     ['hooks block the infrastructure',    { preTerminateHooks: waiting }, 'PreTerminateDeleteHookSucceeded', 'False/Info WaitingExternalHook'],
     ['no hook blocks the infrastructure', { preTerminateHooks: done },    'PreTerminateDeleteHookSucceeded', 'True'],
     ['step not reached',                  {},                             'PreTerminateDeleteHookSucceeded', '-'],
-  ])('%s', (_, steps, type, expected) => {
+  ])('determine a condition: %s', (_, steps, type, expected) => {
     expect(reported(aScope({ machine: deletingMachine(), deletion: stage, steps }), type)).toBe(expected)
   })
 })

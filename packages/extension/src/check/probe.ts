@@ -49,7 +49,9 @@ export interface Observation {
 }
 
 export interface ProbeOptions {
+  /** Settings that are added to the fixtures; not to the additional requests. */
   readonly settings?: { readonly [name: string]: string }
+  /** Requests in addition to the fixtures. Default: none. */
   readonly requests?: readonly CheckRequest[]
   /** Clock for timeouts, and for a pause between the first and the second calls. */
   readonly clock: Clock

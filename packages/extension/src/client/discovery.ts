@@ -28,6 +28,7 @@ export function checkDiscovery(extensionConfig: string, discovered: readonly Dis
   return discovered.map(({ name, requestHook, timeoutSeconds = defaultTimeout, failurePolicy = 'Fail' }) => ({
     name: `${name}.${extensionConfig}`,
     requestHook: { apiVersion: requestHook.apiVersion, hook: requestHook.hook },
+    // As in Go, 0 is omitted (omitempty).
     ...(timeoutSeconds === 0 ? {} : { timeoutSeconds }),
     failurePolicy,
   }))

@@ -99,7 +99,7 @@ describe('the result is that of a real server:', () => {
       { volumes: [{ name: 'v', hostPath: { path: '/x' } }] },
     ],
     [
-      'directives for missing members have no effect',
+      'directives for missing members have no effect, and the values next to these directives are not added',
       { '$deleteFromPrimitiveList/x': ['a'], nodeSelector: { $patch: 'replace', q: '1' } },
       {},
     ],

@@ -1,4 +1,4 @@
-/** Long lists are validated in pieces, so that other requests run between the pieces. */
+/** Work for large objects: long lists are validated in pieces, so that other requests run between them, and other work is limited. */
 import type { FieldError, Work } from '@capstan/kube'
 import { atOnce, PieceSize } from '@capstan/kube'
 import { expect, test } from 'vitest'

@@ -1,4 +1,7 @@
-/** Formats and parses bootstrap data, which the controller of LocalBootstrapConfigs writes and the controller of LocalMachines reads. */
+/**
+ * Formats and parses bootstrap data. The controller of LocalBootstrapConfigs writes the data, and reads their expiry in order to renew them.
+ * The controller of LocalMachines reads the data when a machine boots.
+ */
 import type { LocalBootstrapConfig } from '../kinds/local-bootstrap-config.ts'
 
 type Spec = NonNullable<LocalBootstrapConfig['spec']>

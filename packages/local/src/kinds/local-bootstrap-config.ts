@@ -23,7 +23,7 @@ export const bootstrapConfigSpec = s.object({
     .int32({ minimum: 0 })
     .optional()
     .doc(
-      'How long a machine can join with the data; 0 means without limit. The data are renewed after half of this time. For a Machine, the renewal ends when the Machine has its Node; for a MachinePool, when the MachinePool is deleted. Default 900.',
+      'How long a machine can join with the data; 0 means without limit. The data are renewed after half of this time. For a Machine, the renewal ends when the Machine has its Node; for a MachinePool, when the MachinePool is deleted. Data created before the control plane is initialized have no time limit. Default 900.',
     ),
   simulated: s
     .object({

@@ -31,7 +31,7 @@ describe('annotations of pods', () => {
       [`metadata.annotations[${mirror}]: Invalid value: "x": must set spec.nodeName if mirror pod annotation is set`],
     ],
     ['controller.kubernetes.io/pod-deletion-cost', '-5', []],
-  ])('the annotation %s with the value %j has the expected errors', (name, value, expected) => {
+  ])('the annotation %s with the value %j has the errors %j', (name, value, expected) => {
     expect(texts(annotationErrors('metadata.annotations', pod({ [name]: value })))).toEqual(expected)
   })
 
@@ -40,7 +40,7 @@ describe('annotations of pods', () => {
     [{}, { [`${appArmor}a`]: 'unconfined' }, ['remove or update AppArmor annotations']],
     [{ [`${appArmor}a`]: '' }, { [`${appArmor}a`]: 'unconfined' }, ['remove or update AppArmor annotations']],
     [{ other: 'x', [`${appArmor}a`]: '' }, { [`${appArmor}a`]: '' }, []],
-  ])('an update to %j from %j has the expected errors', (now, old, expected) => {
+  ])('an update to the annotations %j from %j makes the forbidden changes %j', (now, old, expected) => {
     const errors = annotationChanges(pod(now as {}), pod(old as {}))
     expect(errors.map(({ text }) => text)).toEqual(expected.map((change) => `Forbidden: may not ${change}`))
   })
@@ -77,7 +77,7 @@ describe('profiles in annotations and in fields', () => {
       { ...withProfiles({ appArmorProfile: { type: 'RuntimeDefault' } }, {}), os: { name: 'windows' } },
       [],
     ],
-  ])('the annotations %j and the spec %j have the expected errors', (annotations, spec, expected) => {
+  ])('the annotations %j and the spec %j have the errors %j', (annotations, spec, expected) => {
     expect(texts(profileMismatches('spec', pod(annotations as {}, spec)))).toEqual(expected)
   })
 })

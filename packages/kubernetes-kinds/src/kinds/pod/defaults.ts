@@ -1,4 +1,4 @@
-/** Defaults of pods and pod templates. Upstream: pkg/apis/core/v1/defaults.go and zz_generated.defaults.go, v1.36. */
+/** Defaults of pods and pod templates. Upstream: defaults.go, zz_generated.defaults.go and conversion.go in pkg/apis/core/v1, v1.36. */
 import { podResources } from './resources.ts'
 import type { Container, Pod, PodSpec, PodTemplateSpec, Probe, Volume } from '../schemas/types.ts'
 
