@@ -94,8 +94,8 @@ export const imageSuite: Suite = {
 }
 
 /**
- * Builds the image for an architecture that this machine cannot run. Checks the size of the image, and the architecture of Node and its
- * libraries.
+ * Builds the image for an architecture that this machine cannot run. Checks the size of the image, the architecture that it names,
+ * and the architecture of Node and of the libraries that Node needs.
  */
 async function checkOtherArchitecture(
   programs: Programs,
@@ -119,13 +119,13 @@ async function checkOtherArchitecture(
   )
 }
 
-/** `e_machine` in the header of an ELF file. */
+/** Values of `e_machine` in the header of an ELF file. */
 const elfMachines = { amd64: 0x3e, arm64: 0xb7 } as const satisfies Record<Architecture, number>
 const elfMachineOf = (file: string): number => readFileSync(file).readUInt16LE(18)
 
 /**
- * Checks that the runtime removes capabilities and write access and enforces the memory limit, and that `capstan --version`
- * works.
+ * Checks that a container has the user of its securityContext, no capabilities and a read-only root file system, that it fails when it
+ * exceeds its memory limit, and that `capstan --version` prints the version.
  */
 async function checkContainer(programs: Programs, image: BuiltImage, checks: Checks): Promise<void> {
   const securityContext: SecurityContext = {
@@ -270,7 +270,10 @@ function withCertificateFiles(deployment: Deployment): Deployment {
   } as Deployment
 }
 
-/** A mounted Secret. As the kubelet does, it replaces a symbolic link to a folder, so that all files change at the same time. */
+/**
+ * Simulates a mounted Secret with a serving certificate. As the kubelet does, `renew` replaces a symbolic link to the folder of the files, so
+ * that all files change at the same time.
+ */
 class MountedCertificates {
   readonly folder: string
   readonly #apiServer: RunningApiServer

@@ -69,7 +69,7 @@ function withVersion(manifest: string, version: string): string {
     .replace(/("@capstan\/[\w-]+": )"[^"]*"/g, `$1"${version}"`)
 }
 
-/** Replaces the code blocks of a guide that name a file with the content of the file. */
+/** Copies files of `folder` into a guide: the content of `x.ts` into each code block that begins with "```ts x.ts". */
 function withPrograms(page: string, folder: string): string {
   return page.replace(/^(```ts (\S+)\n)[^]*?(^```$)/gm, (_, begin: string, file: string, end: string) => {
     return `${begin}${readFileSync(`${root}${folder}/${file}`, 'utf8')}${end}`

@@ -45,7 +45,7 @@ export const BeforeHostProvisionV1beta1 = defineHook({
 })
 
 /**
- * All hooks, for `createCatalog([...hookCatalog, ...hostHooks])`, and for the manager that discovers extensions:
- * `createProviders({ …, providerHooks: hostHooks })`.
+ * All hooks of the provider in all versions, for its own manager (`createCatalog([...hookCatalog, ...hostHooks])`) and for core's manager,
+ * which discovers extensions (`createProviders({ …, providerHooks: hostHooks })` of `@capstan/lab`).
  */
 export const hostHooks: readonly Hook[] = [BeforeHostProvisionV1beta1, BeforeHostProvision]

@@ -35,7 +35,7 @@ func TestAggregatedAndLegacyDiscoveryAgree(t *testing.T) {
 		for _, list := range lists {
 			for _, r := range list.APIResources {
 				if strings.Contains(r.Name, "/") {
-					r.SingularName = "" // Only aggregated discovery reports this name.
+					r.SingularName = "" // client-go copies this name from the parent resource, but only in aggregated discovery.
 				}
 				all[list.GroupVersion+" "+r.Name] = fmt.Sprintf("%s %t %v %v %v %s", r.Kind, r.Namespaced, r.Verbs, r.ShortNames, r.Categories, r.SingularName)
 			}

@@ -1,11 +1,11 @@
 /**
- * Random cases of a MachinePool without a topology. They leave out changes whose result would depend on timing in upstream:
+ * Random cases of a MachinePool without a topology. These rules avoid results that depend on timing in upstream:
  *
- * - The condition Ready of Nodes and `minReadySeconds` change only while the provider reports one replica too many, because upstream
- *   counts the ready Nodes of a complete pool only once.
+ * - The condition Ready of Nodes and `minReadySeconds` change only while the provider reports one more replica than machines, because
+ *   upstream no longer counts ready Nodes once all replicas are ready.
  * - No change affects both the machines and the readiness that the provider reports, because the result would depend on which of the two
  *   writes of the provider upstream reads first.
- * - Nodes are created and deleted one at a time, because upstream records an event for each list of Nodes that it finds.
+ * - A change creates and deletes Nodes one at a time, because upstream records an event for each list of Nodes that it finds.
  */
 import { Cluster, Machine, MachinePool } from '@capstan/api'
 import { Node } from '@capstan/kube'
@@ -21,8 +21,11 @@ import { clusterPause } from './common-changes.ts'
 import { annotation, type Choose, perform, type RandomChange, text } from './story.ts'
 
 const name = 'p'
-/** Names of the infrastructure machine pools, and of the bootstrap configs. A new MachinePool refers to the objects with the first name. */
-const providerNames = [name, 'q']
+/**
+ * Names of the infrastructure machine pools, which have the kind StubMachine as the infrastructure machines do, and of the bootstrap
+ * configs. A new MachinePool refers to the objects with the first name.
+ */
+const providerObjectNames = [name, 'q']
 const machineNames = ['a', 'b', 'c']
 
 const spec = (fields: object) => (twin: Twin) => twin.patch(MachinePool, name, { spec: fields })
@@ -54,7 +57,7 @@ class Provider {
     }
     await twin.setReports({
       machine: (object, objects) =>
-        providerNames.includes(object.metadata.name) ? report : everythingReady.machine(object, objects),
+        providerObjectNames.includes(object.metadata.name) ? report : everythingReady.machine(object, objects),
     })
   }
 }
@@ -94,8 +97,8 @@ const poolChanges: readonly RandomChange[] = [
   },
   (choose) => {
     const fields = choose(
-      { infrastructureRef: { name: choose(...providerNames) } },
-      { bootstrap: { configRef: { name: choose(...providerNames) } } },
+      { infrastructureRef: { name: choose(...providerObjectNames) } },
+      { bootstrap: { configRef: { name: choose(...providerObjectNames) } } },
       { bootstrap: { configRef: null, dataSecretName: choose('mine', null) } },
     )
     const references = 'bootstrap' in fields && fields.bootstrap.configRef ? withConfig(fields.bootstrap.configRef.name) : fields
@@ -132,7 +135,7 @@ const poolChanges: readonly RandomChange[] = [
   },
   (choose) => {
     const kind = choose(stub.config, stub.machine)
-    const provider = choose(...providerNames)
+    const provider = choose(...providerObjectNames)
     const action = choose('is created', 'is created', 'is deleted', 'is being deleted')
     return [
       `${kind.kind} ${provider} ${action}`,
@@ -148,7 +151,7 @@ const poolChanges: readonly RandomChange[] = [
   },
   (choose) => {
     const kind = choose(stub.config, stub.machine)
-    const object = choose(...providerNames, ...(kind === stub.machine ? machineNames : []))
+    const object = choose(...providerObjectNames, ...(kind === stub.machine ? machineNames : []))
     const finalizers = choose(['twin.capstan.dev/hold'], null)
     return [
       `${kind.kind} ${object} has finalizers ${text(finalizers)}`,
@@ -199,7 +202,7 @@ const providerChanges = (provider: Provider): readonly RandomChange[] => [
   (choose) => {
     const surplus = choose(-1, 0, 1)
     return [
-      `infrastructure reports ${surplus} more replicas`,
+      `infrastructure reports the number of machines plus ${surplus} as its replicas`,
       (twin) => provider.report(twin, { replicas: Math.max(0, provider.machines.length + surplus) }),
     ]
   },
@@ -270,7 +273,10 @@ const machineChanges: readonly RandomChange[] = [
   },
 ]
 
-/** Returns a story that creates a MachinePool whose provider reports two machines, and performs random changes. */
+/**
+ * Returns a function that makes random cases. Each case calls `prepare`, creates a MachinePool whose provider reports two machines, performs
+ * random changes, and deletes the MachinePool.
+ */
 const randomPool =
   (changes: readonly RandomChange[], prepare: (twin: Twin, provider: Provider) => Promise<void>) =>
   (choose: Choose): Case =>
@@ -279,25 +285,26 @@ const randomPool =
     await twin.setReports({ controlPlane: hostedControlPlane })
     await provider.report(twin, { replicas: 0 })
     await createReadyCluster(twin)
-    for (const object of providerNames)
+    for (const object of providerObjectNames)
       for (const kind of [stub.config, stub.machine]) await twin.create(kind, named(object, { spec: {} }))
     await prepare(twin, provider)
     await twin.create(MachinePool, pool({ replicas: choose(1, 2, 3) }))
     await twin.settle('the MachinePool is created')
     await provider.reportMachines(twin, ['a', 'b'])
     await twin.settle('infrastructure reports two machines')
+    // A change that is listed twice is chosen more often.
     await perform(twin, choose, [...changes, ...providerChanges(provider), ...providerChanges(provider)])
     await twin.delete(MachinePool, name)
     await twin.settle('the MachinePool is being deleted')
     for (const kind of [stub.config, stub.machine])
-      for (const object of providerNames) await twin.patch(kind, object, { metadata: { finalizers: null } })
+      for (const object of providerObjectNames) await twin.patch(kind, object, { metadata: { finalizers: null } })
     await twin.settle('the MachinePool is deleted')
   }
 
-/** A MachinePool without MachinePool Machines. */
+/** Makes random cases of a MachinePool without MachinePool Machines. */
 export const randomMachinePool = randomPool(poolChanges, (twin) => registerNodes(twin, 'a', 'b'))
 
-/** A MachinePool with MachinePool Machines: each machine has an infrastructure machine and a Machine. */
+/** Makes random cases of a MachinePool with MachinePool Machines: each machine has an infrastructure machine and a Machine. */
 export const randomPoolMachines = randomPool([...poolChanges, ...machineChanges, ...machineChanges], async (twin, provider) => {
   await provider.report(twin, { infrastructureMachineKind: 'StubMachine' })
   for (const machine of ['a', 'b']) await createInfraMachine(twin, machine)

@@ -1,3 +1,4 @@
+/** Random cases of Clusters with a topology that has MachineDeployments: random changes, and hooks with random responses. */
 import { Cluster, ClusterClass, MachineDeployment, MachineHealthCheck } from '@capstan/api'
 import { fail, holdFor } from '@capstan/extension'
 import { keyOf } from '@capstan/kube'
@@ -95,7 +96,7 @@ export const variablesChange: RandomChange = (choose) => {
   return [`variables ${text(variables)}`, (twin) => twin.patch(Cluster, clusterName, managed.topology({ variables }))]
 }
 
-/** Changes an annotation of the Cluster that affects upgrades. */
+/** Sets or removes an annotation of the Cluster that affects upgrades. */
 export const annotationChange: RandomChange = (choose) => {
   const key = choose('topology.cluster.x-k8s.io/upgrade-concurrency', 'before-upgrade.hook.cluster.cluster.x-k8s.io/wait')
   const value = choose('1', '2', null)
@@ -186,8 +187,8 @@ const topologyChanges: readonly RandomChange[] = [
 ]
 
 /**
- * Returns a merge patch that sets the spec of a ClusterClass to `to`, and removes the optional fields that `to` does not have. For fields
- * of workers this needs no null, because the patch replaces the whole list of worker classes.
+ * Returns a merge patch that sets the spec of a ClusterClass to `to`. Fields that `randomClass` leaves out at random are null if `to` does not
+ * have them. Fields of worker classes need no null, because a merge patch replaces the whole list of worker classes.
  */
 const replacingSpec = (to: ClusterClass['spec']): object => ({
   ...to,
@@ -197,12 +198,13 @@ const replacingSpec = (to: ClusterClass['spec']): object => ({
 const definedFields = (fields: object): object =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
 
-/** A case with random changes of a Cluster with a topology. */
+/** A case with random changes of a Cluster with a topology, its ClusterClass, templates and Machines. At the end the Cluster is deleted. */
 export const randomTopology =
   (choose: Choose): Case =>
   async (twin) => {
     await twin.setReports({ controlPlane: hostedControlPlane })
     await managed.createTopology(twin, randomClass(choose), { workers: [randomWorker(choose, 'a')] })
+    // A change that is listed twice is chosen more often.
     await perform(twin, choose, [...commonChanges, ...topologyChanges, ...topologyChanges])
     await twin.delete(Cluster, clusterName)
     await twin.settle('the Cluster is being deleted')
@@ -211,6 +213,7 @@ export const randomTopology =
 /** Hooks whose responses `hookChange` changes. */
 const changedHooks = ['AfterControlPlaneInitialized', ...upgradeHooks, 'BeforeClusterDelete']
 
+/** Makes a hook block, fail or, with the response `undefined`, proceed. */
 export const hookChange: RandomChange = (choose) => {
   const hook = choose(...changedHooks)
   const response = choose<ScriptedResponse | undefined>(undefined, holdFor(1, `${hook} blocks`), fail(`${hook} fails`))

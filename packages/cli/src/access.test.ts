@@ -39,17 +39,19 @@ test('replaces certificates that are not valid yet: the clock was wrong at an ea
   }
 })
 
-test.each(['ca', 'apiserver', 'admin'])(
+test.each(['ca', 'apiserver', 'admin'] as const)(
   'replaces the certificate %s and its key when the key belongs to another certificate or is empty',
   async (name) => {
     const clock = new VirtualClock()
     const before = await open(clock)
+    const replaced = { ca: before.authority, apiserver: before.server, admin: before.admin }[name]
     for (const key of [before[name === 'admin' ? 'server' : 'admin'].key, '']) {
       writeFileSync(join(folder, `${name}.key`), key)
       const { authority, server } = await open(clock)
       const [pem, text] = ['crt', 'key'].map((end) => readFileSync(join(folder, `${name}.${end}`), 'utf8'))
       expect(text).not.toBe(key)
       expect(pem).toContain('BEGIN CERTIFICATE')
+      expect(pem).not.toBe(replaced.certificate)
       expect(new X509Certificate(server.certificate).verify(new X509Certificate(authority.certificate).publicKey)).toBe(true)
     }
   },

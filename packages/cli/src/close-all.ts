@@ -1,6 +1,6 @@
 import { messageOf } from '@capstan/kube'
 
-/** Calls the close functions one after another, even when some fail. @throws Error with all failures */
+/** Calls the close functions one after another, even when some fail. @throws Error with the messages of all failures */
 export async function closeAll(closing: readonly (() => Promise<void>)[]): Promise<void> {
   const failures: unknown[] = []
   for (const close of closing) await close().catch((err: unknown) => failures.push(err))

@@ -1,6 +1,6 @@
 /**
  * Derives schemas from Go types, as upstream's generator of CustomResourceDefinitions does. Types are written as in `recorded-types.ts`:
- * `*` is a pointer, `[]` a list, `{}` a map with string keys, `core/v1beta1.Machine` a struct.
+ * `*` is a pointer, `[]` a list, `{}` a map with string keys, `core/v1beta1.Machine` a struct, `metadata` the struct ObjectMeta.
  */
 import type { JSONSchema } from '@capstan/kube'
 
@@ -10,13 +10,16 @@ export function elementOf(type: string): string | undefined {
   return plain.startsWith('[]') || plain.startsWith('{}') ? plain.slice(2) : undefined
 }
 
-/** Returns the struct type of a field, or of its items or values; `undefined` if they are no structs. */
+/** Returns the name of the struct that a type is, points to, or has as its items or values; `undefined` if there is none. */
 export function structOf(type: string): string | undefined {
   const name = type.replace(/^(\*|\[\]|\{\})+/, '')
   return name.includes('.') || name === 'metadata' ? name : undefined
 }
 
-/** Returns the schema keywords of a type, without those of its items, values and fields. */
+/**
+ * Returns the schema keywords that follow from a type, without those of its items, values and fields. For older API versions,
+ * `recorded-types.ts` has the other keywords, such as the format `int32` of an `int`.
+ */
 export function baseSchema(type: string): JSONSchema {
   const plain = type.replace(/^\*/, '')
   if (plain.startsWith('[]')) return { type: 'array' }

@@ -58,8 +58,8 @@ describe('a create', () => {
   })
 
   test('fails when several successive generated names are taken', async () => {
-    const stubborn = await testServer({ random: { next: () => 0.5 } })
-    const createGenerated = () => stubborn.client.create(ConfigMap, { metadata: { generateName: 'g-', namespace } })
+    const { client } = await testServer({ random: { next: () => 0.5 } })
+    const createGenerated = () => client.create(ConfigMap, { metadata: { generateName: 'g-', namespace } })
     await createGenerated()
     expect(await rejection(createGenerated())).toMatch(
       /^409 AlreadyExists: configmaps "g-.{5}" already exists, the server was not able to generate a unique name for the object$/,
@@ -217,6 +217,7 @@ describe('unknown fields', () => {
     expect(response).toMatchObject({ code: 201, warnings, body: { spec: { replicas: 1 } } })
     expect(response.body).not.toHaveProperty('extra')
     expect(response.body).not.toHaveProperty('metadata.bogus')
+    expect(response.body).not.toHaveProperty('spec.wat')
   })
 
   test('are rejected with field validation Strict, and the error names all of them', async () => {
@@ -226,7 +227,7 @@ describe('unknown fields', () => {
   })
 })
 
-test('admission that only sets defaults rejects no object', async () => {
+test('admission without a validation function sets defaults', async () => {
   const defaults = admission({
     kind: Widget,
     default(widget) {
@@ -237,7 +238,7 @@ test('admission that only sets defaults rejects no object', async () => {
   expect((await client.create(Widget, aWidget('w'))).spec.color).toBe('blue')
 })
 
-test('admission sets defaults, returns warnings, and rejects invalid objects', async () => {
+test('admission sets defaults that no field manager owns, returns warnings, and rejects invalid objects', async () => {
   const rules = admission({
     kind: Widget,
     default(widget) {

@@ -1,4 +1,4 @@
-/** Parses values of flags as kube-apiserver and kube-controller-manager do. */
+/** Parses and checks the values of flags that `capstan apiserver` has in common with kube-apiserver and kube-controller-manager. */
 import type { AuthorizationMode } from '@capstan/apiserver'
 import type { AdmissionPlugin, ApiServerOptions } from '@capstan/kubernetes-kinds'
 import { originPatternError, AuthorizationModes } from '@capstan/apiserver'
@@ -24,7 +24,7 @@ export function origins(text: string, before: readonly string[] = []): readonly 
   return [...before, ...patterns]
 }
 
-/** Parses a boolean flag: `--flag`, `--flag=true` or `--flag=false`. */
+/** Parses the value of a boolean flag: `true`, `t` and `1` are true; `false`, `f` and `0` are false; upper case is accepted. */
 export function flag(text: string): boolean {
   if (['true', 't', '1'].includes(text.toLowerCase())) return true
   if (['false', 'f', '0'].includes(text.toLowerCase())) return false
@@ -85,7 +85,7 @@ export function tlsVersion(text: string): 'TLSv1.2' | 'TLSv1.3' {
   throw new InvalidArgumentError('expected VersionTLS12 or VersionTLS13.')
 }
 
-/** Parses a boolean flag that accepts only true. */
+/** Parses the value of a boolean flag that can only be true. */
 export function onlyTrue(text: string): true {
   if (flag(text)) return true
   throw new InvalidArgumentError('it cannot be turned off.')

@@ -46,7 +46,7 @@ export const newCommand = (io: Io): Command => {
     .action((name: string, options: Options) => newExtension(name, options, io))
   command
     .command('provider')
-    .description('Write a provider: kinds with controllers, tests against the contracts, image and manifests')
+    .description('Create a provider: kinds with controllers, tests against the contracts, image and manifests')
     .argument('<name>', 'name of the provider; the names of its kinds begin with it')
     .option('--dir <dir>', 'folder to write to (default: the name)')
     .addOption(
@@ -60,11 +60,11 @@ export const newCommand = (io: Io): Command => {
     .action((name: string, options: ProviderOptions) => newProvider(name, options, io))
   command
     .command('certificate')
-    .description('Print a Secret with a new certificate for an extension, valid for a year')
+    .description('Create a Secret with a certificate for an extension, valid for a year, and print it')
     .argument('<name>', 'name of the extension')
     .option(
       '--renew <file>',
-      'manifest with the Secret to renew in place; the old certificate authority stays trusted until the next renewal',
+      'file with an earlier Secret: overwrite it instead of printing; its certificate authority stays trusted until the next renewal',
     )
     .action(async (name: string, { renew }: { renew?: string }) => {
       checkNameArgument(name)

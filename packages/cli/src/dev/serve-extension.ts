@@ -44,7 +44,7 @@ export async function serveExtension(
   }
 }
 
-/** Returns an error handler that throws with a remedy when the port is in use, and otherwise rethrows the error. */
+/** Returns an error handler: it throws an error that names a remedy if the port is in use, and rethrows every other error. */
 const explainUsedPort =
   (port: number) =>
   (err: NodeJS.ErrnoException): never => {

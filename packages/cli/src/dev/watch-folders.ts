@@ -27,13 +27,13 @@ export function watchFolders(changed: (file: string) => void): FolderWatch {
         if (missing.delete(file) || isExtensionFile(name)) changed(file)
       })
     } catch {
-      // The nearest existing parent folder is watched instead, to notice the creation.
+      // The nearest existing parent folder is watched instead, to detect when this folder is created.
       missing.add(folder)
       if (dirname(folder) !== folder) watchFolder(dirname(folder))
       return
     }
     watchers.set(folder, watcher)
-    // After an error, for example because the folder was removed, `add` can watch the folder again.
+    // After an error (on Windows, the removal of the folder is one), `add` can watch the folder again.
     watcher.on('error', () => {
       watcher.close()
       watchers.delete(folder)
@@ -50,6 +50,9 @@ export function watchFolders(changed: (file: string) => void): FolderWatch {
   }
 }
 
-/** Whether a file can be part of a Runtime Extension: source code, JSON or YAML, but no test and no temporary file of an editor. */
+/**
+ * Whether a file can be part of a Runtime Extension: source code, JSON or YAML, but no test, and no file whose name starts with a dot, such as
+ * a temporary file of an editor.
+ */
 export const isExtensionFile = (name: string): boolean =>
   /\.([cm]?[jt]s|json|ya?ml)$/.test(name) && !name.startsWith('.') && !/\.(test|spec)\.[cm]?[jt]s$/.test(name)

@@ -1,6 +1,6 @@
 /**
- * Merges modules into one: imports at the top, then the other lines in order. Supports `import x from` and `import { x } from`, but not
- * `import type { x } from`. Pure.
+ * Merges the source texts of modules into the text of one module: all imports at the top, then the other lines in order. Supports
+ * `import x from` and `import { x } from`, but not `import type { x } from`. Pure.
  */
 export function mergeModules(modules: readonly string[]): string {
   const namesBySource = new Map<string, Set<string>>()

@@ -60,7 +60,8 @@ function reportCounts(scope: MachinePoolScope, status: MachinePoolStatus): void 
   }
   if (machinePool.spec.replicas !== undefined) status.upToDateReplicas = machinePool.spec.replicas
   if (!workload) {
-    // As upstream, Nodes are not read while the infrastructure machine pool is being deleted.
+    // As upstream, the versions are removed while the infrastructure machine pool is being deleted. While the workload cluster is
+    // disconnected, the earlier versions stay.
     if (isDeleting(external.object)) delete status.versions
     return
   }

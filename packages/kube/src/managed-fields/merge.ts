@@ -9,9 +9,9 @@ import { formsOf, memberType } from './type.ts'
 /** Merges two values. `undefined` means that the value is absent. The result shares parts with its arguments. */
 export const mergeTyped = (type: Type, live: unknown, applied: unknown): unknown => atOnce(merging(type, live, applied))
 
-/** `mergeTyped` in pieces. */
+/** Like `mergeTyped`, but as work that yields between its pieces. */
 export function* merging(type: Type, live: unknown, applied: unknown): Work<unknown> {
-  // For a type with several forms, the applied value determines the form.
+  // For a type with several forms, the applied value determines the form; without an applied value, the live value does.
   const { map, scalar, list } = formsOf(type, applied === undefined ? live : applied)
   if (map) return yield* mergeMap(map, live, applied)
   if (list && !scalar) return yield* mergeList(list, live, applied)
@@ -25,7 +25,7 @@ const isScalar = (value: unknown): boolean => typeof value !== 'object' || value
 function* mergeMap(map: MapType, live: unknown, applied: unknown): Work<unknown> {
   const [left, right] = [isRecord(live) ? live : {}, isRecord(applied) ? applied : {}]
   const [leftNames, rightNames] = [Object.keys(left), Object.keys(right)]
-  // Without members on either side, the result is one of the values, because an empty map is not the same as null.
+  // If neither value has members, the result is one of the two values, unchanged: an empty map and null are different results.
   if (map.atomic || (leftNames.length === 0 && rightNames.length === 0)) return applied === undefined ? live : applied
   const merged: Record<string, unknown> = {}
   let count = 0
@@ -48,7 +48,8 @@ function* mergeMap(map: MapType, live: unknown, applied: unknown): Work<unknown>
 
 /**
  * Merges two lists. Live items keep their relative order, and so do applied items; if the two orders differ for shared items, the applied
- * order wins. Shared items are items of both lists. An applied item replaces all its duplicates in the live list.
+ * order wins. Shared items are those whose keys or value occur in both lists. A shared item is merged; if the live list has it several times, the
+ * applied item replaces all of these instead.
  */
 function* mergeList(list: ListType, live: unknown, applied: unknown): Work<unknown> {
   const [left, right] = [asList(live), asList(applied)]
@@ -78,7 +79,7 @@ function* mergeList(list: ListType, live: unknown, applied: unknown): Work<unkno
         continue
       }
       if (rightItems.byElement.has(liveElement) && nextShared < shared.length && shared[nextShared] !== liveElement) {
-        // Both lists have this item, but another shared item precedes it in the applied order, so this item is taken later.
+        // Both lists have this item, but it is not the next shared item in the applied order: it is taken later, or was taken before.
         l++
         continue
       }

@@ -63,8 +63,8 @@ export function runNamespaces({ store, registry, clock, log, client }: Controlle
   }
 
   /** Counts the remaining objects and their finalizers. */
-  function countRemaining(name: string): Map<string, Remains> {
-    const remaining = new Map<string, Remains>()
+  function countRemaining(name: string): Map<string, RemainingObjects> {
+    const remaining = new Map<string, RemainingObjects>()
     for (const { storage, plural, group } of namespacedResources()) {
       const objects = store.list(storage, name)
       if (objects.length === 0) continue
@@ -115,7 +115,8 @@ export function runNamespaces({ store, registry, clock, log, client }: Controlle
   }
 }
 
-interface Remains {
+/** Remaining objects of one resource: their number, and the finalizers of each of them. */
+interface RemainingObjects {
   readonly count: number
   readonly finalizers: readonly string[]
 }

@@ -87,6 +87,6 @@ test.each<[string, string, object, string | undefined]>([
     { firstTimestamp: 'x' },
     'parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"',
   ],
-])('the JSON decoder returns the expected result for %s', (_, component, object, problem) => {
+])("`jsonTypeProblem` returns the error of Go's JSON decoder, if there is one, for %s", (_, component, object, problem) => {
   expect(atOnce(jsonTypeProblem(component, object))).toBe(problem)
 })

@@ -20,7 +20,7 @@ export interface CheckedCall {
   readonly hook: string
   /** The version in the request; empty if there is none. */
   readonly version: string
-  /** The version from which the request upgrades. If the request has no such field, the version before `version` in `Versions`. */
+  /** The version from which the request upgrades. If the request has no such field: the version before `version` in `Versions`, or empty. */
   readonly from: string
 }
 
@@ -130,6 +130,7 @@ export class OrderChecker {
     this.#requireAllowed(`${textOf(call)} called`, preceding)
   }
 
+  /** Records the response to a call. `proceeds`: whether the response allows core to proceed. */
   recordResponse(call: CheckedCall, proceeds: boolean): void {
     if (proceeds) {
       this.#allowed.add(textOf(call))
@@ -143,6 +144,7 @@ export class OrderChecker {
     for (const blockingHook of this.#blocking) if (blockingHook.split(' ')[0] === hook) this.#blocking.delete(blockingHook)
   }
 
+  /** Stops checking writes. */
   end(): void {
     for (const unsubscribe of this.#subscriptions) unsubscribe()
   }
@@ -167,8 +169,8 @@ export class OrderChecker {
       this.#requireAllowed(`${objectText} created`, [['BeforeClusterCreate', '']])
       for (const blockingHook of this.#blocking) {
         const [hook = '', version] = blockingHook.split(' ')
-        // Hooks after the last step block only the next upgrade.
-        if (hook === 'AfterClusterUpgrade' || (hook === 'AfterWorkersUpgrade' && version === Last)) continue
+        // After the last step, the upgrade no longer postpones the creation of objects.
+        if (hook === 'AfterWorkersUpgrade' && version === Last) continue
         if (BlockCreation.has(hook)) this.violations.push(`${objectText} created while ${blockingHook} blocks`)
       }
     }
@@ -230,7 +232,7 @@ const watchedKinds = [
   Machine,
 ] as unknown as readonly Kind[]
 
-/** Hooks that block the creation of objects of the topology. */
+/** Hooks of an upgrade: while one of them blocks, core creates no object of the topology. */
 const BlockCreation = new Set([
   'BeforeClusterUpgrade',
   'BeforeControlPlaneUpgrade',
@@ -239,10 +241,7 @@ const BlockCreation = new Set([
   'AfterWorkersUpgrade',
 ])
 
-/**
- * The hooks that must have allowed core to proceed before each call: earlier hooks of the same step, and hooks of the previous
- * step.
- */
+/** For each hook, the calls that must have allowed core to proceed before the hook is called. */
 const precedingHooks: {
   readonly [hook: string]: (version: string, from: string) => readonly (readonly [hook: string, version: string])[]
 } = {

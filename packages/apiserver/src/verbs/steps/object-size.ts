@@ -1,16 +1,24 @@
-/** Size limit of objects. Upstream: etcd's --max-request-bytes, which counts the stored object. */
+/** Size limit of objects. Upstream: etcd's --max-request-bytes, which applies to the stored object. */
 import { StatusError, writeJSON } from '@capstan/kube'
 
+/** Maximum length of an object's JSON in bytes of UTF-8: 1.5 MiB. */
 export const MaxObjectBytes = 1.5 * 1024 * 1024
 
-/** @throws StatusError with the text of etcd and without a reason, as upstream */
+/**
+ * Rejects an object whose JSON is longer than `MaxObjectBytes`.
+ *
+ * @throws StatusError with the text of etcd and without a reason, as upstream
+ */
 export function rejectTooLarge(object: object): void {
   // A character takes at most six bytes of JSON, so an object with few characters need not be encoded.
   if (charactersLeft(object, MaxObjectBytes / 6) > 0) return
   if (Buffer.byteLength(writeJSON(object)) > MaxObjectBytes) throw new StatusError('', 'etcdserver: request is too large')
 }
 
-/** Returns `budget` minus an upper bound of the characters of `value` in JSON, not counting escapes. Stops when the budget is used up. */
+/**
+ * Returns `budget` minus an upper bound of the characters of `value` in JSON, where an escape sequence counts as one character. Stops when
+ * the budget is used up.
+ */
 function charactersLeft(value: unknown, budget: number): number {
   if (typeof value === 'string') return budget - value.length - 3
   if (typeof value !== 'object' || value === null) return budget - 25

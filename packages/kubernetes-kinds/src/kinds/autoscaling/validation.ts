@@ -53,8 +53,8 @@ export function specErrors(
 type AllowedVersion = 'any' | 'group or core' | 'group'
 
 /**
- * Returns the allowed API versions of the scale target. An update that keeps the kind may keep an invalid apiVersion. As upstream,
- * ReplicationController is the only kind of the core group with a scale.
+ * Returns the allowed API versions of the scale target. An update that changes neither kind nor apiVersion may keep an invalid apiVersion. As
+ * in upstream, the core group is allowed only for the kind ReplicationController.
  */
 function targetVersion(target: Reference, old: Reference | undefined): AllowedVersion {
   if (old && old.kind === target.kind && old.apiVersion === target.apiVersion) return 'any'
