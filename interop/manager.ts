@@ -406,7 +406,7 @@ const contentFailure = ({ status }: Namespace): string | undefined =>
 
 /** Returns the text with which the webhooks reject the deletion of a dependent. */
 const rejection = (namespace: string): string =>
-  `is forbidden: Cluster ${namespace}/demo is being deleted and its BeforeClusterDelete hook blocks: see its condition TopologyReconciled`
+  `is forbidden: Cluster ${namespace}/demo or its namespace is being deleted, and BeforeClusterDelete has not allowed the deletion of the Cluster: see its condition TopologyReconciled`
 
 const kinds: ReadonlyMap<string, DeclaredKind> = new Map([...coreKinds, ...localKinds].map((kind) => [kind.kind, kind]))
 

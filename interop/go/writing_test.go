@@ -222,9 +222,7 @@ func TestScaleByEveryClient(t *testing.T) {
 
 func TestProtobufAndJSONAgree(t *testing.T) {
 	namespace := namespaceFor(t)
-	// This client sends Kubernetes' own types as protobuf. It reads unstructured objects as JSON.
-	protobuf, err := client.New(config, client.Options{Scheme: scheme})
-	must(t, err)
+	// The client encodes Kubernetes' own Go types as protobuf, and reads unstructured objects as JSON.
 	yes := true
 	ports := []corev1.ServicePort{{Name: "http", Port: 80, TargetPort: intstr.FromString("web")}}
 	for _, object := range []client.Object{
@@ -249,11 +247,11 @@ func TestProtobufAndJSONAgree(t *testing.T) {
 		}},
 	} {
 		what := fmt.Sprintf("%T", object)
-		if err := protobuf.Create(background, object); err != nil {
+		if err := direct.Create(background, object); err != nil {
 			t.Errorf("%s: %v", what, err)
 			continue
 		}
-		gvk, err := protobuf.GroupVersionKindFor(object)
+		gvk, err := direct.GroupVersionKindFor(object)
 		must(t, err)
 		unstructured := unstructuredObject(gvk.GroupVersion().String(), gvk.Kind, namespace, "a")
 		must(t, direct.Get(background, client.ObjectKeyFromObject(object), unstructured))
@@ -269,8 +267,8 @@ func TestProtobufAndJSONAgree(t *testing.T) {
 		againJSON, err := json.Marshal(again)
 		must(t, err)
 		check(t, what, string(againJSON), string(typed))
-		must(t, protobuf.Delete(background, object))
+		must(t, direct.Delete(background, object))
 	}
-	err = protobuf.Create(background, configMap(namespace, "Not a name", nil))
+	err := direct.Create(background, configMap(namespace, "Not a name", nil))
 	check(t, "an invalid name is rejected", apierrors.IsInvalid(err), true)
 }

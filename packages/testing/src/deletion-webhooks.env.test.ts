@@ -68,7 +68,7 @@ test.each([account('generic-garbage-collector'), account('namespace-controller')
     const { client, called, startManager, deleteAs, close } = await aServer()
     startManager()
     await expect(deleteAs(user)).rejects.toThrow(
-      'machines.cluster.x-k8s.io "m" is forbidden: Cluster default/demo is being deleted and its BeforeClusterDelete hook blocks',
+      'machines.cluster.x-k8s.io "m" is forbidden: Cluster default/demo or its namespace is being deleted, and BeforeClusterDelete has not allowed the deletion',
     )
     expect(called).toEqual([path])
     await client.patch(Cluster, demo, { type: 'merge', body: { metadata: { annotations: { [OkToDeleteAnnotation]: '' } } } })

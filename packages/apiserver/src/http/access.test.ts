@@ -187,11 +187,12 @@ test('a Forbidden error has the details of a real server', async () => {
   })
 })
 
-test('with AlwaysAllow, authenticated users are allowed everything, and anonymous requests only health checks', async () => {
+test('with AlwaysAllow, authenticated users are allowed everything, and anonymous requests only health checks and the version', async () => {
   const { messageOf } = await start({ authorization: ['AlwaysAllow'] })
   expect(await messageOf('bob', 'GET', '/api/v1/nodes')).toBe('ok')
   expect(await messageOf('anonymous', 'GET', '/api/v1/nodes')).toBe('401 Unauthorized')
   expect(await messageOf('anonymous', 'GET', '/healthz')).toBe('ok')
+  expect(await messageOf('anonymous', 'GET', '/version')).toBe('ok')
 })
 
 test('a role binding applies in its namespace, a cluster role binding everywhere', async () => {

@@ -56,7 +56,7 @@ export const deletionAdmission = (kinds: readonly Kind[]): Admission[] =>
         }
         throw new StatusError(
           'Forbidden',
-          `${resourceName(kind)} "${metadata.name}" is forbidden: Cluster ${namespace}/${name} is being deleted and its BeforeClusterDelete hook blocks: see its condition TopologyReconciled`,
+          `${resourceName(kind)} "${metadata.name}" is forbidden: Cluster ${namespace}/${name} or its namespace is being deleted, and BeforeClusterDelete has not allowed the deletion of the Cluster: see its condition TopologyReconciled`,
         )
       },
     }))
